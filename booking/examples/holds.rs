@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use booking::store::redis::{Options, RedisStore};
-use booking::store::{InventoryStore, Opening};
+use booking::store::redis::{RedisStore, RedisStoreOptions};
+use booking::store::{InventoryStore, OpeningInventory};
 use fairgate_base::clock::Clock;
-use fairgate_model::grid::Grid;
-use fairgate_model::holds::{Held, Hold, Stage};
+use fairgate_model::grid::CellGrid;
+use fairgate_model::holds::{HeldSeat, Hold, HoldStage};
 use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_pass::Holder;
 use fairgate_redis::Redis;
@@ -31,16 +31,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let (holds, at_once): (u32, u32) = (holds.parse()?, at_once.parse()?);
     let clock = Clock::system();
-    let options = Options {
+    let options = RedisStoreOptions {
         // What was asked is asked again later by the other side of the bench, as it was written
         // then.
         clock_off_ms_max: i64::MAX / 4,
-        ..Options::new(clock.clone())
+        ..RedisStoreOptions::new(clock.clone())
     };
     let store = RedisStore::open(Redis::connect(url)?, "bench", options).await?;
     let show: ShowId = "night".parse()?;
-    let opening = Opening {
-        grid: Grid {
+    let opening = OpeningInventory {
+        grid: CellGrid {
             seats: holds * SEATS,
             legs: 1,
         },
@@ -88,7 +88,7 @@ async fn take_all(
         });
     }
     while let Some(taken) = taking.join_next().await {
-        taken?.map_err(|refused: booking::store::Refused| refused.to_string())?;
+        taken?.map_err(|refused: booking::store::InventoryRefusal| refused.to_string())?;
     }
     Ok(())
 }
@@ -97,7 +97,7 @@ fn hold(show: &ShowId, number: u32, now_ms: i64) -> Hold {
     let mut visitor = [0; 32];
     visitor[..4].copy_from_slice(&number.to_be_bytes());
     let visitor = Holder(visitor);
-    let item = |seat: u32| Held {
+    let item = |seat: u32| HeldSeat {
         seat: number * SEATS + seat,
         legs: 0..1,
     };
@@ -105,7 +105,7 @@ fn hold(show: &ShowId, number: u32, now_ms: i64) -> Hold {
         id: HoldId::of_key(show, visitor, "bench"),
         visitor,
         room: "sale".to_owned(),
-        purpose: fairgate_model::holds::Purpose::Basket,
+        purpose: fairgate_model::holds::HoldPurpose::Basket,
         terms: 1,
         items: (0..SEATS).map(item).collect(),
         plan_version: 1,
@@ -113,6 +113,6 @@ fn hold(show: &ShowId, number: u32, now_ms: i64) -> Hold {
         expires_at_ms: now_ms + HOLD_MS,
         lock_until_ms: now_ms + HOLD_MS + 5_000,
         extensions_left: 0,
-        stage: Stage::Basket,
+        stage: HoldStage::Basket,
     }
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use booking::commands::import_programme::import;
-use booking::config::Stores;
+use booking::commands::import_programme::import_programme;
+use booking::config::StoreSettings;
 use fairgate_model::payments::kind::ProviderKind;
 use jiff::ToSpan;
 use jiff::civil::Date;
@@ -62,9 +62,9 @@ async fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let file = folder.path().join("programme.json");
     std::fs::write(&file, programme.to_string())?;
     let begun = Instant::now();
-    let changed = import(
+    let changed = import_programme(
         &file,
-        &Stores::default(),
+        &StoreSettings::default(),
         &folder.path().join("data"),
         ProviderKind::None,
     )

@@ -20,17 +20,17 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
-use booking::app::{Booking, Setup};
-use booking::config::Payments;
+use booking::app::{Booking, BookingSetup};
+use booking::config::PaymentSettings;
 use booking::door::{Role, RoleKeys};
 use booking::ledger::sql::SqlLedger;
 use booking::ledger::{KeptAnswer, Ledger};
 use booking::pruner::LEASE;
-use booking::retention::Retained;
+use booking::retention::RetentionKind;
 use booking::store::memory::MemoryStore;
 use fairgate_base::clock::Clock;
-use fairgate_databases::{Database, Installation, Writer};
-use fairgate_model::payments::Said;
+use fairgate_databases::{Installation, PostgresDatabase, SqliteDatabase};
+use fairgate_model::payments::ParsedProviderEvent;
 use fairgate_pass::{Holder, Keyring, PassClaims, StoredKey};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -64,10 +64,11 @@ async fn main() -> Result<ExitCode, Failure> {
     let open = async || -> Result<Arc<dyn Ledger>, Failure> {
         let ledger: Arc<dyn Ledger> = match url {
             Some(url) => Arc::new(
-                SqlLedger::open(Installation::Server(Database::connect(url).await?)).await?,
+                SqlLedger::open(Installation::Server(PostgresDatabase::connect(url).await?))
+                    .await?,
             ),
             None => {
-                let writer = Writer::open(&folder.path().join("ledger.db"))?;
+                let writer = SqliteDatabase::open(&folder.path().join("ledger.db"))?;
                 Arc::new(SqlLedger::open(Installation::File(writer)).await?)
             }
         };
@@ -116,19 +117,19 @@ async fn fill(ledger: &Arc<dyn Ledger>, rows: u64) -> Result<(), Failure> {
                         status: 201,
                         body: format!("{{\"order\":\"{}\"}}", "x".repeat(600)),
                     };
-                    let at_ms = Retained::Answers.before_ms(now_ms) - 1_000;
+                    let at_ms = RetentionKind::Answers.before_ms(now_ms) - 1_000;
                     ledger
                         .keep(scope, format!("key-{n}"), answer, at_ms)
                         .await?;
                 } else {
                     let event = format!("evt_{mixed:016x}");
-                    let at_ms = Retained::ProviderEvents.before_ms(now_ms) - 1_000;
+                    let at_ms = RetentionKind::ProviderEvents.before_ms(now_ms) - 1_000;
                     let body = vec![b'x'; 1_000];
                     ledger
                         .keep_event("old", event.clone(), None, body, at_ms)
                         .await?;
                     ledger
-                        .settle("old".to_owned(), event, Said::Ignored, at_ms)
+                        .settle("old".to_owned(), event, ParsedProviderEvent::Ignored, at_ms)
                         .await?;
                 }
             }
@@ -200,13 +201,13 @@ impl Shop {
     async fn started(&self, ledger: Arc<dyn Ledger>) -> Result<Running, Failure> {
         let mut keys = RoleKeys::default();
         keys.add(Role::Promoter, PROMOTER);
-        let setup = Setup {
+        let setup = BookingSetup {
             keyring: self.keyring.clone(),
             keys,
             clock: Clock::system(),
-            payments: Payments::Sandbox,
+            payments: PaymentSettings::Sandbox,
         };
-        let app = Booking::with(Arc::new(MemoryStore::default()), ledger, setup).await?;
+        let app = Booking::with_store(Arc::new(MemoryStore::default()), ledger, setup).await?;
         Ok(Running {
             router: app.router().split_for_parts().0,
             _workers: app.start(),
@@ -220,7 +221,7 @@ impl Shop {
             router,
             _workers,
         } = self.started(Arc::clone(ledger)).await?;
-        app.cover(vec![("sale".to_owned(), vec!["*".to_owned()])])
+        app.replace_coverage(vec![("sale".to_owned(), vec!["*".to_owned()])])
             .await?;
         let plan = json!({ "plan": HALL });
         call(&router, "PUT", "/v1/promoter/venues/hall", PROMOTER, &plan).await?;

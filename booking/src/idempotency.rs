@@ -10,18 +10,18 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use fairgate_base::clock::Clock;
 use rand::RngExt;
 use sha2::{Digest, Sha256};
 
-use crate::ledger::{CALL_LENT_MS, CallBegun, KeptAnswer, KeyedCall, Ledger, LedgerError};
-use fairgate_base::clock::Clock;
+use crate::ledger::{BeginCallOutcome, CALL_LENT_MS, KeptAnswer, KeyedCall, Ledger, LedgerError};
 
 /// How often a call that takes long is lent on.
 const LEND_EVERY: Duration = Duration::from_millis(CALL_LENT_MS.unsigned_abs() / 3);
 
 /// The answers kept for retries.
 #[derive(Clone)]
-pub struct Answers {
+pub struct IdempotencyAnswers {
     ledger: Arc<dyn Ledger>,
     clock: Clock,
     /// This process, among all that write into the ledger.
@@ -30,14 +30,14 @@ pub struct Answers {
     running: RunningCalls,
 }
 
-type Scope = [u8; 32];
+type CallerScope = [u8; 32];
 
-type RunningCalls = Arc<Mutex<HashSet<(Scope, String)>>>;
+type RunningCalls = Arc<Mutex<HashSet<(CallerScope, String)>>>;
 
 /// What a call under a key meets.
-pub enum CallOutset {
+pub enum IdempotencyCheck {
     /// It is this node's to carry out.
-    Act(CallUnderway),
+    Act(IdempotentCall),
     /// It was answered before.
     Answered(KeptAnswer),
     /// It is being carried out, by this process or another one.
@@ -47,19 +47,19 @@ pub enum CallOutset {
 }
 
 /// A call that this node carries out. Its key is in use until this is dropped.
-pub struct CallUnderway {
-    answers: Answers,
+pub struct IdempotentCall {
+    answers: IdempotencyAnswers,
     call: KeyedCall,
-    _in_use: KeyInUse,
+    _in_use: IdempotencyKeyGuard,
 }
 
 /// A key in use; given back when dropped.
-struct KeyInUse {
+struct IdempotencyKeyGuard {
     running: RunningCalls,
-    slot: (Scope, String),
+    slot: (CallerScope, String),
 }
 
-impl Drop for KeyInUse {
+impl Drop for IdempotencyKeyGuard {
     fn drop(&mut self) {
         self.running
             .lock()
@@ -68,7 +68,7 @@ impl Drop for KeyInUse {
     }
 }
 
-impl Answers {
+impl IdempotencyAnswers {
     /// Over a ledger.
     #[must_use]
     pub fn new(ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
@@ -91,44 +91,44 @@ impl Answers {
         call: &str,
         key: String,
         body: &[u8],
-    ) -> Result<CallOutset, LedgerError> {
-        let scope: Scope = Sha256::digest(caller).into();
+    ) -> Result<IdempotencyCheck, LedgerError> {
+        let scope: CallerScope = Sha256::digest(caller).into();
         let Some(in_use) = self.use_key((scope, key.clone())) else {
-            return Ok(CallOutset::Running);
+            return Ok(IdempotencyCheck::Running);
         };
         let call = KeyedCall {
             scope,
             key,
-            asked: digest(call, body),
+            asked: call_digest(call, body),
             node: self.node,
         };
         let begun = self.ledger.begin_call(call.clone(), self.clock.now_ms());
         Ok(match begun.await? {
-            CallBegun::Act => CallOutset::Act(CallUnderway {
+            BeginCallOutcome::Act => IdempotencyCheck::Act(IdempotentCall {
                 answers: self.clone(),
                 call,
                 _in_use: in_use,
             }),
-            CallBegun::Answered(kept) => CallOutset::Answered(kept),
-            CallBegun::Running => CallOutset::Running,
-            CallBegun::OtherCall => CallOutset::OtherCall,
+            BeginCallOutcome::Answered(kept) => IdempotencyCheck::Answered(kept),
+            BeginCallOutcome::Running => IdempotencyCheck::Running,
+            BeginCallOutcome::OtherCall => IdempotencyCheck::OtherCall,
         })
     }
 
     /// The slot of a call, unless this process is carrying it out.
-    fn use_key(&self, slot: (Scope, String)) -> Option<KeyInUse> {
+    fn use_key(&self, slot: (CallerScope, String)) -> Option<IdempotencyKeyGuard> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running.insert(slot.clone()).then(|| KeyInUse {
+        running.insert(slot.clone()).then(|| IdempotencyKeyGuard {
             running: Arc::clone(&self.running),
             slot,
         })
     }
 }
 
-impl CallUnderway {
+impl IdempotentCall {
     /// Keeps the call this node's for as long as this is polled.
     pub async fn lend_on(&self) -> Infallible {
-        let Answers { ledger, clock, .. } = &self.answers;
+        let IdempotencyAnswers { ledger, clock, .. } = &self.answers;
         loop {
             tokio::time::sleep(LEND_EVERY).await;
             let until_ms = clock.now_ms() + CALL_LENT_MS;
@@ -143,8 +143,8 @@ impl CallUnderway {
     ///
     /// Where the ledger does not take it nothing is lost but time: the call is lent until a moment
     /// that passes.
-    pub async fn note(self, status: u16, body: String, passes: bool) {
-        let Answers { ledger, clock, .. } = &self.answers;
+    pub async fn keep_answer(self, status: u16, body: String, passes: bool) {
+        let IdempotencyAnswers { ledger, clock, .. } = &self.answers;
         let call = self.call;
         let noted = if passes {
             ledger.lend_call(call, 0).await
@@ -164,7 +164,7 @@ impl CallUnderway {
     }
 }
 
-fn digest(call: &str, body: &[u8]) -> [u8; 32] {
+fn call_digest(call: &str, body: &[u8]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     hasher.update((call.len() as u64).to_be_bytes());
     hasher.update(call.as_bytes());

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use booking::cinema::PutRefused;
-use booking::commands::dump::DumpError;
-use booking::commands::import_programme::{NotImported, import as import_programme};
-use booking::commands::import_timetable::{Source, Wanted};
-use booking::commands::{dump, import_timetable, reconcile};
-use booking::config::{Config, Key, Sources, Stores};
-use booking::service::{NotStarted, Service};
+use booking::cinema::ProgrammePutRefusal;
+use booking::commands::dump::{self, DumpError};
+use booking::commands::import_programme::{ProgrammeImportError, import_programme};
+use booking::commands::import_timetable::{self, RailFeedKind, TimetableImport};
+use booking::commands::reconcile;
+use booking::config::{BookingConfig, SecretSetting, SettingSources, StoreSettings};
+use booking::service::{BookingService, BookingStartError};
 use clap::{Args, Parser, Subcommand};
 use fairgate_base::clock::Clock;
 use fairgate_base::process;
@@ -19,13 +19,13 @@ use fairgate_model::payments::kind::ProviderKind;
 /// Fairgate's booking core.
 #[derive(Parser)]
 #[command(name = "booking", version)]
-struct Cli {
+struct BookingCli {
     #[command(subcommand)]
-    command: Command,
+    command: BookingCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum BookingCommand {
     /// Serves the core alone, for gateways that name it in FAIRGATE_BOOKING_URL. Every setting can
     /// also stand in the environment as FAIRGATE_…, or in the file.
     Serve {
@@ -58,12 +58,12 @@ enum Command {
     },
     /// Imports a timetable or a programme: whole, or not at all.
     #[command(subcommand)]
-    Import(Import),
+    Import(ImportCommand),
     /// Writes ledger and payments as the verdict reads them, one JSON record a line. A gateway may
     /// be running.
     Dump {
         #[command(flatten)]
-        books: Books,
+        books: LedgerArguments,
         /// The file to write: whole, or not at all.
         #[arg(long)]
         out: PathBuf,
@@ -71,15 +71,15 @@ enum Command {
 }
 
 #[derive(Subcommand)]
-enum Import {
+enum ImportCommand {
     /// A cinema programme: cities, cinemas, halls, films and showings, in one JSON file.
     Cinema {
         /// The programme; charts that it names lie beside it.
         file: PathBuf,
         #[command(flatten)]
-        books: Books,
+        books: LedgerArguments,
         #[command(flatten)]
-        till: Till,
+        till: PaymentArguments,
         /// Prints what was imported as JSON.
         #[arg(long)]
         json: bool,
@@ -87,12 +87,12 @@ enum Import {
     /// A GTFS feed, unpacked.
     Gtfs {
         #[command(flatten)]
-        feed: RailFeed,
+        feed: RailFeedArguments,
     },
     /// A timetable of three CSV files: stations.csv, trains.csv, stop_times.csv.
     Timetable {
         #[command(flatten)]
-        feed: RailFeed,
+        feed: RailFeedArguments,
         /// The time zone of the times, as IANA names it.
         #[arg(long, default_value = "Asia/Shanghai")]
         timezone: String,
@@ -101,7 +101,7 @@ enum Import {
 
 /// Where the ledger is that a command works on.
 #[derive(Args)]
-struct Books {
+struct LedgerArguments {
     /// The folder that everything durable lives in, where the ledger is a file.
     #[arg(long, env = "FAIRGATE_DATA", default_value = "fairgate-data")]
     data: PathBuf,
@@ -116,22 +116,22 @@ struct Books {
     database: Option<String>,
 }
 
-impl Books {
+impl LedgerArguments {
     /// The database's address; an empty variable is none.
-    fn url(&self) -> Option<String> {
+    fn database_url(&self) -> Option<String> {
         self.database.clone().filter(|url| !url.is_empty())
     }
 }
 
 /// Who will take the money for what is imported.
 #[derive(Args)]
-struct Till {
+struct PaymentArguments {
     /// Prices that this payment provider never takes are refused: none, sandbox, stripe.
     #[arg(long, value_name = "PROVIDER", env = "FAIRGATE_PAYMENTS")]
     payments: Option<String>,
 }
 
-impl Till {
+impl PaymentArguments {
     /// The provider; an empty variable names none.
     fn provider(&self) -> Result<ProviderKind, String> {
         let Some(name) = self.payments.as_deref().filter(|name| !name.is_empty()) else {
@@ -147,7 +147,7 @@ impl Till {
 
 /// What all feeds of railways have.
 #[derive(Args)]
-struct RailFeed {
+struct RailFeedArguments {
     /// The folder of its files.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
@@ -155,33 +155,35 @@ struct RailFeed {
     #[arg(long, value_name = "FILE")]
     rail: Option<PathBuf>,
     #[command(flatten)]
-    books: Books,
+    books: LedgerArguments,
     #[command(flatten)]
-    till: Till,
+    till: PaymentArguments,
     /// Prints what was imported as JSON.
     #[arg(long)]
     json: bool,
 }
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
-        Command::Serve {
+    let done = match BookingCli::parse().command {
+        BookingCommand::Serve {
             config,
             listen,
             data,
         } => {
-            process::log();
+            process::start_logging();
             serve(config.as_deref(), listen, data).map_err(|error| format!("booking: {error}"))
         }
-        Command::Reconcile {
+        BookingCommand::Reconcile {
             once: _,
             config,
             data,
             json,
         } => reconcile(config.as_deref(), data, json)
             .map_err(|error| format!("booking reconcile: {error}")),
-        Command::Import(what) => import(what).map_err(|error| format!("booking import: {error}")),
-        Command::Dump { books, out } => write_dump(&books, &out)
+        BookingCommand::Import(what) => {
+            run_import(what).map_err(|error| format!("booking import: {error}"))
+        }
+        BookingCommand::Dump { books, out } => write_dump(&books, &out)
             .map(|records| eprintln!("{records} records in {}", out.display()))
             .map_err(|error| format!("booking dump: {error}")),
     };
@@ -198,17 +200,17 @@ fn serve(
     file: Option<&Path>,
     listen: Option<String>,
     data: Option<PathBuf>,
-) -> Result<(), NotStarted> {
+) -> Result<(), BookingStartError> {
     let data = data.map(|data| data.display().to_string());
     let flags: BTreeMap<_, _> = [("listen", listen), ("data", data)]
         .into_iter()
         .filter_map(|(knob, value)| Some((knob, value?)))
         .collect();
-    let config = Config::resolve(&Sources::gather(flags, file)?)?;
-    let runtime = tokio::runtime::Runtime::new().map_err(NotStarted::Runtime)?;
+    let config = BookingConfig::resolve(&SettingSources::gather(flags, file)?)?;
+    let runtime = tokio::runtime::Runtime::new().map_err(BookingStartError::Runtime)?;
     runtime.block_on(async {
-        let service = Service::build(config).await?;
-        if let Ok(address) = service.address() {
+        let service = BookingService::build(config).await?;
+        if let Ok(address) = service.listen_address() {
             tracing::info!(%address, "serving");
         }
         service.run(process::shutdown()).await;
@@ -220,17 +222,22 @@ fn serve(
     clippy::print_stdout,
     reason = "the findings are what the command is for"
 )]
-fn reconcile(file: Option<&Path>, data: Option<PathBuf>, json: bool) -> Result<(), NotStarted> {
+fn reconcile(
+    file: Option<&Path>,
+    data: Option<PathBuf>,
+    json: bool,
+) -> Result<(), BookingStartError> {
     let data = data.map(|data| ("data", data.display().to_string()));
-    let config = Config::resolve(&Sources::gather(data.into_iter().collect(), file)?)?;
-    let runtime = tokio::runtime::Runtime::new().map_err(NotStarted::Runtime)?;
-    let found = runtime.block_on(reconcile::once(&config))?;
+    let config =
+        BookingConfig::resolve(&SettingSources::gather(data.into_iter().collect(), file)?)?;
+    let runtime = tokio::runtime::Runtime::new().map_err(BookingStartError::Runtime)?;
+    let found = runtime.block_on(reconcile::reconcile_once(&config))?;
     if json {
         println!("{:#}", serde_json::json!({ "findings": found }));
         return Ok(());
     }
     for line in &found {
-        let kind = line.kind.word();
+        let kind = line.kind.as_str();
         println!(
             "{kind} {} since {}: {} ({})",
             line.about, line.since, line.told, line.repair
@@ -244,11 +251,11 @@ fn reconcile(file: Option<&Path>, data: Option<PathBuf>, json: bool) -> Result<(
     clippy::print_stdout,
     reason = "what was imported is what the command tells"
 )]
-fn import(what: Import) -> Result<(), String> {
+fn run_import(what: ImportCommand) -> Result<(), String> {
     let (source, feed) = match what {
-        Import::Gtfs { feed } => (Source::Gtfs, feed),
-        Import::Timetable { feed, timezone } => (Source::Timetable { timezone }, feed),
-        Import::Cinema {
+        ImportCommand::Gtfs { feed } => (RailFeedKind::Gtfs, feed),
+        ImportCommand::Timetable { feed, timezone } => (RailFeedKind::Timetable { timezone }, feed),
+        ImportCommand::Cinema {
             file,
             books,
             till,
@@ -257,17 +264,17 @@ fn import(what: Import) -> Result<(), String> {
             return import_cinema(&file, &books, till.provider()?, json);
         }
     };
-    let wanted = Wanted {
+    let wanted = TimetableImport {
         source,
         folder: feed.folder,
         rail: feed.rail,
-        database: feed.books.url(),
+        database: feed.books.database_url(),
         data: feed.books.data,
         payments: feed.till.provider()?,
     };
     let now_ms = Clock::system().now_ms();
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let done = runtime.block_on(import_timetable::import(wanted, now_ms));
+    let done = runtime.block_on(import_timetable::import_timetable(wanted, now_ms));
     let done = done.map_err(|error| error.to_string())?;
     if feed.json {
         println!("{}", serde_json::json!(done));
@@ -283,9 +290,9 @@ fn import(what: Import) -> Result<(), String> {
     Ok(())
 }
 
-fn write_dump(books: &Books, out: &Path) -> Result<u64, DumpError> {
+fn write_dump(books: &LedgerArguments, out: &Path) -> Result<u64, DumpError> {
     let now_ms = Clock::system().now_ms();
-    match books.url() {
+    match books.database_url() {
         Some(url) => tokio::runtime::Runtime::new()
             .map_err(|error| DumpError::File(out.to_owned(), error))
             .and_then(|runtime| runtime.block_on(dump::write_database(&url, out, now_ms))),
@@ -299,17 +306,17 @@ fn write_dump(books: &Books, out: &Path) -> Result<u64, DumpError> {
 )]
 fn import_cinema(
     file: &Path,
-    books: &Books,
+    books: &LedgerArguments,
     payments: ProviderKind,
     json: bool,
 ) -> Result<(), String> {
-    let stores = Stores {
-        database_url: books.url().map(Key),
+    let stores = StoreSettings {
+        database_url: books.database_url().map(SecretSetting),
         redis_url: None,
     };
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     let imported = runtime.block_on(import_programme(file, &stores, &books.data, payments));
-    let changed = imported.map_err(|refused| told(file, &refused))?;
+    let changed = imported.map_err(|refused| import_error_text(file, &refused))?;
     if json {
         println!("{:#}", serde_json::json!(changed));
         return Ok(());
@@ -332,9 +339,9 @@ fn import_cinema(
 }
 
 /// Every fault on a line of its own, as compilers tell them.
-fn told(file: &Path, refused: &NotImported) -> String {
+fn import_error_text(file: &Path, refused: &ProgrammeImportError) -> String {
     match refused {
-        NotImported::Refused(PutRefused::Faulty(faults)) => {
+        ProgrammeImportError::Refused(ProgrammePutRefusal::Faulty(faults)) => {
             let file = file.display();
             let mut lines = vec![format!("nothing was imported: {} faults", faults.len())];
             lines.extend(faults.iter().map(|fault| {
@@ -345,7 +352,7 @@ fn told(file: &Path, refused: &NotImported) -> String {
             }));
             lines.join("\n")
         }
-        NotImported::Refused(PutRefused::PlanInUse(shows)) => {
+        ProgrammeImportError::Refused(ProgrammePutRefusal::PlanInUse(shows)) => {
             let mut lines =
                 vec!["nothing was imported: new plans move seats that are held or sold".to_owned()];
             lines.extend(

@@ -5,21 +5,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fairgate_databases::{Database, Installation, Writer};
+use fairgate_base::clock::{Clock, follow_clock};
+use fairgate_base::process::company::{ProcessLeases, ProcessRefusal, ProcessStoreKind};
+use fairgate_base::process::data::{self, DataLock, DataLockError};
+use fairgate_databases::{Installation, PostgresDatabase, SqliteDatabase};
 use fairgate_redis::Redis;
 
-use crate::app::{Booking, Setup};
-use crate::config::{Key, Stores};
-use crate::door::signing::NoKeys;
+use crate::app::{Booking, BookingSetup};
+use crate::config::{SecretSetting, StoreSettings};
+use crate::door::signing::SigningKeyError;
 use crate::ledger::sql::SqlLedger;
 use crate::ledger::{Ledger, LedgerError};
 use crate::store::InventoryStore;
 use crate::store::memory::MemoryStore;
-use crate::store::redis::{OpenError, Options, RedisStore};
-use fairgate_base::clock::{Clock, follow};
-use fairgate_base::process::company::{Company, Keeps, Refused};
-use fairgate_base::process::data;
-use fairgate_base::process::data::{DataLock, NotOurs};
+use crate::store::redis::{RedisStore, RedisStoreOpenError, RedisStoreOptions};
 
 /// How long closing the ledger may take: a disk that keeps silent must not keep a process for ever.
 const CLOSING_MAX: Duration = Duration::from_secs(30);
@@ -29,42 +28,42 @@ const FILE: &str = "ledger.db";
 
 /// Why booking was not opened; nothing was changed.
 #[derive(Debug, thiserror::Error)]
-pub enum NotOpened {
+pub enum BookingOpenError {
     /// The data folder.
     #[error(transparent)]
-    Data(#[from] NotOurs),
+    Data(#[from] DataLockError),
     /// The ledger.
     #[error("the ledger cannot be used: {0}")]
     Ledger(#[from] LedgerError),
     /// What signs.
     #[error("there is no key to sign with: {0}")]
-    Keys(#[from] NoKeys),
+    Keys(#[from] SigningKeyError),
     /// Who else works on the database.
     #[error(transparent)]
-    Company(#[from] Refused),
+    Company(#[from] ProcessRefusal),
     /// Redis's address.
     #[error("FAIRGATE_REDIS_URL cannot be used: {0}")]
-    Redis(#[from] fairgate_redis::Error),
+    Redis(#[from] fairgate_redis::RedisCallError),
     /// The store in Redis.
     #[error(transparent)]
-    Store(#[from] OpenError),
+    Store(#[from] RedisStoreOpenError),
 }
 
 /// Opens the database that the settings name: PostgreSQL, or else the file in the data folder,
 /// which is this process's alone for as long as the lock lives.
 ///
 /// # Errors
-/// [`NotOpened`].
+/// [`BookingOpenError`].
 pub async fn installation(
-    stores: &Stores,
+    stores: &StoreSettings,
     data: &Path,
-) -> Result<(Installation, Option<DataLock>), NotOpened> {
+) -> Result<(Installation, Option<DataLock>), BookingOpenError> {
     if let Some(url) = &stores.database_url {
-        let database = Database::connect(&url.0).await?;
+        let database = PostgresDatabase::connect(&url.0).await?;
         return Ok((Installation::Server(database), None));
     }
-    let lock = data::lock(data)?;
-    let writer = Writer::open(&data.join(FILE))?;
+    let lock = data::lock_data_folder(data)?;
+    let writer = SqliteDatabase::open(&data.join(FILE))?;
     Ok((Installation::File(writer), Some(lock)))
 }
 
@@ -72,7 +71,7 @@ pub async fn installation(
 ///
 /// # Errors
 /// Where they cannot be brought up to date.
-pub async fn ledger(installation: &Installation) -> Result<Arc<dyn Ledger>, NotOpened> {
+pub async fn open_ledger(installation: &Installation) -> Result<Arc<dyn Ledger>, BookingOpenError> {
     Ok(Arc::new(SqlLedger::open(installation.clone()).await?))
 }
 
@@ -80,23 +79,23 @@ pub async fn ledger(installation: &Installation) -> Result<Arc<dyn Ledger>, NotO
 /// memory.
 ///
 /// # Errors
-/// [`NotOpened`].
+/// [`BookingOpenError`].
 pub async fn booking(
     installation: &Installation,
-    redis_url: Option<&Key>,
-    setup: Setup,
-) -> Result<Booking, NotOpened> {
-    let ledger = ledger(installation).await?;
+    redis_url: Option<&SecretSetting>,
+    setup: BookingSetup,
+) -> Result<Booking, BookingOpenError> {
+    let ledger = open_ledger(installation).await?;
     let store: Arc<dyn InventoryStore> = match redis_url {
         None => Arc::new(MemoryStore::default()),
         Some(url) => {
             let id = hex::encode(ledger.id().await?);
-            let options = Options::new(setup.clock.clone());
+            let options = RedisStoreOptions::new(setup.clock.clone());
             let redis = Redis::connect(&url.0)?;
             Arc::new(RedisStore::open(redis, &id, options).await?)
         }
     };
-    Ok(Booking::with(store, ledger, setup).await?)
+    Ok(Booking::with_store(store, ledger, setup).await?)
 }
 
 /// The time that an installation goes by: the database's where many processes share one, followed
@@ -104,7 +103,7 @@ pub async fn booking(
 ///
 /// # Errors
 /// Where the database does not answer.
-pub async fn clock(installation: &Installation) -> Result<Clock, LedgerError> {
+pub async fn installation_clock(installation: &Installation) -> Result<Clock, LedgerError> {
     if matches!(installation, Installation::File(_)) {
         return Ok(Clock::system());
     }
@@ -114,7 +113,7 @@ pub async fn clock(installation: &Installation) -> Result<Clock, LedgerError> {
         let installation = installation.clone();
         async move { installation.now_ms().await }
     };
-    tokio::spawn(follow(clock.clone(), ask));
+    tokio::spawn(follow_clock(clock.clone(), ask));
     Ok(clock)
 }
 
@@ -122,20 +121,22 @@ pub async fn clock(installation: &Installation) -> Result<Clock, LedgerError> {
 /// needs none: its folder has one process.
 ///
 /// # Errors
-/// [`NotOpened`].
+/// [`BookingOpenError`].
 pub async fn company(
     installation: &Installation,
-    keeps: &[(Keeps, bool)],
-) -> Result<Option<Company>, NotOpened> {
+    keeps: &[(ProcessStoreKind, bool)],
+) -> Result<Option<ProcessLeases>, BookingOpenError> {
     match installation {
         Installation::File(_) => Ok(None),
-        Installation::Server(database) => Ok(Some(Company::enter(database, keeps).await?)),
+        Installation::Server(database) => {
+            Ok(Some(ProcessLeases::acquire_all(database, keeps).await?))
+        }
     }
 }
 
 /// Closes the database, as a process's last act: a file is whole by itself from then on, without
 /// its log.
-pub async fn close(installation: &Installation) {
+pub async fn close_installation(installation: &Installation) {
     match tokio::time::timeout(CLOSING_MAX, installation.close()).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fairgate_base::clock::Clock;
 use rand::RngExt;
 
 use crate::ledger::{Ledger, LedgerError};
-use crate::retention::{BATCH_MAX, Retained, rest_after};
-use fairgate_base::clock::Clock;
+use crate::retention::{BATCH_MAX, RetentionKind, rest_after};
 
 /// How often the worker looks whether something has become old.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -57,7 +57,7 @@ impl Pruner {
 
     async fn prune_under(&self, leased_at: &mut Option<Instant>) -> Result<u64, LedgerError> {
         let mut gone = 0;
-        for what in Retained::ALL {
+        for what in RetentionKind::ALL {
             let mut from = Some(0);
             while let Some(after) = from {
                 if !self.has_lease(leased_at).await? {

@@ -16,7 +16,7 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// What goes once it is old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Retained {
+pub enum RetentionKind {
     /// Answers kept for retries under an `Idempotency-Key`.
     Answers,
     /// Tries to make an order that were given up: no call lasts so long.
@@ -35,7 +35,7 @@ pub enum Retained {
     ProviderEvents,
 }
 
-impl Retained {
+impl RetentionKind {
     /// All kinds, those that grow fastest first.
     pub const ALL: [Self; 7] = [
         Self::Answers,
@@ -85,16 +85,16 @@ pub fn rest_after(took: Duration) -> Duration {
 }
 
 /// A row as it is looked at: its id, and when it ended, if it has.
-pub type Looked = (i64, Option<i64>);
+pub type RetentionRow = (i64, Option<i64>);
 
 /// Of rows in the order in which they were made, looked at `batch_max` at a time: those that ended
 /// before a moment, and behind which id to look on. `None` where all that follow are younger, or
 /// there are none.
 #[must_use]
-pub fn old_among(rows: &[Looked], before_ms: i64, batch_max: u32) -> (Vec<i64>, Option<i64>) {
-    let is_old = |(_, ended_ms): &&Looked| ended_ms.is_some_and(|at_ms| at_ms < before_ms);
+pub fn old_among(rows: &[RetentionRow], before_ms: i64, batch_max: u32) -> (Vec<i64>, Option<i64>) {
+    let is_old = |(_, ended_ms): &&RetentionRow| ended_ms.is_some_and(|at_ms| at_ms < before_ms);
     let old: Vec<i64> = rows.iter().filter(is_old).map(|(id, _)| *id).collect();
-    let is_young = |(_, ended_ms): &Looked| ended_ms.is_some_and(|at_ms| at_ms >= before_ms);
+    let is_young = |(_, ended_ms): &RetentionRow| ended_ms.is_some_and(|at_ms| at_ms >= before_ms);
     // Rows that have not ended tell nothing of the age of those behind them.
     let rest_is_younger = old.is_empty() && rows.iter().any(is_young);
     let more = rows.len() >= batch_max as usize && !rest_is_younger;
@@ -117,11 +117,11 @@ mod tests {
     #[test]
     fn an_event_id_outlives_the_time_in_which_captured_money_is_read_back() {
         let read_for_ms = crate::ledger::TAKEN_READ_FOR_MS;
-        assert!(Retained::Effects.for_ms() > read_for_ms);
-        assert_eq!(Retained::ProviderEvents.for_ms(), 180 * DAY_MS);
+        assert!(RetentionKind::Effects.for_ms() > read_for_ms);
+        assert_eq!(RetentionKind::ProviderEvents.for_ms(), 180 * DAY_MS);
     }
 
-    fn check(rows: &[Looked], old: &[i64], next: Option<i64>) {
+    fn check(rows: &[RetentionRow], old: &[i64], next: Option<i64>) {
         assert_eq!(old_among(rows, 100, 3), (old.to_vec(), next), "{rows:?}");
     }
 

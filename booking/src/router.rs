@@ -15,11 +15,11 @@ use crate::app::Booking;
 use crate::http::catalogue::{self, CatalogueRoutes};
 use crate::http::cinema::{self, CinemaRoutes};
 use crate::http::exchanges;
-use crate::http::fates::{self, FateRoutes};
+use crate::http::fates::{self, ShowFateRoutes};
 use crate::http::handles::RouteHandles;
 use crate::http::holds::{self, HoldRoutes};
 use crate::http::internal::{self, InternalRoutes};
-use crate::http::ops::{self, Ops};
+use crate::http::ops::{self, BookingOpsRoutes};
 use crate::http::order_routes::OrderRoutes;
 use crate::http::orders;
 use crate::http::payments::{self, PaymentRoutes};
@@ -69,7 +69,7 @@ fn public(handles: RouteHandles) -> OpenApiRouter {
 /// The same routes' part of the OpenAPI document, for whoever stands in front of a booking that is
 /// elsewhere.
 #[must_use]
-pub fn document() -> OpenApi {
+pub fn openapi_document() -> OpenApi {
     let mut document = catalogue().into_openapi();
     for part in [
         cinema().into_openapi(),
@@ -125,7 +125,7 @@ fn orders() -> OpenApiRouter<OrderRoutes> {
         .routes(routes!(orders::lookup))
 }
 
-fn fates() -> OpenApiRouter<FateRoutes> {
+fn fates() -> OpenApiRouter<ShowFateRoutes> {
     OpenApiRouter::new()
         .routes(routes!(fates::cancel))
         .routes(routes!(fates::postpone))
@@ -164,7 +164,7 @@ fn promoter() -> OpenApiRouter<PromoterRoutes> {
 
 /// All that a booking serves which is a process of its own: the public's routes, the gateways' and
 /// the operators'.
-pub fn of_process(public: Router, gateways: InternalRoutes, operators: Ops) -> Router {
+pub fn of_process(public: Router, gateways: InternalRoutes, operators: BookingOpsRoutes) -> Router {
     Router::new()
         .merge(public)
         .merge(for_gateways(gateways))
@@ -192,8 +192,8 @@ fn for_gateways(routes: InternalRoutes) -> Router {
 }
 
 /// What operators ask of a booking that is a process of its own.
-fn for_operators(ops: Ops) -> Router {
-    let document = document();
+fn for_operators(ops: BookingOpsRoutes) -> Router {
+    let document = openapi_document();
     Router::new()
         .route("/healthz", get(ops::healthz))
         .route("/readyz", get(ops::readyz))

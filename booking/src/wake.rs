@@ -7,13 +7,13 @@ use tokio::sync::Notify;
 
 /// A bell beside a worker.
 #[derive(Clone, Default)]
-pub struct Wake {
+pub struct WorkerNotifier {
     bell: Arc<Notify>,
 }
 
-impl Wake {
+impl WorkerNotifier {
     /// Calls the worker; calls that come while it works are one call.
-    pub fn call(&self) {
+    pub fn notify_worker(&self) {
         self.bell.notify_one();
     }
 
@@ -26,20 +26,20 @@ impl Wake {
 
 /// The bells of the workers that carry out what the ledger decided.
 #[derive(Clone, Default)]
-pub struct Bells {
+pub struct LedgerNotifiers {
     /// The seat outbox.
-    pub seats: Wake,
+    pub seats: WorkerNotifier,
     /// What is owed to the provider.
-    pub effects: Wake,
+    pub effects: WorkerNotifier,
     /// What goes back for tickets.
-    pub refunds: Wake,
+    pub refunds: WorkerNotifier,
 }
 
-impl Bells {
+impl LedgerNotifiers {
     /// Calls all of them.
-    pub fn ring(&self) {
-        self.seats.call();
-        self.effects.call();
-        self.refunds.call();
+    pub fn notify_all(&self) {
+        self.seats.notify_worker();
+        self.effects.notify_worker();
+        self.refunds.notify_worker();
     }
 }

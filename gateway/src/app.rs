@@ -9,7 +9,7 @@ use booking::door::{RoleKeys, signing};
 use booking::open;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::Problem;
-use fairgate_base::process::company::{Company, Keeps};
+use fairgate_base::process::company::{ProcessLeases, ProcessStoreKind};
 use fairgate_base::process::data::DataLock;
 use fairgate_base::process::{recorder, serve, until_ended};
 use fairgate_databases::Installation;
@@ -20,30 +20,30 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::clockwork;
-use crate::config::Config;
+use crate::config::GatewayConfig;
 use crate::follow::RoomFollower;
 use crate::guard::{JoinGuard, SearchQuotas};
-use crate::ledger::Ledger;
+use crate::ledger::RoomLedger;
 use crate::ledger::sql::RoomSqlLedger;
 use crate::line::WaitingLine;
 use crate::line::come_back::LineComeBackTimes;
-use crate::load::Load;
-use crate::ops::Ops;
-use crate::personal::PersonalEvents;
-use crate::promoter::Promoter;
+use crate::load::ProcessLoad;
+use crate::ops::GatewayOpsRoutes;
+use crate::personal::PersonalEventHub;
+use crate::promoter::PromoterControls;
 use crate::push::LiveSockets;
-use crate::push::hub::Hubs;
+use crate::push::hub::RoomSocketHubs;
 use crate::push::limit::SocketLimit;
 use crate::push::seats::WatchedShows;
 use crate::push::waiting;
-use crate::room::{RoomParts, Rooms};
-use crate::router::{self, Handles};
+use crate::room::{RoomDependencies, RoomRegistry};
+use crate::router::{self, GatewayHandles};
 use crate::store::redis::RedisRoomStore;
 use crate::store::{MemoryRoomStore, RoomStore};
 use crate::upstream::door::BookingDoor;
 use crate::upstream::health::BookingHealth;
-use crate::upstream::{Core, CoreParts};
-use crate::web::Web;
+use crate::upstream::{BookingCore, BookingDependencies};
+use crate::web::WebRequestPolicy;
 
 /// How long sockets have to end.
 const SOCKETS_MAX: Duration = Duration::from_secs(5);
@@ -51,29 +51,29 @@ const EVICT_EVERY: Duration = Duration::from_secs(60);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// A gateway that is built and not serving yet.
-pub struct App {
+pub struct GatewayApp {
     listener: TcpListener,
     router: Router,
-    rooms: Rooms,
-    hubs: Hubs,
+    rooms: RoomRegistry,
+    hubs: RoomSocketHubs,
     stop: watch::Sender<bool>,
-    company: Option<Company>,
+    company: Option<ProcessLeases>,
     installation: Installation,
     calls_max: Duration,
     _lock: Option<DataLock>,
 }
 
-impl App {
+impl GatewayApp {
     /// Builds everything. `open_core` makes booking from the shared parts.
     ///
     /// # Errors
     /// Where a part cannot be opened; nothing is left running.
     pub async fn build<F>(
-        config: &Config,
-        open_core: impl FnOnce(CoreParts) -> F,
+        config: &GatewayConfig,
+        open_core: impl FnOnce(BookingDependencies) -> F,
     ) -> anyhow::Result<Self>
     where
-        F: Future<Output = anyhow::Result<Arc<dyn Core>>>,
+        F: Future<Output = anyhow::Result<Arc<dyn BookingCore>>>,
     {
         let (installation, lock) = open::installation(&config.stores, &config.data).await?;
         let listener = TcpListener::bind(config.listen).await.with_context(|| {
@@ -85,20 +85,20 @@ impl App {
         let ledger = RoomSqlLedger::open(installation.clone())
             .await
             .context("the ledger cannot be used")?;
-        let ledger: Arc<dyn Ledger> = Arc::new(ledger);
+        let ledger: Arc<dyn RoomLedger> = Arc::new(ledger);
         let shares = config.stores.redis_url.is_some();
-        let mut keeps = vec![(Keeps::Rooms, shares)];
+        let mut keeps = vec![(ProcessStoreKind::Rooms, shares)];
         if config.upstream.bases.is_empty() {
-            keeps.push((Keeps::Seats, shares));
+            keeps.push((ProcessStoreKind::Seats, shares));
         }
         let company = open::company(&installation, &keeps).await?;
-        let clock = open::clock(&installation).await?;
+        let clock = open::installation_clock(&installation).await?;
         let keyring = signing::keyring(&installation, clock.now_ms())
             .await
             .context("there is no key to sign with")?;
         let keys = config.keys.roles();
-        let ledger_id = installation.id().await?;
-        let core = open_core(CoreParts {
+        let ledger_id = installation.ledger_id().await?;
+        let core = open_core(BookingDependencies {
             installation: installation.clone(),
             redis_url: config.stores.redis_url.clone(),
             keyring: keyring.clone(),
@@ -112,9 +112,12 @@ impl App {
         .await?;
         let store = room_store(config, &ledger, &clock).await?;
         let (stop, stopping) = watch::channel(false);
-        let load = Load::default();
-        tokio::spawn(load.clone().measure(Arc::clone(&ledger), stopping.clone()));
-        let parts = RoomParts {
+        let load = ProcessLoad::default();
+        tokio::spawn(
+            load.clone()
+                .run_probes(Arc::clone(&ledger), stopping.clone()),
+        );
+        let parts = RoomDependencies {
             ledger,
             store,
             core: Arc::clone(&core),
@@ -188,16 +191,18 @@ impl App {
             tracing::error!("the accept loop had failed");
         }
         if let Some(company) = company {
-            company.leave().await;
+            company.release_all().await;
         }
-        open::close(&installation).await;
+        open::close_installation(&installation).await;
     }
 }
 
 /// Takes up the ledger's rooms, starts their loops, and tells booking which shows they cover.
-async fn take_up_rooms(parts: RoomParts) -> anyhow::Result<(Rooms, RoomFollower, Hubs)> {
-    let (rooms, opened) = Rooms::new(parts);
-    let hubs = Hubs::default();
+async fn take_up_rooms(
+    parts: RoomDependencies,
+) -> anyhow::Result<(RoomRegistry, RoomFollower, RoomSocketHubs)> {
+    let (rooms, opened) = RoomRegistry::new(parts);
+    let hubs = RoomSocketHubs::default();
     let follower = RoomFollower::new(rooms.clone(), hubs.clone());
     follower
         .take_up_all()
@@ -206,16 +211,16 @@ async fn take_up_rooms(parts: RoomParts) -> anyhow::Result<(Rooms, RoomFollower,
     tokio::spawn(clockwork::run_opened(rooms.clone(), hubs.clone(), opened));
     tokio::spawn(follower.clone().run(rooms.stopping()));
     let changing = follower.changing().await?;
-    let told = follower.cover().await;
-    changing.end().await;
+    let told = follower.publish_coverage().await;
+    changing.release_lease().await;
     told.map_err(|failure| anyhow!("{}", Problem::from(failure).detail))?;
     Ok((rooms, follower, hubs))
 }
 
 /// In this process, or in the Redis that all gateways share.
 async fn room_store(
-    config: &Config,
-    ledger: &Arc<dyn Ledger>,
+    config: &GatewayConfig,
+    ledger: &Arc<dyn RoomLedger>,
     clock: &Clock,
 ) -> anyhow::Result<Arc<dyn RoomStore>> {
     let ledger = Arc::clone(ledger);
@@ -248,23 +253,27 @@ async fn drain_sockets(sockets: impl Fn() -> usize, drain: Duration) {
 
 /// Puts the handles together that the routes are served with.
 fn handles(
-    config: &Config,
-    rooms: &Rooms,
+    config: &GatewayConfig,
+    rooms: &RoomRegistry,
     follower: &RoomFollower,
-    hubs: &Hubs,
+    hubs: &RoomSocketHubs,
     keys: RoleKeys,
     metrics: &PrometheusHandle,
-    load: &Load,
-) -> Handles {
-    let web = Web::new(config.web());
+    load: &ProcessLoad,
+) -> GatewayHandles {
+    let web = WebRequestPolicy::new(config.web_settings());
     let (per_s, burst) = (config.searches_per_s, config.searches_burst);
-    let personal = PersonalEvents::default();
-    tokio::spawn(personal.clone().carry(rooms.core().hold_signals()));
+    let personal = PersonalEventHub::default();
+    tokio::spawn(
+        personal
+            .clone()
+            .forward_signals(rooms.core().hold_signals()),
+    );
     tokio::spawn(waiting::tell_forever(
         Arc::clone(rooms.core()),
         personal.clone(),
     ));
-    Handles {
+    GatewayHandles {
         lobby: WaitingLine {
             rooms: rooms.clone(),
             web: web.clone(),
@@ -280,13 +289,13 @@ fn handles(
             personal,
             limit: SocketLimit::new(config.sockets),
         },
-        promoter: Promoter {
+        promoter: PromoterControls {
             rooms: rooms.clone(),
             follower: follower.clone(),
             hubs: hubs.clone(),
             keys,
         },
-        ops: Ops {
+        ops: GatewayOpsRoutes {
             rooms: rooms.clone(),
             follower: follower.clone(),
             hubs: hubs.clone(),
@@ -336,12 +345,12 @@ mod tests {
             ("listen", "127.0.0.1:0".to_owned()),
             ("data", folder.path().display().to_string()),
         ];
-        let config = Config::resolve(&crate::config::Sources {
+        let config = GatewayConfig::resolve(&crate::config::SettingSources {
             flags: flags.into(),
-            ..crate::config::Sources::default()
+            ..crate::config::SettingSources::default()
         })
         .expect("good settings");
-        let app = App::build(&config, crate::upstream::local::open)
+        let app = GatewayApp::build(&config, crate::upstream::local::open)
             .await
             .expect("it builds");
         let address = app.address().expect("an address");

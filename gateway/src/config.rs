@@ -8,9 +8,11 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-pub use booking::config::{Drain, Internal, Keys, Payments, Stores};
-pub use fairgate_base::config::{BadConfig, Key, Reader, Sources};
-pub use upstream::Upstream;
+pub use booking::config::{
+    DrainSettings, InternalSettings, PaymentSettings, RoleKeySettings, StoreSettings,
+};
+pub use fairgate_base::config::{BadConfig, SecretSetting, SettingReader, SettingSources};
+pub use upstream::UpstreamSettings;
 
 use crate::guard::ApiKey;
 use crate::web;
@@ -18,7 +20,7 @@ use crate::web;
 /// The settings of one gateway. Each field names its variable, unit and default; the file has the
 /// same names in lower case and without the prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config {
+pub struct GatewayConfig {
     /// `FAIRGATE_LISTEN`: address and port. Default `127.0.0.1:8080`.
     pub listen: SocketAddr,
     /// `FAIRGATE_DATA`: the folder that everything durable lives in, where no database is set.
@@ -26,7 +28,7 @@ pub struct Config {
     pub data: PathBuf,
     /// `FAIRGATE_DATABASE_URL`, `FAIRGATE_REDIS_URL`: what many processes share. Default: this
     /// process's own.
-    pub stores: Stores,
+    pub stores: StoreSettings,
     /// `FAIRGATE_PUBLIC_URL`: where the public reaches this, such as `https://sale.example`.
     /// Default: the request's host.
     pub public_url: Option<String>,
@@ -52,14 +54,14 @@ pub struct Config {
     /// may open. Default 15000.
     pub sockets: usize,
     /// `FAIRGATE_PAYMENTS`: who takes the money. Default `none`, in the demo `sandbox`.
-    pub payments: Payments,
+    pub payments: PaymentSettings,
     /// Where booking is: in this process, or behind addresses.
-    pub upstream: Upstream,
+    pub upstream: UpstreamSettings,
     /// `FAIRGATE_PROMOTER_KEY`, `FAIRGATE_VIEWER_KEY`, `FAIRGATE_DOOR_KEY`. Default none; the demo
     /// makes the first.
-    pub keys: Keys,
+    pub keys: RoleKeySettings,
     /// How this process ends.
-    pub drain: Drain,
+    pub drain: DrainSettings,
 }
 
 const KNOBS: &[&str] = &[
@@ -90,80 +92,80 @@ const KNOBS: &[&str] = &[
     "drain_s",
 ];
 
-impl Config {
+impl GatewayConfig {
     /// Resolves every knob.
     ///
     /// # Errors
     /// Every bad value at once.
-    pub fn resolve(sources: &Sources) -> Result<Self, BadConfig> {
+    pub fn resolve(sources: &SettingSources) -> Result<Self, BadConfig> {
         let mut reader = sources.read(KNOBS);
         let origin = |text: &str| is_origin(text).then(|| text.to_owned());
-        let config = Config {
-            listen: reader.take(
+        let config = GatewayConfig {
+            listen: reader.parsed_or_default(
                 "listen",
                 SocketAddr::from(([127, 0, 0, 1], 8080)),
                 "an address and port such as 0.0.0.0:8080",
                 |text| text.parse().ok(),
             ),
-            data: reader.take("data", PathBuf::from("fairgate-data"), "a folder", |text| {
+            data: reader.parsed_or_default("data", PathBuf::from("fairgate-data"), "a folder", |text| {
                 Some(text.into())
             }),
-            stores: Stores::read(&mut reader),
-            public_url: reader.take(
+            stores: StoreSettings::read(&mut reader),
+            public_url: reader.parsed_or_default(
                 "public_url",
                 None,
                 "an address such as https://sale.example, without a path",
                 |text| origin(text.trim_end_matches('/')).map(Some),
             ),
-            origins: reader.take(
+            origins: reader.parsed_or_default(
                 "origins",
                 Vec::new(),
                 "a list of origins such as https://app.example, by commas",
                 |text| text.split(',').map(|part| origin(part.trim())).collect(),
             ),
-            trusted_hops: reader.take(
+            trusted_hops: reader.parsed_or_default(
                 "trusted_hops",
                 0,
                 "a count of proxies between 0 and 10",
                 |text| text.parse().ok().filter(|hops| *hops <= 10),
             ),
-            joins_per_s: reader.take(
+            joins_per_s: reader.parsed_or_default(
                 "joins_per_s",
                 NonZeroU32::new(100).unwrap_or(NonZeroU32::MIN),
                 "a whole number above 0",
                 |text| text.parse().ok(),
             ),
-            joins_burst: reader.take(
+            joins_burst: reader.parsed_or_default(
                 "joins_burst",
                 NonZeroU32::new(2000).unwrap_or(NonZeroU32::MIN),
                 "a whole number above 0",
                 |text| text.parse().ok(),
             ),
-            searches_per_s: reader.take(
+            searches_per_s: reader.parsed_or_default(
                 "searches_per_s",
                 NonZeroU32::new(2_000).unwrap_or(NonZeroU32::MIN),
                 "a whole number above 0",
                 |text| text.parse().ok(),
             ),
-            searches_burst: reader.take(
+            searches_burst: reader.parsed_or_default(
                 "searches_burst",
                 NonZeroU32::new(10_000).unwrap_or(NonZeroU32::MIN),
                 "a whole number above 0",
                 |text| text.parse().ok(),
             ),
-            api_keys: reader.take(
+            api_keys: reader.parsed_or_default(
                 "api_keys",
                 Vec::new(),
                 "a list of name:key:per_s:burst by commas, each key 16 to 200 of A-Z, a-z, 0-9, - and _",
                 |text| text.split(',').map(|part| ApiKey::parse(part.trim())).collect(),
             ),
-            sockets: reader.take("sockets", 15_000, "a whole number above 0", |text| {
+            sockets: reader.parsed_or_default("sockets", 15_000, "a whole number above 0", |text| {
                 text.parse().ok().filter(|sockets| *sockets > 0)
             }),
-            payments: Payments::read(&mut reader),
-            keys: Keys::read(&mut reader),
-            upstream: Upstream::read(&mut reader),
-            drain: Drain::read(&mut reader),
+            payments: PaymentSettings::read(&mut reader),
+            keys: RoleKeySettings::read(&mut reader),
+            upstream: UpstreamSettings::read(&mut reader),
+            drain: DrainSettings::read(&mut reader),
         };
         let names: BTreeSet<&str> = config
             .api_keys
@@ -188,8 +190,8 @@ impl Config {
 
     /// What judging browsers' requests needs.
     #[must_use]
-    pub fn web(&self) -> web::Settings {
-        web::Settings {
+    pub fn web_settings(&self) -> web::WebSettings {
+        web::WebSettings {
             public_url: self.public_url.clone(),
             origins: self.origins.clone(),
             trusted_hops: self.trusted_hops,
@@ -221,20 +223,20 @@ fn is_origin(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn sources(env: &[(&str, &str)]) -> Sources {
+    fn sources(env: &[(&str, &str)]) -> SettingSources {
         let env = env
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        Sources {
+        SettingSources {
             env,
-            ..Sources::default()
+            ..SettingSources::default()
         }
     }
 
     #[test]
     fn without_settings_every_default_holds() {
-        let config = Config::resolve(&sources(&[])).expect("defaults are good");
+        let config = GatewayConfig::resolve(&sources(&[])).expect("defaults are good");
         assert_eq!(
             (config.listen.to_string(), config.joins_burst.get()),
             ("127.0.0.1:8080".to_owned(), 2000)
@@ -254,7 +256,7 @@ mod tests {
             ("FAIRGATE_PUBLIC_URL", "https://a/b"),
             ("FAIRGATE_DRAIN_S", "601"),
         ]);
-        let told = Config::resolve(&bad).expect_err("bad").to_string();
+        let told = GatewayConfig::resolve(&bad).expect_err("bad").to_string();
         for name in [
             "LISTEN",
             "JOINS_PER_S",
@@ -291,7 +293,7 @@ mod tests {
             (vec![far, database], "set FAIRGATE_INTERNAL_KEY"),
             (vec![redis], "set FAIRGATE_DATABASE_URL"),
         ] {
-            let told = Config::resolve(&sources(&set)).expect_err("it cannot work");
+            let told = GatewayConfig::resolve(&sources(&set)).expect_err("it cannot work");
             assert!(told.to_string().contains(lacking), "{told}");
         }
         for set in [
@@ -299,7 +301,7 @@ mod tests {
             vec![far, database, key],
             vec![redis, database],
         ] {
-            let config = Config::resolve(&sources(&set)).expect("it works");
+            let config = GatewayConfig::resolve(&sources(&set)).expect("it works");
             assert!(config.stores.database_url.is_some());
         }
     }
@@ -312,18 +314,19 @@ mod tests {
             "a:another-key-of-the-same:1:1",
         ] {
             let keys = format!("{one},{other}");
-            let told = Config::resolve(&sources(&[("FAIRGATE_API_KEYS", &keys)]));
+            let told = GatewayConfig::resolve(&sources(&[("FAIRGATE_API_KEYS", &keys)]));
             assert!(told.expect_err("twice").to_string().contains("API keys"));
         }
         let keys = format!("{one}, b:another-key-of-another:2:30");
-        let config = Config::resolve(&sources(&[("FAIRGATE_API_KEYS", &keys)])).expect("good");
+        let config =
+            GatewayConfig::resolve(&sources(&[("FAIRGATE_API_KEYS", &keys)])).expect("good");
         assert_eq!(config.api_keys.len(), 2);
     }
 
     #[test]
     fn a_key_that_can_be_guessed_is_taken_and_warned_of() {
-        let config =
-            Config::resolve(&sources(&[("FAIRGATE_PROMOTER_KEY", "hunter2")])).expect("good");
+        let config = GatewayConfig::resolve(&sources(&[("FAIRGATE_PROMOTER_KEY", "hunter2")]))
+            .expect("good");
         let warnings = config.warnings();
         assert!(
             warnings
@@ -340,7 +343,7 @@ mod tests {
             "data = \"/file\"\ntrusted_hops = 1\norigins = [\"https://a\"]\ncolour = 1".into(),
             "f.toml".into(),
         ));
-        let told = Config::resolve(&sources)
+        let told = GatewayConfig::resolve(&sources)
             .expect_err("an unknown setting")
             .to_string();
         assert!(told.contains("colour"), "{told}");
@@ -349,7 +352,7 @@ mod tests {
             "f.toml".into(),
         ));
         sources.flags.insert("data", "/flag".into());
-        let config = Config::resolve(&sources).expect("good");
+        let config = GatewayConfig::resolve(&sources).expect("good");
         assert_eq!(
             (config.data, config.trusted_hops, config.origins),
             (PathBuf::from("/flag"), 2, vec!["https://a".to_owned()])

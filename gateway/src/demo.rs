@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn the_demo_is_a_good_on_sale_file() {
         let steps =
-            crate::onsale::plan(&super::onsale(1_800_000_000_000), std::path::Path::new("."))
+            crate::onsale::plan_calls(&super::onsale(1_800_000_000_000), std::path::Path::new("."))
                 .expect("good");
         assert_eq!(steps.len(), 3);
     }

@@ -8,9 +8,9 @@ use anyhow::{Context, anyhow, bail};
 use clap::{Args, Parser, Subcommand};
 use fairgate_base::clock::Clock;
 use fairgate_base::process;
-use gateway::app::App;
-use gateway::config::{BadConfig, Config, Key, Payments, Sources};
-use gateway::onsale::{self, Target};
+use gateway::app::GatewayApp;
+use gateway::config::{BadConfig, GatewayConfig, PaymentSettings, SecretSetting, SettingSources};
+use gateway::onsale::{self, OnsaleTarget};
 use gateway::{demo, upstream, verify_draw};
 use rand::RngExt;
 
@@ -21,17 +21,17 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// on-sale.
 #[derive(Parser)]
 #[command(name = "gateway", version, args_conflicts_with_subcommands = true)]
-struct Cli {
+struct GatewayCli {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<GatewayCommand>,
     #[command(flatten)]
-    knobs: Knobs,
+    knobs: GatewayArguments,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum GatewayCommand {
     /// Serves, without the demo.
-    Serve(Knobs),
+    Serve(GatewayArguments),
     /// Applies venues, shows and rooms from one on-sale file. The key is read from
     /// FAIRGATE_PROMOTER_KEY.
     Apply {
@@ -59,7 +59,7 @@ enum Command {
 
 /// Every setting can also stand in the environment as FAIRGATE_…, or in the file.
 #[derive(Args)]
-struct Knobs {
+struct GatewayArguments {
     /// A TOML file of settings.
     #[arg(long)]
     config: Option<PathBuf>,
@@ -72,8 +72,8 @@ struct Knobs {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    if let Some(Command::VerifyDraw {
+    let cli = GatewayCli::parse();
+    if let Some(GatewayCommand::VerifyDraw {
         record,
         leaves,
         jwks,
@@ -82,7 +82,7 @@ fn main() -> ExitCode {
     {
         return verify_draw::run(record, leaves.as_deref(), jwks.as_deref(), *json);
     }
-    process::log();
+    process::start_logging();
     match start(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -92,29 +92,32 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(cli: Cli) -> anyhow::Result<()> {
+fn start(cli: GatewayCli) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new().context("the runtime cannot be started")?;
     runtime.block_on(async {
         match cli.command {
             None => run_demo(&cli.knobs).await,
-            Some(Command::Serve(knobs)) => serve(&knobs).await,
-            Some(Command::Apply { file, target }) => apply(&file, target).await,
-            Some(Command::VerifyDraw { .. }) => bail!("a draw is verified without a runtime"),
+            Some(GatewayCommand::Serve(knobs)) => serve(&knobs).await,
+            Some(GatewayCommand::Apply { file, target }) => apply_onsale(&file, target).await,
+            Some(GatewayCommand::VerifyDraw { .. }) => {
+                bail!("a draw is verified without a runtime")
+            }
         }
     })
 }
 
-async fn serve(knobs: &Knobs) -> anyhow::Result<()> {
-    let config = Config::resolve(&sources(knobs)?)?;
-    let app = App::build(&config, upstream::open).await?;
+async fn serve(knobs: &GatewayArguments) -> anyhow::Result<()> {
+    let config = GatewayConfig::resolve(&sources(knobs)?)?;
+    let app = GatewayApp::build(&config, upstream::open).await?;
     tracing::info!(address = %app.address()?, data = %config.data.display(), "serving");
     app.run(process::shutdown()).await;
     Ok(())
 }
 
-async fn run_demo(knobs: &Knobs) -> anyhow::Result<()> {
+async fn run_demo(knobs: &GatewayArguments) -> anyhow::Result<()> {
     let mut sources = sources(knobs)?;
-    let set = |sources: &Sources, knob| sources.set(knob) || sources.file.is_some();
+    let set =
+        |sources: &SettingSources, knob| sources.is_overridden(knob) || sources.file.is_some();
     if !set(&sources, "data") {
         let folder =
             std::env::temp_dir().join(format!("fairgate-demo-{:08x}", rand::rng().random::<u32>()));
@@ -123,19 +126,25 @@ async fn run_demo(knobs: &Knobs) -> anyhow::Result<()> {
     if !set(&sources, "payments") {
         sources.flags.insert("payments", "sandbox".to_owned());
     }
-    let mut config = Config::resolve(&sources)?;
+    let mut config = GatewayConfig::resolve(&sources)?;
     let key = config
         .keys
         .promoter
-        .get_or_insert_with(|| Key(format!("demo-{:032x}", rand::rng().random::<u128>())))
+        .get_or_insert_with(|| SecretSetting(format!("demo-{:032x}", rand::rng().random::<u128>())))
         .clone();
-    let app = App::build(&config, upstream::open).await?;
+    let app = GatewayApp::build(&config, upstream::open).await?;
     // On a folder of an earlier demo its on-sale goes on: what was drawn is not drawn again.
     let goes_on = app.has_room(demo::ROOM);
     if !goes_on {
-        let steps = onsale::plan(&demo::onsale(Clock::system().now_ms()), Path::new("."))
+        let steps = onsale::plan_calls(&demo::onsale(Clock::system().now_ms()), Path::new("."))
             .map_err(|faults| anyhow!(faults.join("\n")))?;
-        onsale::apply(&steps, &Target::InProcess(app.router()), &key.0, |_| {}).await?;
+        onsale::apply(
+            &steps,
+            &OnsaleTarget::InProcess(app.router()),
+            &key.0,
+            |_| {},
+        )
+        .await?;
     }
     announce(&app, &config, &key, goes_on)?;
     app.run(process::shutdown()).await;
@@ -146,7 +155,12 @@ async fn run_demo(knobs: &Knobs) -> anyhow::Result<()> {
     clippy::print_stdout,
     reason = "the demo says on the terminal where it is"
 )]
-fn announce(app: &App, config: &Config, key: &Key, goes_on: bool) -> anyhow::Result<()> {
+fn announce(
+    app: &GatewayApp,
+    config: &GatewayConfig,
+    key: &SecretSetting,
+    goes_on: bool,
+) -> anyhow::Result<()> {
     let base = config.public_url.clone().map_or_else(
         || app.address().map(|address| format!("http://{address}")),
         Ok,
@@ -162,7 +176,7 @@ fn announce(app: &App, config: &Config, key: &Key, goes_on: bool) -> anyhow::Res
         key.0
     );
     println!("  data     {}", config.data.display());
-    if config.payments == Payments::Sandbox {
+    if config.payments == PaymentSettings::Sandbox {
         println!("  TEST     payments are the sandbox's: no money moves");
     }
     Ok(())
@@ -172,26 +186,26 @@ fn announce(app: &App, config: &Config, key: &Key, goes_on: bool) -> anyhow::Res
     clippy::print_stdout,
     reason = "a command tells its caller what it did"
 )]
-async fn apply(file: &Path, target: String) -> anyhow::Result<()> {
+async fn apply_onsale(file: &Path, target: String) -> anyhow::Result<()> {
     let key = std::env::var("FAIRGATE_PROMOTER_KEY")
         .map_err(|_| anyhow!("FAIRGATE_PROMOTER_KEY is not set; nothing was applied"))?;
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("{} cannot be read; nothing was applied", file.display()))?;
     let folder = file.parent().unwrap_or(Path::new("."));
-    let steps = onsale::plan(&text, folder).map_err(|faults| {
+    let steps = onsale::plan_calls(&text, folder).map_err(|faults| {
         anyhow!(
             "{} has faults, nothing was applied:\n  - {}",
             file.display(),
             faults.join("\n  - ")
         )
     })?;
-    onsale::apply(&steps, &Target::Address(target), &key, |what| {
+    onsale::apply(&steps, &OnsaleTarget::Address(target), &key, |what| {
         println!("applied {what}")
     })
     .await
 }
 
-fn sources(knobs: &Knobs) -> Result<Sources, BadConfig> {
+fn sources(knobs: &GatewayArguments) -> Result<SettingSources, BadConfig> {
     let mut flags = BTreeMap::new();
     if let Some(listen) = &knobs.listen {
         flags.insert("listen", listen.clone());
@@ -199,5 +213,5 @@ fn sources(knobs: &Knobs) -> Result<Sources, BadConfig> {
     if let Some(data) = &knobs.data {
         flags.insert("data", data.display().to_string());
     }
-    Sources::gather(flags, knobs.config.as_deref())
+    SettingSources::gather(flags, knobs.config.as_deref())
 }

@@ -12,7 +12,7 @@ use tower::ServiceExt;
 
 /// One call of the promoter API.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct OnsaleFileCall {
     /// What it is about, for messages: `venue "arena"`.
     pub what: String,
     /// Path and query.
@@ -22,7 +22,7 @@ pub struct Step {
 }
 
 /// Where the calls go.
-pub enum Target {
+pub enum OnsaleTarget {
     /// A gateway elsewhere, such as `http://127.0.0.1:8080`.
     Address(String),
     /// This process.
@@ -37,7 +37,7 @@ const ANSWER_BYTES_MAX: usize = 8 << 20;
 ///
 /// # Errors
 /// Every fault of the file, one a line.
-pub fn plan(text: &str, folder: &Path) -> Result<Vec<Step>, Vec<String>> {
+pub fn plan_calls(text: &str, folder: &Path) -> Result<Vec<OnsaleFileCall>, Vec<String>> {
     let table: toml::Table = text
         .parse()
         .map_err(|error: toml::de::Error| vec![error.to_string()])?;
@@ -59,7 +59,7 @@ pub fn plan(text: &str, folder: &Path) -> Result<Vec<Step>, Vec<String>> {
             continue;
         };
         for (at, entry) in entries.iter().enumerate() {
-            match step(kind, entry, folder) {
+            match plan_entry(kind, entry, folder) {
                 Ok(step) => steps.push(step),
                 Err(fault) => faults.push(format!("[[{kind}]] number {}: {fault}", at + 1)),
             }
@@ -72,7 +72,7 @@ pub fn plan(text: &str, folder: &Path) -> Result<Vec<Step>, Vec<String>> {
     }
 }
 
-fn step(kind: &str, entry: &toml::Value, folder: &Path) -> Result<Step, String> {
+fn plan_entry(kind: &str, entry: &toml::Value, folder: &Path) -> Result<OnsaleFileCall, String> {
     let Value::Object(mut document) = to_json(entry) else {
         return Err("is not a table".to_owned());
     };
@@ -96,7 +96,7 @@ fn step(kind: &str, entry: &toml::Value, folder: &Path) -> Result<Step, String> 
     } else {
         (path, Value::Object(document).to_string())
     };
-    Ok(Step {
+    Ok(OnsaleFileCall {
         what: format!("{kind} \"{id}\""),
         path,
         body,
@@ -151,8 +151,8 @@ fn to_json(value: &toml::Value) -> Value {
 /// What the first refused call said, every fault of it included, and what stands by then: every
 /// call can be made again.
 pub async fn apply(
-    steps: &[Step],
-    target: &Target,
+    steps: &[OnsaleFileCall],
+    target: &OnsaleTarget,
     key: &str,
     mut told: impl FnMut(&str),
 ) -> anyhow::Result<()> {
@@ -161,7 +161,7 @@ pub async fn apply(
             format!(
                 "{} got no answer, so it may or may not stand. {}",
                 step.what,
-                standing(steps, at)
+                applied_so_far(steps, at)
             )
         })?;
         if !(200..300).contains(&status) {
@@ -169,7 +169,7 @@ pub async fn apply(
                 "{} was refused ({status}):\n{}\n{}",
                 step.what,
                 faults(&answer),
-                standing(steps, at)
+                applied_so_far(steps, at)
             );
         }
         told(&step.what);
@@ -178,8 +178,8 @@ pub async fn apply(
 }
 
 /// What stands where the step at `failed` did not come through, and what to do.
-fn standing(steps: &[Step], failed: usize) -> String {
-    let names = |steps: &[Step]| {
+fn applied_so_far(steps: &[OnsaleFileCall], failed: usize) -> String {
+    let names = |steps: &[OnsaleFileCall]| {
         let names: Vec<_> = steps.iter().map(|step| step.what.as_str()).collect();
         if names.is_empty() {
             "nothing".to_owned()
@@ -194,8 +194,8 @@ fn standing(steps: &[Step], failed: usize) -> String {
     )
 }
 
-impl Target {
-    async fn put(&self, step: &Step, key: &str) -> anyhow::Result<(u16, String)> {
+impl OnsaleTarget {
+    async fn put(&self, step: &OnsaleFileCall, key: &str) -> anyhow::Result<(u16, String)> {
         match self {
             Self::Address(address) => {
                 let answer = reqwest::Client::new()
@@ -271,7 +271,7 @@ mod tests {
             id = "n-1"
             prices = { cat1 = 9900 }
         "#;
-        let steps = plan(text, Path::new(".")).expect("good");
+        let steps = plan_calls(text, Path::new(".")).expect("good");
         let paths: Vec<_> = steps.iter().map(|step| step.path.as_str()).collect();
         assert_eq!(
             paths,
@@ -287,7 +287,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_refusal_says_what_stands_and_what_was_not_tried() {
-        let step = |what: &str| Step {
+        let step = |what: &str| OnsaleFileCall {
             what: what.into(),
             path: format!("/{what}"),
             body: String::new(),
@@ -295,7 +295,7 @@ mod tests {
         let steps = [step("venue"), step("show"), step("room")];
         let router = Router::new().route("/venue", axum::routing::put(async || "fine"));
         let mut applied = Vec::new();
-        let target = Target::InProcess(router);
+        let target = OnsaleTarget::InProcess(router);
         let told = apply(&steps, &target, "key", |what| applied.push(what.to_owned()))
             .await
             .expect_err("the second is refused")
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn every_fault_of_a_file_is_told() {
         let text = "[[venue]]\nid = \"a\"\n[[venue]]\nid = \"b\"\nplan = \"seatsio:none.json\"\n[[show]]\ntitle = \"x\"\n[[stage]]\nid = \"s\"";
-        let faults = plan(text, Path::new("/nowhere"))
+        let faults = plan_calls(text, Path::new("/nowhere"))
             .expect_err("bad")
             .join("\n");
         for part in [

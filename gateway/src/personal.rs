@@ -27,29 +27,29 @@ pub enum PersonalEvent {
     },
 }
 
-type Sender = mpsc::Sender<PersonalEvent>;
+type PersonalSender = mpsc::Sender<PersonalEvent>;
 
 #[derive(Default)]
-struct Listeners {
+struct PersonalListeners {
     next: u64,
-    by_holder: HashMap<Holder, Vec<(u64, Sender)>>,
+    by_holder: HashMap<Holder, Vec<(u64, PersonalSender)>>,
 }
 
 /// Who listens; a cheap handle.
 #[derive(Clone, Default)]
-pub struct PersonalEvents {
-    listeners: Arc<Mutex<Listeners>>,
+pub struct PersonalEventHub {
+    listeners: Arc<Mutex<PersonalListeners>>,
 }
 
 /// One socket's ear; dropping it stops listening.
 pub struct PersonalReceiver {
-    personal: PersonalEvents,
+    personal: PersonalEventHub,
     holder: Holder,
     id: u64,
     words: mpsc::Receiver<PersonalEvent>,
 }
 
-impl PersonalEvents {
+impl PersonalEventHub {
     /// Listens for a holder.
     #[must_use]
     pub fn listen(&self, holder: Holder) -> PersonalReceiver {
@@ -72,10 +72,12 @@ impl PersonalEvents {
     }
 
     /// Hands signals on until booking has gone.
-    pub async fn carry(self, mut signals: broadcast::Receiver<HoldSignal>) {
+    pub async fn forward_signals(self, mut signals: broadcast::Receiver<HoldSignal>) {
         loop {
             match signals.recv().await {
-                Ok(signal) => self.tell(signal.holder, &PersonalEvent::Hold(Arc::new(signal))),
+                Ok(signal) => {
+                    self.notify_holder(signal.holder, &PersonalEvent::Hold(Arc::new(signal)))
+                }
                 Err(RecvError::Lagged(missed)) => {
                     tracing::warn!(
                         missed,
@@ -88,7 +90,7 @@ impl PersonalEvents {
     }
 
     /// Tells every socket of a holder.
-    pub fn tell(&self, holder: Holder, word: &PersonalEvent) {
+    pub fn notify_holder(&self, holder: Holder, word: &PersonalEvent) {
         let listeners = self.lock();
         if let Some(ears) = listeners.by_holder.get(&holder) {
             for (_, ear) in ears {
@@ -101,13 +103,13 @@ impl PersonalEvents {
 
     /// Those of some holders who have a socket here.
     #[must_use]
-    pub fn here(&self, of: &[Holder]) -> Vec<Holder> {
+    pub fn connected_holders(&self, of: &[Holder]) -> Vec<Holder> {
         let listeners = self.lock();
         let hears = |holder: &&Holder| listeners.by_holder.contains_key(*holder);
         of.iter().filter(hears).copied().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Listeners> {
+    fn lock(&self) -> MutexGuard<'_, PersonalListeners> {
         self.listeners
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -13,16 +13,16 @@ use utoipa_axum::routes;
 
 use crate::guard::SearchQuotas;
 use crate::http::wrapping::{
-    bare_errors_explain_themselves, rooms_of_other_nodes_are_found, searches_have_quotas,
-    security_headers, shown,
+    bare_errors_explain_themselves, problem_response, rooms_of_other_nodes_are_found,
+    searches_have_quotas, security_headers,
 };
 use crate::line::WaitingLine;
 use crate::line::http::{passes, places};
-use crate::ops::{Ops, http as ops};
-use crate::pages::{self, Pages, policy};
-use crate::promoter::{self, Promoter};
+use crate::ops::{GatewayOpsRoutes, http as ops};
+use crate::pages::{self, PageRoutes, policy};
+use crate::promoter::{self, PromoterControls};
 use crate::push::{self, LiveSockets};
-use crate::room::{self, Rooms};
+use crate::room::{self, RoomRegistry};
 use crate::upstream::door::BookingDoor;
 use crate::upstream::door::http as door;
 
@@ -34,15 +34,15 @@ const CODES_BYTES_MAX: usize = 64 << 20;
 
 /// What the routes are served with.
 #[derive(Clone)]
-pub struct Handles {
+pub struct GatewayHandles {
     /// Joining, leaving, passes.
     pub lobby: WaitingLine,
     /// Live sockets.
     pub push: LiveSockets,
     /// Rooms by their promoters.
-    pub promoter: Promoter,
+    pub promoter: PromoterControls,
     /// Health and figures.
-    pub ops: Ops,
+    pub ops: GatewayOpsRoutes,
     /// The way to booking.
     pub door: BookingDoor,
     /// Limits searches by network and by key.
@@ -58,24 +58,24 @@ pub struct Handles {
     title = "Fairgate",
     description = "The line: rooms, places, passes, draws."
 ))]
-struct Document;
+struct GatewayApiDocument;
 
 /// Builds the whole router.
-pub fn build(handles: &Handles) -> Router {
+pub fn build(handles: &GatewayHandles) -> Router {
     let (booking, booking_document) = handles.door.core.router().split_for_parts();
-    let (line, mut document) = OpenApiRouter::with_openapi(Document::openapi())
-        .merge(rooms(handles.lobby.rooms.clone()))
-        .merge(line(handles.lobby.clone()))
-        .merge(live(handles.push.clone()))
-        .merge(promoter(handles.promoter.clone()))
-        .merge(operators(handles.ops.clone()))
+    let (line, mut document) = OpenApiRouter::with_openapi(GatewayApiDocument::openapi())
+        .merge(room_routes(handles.lobby.rooms.clone()))
+        .merge(line_routes(handles.lobby.clone()))
+        .merge(live_routes(handles.push.clone()))
+        .merge(promoter_routes(handles.promoter.clone()))
+        .merge(operator_routes(handles.ops.clone()))
         .split_for_parts();
     document.merge(booking_document);
     let line = line
         .route("/openapi.json", get(async move || axum::Json(document)))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX));
     let test = handles.test;
-    let pages = Pages {
+    let pages = PageRoutes {
         lobby: handles.lobby.clone(),
         booking: booking.clone(),
         test,
@@ -84,7 +84,7 @@ pub fn build(handles: &Handles) -> Router {
     let all = Router::new()
         .merge(line)
         .merge(door::layer(booking, handles.door.clone()))
-        .merge(people(pages))
+        .merge(page_routes(pages))
         .layer(from_fn_with_state(
             handles.ops.follower.clone(),
             rooms_of_other_nodes_are_found,
@@ -93,8 +93,12 @@ pub fn build(handles: &Handles) -> Router {
             (handles.searches.clone(), handles.lobby.web.clone(), test),
             searches_have_quotas,
         ))
-        .fallback(async move |uri: Uri| shown(test, &uri, Problem::not_found("page", uri.path())))
-        .method_not_allowed_fallback(async move |uri: Uri| shown(test, &uri, wrong_method()))
+        .fallback(async move |uri: Uri| {
+            problem_response(test, &uri, Problem::not_found("page", uri.path()))
+        })
+        .method_not_allowed_fallback(async move |uri: Uri| {
+            problem_response(test, &uri, wrong_method())
+        })
         .layer(from_fn_with_state(test, bare_errors_explain_themselves));
     wrapped(all)
         .layer(from_fn(security_headers))
@@ -103,10 +107,10 @@ pub fn build(handles: &Handles) -> Router {
 }
 
 /// What anybody may read of rooms and their draws.
-fn rooms(rooms: Rooms) -> OpenApiRouter {
+fn room_routes(rooms: RoomRegistry) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(room::http::list))
-        .routes(routes!(room::http::one))
+        .routes(routes!(room::http::get_public_room))
         .routes(routes!(room::http::draw))
         .routes(routes!(room::http::proof))
         .routes(routes!(room::http::leaves))
@@ -114,7 +118,7 @@ fn rooms(rooms: Rooms) -> OpenApiRouter {
 }
 
 /// Places and passes.
-fn line(lobby: WaitingLine) -> OpenApiRouter {
+fn line_routes(lobby: WaitingLine) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(places::challenge))
         .routes(routes!(places::join))
@@ -126,14 +130,14 @@ fn line(lobby: WaitingLine) -> OpenApiRouter {
 }
 
 /// The live socket.
-fn live(push: LiveSockets) -> OpenApiRouter {
+fn live_routes(push: LiveSockets) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(push::http::live))
         .with_state(push)
 }
 
 /// What promoters do with rooms, and what they read of them.
-fn promoter(promoter: Promoter) -> OpenApiRouter {
+fn promoter_routes(promoter: PromoterControls) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(
             promoter::http::put_room,
@@ -154,7 +158,7 @@ fn promoter(promoter: Promoter) -> OpenApiRouter {
 }
 
 /// Health and figures.
-fn operators(ops: Ops) -> OpenApiRouter {
+fn operator_routes(ops: GatewayOpsRoutes) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(ops::healthz))
         .routes(routes!(ops::readyz))
@@ -163,7 +167,7 @@ fn operators(ops: Ops) -> OpenApiRouter {
 }
 
 /// The pages.
-fn people(pages: Pages) -> Router {
+fn page_routes(pages: PageRoutes) -> Router {
     Router::new()
         .route("/", get(pages::home))
         .route("/r/{room}", get(pages::lobby))

@@ -6,7 +6,7 @@ use std::{fs, process::ExitCode};
 use fairgate_pass::Jwks;
 
 use crate::draw::record::DrawRecord;
-use crate::draw::verify::{Report, check};
+use crate::draw::verify::{DrawCheckReport, check_record};
 
 /// Reads the files, prints the report, gives the exit code: 0 where the draw
 /// holds, 1 where it does not or a file cannot be read. `jwks` is a saved `/.well-known/jwks.json`.
@@ -23,7 +23,7 @@ pub fn run(record: &Path, leaves: Option<&Path>, jwks: Option<&Path>, json: bool
         }
     };
     if json {
-        let text = serde_json::json!({ "holds": report.holds(), "report": report });
+        let text = serde_json::json!({ "holds": report.has_no_faults(), "report": report });
         println!("{text:#}");
     } else {
         let lines =
@@ -33,14 +33,14 @@ pub fn run(record: &Path, leaves: Option<&Path>, jwks: Option<&Path>, json: bool
         lines("  WRONG     ", &report.faults);
         println!(
             "{}",
-            if report.holds() {
+            if report.has_no_faults() {
                 "draw holds"
             } else {
                 "draw DOES NOT hold"
             }
         );
     }
-    if report.holds() {
+    if report.has_no_faults() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -51,7 +51,7 @@ fn check_files(
     record: &Path,
     leaves: Option<&Path>,
     jwks: Option<&Path>,
-) -> Result<Report, String> {
+) -> Result<DrawCheckReport, String> {
     let read = |path: &Path| {
         fs::read(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
     };
@@ -65,7 +65,7 @@ fn check_files(
         serde_json::from_slice::<Jwks>(&read(path)?)
             .map_err(|error| not(path, "a key set (JWKS)", &error))
     });
-    Ok(check(
+    Ok(check_record(
         &document,
         leaves.as_deref(),
         keys.transpose()?.as_ref(),

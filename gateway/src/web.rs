@@ -9,13 +9,13 @@ use fairgate_base::http::Problem;
 
 /// The settings that judging a browser's request needs; a cheap handle.
 #[derive(Clone)]
-pub struct Web {
-    inner: Arc<Settings>,
+pub struct WebRequestPolicy {
+    inner: Arc<WebSettings>,
 }
 
-/// See [`Web`].
+/// See [`WebRequestPolicy`].
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct WebSettings {
     /// Where the public reaches this installation, without a trailing slash.
     pub public_url: Option<String>,
     /// Further origins that may act for their visitors.
@@ -26,12 +26,12 @@ pub struct Settings {
 
 /// A network that limits are counted by: one IPv4 address, or an IPv6 /64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Network(u128);
+pub struct ClientNetwork(u128);
 
-impl Web {
+impl WebRequestPolicy {
     /// Judges by these settings.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: WebSettings) -> Self {
         Self {
             inner: Arc::new(settings),
         }
@@ -52,12 +52,12 @@ impl Web {
             return if self.allows(origin, headers) {
                 Ok(())
             } else {
-                Err(refused(origin))
+                Err(origin_problem(origin))
             };
         }
         match text(header::HeaderName::from_static("sec-fetch-site")) {
             None | Some("same-origin" | "none") => Ok(()),
-            Some(other) => Err(refused(other)),
+            Some(other) => Err(origin_problem(other)),
         }
     }
 
@@ -82,7 +82,7 @@ impl Web {
 
     /// The network a request comes from.
     #[must_use]
-    pub fn network(&self, headers: &HeaderMap, peer: SocketAddr) -> Network {
+    pub fn network(&self, headers: &HeaderMap, peer: SocketAddr) -> ClientNetwork {
         let hops = self.inner.trusted_hops;
         let forwarded = hops.checked_sub(1).and_then(|skip| {
             let all = headers.get_all("x-forwarded-for").iter();
@@ -96,7 +96,7 @@ impl Web {
                 .nth(skip)
                 .and_then(|address| address.trim().parse().ok())
         });
-        Network::of(forwarded.unwrap_or(peer.ip()))
+        ClientNetwork::from_address(forwarded.unwrap_or(peer.ip()))
     }
 
     /// A `Set-Cookie` for this path and everything below it. `max_age_s` of 0 takes the cookie
@@ -123,8 +123,8 @@ impl Web {
     }
 }
 
-impl Network {
-    fn of(address: IpAddr) -> Self {
+impl ClientNetwork {
+    fn from_address(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(v4) => Self(v4.to_ipv6_mapped().to_bits()),
             IpAddr::V6(v6) => Self(Ipv6Addr::to_bits(v6) >> 64 << 64),
@@ -164,7 +164,7 @@ pub fn pass_cookie(room: &str) -> String {
     format!("fairgate_pass_{room}")
 }
 
-fn refused(origin: &str) -> Problem {
+fn origin_problem(origin: &str) -> Problem {
     tracing::info!(origin, "a call from a foreign page was refused");
     Problem::new(
         403,
@@ -192,13 +192,13 @@ mod tests {
 
     #[test]
     fn only_own_and_listed_pages_act_for_a_visitor() {
-        let open = Web::new(Settings::default());
-        let fixed = Web::new(Settings {
+        let open = WebRequestPolicy::new(WebSettings::default());
+        let fixed = WebRequestPolicy::new(WebSettings {
             public_url: Some("https://sale.example".into()),
             origins: vec!["https://app.example".into()],
             trusted_hops: 0,
         });
-        let check = |web: &Web, pairs: &[_], expected: bool| {
+        let check = |web: &WebRequestPolicy, pairs: &[_], expected: bool| {
             assert_eq!(
                 web.check_origin(&headers(pairs)).is_ok(),
                 expected,
@@ -229,7 +229,7 @@ mod tests {
     fn a_network_is_an_address_or_a_64_and_forged_hops_do_not_count() {
         let peer = "[2001:db8:1:2:3::4]:5".parse().expect("an address");
         let other = "[2001:db8:1:2:ffff::9]:5".parse().expect("an address");
-        let none = Web::new(Settings::default());
+        let none = WebRequestPolicy::new(WebSettings::default());
         assert_eq!(
             none.network(&HeaderMap::new(), peer),
             none.network(&HeaderMap::new(), other)
@@ -239,13 +239,13 @@ mod tests {
             none.network(&forged, peer),
             none.network(&HeaderMap::new(), peer)
         );
-        let one = Web::new(Settings {
+        let one = WebRequestPolicy::new(WebSettings {
             trusted_hops: 1,
-            ..Settings::default()
+            ..WebSettings::default()
         });
         assert_eq!(
             one.network(&forged, peer),
-            Network::of("10.0.0.1".parse().expect("an address"))
+            ClientNetwork::from_address("10.0.0.1".parse().expect("an address"))
         );
     }
 

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use booking::app::Setup;
-use booking::config::Config as BookingConfig;
-use booking::service::Service;
-use fairgate_base::config::Sources as BookingSources;
-use gateway::app::App;
-use gateway::config::{Config, Key, Sources};
-use gateway::upstream::remote::Remote;
-use gateway::upstream::{Changes, Core, CoreParts};
+use booking::app::BookingSetup;
+use booking::config::BookingConfig;
+use booking::service::BookingService;
+use fairgate_base::config::SettingSources as BookingSources;
+use gateway::app::GatewayApp;
+use gateway::config::{GatewayConfig, SecretSetting, SettingSources};
+use gateway::upstream::remote::RemoteBooking;
+use gateway::upstream::{BookingCore, BookingDependencies, CellChanges};
 use serde_json::{Value, json};
 use support::{Answer, PROMOTER};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -32,8 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 struct Apart {
     gateway: SocketAddr,
     booking: SocketAddr,
-    shared: CoreParts,
-    core: Arc<Remote>,
+    shared: BookingDependencies,
+    core: Arc<RemoteBooking>,
     client: reqwest::Client,
     _running: JoinHandle<()>,
 }
@@ -68,18 +68,18 @@ impl Apart {
             ("promoter_key", PROMOTER.to_owned()),
             ("payments", "sandbox".to_owned()),
         ];
-        let config = Config::resolve(&Sources {
+        let config = GatewayConfig::resolve(&SettingSources {
             flags: flags.into(),
-            ..Sources::default()
+            ..SettingSources::default()
         })
         .expect("good settings");
         let (hand_over, mut handed) = tokio::sync::mpsc::unbounded_channel();
-        let app = App::build(&config, async move |shared: CoreParts| {
+        let app = GatewayApp::build(&config, async move |shared: BookingDependencies| {
             let base = format!("http://{booking}/").parse()?;
-            let key = Key(INTERNAL.to_owned());
-            let core = Arc::new(Remote::new(&[base], Some(&key), &shared.ledger)?);
+            let key = SecretSetting(INTERNAL.to_owned());
+            let core = Arc::new(RemoteBooking::new(&[base], Some(&key), &shared.ledger)?);
             hand_over.send((shared, Arc::clone(&core)))?;
-            Ok(core as Arc<dyn Core>)
+            Ok(core as Arc<dyn BookingCore>)
         })
         .await
         .expect("it builds without booking");
@@ -97,11 +97,11 @@ impl Apart {
 
     /// Booking comes up at its address, over the same ledger.
     async fn booking_comes(&self) -> Serving {
-        let setup = Setup {
+        let setup = BookingSetup {
             keyring: self.shared.keyring.clone(),
             keys: self.shared.keys.clone(),
             clock: self.shared.clock.clone(),
-            payments: booking::config::Payments::Sandbox,
+            payments: booking::config::PaymentSettings::Sandbox,
         };
         let core = booking::open::booking(&self.shared.installation, None, setup)
             .await
@@ -116,7 +116,9 @@ impl Apart {
             ..BookingSources::default()
         })
         .expect("good settings");
-        let service = Service::over(core, config).await.expect("it listens");
+        let service = BookingService::with_booking(core, config)
+            .await
+            .expect("it listens");
         let (stop, stopped) = oneshot::channel::<()>();
         let running = tokio::spawn(service.run(async {
             let _ = stopped.await;
@@ -225,12 +227,12 @@ async fn a_visitor_buys_through_a_gateway_whose_booking_is_elsewhere() {
     assert_eq!(held.status, 201, "{}", held.text);
     let hold = held.json()["hold"].as_str().expect("a hold").to_owned();
     let changes = apart.core.changes("night", before.version).await;
-    let Changes::Delta { to, cells, .. } = changes.expect("an answer") else {
+    let CellChanges::Delta { to, cells, .. } = changes.expect("an answer") else {
         panic!("two seats went");
     };
     assert_eq!(cells, [(0, 1), (1, 1)]);
     let quiet = apart.core.changes("night", to).await.expect("an answer");
-    assert_eq!(quiet, Changes::None, "a quiet show says so");
+    assert_eq!(quiet, CellChanges::None, "a quiet show says so");
 
     let buyer = json!({"buyer": {"name": "Ana", "email": "ana@example.org"}});
     let path = format!("/v1/holds/{hold}/order");
@@ -353,7 +355,7 @@ async fn the_list_of_calls_is_the_same_wherever_booking_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let apart = Apart::start(folder.path()).await;
     let far = apart.call("GET", "/openapi.json", "", None).await.json();
-    let own = serde_json::to_value(booking::router::document()).expect("JSON");
+    let own = serde_json::to_value(booking::router::openapi_document()).expect("JSON");
     let paths = own["paths"].as_object().expect("paths");
     assert!(paths.len() > 15, "{} paths", paths.len());
     for (path, calls) in paths {
@@ -361,11 +363,11 @@ async fn the_list_of_calls_is_the_same_wherever_booking_is() {
     }
     let (_, inside) = {
         let _booking = apart.booking_comes().await;
-        let setup = Setup {
+        let setup = BookingSetup {
             keyring: apart.shared.keyring.clone(),
             keys: apart.shared.keys.clone(),
             clock: apart.shared.clock.clone(),
-            payments: booking::config::Payments::Sandbox,
+            payments: booking::config::PaymentSettings::Sandbox,
         };
         let core = booking::open::booking(&apart.shared.installation, None, setup).await;
         core.expect("it opens").router().split_for_parts()
@@ -423,7 +425,7 @@ async fn router_over(bases: &[SocketAddr], well: usize) -> axum::Router {
         .map(|base| format!("http://{base}/").parse().expect("an address"))
         .collect();
     let silent = bases.len() - well;
-    let core = Arc::new(Remote::new(&bases, None, "aa").expect("a client"));
+    let core = Arc::new(RemoteBooking::new(&bases, None, "aa").expect("a client"));
     let all_heard = async {
         while core.condition().await.warnings.len() > silent + usize::from(well == 0) {
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -6,7 +6,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use fairgate_servers::{Postgres, Redis, or_skip};
+use fairgate_servers::{PostgresServer, RedisServers, or_skip};
 use serde_json::{Value, json};
 use support::{Answer, Gateway, PROMOTER};
 
@@ -42,8 +42,8 @@ async fn with_ledger_and_redis_silent_lobby_map_and_places_answer_and_afterwards
     if or_skip("a gateway whose ledger and Redis are silent") {
         return;
     }
-    let redis = Redis::single().await.expect("it starts");
-    let database = Postgres::start().await.expect("it starts");
+    let redis = RedisServers::single().await.expect("it starts");
+    let database = PostgresServer::start().await.expect("it starts");
     let (cache, ledger) = (redis.url(), database.url());
     let data = tempfile::tempdir().expect("a folder");
     let settings = [("redis_url", &*cache), ("database_url", &*ledger)];

@@ -136,11 +136,13 @@ async fn the_published_draw_can_be_checked_by_anyone() {
     let jwks =
         serde_json::from_value(gateway.get("/.well-known/jwks.json").await.json()).expect("keys");
     let parsed = serde_json::from_value(record.clone()).expect("a record");
-    let report = gateway::draw::verify::check(&parsed, Some(&leaves), Some(&jwks));
-    assert!(report.holds(), "{report:?}");
+    let report = gateway::draw::verify::check_record(&parsed, Some(&leaves), Some(&jwks));
+    assert!(report.has_no_faults(), "{report:?}");
     record["places"][0]["rank"] = json!(record["places"][0]["rank"].as_u64().expect("a rank") ^ 1);
     let parsed = serde_json::from_value(record).expect("a record");
-    assert!(!gateway::draw::verify::check(&parsed, Some(&leaves), Some(&jwks)).holds());
+    assert!(
+        !gateway::draw::verify::check_record(&parsed, Some(&leaves), Some(&jwks)).has_no_faults()
+    );
 }
 
 #[tokio::test]
@@ -487,33 +489,34 @@ async fn a_restart_keeps_every_place_rank_pass_and_the_counter() {
 async fn a_draw_that_died_after_its_freeze_or_after_its_root_ends_with_the_same_n_and_root() {
     use fairgate_pass::Holder;
     use gateway::ledger::{
-        Entry, Freeze, JoinRow, Ledger, RoomRow, Sealed, Secret, sql::RoomSqlLedger,
+        DrawSecret, JoinRow, LineFreeze, PublishedFreeze, RoomAuditEntry, RoomLedger, RoomRow,
+        sql::RoomSqlLedger,
     };
-    use gateway::room::{Document, Facts, Method};
+    use gateway::room::{LineMethod, RoomDocument, RoomFacts};
 
     let data = tempfile::tempdir().expect("a folder");
     let writer =
-        fairgate_databases::Writer::open(&data.path().join("ledger.db")).expect("it opens");
+        fairgate_databases::SqliteDatabase::open(&data.path().join("ledger.db")).expect("it opens");
     let file = fairgate_databases::Installation::File(writer);
     let ledger = RoomSqlLedger::open(file).await.expect("it migrates");
     let holders: Vec<[u8; 32]> = (0..5_u8).map(|at| [at + 1; 32]).collect();
     let root = gateway::draw::merkle::root(&holders);
     for room in ["frozen", "rooted"] {
         // Nobody's clock says that the draw is due: what has begun is finished all the same.
-        let document = Document {
-            method: Method::Draw,
+        let document = RoomDocument {
+            method: LineMethod::Draw,
             draw_at: 4_000_000_000_000,
-            ..Document::everyday()
+            ..RoomDocument::everyday()
         };
         let row = RoomRow {
             room: room.into(),
             document,
-            facts: Facts::default(),
+            facts: RoomFacts::default(),
             version: 1,
-            secret: Secret([9; 32]),
+            secret: DrawSecret([9; 32]),
             created_at: 0,
         };
-        let entry = Entry {
+        let entry = RoomAuditEntry {
             at: 0,
             role: "promoter",
             action: "room_created",
@@ -530,16 +533,16 @@ async fn a_draw_that_died_after_its_freeze_or_after_its_root_ends_with_the_same_
             ledger.record_join(room, join).await.expect("it is written");
         }
         ledger
-            .record_freeze(room, Freeze { n: 5, at: 1000 }, None)
+            .record_freeze(room, LineFreeze { n: 5, at: 1000 }, None)
             .await
             .expect("it is written");
     }
-    let sealed = Sealed {
+    let sealed = PublishedFreeze {
         voids: 0,
         root,
         signature: "made.before.the.crash".into(),
     };
-    let entry = Entry {
+    let entry = RoomAuditEntry {
         at: 0,
         role: "fairgate",
         action: "frozen",
@@ -678,28 +681,28 @@ async fn a_code_where_none_is_asked_for_is_refused_and_gives_no_place() {
 #[tokio::test]
 async fn no_pass_is_given_before_the_sale_even_at_a_rank_that_was_released() {
     use gateway::ledger::{
-        Entry, JoinRow, Ledger, ReleaseRow, RoomRow, Secret, sql::RoomSqlLedger,
+        DrawSecret, JoinRow, ReleaseRow, RoomAuditEntry, RoomLedger, RoomRow, sql::RoomSqlLedger,
     };
-    use gateway::room::{Document, Facts, Method};
+    use gateway::room::{LineMethod, RoomDocument, RoomFacts};
 
     let data = tempfile::tempdir().expect("a folder");
     let writer =
-        fairgate_databases::Writer::open(&data.path().join("ledger.db")).expect("it opens");
+        fairgate_databases::SqliteDatabase::open(&data.path().join("ledger.db")).expect("it opens");
     let file = fairgate_databases::Installation::File(writer);
     let ledger = RoomSqlLedger::open(file).await.expect("it migrates");
     let row = RoomRow {
         room: "fifo".into(),
-        document: Document {
-            method: Method::Fifo,
+        document: RoomDocument {
+            method: LineMethod::Fifo,
             draw_at: 4_000_000_000_000,
-            ..Document::everyday()
+            ..RoomDocument::everyday()
         },
-        facts: Facts::default(),
+        facts: RoomFacts::default(),
         version: 1,
-        secret: Secret([9; 32]),
+        secret: DrawSecret([9; 32]),
         created_at: 0,
     };
-    let entry = Entry {
+    let entry = RoomAuditEntry {
         at: 0,
         role: "promoter",
         action: "room_created",

@@ -5,21 +5,21 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use fairgate_servers::{Postgres, Redis, Reply, or_skip};
+use fairgate_servers::{PostgresServer, RedisServers, RespReply, or_skip};
 use serde_json::json;
 use support::Gateway;
 
 /// What both gateways share.
 struct House {
-    redis: Redis,
-    database: Postgres,
+    redis: RedisServers,
+    database: PostgresServer,
 }
 
 impl House {
     async fn start() -> Self {
         Self {
-            redis: Redis::single().await.expect("it starts"),
-            database: Postgres::start().await.expect("it starts"),
+            redis: RedisServers::single().await.expect("it starts"),
+            database: PostgresServer::start().await.expect("it starts"),
         }
     }
 
@@ -33,7 +33,7 @@ impl House {
 /// How many are in a sorted set of Redis.
 async fn count(house: &House, key: &str) -> i64 {
     match house.redis.command(0, &["ZCARD", key]).await {
-        Ok(Reply::Int(count)) => count,
+        Ok(RespReply::Int(count)) => count,
         other => panic!("{other:?}"),
     }
 }

@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 use booking::door::{RoleKeys, signing};
 use fairgate_base::clock::Clock;
 use fairgate_base::http::Problem;
-use fairgate_databases::{Database, Installation};
-use fairgate_servers::{Postgres as Server, or_skip};
+use fairgate_databases::{Installation, PostgresDatabase};
+use fairgate_servers::{PostgresServer as Server, or_skip};
 use gateway::clockwork;
 use gateway::follow::RoomFollower;
-use gateway::ledger::Ledger;
+use gateway::ledger::RoomLedger;
 use gateway::ledger::sql::RoomSqlLedger;
-use gateway::load::Load;
-use gateway::promoter::{PatchInput, PhaseByHand, Promoter};
-use gateway::push::hub::Hubs;
-use gateway::room::{DocumentInput, EVERYDAY, Phase, Room, RoomParts, Rooms};
+use gateway::load::ProcessLoad;
+use gateway::promoter::{ManualPhase, PromoterControls, RoomPatchInput};
+use gateway::push::hub::RoomSocketHubs;
+use gateway::room::{EVERYDAY, Room, RoomDependencies, RoomDocumentInput, RoomPhase, RoomRegistry};
 use gateway::store::MemoryRoomStore;
 use gateway::upstream::health::BookingHealth;
 use serde_json::{Value, json};
@@ -30,38 +30,38 @@ const SEEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// A gateway without its listener: rooms, their loops, and the promoter's hand.
 struct Node {
-    rooms: Rooms,
-    promoter: Promoter,
+    rooms: RoomRegistry,
+    promoter: PromoterControls,
     core: Bare,
     _stop: watch::Sender<bool>,
 }
 
 impl Node {
     async fn start(url: &str) -> Self {
-        let database = Database::connect(url).await.expect("it connects");
+        let database = PostgresDatabase::connect(url).await.expect("it connects");
         let clock = Clock::system();
         let installation = Installation::Server(database);
         let keyring = signing::keyring(&installation, clock.now_ms()).await;
         let ledger = RoomSqlLedger::open(installation).await.expect("migrates");
-        let ledger: Arc<dyn Ledger> = Arc::new(ledger);
+        let ledger: Arc<dyn RoomLedger> = Arc::new(ledger);
         let core = Bare::default();
         let (stop, stopping) = watch::channel(false);
-        let parts = RoomParts {
+        let parts = RoomDependencies {
             store: Arc::new(MemoryRoomStore::new(Arc::clone(&ledger))),
             ledger,
             core: Arc::new(core.clone()),
             keyring: keyring.expect("there are keys"),
             clock,
-            health: BookingHealth::new(Load::default()),
+            health: BookingHealth::new(ProcessLoad::default()),
             stopping,
         };
-        let (rooms, opened) = Rooms::new(parts);
-        let hubs = Hubs::default();
+        let (rooms, opened) = RoomRegistry::new(parts);
+        let hubs = RoomSocketHubs::default();
         let follower = RoomFollower::new(rooms.clone(), hubs.clone());
         follower.take_up_all().await.expect("it starts");
         tokio::spawn(clockwork::run_opened(rooms.clone(), hubs.clone(), opened));
         tokio::spawn(follower.clone().run(rooms.stopping()));
-        let promoter = Promoter {
+        let promoter = PromoterControls {
             rooms: rooms.clone(),
             follower,
             hubs,
@@ -80,14 +80,14 @@ impl Node {
             "title": room, "shows": [shows], "opens_at": "2020-01-01T00:00:00Z",
             "draw_at": "2099-01-01T00:00:00Z",
         });
-        let document: DocumentInput = serde_json::from_value(document).expect("a document");
+        let document: RoomDocumentInput = serde_json::from_value(document).expect("a document");
         let put = self.promoter.put_room(room, document).await;
         put.map(|(_, new)| new)
             .map_err(|refusal| Problem::from(refusal).code)
     }
 
     async fn patch(&self, room: &str, patch: Value) {
-        let patch: PatchInput = serde_json::from_value(patch).expect("a patch");
+        let patch: RoomPatchInput = serde_json::from_value(patch).expect("a patch");
         let patched = self.promoter.patch_room(room, patch).await;
         assert!(patched.is_ok(), "{patched:?}");
     }
@@ -161,9 +161,10 @@ async fn a_room_made_or_changed_at_one_node_is_seen_at_the_other() {
     eprintln!("a change was seen after {:?}", asked.elapsed());
     assert_eq!(two.put("a", "b-*").await, Ok(false));
     one.covers(&[("a", "b-*")]).await;
-    let closed = two.promoter.by_hand("a", PhaseByHand::Close).await;
+    let closed = two.promoter.by_hand("a", ManualPhase::Close).await;
     assert!(closed.is_ok());
-    one.sees("a", |room| room.phase(0) == Phase::Closed).await;
+    one.sees("a", |room| room.phase(0) == RoomPhase::Closed)
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -240,7 +241,7 @@ async fn a_draw_begun_at_one_node_is_the_same_draw_at_the_other() {
     assert_eq!(one.put("a", "a-*").await, Ok(true));
     two.sees("a", |_| true).await;
     for number in 0..9_u8 {
-        let entrant = gateway::store::Entrant {
+        let entrant = gateway::store::StoreJoinRequest {
             holder: fairgate_pass::Holder([number + 1; 32]),
             code: None,
             needs_code: false,
@@ -252,16 +253,16 @@ async fn a_draw_begun_at_one_node_is_the_same_draw_at_the_other() {
     // As a node that died right after its freeze leaves it: the others carry the draw on.
     let frozen = one.rooms.store().freeze("a", 1_000).await;
     assert!(frozen.is_ok());
-    let drawn = |room: &Room| room.draw().row.drawn.is_some();
+    let drawn = |room: &Room| room.draw_state().row.drawn.is_some();
     let (here, there) = (one.sees("a", drawn).await, two.sees("a", drawn).await);
-    assert_eq!(here.draw().row, there.draw().row);
+    assert_eq!(here.draw_state().row, there.draw_state().row);
     assert_eq!(
-        serde_json::to_value(&*here.draw().record).expect("JSON"),
-        serde_json::to_value(&*there.draw().record).expect("JSON")
+        serde_json::to_value(&*here.draw_state().record).expect("JSON"),
+        serde_json::to_value(&*there.draw_state().record).expect("JSON")
     );
     let ranks = |room: &Room| (0..9).map(|number| room.rank(number)).collect::<Vec<_>>();
     assert_eq!(ranks(&here), ranks(&there));
-    assert_eq!(here.draw().row.freeze.map(|freeze| freeze.n), Some(9));
+    assert_eq!(here.draw_state().row.freeze.map(|freeze| freeze.n), Some(9));
     let audit = one.rooms.ledger().audit("a").await.expect("it reads");
     let actions: Vec<&str> = audit.iter().map(|row| row.action.as_str()).collect();
     assert_eq!(actions, ["room_created", "frozen", "drawn"]);
@@ -280,7 +281,7 @@ async fn a_change_that_takes_long_is_not_overtaken() {
         assert_eq!(taken.ok(), Some(false), "after {:?}", began.elapsed());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    changing.end().await;
+    changing.release_lease().await;
     while ledger.lease("rooms", "another", 100).await.ok() != Some(true) {
         let lasting = began.elapsed();
         assert!(lasting < Duration::from_secs(9), "it was not given back");
@@ -325,15 +326,15 @@ async fn a_ledger_that_lost_releases_calls_nobody_back_and_the_line_goes_on() {
         "title": "a", "shows": ["a-*"], "opens_at": "2020-01-01T00:00:00Z", "method": "fifo",
         "draw_at": "2020-01-02T00:00:00Z", "mode": "fixed", "per_s": 1000, "max_inside": 1000,
     });
-    let document: DocumentInput = serde_json::from_value(document).expect("a document");
+    let document: RoomDocumentInput = serde_json::from_value(document).expect("a document");
     let put = node.promoter.put_room("a", document).await;
     assert!(put.is_ok());
     let join = async |of: u8| {
-        let entrant = gateway::store::Entrant {
+        let entrant = gateway::store::StoreJoinRequest {
             holder: fairgate_pass::Holder([of; 32]),
             code: None,
             needs_code: false,
-            now: node.rooms.now(),
+            now: node.rooms.now_ms(),
         };
         let joined = node.rooms.store().join("a", entrant).await;
         assert!(joined.is_ok());
@@ -341,13 +342,13 @@ async fn a_ledger_that_lost_releases_calls_nobody_back_and_the_line_goes_on() {
     for of in 1..=5 {
         join(of).await;
     }
-    node.sees("a", |room| room.tick().released == 5).await;
+    node.sees("a", |room| room.last_tick().released == 5).await;
     let lose = "UPDATE gw_releases SET released = 2, ticked_at = ticked_at - 60000, memory = ''";
     server.query(lose).await.expect("it is set back");
     join(6).await;
     let room = node
         .sees("a", |room| {
-            let released = room.tick().released;
+            let released = room.last_tick().released;
             assert!(released >= 5, "{released}: somebody was called back");
             released == 6
         })

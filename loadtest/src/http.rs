@@ -28,13 +28,13 @@ static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Where to call, and with which connections; cheap to clone.
 #[derive(Clone)]
-pub struct Http {
-    bases: Arc<[Base]>,
+pub struct LoadHttpClient {
+    bases: Arc<[HttpEndpoint]>,
     clients: Vec<Client<HttpConnector, Full<Bytes>>>,
 }
 
 /// One gateway.
-struct Base {
+struct HttpEndpoint {
     /// `http://…` without a slash at its end.
     url: String,
     /// Until when it is left alone.
@@ -43,7 +43,7 @@ struct Base {
 
 /// One call.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct LoadHttpCall {
     /// Verb.
     pub method: Method,
     /// Path and query.
@@ -64,7 +64,7 @@ pub struct Call {
 
 /// One answer.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct LoadHttpAnswer {
     /// The status.
     pub status: u16,
     /// The body, whole.
@@ -73,7 +73,7 @@ pub struct Answer {
     pub retry_after_s: Option<f64>,
 }
 
-impl Call {
+impl LoadHttpCall {
     /// A call without anything but its address.
     pub fn new(method: Method, path: impl Into<String>) -> Self {
         Self {
@@ -136,7 +136,7 @@ impl Call {
     }
 }
 
-impl Answer {
+impl LoadHttpAnswer {
     /// Whether it is a success.
     pub fn is_ok(&self) -> bool {
         (200..300).contains(&self.status)
@@ -156,11 +156,11 @@ impl Answer {
     }
 }
 
-impl Http {
+impl LoadHttpClient {
     /// Calls gateways such as `http://127.0.0.1:8080`; over several source addresses where they are
     /// on loopback.
     pub fn new(urls: &[String]) -> Self {
-        let base = |url: &String| Base {
+        let base = |url: &String| HttpEndpoint {
             url: url.trim_end_matches('/').to_owned(),
             avoided_ms: AtomicU64::new(0),
         };
@@ -214,7 +214,7 @@ impl Http {
     ///
     /// # Errors
     /// Why there was no whole answer: what the call did is unknown.
-    pub async fn send(&self, call: &Call, who: usize) -> Result<Answer, String> {
+    pub async fn send(&self, call: &LoadHttpCall, who: usize) -> Result<LoadHttpAnswer, String> {
         let base = self.base_of(who + call.turn);
         let answer = self.send_to(base, call, who).await;
         if answer.is_err() {
@@ -227,7 +227,12 @@ impl Http {
     ///
     /// # Errors
     /// As [`Self::send`].
-    pub async fn send_to(&self, base: usize, call: &Call, who: usize) -> Result<Answer, String> {
+    pub async fn send_to(
+        &self,
+        base: usize,
+        call: &LoadHttpCall,
+        who: usize,
+    ) -> Result<LoadHttpAnswer, String> {
         let mut request = Request::builder().method(call.method.clone()).uri(format!(
             "{}{}",
             self.url(base),
@@ -259,15 +264,15 @@ impl Http {
             let answer = client
                 .request(request)
                 .await
-                .map_err(|error| told(&error))?;
+                .map_err(|error| error_chain(&error))?;
             let status = answer.status().as_u16();
             let retry_after_s = answer
                 .headers()
                 .get(header::RETRY_AFTER)
                 .and_then(|value| value.to_str().ok()?.parse().ok());
             let body = answer.into_body().collect().await;
-            let body = body.map_err(|error| told(&error))?.to_bytes();
-            Ok(Answer {
+            let body = body.map_err(|error| error_chain(&error))?.to_bytes();
+            Ok(LoadHttpAnswer {
                 status,
                 body,
                 retry_after_s,
@@ -289,7 +294,7 @@ fn now_ms() -> u64 {
 }
 
 /// An error with what caused it.
-fn told(error: &dyn std::error::Error) -> String {
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
@@ -311,7 +316,7 @@ mod tests {
             "http://127.0.0.1:2/",
             "http://127.0.0.1:3",
         ];
-        let http = Http::new(&urls.map(str::to_owned));
+        let http = LoadHttpClient::new(&urls.map(str::to_owned));
         assert_eq!(http.url(1), "http://127.0.0.1:2");
         let served = |who| http.base_of(who);
         assert_eq!([0, 1, 2, 3, 4].map(served), [0, 1, 2, 0, 1]);

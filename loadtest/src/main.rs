@@ -14,30 +14,30 @@ mod verdict;
 /// Measures Fairgate from outside.
 #[derive(Parser)]
 #[command(name = "loadtest")]
-struct Command {
+struct LoadtestArgs {
     #[command(subcommand)]
-    what: What,
+    what: LoadtestCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum LoadtestCommand {
     /// One figure, with its baseline in the same run.
     #[command(subcommand)]
-    Bench(bench::Bench),
+    Bench(bench::BenchCommand),
     /// Seeded schedules of faults against real processes, each ending in a verdict.
-    Faults(faults::Options),
+    Faults(faults::FaultTrialOptions),
     /// A crowd of visitors, from join to ticket.
-    Swarm(swarm::Options),
+    Swarm(swarm::SwarmOptions),
     /// Whether a run kept its promises, by its history and the ledger's dump alone.
-    Verdict(verdict::Options),
+    Verdict(verdict::VerdictOptions),
 }
 
 fn main() -> ExitCode {
-    let ended = match Command::parse().what {
-        What::Bench(bench) => bench.run().map(ExitCode::from),
-        What::Faults(options) => options.run().map(ExitCode::from),
-        What::Swarm(options) => swarm::run(&options).map(ExitCode::from),
-        What::Verdict(options) => return options.run(),
+    let ended = match LoadtestArgs::parse().what {
+        LoadtestCommand::Bench(bench) => bench.run().map(ExitCode::from),
+        LoadtestCommand::Faults(options) => options.run().map(ExitCode::from),
+        LoadtestCommand::Swarm(options) => swarm::run(&options).map(ExitCode::from),
+        LoadtestCommand::Verdict(options) => return options.run(),
     };
     ended.unwrap_or_else(|error| {
         eprintln!("The run is invalid, and says nothing about what was measured: {error:#}");

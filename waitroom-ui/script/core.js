@@ -88,8 +88,8 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-// ---
-// Requests ------------------------------------------------------------------------------------------------------
+// --- Requests
+// ------------------------------------------------------------------------------------------------------
 
 /**
  * One call to the server, as `{ ok, status, body, headers, problem }`; a network failure is the problem `offline`.
@@ -123,8 +123,8 @@ async function readBody(answer, options) {
 /** Whether the same try may succeed later, without anybody changing anything. */
 export const mayPass = (problem) => problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight";
 
-// ---
-// Problems ------------------------------------------------------------------------------------------------------
+// --- Problems
+// ------------------------------------------------------------------------------------------------------
 
 /**
  * Says what happened, what was not changed and what to do, in `#problem`. `values` fill the text; `actions` are
@@ -166,8 +166,8 @@ function fallbackKind(status) {
 
 export const problemShown = () => $("problem").dataset.code ?? null;
 
-// ---
-// Announcements -------------------------------------------------------------------------------------------------
+// --- Announcements
+// -------------------------------------------------------------------------------------------------
 
 const QUIET_MS = 30_000;
 let saidAt = -QUIET_MS;

@@ -18,8 +18,8 @@ let shown = $("place").dataset.state;
 const own = () => kept.get(`room.${slug}`) ?? {};
 const remember = (more) => kept.set(`room.${slug}`, { ...own(), ...more });
 
-// --- What
-// arrives --------------------------------------------------------------------------------------------------
+// --- What arrives
+// --------------------------------------------------------------------------------------------------
 
 function update(change) {
   if (change.place) change.placeAt = performance.now();
@@ -226,8 +226,8 @@ function idle(button) {
   button.innerHTML = button.dataset.words;
 }
 
-// ---
-// Start ---------------------------------------------------------------------------------------------------------
+// --- Start
+// ---------------------------------------------------------------------------------------------------------
 
 ready();
 $("join-form").addEventListener("submit", join);

@@ -59,8 +59,8 @@ export class HeldBar {
     $("to-checkout").href = `/checkout/${encodeURIComponent(this.hold.hold)}`;
   }
 
-  // ---
-  // Change ------------------------------------------------------------------------------------------------------
+  // --- Change
+  // ------------------------------------------------------------------------------------------------------
 
   beginChange() {
     this.change = { add: new Set(), remove: new Set() };
@@ -94,8 +94,8 @@ export class HeldBar {
     announce(t("seats.changed"), true);
   }
 
-  // --- Time and
-  // end ------------------------------------------------------------------------------------------------
+  // --- Time and end
+  // ------------------------------------------------------------------------------------------------
 
   async extend() {
     const answer = await this.working($("extend"), () => this.intent.send("POST", `${this.path()}/extend`, {}));

@@ -126,8 +126,8 @@ export class Waiting {
     for (const [id, states] of [["wait-take", ["offered"]], ["wait-decline", ["offered"]], ["wait-leave", ["waiting", "offered"]], ["wait-close", ["ended"]]]) show($(id), states.includes(state));
   }
 
-  // ---
-  // Doing -------------------------------------------------------------------------------------------------------
+  // --- Doing
+  // -------------------------------------------------------------------------------------------------------
 
   async join() {
     const quantity = Math.floor(Number($("wait-quantity").value));

@@ -13,21 +13,21 @@ use sha2::{Digest, Sha256};
 #[derive(RustEmbed)]
 #[folder = "style"]
 #[prefix = "style/"]
-struct Style;
+struct StyleFiles;
 
 #[derive(RustEmbed)]
 #[folder = "script"]
 #[prefix = "script/"]
-struct Script;
+struct ScriptFiles;
 
 #[derive(RustEmbed)]
 #[folder = "icon"]
 #[prefix = "icon/"]
-struct Icon;
+struct IconFiles;
 
 /// One file a browser fetches.
 #[derive(Clone, Debug)]
-pub struct Asset {
+pub struct PageAsset {
     /// The body.
     pub bytes: Cow<'static, [u8]>,
     /// For the `Content-Type` header.
@@ -36,18 +36,18 @@ pub struct Asset {
     pub etag: String,
 }
 
-struct Bundle {
+struct AssetBundle {
     version: String,
     files: BTreeMap<String, (Vec<u8>, String)>,
 }
 
-static BUNDLE: LazyLock<Bundle> = LazyLock::new(load);
+static BUNDLE: LazyLock<AssetBundle> = LazyLock::new(load_bundle);
 
-fn load() -> Bundle {
-    let raw: BTreeMap<String, Cow<'static, [u8]>> = Style::iter()
-        .map(|path| (Style::get(&path), path))
-        .chain(Script::iter().map(|path| (Script::get(&path), path)))
-        .chain(Icon::iter().map(|path| (Icon::get(&path), path)))
+fn load_bundle() -> AssetBundle {
+    let raw: BTreeMap<String, Cow<'static, [u8]>> = StyleFiles::iter()
+        .map(|path| (StyleFiles::get(&path), path))
+        .chain(ScriptFiles::iter().map(|path| (ScriptFiles::get(&path), path)))
+        .chain(IconFiles::iter().map(|path| (IconFiles::get(&path), path)))
         .filter_map(|(file, path)| Some((path.into_owned(), file?.data)))
         .collect();
     let mut whole = Sha256::new();
@@ -69,7 +69,7 @@ fn load() -> Bundle {
             (path, (bytes, etag))
         })
         .collect();
-    Bundle { version, files }
+    AssetBundle { version, files }
 }
 
 fn short_hex(digest: &[u8]) -> String {
@@ -96,9 +96,9 @@ fn version_imports(script: &[u8], version: &str) -> Vec<u8> {
 /// The asset at `path` (such as `style/base.css`; without `/assets/` and without a query), or
 /// `None` if there is none.
 #[must_use]
-pub fn asset(path: &str) -> Option<Asset> {
+pub fn asset(path: &str) -> Option<PageAsset> {
     let (bytes, etag) = BUNDLE.files.get(path)?;
-    Some(Asset {
+    Some(PageAsset {
         bytes: Cow::Borrowed(bytes),
         content_type: content_type(path),
         etag: etag.clone(),
@@ -115,7 +115,7 @@ pub fn version() -> &'static str {
 
 /// The address of an asset as pages name it. A path that is not embedded keeps its address, and its
 /// test fails.
-pub(crate) fn address(path: &str) -> String {
+pub(crate) fn asset_address(path: &str) -> String {
     format!("/assets/{path}?v={}", version())
 }
 

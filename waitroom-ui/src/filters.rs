@@ -122,7 +122,7 @@ fn named_day(text: &str) -> Option<String> {
 }
 
 /// Days from a Monday, by Sakamoto's method:
-/// https://en.wikipedia.org/wiki/Determination_of_the_day_of_the_week
+/// <https://en.wikipedia.org/wiki/Determination_of_the_day_of_the_week>
 fn weekday(year: u16, month: usize, day: u8) -> usize {
     const SHIFT: [usize; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
     let year = usize::from(year).saturating_sub(usize::from(month < 3));

@@ -6,6 +6,6 @@ mod filters;
 mod pages;
 mod texts;
 
-pub use assets::{Asset, asset, version};
-pub use pages::{PageError, page};
-pub use texts::text;
+pub use assets::{PageAsset, asset, version};
+pub use pages::{PageError, render_page};
+pub use texts::language_texts;

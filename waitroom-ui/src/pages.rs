@@ -13,7 +13,7 @@ use crate::{assets, filters, texts};
 
 #[derive(RustEmbed)]
 #[folder = "pages"]
-struct Files;
+struct PageFiles;
 
 /// Why a page could not be rendered: there is no page of that name, or its context has another
 /// shape than it expects.
@@ -37,7 +37,7 @@ static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     // A field that a context leaves out is an empty place on the page, not a failed page.
     pages.set_undefined_behavior(UndefinedBehavior::Chainable);
     pages.add_function("asset", |path: &str| {
-        Value::from_safe_string(assets::address(path))
+        Value::from_safe_string(assets::asset_address(path))
     });
     pages.add_filter("fill", |text: &Value, values: Kwargs| {
         filters::fill(text, &values)
@@ -49,9 +49,9 @@ static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     pages.add_filter("money", |value: &Value| filters::money(value));
     pages.add_filter("span", |seconds: &Value| filters::span(seconds));
     // A context may bring its own `t`; English stands in where it does not.
-    pages.add_global("t", Value::from(Serde(texts::text("en"))));
-    for path in Files::iter() {
-        let file = Files::get(&path).expect("the path comes from the list of embedded pages");
+    pages.add_global("t", Value::from(Serde(texts::language_texts("en"))));
+    for path in PageFiles::iter() {
+        let file = PageFiles::get(&path).expect("the path comes from the list of embedded pages");
         let source = String::from_utf8(file.data.into_owned())
             .expect("pages are UTF-8, which the tests of this crate check");
         pages
@@ -67,7 +67,7 @@ static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 /// # Errors
 /// [`PageError`] if there is no such page, or if the context has another shape than the page
 /// expects.
-pub fn page(name: &str, context: &impl Serialize) -> Result<String, PageError> {
+pub fn render_page(name: &str, context: &impl Serialize) -> Result<String, PageError> {
     PAGES
         .get_template(&format!("{name}.html"))
         .and_then(|page| page.render(Value::from(Serde(context))))

@@ -8,15 +8,15 @@ use serde_json::Value;
 
 #[derive(RustEmbed)]
 #[folder = "text"]
-struct Files;
+struct TextFiles;
 
 /// What every page is written in first, and what stands in for a language without a file.
 const FIRST: &str = "en";
 
 static LANGUAGES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
-    Files::iter()
+    TextFiles::iter()
         .filter_map(|path| {
-            let file = Files::get(&path)?;
+            let file = TextFiles::get(&path)?;
             let texts = serde_json::from_slice(&file.data)
                 .expect("texts are JSON, which the tests of this crate check");
             Some((path.strip_suffix(".json")?.to_owned(), texts))
@@ -30,7 +30,7 @@ static LANGUAGES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
 ///
 /// A string holds `{name}` where a value goes; one that counts is `{"one": …, "other": …}`.
 #[must_use]
-pub fn text(lang: &str) -> &'static Value {
+pub fn language_texts(lang: &str) -> &'static Value {
     let language = lang
         .split(['-', '_'])
         .next()

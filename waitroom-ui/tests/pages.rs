@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::{fs, path::Path};
 
 use serde_json::{Value, json};
-use waitroom_ui::{asset, page, text, version};
+use waitroom_ui::{asset, language_texts, render_page, version};
 
 fn files(folder: &str, ending: &str) -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -28,7 +28,7 @@ fn files(folder: &str, ending: &str) -> Vec<(String, String)> {
 }
 
 fn has(key: &str) -> bool {
-    !text("en")
+    !language_texts("en")
         .pointer(&format!("/{}", key.replace('.', "/")))
         .unwrap_or(&Value::Null)
         .is_null()
@@ -67,7 +67,7 @@ fn every_key_used_in_a_page_is_written_in_the_texts() {
 /// Whether some key begins so: for keys that a script puts together at run time.
 fn begins(prefix: &str) -> bool {
     let (group, rest) = prefix.rsplit_once('.').unwrap_or(("", prefix));
-    text("en")
+    language_texts("en")
         .pointer(&format!("/{}", group.replace('.', "/")))
         .and_then(Value::as_object)
         .is_some_and(|group| group.keys().any(|key| key.starts_with(rest)))
@@ -102,14 +102,14 @@ fn every_key_used_in_a_script_is_written_in_the_texts() {
 
 #[test]
 fn a_language_without_a_file_is_answered_in_english() {
-    assert_eq!(text("en-GB"), text("en"));
-    assert_eq!(text("xx"), text("en"));
-    assert!(text("").is_object());
+    assert_eq!(language_texts("en-GB"), language_texts("en"));
+    assert_eq!(language_texts("xx"), language_texts("en"));
+    assert!(language_texts("").is_object());
 }
 
 #[test]
 fn every_problem_says_what_happened_what_was_not_changed_and_what_to_do() {
-    let problems = text("en")["problems"]
+    let problems = language_texts("en")["problems"]
         .as_object()
         .expect("problems are an object");
     for (code, words) in problems {
@@ -169,7 +169,7 @@ fn place(state: &str, rank: Option<u64>) -> Value {
 
 fn lobby(room: &Value, place: &Value) -> String {
     let shows = json!([{"show": "night-1", "title": "Night one", "starts_at": "2027-06-01T20:00:00+02:00"}]);
-    page(
+    render_page(
         "lobby",
         &json!({"test": true, "room": room, "place": place, "shows": shows, "problem": null}),
     )
@@ -202,7 +202,7 @@ fn the_lobby_shows_the_same_state_as_its_script_decides() {
             state,
             "{case}"
         );
-        let title = text("en")["lobby"]["state"][state]["title"]
+        let title = language_texts("en")["lobby"]["state"][state]["title"]
             .as_str()
             .unwrap_or_else(|| panic!("no words for {state}"));
         assert_eq!(
@@ -221,7 +221,8 @@ fn the_lobby_tells_odds_in_the_same_words_as_its_script() {
     for case in table["odds"].as_array().expect("cases are a list") {
         let mut place = place("waiting", Some(7));
         place["odds"] = case["odds"].clone();
-        let words = &text("en")["lobby"]["odds_words"][case["key"].as_str().expect("a key")];
+        let words =
+            &language_texts("en")["lobby"]["odds_words"][case["key"].as_str().expect("a key")];
         let expected = words
             .as_str()
             .expect("words")
@@ -299,26 +300,26 @@ fn every_page() -> Vec<(&'static str, String)> {
     let mut pages = vec![
         (
             "home",
-            page(
+            render_page(
                 "home",
                 &json!({"test": true, "q": "ni\"ght", "rooms": [room("selling", false)], "shows": [show]}),
             ),
         ),
         (
             "home",
-            page("home", &json!({"test": false, "rooms": [], "shows": []})),
+            render_page("home", &json!({"test": false, "rooms": [], "shows": []})),
         ),
         (
             "seats",
-            page(
+            render_page(
                 "seats",
                 &json!({"test": true, "show": show, "room": room("selling", false)}),
             ),
         ),
-        ("rail", page("rail", &rail())),
+        ("rail", render_page("rail", &rail())),
         (
             "rail",
-            page(
+            render_page(
                 "rail",
                 &json!({"asked": {"from": "<one>"}, "party": 1, "choices": [
             {"field": "from", "typed": "<one>", "stations": [{"station": "<one>", "name": "River <one>", "href": "/rail?from=x"}]},
@@ -327,52 +328,55 @@ fn every_page() -> Vec<(&'static str, String)> {
         ),
         (
             "rail",
-            page(
+            render_page(
                 "rail",
                 &json!({"asked": {}, "problem": {"code": "not_available", "title": "Not available here", "detail": "rail: <one>"}}),
             ),
         ),
-        ("train", page("train", &train(&Value::Null, true))),
-        ("train", page("train", &train(&Value::Null, false))),
-        ("train", page("train", &train(&json!("cancelled"), true))),
-        ("cinema", page("cinema", &cinema())),
+        ("train", render_page("train", &train(&Value::Null, true))),
+        ("train", render_page("train", &train(&Value::Null, false))),
+        (
+            "train",
+            render_page("train", &train(&json!("cancelled"), true)),
+        ),
+        ("cinema", render_page("cinema", &cinema())),
         (
             "cinema",
-            page(
+            render_page(
                 "cinema",
                 &json!({"asked": {"keyword": "<one>"}, "party": 2, "total": 0, "cities": [], "showings": []}),
             ),
         ),
         (
             "cinema",
-            page(
+            render_page(
                 "cinema",
                 &json!({"asked": {}, "problem": {"code": "invalid_field", "title": "A field is not valid", "detail": "from: \"<one>\" is no day."}}),
             ),
         ),
         (
             "checkout",
-            page(
+            render_page(
                 "checkout",
                 &json!({"test": true, "hold": "hold_1", "show": show}),
             ),
         ),
         (
             "order",
-            page("order", &json!({"test": true, "order": "order_1"})),
+            render_page("order", &json!({"test": true, "order": "order_1"})),
         ),
         (
             "ticket",
-            page("ticket", &json!({"test": true, "ticket": "ticket_1"})),
+            render_page("ticket", &json!({"test": true, "ticket": "ticket_1"})),
         ),
         (
             "problem",
-            page(
+            render_page(
                 "problem",
                 &json!({"status": 404, "code": "not_found", "title": "Not <found>", "detail": "No such show.", "action_href": "/", "action_label": "See the on-sales"}),
             ),
         ),
-        ("problem", page("problem", &json!({}))),
+        ("problem", render_page("problem", &json!({}))),
     ];
     for phase in [
         "scheduled",
@@ -398,7 +402,7 @@ fn every_page() -> Vec<(&'static str, String)> {
         }
     }
     let refused = json!({"room": room("selling", false), "place": null, "shows": [], "problem": {"code": "code_used", "title": "That code has been used", "detail": "…"}});
-    pages.push(("lobby", page("lobby", &refused)));
+    pages.push(("lobby", render_page("lobby", &refused)));
     pages
         .into_iter()
         .map(|(name, rendered)| {
@@ -464,7 +468,7 @@ fn train(fate: &Value, sold: bool) -> Value {
 
 #[test]
 fn a_train_tells_its_times_its_classes_and_how_old_that_is() {
-    let shown = page("rail", &rail())
+    let shown = render_page("rail", &rail())
         .expect("it renders")
         .replace("&#x2f;", "/");
     for words in [
@@ -485,7 +489,7 @@ fn a_train_tells_its_times_its_classes_and_how_old_that_is() {
         shown.contains("class=third&amp;seats=2") && !shown.contains("class=second&amp;seats=2"),
         "who does not fit is not led there"
     );
-    let shown = page("train", &train(&Value::Null, true)).expect("it renders");
+    let shown = render_page("train", &train(&Value::Null, true)).expect("it renders");
     assert!(
         shown.contains("value=\"third\" checked") && shown.contains("value=\"first\"  disabled"),
         "{shown}"
@@ -494,17 +498,17 @@ fn a_train_tells_its_times_its_classes_and_how_old_that_is() {
         !shown.contains("id=\"change\""),
         "seats of a train are not changed one by one"
     );
-    let shown = page("train", &train(&Value::Null, false)).expect("it renders");
+    let shown = render_page("train", &train(&Value::Null, false)).expect("it renders");
     assert!(
         !shown.contains("id=\"train-form\"")
             && shown.contains("<p class=\"hint\">Times are in UTC.")
     );
     let mut known = train(&Value::Null, false);
     known["zone"] = json!("Asia/Shanghai");
-    let shown = page("train", &known).expect("it renders");
+    let shown = render_page("train", &known).expect("it renders");
     assert!(!shown.contains("<p class=\"hint\">Times are in UTC."));
     assert!(
-        !page("train", &train(&json!("cancelled"), true))
+        !render_page("train", &train(&json!("cancelled"), true))
             .expect("it renders")
             .contains("id=\"train-form\"")
     );
@@ -513,7 +517,7 @@ fn a_train_tells_its_times_its_classes_and_how_old_that_is() {
 #[test]
 fn a_showing_tells_its_status_in_words_and_a_cancelled_one_leads_nowhere() {
     // Slashes are escaped, too.
-    let shown = page("cinema", &cinema()).expect("it renders");
+    let shown = render_page("cinema", &cinema()).expect("it renders");
     let shown = shown.replace("&#x2f;", "/");
     for words in [
         "Available",
@@ -551,7 +555,7 @@ fn a_show_tells_until_when_it_is_sold_and_that_its_sale_has_ended() {
         if let (Some(show), Value::Object(changes)) = (show.as_object_mut(), changes) {
             show.extend(changes);
         }
-        page(
+        render_page(
             "seats",
             &json!({"test": false, "show": show, "room": room("selling", false)}),
         )
@@ -576,11 +580,11 @@ fn a_show_tells_until_when_it_is_sold_and_that_its_sale_has_ended() {
 fn a_train_that_is_cancelled_and_a_showing_whose_sale_is_over_say_so_in_the_search() {
     let mut trains = rail();
     trains["trips"][0]["fate"] = json!("cancelled");
-    let shown = page("rail", &trains).expect("it renders");
+    let shown = render_page("rail", &trains).expect("it renders");
     assert_eq!(shown.matches("data-status=\"cancelled\"").count(), 1);
     let mut showings = cinema();
     showings["showings"][0]["sales_ended"] = json!(true);
-    let shown = page("cinema", &showings).expect("it renders");
+    let shown = render_page("cinema", &showings).expect("it renders");
     assert!(shown.contains("Sale over") && !shown.contains("data-status=\"sales_ended\""));
 }
 

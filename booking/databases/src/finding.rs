@@ -12,12 +12,12 @@ const COUNTS_FOR: Duration = Duration::from_millis(500);
 
 /// The last finding.
 #[derive(Default)]
-pub(crate) struct Finding {
+pub(crate) struct LastWriteCheck {
     /// Held while one looks, so that whoever asks meanwhile waits for what that one finds.
     last: Mutex<Option<(Instant, Result<(), String>)>>,
 }
 
-impl Finding {
+impl LastWriteCheck {
     /// The last finding where it is fresh; else what `look` finds.
     pub(crate) async fn or_look(
         &self,

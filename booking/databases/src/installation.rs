@@ -5,15 +5,15 @@ mod own;
 use std::sync::Arc;
 
 use crate::sql::{Migration, SqlDialect, SqlFuture};
-use crate::{Database, LedgerError, SqlTransaction, Writer};
+use crate::{LedgerError, PostgresDatabase, SqlTransaction, SqliteDatabase};
 
 /// Where an installation keeps what must survive.
 #[derive(Clone)]
 pub enum Installation {
     /// One SQLite file, and one process.
-    File(Writer),
+    File(SqliteDatabase),
     /// One PostgreSQL database, and any number of processes.
-    Server(Database),
+    Server(PostgresDatabase),
 }
 
 impl Installation {
@@ -95,7 +95,7 @@ impl Installation {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub async fn snapshot<A, T, E, F>(&self, given: A, query: F) -> Result<T, E>
+    pub async fn read_snapshot<A, T, E, F>(&self, given: A, query: F) -> Result<T, E>
     where
         A: Send + Sync + 'static,
         T: Send + 'static,
@@ -106,7 +106,7 @@ impl Installation {
             Self::File(writer) => writer.read_sql(true, given, query).await,
             Self::Server(database) => {
                 database
-                    .snapshot(move |tx| async move {
+                    .read_snapshot(move |tx| async move {
                         query(&SqlTransaction::on_postgres(tx), &given).await
                     })
                     .await

@@ -11,12 +11,12 @@ mod transaction;
 
 pub use error::LedgerError;
 pub use installation::Installation;
-pub use postgres::{Database, Tx};
+pub use postgres::{PostgresDatabase, PostgresTransaction};
 pub use rusqlite;
 pub use sql::{
     ColumnValue, FromColumn, Migration, SqlDialect, SqlFuture, SqlRow, SqlValue, SqlValues,
     ToSqlValue,
 };
-pub use sqlite::Writer;
+pub use sqlite::SqliteDatabase;
 pub use tokio_postgres;
 pub use transaction::{NamedLock, SqlTransaction, snapshot_of_file};

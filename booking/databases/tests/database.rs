@@ -7,24 +7,24 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use fairgate_databases::{Database, Installation, LedgerError};
-use fairgate_servers::{Postgres, or_skip};
+use fairgate_databases::{Installation, LedgerError, PostgresDatabase};
+use fairgate_servers::{PostgresServer, or_skip};
 use wire::Wire;
 
 const TABLES: &[&str] = &["CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT NOT NULL)"];
 
-async fn server() -> Postgres {
-    let server = Postgres::options().without_fsync().start().await;
+async fn server() -> PostgresServer {
+    let server = PostgresServer::options().without_fsync().start().await;
     server.expect("PostgreSQL starts")
 }
 
-async fn database(url: &str) -> Database {
-    let database = Database::connect(url).await.expect("it answers");
+async fn database(url: &str) -> PostgresDatabase {
+    let database = PostgresDatabase::connect(url).await.expect("it answers");
     database.migrate("test", TABLES).await.expect("migrates");
     database
 }
 
-async fn put(database: &Database, k: i64) -> Result<u64, LedgerError> {
+async fn put(database: &PostgresDatabase, k: i64) -> Result<u64, LedgerError> {
     let sql = "INSERT INTO t (k, v) VALUES ($1, 0)";
     database
         .write(move |tx| async move { tx.execute(sql, &[&k]).await })
@@ -33,9 +33,9 @@ async fn put(database: &Database, k: i64) -> Result<u64, LedgerError> {
 
 /// All keys. A connection that was cut while it lay in the pool costs one reading, which is then
 /// made again.
-async fn keys(database: &Database) -> BTreeSet<i64> {
+async fn keys(database: &PostgresDatabase) -> BTreeSet<i64> {
     for _ in 0..500 {
-        let read = |tx: fairgate_databases::Tx| async move {
+        let read = |tx: fairgate_databases::PostgresTransaction| async move {
             let rows = tx.query("SELECT k FROM t", &[]).await?;
             Ok::<_, LedgerError>(rows.iter().map(|row| row.get(0)).collect())
         };
@@ -58,7 +58,7 @@ async fn ten_nodes_that_start_at_once_make_the_tables_once() {
         let url = server.url();
         starting.spawn(async move {
             let installation = Installation::Server(database(&url).await);
-            installation.id().await.expect("readable")
+            installation.ledger_id().await.expect("readable")
         });
     }
     let ids: BTreeSet<[u8; 32]> = starting.join_all().await.into_iter().collect();
@@ -273,7 +273,7 @@ async fn a_restart_under_load_leaves_no_answer_open() {
     if or_skip("PostgreSQL") {
         return;
     }
-    let server = Arc::new(Postgres::start().await.expect("PostgreSQL starts"));
+    let server = Arc::new(PostgresServer::start().await.expect("PostgreSQL starts"));
     let database = database(&server.url()).await;
     // More at once than there are connections, so that those who ask after their commits must not
     // wait for one another.
@@ -310,7 +310,7 @@ async fn a_commit_that_a_crash_swallowed_is_never_called_done() {
         return;
     }
     // With fsync: what is acknowledged must outlive the kill.
-    let server = Arc::new(Postgres::start().await.expect("PostgreSQL starts"));
+    let server = Arc::new(PostgresServer::start().await.expect("PostgreSQL starts"));
     let database = database(&server.url()).await;
     let (mut told, mut met) = (Vec::new(), 0);
     for round in 0..2_i64 {
@@ -342,7 +342,7 @@ async fn a_commit_that_a_crash_swallowed_is_never_called_done() {
         .await;
         struck.store(true, Ordering::SeqCst);
         server.kill();
-        server.begin().await.expect("it starts again");
+        server.ensure_running().await.expect("it starts again");
         over.store(true, Ordering::SeqCst);
         for (answers, met_here) in writing.join_all().await {
             told.extend(answers);
@@ -381,7 +381,7 @@ async fn a_lease_survives_its_owners_crash_only_until_its_end() {
 
 #[tokio::test]
 async fn an_address_that_cannot_be_read_is_refused_with_its_form_and_without_its_password() {
-    let refused = Database::connect("postgres://fan:hush@localhost:port/x").await;
+    let refused = PostgresDatabase::connect("postgres://fan:hush@localhost:port/x").await;
     let told = refused.err().expect("no port").to_string();
     assert!(
         told.contains("postgres://user:password@host:port/database"),

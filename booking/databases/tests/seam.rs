@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use fairgate_databases::{
-    Database, Installation, LedgerError, Migration, NamedLock, SqlTransaction, Writer,
+    Installation, LedgerError, Migration, NamedLock, PostgresDatabase, SqlTransaction,
+    SqliteDatabase,
 };
-use fairgate_servers::{Postgres, or_skip};
+use fairgate_servers::{PostgresServer, or_skip};
 
 const TABLES: &[Migration] = &[
     Migration::of_both(
@@ -22,13 +23,15 @@ const TABLES: &[Migration] = &[
 /// A file, and where one can be started, a server.
 async fn databases() -> Vec<(Installation, Box<dyn std::any::Any>)> {
     let folder = tempfile::tempdir().expect("a folder");
-    let writer = Writer::open(&folder.path().join("seam.sqlite")).expect("a file");
+    let writer = SqliteDatabase::open(&folder.path().join("seam.sqlite")).expect("a file");
     let mut all: Vec<(Installation, Box<dyn std::any::Any>)> =
         vec![(Installation::File(writer), Box::new(folder))];
     if !or_skip("the seam on PostgreSQL") {
-        let server = Postgres::options().without_fsync().start().await;
+        let server = PostgresServer::options().without_fsync().start().await;
         let server = server.expect("PostgreSQL starts");
-        let database = Database::connect(&server.url()).await.expect("it answers");
+        let database = PostgresDatabase::connect(&server.url())
+            .await
+            .expect("it answers");
         all.push((Installation::Server(database), Box::new(server)));
     }
     for (installation, _) in &all {
@@ -142,7 +145,7 @@ async fn what_does_not_fit_is_refused_and_not_told() {
             Box::pin(async move {
                 put(tx, "a", 2).await?;
                 let sql = "SELECT mark, name FROM things WHERE size = ANY ($1)";
-                let row = tx.one(sql, &[&vec![2_u64]]).await?;
+                let row = tx.query_one(sql, &[&vec![2_u64]]).await?;
                 assert_eq!(row.get::<[u8; 32]>(0)?, [7; 32]);
                 assert_eq!(row.get::<Option<[u8; 32]>>(0)?, Some([7; 32]));
                 let told = [row.get::<[u8; 16]>(0).err(), row.get::<[u8; 1]>(1).err()];
@@ -224,17 +227,17 @@ async fn who_has_a_lock_alone_keeps_the_others_out() {
 async fn a_snapshot_sees_one_moment() {
     for (installation, _kept) in databases().await {
         let other = installation.clone();
-        let counts = installation.snapshot(other, |tx, other| {
+        let counts = installation.read_snapshot(other, |tx, other| {
             Box::pin(async move {
                 let sql = "SELECT COUNT(*) FROM things";
-                let before: i64 = tx.one(sql, &[]).await?.get(0)?;
+                let before: i64 = tx.query_one(sql, &[]).await?.get(0)?;
                 let handle = tokio::runtime::Handle::current();
                 let other = other.clone();
                 let beside = std::thread::spawn(move || {
                     handle.block_on(other.write((), |tx, ()| Box::pin(put(tx, "late", 1))))
                 });
                 beside.join().expect("no panic")?;
-                let after: i64 = tx.one(sql, &[]).await?.get(0)?;
+                let after: i64 = tx.query_one(sql, &[]).await?.get(0)?;
                 Ok::<_, LedgerError>((before, after))
             })
         });
@@ -251,8 +254,8 @@ async fn a_snapshot_sees_one_moment() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_installation_keeps_its_id_and_its_first_values_and_lends_to_one_owner() {
     for (installation, _kept) in databases().await {
-        let id = installation.id().await.expect("readable");
-        assert_eq!(installation.id().await.expect("readable"), id);
+        let id = installation.ledger_id().await.expect("readable");
+        assert_eq!(installation.ledger_id().await.expect("readable"), id);
         for fresh in [vec![1], vec![2]] {
             let value = installation.value("a value", fresh).await;
             assert_eq!(value.expect("written"), [1], "the first one stays");
@@ -263,12 +266,15 @@ async fn an_installation_keeps_its_id_and_its_first_values_and_lends_to_one_owne
         assert!(!lease("two").await.expect("written"));
         for (owner, is_over) in [("two", false), ("one", true)] {
             installation
-                .let_go("a lease", owner)
+                .release_lease("a lease", owner)
                 .await
                 .expect("written");
             assert_eq!(lease("two").await.expect("written"), is_over, "of {owner}");
         }
-        installation.check().await.expect("it takes writes");
+        installation
+            .check_writable()
+            .await
+            .expect("it takes writes");
     }
 }
 

@@ -1,10 +1,11 @@
 //! The writer's promises: grouped, isolated, durable, ordered.
 
-use fairgate_databases::{Installation, LedgerError, Writer};
+use fairgate_databases::{Installation, LedgerError, SqliteDatabase};
 
-async fn writer() -> (tempfile::TempDir, Writer) {
+async fn writer() -> (tempfile::TempDir, SqliteDatabase) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let writer = Writer::open(&folder.path().join("ledger.db")).expect("a fresh file opens");
+    let writer =
+        SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a fresh file opens");
     writer
         .migrate(
             "test",
@@ -15,13 +16,13 @@ async fn writer() -> (tempfile::TempDir, Writer) {
     (folder, writer)
 }
 
-async fn put(writer: &Writer, k: i64) -> Result<usize, LedgerError> {
+async fn put(writer: &SqliteDatabase, k: i64) -> Result<usize, LedgerError> {
     writer
         .write(move |tx| Ok(tx.execute("INSERT INTO t VALUES (?1, 'x')", [k])?))
         .await
 }
 
-async fn count(writer: &Writer) -> i64 {
+async fn count(writer: &SqliteDatabase) -> i64 {
     let counted: Result<i64, LedgerError> = writer
         .read(|c| Ok(c.query_row("SELECT COUNT(*) FROM t", [], |row| row.get(0))?))
         .await;
@@ -64,7 +65,7 @@ async fn what_was_answered_is_there_after_reopening() {
         put(&writer, k).await.expect("writes");
     }
     drop(writer);
-    let again = Writer::open(&folder.path().join("ledger.db")).expect("reopens");
+    let again = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("reopens");
     assert_eq!(count(&again).await, 50);
 }
 
@@ -93,7 +94,7 @@ async fn a_closed_ledger_is_whole_without_its_log() {
     let copy = tempfile::tempdir().expect("a second folder");
     let alone = copy.path().join("ledger.db");
     std::fs::copy(folder.path().join("ledger.db"), &alone).expect("it is copied");
-    let copied = Writer::open(&alone).expect("it opens by itself");
+    let copied = SqliteDatabase::open(&alone).expect("it opens by itself");
     assert_eq!(count(&copied).await, 2_000);
     let sound: Result<String, LedgerError> = copied
         .read(|c| Ok(c.query_row("PRAGMA integrity_check", [], |row| row.get(0))?))
@@ -152,9 +153,10 @@ async fn a_full_disk_is_told_before_a_write_fails_and_no_longer_when_there_is_ro
         eprintln!("SKIPPED: a full disk (this machine does not let this test mount one)");
         return;
     };
-    let writer = Writer::open(&disk.folder.path().join("ledger.db")).expect("a fresh file opens");
+    let writer =
+        SqliteDatabase::open(&disk.folder.path().join("ledger.db")).expect("a fresh file opens");
     let installation = Installation::File(writer);
-    installation.check().await.expect("there is room");
+    installation.check_writable().await.expect("there is room");
     let filler = disk.folder.path().join("filler");
     // The last write comes to nothing, which is what is wanted.
     let _ = std::fs::write(&filler, vec![1; 12 << 20]);
@@ -174,7 +176,7 @@ async fn found(
 ) -> String {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(2);
     loop {
-        let found = installation.check().await;
+        let found = installation.check_writable().await;
         if wanted(&found) {
             return format!("{found:?}");
         }

@@ -2,8 +2,8 @@
 //! stretches one after the other, some give their seat back, and what stays sold is compared with
 //! what other ways of choosing sell to the same travellers.
 
-use fairgate_model::choosing::rail::{Party, Train, choose};
-use fairgate_model::grid::{CellState, Grid};
+use fairgate_model::choosing::rail::{TrainParty, TrainSeatStates, choose};
+use fairgate_model::grid::{CellGrid, CellState};
 use fairgate_model::plans::seatmap::SeatMap;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -107,11 +107,11 @@ fn requests(line: Line, dice: &mut StdRng) -> Vec<Request> {
 
 /// Every traveller gets a seat for the whole stretch, or goes away.
 fn seated(map: &SeatMap, line: Line, requests: &[Request], way: Way, dice: &mut StdRng) -> u64 {
-    let grid = Grid {
+    let grid = CellGrid {
         seats: map.cell_count(),
         legs: line.stops - 1,
     };
-    let mut states = vec![CellState::Free; grid.cells() as usize];
+    let mut states = vec![CellState::Free; grid.cell_count() as usize];
     let mut coming: Vec<(usize, u32, &Request)> = Vec::new();
     let mut sold = 0;
     for (now, request) in requests.iter().enumerate() {
@@ -123,7 +123,7 @@ fn seated(map: &SeatMap, line: Line, requests: &[Request], way: Way, dice: &mut 
             }
             *at > now
         });
-        let train = Train {
+        let train = TrainSeatStates {
             map,
             grid,
             states: &states,
@@ -143,7 +143,12 @@ fn seated(map: &SeatMap, line: Line, requests: &[Request], way: Way, dice: &mut 
     sold
 }
 
-fn chosen(train: &Train<'_>, request: &Request, way: Way, dice: &mut StdRng) -> Option<u32> {
+fn chosen(
+    train: &TrainSeatStates<'_>,
+    request: &Request,
+    way: Way,
+    dice: &mut StdRng,
+) -> Option<u32> {
     let legs = request.from..request.to;
     let mut free = (0..train.grid.seats).filter(|seat| train.is_free(*seat, &legs));
     match way {
@@ -154,7 +159,7 @@ fn chosen(train: &Train<'_>, request: &Request, way: Way, dice: &mut StdRng) -> 
             free.get(at).copied()
         }
         Way::Tightest => {
-            let party = Party {
+            let party = TrainParty {
                 quantity: 1,
                 class: 0,
             };

@@ -56,10 +56,14 @@ async fn show_rush() -> bool {
         return held;
     }
     for nodes in [1, 3] {
-        let single = fairgate_servers::Redis::single().await.expect("it starts");
+        let single = fairgate_servers::RedisServers::single()
+            .await
+            .expect("it starts");
         held &= tried("redis", rush::nodes(&single, nodes).await).await;
     }
-    let cluster = fairgate_servers::Redis::cluster().await.expect("it starts");
+    let cluster = fairgate_servers::RedisServers::cluster()
+        .await
+        .expect("it starts");
     held &= tried("redis cluster", rush::nodes(&cluster, 3).await).await;
     held
 }

@@ -8,20 +8,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use booking::catalogue::Catalogue;
-use booking::holds::ask::HoldAsk;
-use booking::holds::take::{HoldDesk, HoldName};
-use booking::inventory::seats::Seats;
+use booking::holds::ask::HoldRequest;
+use booking::holds::take::{CallHoldIds, HoldDesk};
+use booking::inventory::seats::SeatInventory;
 use booking::ledger::Ledger;
 use booking::ledger::sql::SqlLedger;
 use booking::store::InventoryStore;
-use booking::store::redis::{Options, RedisStore};
+use booking::store::redis::{RedisStore, RedisStoreOptions};
 use fairgate_base::clock::Clock;
-use fairgate_databases::{Installation, Writer};
+use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_model::grid::CellState;
-use fairgate_model::ids::{CallIds, HoldId, ShowId, VenueId};
+use fairgate_model::ids::{HoldId, HoldIdDeriver, ShowId, VenueId};
 use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::shows::Show;
-use fairgate_pass::{Holder, Keyring, LivePass, PassClaims, Presented, StoredKey};
+use fairgate_pass::{Holder, Keyring, LivePass, PassClaims, StoredKey, VerifiedPass};
 use fairgate_redis::Redis;
 use rand::RngExt;
 use serde_json::json;
@@ -145,12 +145,12 @@ async fn opened(
         };
         let sold = catalogue.sell_departures(Arc::new(daily)).await;
         sold.expect("its plan can be read");
-        let seats = Seats::new(store, Arc::clone(&ledger), clock.clone());
+        let seats = SeatInventory::new(store, Arc::clone(&ledger), clock.clone());
         desks.push(HoldDesk {
             catalogue,
             seats,
             ledger: Arc::clone(&ledger),
-            ids: CallIds::new([1; 32]),
+            ids: HoldIdDeriver::new([1; 32]),
         });
     }
     desks
@@ -175,8 +175,8 @@ fn passes(buyers: u32, now_s: i64) -> Vec<LivePass> {
         };
         let presented = verifier.verify_pass(&keyring.sign_pass(&claims), now_s);
         match presented.expect("its own signature") {
-            Presented::Live(pass) => pass,
-            Presented::RanOut(_) => unreachable!("it is new"),
+            VerifiedPass::Live(pass) => pass,
+            VerifiedPass::RanOut(_) => unreachable!("it is new"),
         }
     };
     (0..buyers).map(pass).collect()
@@ -201,8 +201,8 @@ async fn buy(
             (from, to, dice.random_range(1..=3), gives_back)
         };
         let ask = json!({ "best": {"quantity": quantity, "class": CLASS}, "from": code(from), "to": code(to) });
-        let ask: HoldAsk = serde_json::from_value(ask).expect("a request");
-        let name = HoldName {
+        let ask: HoldRequest = serde_json::from_value(ask).expect("a request");
+        let name = CallHoldIds {
             id: desk.ids.hold_of_key(&show.id, pass.sub, &n.to_string()),
             before: None,
         };
@@ -232,7 +232,7 @@ async fn buy(
                 .release(
                     &hold.id,
                     pass.sub,
-                    &[fairgate_model::holds::Purpose::Basket],
+                    &[fairgate_model::holds::HoldPurpose::Basket],
                 )
                 .await;
             given.expect("its own basket");
@@ -280,7 +280,7 @@ fn overlaps(history: &[Had]) -> Vec<String> {
 async fn picture(desk: &HoldDesk, show: &ShowId, history: &[Had]) -> (Vec<String>, f64) {
     let show = desk.catalogue.show(show).expect("it is sold");
     let grid = show.grid();
-    let mut expected = vec![CellState::Free; grid.cells() as usize];
+    let mut expected = vec![CellState::Free; grid.cell_count() as usize];
     for had in history.iter().filter(|had| had.until.is_none()) {
         for cell in grid.cells_of(had.seat, had.legs.clone()) {
             expected[cell as usize] = CellState::Held;
@@ -288,16 +288,16 @@ async fn picture(desk: &HoldDesk, show: &ShowId, history: &[Had]) -> (Vec<String
     }
     let since = Instant::now();
     loop {
-        let seen = desk.seats.seen(&show).await.expect("it answers");
+        let seen = desk.seats.current_view(&show).await.expect("it answers");
         let states = seen.expect("it is open").states;
         if states != expected && since.elapsed() < SEEN_WITHIN {
             tokio::task::yield_now().await;
             continue;
         }
         let held = states.iter().filter(|state| **state == CellState::Held);
-        let filled_pct = 100.0 * held.count() as f64 / f64::from(grid.cells());
-        let differing =
-            (0..grid.cells()).filter(|cell| states[*cell as usize] != expected[*cell as usize]);
+        let filled_pct = 100.0 * held.count() as f64 / f64::from(grid.cell_count());
+        let differing = (0..grid.cell_count())
+            .filter(|cell| states[*cell as usize] != expected[*cell as usize]);
         let told = |cell| format!("cell {cell} is not what its holders were told");
         return (differing.map(told).collect(), filled_pct);
     }
@@ -305,7 +305,7 @@ async fn picture(desk: &HoldDesk, show: &ShowId, history: &[Had]) -> (Vec<String
 
 /// A ledger in a file of its own.
 pub async fn ledger(folder: &std::path::Path) -> Arc<dyn Ledger> {
-    let writer = Writer::open(&folder.join("ledger.db")).expect("a file");
+    let writer = SqliteDatabase::open(&folder.join("ledger.db")).expect("a file");
     Arc::new(
         SqlLedger::open(Installation::File(writer))
             .await
@@ -314,11 +314,15 @@ pub async fn ledger(folder: &std::path::Path) -> Arc<dyn Ledger> {
 }
 
 /// The stores of so many nodes that share one Redis.
-pub async fn nodes(server: &fairgate_servers::Redis, nodes: usize) -> Vec<Arc<dyn InventoryStore>> {
+pub async fn nodes(
+    server: &fairgate_servers::RedisServers,
+    nodes: usize,
+) -> Vec<Arc<dyn InventoryStore>> {
     let mut stores: Vec<Arc<dyn InventoryStore>> = Vec::new();
     for _ in 0..nodes {
         let redis = Redis::connect(&server.url()).expect("a URL");
-        let store = RedisStore::open(redis, "ledger", Options::new(Clock::system())).await;
+        let store =
+            RedisStore::open(redis, "ledger", RedisStoreOptions::new(Clock::system())).await;
         stores.push(Arc::new(store.expect("it answers")));
     }
     stores

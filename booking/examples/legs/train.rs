@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use booking::catalogue::departures::{Departure, Departures};
+use booking::catalogue::departures::{DepartureShow, DepartureSource};
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::plans::parse_grid;
-use fairgate_model::plans::seatmap::{Parts, SeatMap};
-use fairgate_model::runs::{Call, Fares, Rate, Run};
+use fairgate_model::plans::seatmap::{SeatMap, SeatMapParts};
+use fairgate_model::runs::{DistanceRate, StationCall, TrainFares, TrainRun};
 use fairgate_model::shows::document::ShowDocument;
-use fairgate_model::timetables::OnSale;
+use fairgate_model::timetables::DepartureOnSale;
 use jiff::{SignedDuration, Timestamp};
 
 /// Seats in a row.
@@ -23,7 +23,8 @@ const LEG_M: u64 = 50_000;
 /// So many seats of one class, in rows of five.
 pub fn carriages(seats: u32) -> SeatMap {
     let rows = seats.div_ceil(ACROSS);
-    let mut parts: Parts = (*parse_grid(&format!("{rows}x{ACROSS}")).expect("a grid")).clone();
+    let mut parts: SeatMapParts =
+        (*parse_grid(&format!("{rows}x{ACROSS}")).expect("a grid")).clone();
     for seat in &mut parts.seats {
         seat.category = 0;
     }
@@ -45,36 +46,36 @@ pub fn code(stop: u16) -> String {
 }
 
 impl Daily {
-    fn run(&self) -> Run {
+    fn run(&self) -> TrainRun {
         let at = |stop: u16, minutes: i64| {
             let after = SignedDuration::from_mins(i64::from(stop) * 60 + minutes);
             self.leaves.checked_add(after).ok()
         };
         let last = self.stops - 1;
-        let call = |stop: u16| Call {
+        let call = |stop: u16| StationCall {
             station: code(stop),
             name: format!("Stop {stop}"),
             arrives: at(stop, -5).filter(|_| stop > 0),
             departs: at(stop, 0).filter(|_| stop < last),
             at_m: u64::from(stop) * LEG_M,
         };
-        let rate = Rate {
+        let rate = DistanceRate {
             base: 200,
             per_km: PER_KM,
             least: 500,
         };
-        Run {
+        TrainRun {
             train: "T1".to_owned(),
             date: jiff::civil::date(2027, 2, 1),
             time_zone: None,
             calls: (0..self.stops).map(call).collect(),
-            fares: Arc::new(Fares::ByDistance([(CLASS.to_owned(), rate)].into())),
+            fares: Arc::new(TrainFares::ByDistance([(CLASS.to_owned(), rate)].into())),
         }
     }
 }
 
-impl Departures for Daily {
-    fn departure(&self, show: &ShowId) -> Option<Departure> {
+impl DepartureSource for Daily {
+    fn departure(&self, show: &ShowId) -> Option<DepartureShow> {
         if !show.as_str().starts_with("t1-") {
             return None;
         }
@@ -83,14 +84,14 @@ impl Departures for Daily {
             "prices": {}, "seats_per_visitor": self.seats_per_visitor, "exchange": {"cheaper": "refund"},
         });
         let document: ShowDocument = serde_json::from_value(document).expect("a document");
-        Some(Departure {
+        Some(DepartureShow {
             document,
             plan_version: 1,
             run: Arc::new(self.run()),
         })
     }
 
-    fn on_sale(&self, _: &[String], _: i64, _: &mut dyn FnMut(OnSale)) {}
+    fn on_sale(&self, _: &[String], _: i64, _: &mut dyn FnMut(DepartureOnSale)) {}
 
     fn stocks(&self) -> Vec<(VenueId, u32)> {
         vec![(self.stock.clone(), 1)]

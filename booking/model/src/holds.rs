@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use fairgate_pass::Holder;
 
-use crate::grid::Grid;
+use crate::grid::CellGrid;
 use crate::ids::HoldId;
 
 /// One seat in a hold, over the legs it was asked for. What it costs, the terms say that its hold
 /// names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldSeat {
     /// The seat's index in the plan.
     pub seat: u32,
     /// The legs.
@@ -19,7 +19,7 @@ pub struct Held {
 
 /// What a hold was made for: it serves that, and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum HoldPurpose {
     /// A visitor's own choice; it may become an order.
     Basket,
     /// Cells that an order's seats are exchanged for.
@@ -30,13 +30,13 @@ pub enum Purpose {
     LateMoney,
 }
 
-impl Purpose {
+impl HoldPurpose {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Basket, Self::Exchange, Self::Offer, Self::LateMoney];
 
     /// The word in answers and in the store.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Basket => "basket",
             Self::Exchange => "exchange",
@@ -47,15 +47,15 @@ impl Purpose {
 
     /// Reads the word back; whatever else it is, is a basket: holds had no purpose once.
     #[must_use]
-    pub fn of_word(word: &[u8]) -> Self {
-        let is_it = |purpose: &Self| purpose.word().as_bytes() == word;
+    pub fn from_stored(word: &[u8]) -> Self {
+        let is_it = |purpose: &Self| purpose.as_str().as_bytes() == word;
         Self::ALL.into_iter().find(is_it).unwrap_or(Self::Basket)
     }
 }
 
 /// How far a hold has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum HoldStage {
     /// It may be changed, extended, given back, and lapses.
     Basket,
     /// An order has its cells: only the ledger frees them now.
@@ -72,9 +72,9 @@ pub struct Hold {
     /// The room of the pass it was taken with.
     pub room: String,
     /// What it was made for.
-    pub purpose: Purpose,
+    pub purpose: HoldPurpose,
     /// What it holds.
-    pub items: Vec<Held>,
+    pub items: Vec<HeldSeat>,
     /// The version of the show's terms that its cells are priced by;
     /// [`crate::shows::terms::UNNUMBERED`] where it was made before terms had numbers.
     pub terms: u32,
@@ -89,20 +89,20 @@ pub struct Hold {
     /// How often it may still be extended.
     pub extensions_left: u32,
     /// How far it has come.
-    pub stage: Stage,
+    pub stage: HoldStage,
 }
 
 impl Hold {
     /// All its cells.
     #[must_use]
-    pub fn cells(&self, grid: Grid) -> Vec<u32> {
+    pub fn cells(&self, grid: CellGrid) -> Vec<u32> {
         cells_of(&self.items, grid)
     }
 }
 
 /// All cells of some seats.
 #[must_use]
-pub fn cells_of(items: &[Held], grid: Grid) -> Vec<u32> {
+pub fn cells_of(items: &[HeldSeat], grid: CellGrid) -> Vec<u32> {
     items
         .iter()
         .flat_map(|item| grid.cells_of(item.seat, item.legs.clone()))
@@ -111,7 +111,7 @@ pub fn cells_of(items: &[Held], grid: Grid) -> Vec<u32> {
 
 /// What a seat outbox row does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SeatRowKind {
+pub enum SeatOutboxAction {
     /// The cells are sold, whoever's lock is on them.
     Sell,
     /// The cells are free again, where they are still this hold's.
@@ -120,7 +120,7 @@ pub enum SeatRowKind {
 
 /// A hold whose cells are locked for an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Secured {
+pub struct SecuredHold {
     /// The hold.
     pub hold: HoldId,
     /// The deadline the buyer sees.

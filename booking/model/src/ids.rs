@@ -136,11 +136,11 @@ show_id!(RefundId, "refund", "A refund: `refund_{show}_{32 hex}`.");
 /// Derives the ids of holds from the calls that make them, with a secret of the installation: a
 /// retry finds its own on any node, and nobody works out the id of a call.
 #[derive(Clone)]
-pub struct CallIds {
+pub struct HoldIdDeriver {
     secret: [u8; 32],
 }
 
-impl CallIds {
+impl HoldIdDeriver {
     /// With the installation's secret.
     #[must_use]
     pub fn new(secret: [u8; 32]) -> Self {
@@ -150,7 +150,7 @@ impl CallIds {
     /// The hold a visitor's keyed call makes.
     #[must_use]
     pub fn hold_of_key(&self, show: &ShowId, visitor: Holder, key: &str) -> HoldId {
-        self.hold(show, &[b"key", &visitor.0, key.as_bytes()])
+        self.derive_hold_id(show, &[b"key", &visitor.0, key.as_bytes()])
     }
 
     /// The hold of a visitor's journey over some legs of a train: asked for twice it is the same.
@@ -165,19 +165,19 @@ impl CallIds {
     ) -> HoldId {
         let (from, to) = (legs.start.to_be_bytes(), legs.end.to_be_bytes());
         let parts: [&[u8]; 5] = [b"journey", &visitor.0, &from, &to, &round.to_be_bytes()];
-        self.hold(show, &parts)
+        self.derive_hold_id(show, &parts)
     }
 
     /// The hold of the seats that an order's are exchanged for, by a keyed call.
     #[must_use]
     pub fn hold_of_exchange(&self, show: &ShowId, order: &OrderId, key: &str) -> HoldId {
         let parts: [&[u8]; 3] = [b"exchange", order.0.as_bytes(), key.as_bytes()];
-        self.hold(show, &parts)
+        self.derive_hold_id(show, &parts)
     }
 
     /// 128 bits of HMAC-SHA-256 over length-prefixed parts, so that no two lists of parts read
     /// alike.
-    fn hold(&self, show: &ShowId, parts: &[&[u8]]) -> HoldId {
+    fn derive_hold_id(&self, show: &ShowId, parts: &[&[u8]]) -> HoldId {
         let mut mac =
             <Hmac<Sha256>>::new_from_slice(&self.secret).expect("HMAC takes a key of any length");
         mac.update(b"fairgate/id/v2/hold");
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn nobody_works_out_the_id_of_a_call_without_the_installations_secret() {
         let show: ShowId = "s".parse().expect("a slug");
-        let (ours, theirs) = (CallIds::new([1; 32]), CallIds::new([2; 32]));
+        let (ours, theirs) = (HoldIdDeriver::new([1; 32]), HoldIdDeriver::new([2; 32]));
         let ana = Holder([1; 32]);
         let hold = ours.hold_of_key(&show, ana, "k");
         assert_eq!(ours.hold_of_key(&show, ana, "k"), hold);

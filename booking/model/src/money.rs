@@ -42,7 +42,7 @@ impl Currency {
 
     /// An amount of this currency.
     #[must_use]
-    pub fn of(self, amount: i64) -> Money {
+    pub fn with_amount(self, amount: i64) -> Money {
         Money {
             amount,
             currency: self,
@@ -99,7 +99,7 @@ mod tests {
     fn money_is_written_in_the_currencys_own_units() {
         let check = |code: &str, amount, expected: &str| {
             let currency = Currency::parse(code).expect("a currency");
-            assert_eq!(currency.of(amount).to_string(), expected);
+            assert_eq!(currency.with_amount(amount).to_string(), expected);
         };
         check("EUR", 12_005, "120.05 EUR");
         check("EUR", -40, "-0.40 EUR");

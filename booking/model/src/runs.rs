@@ -13,7 +13,7 @@ use crate::money::AMOUNT_MAX;
 
 /// A train's run on one service date: what its show is made of besides its carriages.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub struct TrainRun {
     /// The train's code, as people say it: "G1".
     pub train: String,
     /// The day on which it leaves its first station, by the timetable's time zone.
@@ -22,14 +22,14 @@ pub struct Run {
     /// before zones were.
     pub time_zone: Option<String>,
     /// Two at least.
-    pub calls: Vec<Call>,
+    pub calls: Vec<StationCall>,
     /// What its stretches cost.
-    pub fares: Arc<Fares>,
+    pub fares: Arc<TrainFares>,
 }
 
 /// One stop of a run. Leg k lies between calls k and k + 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub struct StationCall {
     /// The station's code.
     pub station: String,
     /// The station's name.
@@ -44,9 +44,9 @@ pub struct Call {
 
 /// What a seat costs by class and stretch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fares {
+pub enum TrainFares {
     /// By class: so much, and so much a kilometre.
-    ByDistance(BTreeMap<String, Rate>),
+    ByDistance(BTreeMap<String, DistanceRate>),
     /// By (class, from, to), in minor units; a stretch that is not in it is not sold.
     Table(BTreeMap<(String, String, String), i64>),
 }
@@ -54,7 +54,7 @@ pub enum Fares {
 /// What a class costs by distance. `base` and `least` are minor units, `per_km` hundredths of one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rate {
+pub struct DistanceRate {
     /// What any stretch costs to begin with.
     #[serde(default)]
     pub base: i64,
@@ -65,10 +65,10 @@ pub struct Rate {
     pub least: i64,
 }
 
-impl Rate {
+impl DistanceRate {
     /// The fare of so many metres, rounded to the next whole minor unit upwards.
     #[must_use]
-    pub fn of(&self, metres: u64) -> i64 {
+    pub fn fare_for_distance(&self, metres: u64) -> i64 {
         /// Hundredths of a minor unit a kilometre, over metres.
         const PARTS: u128 = 100 * 1_000;
         let per_km = u128::from(self.per_km.max(0).unsigned_abs());
@@ -79,10 +79,10 @@ impl Rate {
     }
 }
 
-impl Run {
+impl TrainRun {
     /// How many stretches it has.
     #[must_use]
-    pub fn legs(&self) -> u16 {
+    pub fn leg_count(&self) -> u16 {
         u16::try_from(self.calls.len().saturating_sub(1)).unwrap_or(u16::MAX)
     }
 
@@ -92,12 +92,12 @@ impl Run {
     #[must_use]
     pub fn between(&self, from: &str, to: &str) -> Option<Range<u16>> {
         let stations = self.calls.iter().map(|call| call.station.as_str());
-        stretch(stations, from, to)
+        legs_between(stations, from, to)
     }
 
     /// When it leaves the station at which some legs begin; none where the timetable does not say.
     #[must_use]
-    pub fn leaves(&self, legs: &Range<u16>) -> Option<Timestamp> {
+    pub fn departs_at(&self, legs: &Range<u16>) -> Option<Timestamp> {
         let call = self.calls.get(usize::from(legs.start))?;
         call.departs.or(call.arrives)
     }
@@ -112,11 +112,11 @@ impl Run {
         let from = self.calls.get(usize::from(legs.start))?;
         let to = self.calls.get(usize::from(legs.end))?;
         match &*self.fares {
-            Fares::ByDistance(rates) => {
+            TrainFares::ByDistance(rates) => {
                 let rate = rates.get(class)?;
-                Some(rate.of(to.at_m.saturating_sub(from.at_m)))
+                Some(rate.fare_for_distance(to.at_m.saturating_sub(from.at_m)))
             }
-            Fares::Table(table) => {
+            TrainFares::Table(table) => {
                 let key = (class.to_owned(), from.station.clone(), to.station.clone());
                 table.get(&key).copied()
             }
@@ -124,8 +124,8 @@ impl Run {
     }
 }
 
-/// The legs from one station to another along a list of calls, as [`Run::between`] says.
-pub(super) fn stretch<T: Copy + PartialEq>(
+/// The legs from one station to another along a list of calls, as [`TrainRun::between`] says.
+pub(super) fn legs_between<T: Copy + PartialEq>(
     stations: impl Iterator<Item = T>,
     from: T,
     to: T,
@@ -145,15 +145,18 @@ pub(super) fn stretch<T: Copy + PartialEq>(
 mod tests {
     use super::*;
 
-    fn run(stations: &[&str], fares: Fares) -> Run {
-        let calls = stations.iter().zip(0_u32..).map(|(station, at)| Call {
-            station: (*station).to_owned(),
-            name: station.to_lowercase(),
-            arrives: None,
-            departs: None,
-            at_m: u64::from(at) * 10_500,
-        });
-        Run {
+    fn run(stations: &[&str], fares: TrainFares) -> TrainRun {
+        let calls = stations
+            .iter()
+            .zip(0_u32..)
+            .map(|(station, at)| StationCall {
+                station: (*station).to_owned(),
+                name: station.to_lowercase(),
+                arrives: None,
+                departs: None,
+                at_m: u64::from(at) * 10_500,
+            });
+        TrainRun {
             train: "G1".to_owned(),
             date: jiff::civil::date(2026, 11, 21),
             time_zone: None,
@@ -162,19 +165,19 @@ mod tests {
         }
     }
 
-    fn by_distance() -> Fares {
-        let rate = Rate {
+    fn by_distance() -> TrainFares {
+        let rate = DistanceRate {
             base: 500,
             per_km: 4_600,
             least: 1_200,
         };
-        Fares::ByDistance([("second".to_owned(), rate)].into())
+        TrainFares::ByDistance([("second".to_owned(), rate)].into())
     }
 
     #[test]
     fn a_stretch_is_the_legs_between_its_calls() {
         let run = run(&["A", "B", "C", "D"], by_distance());
-        assert_eq!(run.legs(), 3);
+        assert_eq!(run.leg_count(), 3);
         assert_eq!(run.between("A", "C"), Some(0..2));
         assert_eq!(run.between("C", "D"), Some(2..3));
         for (from, to) in [("C", "A"), ("A", "A"), ("A", "X"), ("X", "D")] {
@@ -201,21 +204,21 @@ mod tests {
         for legs in [0..0, 1..3, 2..3] {
             assert_eq!(run.fare("second", &legs), None, "{legs:?}");
         }
-        let rate = Rate {
+        let rate = DistanceRate {
             base: 0,
             per_km: 1,
             least: 0,
         };
-        assert_eq!(rate.of(0), 0);
-        assert_eq!(rate.of(1), 1);
-        assert_eq!(rate.of(100_000), 1);
-        assert_eq!(rate.of(100_001), 2);
+        assert_eq!(rate.fare_for_distance(0), 0);
+        assert_eq!(rate.fare_for_distance(1), 1);
+        assert_eq!(rate.fare_for_distance(100_000), 1);
+        assert_eq!(rate.fare_for_distance(100_001), 2);
     }
 
     #[test]
     fn a_fare_by_table_is_the_one_that_stands_there() {
         let key = |from: &str, to: &str| ("second".to_owned(), from.to_owned(), to.to_owned());
-        let table = Fares::Table([(key("A", "C"), 975), (key("B", "C"), 600)].into());
+        let table = TrainFares::Table([(key("A", "C"), 975), (key("B", "C"), 600)].into());
         let run = run(&["A", "B", "C"], table);
         assert_eq!(run.fare("second", &(0..2)), Some(975));
         assert_eq!(run.fare("second", &(1..2)), Some(600));

@@ -9,13 +9,13 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use serde_json::Result;
 
-use crate::holds::Held;
+use crate::holds::HeldSeat;
 use crate::orders::OrderItem;
-use crate::runs::{Call, Fares, Rate, Run};
+use crate::runs::{DistanceRate, StationCall, TrainFares, TrainRun};
 
 /// One seat of an order, as it stands in `orders.items`.
 #[derive(Serialize, Deserialize)]
-struct ItemRow {
+struct StoredOrderItem {
     seat: u32,
     from: u16,
     to: u16,
@@ -33,9 +33,9 @@ struct ItemRow {
 /// # Errors
 /// Where they cannot be written as JSON.
 pub fn items_text(items: &[OrderItem]) -> Result<String> {
-    let rows: Vec<ItemRow> = items
+    let rows: Vec<StoredOrderItem> = items
         .iter()
-        .map(|item| ItemRow {
+        .map(|item| StoredOrderItem {
             seat: item.held.seat,
             from: item.held.legs.start,
             to: item.held.legs.end,
@@ -54,9 +54,9 @@ pub fn items_text(items: &[OrderItem]) -> Result<String> {
 /// # Errors
 /// Where they cannot be read.
 pub fn items_of(text: &str) -> Result<Vec<OrderItem>> {
-    let rows: Vec<ItemRow> = serde_json::from_str(text)?;
-    let item = |row: ItemRow| OrderItem {
-        held: Held {
+    let rows: Vec<StoredOrderItem> = serde_json::from_str(text)?;
+    let item = |row: StoredOrderItem| OrderItem {
+        held: HeldSeat {
             seat: row.seat,
             legs: row.from..row.to,
         },
@@ -71,17 +71,17 @@ pub fn items_of(text: &str) -> Result<Vec<OrderItem>> {
 
 /// A departure's run, as it stands in `shows.run`.
 #[derive(Serialize, Deserialize)]
-struct RunRow {
+struct StoredTrainRun {
     train: String,
     date: Date,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     time_zone: Option<String>,
-    calls: Vec<CallRow>,
-    fares: FaresRow,
+    calls: Vec<StoredStationCall>,
+    fares: StoredTrainFares,
 }
 
 #[derive(Serialize, Deserialize)]
-struct CallRow {
+struct StoredStationCall {
     station: String,
     name: String,
     arrives: Option<Timestamp>,
@@ -91,8 +91,8 @@ struct CallRow {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum FaresRow {
-    ByDistance(BTreeMap<String, Rate>),
+enum StoredTrainFares {
+    ByDistance(BTreeMap<String, DistanceRate>),
     Table(Vec<(String, String, String, i64)>),
 }
 
@@ -101,28 +101,28 @@ enum FaresRow {
 ///
 /// # Errors
 /// Where it cannot be written as JSON.
-pub fn run_text(run: &Run) -> Result<String> {
+pub fn run_text(run: &TrainRun) -> Result<String> {
     let at = |station: &str| run.calls.iter().position(|call| call.station == station);
     let fares = match &*run.fares {
-        Fares::ByDistance(rates) => FaresRow::ByDistance(rates.clone()),
-        Fares::Table(table) => {
+        TrainFares::ByDistance(rates) => StoredTrainFares::ByDistance(rates.clone()),
+        TrainFares::Table(table) => {
             let own = table
                 .iter()
                 .filter(|((_, from, to), _)| at(from).is_some() && at(to).is_some());
             let row = |((class, from, to), amount): (&(String, String, String), &i64)| {
                 (class.clone(), from.clone(), to.clone(), *amount)
             };
-            FaresRow::Table(own.map(row).collect())
+            StoredTrainFares::Table(own.map(row).collect())
         }
     };
-    let call = |call: &Call| CallRow {
+    let call = |call: &StationCall| StoredStationCall {
         station: call.station.clone(),
         name: call.name.clone(),
         arrives: call.arrives,
         departs: call.departs,
         at_m: call.at_m,
     };
-    serde_json::to_string(&RunRow {
+    serde_json::to_string(&StoredTrainRun {
         train: run.train.clone(),
         date: run.date,
         time_zone: run.time_zone.clone(),
@@ -135,24 +135,24 @@ pub fn run_text(run: &Run) -> Result<String> {
 ///
 /// # Errors
 /// Where it cannot be read.
-pub fn run_of(text: &str) -> Result<Arc<Run>> {
-    let row: RunRow = serde_json::from_str(text)?;
+pub fn run_of(text: &str) -> Result<Arc<TrainRun>> {
+    let row: StoredTrainRun = serde_json::from_str(text)?;
     let fares = match row.fares {
-        FaresRow::ByDistance(rates) => Fares::ByDistance(rates),
-        FaresRow::Table(rows) => Fares::Table(
+        StoredTrainFares::ByDistance(rates) => TrainFares::ByDistance(rates),
+        StoredTrainFares::Table(rows) => TrainFares::Table(
             rows.into_iter()
                 .map(|(class, from, to, amount)| ((class, from, to), amount))
                 .collect(),
         ),
     };
-    let call = |call: CallRow| Call {
+    let call = |call: StoredStationCall| StationCall {
         station: call.station,
         name: call.name,
         arrives: call.arrives,
         departs: call.departs,
         at_m: call.at_m,
     };
-    Ok(Arc::new(Run {
+    Ok(Arc::new(TrainRun {
         train: row.train,
         date: row.date,
         time_zone: row.time_zone,

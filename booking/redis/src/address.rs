@@ -2,7 +2,7 @@
 
 use redis::{ConnectionInfo, IntoConnectionInfo};
 
-use crate::Error;
+use crate::RedisCallError;
 
 /// A parsed address; it never prints its password.
 #[derive(Clone)]
@@ -21,22 +21,24 @@ pub(crate) enum RedisAddress {
 
 impl RedisAddress {
     /// Reads `redis://`, `rediss://`, `redis+sentinel://` and `redis+cluster://`.
-    pub(crate) fn parse(url: &str) -> Result<Self, Error> {
+    pub(crate) fn parse(url: &str) -> Result<Self, RedisCallError> {
         if let Some(rest) = url.strip_prefix("redis+sentinel://") {
             let (hosts, primary) = rest
                 .rsplit_once('/')
                 .filter(|(_, primary)| !primary.is_empty())
-                .ok_or_else(|| wrong("it must end in the name of the primary, as in /mymaster"))?;
+                .ok_or_else(|| {
+                    wrong_address("it must end in the name of the primary, as in /mymaster")
+                })?;
             Ok(Self::Sentinel {
-                sentinels: nodes(hosts)?,
+                sentinels: parse_nodes(hosts)?,
                 primary: primary.to_owned(),
             })
         } else if let Some(rest) = url.strip_prefix("redis+cluster://") {
-            Ok(Self::Cluster(nodes(rest.trim_end_matches('/'))?))
+            Ok(Self::Cluster(parse_nodes(rest.trim_end_matches('/'))?))
         } else if url.starts_with("redis://") || url.starts_with("rediss://") {
-            Ok(Self::Single(Box::new(node(url)?)))
+            Ok(Self::Single(Box::new(parse_node(url)?)))
         } else {
-            Err(wrong(
+            Err(wrong_address(
                 "it must begin with redis://, rediss://, redis+sentinel:// or redis+cluster://",
             ))
         }
@@ -44,7 +46,7 @@ impl RedisAddress {
 }
 
 /// `[user:pass@]h1:p1,h2:p2`: each host with the same credentials.
-fn nodes(text: &str) -> Result<Vec<ConnectionInfo>, Error> {
+fn parse_nodes(text: &str) -> Result<Vec<ConnectionInfo>, RedisCallError> {
     let (credentials, hosts) = match text.rsplit_once('@') {
         Some((credentials, hosts)) => (format!("{credentials}@"), hosts),
         None => (String::new(), text),
@@ -53,23 +55,24 @@ fn nodes(text: &str) -> Result<Vec<ConnectionInfo>, Error> {
         .split(',')
         .map(|host| {
             if host.is_empty() {
-                Err(wrong("a host is missing between the commas"))
+                Err(wrong_address("a host is missing between the commas"))
             } else {
-                node(&format!("redis://{credentials}{host}"))
+                parse_node(&format!("redis://{credentials}{host}"))
             }
         })
         .collect()
 }
 
-fn node(url: &str) -> Result<ConnectionInfo, Error> {
+fn parse_node(url: &str) -> Result<ConnectionInfo, RedisCallError> {
     // What the package says of a bad URL may repeat it with its password, so only the place is
     // told.
-    url.into_connection_info()
-        .map_err(|_| wrong("a host, port, user, password or database number cannot be read"))
+    url.into_connection_info().map_err(|_| {
+        wrong_address("a host, port, user, password or database number cannot be read")
+    })
 }
 
-fn wrong(why: &str) -> Error {
-    Error::Wrong(format!("the address of Redis is not one: {why}"))
+fn wrong_address(why: &str) -> RedisCallError {
+    RedisCallError::Wrong(format!("the address of Redis is not one: {why}"))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 /// Why a call to Redis gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum RedisCallError {
     /// No answer came: the server is away, switching over, or slow. What was asked **may have been
     /// done**.
     #[error("Redis did not answer: {0}")]
@@ -20,10 +20,10 @@ pub enum Error {
     Wrong(String),
 }
 
-impl Error {
+impl RedisCallError {
     /// The code of a refusal.
     #[must_use]
-    pub fn code(&self) -> Option<&str> {
+    pub fn refusal_code(&self) -> Option<&str> {
         match self {
             Self::Refused(code, _) => Some(code),
             Self::Unreachable(_) | Self::Wrong(_) => None,
@@ -31,15 +31,15 @@ impl Error {
     }
 }
 
-impl From<RedisError> for Error {
+impl From<RedisError> for RedisCallError {
     fn from(error: RedisError) -> Self {
         match error.kind() {
             ErrorKind::Server(kind) if is_away(kind) => Self::Unreachable(error.to_string()),
-            ErrorKind::Server(_) | ErrorKind::Extension => refused(
+            ErrorKind::Server(_) | ErrorKind::Extension => refusal_from(
                 error.code().unwrap_or("ERR"),
                 error.detail().unwrap_or_default(),
             ),
-            ErrorKind::AuthenticationFailed => refused("WRONGPASS", &error.to_string()),
+            ErrorKind::AuthenticationFailed => refusal_from("WRONGPASS", &error.to_string()),
             ErrorKind::UnexpectedReturnType | ErrorKind::Client => Self::Wrong(error.to_string()),
             ErrorKind::InvalidClientConfig | ErrorKind::EmptySentinelList => {
                 Self::Wrong(error.to_string())
@@ -49,8 +49,8 @@ impl From<RedisError> for Error {
     }
 }
 
-fn refused(code: &str, detail: &str) -> Error {
-    Error::Refused(code.to_owned(), detail.to_owned())
+fn refusal_from(code: &str, detail: &str) -> RedisCallError {
+    RedisCallError::Refused(code.to_owned(), detail.to_owned())
 }
 
 /// Answers of a server that is not, or no longer, the one to ask. They change nothing, but the next

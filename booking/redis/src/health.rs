@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::{Error, Redis, RedisCommand};
+use crate::{Redis, RedisCallError, RedisCommand};
 
 /// The oldest version whose commands the scripts use.
 const OLDEST: (u32, u32) = (6, 2);
@@ -48,13 +48,13 @@ impl Redis {
     ///
     /// # Errors
     /// Where a server does not answer, or `INFO` and `TIME` are not allowed.
-    pub async fn check(&self, now_ms: i64) -> Result<Vec<ServerFinding>, Error> {
+    pub async fn check_servers(&self, now_ms: i64) -> Result<Vec<ServerFinding>, RedisCallError> {
         let mut findings = Vec::new();
         for info in self
             .ask_all(&RedisCommand::new("INFO").arg("server"))
             .await?
         {
-            let version = field(info.text()?, "redis_version").unwrap_or_default();
+            let version = info_field(info.as_text()?, "redis_version").unwrap_or_default();
             if is_old(version) {
                 findings.push(ServerFinding::Old(version.to_owned()));
             }
@@ -65,7 +65,7 @@ impl Redis {
             .ask_all(&RedisCommand::new("INFO").arg("memory"))
             .await?
         {
-            let policy = field(info.text()?, "maxmemory_policy").unwrap_or("unknown");
+            let policy = info_field(info.as_text()?, "maxmemory_policy").unwrap_or("unknown");
             if policy != "noeviction" {
                 findings.push(ServerFinding::Evicts(policy.to_owned()));
             }
@@ -81,11 +81,11 @@ impl Redis {
     }
 }
 
-fn time_ms(time: &crate::RedisReply) -> Result<i64, Error> {
-    Ok(time.at(0)?.int()? * 1_000 + time.at(1)?.int()? / 1_000)
+fn time_ms(time: &crate::RedisReply) -> Result<i64, RedisCallError> {
+    Ok(time.item_at(0)?.as_integer()? * 1_000 + time.item_at(1)?.as_integer()? / 1_000)
 }
 
-fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+fn info_field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     info.lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
         .map(str::trim)
@@ -116,8 +116,8 @@ mod tests {
     #[test]
     fn a_field_is_found_by_its_whole_name() {
         let info = "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n";
-        assert_eq!(field(info, "maxmemory_policy"), Some("noeviction"));
-        assert_eq!(field(info, "maxmemory"), Some("0"));
-        assert_eq!(field(info, "policy"), None);
+        assert_eq!(info_field(info, "maxmemory_policy"), Some("noeviction"));
+        assert_eq!(info_field(info, "maxmemory"), Some("0"));
+        assert_eq!(info_field(info, "policy"), None);
     }
 }

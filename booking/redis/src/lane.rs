@@ -15,7 +15,7 @@ use redis::{
 };
 
 use crate::address::RedisAddress;
-use crate::{ConnectionOptions, Error};
+use crate::{ConnectionOptions, RedisCallError};
 
 /// After a failed attempt nobody tries again for so long.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -30,12 +30,12 @@ const PIPELINE: usize = 4_096;
 
 /// A live connection.
 #[derive(Clone)]
-pub(crate) enum Link {
+pub(crate) enum RedisConnection {
     Server(MultiplexedConnection),
     Cluster(ClusterConnection),
 }
 
-impl Link {
+impl RedisConnection {
     pub(crate) async fn send(&mut self, command: &Cmd) -> RedisResult<Value> {
         match self {
             Self::Server(link) => link.req_packed_command(command).await,
@@ -67,9 +67,9 @@ impl Link {
 }
 
 #[derive(Default)]
-struct LaneState {
+struct ConnectionSlotState {
     generation: u64,
-    link: Option<Link>,
+    link: Option<RedisConnection>,
     /// The server that it leads to, where Sentinels named it, and when they were asked last.
     named: Option<(ConnectionAddr, Instant)>,
     failing_since: Option<Instant>,
@@ -77,19 +77,19 @@ struct LaneState {
 
 /// A place for one connection.
 #[derive(Default)]
-pub(crate) struct Lane {
-    state: Mutex<LaneState>,
+pub(crate) struct ConnectionSlot {
+    state: Mutex<ConnectionSlotState>,
     /// When the last attempt failed; held while one is made.
     attempt: tokio::sync::Mutex<Option<Instant>>,
 }
 
-impl Lane {
+impl ConnectionSlot {
     /// The connection and its generation, made first where there is none.
-    pub(crate) async fn link(
+    pub(crate) async fn get_or_connect(
         &self,
         address: &RedisAddress,
         options: &ConnectionOptions,
-    ) -> Result<(u64, Link), Error> {
+    ) -> Result<(u64, RedisConnection), RedisCallError> {
         if let Some(present) = self.present() {
             return Ok(present);
         }
@@ -98,14 +98,14 @@ impl Lane {
             return Ok(present);
         }
         if failed_at.is_some_and(|at| at.elapsed() < PAUSE) {
-            return Err(Error::Unreachable(
+            return Err(RedisCallError::Unreachable(
                 "it could not be reached just now".into(),
             ));
         }
-        match tokio::time::timeout(options.connect, open(address, options)).await {
+        match tokio::time::timeout(options.connect, open_connection(address, options)).await {
             Ok(Ok((link, named))) => {
                 *failed_at = None;
-                let mut state = self.state();
+                let mut state = self.lock_state();
                 state.generation += 1;
                 state.link = Some(link.clone());
                 state.named = named.map(|primary| (primary, Instant::now()));
@@ -118,14 +118,16 @@ impl Lane {
             }
             Err(_) => {
                 *failed_at = Some(Instant::now());
-                Err(Error::Unreachable("connecting took too long".into()))
+                Err(RedisCallError::Unreachable(
+                    "connecting took too long".into(),
+                ))
             }
         }
     }
 
     /// Says that a connection gave an answer.
     pub(crate) fn worked(&self) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         if state.failing_since.is_some() {
             state.failing_since = None;
         }
@@ -133,20 +135,20 @@ impl Lane {
 
     /// Says that a connection gave none: the next call makes another, unless somebody did already.
     pub(crate) fn broke(&self, generation: u64) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         if state.generation != generation {
             return;
         }
         let since = *state.failing_since.get_or_insert_with(Instant::now);
-        let mends_itself = matches!(state.link, Some(Link::Cluster(_)));
+        let mends_itself = matches!(state.link, Some(RedisConnection::Cluster(_)));
         if !mends_itself || since.elapsed() > CLUSTER_PATIENCE {
             state.link = None;
         }
     }
 
-    /// Whether it is time for [`Self::look`]; true to one caller.
-    pub(crate) fn wants_look(&self) -> bool {
-        match &mut self.state().named {
+    /// Whether it is time for [`Self::check_primary`]; true to one caller.
+    pub(crate) fn is_primary_check_due(&self) -> bool {
+        match &mut self.lock_state().named {
             Some((_, asked_at)) if asked_at.elapsed() > LOOK_EVERY => {
                 *asked_at = Instant::now();
                 true
@@ -156,15 +158,15 @@ impl Lane {
     }
 
     /// Asks the Sentinels who is primary, and gives a connection to any other server up.
-    pub(crate) async fn look(&self, address: &RedisAddress, options: &ConnectionOptions) {
+    pub(crate) async fn check_primary(&self, address: &RedisAddress, options: &ConnectionOptions) {
         let RedisAddress::Sentinel { sentinels, primary } = address else {
             return;
         };
-        let before = self.state().generation;
-        let asked = tokio::time::timeout(options.connect, named(sentinels, primary)).await;
+        let before = self.lock_state().generation;
+        let asked = tokio::time::timeout(options.connect, primary_client(sentinels, primary)).await;
         // Sentinels that do not answer say nothing against it.
         let Ok(Ok(client)) = asked else { return };
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let is_other =
             |(named, _): &(ConnectionAddr, Instant)| named != client.get_connection_info().addr();
         if state.generation == before && state.named.as_ref().is_some_and(is_other) {
@@ -172,19 +174,19 @@ impl Lane {
         }
     }
 
-    fn present(&self) -> Option<(u64, Link)> {
-        let state = self.state();
+    fn present(&self) -> Option<(u64, RedisConnection)> {
+        let state = self.lock_state();
         state.link.clone().map(|link| (state.generation, link))
     }
 
-    fn state(&self) -> MutexGuard<'_, LaneState> {
+    fn lock_state(&self) -> MutexGuard<'_, ConnectionSlotState> {
         // Three plain fields, each whole whatever panicked beside them.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The server that Sentinels name as primary; its role is verified by the package.
-async fn named(sentinels: &[ConnectionInfo], primary: &str) -> RedisResult<Client> {
+async fn primary_client(sentinels: &[ConnectionInfo], primary: &str) -> RedisResult<Client> {
     let addresses = sentinels.iter().map(|node| node.addr().clone());
     let mut builder = SentinelClientBuilder::new(addresses, primary, SentinelServerType::Master)?;
     if let Some(settings) = sentinels.first().map(|node| node.redis_settings()) {
@@ -199,10 +201,10 @@ async fn named(sentinels: &[ConnectionInfo], primary: &str) -> RedisResult<Clien
 }
 
 /// A connection, and the server that Sentinels named.
-async fn open(
+async fn open_connection(
     address: &RedisAddress,
     options: &ConnectionOptions,
-) -> RedisResult<(Link, Option<ConnectionAddr>)> {
+) -> RedisResult<(RedisConnection, Option<ConnectionAddr>)> {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(options.connect))
         .set_response_timeout(Some(options.response))
@@ -211,14 +213,14 @@ async fn open(
         RedisAddress::Single(server) => {
             let client = Client::open((**server).clone())?;
             let link = client.get_multiplexed_async_connection_with_config(&config);
-            Ok((Link::Server(link.await?), None))
+            Ok((RedisConnection::Server(link.await?), None))
         }
         RedisAddress::Sentinel { sentinels, primary } => {
             // Asked anew each time, so that a switch-over is found.
-            let client = named(sentinels, primary).await?;
+            let client = primary_client(sentinels, primary).await?;
             let link = client.get_multiplexed_async_connection_with_config(&config);
             let primary = client.get_connection_info().addr().clone();
-            Ok((Link::Server(link.await?), Some(primary)))
+            Ok((RedisConnection::Server(link.await?), Some(primary)))
         }
         RedisAddress::Cluster(nodes) => {
             let client = ClusterClient::builder(nodes.clone())
@@ -229,7 +231,10 @@ async fn open(
                 .min_retry_wait(10)
                 .max_retry_wait(100)
                 .build()?;
-            Ok((Link::Cluster(client.get_async_connection().await?), None))
+            Ok((
+                RedisConnection::Cluster(client.get_async_connection().await?),
+                None,
+            ))
         }
     }
 }

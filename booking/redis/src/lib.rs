@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 
 pub use argument::RedisArgument;
 pub use command::RedisCommand;
-pub use error::Error;
+pub use error::RedisCallError;
 pub use health::{CLOCK_OFF_MS_MAX, ServerFinding};
 pub use registry::ScriptCall;
 pub use reply::RedisReply;
-pub use script::{RedisScript, ScriptFamily, ScriptInvocation, ScriptNames, ScriptRecord};
+pub use script::{RedisScript, ScriptArgumentNames, ScriptFamily, ScriptInvocation, ScriptRecord};
 
 use address::RedisAddress;
-use lane::{Lane, Link};
+use lane::{ConnectionSlot, RedisConnection};
 use redis::{Cmd, Value};
 
 /// How the connection is kept.
@@ -59,7 +59,7 @@ pub struct Redis {
 struct RedisShared {
     address: RedisAddress,
     options: ConnectionOptions,
-    lanes: Vec<Lane>,
+    lanes: Vec<ConnectionSlot>,
     next: AtomicUsize,
 }
 
@@ -68,7 +68,7 @@ impl Redis {
     ///
     /// # Errors
     /// `Wrong` where the URL is not one; the servers are not asked yet.
-    pub fn connect(url: &str) -> Result<Self, Error> {
+    pub fn connect(url: &str) -> Result<Self, RedisCallError> {
         Self::connect_with(url, ConnectionOptions::default())
     }
 
@@ -76,7 +76,7 @@ impl Redis {
     ///
     /// # Errors
     /// `Wrong` where the URL is not one; the servers are not asked yet.
-    pub fn connect_with(url: &str, options: ConnectionOptions) -> Result<Self, Error> {
+    pub fn connect_with(url: &str, options: ConnectionOptions) -> Result<Self, RedisCallError> {
         let address = RedisAddress::parse(url)?;
         let lanes = match address {
             RedisAddress::Cluster(_) => 1,
@@ -86,7 +86,7 @@ impl Redis {
             inner: Arc::new(RedisShared {
                 address,
                 options,
-                lanes: (0..lanes).map(|_| Lane::default()).collect(),
+                lanes: (0..lanes).map(|_| ConnectionSlot::default()).collect(),
                 next: AtomicUsize::new(0),
             }),
         })
@@ -99,17 +99,21 @@ impl Redis {
     /// # Errors
     /// `Unreachable` where no answer came: it may have run. `Refused` with the code of an error
     /// reply.
-    pub async fn run<F: ScriptFamily>(
+    pub async fn run_script<F: ScriptFamily>(
         &self,
         key: &str,
         family: F,
         invocation: &ScriptInvocation<F>,
-    ) -> Result<RedisReply, Error> {
+    ) -> Result<RedisReply, RedisCallError> {
         let mut leading = Vec::new();
         family.push_to(&mut leading);
-        match self.twice(&invocation.by_hash(key, &leading)).await {
-            Err(Error::Refused(code, _)) if code == "NOSCRIPT" => {
-                self.twice(&invocation.by_source(key, &leading)).await
+        match self
+            .send_with_retry(&invocation.by_hash(key, &leading))
+            .await
+        {
+            Err(RedisCallError::Refused(code, _)) if code == "NOSCRIPT" => {
+                self.send_with_retry(&invocation.by_source(key, &leading))
+                    .await
             }
             answer => answer,
         }
@@ -119,69 +123,74 @@ impl Redis {
     ///
     /// # Errors
     /// As `run`.
-    pub async fn ask(&self, command: &RedisCommand) -> Result<RedisReply, Error> {
-        self.twice(&command.build()).await
+    pub async fn ask(&self, command: &RedisCommand) -> Result<RedisReply, RedisCallError> {
+        self.send_with_retry(&command.build()).await
     }
 
     /// Asks all primaries; a single server is one.
     ///
     /// # Errors
     /// As `run`.
-    pub async fn ask_all(&self, command: &RedisCommand) -> Result<Vec<RedisReply>, Error> {
-        let (lane, generation, mut link) = self.link().await?;
+    pub async fn ask_all(&self, command: &RedisCommand) -> Result<Vec<RedisReply>, RedisCallError> {
+        let (lane, generation, mut link) = self.pick_connection().await?;
         let answers = link
             .send_to_all(command.build())
             .await
-            .map_err(Error::from)
-            .inspect_err(|error| note(lane, generation, error))?;
-        answers.into_iter().map(RedisReply::of).collect()
+            .map_err(RedisCallError::from)
+            .inspect_err(|error| note_call_result(lane, generation, error))?;
+        answers.into_iter().map(RedisReply::from_value).collect()
     }
 
     /// Sends once more what failed at once: then the connection was broken, not the server slow.
-    async fn twice(&self, command: &Cmd) -> Result<RedisReply, Error> {
+    async fn send_with_retry(&self, command: &Cmd) -> Result<RedisReply, RedisCallError> {
         let started = Instant::now();
-        match self.once(command).await {
-            Err(Error::Unreachable(_)) if started.elapsed() < self.inner.options.response / 2 => {
-                self.once(command).await
+        match self.send_once(command).await {
+            Err(RedisCallError::Unreachable(_))
+                if started.elapsed() < self.inner.options.response / 2 =>
+            {
+                self.send_once(command).await
             }
             answer => answer,
         }
     }
 
-    async fn once(&self, command: &Cmd) -> Result<RedisReply, Error> {
-        let (lane, generation, mut link) = self.link().await?;
-        let answer: Result<Value, Error> = link.send(command).await.map_err(Error::from);
-        match answer.and_then(RedisReply::of) {
+    async fn send_once(&self, command: &Cmd) -> Result<RedisReply, RedisCallError> {
+        let (lane, generation, mut link) = self.pick_connection().await?;
+        let answer: Result<Value, RedisCallError> =
+            link.send(command).await.map_err(RedisCallError::from);
+        match answer.and_then(RedisReply::from_value) {
             Ok(reply) => {
                 lane.worked();
                 Ok(reply)
             }
             Err(error) => {
-                note(lane, generation, &error);
+                note_call_result(lane, generation, &error);
                 Err(error)
             }
         }
     }
 
-    async fn link(&self) -> Result<(&Lane, u64, Link), Error> {
+    async fn pick_connection(
+        &self,
+    ) -> Result<(&ConnectionSlot, u64, RedisConnection), RedisCallError> {
         let inner = &self.inner;
         let nth = inner.next.fetch_add(1, Ordering::Relaxed) % inner.lanes.len();
         let lane = &inner.lanes[nth];
-        let (generation, link) = lane.link(&inner.address, &inner.options).await?;
-        if lane.wants_look() {
+        let (generation, link) = lane.get_or_connect(&inner.address, &inner.options).await?;
+        if lane.is_primary_check_due() {
             // Beside the call, which does not wait for it.
             let inner = Arc::clone(inner);
             tokio::spawn(async move {
                 let lane = &inner.lanes[nth];
-                lane.look(&inner.address, &inner.options).await;
+                lane.check_primary(&inner.address, &inner.options).await;
             });
         }
         Ok((lane, generation, link))
     }
 }
 
-fn note(lane: &Lane, generation: u64, error: &Error) {
-    if matches!(error, Error::Unreachable(_)) {
+fn note_call_result(lane: &ConnectionSlot, generation: u64, error: &RedisCallError) {
+    if matches!(error, RedisCallError::Unreachable(_)) {
         lane.broke(generation);
     } else {
         lane.worked();

@@ -115,7 +115,7 @@ macro_rules! redis_scripts {
                 fn script() -> &'static $crate::RedisScript {
                     static SCRIPT: ::std::sync::LazyLock<$crate::RedisScript> =
                         ::std::sync::LazyLock::new(|| {
-                            let names = $crate::ScriptNames {
+                            let names = $crate::ScriptArgumentNames {
                                 single: &[$(stringify!($field),)*],
                                 shared: $crate::redis_scripts!(
                                     @names $(<$shared_ty as $crate::ScriptRecord>::NAMES)?

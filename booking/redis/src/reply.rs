@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use crate::Error;
+use crate::RedisCallError;
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum RedisReply {
 }
 
 impl RedisReply {
-    pub(crate) fn of(value: Value) -> Result<Self, Error> {
+    pub(crate) fn from_value(value: Value) -> Result<Self, RedisCallError> {
         Ok(match value {
             Value::Nil => Self::Nil,
             Value::Int(number) => Self::Int(number),
@@ -36,12 +36,12 @@ impl RedisReply {
             Value::ServerError(error) => {
                 return Err(redis::RedisError::from(error).into());
             }
-            other => return Err(Error::Wrong(format!("Redis answered {other:?}"))),
+            other => return Err(RedisCallError::Wrong(format!("Redis answered {other:?}"))),
         })
     }
 
-    fn list_of(values: impl IntoIterator<Item = Value>) -> Result<Self, Error> {
-        let replies: Result<Vec<_>, _> = values.into_iter().map(Self::of).collect();
+    fn list_of(values: impl IntoIterator<Item = Value>) -> Result<Self, RedisCallError> {
+        let replies: Result<Vec<_>, _> = values.into_iter().map(Self::from_value).collect();
         replies.map(Self::List)
     }
 
@@ -55,14 +55,14 @@ impl RedisReply {
     ///
     /// # Errors
     /// `Wrong` where it is none.
-    pub fn int(&self) -> Result<i64, Error> {
+    pub fn as_integer(&self) -> Result<i64, RedisCallError> {
         match self {
             Self::Int(number) => Ok(*number),
             Self::Bytes(bytes) => std::str::from_utf8(bytes)
                 .ok()
                 .and_then(|text| text.parse().ok())
-                .ok_or_else(|| self.not("a number")),
-            Self::Nil | Self::List(_) => Err(self.not("a number")),
+                .ok_or_else(|| self.unexpected_reply("a number")),
+            Self::Nil | Self::List(_) => Err(self.unexpected_reply("a number")),
         }
     }
 
@@ -70,18 +70,18 @@ impl RedisReply {
     ///
     /// # Errors
     /// `Wrong` where it is none.
-    pub fn count(&self) -> Result<u64, Error> {
-        u64::try_from(self.int()?).map_err(|_| self.not("a count"))
+    pub fn as_count(&self) -> Result<u64, RedisCallError> {
+        u64::try_from(self.as_integer()?).map_err(|_| self.unexpected_reply("a count"))
     }
 
     /// Bytes.
     ///
     /// # Errors
     /// `Wrong` where they are none.
-    pub fn bytes(&self) -> Result<&[u8], Error> {
+    pub fn as_bytes(&self) -> Result<&[u8], RedisCallError> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
-            _ => Err(self.not("bytes")),
+            _ => Err(self.unexpected_reply("bytes")),
         }
     }
 
@@ -89,18 +89,18 @@ impl RedisReply {
     ///
     /// # Errors
     /// `Wrong` where it is none.
-    pub fn text(&self) -> Result<&str, Error> {
-        std::str::from_utf8(self.bytes()?).map_err(|_| self.not("text"))
+    pub fn as_text(&self) -> Result<&str, RedisCallError> {
+        std::str::from_utf8(self.as_bytes()?).map_err(|_| self.unexpected_reply("text"))
     }
 
     /// Several answers.
     ///
     /// # Errors
     /// `Wrong` where it is one.
-    pub fn list(&self) -> Result<&[RedisReply], Error> {
+    pub fn as_list(&self) -> Result<&[RedisReply], RedisCallError> {
         match self {
             Self::List(replies) => Ok(replies),
-            _ => Err(self.not("a list")),
+            _ => Err(self.unexpected_reply("a list")),
         }
     }
 
@@ -108,19 +108,19 @@ impl RedisReply {
     ///
     /// # Errors
     /// `Wrong` where there is none.
-    pub fn at(&self, index: usize) -> Result<&RedisReply, Error> {
-        self.list()?
-            .get(index)
-            .ok_or_else(|| Error::Wrong(format!("Redis answered fewer than {} parts", index + 1)))
+    pub fn item_at(&self, index: usize) -> Result<&RedisReply, RedisCallError> {
+        self.as_list()?.get(index).ok_or_else(|| {
+            RedisCallError::Wrong(format!("Redis answered fewer than {} parts", index + 1))
+        })
     }
 
-    fn not(&self, what: &str) -> Error {
+    fn unexpected_reply(&self, what: &str) -> RedisCallError {
         let shape = match self {
             Self::Nil => "nothing",
             Self::Int(_) => "a number",
             Self::Bytes(_) => "bytes",
             Self::List(_) => "a list",
         };
-        Error::Wrong(format!("Redis answered {shape} instead of {what}"))
+        RedisCallError::Wrong(format!("Redis answered {shape} instead of {what}"))
     }
 }

@@ -49,7 +49,7 @@ pub struct RedisScript {
 
 /// What a script's own arguments are called.
 #[derive(Debug, Clone, Copy)]
-pub struct ScriptNames {
+pub struct ScriptArgumentNames {
     /// One local each, in the order of the arguments.
     pub single: &'static [&'static str],
     /// More of them, that several scripts share.
@@ -65,7 +65,7 @@ impl RedisScript {
     #[must_use]
     pub fn assemble<F: ScriptFamily>(
         file: &str,
-        names: ScriptNames,
+        names: ScriptArgumentNames,
         libraries: &[&str],
         body: &str,
     ) -> Self {

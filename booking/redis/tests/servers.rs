@@ -4,17 +4,17 @@
 use std::time::{Duration, Instant};
 
 use fairgate_redis::{
-    ConnectionOptions, Error, Redis, RedisCommand, RedisReply, ScriptCall, ServerFinding,
+    ConnectionOptions, Redis, RedisCallError, RedisCommand, RedisReply, ScriptCall, ServerFinding,
     redis_scripts, script_family, script_record,
 };
 use fairgate_servers as servers;
 
 /// One server, or none where the machine has no program for it.
-async fn server(what: &str) -> Option<servers::Redis> {
+async fn server(what: &str) -> Option<servers::RedisServers> {
     if servers::or_skip(what) {
         return None;
     }
-    Some(servers::Redis::single().await.expect("it starts"))
+    Some(servers::RedisServers::single().await.expect("it starts"))
 }
 
 script_family! {
@@ -60,12 +60,15 @@ redis_scripts! {
     }
 }
 
-async fn number_at(redis: &Redis, key: &str) -> Result<i64, Error> {
+async fn number_at(redis: &Redis, key: &str) -> Result<i64, RedisCallError> {
     let count = CountScript { more: 1 }.prepare();
-    redis.run(key, TestFamily {}, &count).await?.int()
+    redis
+        .run_script(key, TestFamily {}, &count)
+        .await?
+        .as_integer()
 }
 
-async fn number(redis: &Redis) -> Result<i64, Error> {
+async fn number(redis: &Redis) -> Result<i64, RedisCallError> {
     number_at(redis, "{room:a}:n").await
 }
 
@@ -96,10 +99,10 @@ async fn a_scripts_refusal_is_told_with_its_code() {
     };
     let redis = Redis::connect(&server.url()).expect("a URL");
     let refuse = RefuseScript {}.prepare();
-    let refused = redis.run("{room:a}:n", TestFamily {}, &refuse).await;
+    let refused = redis.run_script("{room:a}:n", TestFamily {}, &refuse).await;
     assert_eq!(
         refused,
-        Err(Error::Refused("GONE".into(), "it lapsed".into()))
+        Err(RedisCallError::Refused("GONE".into(), "it lapsed".into()))
     );
 }
 
@@ -117,18 +120,26 @@ async fn answers_are_read_as_what_they_are() {
         shared: SharedRecord { word: "word" },
         pairs: vec![pair(2, 3), pair(4, 5)],
     };
-    let reply = redis.run("{a}", TestFamily {}, &echo.prepare()).await;
+    let reply = redis
+        .run_script("{a}", TestFamily {}, &echo.prepare())
+        .await;
     let reply = reply.expect("it runs");
-    assert_eq!(reply.at(0).expect("first").bytes(), Ok(&b"\x00\xff"[..]));
-    assert!(reply.at(2).expect("third").is_nil());
+    assert_eq!(
+        reply.item_at(0).expect("first").as_bytes(),
+        Ok(&b"\x00\xff"[..])
+    );
+    assert!(reply.item_at(2).expect("third").is_nil());
     assert!(matches!(
-        reply.at(0).expect("first").int(),
-        Err(Error::Wrong(_))
+        reply.item_at(0).expect("first").as_integer(),
+        Err(RedisCallError::Wrong(_))
     ));
-    assert_eq!(reply.at(3).expect("fourth").bytes(), Ok(&b""[..]));
-    assert_eq!(reply.at(4).expect("fifth").text(), Ok("word"));
-    assert_eq!(reply.at(5).expect("sixth").int(), Ok(2 * 3 + 4 * 5));
-    assert!(matches!(reply.at(6), Err(Error::Wrong(_))));
+    assert_eq!(reply.item_at(3).expect("fourth").as_bytes(), Ok(&b""[..]));
+    assert_eq!(reply.item_at(4).expect("fifth").as_text(), Ok("word"));
+    assert_eq!(
+        reply.item_at(5).expect("sixth").as_integer(),
+        Ok(2 * 3 + 4 * 5)
+    );
+    assert!(matches!(reply.item_at(6), Err(RedisCallError::Wrong(_))));
 }
 
 #[tokio::test]
@@ -139,7 +150,10 @@ async fn the_handle_finds_a_server_that_came_back() {
     let redis = Redis::connect(&server.url()).expect("a URL");
     assert_eq!(number(&redis).await, Ok(1));
     server.kill(0);
-    assert!(matches!(number(&redis).await, Err(Error::Unreachable(_))));
+    assert!(matches!(
+        number(&redis).await,
+        Err(RedisCallError::Unreachable(_))
+    ));
     server.start(0).await.expect("it starts again");
     let found = until(async || number(&redis).await.ok()).await;
     assert_eq!(found, 1, "it forgot everything, and answers");
@@ -150,7 +164,7 @@ async fn the_handle_leaves_a_primary_that_the_sentinels_have_replaced() {
     if servers::or_skip("the handle leaves a primary that the Sentinels have replaced") {
         return;
     }
-    let server = servers::Redis::sentinel().await.expect("it starts");
+    let server = servers::RedisServers::sentinel().await.expect("it starts");
     let redis = Redis::connect(&server.url()).expect("a URL");
     assert_eq!(number(&redis).await, Ok(1));
     let old = server.primaries().await[0];
@@ -172,7 +186,7 @@ async fn the_handle_leaves_a_primary_that_the_sentinels_have_replaced() {
     let found = until(async || {
         number(&redis).await.ok()?;
         let there = server.command(new, &["HGET", "{room:a}:n", "n"]).await;
-        matches!(there, Ok(servers::Reply::Text(_))).then_some(())
+        matches!(there, Ok(servers::RespReply::Text(_))).then_some(())
     });
     found.await;
 }
@@ -195,7 +209,10 @@ async fn a_silent_server_is_given_up_in_time_and_not_asked_twice() {
         .ask(&RedisCommand::new("CLIENT").arg("PAUSE").arg(400_i64))
         .await
         .expect("allowed");
-    assert!(matches!(number(&redis).await, Err(Error::Unreachable(_))));
+    assert!(matches!(
+        number(&redis).await,
+        Err(RedisCallError::Unreachable(_))
+    ));
     let n = until(async || number(&other).await.ok()).await;
     assert!(n == 2 || n == 3, "done once or not at all: {n}");
 }
@@ -231,14 +248,21 @@ async fn what_an_operator_should_mend_is_found() {
         .ask(&RedisCommand::new("TIME"))
         .await
         .expect("allowed");
-    let now_ms = time.at(0).and_then(RedisReply::int).expect("seconds") * 1_000;
-    assert_eq!(redis.check(now_ms).await, Ok(vec![]));
+    let now_ms = time
+        .item_at(0)
+        .and_then(RedisReply::as_integer)
+        .expect("seconds")
+        * 1_000;
+    assert_eq!(redis.check_servers(now_ms).await, Ok(vec![]));
     let policy = RedisCommand::new("CONFIG")
         .arg("SET")
         .arg("maxmemory-policy")
         .arg("allkeys-lru");
     redis.ask(&policy).await.expect("allowed");
-    let found = redis.check(now_ms - 1_200_000).await.expect("it answers");
+    let found = redis
+        .check_servers(now_ms - 1_200_000)
+        .await
+        .expect("it answers");
     assert_eq!(found[0], ServerFinding::Evicts("allkeys-lru".into()));
     assert!(matches!(found[1], ServerFinding::Clock(off_ms) if off_ms > 1_190_000));
 }
@@ -263,7 +287,10 @@ async fn the_account_of_the_readme_can_work_and_cannot_wreck() {
         .replace("redis://", "redis://fairgate:PASSWORD@");
     let redis = Redis::connect(&url).expect("a URL");
     assert_eq!(number(&redis).await, Ok(1));
-    redis.check(0).await.expect("INFO and TIME are allowed");
+    redis
+        .check_servers(0)
+        .await
+        .expect("INFO and TIME are allowed");
     for (command, arg) in [
         ("FLUSHALL", "SYNC"),
         ("CONFIG", "RESETSTAT"),
@@ -272,7 +299,7 @@ async fn the_account_of_the_readme_can_work_and_cannot_wreck() {
     ] {
         let refused = redis.ask(&RedisCommand::new(command).arg(arg)).await;
         assert_eq!(
-            refused.expect_err(command).code(),
+            refused.expect_err(command).refusal_code(),
             Some("NOPERM"),
             "{command}"
         );
@@ -280,10 +307,16 @@ async fn the_account_of_the_readme_can_work_and_cannot_wreck() {
     let elsewhere = redis
         .ask(&RedisCommand::new("SET").arg("other").arg("x"))
         .await;
-    assert_eq!(elsewhere.expect_err("not its key").code(), Some("NOPERM"));
+    assert_eq!(
+        elsewhere.expect_err("not its key").refusal_code(),
+        Some("NOPERM")
+    );
     let wrong = server.url().replace("redis://", "redis://fairgate:wrong@");
     let redis = Redis::connect(&wrong).expect("a URL");
-    assert!(matches!(number(&redis).await, Err(Error::Refused(..))));
+    assert!(matches!(
+        number(&redis).await,
+        Err(RedisCallError::Refused(..))
+    ));
 }
 
 /// Asks until there is an answer, at most twenty seconds long.
@@ -303,7 +336,7 @@ async fn sentinels_tell_who_leads_now() {
     if servers::or_skip("a switch-over by Sentinel") {
         return;
     }
-    let servers = servers::Redis::sentinel().await.expect("it starts");
+    let servers = servers::RedisServers::sentinel().await.expect("it starts");
     let redis = Redis::connect(&servers.url()).expect("a URL");
     assert_eq!(number(&redis).await, Ok(1));
     servers.kill(0);
@@ -319,7 +352,7 @@ async fn a_cluster_is_asked_where_each_key_is_and_found_again_after_a_loss() {
     if servers::or_skip("scripts on a cluster") {
         return;
     }
-    let servers = servers::Redis::cluster().await.expect("it starts");
+    let servers = servers::RedisServers::cluster().await.expect("it starts");
     let redis = Redis::connect(&servers.url()).expect("a URL");
     let count = async |n: u32| number_at(&redis, &format!("{{room:{n}}}:n")).await;
     for n in 0..30 {
@@ -331,7 +364,11 @@ async fn a_cluster_is_asked_where_each_key_is_and_found_again_after_a_loss() {
         .expect("all primaries");
     assert_eq!(times.len(), 3);
     assert!(
-        !redis.check(0).await.expect("all primaries").is_empty(),
+        !redis
+            .check_servers(0)
+            .await
+            .expect("all primaries")
+            .is_empty(),
         "it is not 1970"
     );
     servers.kill(1);

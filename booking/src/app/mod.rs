@@ -6,45 +6,45 @@ mod workers;
 
 use std::sync::Arc;
 
-use fairgate_databases::{Installation, Writer};
+use fairgate_base::clock::Clock;
+use fairgate_databases::{Installation, SqliteDatabase};
+use fairgate_model::ids::HoldIdDeriver;
 use fairgate_pass::Keyring;
 use rand::RngExt;
 
 use crate::catalogue::Catalogue;
-use crate::cinema::Cinemas;
-use crate::config::Payments;
+use crate::cinema::CinemaCatalogue;
+use crate::config::PaymentSettings;
 use crate::door::RoleKeys;
-use crate::idempotency::Answers;
-use crate::inventory::seats::Seats;
+use crate::idempotency::IdempotencyAnswers;
+use crate::inventory::seats::SeatInventory;
 use crate::ledger::sql::SqlLedger;
 use crate::ledger::{Ledger, LedgerError};
 use crate::orders::key::OrderKeys;
-use crate::orders::late::LateMoney;
-use crate::orders::refund::mass::MassRefund;
-use crate::payments::Provider;
-use crate::payments::effects::Effects;
-use crate::payments::refunding::Refunding;
-use crate::payments::sandbox::Sandbox;
-use crate::payments::stripe::Stripe;
-use crate::payments::webhook::Inbox;
+use crate::orders::late::LateMoneyWorker;
+use crate::orders::refund::mass::MassRefundWorker;
+use crate::payments::PaymentProvider;
+use crate::payments::effects::PaymentEffectWorker;
+use crate::payments::refunding::RefundWorker;
+use crate::payments::sandbox::SandboxProvider;
+use crate::payments::stripe::StripeProvider;
+use crate::payments::webhook::PaymentEventInbox;
 use crate::pruner::Pruner;
-use crate::rail::availability::{Availability, Pictures};
+use crate::rail::availability::{Availability, SeatPictureSource};
 use crate::rail::timetables::Timetables;
 use crate::reconciler::Reconciler;
-use crate::reconciler::watch::Watch;
+use crate::reconciler::watch::LockedHoldWatch;
 use crate::store::InventoryStore;
 use crate::store::memory::MemoryStore;
-use crate::waitlist::here::Here;
+use crate::waitlist::here::SeenVisitors;
 use crate::waitlist::serve::Waitlist;
-use crate::wake::{Bells, Wake};
-use fairgate_base::clock::Clock;
-use fairgate_model::ids::CallIds;
+use crate::wake::{LedgerNotifiers, WorkerNotifier};
 
-pub use telling::{Condition, Pulse, ShowInShort};
+pub use telling::{BookingCondition, BookingPulse, ShowSummary};
 
 /// How booking is set up.
 #[derive(Clone)]
-pub struct Setup {
+pub struct BookingSetup {
     /// Signs tickets, verifies passes.
     pub keyring: Keyring,
     /// Role keys.
@@ -52,7 +52,7 @@ pub struct Setup {
     /// The time.
     pub clock: Clock,
     /// Who takes the money.
-    pub payments: Payments,
+    pub payments: PaymentSettings,
 }
 
 /// A handle on booking.
@@ -61,22 +61,22 @@ pub struct Booking {
     pub(crate) catalogue: Catalogue,
     pub(crate) timetables: Timetables,
     pub(crate) availability: Availability,
-    pub(crate) cinemas: Cinemas,
-    pub(crate) seats: Seats,
+    pub(crate) cinemas: CinemaCatalogue,
+    pub(crate) seats: SeatInventory,
     pub(crate) ledger: Arc<dyn Ledger>,
-    pub(crate) setup: Setup,
+    pub(crate) setup: BookingSetup,
     pub(crate) order_keys: OrderKeys,
-    pub(crate) answers: Answers,
-    pub(crate) inbox: Option<Inbox>,
-    pub(crate) sandbox: Option<Sandbox>,
-    pub(crate) effects: Option<Effects>,
-    pub(crate) late: LateMoney,
+    pub(crate) answers: IdempotencyAnswers,
+    pub(crate) inbox: Option<PaymentEventInbox>,
+    pub(crate) sandbox: Option<SandboxProvider>,
+    pub(crate) effects: Option<PaymentEffectWorker>,
+    pub(crate) late: LateMoneyWorker,
     pub(crate) waitlist: Waitlist,
-    pub(crate) refunding: Option<Refunding>,
-    pub(crate) mass: MassRefund,
-    pub(crate) bells: Bells,
-    pub(crate) watch: Watch,
-    pub(crate) ids: CallIds,
+    pub(crate) refunding: Option<RefundWorker>,
+    pub(crate) mass: MassRefundWorker,
+    pub(crate) bells: LedgerNotifiers,
+    pub(crate) watch: LockedHoldWatch,
+    pub(crate) ids: HoldIdDeriver,
     pub(crate) ledger_id: [u8; 32],
 }
 
@@ -85,42 +85,43 @@ impl Booking {
     ///
     /// # Errors
     /// Where the ledger cannot be opened or read.
-    pub async fn open(writer: Writer, setup: Setup) -> Result<Self, LedgerError> {
+    pub async fn open(writer: SqliteDatabase, setup: BookingSetup) -> Result<Self, LedgerError> {
         let ledger: Arc<dyn Ledger> = Arc::new(SqlLedger::open(Installation::File(writer)).await?);
-        Self::with(Arc::new(MemoryStore::default()), ledger, setup).await
+        Self::with_store(Arc::new(MemoryStore::default()), ledger, setup).await
     }
 
     /// Builds booking over any store and ledger.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
-    pub async fn with(
+    pub async fn with_store(
         store: Arc<dyn InventoryStore>,
         ledger: Arc<dyn Ledger>,
-        setup: Setup,
+        setup: BookingSetup,
     ) -> Result<Self, LedgerError> {
-        let seats = Seats::new(store, Arc::clone(&ledger), setup.clock.clone());
+        let seats = SeatInventory::new(store, Arc::clone(&ledger), setup.clock.clone());
         let (fresh_keys, fresh_webhook, fresh_ids) = {
             let mut dice = rand::rng();
             (dice.random(), dice.random(), dice.random())
         };
-        let ids = CallIds::new(ledger.secret("call_ids", fresh_ids).await?);
+        let ids = HoldIdDeriver::new(ledger.secret("call_ids", fresh_ids).await?);
         let order_keys = OrderKeys::new(ledger.secret("order_keys", fresh_keys).await?);
         let sandbox_secret = ledger.secret("sandbox_webhook", fresh_webhook).await?;
         let (sandbox, provider) = provider(&setup, &ledger, sandbox_secret)?;
-        let catalogue = Catalogue::open(Arc::clone(&ledger), setup.payments.kind()).await?;
+        let catalogue =
+            Catalogue::open(Arc::clone(&ledger), setup.payments.provider_kind()).await?;
         let timetables = Timetables::open(Arc::clone(&ledger), setup.clock.clone()).await?;
         let departures = Arc::new(timetables.clone());
         catalogue.sell_departures(departures).await?;
-        let pictures = Arc::new(Pictures {
+        let pictures = Arc::new(SeatPictureSource {
             store: Arc::clone(&seats.store),
             ledger: Arc::clone(&ledger),
         });
         let availability = Availability::new(catalogue.clone(), pictures, setup.clock.clone());
-        let cinemas = Cinemas::open(Arc::clone(&ledger), catalogue.clone()).await?;
+        let cinemas = CinemaCatalogue::open(Arc::clone(&ledger), catalogue.clone()).await?;
         let [seat_bell, event_bell, effect_bell, late_bell, refund_bell] =
-            std::array::from_fn(|_| Wake::default());
-        let inbox = provider.clone().map(|provider| Inbox {
+            std::array::from_fn(|_| WorkerNotifier::default());
+        let inbox = provider.clone().map(|provider| PaymentEventInbox {
             ledger: Arc::clone(&ledger),
             provider,
             clock: setup.clock.clone(),
@@ -130,24 +131,24 @@ impl Booking {
             late: late_bell.clone(),
             catalogue: catalogue.clone(),
         });
-        let bells = Bells {
+        let bells = LedgerNotifiers {
             seats: seat_bell.clone(),
             effects: effect_bell.clone(),
             refunds: refund_bell.clone(),
         };
-        let refunding = provider.clone().map(|provider| Refunding {
+        let refunding = provider.clone().map(|provider| RefundWorker {
             ledger: Arc::clone(&ledger),
             provider,
             clock: setup.clock.clone(),
             bell: refund_bell,
         });
-        let mass = MassRefund {
+        let mass = MassRefundWorker {
             ledger: Arc::clone(&ledger),
             clock: setup.clock.clone(),
-            bell: Wake::default(),
+            bell: WorkerNotifier::default(),
             bells: bells.clone(),
         };
-        let effects = provider.map(|provider| Effects {
+        let effects = provider.map(|provider| PaymentEffectWorker {
             ledger: Arc::clone(&ledger),
             provider,
             clock: setup.clock.clone(),
@@ -155,7 +156,7 @@ impl Booking {
             seats: seat_bell.clone(),
         });
         let ledger_id = ledger.id().await?;
-        let late = LateMoney {
+        let late = LateMoneyWorker {
             ledger: Arc::clone(&ledger),
             catalogue: catalogue.clone(),
             seats: seats.clone(),
@@ -169,10 +170,10 @@ impl Booking {
             catalogue: catalogue.clone(),
             seats: seats.clone(),
             clock: setup.clock.clone(),
-            here: Here::default(),
-            bell: Wake::default(),
+            here: SeenVisitors::default(),
+            bell: WorkerNotifier::default(),
         };
-        let answers = Answers::new(Arc::clone(&ledger), setup.clock.clone());
+        let answers = IdempotencyAnswers::new(Arc::clone(&ledger), setup.clock.clone());
         Ok(Self {
             catalogue,
             timetables,
@@ -191,7 +192,7 @@ impl Booking {
             refunding,
             mass,
             bells,
-            watch: Watch::default(),
+            watch: LockedHoldWatch::default(),
             ids,
             ledger_id,
         })
@@ -225,21 +226,21 @@ impl Booking {
 }
 
 /// The sandbox, where it is the provider, and the provider, where there is one.
-type Takers = (Option<Sandbox>, Option<Arc<dyn Provider>>);
+type PaymentProviders = (Option<SandboxProvider>, Option<Arc<dyn PaymentProvider>>);
 
 fn provider(
-    setup: &Setup,
+    setup: &BookingSetup,
     ledger: &Arc<dyn Ledger>,
     sandbox_secret: [u8; 32],
-) -> Result<Takers, LedgerError> {
+) -> Result<PaymentProviders, LedgerError> {
     Ok(match &setup.payments {
-        Payments::None => (None, None),
-        Payments::Sandbox => {
-            let sandbox = Sandbox::new(Arc::clone(ledger), sandbox_secret);
+        PaymentSettings::None => (None, None),
+        PaymentSettings::Sandbox => {
+            let sandbox = SandboxProvider::new(Arc::clone(ledger), sandbox_secret);
             (Some(sandbox.clone()), Some(Arc::new(sandbox)))
         }
-        Payments::Stripe(settings) => {
-            let stripe = Stripe::new(settings.clone());
+        PaymentSettings::Stripe(settings) => {
+            let stripe = StripeProvider::new(settings.clone());
             let stripe = stripe.map_err(|error| LedgerError::Unavailable(error.to_string()))?;
             (None, Some(Arc::new(stripe)))
         }

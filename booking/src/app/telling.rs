@@ -4,18 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fairgate_model::grid::picture::CellChanges;
+use fairgate_model::ids::ShowId;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::coverage::matches;
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
 
 use super::Booking;
-use crate::catalogue::departures::Departures;
-use crate::inventory::seats::Figures;
+use crate::catalogue::departures::DepartureSource;
+use crate::inventory::seats::ShowSeatFigures;
 use crate::ledger::LedgerError;
 use crate::store::HoldSignal;
-use fairgate_model::grid::picture::Changes;
-use fairgate_model::ids::ShowId;
-use fairgate_model::shows::Show;
-use fairgate_model::shows::coverage::matches;
 
 /// Longer than this, and ledger or store count as not answering. Gateways give up a little later.
 const CONDITION_MAX: Duration = Duration::from_millis(800);
@@ -25,7 +25,7 @@ const WAITING_MAX: u32 = 100_000;
 
 /// A show in a few words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShowInShort {
+pub struct ShowSummary {
     /// The slug.
     pub id: ShowId,
     /// The title.
@@ -45,7 +45,7 @@ pub struct ShowInShort {
 
 /// How this booking is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Condition {
+pub struct BookingCondition {
     /// Why nothing can be sold here now.
     pub reasons: Vec<String>,
     /// What works, and should not be left so.
@@ -54,7 +54,7 @@ pub struct Condition {
 
 /// Shared measurements over some shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pulse {
+pub struct BookingPulse {
     /// Free cells.
     pub free: u64,
     /// Held cells.
@@ -77,8 +77,8 @@ pub struct Pulse {
     pub finished: Vec<(u64, Holder)>,
 }
 
-impl Pulse {
-    fn of(figures: &Figures) -> Self {
+impl BookingPulse {
+    fn from_figures(figures: &ShowSeatFigures) -> Self {
         let (counts, baskets) = (&figures.counts, &figures.baskets);
         Self {
             free: counts.free,
@@ -99,14 +99,17 @@ impl Booking {
     ///
     /// # Errors
     /// Where the plans of its carriages cannot be read.
-    pub async fn sell_departures(&self, timetable: Arc<dyn Departures>) -> Result<(), LedgerError> {
+    pub async fn sell_departures(
+        &self,
+        timetable: Arc<dyn DepartureSource>,
+    ) -> Result<(), LedgerError> {
         self.catalogue.sell_departures(timetable).await
     }
 
     /// The shows that some patterns name; where they name departures, those that somebody has held
     /// seats of.
     #[must_use]
-    pub fn shows(&self, patterns: &[String]) -> Vec<ShowInShort> {
+    pub fn shows_matching(&self, patterns: &[String]) -> Vec<ShowSummary> {
         // Whoever asks for everything asks for what promoters have put: departures are found by
         // their trains.
         let named = |show: &Show| {
@@ -116,8 +119,8 @@ impl Booking {
                 .any(|pattern| matches(pattern, show.id.as_str()))
         };
         let programme = self.cinemas.index();
-        let in_short = |show: &Arc<Show>| ShowInShort {
-            showing: programme.has(&show.id),
+        let in_short = |show: &Arc<Show>| ShowSummary {
+            showing: programme.has_show(&show.id),
             id: show.id.clone(),
             title: show.document.title.clone(),
             starts_at: show.document.starts_at,
@@ -147,8 +150,8 @@ impl Booking {
     }
 
     /// How this booking is: whether its ledger takes writes, and what its store says of itself.
-    pub async fn condition(&self) -> Condition {
-        let mut condition = Condition::default();
+    pub async fn condition(&self) -> BookingCondition {
+        let mut condition = BookingCondition::default();
         // Side by side: a gateway that hears nothing of a booking does not ask it for maps either,
         // and those go on.
         let (ledger, seats) = tokio::join!(
@@ -173,8 +176,11 @@ impl Booking {
     ///
     /// # Errors
     /// Where the ledger did not take it.
-    pub async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), LedgerError> {
-        self.catalogue.cover(coverage).await
+    pub async fn replace_coverage(
+        &self,
+        coverage: Vec<(String, Vec<String>)>,
+    ) -> Result<(), LedgerError> {
+        self.catalogue.replace_coverage(coverage).await
     }
 
     /// Shared measurements over what a room covers: `shows`, where unknown ids count nothing, and
@@ -187,8 +193,11 @@ impl Booking {
         room: &str,
         shows: &[String],
         finished_after: u64,
-    ) -> Result<Pulse, LedgerError> {
-        let found: Vec<_> = shows.iter().filter_map(|show| self.find(show)).collect();
+    ) -> Result<BookingPulse, LedgerError> {
+        let found: Vec<_> = shows
+            .iter()
+            .filter_map(|show| self.find_show(show))
+            .collect();
         let now_ms = self.setup.clock.now_ms();
         // A train has many days, and most of them stand in no list: all that are on sale count,
         // listed or not.
@@ -196,11 +205,11 @@ impl Booking {
         let mut counted = found.clone();
         counted.retain(|show| show.run.is_none());
         counted.extend(trains.touched);
-        let mut figures = self.seats.figures(&counted, now_ms).await?;
+        let mut figures = self.seats.show_figures(&counted, now_ms).await?;
         figures.counts.free += trains.free;
         figures.gone += trains.gone;
         let ids = found.iter().map(|show| show.id.clone()).collect();
-        let mut pulse = Pulse::of(&figures);
+        let mut pulse = BookingPulse::from_figures(&figures);
         pulse.finished = self.ledger.finished(finished_after, ids).await?;
         Ok(pulse)
     }
@@ -209,21 +218,21 @@ impl Booking {
     ///
     /// # Errors
     /// Where the ledger cannot be read.
-    pub async fn snapshot(
+    pub async fn show_snapshot(
         &self,
         show: &str,
     ) -> Result<Option<(u64, u32, bytes::Bytes)>, LedgerError> {
-        let Some(show) = self.find(show) else {
+        let Some(show) = self.find_show(show) else {
             return Ok(None);
         };
         self.seats.packed(&show).await
     }
 
     /// What changed after a version; a show that is not open is a gap.
-    pub async fn changes(&self, show: &str, since: u64) -> Changes {
-        match self.find(show) {
-            Some(show) => self.seats.changes(&show, since).await,
-            None => Changes::Gap,
+    pub async fn show_changes(&self, show: &str, since: u64) -> CellChanges {
+        match self.find_show(show) {
+            Some(show) => self.seats.changes_since(&show, since).await,
+            None => CellChanges::Gap,
         }
     }
 
@@ -244,7 +253,7 @@ impl Booking {
         };
         let hold = self.seats.store.hold(&signal.hold, signal.visitor).await;
         let items = hold.map(|hold| hold.items).unwrap_or_default();
-        let label = |item: &fairgate_model::holds::Held| show.label(item.seat).to_owned();
+        let label = |item: &fairgate_model::holds::HeldSeat| show.seat_label(item.seat).to_owned();
         items.iter().map(label).collect()
     }
 
@@ -255,11 +264,11 @@ impl Booking {
     /// # Errors
     /// Where the ledger cannot be read.
     pub async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, LedgerError> {
-        self.waitlist.here.saw(here);
+        self.waitlist.here.record_seen(here);
         self.ledger.waiting_visitors(WAITING_MAX).await
     }
 
-    fn find(&self, show: &str) -> Option<Arc<Show>> {
+    fn find_show(&self, show: &str) -> Option<Arc<Show>> {
         show.parse::<ShowId>()
             .ok()
             .and_then(|id| self.catalogue.show(&id))

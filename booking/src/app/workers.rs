@@ -9,13 +9,13 @@ use tokio::time::MissedTickBehavior;
 
 use super::Booking;
 use crate::catalogue::Catalogue;
-use crate::cinema::Cinemas;
+use crate::cinema::CinemaCatalogue;
 use crate::holds::lapse::sweep_forever;
-use crate::inventory::seats::{Seats, compare_forever, mend_forever, prolong_forever};
+use crate::inventory::seats::{SeatInventory, compare_forever, mend_forever, prolong_forever};
 use crate::ledger::Ledger;
 use crate::orders::expire::expire_forever;
 use crate::rail::timetables::Timetables;
-use crate::wake::Wake;
+use crate::wake::WorkerNotifier;
 
 /// How long the outbox worker sleeps when nobody calls it.
 const OUTBOX_EVERY: Duration = Duration::from_millis(500);
@@ -67,7 +67,7 @@ impl Booking {
     }
 }
 
-async fn carry_forever(seats: Seats, bell: Wake) {
+async fn carry_forever(seats: SeatInventory, bell: WorkerNotifier) {
     loop {
         match seats.carry_outbox().await {
             Ok(carried) => {
@@ -82,14 +82,14 @@ async fn carry_forever(seats: Seats, bell: Wake) {
 }
 
 /// What another node changed in the catalogue is sold by here within a second.
-async fn follow_forever(catalogue: Catalogue, cinemas: Cinemas) {
+async fn follow_forever(catalogue: Catalogue, cinemas: CinemaCatalogue) {
     let mut every = tokio::time::interval(FOLLOW_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         every.tick().await;
-        let followed = match catalogue.follow().await {
+        let followed = match catalogue.refresh_catalogue().await {
             // A programme is written with its shows, so a new one comes with a new catalogue.
-            Ok(true) => cinemas.follow().await,
+            Ok(true) => cinemas.refresh_programme().await,
             followed => followed.map(drop),
         };
         if let Err(error) = followed {
@@ -104,7 +104,7 @@ async fn follow_timetables_forever(timetables: Timetables) {
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         every.tick().await;
-        match timetables.follow().await {
+        match timetables.refresh_timetable().await {
             Ok(true) => tracing::info!("a new timetable is in use"),
             Ok(false) => {}
             Err(error) => {

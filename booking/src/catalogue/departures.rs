@@ -6,16 +6,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fairgate_databases::LedgerError;
-
-use super::trains::RoomsTrains;
-use super::{Catalogue, read};
-use crate::ledger::StoredShow;
 use fairgate_model::ids::{ShowId, VenueId};
-use fairgate_model::runs::Run;
+use fairgate_model::runs::TrainRun;
 use fairgate_model::shows::document::ShowDocument;
 use fairgate_model::shows::terms::UNNUMBERED;
 use fairgate_model::shows::{Show, prices_of_run};
-use fairgate_model::timetables::OnSale;
+use fairgate_model::timetables::DepartureOnSale;
+
+use super::trains::RoomDepartures;
+use super::{Catalogue, read};
+use crate::ledger::StoredShow;
 
 /// Departures that nobody has held anything of are kept so many; one more and they are made anew.
 const MADE_MAX: usize = 4_096;
@@ -25,22 +25,22 @@ const BATCH_MAX: u32 = 1_000;
 
 /// One train's run on one date, as the timetable has it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Departure {
+pub struct DepartureShow {
     /// What a promoter would have written; its venue is the carriages' plan.
     pub document: ShowDocument,
     /// The version of that plan.
     pub plan_version: u32,
     /// Its stops and fares.
-    pub run: Arc<Run>,
+    pub run: Arc<TrainRun>,
 }
 
 /// Where departures come from: kept in memory, so that asking costs nothing.
-pub trait Departures: Send + Sync + 'static {
+pub trait DepartureSource: Send + Sync + 'static {
     /// The departure of this id, where the timetable has one in its window.
-    fn departure(&self, show: &ShowId) -> Option<Departure>;
+    fn departure(&self, show: &ShowId) -> Option<DepartureShow>;
     /// Tells the departures on sale at a moment that some patterns name, one by one, as they are as
     /// long as nobody has taken a seat of them. Looking through a large timetable takes a while.
-    fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(OnSale));
+    fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(DepartureOnSale));
     /// The plans that its departures use.
     fn stocks(&self) -> Vec<(VenueId, u32)>;
     /// Another one whenever its departures may have changed.
@@ -49,24 +49,24 @@ pub trait Departures: Send + Sync + 'static {
 
 /// What is known of departures.
 #[derive(Default)]
-pub(super) struct Known {
-    timetable: Mutex<Option<Arc<dyn Departures>>>,
-    made: Mutex<Made>,
+pub(super) struct DepartureCache {
+    timetable: Mutex<Option<Arc<dyn DepartureSource>>>,
+    made: Mutex<TimetableShows>,
     /// Those with a row in the ledger.
-    touched: Mutex<Touched>,
+    touched: Mutex<TouchedDepartures>,
     /// What is on sale, as last looked through.
-    pub(super) on_sale: Mutex<HashMap<String, Arc<RoomsTrains>>>,
+    pub(super) on_sale: Mutex<HashMap<String, Arc<RoomDepartures>>>,
 }
 
 /// Made of one version of the timetable.
 #[derive(Default)]
-struct Made {
+struct TimetableShows {
     version: u64,
     shows: HashMap<ShowId, Arc<Show>>,
 }
 
 #[derive(Default)]
-struct Touched {
+struct TouchedDepartures {
     /// The newest number that was read.
     upto: u64,
     shows: HashMap<ShowId, Arc<Show>>,
@@ -77,13 +77,16 @@ impl Catalogue {
     ///
     /// # Errors
     /// Where their plans cannot be read.
-    pub async fn sell_departures(&self, timetable: Arc<dyn Departures>) -> Result<(), LedgerError> {
+    pub async fn sell_departures(
+        &self,
+        timetable: Arc<dyn DepartureSource>,
+    ) -> Result<(), LedgerError> {
         *locked(&self.shared.departures.timetable) = Some(timetable);
         self.follow_stocks().await
     }
 
     /// The timetable whose departures are sold.
-    pub(super) fn timetable(&self) -> Option<Arc<dyn Departures>> {
+    pub(super) fn timetable(&self) -> Option<Arc<dyn DepartureSource>> {
         locked(&self.shared.departures.timetable).clone()
     }
 
@@ -157,7 +160,7 @@ impl Catalogue {
         {
             return Ok(Arc::clone(show));
         }
-        let show = self.resolve(stored).await?;
+        let show = self.resolve_show(stored).await?;
         // Another one may have been quicker; all use the same, until something becomes of it.
         let mut touched = locked(&known.touched);
         let kept = touched.shows.entry(show.id.clone());

@@ -9,21 +9,20 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use fairgate_databases::LedgerError;
-use sha2::{Digest, Sha256};
-use tokio::sync::Mutex;
-
-use crate::ledger::{Ledger, SeatsKept, ShowRefused, StoredShow};
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::money::Currency;
 use fairgate_model::orders::terms::OrderTerms;
-use fairgate_model::payments::kind::ProviderKind;
-use fairgate_model::payments::kind::ProviderRules;
-use fairgate_model::plans::pinned::{Geometry, Plan};
+use fairgate_model::payments::kind::{ProviderKind, ProviderRules};
+use fairgate_model::plans::pinned::{EncodedGeometry, SeatingPlan};
 use fairgate_model::plans::seatmap::SeatMap;
-use fairgate_model::shows::coverage::Coverage;
-use fairgate_model::shows::document::{FieldFault, ShowDocument, check};
+use fairgate_model::shows::coverage::RoomCoverage;
+use fairgate_model::shows::document::{FieldFault, ShowDocument, check_show_document};
 use fairgate_model::shows::terms::{SaleTerms, UNNUMBERED};
 use fairgate_model::shows::{Show, prices_of_run};
+use sha2::{Digest, Sha256};
+use tokio::sync::Mutex;
+
+use crate::ledger::{Ledger, ShowRefused, StoredShow, UnchangedSeatCheck};
 
 /// Earlier versions of terms that are kept in memory.
 const TERMS_MAX: usize = 10_000;
@@ -32,18 +31,18 @@ const TERMS_MAX: usize = 10_000;
 #[derive(Clone)]
 pub struct Catalogue {
     ledger: Arc<dyn Ledger>,
-    shared: Arc<Shared>,
+    shared: Arc<CatalogueState>,
     /// Who takes the money for what is sold; none where payments are not configured.
     provider: ProviderKind,
 }
 
 #[derive(Default)]
-struct Shared {
+struct CatalogueState {
     shows: RwLock<HashMap<ShowId, Arc<Show>>>,
-    plans: RwLock<HashMap<(VenueId, u32), Arc<Plan>>>,
-    coverage: RwLock<Coverage>,
-    departures: departures::Known,
-    places: RwLock<Arc<places::Places>>,
+    plans: RwLock<HashMap<(VenueId, u32), Arc<SeatingPlan>>>,
+    coverage: RwLock<RoomCoverage>,
+    departures: departures::DepartureCache,
+    places: RwLock<Arc<places::VenueLocations>>,
     /// Earlier versions of terms that somebody asked for; they never change.
     terms: RwLock<HashMap<(ShowId, u32), Arc<SaleTerms>>>,
     /// The ledger's catalogue version that the above is at least as new as. Held while any of it is
@@ -53,7 +52,7 @@ struct Shared {
 
 /// Why a show was not put.
 #[derive(Debug, thiserror::Error)]
-pub enum PutRefused {
+pub enum ShowPutRefusal {
     /// There is no such venue.
     #[error("there is no venue {0}")]
     NoVenue(VenueId),
@@ -98,7 +97,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// Where the ledger cannot be read.
-    pub async fn follow(&self) -> Result<bool, LedgerError> {
+    pub async fn refresh_catalogue(&self) -> Result<bool, LedgerError> {
         self.follow_departures().await?;
         let newest = self.ledger.catalogue_version().await?;
         let mut version = self.shared.version.lock().await;
@@ -112,10 +111,10 @@ impl Catalogue {
     async fn reload(&self, version: &mut u64) -> Result<(), LedgerError> {
         // Asked before the reading: what is changed during it makes a larger one.
         let newest = self.ledger.catalogue_version().await?;
-        let coverage = Coverage::new(self.ledger.coverage().await?);
+        let coverage = RoomCoverage::new(self.ledger.coverage().await?);
         let mut shows = HashMap::new();
         for stored in self.ledger.shows().await? {
-            let show = self.resolve(stored).await?;
+            let show = self.resolve_show(stored).await?;
             shows.insert(show.id.clone(), show);
         }
         *write(&self.shared.coverage) = coverage;
@@ -125,7 +124,7 @@ impl Catalogue {
     }
 
     /// A stored show as it is worked with; the one at hand where it is the same.
-    async fn resolve(&self, stored: StoredShow) -> Result<Arc<Show>, LedgerError> {
+    async fn resolve_show(&self, stored: StoredShow) -> Result<Arc<Show>, LedgerError> {
         let known = self.show(&stored.id).filter(|known| {
             known.document == stored.document
                 && known.plan.version == stored.plan_version
@@ -142,11 +141,10 @@ impl Catalogue {
             .await?;
         let prices = match &stored.run {
             Some(run) => prices_of_run(run, &plan.map),
-            None => {
-                check(&stored.document, &plan.map, ProviderRules::STORED).map_err(|faults| {
+            None => check_show_document(&stored.document, &plan.map, ProviderRules::STORED)
+                .map_err(|faults| {
                     LedgerError::Corrupt(format!("show {}: {faults:?}", stored.id))
-                })?
-            }
+                })?,
         };
         Ok(Arc::new(Show {
             id: stored.id,
@@ -207,10 +205,13 @@ impl Catalogue {
     ///
     /// # Errors
     /// Where the ledger did not take it.
-    pub async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), LedgerError> {
+    pub async fn replace_coverage(
+        &self,
+        coverage: Vec<(String, Vec<String>)>,
+    ) -> Result<(), LedgerError> {
         let _no_reading = self.shared.version.lock().await;
         self.ledger.put_coverage(coverage.clone()).await?;
-        *write(&self.shared.coverage) = Coverage::new(coverage);
+        *write(&self.shared.coverage) = RoomCoverage::new(coverage);
         Ok(())
     }
 
@@ -234,22 +235,22 @@ impl Catalogue {
     /// store's picture.
     ///
     /// # Errors
-    /// [`PutRefused`]; nothing was changed.
+    /// [`ShowPutRefusal`]; nothing was changed.
     pub async fn put_show(
         &self,
         id: &ShowId,
         document: ShowDocument,
         held: &[u32],
         now_ms: i64,
-    ) -> Result<Arc<Show>, PutRefused> {
+    ) -> Result<Arc<Show>, ShowPutRefusal> {
         let newest = self.ledger.newest_plan(&document.venue).await?;
-        let version = newest.ok_or_else(|| PutRefused::NoVenue(document.venue.clone()))?;
+        let version = newest.ok_or_else(|| ShowPutRefusal::NoVenue(document.venue.clone()))?;
         let plan = self.plan(&document.venue, version).await?;
-        let prices = check(&document, &plan.map, self.rules(document.currency))
-            .map_err(PutRefused::Invalid)?;
+        let prices = check_show_document(&document, &plan.map, self.rules(document.currency))
+            .map_err(ShowPutRefusal::Invalid)?;
         let present = self.show(id);
         if present.as_ref().is_some_and(|show| show.run.is_some()) {
-            return Err(PutRefused::Invalid(vec![FieldFault {
+            return Err(ShowPutRefusal::Invalid(vec![FieldFault {
                 field: "show".to_owned(),
                 code: "invalid_field",
                 detail: "the timetable has a departure of this id; choose another".to_owned(),
@@ -259,18 +260,18 @@ impl Catalogue {
         if let Some(currency) = currency.filter(|known| *known != document.currency)
             && !held.is_empty()
         {
-            return Err(PutRefused::CurrencyInUse(currency));
+            return Err(ShowPutRefusal::CurrencyInUse(currency));
         }
         let changed = present
             .as_ref()
             .filter(|show| !Arc::ptr_eq(&show.plan, &plan));
-        let mut keeps: Option<SeatsKept> = None;
+        let mut keeps: Option<UnchangedSeatCheck> = None;
         if let Some(present) = changed {
             let (old, new) = (Arc::clone(&present.plan), Arc::clone(&plan));
             let same = move |seat: u32| old.map.keeps(&new.map, seat);
             let moved: Vec<u32> = held.iter().copied().filter(|seat| !same(*seat)).collect();
             if !moved.is_empty() {
-                return Err(PutRefused::PlanInUse(labels(present, &moved)));
+                return Err(ShowPutRefusal::PlanInUse(seat_labels(present, &moved)));
             }
             keeps = Some(Box::new(same));
         }
@@ -289,11 +290,13 @@ impl Catalogue {
             .await
             .map_err(|refused| match (refused, &present) {
                 (ShowRefused::PlanInUse(seats), Some(present)) => {
-                    PutRefused::PlanInUse(labels(present, &seats))
+                    ShowPutRefusal::PlanInUse(seat_labels(present, &seats))
                 }
-                (ShowRefused::PlanInUse(_), None) => PutRefused::PlanInUse(Vec::new()),
-                (ShowRefused::CurrencyInUse(currency), _) => PutRefused::CurrencyInUse(currency),
-                (ShowRefused::Ledger(error), _) => PutRefused::Ledger(error),
+                (ShowRefused::PlanInUse(_), None) => ShowPutRefusal::PlanInUse(Vec::new()),
+                (ShowRefused::CurrencyInUse(currency), _) => {
+                    ShowPutRefusal::CurrencyInUse(currency)
+                }
+                (ShowRefused::Ledger(error), _) => ShowPutRefusal::Ledger(error),
             })?;
         let show = Arc::new(Show {
             id: id.clone(),
@@ -317,7 +320,7 @@ impl Catalogue {
     /// Where the ledger cannot be read, or does not know the version.
     pub async fn terms(&self, show: &Show, version: u32) -> Result<Arc<SaleTerms>, LedgerError> {
         if version == show.terms || version == UNNUMBERED {
-            return Ok(Arc::new(SaleTerms::of(&show.document)));
+            return Ok(Arc::new(SaleTerms::from_document(&show.document)));
         }
         let key = (show.id.clone(), version);
         if let Some(terms) = read(&self.shared.terms).get(&key) {
@@ -341,7 +344,7 @@ impl Catalogue {
     pub async fn order_terms(&self, show: &Show, version: u32) -> Result<OrderTerms, LedgerError> {
         Ok(OrderTerms {
             kept: SaleTerms::clone(&*self.terms(show, version).await?),
-            present: SaleTerms::of(&show.document),
+            present: SaleTerms::from_document(&show.document),
             run: show.run.clone(),
             fate: show.fate,
         })
@@ -357,14 +360,17 @@ impl Catalogue {
     ///
     /// # Errors
     /// Where the ledger cannot be read.
-    pub async fn newest_plan(&self, venue: &VenueId) -> Result<Option<Arc<Plan>>, LedgerError> {
+    pub async fn newest_plan(
+        &self,
+        venue: &VenueId,
+    ) -> Result<Option<Arc<SeatingPlan>>, LedgerError> {
         match self.ledger.newest_plan(venue).await? {
             Some(version) => self.plan(venue, version).await.map(Some),
             None => Ok(None),
         }
     }
 
-    async fn plan(&self, venue: &VenueId, version: u32) -> Result<Arc<Plan>, LedgerError> {
+    async fn plan(&self, venue: &VenueId, version: u32) -> Result<Arc<SeatingPlan>, LedgerError> {
         let key = (venue.clone(), version);
         if let Some(plan) = read(&self.shared.plans).get(&key) {
             return Ok(Arc::clone(plan));
@@ -375,7 +381,7 @@ impl Catalogue {
         let map: SeatMap = serde_json::from_str(&text)
             .map_err(|error| LedgerError::Corrupt(format!("plan {version} of {venue}: {error}")))?;
         let geometry = geometry(&map).map_err(|error| LedgerError::Corrupt(error.to_string()))?;
-        let plan = Arc::new(Plan {
+        let plan = Arc::new(SeatingPlan {
             version,
             map,
             geometry,
@@ -386,20 +392,20 @@ impl Catalogue {
     }
 }
 
-fn geometry(map: &SeatMap) -> Result<Geometry, serde_json::Error> {
+fn geometry(map: &SeatMap) -> Result<EncodedGeometry, serde_json::Error> {
     let json = serde_json::to_vec(&map.geometry_json())?;
     let digest = hex::encode(&Sha256::digest(&json)[..12]);
-    Ok(Geometry {
+    Ok(EncodedGeometry {
         json: json.into(),
         packed: map.geometry_packed().into(),
         digest,
     })
 }
 
-fn labels(show: &Show, seats: &[u32]) -> Vec<String> {
+fn seat_labels(show: &Show, seats: &[u32]) -> Vec<String> {
     seats
         .iter()
-        .map(|seat| show.label(*seat).to_owned())
+        .map(|seat| show.seat_label(*seat).to_owned())
         .collect()
 }
 

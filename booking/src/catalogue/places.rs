@@ -4,13 +4,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Catalogue, read, write};
 use fairgate_model::ids::VenueId;
 use fairgate_model::shows::Show;
 
+use super::{Catalogue, read, write};
+
 /// Where a show takes place, in words; what nobody told is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct VenueLocation {
     /// As people say it: "Picture House, Screen 1".
     pub name: Option<String>,
     /// The IANA name of the zone that the clocks there show.
@@ -18,20 +19,20 @@ pub struct Place {
 }
 
 /// Places by their venues.
-pub type Places = HashMap<VenueId, Place>;
+pub type VenueLocations = HashMap<VenueId, VenueLocation>;
 
 impl Catalogue {
     /// Takes these places in place of those known before.
-    pub fn know_places(&self, places: Places) {
+    pub fn know_places(&self, places: VenueLocations) {
         *write(&self.shared.places) = Arc::new(places);
     }
 
     /// Where a show takes place.
     #[must_use]
-    pub fn place_of(&self, show: &Show) -> Place {
+    pub fn place_of(&self, show: &Show) -> VenueLocation {
         if let Some(run) = &show.run {
             // A train's venue is its kind of carriages: no place that anybody could go to.
-            return Place {
+            return VenueLocation {
                 name: None,
                 time_zone: run.time_zone.clone(),
             };

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairgate_databases::LedgerError;
-
-use super::Catalogue;
-use super::departures::locked;
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::Show;
 use fairgate_model::shows::coverage::EVERYDAY;
-use fairgate_model::timetables::OnSale;
+use fairgate_model::timetables::DepartureOnSale;
+
+use super::Catalogue;
+use super::departures::locked;
 
 /// What was found is good for so long at least,
 const GOOD_FOR: Duration = Duration::from_secs(5);
@@ -24,7 +24,7 @@ const GOOD_FOR_TIMES: u32 = 200;
 
 /// The trains of a room.
 #[derive(Debug, Default)]
-pub struct Trains {
+pub struct RoomTrains {
     /// Those that somebody has taken seats of.
     pub touched: Vec<Arc<Show>>,
     /// Seats of the others over which a stretch is still to be had.
@@ -34,7 +34,7 @@ pub struct Trains {
 }
 
 /// What the timetable has on sale for a room.
-pub(super) struct RoomsTrains {
+pub(super) struct RoomDepartures {
     version: u64,
     coverage: Vec<(String, Vec<String>)>,
     at_ms: i64,
@@ -50,25 +50,25 @@ impl Catalogue {
     ///
     /// # Errors
     /// Where the timetable could not be looked through.
-    pub async fn trains_of(&self, room: &str, now_ms: i64) -> Result<Trains, LedgerError> {
+    pub async fn trains_of(&self, room: &str, now_ms: i64) -> Result<RoomTrains, LedgerError> {
         let on_sale = self.on_sale(room, now_ms).await?;
         let mut touched = self.departures();
         touched.retain(|show| self.room_of(&show.id) == room);
         let (mut free, mut gone) = (on_sale.free, on_sale.gone);
         for show in &touched {
-            let counted = on_sale.departures.get(&digest(&show.id));
+            let counted = on_sale.departures.get(&departure_digest(&show.id));
             let (its_free, its_gone) = counted.copied().unwrap_or_default();
             free -= u64::from(its_free);
             gone -= u64::from(its_gone);
         }
-        Ok(Trains {
+        Ok(RoomTrains {
             touched,
             free,
             gone,
         })
     }
 
-    async fn on_sale(&self, room: &str, now_ms: i64) -> Result<Arc<RoomsTrains>, LedgerError> {
+    async fn on_sale(&self, room: &str, now_ms: i64) -> Result<Arc<RoomDepartures>, LedgerError> {
         let timetable = self.timetable();
         let version = timetable
             .as_ref()
@@ -86,7 +86,7 @@ impl Catalogue {
         let (catalogue, room_here) = (self.clone(), room.to_owned());
         let look = move || {
             let began = Instant::now();
-            let mut trains = RoomsTrains {
+            let mut trains = RoomDepartures {
                 version,
                 coverage,
                 at_ms: now_ms,
@@ -95,8 +95,8 @@ impl Catalogue {
                 free: 0,
                 gone: 0,
             };
-            let mut add = |of: OnSale| {
-                let known = digest(&of.show);
+            let mut add = |of: DepartureOnSale| {
+                let known = departure_digest(&of.show);
                 if catalogue.room_of(&of.show) == room_here
                     && trains
                         .departures
@@ -130,11 +130,11 @@ impl Catalogue {
 impl Catalogue {
     /// Departures that are named one by one and left on a day that is no longer on sale: a room
     /// that has nothing else has nothing to sell, which is not the same as nothing to count.
-    fn left_long_ago(&self, patterns: &[String], now_ms: i64) -> Vec<OnSale> {
+    fn left_long_ago(&self, patterns: &[String], now_ms: i64) -> Vec<DepartureOnSale> {
         let ids = patterns.iter().filter_map(|pattern| pattern.parse().ok());
         let departures = ids.filter_map(|id: ShowId| self.departure(&id));
         let over = departures.filter(|show| show.untouched && show.is_over(now_ms));
-        over.map(|show| OnSale {
+        over.map(|show| DepartureOnSale {
             show: show.id.clone(),
             free: 0,
             gone: show.grid().seats,
@@ -143,7 +143,7 @@ impl Catalogue {
     }
 }
 
-fn digest(show: &ShowId) -> u64 {
+fn departure_digest(show: &ShowId) -> u64 {
     let mut hasher = DefaultHasher::new();
     show.as_str().hash(&mut hasher);
     hasher.finish()

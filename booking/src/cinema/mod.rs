@@ -14,22 +14,22 @@ use std::sync::{Arc, PoisonError, RwLock};
 use fairgate_databases::LedgerError;
 
 pub use programme::{Cinema, City, Film, Hall, Programme, Showing};
-pub use put::{Changed, Charts, PutRefused};
+pub use put::{ChartSource, ProgrammePutRefusal, ProgrammeSummary};
 
 use crate::catalogue::Catalogue;
 use crate::ledger::Ledger;
-use search::Index;
+use search::ProgrammeIndex;
 
 /// A handle on the programme.
 #[derive(Clone)]
-pub struct Cinemas {
+pub struct CinemaCatalogue {
     ledger: Arc<dyn Ledger>,
     catalogue: Catalogue,
     /// The ledger's number of the programme, and what is searched.
-    shared: Arc<RwLock<(u64, Arc<Index>)>>,
+    shared: Arc<RwLock<(u64, Arc<ProgrammeIndex>)>>,
 }
 
-impl Cinemas {
+impl CinemaCatalogue {
     /// Reads the programme from the ledger.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl Cinemas {
             catalogue,
             shared: Arc::default(),
         };
-        cinemas.follow().await?;
+        cinemas.refresh_programme().await?;
         Ok(cinemas)
     }
 
@@ -48,14 +48,14 @@ impl Cinemas {
     ///
     /// # Errors
     /// Where the ledger cannot be read.
-    pub async fn follow(&self) -> Result<(), LedgerError> {
-        let known = self.known().0;
+    pub async fn refresh_programme(&self) -> Result<(), LedgerError> {
+        let known = self.numbered_index().0;
         let Some((number, document)) = self.ledger.programme(known).await? else {
             return Ok(());
         };
         let building = tokio::task::spawn_blocking(move || {
             let programme: Result<Programme, _> = serde_json::from_str(&document);
-            programme.map(|programme| Arc::new(Index::new(programme)))
+            programme.map(|programme| Arc::new(ProgrammeIndex::new(programme)))
         });
         let built = building
             .await
@@ -72,11 +72,11 @@ impl Cinemas {
 
     /// What is searched.
     #[must_use]
-    pub fn index(&self) -> Arc<Index> {
-        self.known().1
+    pub fn index(&self) -> Arc<ProgrammeIndex> {
+        self.numbered_index().1
     }
 
-    fn known(&self) -> (u64, Arc<Index>) {
+    fn numbered_index(&self) -> (u64, Arc<ProgrammeIndex>) {
         // It is replaced whole, so a panic elsewhere leaves nothing half-written.
         let shared = self.shared.read().unwrap_or_else(PoisonError::into_inner);
         (shared.0, Arc::clone(&shared.1))

@@ -10,22 +10,22 @@ const UNSPACED_FROM: char = '\u{2e80}';
 
 /// A text as it is compared: small letters and digits without marks, in words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plain {
-    words: Vec<Word>,
+pub struct SearchText {
+    words: Vec<SearchWord>,
     /// The words without spaces, for those who type them together or apart.
-    whole: Word,
+    whole: SearchWord,
 }
 
 /// A word, with what tells cheaply that another one is far from it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Word {
+struct SearchWord {
     text: String,
     chars: usize,
     /// A bit for each letter that is in it; letters may share one.
     letters: u64,
 }
 
-impl Word {
+impl SearchWord {
     fn new(text: &str) -> Self {
         let bit = |char: char| 1_u64 << (u32::from(char) % u64::BITS);
         Self {
@@ -46,7 +46,7 @@ impl Word {
     }
 }
 
-impl Plain {
+impl SearchText {
     /// Of any text.
     #[must_use]
     pub fn new(text: &str) -> Self {
@@ -59,8 +59,8 @@ impl Plain {
             .filter(|word| !word.is_empty())
             .collect();
         Self {
-            whole: Word::new(&words.concat()),
-            words: words.into_iter().map(Word::new).collect(),
+            whole: SearchWord::new(&words.concat()),
+            words: words.into_iter().map(SearchWord::new).collect(),
         }
     }
 
@@ -107,7 +107,7 @@ impl Plain {
         Some(edits)
     }
 
-    fn edits_to_a_word(&self, typed: &Word, most: usize) -> Option<usize> {
+    fn edits_to_a_word(&self, typed: &SearchWord, most: usize) -> Option<usize> {
         if self
             .words
             .iter()
@@ -146,7 +146,7 @@ mod tests {
             ("Up", "in", None),
             ("M", "n", None),
         ] {
-            let (plain, typed_plain) = (Plain::new(title), Plain::new(typed));
+            let (plain, typed_plain) = (SearchText::new(title), SearchText::new(typed));
             assert_eq!(plain.edits_from(&typed_plain), edits, "{typed} in {title}");
         }
     }

@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::money::Currency;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
-
-use fairgate_model::ids::{ShowId, VenueId};
-use fairgate_model::money::Currency;
 
 /// A whole programme. Parts name each other by their ids, and no name is missing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,19 +6,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fairgate_databases::LedgerError;
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::plans::pinned::SeatingPlan;
+use fairgate_model::plans::seatmap::SeatMap;
+use fairgate_model::plans::{self, PlanFormat};
+use fairgate_model::shows::document::{ShowDocument, check_show_document};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::read::{self, Fault, Faults};
-use super::{Cinemas, Hall, Programme};
-use crate::inventory::seats::Seats;
-use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeRefused, SeatsKeptBy};
-use fairgate_model::ids::{ShowId, VenueId};
-use fairgate_model::plans;
-use fairgate_model::plans::PlanFormat;
-use fairgate_model::plans::pinned::Plan;
-use fairgate_model::plans::seatmap::SeatMap;
-use fairgate_model::shows::document::{ShowDocument, check};
+use super::read::{self, ProgrammeFault, ProgrammeFaults};
+use super::{CinemaCatalogue, Hall, Programme};
+use crate::inventory::seats::SeatInventory;
+use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeRefused, ProgrammeSeatCheck};
 
 /// Seconds a basket lasts, as shown.
 const HOLD_S: u32 = 300;
@@ -31,7 +30,7 @@ const CHART_FAULTS_TOLD: usize = 5;
 
 /// Where charts that halls name are looked for.
 #[derive(Debug, Clone)]
-pub enum Charts {
+pub enum ChartSource {
     /// In this folder: the one the programme lies in.
     In(PathBuf),
     /// Nowhere: the programme came without its files.
@@ -40,7 +39,8 @@ pub enum Charts {
 
 /// What a programme has, and what it changed.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
-pub struct Changed {
+#[schema(as = Changed)]
+pub struct ProgrammeSummary {
     /// Cities in the programme.
     pub cities: usize,
     /// Cinemas.
@@ -65,10 +65,10 @@ pub struct Changed {
 
 /// Why a programme was not put; nothing was changed.
 #[derive(Debug, thiserror::Error)]
-pub enum PutRefused {
+pub enum ProgrammePutRefusal {
     /// Everything that is wrong with it.
     #[error("the programme has {} faults", .0.len())]
-    Faulty(Vec<Fault>),
+    Faulty(Vec<ProgrammeFault>),
     /// New plans move seats that are held or sold: the shows with their labels.
     #[error("new plans move seats of {} showings that are held or sold", .0.len())]
     PlanInUse(Vec<(ShowId, Vec<String>)>),
@@ -81,7 +81,7 @@ pub enum PutRefused {
 }
 
 /// A plan and the form in which it is kept; halls that are alike share it.
-struct Drawn {
+struct ParsedHallPlan {
     map: SeatMap,
     text: Arc<str>,
     digest: [u8; 32],
@@ -89,12 +89,12 @@ struct Drawn {
 
 /// A hall's plan: one that the programme brings, or the one that the venue has.
 enum HallPlan {
-    New(Arc<Drawn>),
-    Present(Arc<Plan>),
+    New(Arc<ParsedHallPlan>),
+    Present(Arc<SeatingPlan>),
 }
 
 impl HallPlan {
-    fn map(&self) -> &SeatMap {
+    fn seat_map(&self) -> &SeatMap {
         match self {
             Self::New(drawn) => &drawn.map,
             Self::Present(plan) => &plan.map,
@@ -104,36 +104,38 @@ impl HallPlan {
 
 type HallPlans = HashMap<VenueId, HallPlan>;
 
-impl Cinemas {
+impl CinemaCatalogue {
     /// Puts a whole programme in place of the one before. `seats` are asked whether a new plan
     /// would move what somebody holds; without them a basket made on an old plan is refused at its
     /// checkout.
     ///
     /// # Errors
-    /// [`PutRefused`]; nothing was changed.
-    pub async fn put(
+    /// [`ProgrammePutRefusal`]; nothing was changed.
+    pub async fn put_programme(
         &self,
         text: &str,
-        charts: &Charts,
-        seats: Option<&Seats>,
+        charts: &ChartSource,
+        seats: Option<&SeatInventory>,
         now_ms: i64,
-    ) -> Result<Changed, PutRefused> {
-        self.catalogue.follow().await?;
-        self.follow().await?;
-        let mut faults = Faults::default();
-        let programme =
-            read::programme(text, &mut faults).map_err(|fault| PutRefused::Faulty(vec![fault]))?;
-        let plans = self.draw(&programme, charts, &mut faults).await?;
-        let shows = self.shows(&programme, &plans, &mut faults);
+    ) -> Result<ProgrammeSummary, ProgrammePutRefusal> {
+        self.catalogue.refresh_catalogue().await?;
+        self.refresh_programme().await?;
+        let mut faults = ProgrammeFaults::default();
+        let programme = read::read_programme(text, &mut faults)
+            .map_err(|fault| ProgrammePutRefusal::Faulty(vec![fault]))?;
+        let plans = self
+            .draw_hall_plans(&programme, charts, &mut faults)
+            .await?;
+        let shows = self.show_documents(&programme, &plans, &mut faults);
         if !faults.is_empty() {
-            return Err(PutRefused::Faulty(faults.placed(text)));
+            return Err(ProgrammePutRefusal::Faulty(faults.placed(text)));
         }
         let pinned = self.pinned(&shows);
         if let Some(seats) = seats {
             self.nobody_holds(&pinned, &plans, seats).await?;
         }
         let before = self.index();
-        let changed = Changed {
+        let changed = ProgrammeSummary {
             cities: programme.cities.len(),
             cinemas: programme.cinemas.len(),
             halls: programme.halls.len(),
@@ -153,10 +155,10 @@ impl Cinemas {
             keeps: keeps(pinned, plans),
         };
         let put = self.ledger.put_programme(new, now_ms).await;
-        let put = put.map_err(|refused| self.told(refused))?;
-        self.catalogue.follow().await?;
-        self.follow().await?;
-        Ok(Changed {
+        let put = put.map_err(|refused| self.refusal_with_labels(refused))?;
+        self.catalogue.refresh_catalogue().await?;
+        self.refresh_programme().await?;
+        Ok(ProgrammeSummary {
             new_plans: put.plans,
             new_showings: put.new,
             changed_showings: put.changed,
@@ -165,18 +167,20 @@ impl Cinemas {
     }
 
     /// The plans of all halls; what cannot be drawn is noted.
-    async fn draw(
+    async fn draw_hall_plans(
         &self,
         programme: &Programme,
-        charts: &Charts,
-        faults: &mut Faults,
+        charts: &ChartSource,
+        faults: &mut ProgrammeFaults,
     ) -> Result<HallPlans, LedgerError> {
-        let mut drawn: HashMap<&str, Result<Arc<Drawn>, String>> = HashMap::new();
+        let mut drawn: HashMap<&str, Result<Arc<ParsedHallPlan>, String>> = HashMap::new();
         let mut plans = HallPlans::new();
         for hall in &programme.halls {
             let plan = match &hall.plan {
                 Some(text) => {
-                    let known = drawn.entry(text).or_insert_with(|| draw(text, charts));
+                    let known = drawn
+                        .entry(text)
+                        .or_insert_with(|| draw_hall_plan(text, charts));
                     known.clone().map(HallPlan::New)
                 }
                 None => {
@@ -198,11 +202,11 @@ impl Cinemas {
     }
 
     /// The shows' documents; prices that do not fit the hall are noted.
-    fn shows(
+    fn show_documents(
         &self,
         programme: &Programme,
         plans: &HallPlans,
-        faults: &mut Faults,
+        faults: &mut ProgrammeFaults,
     ) -> Vec<(ShowId, ShowDocument)> {
         let titles: HashMap<&str, &str> = programme
             .films
@@ -231,7 +235,7 @@ impl Cinemas {
                 }
             };
             let rules = self.catalogue.rules(document.currency);
-            let faults_of_show = check(&document, plan.map(), rules).err();
+            let faults_of_show = check_show_document(&document, plan.seat_map(), rules).err();
             for fault in faults_of_show.unwrap_or_default() {
                 let message = format!("{}.", fault.detail);
                 faults.add(
@@ -241,7 +245,7 @@ impl Cinemas {
                 );
             }
             let foreign = self.catalogue.show(&showing.show).is_some_and(|present| {
-                present.document.venue != showing.hall && !before.has(&showing.show)
+                present.document.venue != showing.hall && !before.has_show(&showing.show)
             });
             if foreign {
                 let message = format!(
@@ -256,7 +260,7 @@ impl Cinemas {
     }
 
     /// The shows that are there already, with the plan they pin.
-    fn pinned(&self, shows: &[(ShowId, ShowDocument)]) -> Pinned {
+    fn pinned(&self, shows: &[(ShowId, ShowDocument)]) -> PinnedPlans {
         let pinned = shows.iter().filter_map(|(id, document)| {
             let present = self.catalogue.show(id)?;
             Some((
@@ -270,10 +274,10 @@ impl Cinemas {
     /// Refuses new plans that move what somebody has in a basket.
     async fn nobody_holds(
         &self,
-        pinned: &Pinned,
+        pinned: &PinnedPlans,
         plans: &HallPlans,
-        seats: &Seats,
-    ) -> Result<(), PutRefused> {
+        seats: &SeatInventory,
+    ) -> Result<(), ProgrammePutRefusal> {
         let mut differs: HashMap<(&VenueId, u32), bool> = HashMap::new();
         let mut in_use = Vec::new();
         for (id, (old, hall)) in pinned {
@@ -281,55 +285,55 @@ impl Cinemas {
                 continue;
             };
             let differ = differs.entry((hall, old.version));
-            if !*differ.or_insert_with(|| old.map != *plan.map()) {
+            if !*differ.or_insert_with(|| old.map != *plan.seat_map()) {
                 continue;
             }
-            let mut held = seats.held(&self.catalogue, id).await;
-            held.retain(|seat| !old.map.keeps(plan.map(), *seat));
+            let mut held = seats.held_seats(&self.catalogue, id).await;
+            held.retain(|seat| !old.map.keeps(plan.seat_map(), *seat));
             if !held.is_empty() {
-                in_use.push((id.clone(), self.labels(id, &held)));
+                in_use.push((id.clone(), self.seat_labels(id, &held)));
             }
         }
         if in_use.is_empty() {
             return Ok(());
         }
         in_use.sort();
-        Err(PutRefused::PlanInUse(in_use))
+        Err(ProgrammePutRefusal::PlanInUse(in_use))
     }
 
-    fn told(&self, refused: ProgrammeRefused) -> PutRefused {
+    fn refusal_with_labels(&self, refused: ProgrammeRefused) -> ProgrammePutRefusal {
         match refused {
-            ProgrammeRefused::CurrencyInUse(shows) => PutRefused::CurrencyInUse(shows),
-            ProgrammeRefused::Ledger(error) => PutRefused::Ledger(error),
+            ProgrammeRefused::CurrencyInUse(shows) => ProgrammePutRefusal::CurrencyInUse(shows),
+            ProgrammeRefused::Ledger(error) => ProgrammePutRefusal::Ledger(error),
             ProgrammeRefused::PlanInUse(shows) => {
                 let told = shows.into_iter().map(|(id, seats)| {
-                    let labels = self.labels(&id, &seats);
+                    let labels = self.seat_labels(&id, &seats);
                     (id, labels)
                 });
-                PutRefused::PlanInUse(told.collect())
+                ProgrammePutRefusal::PlanInUse(told.collect())
             }
         }
     }
 
-    fn labels(&self, id: &ShowId, seats: &[u32]) -> Vec<String> {
+    fn seat_labels(&self, id: &ShowId, seats: &[u32]) -> Vec<String> {
         let show = self.catalogue.show(id);
-        let label = |seat: &u32| show.as_ref().map(|show| show.label(*seat).to_owned());
+        let label = |seat: &u32| show.as_ref().map(|show| show.seat_label(*seat).to_owned());
         seats.iter().filter_map(label).collect()
     }
 }
 
 /// Shows with the plan they pin, and the hall whose plan they will pin.
-type Pinned = HashMap<ShowId, (Arc<Plan>, VenueId)>;
+type PinnedPlans = HashMap<ShowId, (Arc<SeatingPlan>, VenueId)>;
 
 /// What the ledger asks of used seats; of a show that another node put meanwhile nothing is known
 /// here.
-fn keeps(pinned: Pinned, plans: HallPlans) -> SeatsKeptBy {
+fn keeps(pinned: PinnedPlans, plans: HallPlans) -> ProgrammeSeatCheck {
     Box::new(move |show, seat| {
         let Some((old, hall)) = pinned.get(show) else {
             return false;
         };
         let plan = plans.get(hall);
-        plan.is_some_and(|plan| old.map.keeps(plan.map(), seat))
+        plan.is_some_and(|plan| old.map.keeps(plan.seat_map(), seat))
     })
 }
 
@@ -354,15 +358,15 @@ fn plan_of(hall: &Hall) -> String {
 }
 
 /// Draws a plan: `grid:ROWSxSEATS`, or a chart in a file beside the programme.
-fn draw(plan: &str, charts: &Charts) -> Result<Arc<Drawn>, String> {
+fn draw_hall_plan(plan: &str, charts: &ChartSource) -> Result<Arc<ParsedHallPlan>, String> {
     let named = plan.split_once(':');
-    let named = named.and_then(|(word, what)| Some((PlanFormat::of_word(word)?, what)));
+    let named = named.and_then(|(word, what)| Some((PlanFormat::parse(word)?, what)));
     let parsed = match (named, charts) {
         (Some((format @ PlanFormat::Grid, size)), _) => plans::parse(format, size),
-        (Some((format @ PlanFormat::Seatsio, file)), Charts::In(folder)) => {
+        (Some((format @ PlanFormat::Seatsio, file)), ChartSource::In(folder)) => {
             plans::parse(format, &chart(folder, file)?)
         }
-        (Some((PlanFormat::Seatsio, _)), Charts::Nowhere) => {
+        (Some((PlanFormat::Seatsio, _)), ChartSource::Nowhere) => {
             return Err("A chart in a file comes with `booking import cinema` only. Put the hall as a venue with its chart first, and leave the plan out here.".to_owned());
         }
         _ => {
@@ -381,7 +385,7 @@ fn draw(plan: &str, charts: &Charts) -> Result<Arc<Drawn>, String> {
         format!("The plan has {} faults: {}", faults.len(), told.join("; "))
     })?;
     let text = serde_json::to_string(&map).map_err(|error| error.to_string())?;
-    Ok(Arc::new(Drawn {
+    Ok(Arc::new(ParsedHallPlan {
         digest: Sha256::digest(&text).into(),
         text: text.into(),
         map,

@@ -1,11 +1,11 @@
 //! Reads the parameters of a search: each is checked, and the first that is wrong is named.
 
+use fairgate_model::ids::is_slug;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::Deserialize;
 
-use super::search::{Moment, Point, Query, Sort};
-use fairgate_model::ids::is_slug;
+use super::search::{GeoPoint, MomentOrDay, ShowingQuery, ShowingSort};
 
 /// Showings of a page, where nobody says how many.
 const PER_PAGE: usize = 20;
@@ -19,7 +19,7 @@ const RADIUS_KM_MAX: f64 = 20_100.0;
 /// `GET /v1/cinema/showings?…`; an empty parameter is one that was not given.
 #[derive(Debug, Clone, Default, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields, default)]
-pub struct Params {
+pub struct ShowingParams {
     /// Words of the title, whole or begun, or words of genre and description; 1 to 100 characters.
     keyword: String,
     /// A film's id.
@@ -61,54 +61,64 @@ pub struct BadParam {
     pub detail: String,
 }
 
-type Checked<T> = Result<T, BadParam>;
+type ParamResult<T> = Result<T, BadParam>;
 
 /// What is asked for. `now` is where a search without a beginning begins.
 ///
 /// # Errors
 /// The first parameter that is wrong.
-pub fn read(params: &Params, now: Timestamp) -> Checked<Query> {
-    let lat = number("lat", &params.lat, -90.0, 90.0)?;
-    let lon = number("lon", &params.lon, -180.0, 180.0)?;
+pub fn read(params: &ShowingParams, now: Timestamp) -> ParamResult<ShowingQuery> {
+    let lat = number_param("lat", &params.lat, -90.0, 90.0)?;
+    let lon = number_param("lon", &params.lon, -180.0, 180.0)?;
     let near = match (lat, lon) {
-        (Some(lat), Some(lon)) => Some(Point { lat, lon }),
+        (Some(lat), Some(lon)) => Some(GeoPoint { lat, lon }),
         (None, None) => None,
-        (Some(_), None) => return Err(bad("lon", "lat says how far north; lon is needed, too")),
-        (None, Some(_)) => return Err(bad("lat", "lon says how far east; lat is needed, too")),
+        (Some(_), None) => {
+            return Err(bad_param(
+                "lon",
+                "lat says how far north; lon is needed, too",
+            ));
+        }
+        (None, Some(_)) => {
+            return Err(bad_param(
+                "lat",
+                "lon says how far east; lat is needed, too",
+            ));
+        }
     };
-    let radius_km = number("radius_km", &params.radius_km, 0.0, RADIUS_KM_MAX)?;
+    let radius_km = number_param("radius_km", &params.radius_km, 0.0, RADIUS_KM_MAX)?;
     if radius_km.is_some() && near.is_none() {
-        return Err(bad(
+        return Err(bad_param(
             "radius_km",
             "a radius needs lat and lon to be measured from",
         ));
     }
-    let sort = sort(&params.sort)?;
-    if sort == Sort::Distance && near.is_none() {
-        return Err(bad(
+    let sort = sort_param(&params.sort)?;
+    if sort == ShowingSort::Distance && near.is_none() {
+        return Err(bad_param(
             "sort",
             "an order by distance needs lat and lon to be measured from",
         ));
     }
-    let from = moment("from", &params.from)?.unwrap_or(Moment::At(now));
-    Ok(Query {
+    let from = moment_param("from", &params.from)?.unwrap_or(MomentOrDay::At(now));
+    Ok(ShowingQuery {
         keyword: keyword(&params.keyword)?,
         fuzzy: fuzzy(&params.fuzzy)?,
-        film: slug("film", &params.film)?,
-        cinema: slug("cinema", &params.cinema)?,
-        city: slug("city", &params.city)?,
+        film: slug_param("film", &params.film)?,
+        cinema: slug_param("cinema", &params.cinema)?,
+        city: slug_param("city", &params.city)?,
         near,
         radius_km,
         from: Some(from),
-        to: moment("to", &params.to)?,
-        postal_code: given(&params.postal_code).map(ToOwned::to_owned),
+        to: moment_param("to", &params.to)?,
+        postal_code: non_empty_text(&params.postal_code).map(ToOwned::to_owned),
         sort,
-        page: count("page", &params.page, usize::MAX)?.unwrap_or(1),
-        per_page: count("per_page", &params.per_page, PER_PAGE_MAX)?.unwrap_or(PER_PAGE),
+        page: count_param("page", &params.page, usize::MAX)?.unwrap_or(1),
+        per_page: count_param("per_page", &params.per_page, PER_PAGE_MAX)?.unwrap_or(PER_PAGE),
     })
 }
 
-fn bad(field: &'static str, what: &str) -> BadParam {
+fn bad_param(field: &'static str, what: &str) -> BadParam {
     BadParam {
         field,
         detail: format!("{field}: {what}."),
@@ -116,17 +126,17 @@ fn bad(field: &'static str, what: &str) -> BadParam {
 }
 
 /// A value that is not what is expected, quoted in short.
-fn wrong(field: &'static str, value: &str, expected: &str) -> BadParam {
+fn unexpected_value(field: &'static str, value: &str, expected: &str) -> BadParam {
     let shown: String = value.chars().take(40).collect();
-    bad(field, &format!("\"{shown}\" is not {expected}"))
+    bad_param(field, &format!("\"{shown}\" is not {expected}"))
 }
 
-fn given(text: &str) -> Option<&str> {
+fn non_empty_text(text: &str) -> Option<&str> {
     Some(text.trim()).filter(|text| !text.is_empty())
 }
 
-fn keyword(text: &str) -> Checked<Option<String>> {
-    let Some(keyword) = given(text) else {
+fn keyword(text: &str) -> ParamResult<Option<String>> {
+    let Some(keyword) = non_empty_text(text) else {
         return Ok(None);
     };
     let good = keyword.chars().count() <= KEYWORD_CHARS_MAX && !keyword.contains(char::is_control);
@@ -134,21 +144,30 @@ fn keyword(text: &str) -> Checked<Option<String>> {
         return Ok(Some(keyword.to_owned()));
     }
     let expected = format!("1 to {KEYWORD_CHARS_MAX} printable characters");
-    Err(wrong("keyword", keyword, &expected))
+    Err(unexpected_value("keyword", keyword, &expected))
 }
 
-fn slug(field: &'static str, text: &str) -> Checked<Option<String>> {
-    let Some(id) = given(text) else {
+fn slug_param(field: &'static str, text: &str) -> ParamResult<Option<String>> {
+    let Some(id) = non_empty_text(text) else {
         return Ok(None);
     };
     if is_slug(id) {
         return Ok(Some(id.to_owned()));
     }
-    Err(wrong(field, id, "an id: 1 to 64 of a-z, 0-9 and \"-\""))
+    Err(unexpected_value(
+        field,
+        id,
+        "an id: 1 to 64 of a-z, 0-9 and \"-\"",
+    ))
 }
 
-fn number(field: &'static str, text: &str, least: f64, most: f64) -> Checked<Option<f64>> {
-    let Some(text) = given(text) else {
+fn number_param(
+    field: &'static str,
+    text: &str,
+    least: f64,
+    most: f64,
+) -> ParamResult<Option<f64>> {
+    let Some(text) = non_empty_text(text) else {
         return Ok(None);
     };
     let number = text
@@ -158,11 +177,11 @@ fn number(field: &'static str, text: &str, least: f64, most: f64) -> Checked<Opt
     let expected = format!("a number from {least} to {most}");
     number
         .map(Some)
-        .ok_or_else(|| wrong(field, text, &expected))
+        .ok_or_else(|| unexpected_value(field, text, &expected))
 }
 
-fn count(field: &'static str, text: &str, most: usize) -> Checked<Option<usize>> {
-    let Some(text) = given(text) else {
+fn count_param(field: &'static str, text: &str, most: usize) -> ParamResult<Option<usize>> {
+    let Some(text) = non_empty_text(text) else {
         return Ok(None);
     };
     let count = text.parse().ok().filter(|count| (1..=most).contains(count));
@@ -170,41 +189,47 @@ fn count(field: &'static str, text: &str, most: usize) -> Checked<Option<usize>>
         usize::MAX => "a whole number from 1".to_owned(),
         most => format!("a whole number from 1 to {most}"),
     };
-    count.map(Some).ok_or_else(|| wrong(field, text, &expected))
+    count
+        .map(Some)
+        .ok_or_else(|| unexpected_value(field, text, &expected))
 }
 
-fn moment(field: &'static str, text: &str) -> Checked<Option<Moment>> {
-    let Some(text) = given(text) else {
+fn moment_param(field: &'static str, text: &str) -> ParamResult<Option<MomentOrDay>> {
+    let Some(text) = non_empty_text(text) else {
         return Ok(None);
     };
     if let Ok(moment) = text.parse() {
-        return Ok(Some(Moment::At(moment)));
+        return Ok(Some(MomentOrDay::At(moment)));
     }
     // A date's parser would leave out a time without an offset.
     let day = (text.len() == 10)
         .then(|| text.parse::<Date>().ok())
         .flatten();
     let expected = "a day (2027-06-01) or a moment (2027-06-01T20:00:00Z)";
-    day.map(|day| Some(Moment::Day(day)))
-        .ok_or_else(|| wrong(field, text, expected))
+    day.map(|day| Some(MomentOrDay::Day(day)))
+        .ok_or_else(|| unexpected_value(field, text, expected))
 }
 
-fn fuzzy(text: &str) -> Checked<Option<bool>> {
-    match given(text) {
+fn fuzzy(text: &str) -> ParamResult<Option<bool>> {
+    match non_empty_text(text) {
         None => Ok(None),
         Some("true") => Ok(Some(true)),
         Some("false") => Ok(Some(false)),
-        Some(other) => Err(wrong("fuzzy", other, "true or false")),
+        Some(other) => Err(unexpected_value("fuzzy", other, "true or false")),
     }
 }
 
-fn sort(text: &str) -> Checked<Sort> {
-    match given(text) {
-        None | Some("start") => Ok(Sort::Start),
-        Some("distance") => Ok(Sort::Distance),
-        Some("price") => Ok(Sort::Price),
-        Some("title") => Ok(Sort::Title),
-        Some(other) => Err(wrong("sort", other, "start, distance, price or title")),
+fn sort_param(text: &str) -> ParamResult<ShowingSort> {
+    match non_empty_text(text) {
+        None | Some("start") => Ok(ShowingSort::Start),
+        Some("distance") => Ok(ShowingSort::Distance),
+        Some("price") => Ok(ShowingSort::Price),
+        Some("title") => Ok(ShowingSort::Title),
+        Some(other) => Err(unexpected_value(
+            "sort",
+            other,
+            "start, distance, price or title",
+        )),
     }
 }
 
@@ -215,15 +240,15 @@ mod tests {
     #[test]
     fn each_parameter_is_checked_and_named() {
         let now = Timestamp::UNIX_EPOCH;
-        let empty = Params::default();
+        let empty = ShowingParams::default();
         let query = read(&empty, now).expect("nothing is asked");
         assert_eq!(
             (query.page, query.per_page, query.from),
-            (1, 20, Some(Moment::At(now)))
+            (1, 20, Some(MomentOrDay::At(now)))
         );
-        type Set = fn(&mut Params);
+        type Set = fn(&mut ShowingParams);
         let with = |set: Set| {
-            let mut params = Params::default();
+            let mut params = ShowingParams::default();
             set(&mut params);
             read(&params, now).map_err(|bad| bad.field)
         };
@@ -249,6 +274,9 @@ mod tests {
             assert_eq!(with(set).expect_err("it is wrong"), field);
         }
         let day = with(|p| p.to = "2027-06-01".into()).expect("a day is good");
-        assert_eq!(day.to, Some(Moment::Day(jiff::civil::date(2027, 6, 1))));
+        assert_eq!(
+            day.to,
+            Some(MomentOrDay::Day(jiff::civil::date(2027, 6, 1)))
+        );
     }
 }

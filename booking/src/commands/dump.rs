@@ -3,10 +3,10 @@
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use fairgate_databases::{Database, Installation, SqlTransaction, snapshot_of_file};
+use fairgate_databases::{Installation, PostgresDatabase, SqlTransaction, snapshot_of_file};
 use tempfile::NamedTempFile;
 
-use crate::dump::Record;
+use crate::dump::DumpRecord;
 use crate::ledger::LedgerError;
 use crate::ledger::sql::dump;
 
@@ -46,12 +46,12 @@ pub fn write(data: &Path, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
     if !ledger.is_file() {
         return Err(DumpError::NoLedger(data.to_owned()));
     }
-    let lines = Lines::beside(out)?;
+    let lines = DumpFileWriter::beside(out)?;
     let read = snapshot_of_file(&ledger, &(), move |tx, ()| {
         Box::pin(lines.add_ledger(tx, now_ms))
     });
     let (lines, kept) = read.map_err(|error| DumpError::Ledger(ledger.clone(), error))?;
-    lines.end(kept, |error| DumpError::Ledger(ledger, error))
+    lines.finish_file(kept, |error| DumpError::Ledger(ledger, error))
 }
 
 /// Dumps the ledger in the database at `url` into the file `out` and returns how many records it
@@ -60,23 +60,23 @@ pub fn write(data: &Path, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
 /// # Errors
 /// [`DumpError`]; `out` is then as it was.
 pub async fn write_database(url: &str, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
-    let database = Database::reading(url).map_err(DumpError::Database)?;
+    let database = PostgresDatabase::reading(url).map_err(DumpError::Database)?;
     let installation = Installation::Server(database);
-    let lines = Lines::beside(out)?;
-    let read = installation.snapshot((), move |tx, ()| Box::pin(lines.add_ledger(tx, now_ms)));
+    let lines = DumpFileWriter::beside(out)?;
+    let read = installation.read_snapshot((), move |tx, ()| Box::pin(lines.add_ledger(tx, now_ms)));
     let (lines, kept) = read.await.map_err(DumpError::Database)?;
-    lines.end(kept, DumpError::Database)
+    lines.finish_file(kept, DumpError::Database)
 }
 
 /// The records so far, in a file that takes its place once it is whole.
-struct Lines {
+struct DumpFileWriter {
     out: PathBuf,
     temporary: BufWriter<NamedTempFile>,
     records: u64,
     failed: Option<std::io::Error>,
 }
 
-impl Lines {
+impl DumpFileWriter {
     fn beside(out: &Path) -> Result<Self, DumpError> {
         let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
         let temporary = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))
@@ -95,12 +95,12 @@ impl Lines {
         tx: &SqlTransaction,
         now_ms: i64,
     ) -> Result<(Self, Result<(), LedgerError>), LedgerError> {
-        let mut add = |record: &Record| self.add(record);
-        let kept = dump::read(tx, now_ms, &mut add).await;
+        let mut add = |record: &DumpRecord| self.add(record);
+        let kept = dump::read_records(tx, now_ms, &mut add).await;
         Ok((self, kept))
     }
 
-    fn add(&mut self, record: &Record) -> Result<(), LedgerError> {
+    fn add(&mut self, record: &DumpRecord) -> Result<(), LedgerError> {
         let written = serde_json::to_writer(&mut self.temporary, record)
             .map_err(std::io::Error::from)
             .and_then(|()| self.temporary.write_all(b"\n"));
@@ -113,7 +113,7 @@ impl Lines {
     }
 
     /// Puts the file in its place, if all was read and all was written.
-    fn end(
+    fn finish_file(
         self,
         kept: Result<(), LedgerError>,
         unread: impl FnOnce(LedgerError) -> DumpError,

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fairgate_databases::LedgerError;
+use fairgate_model::payments::kind::ProviderKind;
 
 use crate::catalogue::Catalogue;
-use crate::cinema::{Changed, Charts, Cinemas, PutRefused};
-use crate::config::Stores;
+use crate::cinema::{ChartSource, CinemaCatalogue, ProgrammePutRefusal, ProgrammeSummary};
+use crate::config::StoreSettings;
 use crate::ledger::Ledger;
-use crate::open::{self, NotOpened};
-use fairgate_model::payments::kind::ProviderKind;
+use crate::open::{self, BookingOpenError};
 
 /// Why nothing was imported.
 #[derive(Debug, thiserror::Error)]
-pub enum NotImported {
+pub enum ProgrammeImportError {
     /// The file cannot be read.
     #[error("{} cannot be read: {}; nothing was changed", .0.display(), .1)]
     File(PathBuf, #[source] std::io::Error),
@@ -23,13 +23,13 @@ pub enum NotImported {
     TooLong(PathBuf),
     /// The ledger cannot be opened.
     #[error(transparent)]
-    Opened(#[from] NotOpened),
+    Opened(#[from] BookingOpenError),
     /// The programme was not taken.
     #[error(transparent)]
-    Refused(#[from] PutRefused),
+    Refused(#[from] ProgrammePutRefusal),
 }
 
-impl From<LedgerError> for NotImported {
+impl From<LedgerError> for ProgrammeImportError {
     fn from(error: LedgerError) -> Self {
         Self::Opened(error.into())
     }
@@ -40,27 +40,27 @@ impl From<LedgerError> for NotImported {
 /// alone. Prices are those that `payments` takes.
 ///
 /// # Errors
-/// [`NotImported`]; nothing was changed.
-pub async fn import(
+/// [`ProgrammeImportError`]; nothing was changed.
+pub async fn import_programme(
     file: &Path,
-    stores: &Stores,
+    stores: &StoreSettings,
     data: &Path,
     payments: ProviderKind,
-) -> Result<Changed, NotImported> {
-    let unreadable = |error| NotImported::File(file.to_owned(), error);
+) -> Result<ProgrammeSummary, ProgrammeImportError> {
+    let unreadable = |error| ProgrammeImportError::File(file.to_owned(), error);
     let bytes = std::fs::metadata(file).map_err(unreadable)?.len();
     if usize::try_from(bytes).is_ok_and(|bytes| bytes > crate::cinema::read::DOCUMENT_BYTES_MAX) {
-        return Err(NotImported::TooLong(file.to_owned()));
+        return Err(ProgrammeImportError::TooLong(file.to_owned()));
     }
     let text = std::fs::read_to_string(file).map_err(unreadable)?;
     let (installation, _lock) = open::installation(stores, data).await?;
-    let ledger: Arc<dyn Ledger> = open::ledger(&installation).await?;
-    let now_ms = open::clock(&installation).await?.now_ms();
+    let ledger: Arc<dyn Ledger> = open::open_ledger(&installation).await?;
+    let now_ms = open::installation_clock(&installation).await?.now_ms();
     let catalogue = Catalogue::open(Arc::clone(&ledger), payments).await?;
-    let cinemas = Cinemas::open(ledger, catalogue).await?;
+    let cinemas = CinemaCatalogue::open(ledger, catalogue).await?;
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
-    let charts = Charts::In(folder);
-    let changed = cinemas.put(&text, &charts, None, now_ms).await?;
-    open::close(&installation).await;
+    let charts = ChartSource::In(folder);
+    let changed = cinemas.put_programme(&text, &charts, None, now_ms).await?;
+    open::close_installation(&installation).await;
     Ok(changed)
 }

@@ -4,23 +4,23 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use fairgate_base::process::data::DataLockError;
+use fairgate_model::ids::VenueId;
+use fairgate_model::payments::kind::ProviderKind;
+use fairgate_model::timetables::TimetableParts;
+use fairgate_model::timetables::settings::RailFile;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::config::{Key, Stores};
-use crate::ledger::{LedgerError, NewPlan, NewTimetable};
-use crate::open::{self, NotOpened};
+use crate::config::{SecretSetting, StoreSettings};
+use crate::ledger::{LedgerError, NewSeatingPlan, NewTimetable};
+use crate::open::{self, BookingOpenError};
 use crate::rail::import::payable::payable;
-use crate::rail::import::{Fault, Feed, read_gtfs, read_timetable};
-use fairgate_base::process::data::NotOurs;
-use fairgate_model::ids::VenueId;
-use fairgate_model::payments::kind::ProviderKind;
-use fairgate_model::timetables::Parts;
-use fairgate_model::timetables::settings::RailFile;
+use crate::rail::import::{ImportedRailFeed, RailFeedFault, read_gtfs, read_timetable};
 
 /// What kind of feed a folder has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum RailFeedKind {
     /// GTFS.
     Gtfs,
     /// Three CSV files, with the time zone of their times.
@@ -32,9 +32,9 @@ pub enum Source {
 
 /// What is to be imported, and into which ledger.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct TimetableImport {
     /// The kind of feed.
-    pub source: Source,
+    pub source: RailFeedKind,
     /// Where its files are.
     pub folder: PathBuf,
     /// The file of `--rail`, if there is one.
@@ -49,7 +49,7 @@ pub struct Wanted {
 
 /// What was imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Imported {
+pub struct ImportedTimetable {
     /// The timetable's version; the same feed again is the same version.
     pub version: u32,
     /// Stations.
@@ -66,15 +66,15 @@ pub struct Imported {
 
 /// Why nothing was imported.
 #[derive(Debug, thiserror::Error)]
-pub enum NotImported {
+pub enum TimetableImportError {
     /// The feed has faults.
-    #[error("{}nothing was imported: {} faults in {}", listed(.1), .1.len(), .0.display())]
-    Feed(PathBuf, Vec<Fault>),
+    #[error("{}nothing was imported: {} faults in {}", fault_lines(.1), .1.len(), .0.display())]
+    Feed(PathBuf, Vec<RailFeedFault>),
     /// The file of `--rail` cannot be read.
     #[error("nothing was imported: {} cannot be read: {}", .0.display(), .1)]
     Unread(PathBuf, std::io::Error),
     /// The file of `--rail` has faults.
-    #[error("{}nothing was imported: {} faults in {}", listed(.1), .1.len(), .0.display())]
+    #[error("{}nothing was imported: {} faults in {}", fault_lines(.1), .1.len(), .0.display())]
     Rail(PathBuf, Vec<String>),
     /// The plan of a kind of train.
     #[error("nothing was imported: the carriages of {0}: {1}")]
@@ -84,77 +84,80 @@ pub enum NotImported {
     Served(PathBuf),
     /// The ledger cannot be opened.
     #[error("nothing was imported: {0}")]
-    NotOpened(#[source] NotOpened),
+    NotOpened(#[source] BookingOpenError),
     /// The ledger did not take it.
     #[error("nothing was imported: {0}")]
     Ledger(#[from] LedgerError),
 }
 
-impl From<NotOpened> for NotImported {
-    fn from(error: NotOpened) -> Self {
+impl From<BookingOpenError> for TimetableImportError {
+    fn from(error: BookingOpenError) -> Self {
         match error {
-            NotOpened::Data(NotOurs::Taken(folder)) => Self::Served(folder),
+            BookingOpenError::Data(DataLockError::Taken(folder)) => Self::Served(folder),
             other => Self::NotOpened(other),
         }
     }
 }
 
-fn listed<T: fmt::Display>(faults: &[T]) -> String {
+fn fault_lines<T: fmt::Display>(faults: &[T]) -> String {
     faults.iter().map(|fault| format!("{fault}\n")).collect()
 }
 
 /// Imports a feed as the ledger's next timetable.
 ///
 /// # Errors
-/// [`NotImported`]; the ledger is as it was.
-pub async fn import(wanted: Wanted, now_ms: i64) -> Result<Imported, NotImported> {
+/// [`TimetableImportError`]; the ledger is as it was.
+pub async fn import_timetable(
+    wanted: TimetableImport,
+    now_ms: i64,
+) -> Result<ImportedTimetable, TimetableImportError> {
     let rail = rail_file(wanted.rail.as_deref())?;
     let read = match &wanted.source {
-        Source::Gtfs => read_gtfs(&wanted.folder, &rail),
-        Source::Timetable { timezone } => read_timetable(&wanted.folder, timezone, &rail),
+        RailFeedKind::Gtfs => read_gtfs(&wanted.folder, &rail),
+        RailFeedKind::Timetable { timezone } => read_timetable(&wanted.folder, timezone, &rail),
     };
-    let feed = read.map_err(|faults| NotImported::Feed(wanted.folder.clone(), faults))?;
+    let feed = read.map_err(|faults| TimetableImportError::Feed(wanted.folder.clone(), faults))?;
     let limits = wanted.payments.limits(feed.parts.currency);
     payable(&feed.parts, limits)
-        .map_err(|faults| NotImported::Feed(wanted.folder.clone(), faults))?;
+        .map_err(|faults| TimetableImportError::Feed(wanted.folder.clone(), faults))?;
     let timetable = written(&feed.parts)?;
-    let stores = Stores {
-        database_url: wanted.database.map(Key),
+    let stores = StoreSettings {
+        database_url: wanted.database.map(SecretSetting),
         redis_url: None,
     };
     let (installation, _lock) = open::installation(&stores, &wanted.data).await?;
-    let ledger = open::ledger(&installation).await?;
+    let ledger = open::open_ledger(&installation).await?;
     let version = ledger.put_timetable(timetable, now_ms).await?;
-    open::close(&installation).await;
+    open::close_installation(&installation).await;
     Ok(counted(version, feed))
 }
 
-fn rail_file(path: Option<&Path>) -> Result<RailFile, NotImported> {
+fn rail_file(path: Option<&Path>) -> Result<RailFile, TimetableImportError> {
     let Some(path) = path else {
         return Ok(RailFile::default());
     };
     let text = std::fs::read_to_string(path)
-        .map_err(|error| NotImported::Unread(path.to_owned(), error))?;
-    RailFile::parse(&text).map_err(|faults| NotImported::Rail(path.to_owned(), faults))
+        .map_err(|error| TimetableImportError::Unread(path.to_owned(), error))?;
+    RailFile::parse(&text).map_err(|faults| TimetableImportError::Rail(path.to_owned(), faults))
 }
 
 /// A timetable as the ledger takes it.
 ///
 /// # Errors
 /// Where the carriages of a kind of train make no plan.
-pub fn written(parts: &Parts) -> Result<NewTimetable, NotImported> {
+pub fn written(parts: &TimetableParts) -> Result<NewTimetable, TimetableImportError> {
     let corrupt = |error: serde_json::Error| LedgerError::Corrupt(error.to_string());
     let mut plans = Vec::new();
     for stock in &parts.stocks {
-        let unsound = |error: String| NotImported::Stock(stock.id.clone(), error);
+        let unsound = |error: String| TimetableImportError::Stock(stock.id.clone(), error);
         let venue: VenueId = format!("rail-{}", stock.id)
             .parse()
             .map_err(|error| unsound(format!("{error}")))?;
-        let map = stock.plan(&parts.classes);
+        let map = stock.seat_map(&parts.classes);
         let map = map.map_err(|error| unsound(error.to_string()))?;
         let plan = serde_json::to_string(&map).map_err(corrupt)?;
         let digest = Sha256::digest(&plan).into();
-        plans.push(NewPlan {
+        plans.push(NewSeatingPlan {
             venue,
             plan,
             digest,
@@ -168,10 +171,10 @@ pub fn written(parts: &Parts) -> Result<NewTimetable, NotImported> {
     })
 }
 
-fn counted(version: u32, feed: Feed) -> Imported {
+fn counted(version: u32, feed: ImportedRailFeed) -> ImportedTimetable {
     let parts = &feed.parts;
-    let gaps = |stops: &&Vec<_>| stops.windows(2).any(gap);
-    Imported {
+    let gaps = |stops: &&Vec<_>| stops.windows(2).any(has_sequence_gap);
+    ImportedTimetable {
         version,
         stations: parts.stations.len(),
         trips: parts.trips.len(),
@@ -181,6 +184,6 @@ fn counted(version: u32, feed: Feed) -> Imported {
     }
 }
 
-fn gap(pair: &[fairgate_model::timetables::Stop]) -> bool {
+fn has_sequence_gap(pair: &[fairgate_model::timetables::TripStop]) -> bool {
     pair[1].sequence - pair[0].sequence > 1
 }

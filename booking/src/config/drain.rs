@@ -2,26 +2,26 @@
 
 use std::time::Duration;
 
-use super::Reader;
+use super::SettingReader;
 
 /// The longest that a process may be told to drain for.
 const MAX_S: u64 = 600;
 
 /// How a process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Drain {
+pub struct DrainSettings {
     /// `FAIRGATE_DRAIN_S`: how long calls in flight may go on after SIGTERM, in seconds.
     /// Default 10.
     pub calls: Duration,
 }
 
-impl Drain {
+impl DrainSettings {
     /// The knobs read here.
     pub const KNOBS: [&'static str; 1] = ["drain_s"];
 
     /// Reads them.
-    pub fn read(reader: &mut Reader) -> Self {
-        let calls = reader.take(
+    pub fn read(reader: &mut SettingReader) -> Self {
+        let calls = reader.parsed_or_default(
             "drain_s",
             Duration::from_secs(10),
             "a whole number of seconds from 0 to 600",

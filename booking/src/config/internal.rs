@@ -1,24 +1,24 @@
 //! The key between gateways and bookings.
 
 use super::keys::KEY_CHARS_ENOUGH;
-use super::{Key, Reader};
+use super::{SecretSetting, SettingReader};
 
 /// How gateways and bookings know each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Internal {
+pub struct InternalSettings {
     /// `FAIRGATE_INTERNAL_KEY`: the same at every gateway and booking. Default none, which only
     /// does on one machine.
-    pub key: Option<Key>,
+    pub key: Option<SecretSetting>,
 }
 
-impl Internal {
+impl InternalSettings {
     /// The knobs of this concern.
     pub const KNOBS: [&'static str; 1] = ["internal_key"];
 
     /// Takes it from what was set.
-    pub fn read(reader: &mut Reader) -> Self {
+    pub fn read(reader: &mut SettingReader) -> Self {
         Self {
-            key: reader.key("internal_key"),
+            key: reader.secret_setting("internal_key"),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Key, Reader};
+use super::{SecretSetting, SettingReader};
 use crate::door::{Role, RoleKeys};
 
 /// A key that can be guessed opens everything: shorter ones are warned of.
@@ -10,34 +10,37 @@ pub const KEY_CHARS_ENOUGH: usize = 16;
 
 /// One key a role, where it is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Keys {
+pub struct RoleKeySettings {
     /// `FAIRGATE_PROMOTER_KEY`: changes everything. Default none.
-    pub promoter: Option<Key>,
+    pub promoter: Option<SecretSetting>,
     /// `FAIRGATE_VIEWER_KEY`: reads reports. Default none.
-    pub viewer: Option<Key>,
+    pub viewer: Option<SecretSetting>,
     /// `FAIRGATE_DOOR_KEY`: scans tickets. Default none.
-    pub door: Option<Key>,
+    pub door: Option<SecretSetting>,
 }
 
-impl Keys {
+impl RoleKeySettings {
     /// The knobs of this concern.
     pub const KNOBS: [&'static str; 3] = ["promoter_key", "viewer_key", "door_key"];
 
     /// Takes them from what was set; two roles with one key are a fault.
-    pub fn read(reader: &mut Reader) -> Self {
+    pub fn read(reader: &mut SettingReader) -> Self {
         let keys = Self {
-            promoter: reader.key("promoter_key"),
-            viewer: reader.key("viewer_key"),
-            door: reader.key("door_key"),
+            promoter: reader.secret_setting("promoter_key"),
+            viewer: reader.secret_setting("viewer_key"),
+            door: reader.secret_setting("door_key"),
         };
-        let set: Vec<&str> = keys.named().map(|(_, _, key)| key.0.as_str()).collect();
+        let set: Vec<&str> = keys
+            .keys_by_role()
+            .map(|(_, _, key)| key.0.as_str())
+            .collect();
         if set.iter().collect::<BTreeSet<_>>().len() < set.len() {
             reader.fault("two roles have the same key; give each its own");
         }
         keys
     }
 
-    fn named(&self) -> impl Iterator<Item = (Role, &'static str, &Key)> {
+    fn keys_by_role(&self) -> impl Iterator<Item = (Role, &'static str, &SecretSetting)> {
         let all = [
             (Role::Promoter, "FAIRGATE_PROMOTER_KEY", &self.promoter),
             (Role::Viewer, "FAIRGATE_VIEWER_KEY", &self.viewer),
@@ -51,7 +54,7 @@ impl Keys {
     #[must_use]
     pub fn roles(&self) -> RoleKeys {
         let mut keys = RoleKeys::default();
-        for (role, _, key) in self.named() {
+        for (role, _, key) in self.keys_by_role() {
             keys.add(role, &key.0);
         }
         keys
@@ -68,7 +71,7 @@ impl Keys {
             );
         }
         let short = self
-            .named()
+            .keys_by_role()
             .filter(|(_, _, key)| key.0.len() < KEY_CHARS_ENOUGH);
         warnings.extend(short.map(|(_, name, _)| {
             format!("{name} is short enough to be guessed: give it {KEY_CHARS_ENOUGH} characters or more")

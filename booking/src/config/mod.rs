@@ -8,14 +8,14 @@ mod payments;
 mod service;
 mod stores;
 
-pub use fairgate_base::config::{BadConfig, Key, Reader, Sources};
+pub use fairgate_base::config::{BadConfig, SecretSetting, SettingReader, SettingSources};
 
-pub use drain::Drain;
-pub use internal::Internal;
-pub use keys::Keys;
-pub use payments::Payments;
-pub use service::Config;
-pub use stores::Stores;
+pub use drain::DrainSettings;
+pub use internal::InternalSettings;
+pub use keys::RoleKeySettings;
+pub use payments::PaymentSettings;
+pub use service::BookingConfig;
+pub use stores::StoreSettings;
 
 #[cfg(test)]
 mod tests {
@@ -23,17 +23,17 @@ mod tests {
 
     #[test]
     fn addresses_of_servers_carry_passwords_and_are_never_shown() {
-        let bad = Sources {
+        let bad = SettingSources {
             env: [
                 ("FAIRGATE_DATABASE_URL", "mysql://root:hunter2@db/x"),
                 ("FAIRGATE_REDIS_URL", "redis+cluster://"),
             ]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
-            ..Sources::default()
+            ..SettingSources::default()
         };
-        let mut reader = bad.read(&Stores::KNOBS);
-        let stores = Stores::read(&mut reader);
+        let mut reader = bad.read(&StoreSettings::KNOBS);
+        let stores = StoreSettings::read(&mut reader);
         let told = reader.finish(stores).expect_err("both are bad").to_string();
         assert!(
             told.contains("FAIRGATE_DATABASE_URL: the value is not an address")
@@ -41,8 +41,10 @@ mod tests {
             "{told}"
         );
         assert!(!told.contains("hunter2"), "{told}");
-        let good = Stores {
-            database_url: Some(Key("postgres://fairgate:hunter2@db/fairgate".to_owned())),
+        let good = StoreSettings {
+            database_url: Some(SecretSetting(
+                "postgres://fairgate:hunter2@db/fairgate".to_owned(),
+            )),
             redis_url: None,
         };
         assert!(!format!("{good:?}").contains("hunter2"), "{good:?}");

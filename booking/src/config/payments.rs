@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use super::Reader;
+use fairgate_model::payments::kind::ProviderKind;
+
+use super::SettingReader;
 use crate::payments::READ_BACK_AFTER;
 use crate::payments::stripe::{PUBLIC_URL, StripeSettings};
-use fairgate_model::payments::kind::ProviderKind;
 
 /// The longest that a lost event may go unnoticed by setting, seconds.
 const READ_BACK_S_MAX: u64 = 3_600;
 
 /// `FAIRGATE_PAYMENTS`: `none`, `sandbox` or `stripe`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Payments {
+pub enum PaymentSettings {
     /// Nobody: until a provider is set, only what costs nothing is sold.
     None,
     /// The built-in test provider; pages and tickets carry TEST.
@@ -21,10 +22,10 @@ pub enum Payments {
     Stripe(StripeSettings),
 }
 
-impl Payments {
+impl PaymentSettings {
     /// Which provider it is.
     #[must_use]
-    pub const fn kind(&self) -> ProviderKind {
+    pub const fn provider_kind(&self) -> ProviderKind {
         match self {
             Self::None => ProviderKind::None,
             Self::Sandbox => ProviderKind::Sandbox,
@@ -46,9 +47,9 @@ impl Payments {
     /// `FAIRGATE_STRIPE_WEBHOOK_SECRET` and `FAIRGATE_STRIPE_PUBLISHABLE_KEY` are needed;
     /// `FAIRGATE_STRIPE_URL` is the public interface by default, `FAIRGATE_STRIPE_READ_BACK_S`
     /// (seconds, 1 to 3600) 15.
-    pub fn read(reader: &mut Reader) -> Self {
+    pub fn read(reader: &mut SettingReader) -> Self {
         let what = "one of the payment settings: none, sandbox, stripe";
-        let named = reader.take("payments", ProviderKind::None, what, |text| {
+        let named = reader.parsed_or_default("payments", ProviderKind::None, what, |text| {
             text.parse().ok()
         });
         if named == ProviderKind::Stripe {
@@ -56,7 +57,7 @@ impl Payments {
         }
         let idle = Self::KNOBS[1..]
             .iter()
-            .filter_map(|knob| reader.place(knob).map(str::to_owned));
+            .filter_map(|knob| reader.setting_source(knob).map(str::to_owned));
         for place in idle.collect::<Vec<_>>() {
             reader.fault(format!(
                 "{place}: it is for Stripe, and payments are not stripe; set FAIRGATE_PAYMENTS=stripe or take it out"
@@ -104,9 +105,9 @@ impl Payments {
     }
 }
 
-fn stripe(reader: &mut Reader) -> StripeSettings {
+fn stripe(reader: &mut SettingReader) -> StripeSettings {
     let mut key = |knob: &str, what: &str, begins: &[&str]| {
-        let missing = reader.place(knob).is_none();
+        let missing = reader.setting_source(knob).is_none();
         if missing {
             reader.fault(format!(
                 "FAIRGATE_{} is not set: payments by Stripe need {what}",
@@ -117,7 +118,7 @@ fn stripe(reader: &mut Reader) -> StripeSettings {
             begins.iter().any(|begin| text.starts_with(begin))
                 && text.bytes().all(|byte| byte.is_ascii_graphic())
         };
-        reader.take(knob, String::new(), what, |text| {
+        reader.parsed_or_default(knob, String::new(), what, |text| {
             good(text).then(|| text.to_owned())
         })
     };
@@ -137,7 +138,7 @@ fn stripe(reader: &mut Reader) -> StripeSettings {
             "the account's publishable key, pk_…",
             &["pk_"],
         ),
-        url: reader.take(
+        url: reader.parsed_or_default(
             "stripe_url",
             PUBLIC_URL.to_owned(),
             "an https address, or an http one of this machine",
@@ -149,7 +150,7 @@ fn stripe(reader: &mut Reader) -> StripeSettings {
                 (good && !text.contains(char::is_whitespace)).then(|| text.to_owned())
             },
         ),
-        read_back_after: reader.take(
+        read_back_after: reader.parsed_or_default(
             "stripe_read_back_s",
             READ_BACK_AFTER,
             "whole seconds from 1 to 3600",
@@ -166,18 +167,18 @@ fn stripe(reader: &mut Reader) -> StripeSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Sources;
+    use crate::config::SettingSources;
 
-    fn read(env: &[(&str, &str)]) -> Result<Payments, String> {
-        let sources = Sources {
+    fn read(env: &[(&str, &str)]) -> Result<PaymentSettings, String> {
+        let sources = SettingSources {
             env: env
                 .iter()
                 .map(|(name, value)| (format!("FAIRGATE_{name}"), (*value).to_owned()))
                 .collect(),
-            ..Sources::default()
+            ..SettingSources::default()
         };
-        let mut reader = sources.read(&Payments::KNOBS);
-        let payments = Payments::read(&mut reader);
+        let mut reader = sources.read(&PaymentSettings::KNOBS);
+        let payments = PaymentSettings::read(&mut reader);
         reader.finish(payments).map_err(|bad| bad.to_string())
     }
 
@@ -219,7 +220,7 @@ mod tests {
         let payments = read(&env).expect("good");
         assert!(payments.is_test());
         assert!(!format!("{payments:?}").contains("hunter"));
-        let Payments::Stripe(settings) = payments else {
+        let PaymentSettings::Stripe(settings) = payments else {
             panic!("not Stripe");
         };
         assert_eq!(settings.url, PUBLIC_URL);

@@ -3,59 +3,65 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::{BadConfig, Drain, Internal, Keys, Payments, Sources, Stores};
+use super::{
+    BadConfig, DrainSettings, InternalSettings, PaymentSettings, RoleKeySettings, SettingSources,
+    StoreSettings,
+};
 
 /// The settings of one `booking serve`. Each field names its variable, unit and default; the file
 /// has the same names in lower case and without the prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config {
+pub struct BookingConfig {
     /// `FAIRGATE_LISTEN`: address and port. Default `127.0.0.1:8090`.
     pub listen: SocketAddr,
     /// `FAIRGATE_DATA`: the folder of the ledger file, where no database is set. Default
     /// `fairgate-data`.
     pub data: PathBuf,
     /// The database and the Redis that gateways and bookings share.
-    pub stores: Stores,
+    pub stores: StoreSettings,
     /// Who takes the money.
-    pub payments: Payments,
+    pub payments: PaymentSettings,
     /// Who may do what.
-    pub keys: Keys,
+    pub keys: RoleKeySettings,
     /// Who is a gateway.
-    pub internal: Internal,
+    pub internal: InternalSettings,
     /// How this process ends.
-    pub drain: Drain,
+    pub drain: DrainSettings,
 }
 
-impl Config {
+impl BookingConfig {
     /// Resolves every knob.
     ///
     /// # Errors
     /// Every bad value at once.
-    pub fn resolve(sources: &Sources) -> Result<Self, BadConfig> {
+    pub fn resolve(sources: &SettingSources) -> Result<Self, BadConfig> {
         let knobs: Vec<&str> = ["listen", "data"]
             .into_iter()
-            .chain(Stores::KNOBS)
-            .chain(Payments::KNOBS)
-            .chain(Keys::KNOBS)
-            .chain(Internal::KNOBS)
-            .chain(Drain::KNOBS)
+            .chain(StoreSettings::KNOBS)
+            .chain(PaymentSettings::KNOBS)
+            .chain(RoleKeySettings::KNOBS)
+            .chain(InternalSettings::KNOBS)
+            .chain(DrainSettings::KNOBS)
             .collect();
         let mut reader = sources.read(&knobs);
         let config = Self {
-            listen: reader.take(
+            listen: reader.parsed_or_default(
                 "listen",
                 SocketAddr::from(([127, 0, 0, 1], 8090)),
                 "an address and port such as 0.0.0.0:8090",
                 |text| text.parse().ok(),
             ),
-            data: reader.take("data", PathBuf::from("fairgate-data"), "a folder", |text| {
-                Some(text.into())
-            }),
-            stores: Stores::read(&mut reader),
-            payments: Payments::read(&mut reader),
-            keys: Keys::read(&mut reader),
-            internal: Internal::read(&mut reader),
-            drain: Drain::read(&mut reader),
+            data: reader.parsed_or_default(
+                "data",
+                PathBuf::from("fairgate-data"),
+                "a folder",
+                |text| Some(text.into()),
+            ),
+            stores: StoreSettings::read(&mut reader),
+            payments: PaymentSettings::read(&mut reader),
+            keys: RoleKeySettings::read(&mut reader),
+            internal: InternalSettings::read(&mut reader),
+            drain: DrainSettings::read(&mut reader),
         };
         if !config.listen.ip().is_loopback() && config.internal.key.is_none() {
             reader.fault(format!(
@@ -94,19 +100,19 @@ impl Config {
 mod tests {
     use super::*;
 
-    fn sources(env: &[(&str, &str)]) -> Sources {
-        Sources {
+    fn sources(env: &[(&str, &str)]) -> SettingSources {
+        SettingSources {
             env: env
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect(),
-            ..Sources::default()
+            ..SettingSources::default()
         }
     }
 
     #[test]
     fn without_settings_it_listens_on_this_machine_alone() {
-        let config = Config::resolve(&sources(&[])).expect("defaults are good");
+        let config = BookingConfig::resolve(&sources(&[])).expect("defaults are good");
         assert_eq!(config.listen.to_string(), "127.0.0.1:8090");
         let warned = config.warnings().join("\n");
         assert!(warned.contains("FAIRGATE_DATABASE_URL"), "{warned}");
@@ -115,7 +121,7 @@ mod tests {
     #[test]
     fn whoever_can_be_reached_from_elsewhere_asks_gateways_for_a_key() {
         let open = [("FAIRGATE_LISTEN", "0.0.0.0:8090")];
-        let told = Config::resolve(&sources(&open))
+        let told = BookingConfig::resolve(&sources(&open))
             .expect_err("no key")
             .to_string();
         assert!(told.contains("FAIRGATE_INTERNAL_KEY"), "{told}");
@@ -123,7 +129,7 @@ mod tests {
             open[0],
             ("FAIRGATE_INTERNAL_KEY", "sixteen-or-more-of-them"),
         ];
-        assert!(Config::resolve(&sources(&keyed)).is_ok());
+        assert!(BookingConfig::resolve(&sources(&keyed)).is_ok());
     }
 
     #[test]
@@ -134,10 +140,10 @@ mod tests {
             "postgres://fairgate@127.0.0.1/fairgate",
         );
         for (set, lacking) in [(redis, database), (database, redis)] {
-            let told = Config::resolve(&sources(&[set])).expect_err("half");
+            let told = BookingConfig::resolve(&sources(&[set])).expect_err("half");
             assert!(told.to_string().contains(lacking.0), "{told}");
         }
-        let config = Config::resolve(&sources(&[redis, database])).expect("both");
+        let config = BookingConfig::resolve(&sources(&[redis, database])).expect("both");
         let warned = config.warnings().join("\n");
         assert!(!warned.contains("FAIRGATE_DATABASE_URL"), "{warned}");
     }

@@ -1,32 +1,32 @@
 //! Where shared state lives: the ledger's database and the fast stores' Redis. Without them both
 //! are this process's own.
 
-use super::{Key, Reader};
+use super::{SecretSetting, SettingReader};
 
 /// The servers that several processes share.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Stores {
+pub struct StoreSettings {
     /// `FAIRGATE_DATABASE_URL`: `postgres://user:password@host/database`. Default: one SQLite file
     /// in the data folder.
-    pub database_url: Option<Key>,
+    pub database_url: Option<SecretSetting>,
     /// `FAIRGATE_REDIS_URL`: `redis://`, `rediss://`, `redis+sentinel://` or `redis+cluster://`.
     /// Default: this process's own memory.
-    pub redis_url: Option<Key>,
+    pub redis_url: Option<SecretSetting>,
 }
 
-impl Stores {
+impl StoreSettings {
     /// The knobs of this concern.
     pub const KNOBS: [&'static str; 2] = ["database_url", "redis_url"];
 
     /// Takes them from what was set. Passwords stand in them, so neither is ever shown.
-    pub fn read(reader: &mut Reader) -> Self {
+    pub fn read(reader: &mut SettingReader) -> Self {
         let mut of = |knob, what: &str, schemes: &[&str]| {
-            reader.take(knob, None, what, |text| {
+            reader.parsed_or_default(knob, None, what, |text| {
                 let begins = schemes.iter().any(|scheme| {
                     text.strip_prefix(scheme)
                         .is_some_and(|rest| !rest.is_empty())
                 });
-                begins.then(|| Some(Key(text.to_owned())))
+                begins.then(|| Some(SecretSetting(text.to_owned())))
             })
         };
         Self {

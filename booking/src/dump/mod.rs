@@ -7,23 +7,23 @@ pub mod waiting;
 
 use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-
 use fairgate_databases::LedgerError;
-use fairgate_model::grid::Grid;
-use fairgate_model::holds::{Held, cells_of};
+use fairgate_model::grid::CellGrid;
+use fairgate_model::holds::{HeldSeat, cells_of};
 use fairgate_model::ids::{OrderId, ShowId};
-use fairgate_model::orders::exchange::{parts, price};
+use fairgate_model::orders::exchange::{parts, total_price};
 use fairgate_model::orders::refund::Refund;
 use fairgate_model::orders::{Order, OrderItem};
 use fairgate_model::payments::{Payment, PaymentState};
 use fairgate_model::plans::seatmap::SeatMap;
 use fairgate_model::shows::document::ShowDocument;
-use fairgate_model::shows::rules::{Cheaper, ExchangeRule, RefundRule};
+use fairgate_model::shows::rules::{CheaperSeatsRule, ExchangeRule, RefundRule};
 use fairgate_model::shows::terms::SaleTerms;
 use fairgate_model::stored_forms::{items_of, run_of};
-use sold::{FateRecord, SoldAs};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use sold::{FateRecord, SeatSaleRecord};
 use waiting::WaiterRecord;
 
 /// The version of this form; additions do not change it.
@@ -32,7 +32,7 @@ pub const VERSION: u32 = 1;
 /// One line of a dump. Times are milliseconds since the epoch, amounts minor units, holders hex.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Record {
+pub enum DumpRecord {
     /// The first line.
     Dump {
         /// [`VERSION`].
@@ -45,7 +45,7 @@ pub enum Record {
     /// A version of a show's terms.
     Terms(TermsRecord),
     /// An order, with its whole life.
-    Order(Box<OrderRecord>),
+    Order(Box<OrderDumpRecord>),
     /// A cell that an order has.
     Claim {
         /// The show.
@@ -185,7 +185,7 @@ pub struct ShowRecord {
     pub labels: Vec<String>,
     /// What its seats are sold as.
     #[serde(flatten)]
-    pub sold_as: SoldAs,
+    pub sold_as: SeatSaleRecord,
     /// What became of it; null where it simply takes place.
     pub fate: Option<FateRecord>,
 }
@@ -210,7 +210,7 @@ pub struct TermsRecord {
     /// By which rule seats may be exchanged; null where they may not.
     pub exchange: Option<ExchangeRule>,
     /// The hash of all of the above, so that a judge notices where one of them is not what was
-    /// dumped: see [`Self::digest`].
+    /// dumped. `terms_digest` makes it.
     pub digest: String,
 }
 
@@ -231,7 +231,7 @@ pub struct ItemRecord {
 
 /// An order as it stands.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct OrderRecord {
+pub struct OrderDumpRecord {
     /// Its id.
     pub order: String,
     /// The show.
@@ -272,7 +272,7 @@ pub struct OrderRecord {
     /// Until when a payment is accepted.
     pub claim_until_ms: i64,
     /// Its steps, in order.
-    pub history: Vec<StepRecord>,
+    pub history: Vec<OrderStepRecord>,
 }
 
 /// Some seats.
@@ -286,7 +286,7 @@ pub struct SeatsRecord {
 
 /// One step of an order's life.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StepRecord {
+pub struct OrderStepRecord {
     /// When.
     pub at_ms: i64,
     /// The state after it.
@@ -320,7 +320,7 @@ pub struct PaymentRecord {
     /// another provider.
     pub provider_state: Option<String>,
     /// The refunds in the sandbox's own records; null with another provider.
-    pub provider_refunds: Option<Vec<ProviderRefund>>,
+    pub provider_refunds: Option<Vec<SandboxRefundRecord>>,
     /// Hashes of what the provider tells the cards apart by that paid for the order, or for what
     /// was exchanged for it.
     pub cards: Vec<String>,
@@ -328,7 +328,7 @@ pub struct PaymentRecord {
 
 /// A refund in the sandbox's own records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProviderRefund {
+pub struct SandboxRefundRecord {
     /// The ledger's id of it.
     pub refund: String,
     /// What went back.
@@ -337,7 +337,7 @@ pub struct ProviderRefund {
 
 /// What the provider has of a payment besides.
 #[derive(Debug, Default)]
-pub struct ProvidersSide {
+pub struct ProviderPaymentData {
     /// The state in the sandbox's own records.
     pub state: Option<String>,
     /// The refunds there, as a JSON list.
@@ -361,16 +361,16 @@ impl ShowRecord {
         plan: Option<&str>,
         run: Option<&str>,
         (terms, fate): (u32, Option<FateRecord>),
-    ) -> Result<(Self, Grid), LedgerError> {
+    ) -> Result<(Self, CellGrid), LedgerError> {
         let unreadable = |error: serde_json::Error| corrupt(format!("show {show}: {error}"));
         let document: ShowDocument = serde_json::from_str(document).map_err(unreadable)?;
         let plan = plan.ok_or_else(|| corrupt(format!("show {show} lacks its plan")))?;
         let map: SeatMap = serde_json::from_str(plan).map_err(unreadable)?;
         let run = run.map(run_of).transpose();
         let run = run.map_err(|error| corrupt(error.to_string()))?;
-        let grid = Grid {
+        let grid = CellGrid {
             seats: map.cell_count(),
-            legs: run.as_ref().map_or(1, |run| run.legs()),
+            legs: run.as_ref().map_or(1, |run| run.leg_count()),
         };
         let record = Self {
             show: show.to_string(),
@@ -385,7 +385,7 @@ impl ShowRecord {
             seats_per_visitor: document.seats_per_visitor,
             terms,
             seats_per_card: document.seats_per_card,
-            sold_as: SoldAs::of(&map, run.as_deref()),
+            sold_as: SeatSaleRecord::from_plan(&map, run.as_deref()),
             fate,
             labels: map.seats.iter().map(|seat| seat.label.clone()).collect(),
         };
@@ -412,14 +412,14 @@ impl TermsRecord {
             exchange: terms.exchange,
             digest: String::new(),
         };
-        record.digest = record.digest();
+        record.digest = record.terms_digest();
         Ok(record)
     }
 
     /// The hex SHA-256 of one line each: show, version, since when, currency, start, `name=amount;`
     /// by name, `until_h:fee_pct;` in their order, and `until_h:fee:cheaper`, which is empty where
     /// there is none.
-    fn digest(&self) -> String {
+    fn terms_digest(&self) -> String {
         let prices = self.prices.iter();
         let prices: String = prices
             .map(|(name, amount)| format!("{name}={amount};"))
@@ -440,16 +440,16 @@ impl TermsRecord {
     }
 }
 
-fn word_of(cheaper: Cheaper) -> &'static str {
+fn word_of(cheaper: CheaperSeatsRule) -> &'static str {
     match cheaper {
-        Cheaper::RefundRule => "refund_rule",
-        Cheaper::Keep => "keep",
-        Cheaper::Refund => "refund",
+        CheaperSeatsRule::RefundRule => "refund_rule",
+        CheaperSeatsRule::Keep => "keep",
+        CheaperSeatsRule::Refund => "refund",
     }
 }
 
 impl ItemRecord {
-    fn of(item: &OrderItem) -> Self {
+    fn from_item(item: &OrderItem) -> Self {
         Self {
             seat: item.held.seat,
             from: item.held.legs.start,
@@ -460,14 +460,14 @@ impl ItemRecord {
     }
 }
 
-impl OrderRecord {
+impl OrderDumpRecord {
     /// An order and its steps.
     #[must_use]
-    pub fn of(
+    pub fn from_order(
         order: &Order,
-        grid: Grid,
-        history: Vec<StepRecord>,
-        late: Option<&LateSeats>,
+        grid: CellGrid,
+        history: Vec<OrderStepRecord>,
+        late: Option<&LateMoneySeats>,
         given_back: Vec<OrderItem>,
     ) -> Self {
         let seats = |items: &[OrderItem]| seats_of(items, grid);
@@ -489,13 +489,13 @@ impl OrderRecord {
             hold: order.hold.to_string(),
             visitor: order.visitor.to_string(),
             room: order.room.clone(),
-            state: order.state.word().to_owned(),
+            state: order.state.as_str().to_owned(),
             reason: order.reason.clone(),
             amount: order.total,
             currency: order.currency.as_str().to_owned(),
             terms: order.terms,
             let_go: order.let_go,
-            items: items.iter().map(ItemRecord::of).collect(),
+            items: items.iter().map(ItemRecord::from_item).collect(),
             cells: all.cells,
             labels: all.labels,
             created_ms: order.created_at_ms,
@@ -506,18 +506,18 @@ impl OrderRecord {
     }
 }
 
-fn seats_of(items: &[OrderItem], grid: Grid) -> SeatsRecord {
-    let held: Vec<Held> = items.iter().map(|item| item.held.clone()).collect();
+fn seats_of(items: &[OrderItem], grid: CellGrid) -> SeatsRecord {
+    let held: Vec<HeldSeat> = items.iter().map(|item| item.held.clone()).collect();
     SeatsRecord {
         cells: cells_of(&held, grid),
         labels: items.iter().map(|item| item.label.clone()).collect(),
     }
 }
 
-impl Record {
+impl DumpRecord {
     /// A refund of an order whose show has this shape.
     #[must_use]
-    pub fn of_refund(order: &OrderId, refund: &Refund, grid: Grid) -> Self {
+    pub fn of_refund(order: &OrderId, refund: &Refund, grid: CellGrid) -> Self {
         let SeatsRecord { cells, labels } = seats_of(&refund.items, grid);
         Self::Refund {
             refund: refund.id.to_string(),
@@ -527,7 +527,7 @@ impl Record {
             paid: refund.items.iter().map(|item| item.amount).sum(),
             amount: refund.amount,
             fee: refund.fee,
-            reason: refund.reason.word().to_owned(),
+            reason: refund.reason.as_str().to_owned(),
             at_ms: refund.made_at_ms,
             done_ms: refund.done_at_ms,
             part_of: refund.part_of.as_ref().map(ToString::to_string),
@@ -544,16 +544,16 @@ impl Record {
         (items, given): (&[OrderItem], &[OrderItem]),
         (fee, back): (i64, Option<i64>),
         (at_ms, done_ms): (i64, Option<i64>),
-        grids: &Grids,
+        grids: &ShowGrids,
     ) -> Result<Self, LedgerError> {
         let same = successor.show() == order.show();
         let own = if same { given } else { &[] };
         let gained = parts(own, items).gained;
         Ok(Self::Exchange {
-            given: seats_of(given, grids.of(&order.show())?),
-            gained: seats_of(&gained, grids.of(&successor.show())?),
-            credit: price(given),
-            price: price(items),
+            given: seats_of(given, grids.show_grid(&order.show())?),
+            gained: seats_of(&gained, grids.show_grid(&successor.show())?),
+            credit: total_price(given),
+            price: total_price(items),
             successor: successor.to_string(),
             order: order.to_string(),
             fee,
@@ -569,10 +569,10 @@ impl PaymentRecord {
     ///
     /// # Errors
     /// Where the sandbox's records cannot be read.
-    pub fn of(
+    pub fn from_payment(
         payment: Payment,
         updated_ms: i64,
-        provider: ProvidersSide,
+        provider: ProviderPaymentData,
     ) -> Result<Self, LedgerError> {
         let unreadable = |error: serde_json::Error| corrupt(format!("sandbox refunds: {error}"));
         let refunds = provider.refunds.as_deref().map(serde_json::from_str);
@@ -583,7 +583,7 @@ impl PaymentRecord {
             payment: payment.id.to_string(),
             order: payment.order.to_string(),
             provider: payment.provider,
-            state: payment.state.word().to_owned(),
+            state: payment.state.as_str().to_owned(),
             amount: payment.amount.amount,
             currency: payment.amount.currency.as_str().to_owned(),
             // A payment is captured whole.
@@ -602,14 +602,14 @@ impl PaymentRecord {
 
 /// Seats of an order whose money came late.
 #[derive(Debug)]
-pub struct LateSeats {
+pub struct LateMoneySeats {
     /// Those it was made for.
     pub made_for: Vec<OrderItem>,
     /// Those that the money was given or offered.
     pub given: Vec<OrderItem>,
 }
 
-impl LateSeats {
+impl LateMoneySeats {
     /// Reads both as they are stored; `None` where the money was given nothing.
     ///
     /// # Errors
@@ -631,11 +631,11 @@ impl LateSeats {
 
 /// The shapes of the shows, to name the cells of their orders.
 #[derive(Debug, Default)]
-pub struct Grids(HashMap<ShowId, Grid>);
+pub struct ShowGrids(HashMap<ShowId, CellGrid>);
 
-impl Grids {
+impl ShowGrids {
     /// Notes a show's shape.
-    pub fn add(&mut self, show: ShowId, grid: Grid) {
+    pub fn add(&mut self, show: ShowId, grid: CellGrid) {
         self.0.insert(show, grid);
     }
 
@@ -643,7 +643,7 @@ impl Grids {
     ///
     /// # Errors
     /// Where there is no such show.
-    pub fn of(&self, show: &ShowId) -> Result<Grid, LedgerError> {
+    pub fn show_grid(&self, show: &ShowId) -> Result<CellGrid, LedgerError> {
         let grid = self.0.get(show).copied();
         grid.ok_or_else(|| corrupt(format!("an order for show {show}, which is not there")))
     }

@@ -1,16 +1,15 @@
 //! What a judge needs of a show to work every price out: which seat is of which category, what a
 //! train's stretches cost and when they begin, and what became of the show.
 
-use serde::Serialize;
-
 use fairgate_databases::LedgerError;
 use fairgate_model::plans::seatmap::SeatMap;
-use fairgate_model::runs::Run;
-use fairgate_model::shows::fate::Fate;
+use fairgate_model::runs::TrainRun;
+use fairgate_model::shows::fate::ShowFate;
+use serde::Serialize;
 
 /// How a show's seats are sold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SoldAs {
+pub struct SeatSaleRecord {
     /// The plan's categories; of a train, its classes.
     pub categories: Vec<CategoryRecord>,
     /// The category of each seat, as a position in `categories`.
@@ -53,11 +52,11 @@ pub struct FateRecord {
     pub refunds_until_ms: Option<i64>,
 }
 
-impl SoldAs {
+impl SeatSaleRecord {
     /// By its plan and, of a departure, its run.
     #[must_use]
-    pub fn of(map: &SeatMap, run: Option<&Run>) -> Self {
-        let category = |category: &fairgate_model::plans::seatmap::Category| CategoryRecord {
+    pub fn from_plan(map: &SeatMap, run: Option<&TrainRun>) -> Self {
+        let category = |category: &fairgate_model::plans::seatmap::PriceCategory| CategoryRecord {
             key: category.key.clone(),
             label: category.label.clone(),
         };
@@ -71,8 +70,8 @@ impl SoldAs {
 }
 
 /// Every stretch that is offered of a run, by class.
-fn fares(map: &SeatMap, run: &Run) -> Vec<FareRecord> {
-    let legs = run.legs();
+fn fares(map: &SeatMap, run: &TrainRun) -> Vec<FareRecord> {
+    let legs = run.leg_count();
     let mut fares = Vec::new();
     for (category, class) in map.categories.iter().enumerate() {
         for from in 0..legs {
@@ -91,9 +90,9 @@ fn fares(map: &SeatMap, run: &Run) -> Vec<FareRecord> {
     fares
 }
 
-fn departures(run: &Run) -> Vec<Option<i64>> {
-    let leaves = |leg: u16| run.leaves(&(leg..leg + 1));
-    let legs = (0..run.legs()).map(leaves);
+fn departures(run: &TrainRun) -> Vec<Option<i64>> {
+    let leaves = |leg: u16| run.departs_at(&(leg..leg + 1));
+    let legs = (0..run.leg_count()).map(leaves);
     legs.map(|at| at.map(|at| at.as_millisecond())).collect()
 }
 
@@ -107,7 +106,7 @@ impl FateRecord {
         refunds_until_ms: Option<i64>,
     ) -> Result<Option<Self>, LedgerError> {
         let Some(word) = word else { return Ok(None) };
-        let fate = Fate::of(&word, refunds_until_ms)
+        let fate = ShowFate::from_stored(&word, refunds_until_ms)
             .ok_or_else(|| LedgerError::Corrupt(format!("no fate is called {word:?}")))?;
         Ok(Some(Self {
             fate: word,

@@ -1,8 +1,7 @@
 //! A party of a waitlist, as a judge reads it.
 
-use serde::Serialize;
-
 use fairgate_model::waiters::{OFFER_MS, Waiter};
+use serde::Serialize;
 
 /// A party that waits for seats of a show, or has waited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -49,7 +48,7 @@ pub struct OfferRecord {
 impl WaiterRecord {
     /// A party as the ledger has it.
     #[must_use]
-    pub fn of(waiter: &Waiter) -> Self {
+    pub fn from_waiter(waiter: &Waiter) -> Self {
         let party = &waiter.party;
         let any = party.categories.is_empty() && party.accessible == 0 && party.stretch.is_none();
         Self {
@@ -69,7 +68,7 @@ impl WaiterRecord {
                 made_ms: offer.until_ms - OFFER_MS,
             }),
             ended_ms: waiter.ended.map(|(at_ms, _)| at_ms),
-            reason: waiter.ended.map(|(_, why)| why.word().to_owned()),
+            reason: waiter.ended.map(|(_, why)| why.as_str().to_owned()),
         }
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-use serde::Deserialize;
-
-use super::refusal::{HoldRefusal, HoldRequestFault, LeftUndone};
-use super::stretch::{StretchRefusal, class_of, legs_of};
-use fairgate_model::choosing::rail::Party;
-use fairgate_model::choosing::{Ask, Wish};
+use fairgate_model::choosing::rail::TrainParty;
+use fairgate_model::choosing::{BestSeatsRequest, BestSeatsWish};
 use fairgate_model::plans::seatmap::SeatMap;
 use fairgate_model::shows::Show;
+use serde::Deserialize;
+
+use super::refusal::{HoldRefusal, HoldRefusalOutcome, HoldRequestFault};
+use super::stretch::{StretchRefusal, class_of, legs_of};
 
 /// No list in a request may be longer than this; limits of shows are far below.
 const LIST_MAX: usize = 1_000;
@@ -18,16 +18,17 @@ const LIST_MAX: usize = 1_000;
 /// `POST /v1/shows/{show}/holds`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct HoldAsk {
+#[schema(as = HoldAsk)]
+pub struct HoldRequest {
     /// Labels of seats.
     #[serde(default)]
     pub seats: Vec<String>,
     /// General admission by quantity, also together with `seats`.
     #[serde(default)]
-    pub areas: Vec<AreaAsk>,
+    pub areas: Vec<AreaRequest>,
     /// Best available, alone.
     #[schema(value_type = Option<Object>)]
-    pub best: Option<Ask>,
+    pub best: Option<BestSeatsRequest>,
     /// Rail: where the journey begins, by the code of a station.
     pub from: Option<String>,
     /// Rail: where it ends, likewise.
@@ -40,7 +41,8 @@ pub struct HoldAsk {
 /// Some places of one general-admission area.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AreaAsk {
+#[schema(as = AreaAsk)]
+pub struct AreaRequest {
     /// The area's label.
     pub label: String,
     /// How many.
@@ -61,7 +63,7 @@ pub struct HoldChange {
 
 /// What was asked for, resolved on the show's plan.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wanted {
+pub enum SeatSelection {
     /// These seats, and so many places of these areas (by index).
     Named {
         /// Seat indices.
@@ -70,26 +72,26 @@ pub enum Wanted {
         areas: Vec<(usize, u32)>,
     },
     /// The best available.
-    Best(Box<Wish>),
+    Best(Box<BestSeatsWish>),
     /// Rail: any seats of a class.
-    Class(Party),
+    Class(TrainParty),
 }
 
 /// What was asked for, and over which legs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct ResolvedSeatRequest {
     /// The seats.
-    pub wanted: Wanted,
+    pub wanted: SeatSelection,
     /// All of a show without stops.
     pub legs: Range<u16>,
 }
 
-impl HoldAsk {
+impl HoldRequest {
     /// Resolves the names; every seat must exist, be for sale and be named once.
     ///
     /// # Errors
     /// [`HoldRefusal`], for a field that is wrong or a sale that has ended.
-    pub fn resolve(&self, show: &Show, now_ms: i64) -> Result<Asked, HoldRefusal> {
+    pub fn resolve(&self, show: &Show, now_ms: i64) -> Result<ResolvedSeatRequest, HoldRefusal> {
         let (from, to) = (self.from.as_deref(), self.to.as_deref());
         let legs = legs_of(show, from, to, now_ms).map_err(nothing_held)?;
         if self.again && show.run.is_none() {
@@ -99,15 +101,15 @@ impl HoldAsk {
             Some(best) => self.best_wanted(best, show, &legs)?,
             None => self.named_wanted(show, &legs)?,
         };
-        Ok(Asked { wanted, legs })
+        Ok(ResolvedSeatRequest { wanted, legs })
     }
 
     fn best_wanted(
         &self,
-        best: &Ask,
+        best: &BestSeatsRequest,
         show: &Show,
         legs: &Range<u16>,
-    ) -> Result<Wanted, HoldRefusal> {
+    ) -> Result<SeatSelection, HoldRefusal> {
         if !self.seats.is_empty() || !self.areas.is_empty() {
             return Err(HoldRequestFault::BestAndNamed.into());
         }
@@ -124,17 +126,17 @@ impl HoldAsk {
             return Err(too_many_seats(u64::from(best.quantity), limit));
         }
         if show.run.is_some() {
-            return Ok(Wanted::Class(party_of(best, show, legs)?));
+            return Ok(SeatSelection::Class(party_of(best, show, legs)?));
         }
         if best.class.is_some() {
             return Err(HoldRequestFault::ClassOfHall.into());
         }
         let wish = best.resolve(&show.plan.map, &BTreeMap::new());
         let wish = wish.map_err(HoldRequestFault::BadWish)?;
-        Ok(Wanted::Best(Box::new(wish)))
+        Ok(SeatSelection::Best(Box::new(wish)))
     }
 
-    fn named_wanted(&self, show: &Show, legs: &Range<u16>) -> Result<Wanted, HoldRefusal> {
+    fn named_wanted(&self, show: &Show, legs: &Range<u16>) -> Result<SeatSelection, HoldRefusal> {
         let limit = show.document.seats_per_visitor;
         let asked = self.seats.len() as u64
             + self
@@ -155,12 +157,14 @@ impl HoldAsk {
         let unsold = seats
             .iter()
             .filter(|seat| show.fare(**seat, legs).is_none());
-        let unsold: Vec<String> = unsold.map(|seat| show.label(*seat).to_owned()).collect();
+        let unsold: Vec<String> = unsold
+            .map(|seat| show.seat_label(*seat).to_owned())
+            .collect();
         if !unsold.is_empty() {
             return Err(HoldRefusal::NotForSale(unsold));
         }
         let areas = self.areas_by_label(&show.plan.map)?;
-        Ok(Wanted::Named { seats, areas })
+        Ok(SeatSelection::Named { seats, areas })
     }
 
     fn areas_by_label(&self, map: &SeatMap) -> Result<Vec<(usize, u32)>, HoldRequestFault> {
@@ -258,7 +262,11 @@ fn seats_by_label(
 }
 
 /// The party that travels: `{quantity, class}` and nothing else.
-fn party_of(best: &Ask, show: &Show, legs: &Range<u16>) -> Result<Party, HoldRefusal> {
+fn party_of(
+    best: &BestSeatsRequest,
+    show: &Show,
+    legs: &Range<u16>,
+) -> Result<TrainParty, HoldRefusal> {
     for (field, set) in [
         ("categories", best.categories.is_some()),
         ("sections", best.sections.is_some()),
@@ -273,14 +281,14 @@ fn party_of(best: &Ask, show: &Show, legs: &Range<u16>) -> Result<Party, HoldRef
         return Err(HoldRequestFault::PartyOfNobody.into());
     }
     let class = class_of(show, legs, best.class.as_deref(), "best.class");
-    Ok(Party {
+    Ok(TrainParty {
         quantity: best.quantity,
         class: class.map_err(nothing_held)?,
     })
 }
 
 fn nothing_held(why: StretchRefusal) -> HoldRefusal {
-    HoldRefusal::Stretch(why, LeftUndone::NothingHeld)
+    HoldRefusal::Stretch(why, HoldRefusalOutcome::NothingHeld)
 }
 
 fn too_many_seats(asked: u64, limit: u32) -> HoldRefusal {

@@ -4,21 +4,21 @@
 
 use std::sync::Arc;
 
-use super::ask::{Asked, Wanted};
-use super::price::priced;
-use super::refusal::HoldRefusal;
-use super::take::{HoldDesk, SPREADS, for_sale, may_choose_again};
-use fairgate_model::holds::{Held, Hold, Purpose, Stage, cells_of};
-use fairgate_pass::Holder;
-
-use crate::store::{Refused, View};
 use fairgate_model::grid::CellState;
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldStage, cells_of};
 use fairgate_model::ids::HoldId;
 use fairgate_model::orders::{Order, OrderItem};
 use fairgate_model::shows::Show;
+use fairgate_pass::Holder;
+
+use super::ask::{ResolvedSeatRequest, SeatSelection};
+use super::price::priced;
+use super::refusal::HoldRefusal;
+use super::take::{HoldDesk, SPREADS, for_sale, may_choose_again};
+use crate::store::{InventoryRefusal, VersionedCells};
 
 /// What was chosen instead.
-pub struct Instead {
+pub struct ExchangeSeats {
     /// The hold over the cells that are gained.
     pub hold: Hold,
     /// The new seats, whole.
@@ -26,7 +26,8 @@ pub struct Instead {
 }
 
 /// The cells to take for some chosen seats, and the limit that holds for them.
-pub type Gain<'a, E> = &'a (dyn Fn(&[OrderItem]) -> Result<(Vec<Held>, u32), E> + Sync);
+pub type GainedCellsFn<'a, E> =
+    &'a (dyn Fn(&[OrderItem]) -> Result<(Vec<HeldSeat>, u32), E> + Sync);
 
 impl HoldDesk {
     /// Chooses as [`HoldDesk::take`] does and takes what of it is not the order's already.
@@ -36,20 +37,20 @@ impl HoldDesk {
     pub async fn take_instead<E: From<HoldRefusal>>(
         &self,
         show: &Arc<Show>,
-        (order, whose): (&Order, &NewOwner),
-        asked: &Asked,
+        (order, whose): (&Order, &NewSeatOwner),
+        asked: &ResolvedSeatRequest,
         id: &HoldId,
-        gain: Gain<'_, E>,
+        gain: GainedCellsFn<'_, E>,
         now_ms: i64,
-    ) -> Result<Instead, E> {
-        let mut lost = (Refused::NotReady, Vec::new());
+    ) -> Result<ExchangeSeats, E> {
+        let mut lost = (InventoryRefusal::NotReady, Vec::new());
         for spread in SPREADS {
             let view = self.seats.store.view(&show.id).await;
             let mut view = view.ok_or(HoldRefusal::NotReady)?;
             if order.show == show.id && may_keep(order, asked) {
                 as_if_free(&mut view, show, order);
             }
-            let chosen = Self::choose(show, asked, &view, spread)?;
+            let chosen = Self::choose_seats(show, asked, &view, spread)?;
             let held = for_sale(show, &chosen.seats, &chosen.legs)?;
             let terms = self.catalogue.terms(show, show.terms).await;
             let terms = terms.map_err(HoldRefusal::Ledger)?;
@@ -60,7 +61,7 @@ impl HoldDesk {
                 id: id.clone(),
                 visitor: whose.visitor,
                 room: whose.room.clone(),
-                purpose: Purpose::Exchange,
+                purpose: HoldPurpose::Exchange,
                 items: gained,
                 terms: show.terms,
                 plan_version: show.plan.version,
@@ -68,12 +69,14 @@ impl HoldDesk {
                 expires_at_ms,
                 lock_until_ms: expires_at_ms + i64::from(show.document.grace_s) * 1_000,
                 extensions_left: 0,
-                stage: Stage::Basket,
+                stage: HoldStage::Basket,
             };
             match self.seats.store.take(hold, limit).await {
-                Ok(hold) => return Ok(self.whole(show, hold, asked).await?),
-                Err(Refused::Taken(cells)) if may_choose_again(&asked.wanted, show, &cells) => {
-                    lost = (Refused::Taken(cells), chosen.seats);
+                Ok(hold) => return Ok(self.seats_of_hold(show, hold, asked).await?),
+                Err(InventoryRefusal::Taken(cells))
+                    if may_choose_again(&asked.wanted, show, &cells) =>
+                {
+                    lost = (InventoryRefusal::Taken(cells), chosen.seats);
                 }
                 Err(refused) => {
                     let seats = &chosen.seats;
@@ -89,22 +92,27 @@ impl HoldDesk {
     /// The seats that a hold is for. It may be the one that an earlier try of the same call took,
     /// which chose others: what the hold has is what counts, and every new seat stands in it, be it
     /// without a cell.
-    async fn whole(&self, show: &Show, hold: Hold, asked: &Asked) -> Result<Instead, HoldRefusal> {
-        if hold.purpose != Purpose::Exchange {
+    async fn seats_of_hold(
+        &self,
+        show: &Show,
+        hold: Hold,
+        asked: &ResolvedSeatRequest,
+    ) -> Result<ExchangeSeats, HoldRefusal> {
+        if hold.purpose != HoldPurpose::Exchange {
             return Err(self
-                .explain(show, Refused::OtherPurpose(hold.purpose), &[])
+                .explain(show, InventoryRefusal::OtherPurpose(hold.purpose), &[])
                 .await);
         }
         let mut seats: Vec<u32> = hold.items.iter().map(|item| item.seat).collect();
         seats.dedup();
-        let over = |seat| Held {
+        let over = |seat| HeldSeat {
             seat,
             legs: asked.legs.clone(),
         };
-        let held: Vec<Held> = seats.into_iter().map(over).collect();
+        let held: Vec<HeldSeat> = seats.into_iter().map(over).collect();
         let terms = self.catalogue.terms(show, hold.terms).await?;
         let items = priced(show, &terms, &held)?;
-        Ok(Instead { hold, items })
+        Ok(ExchangeSeats { hold, items })
     }
 }
 
@@ -114,7 +122,7 @@ const KEPT_MAX_MS: i64 = 30_000;
 
 /// Whose an exchange's new seats will be.
 #[derive(Debug, Clone)]
-pub struct NewOwner {
+pub struct NewSeatOwner {
     /// The visitor.
     pub visitor: Holder,
     /// The room of its pass, or of the order that is exchanged.
@@ -122,13 +130,13 @@ pub struct NewOwner {
 }
 
 /// Whoever asks for the best seats over the same stretch wants others than it has.
-fn may_keep(order: &Order, asked: &Asked) -> bool {
-    let named = matches!(asked.wanted, Wanted::Named { .. });
+fn may_keep(order: &Order, asked: &ResolvedSeatRequest) -> bool {
+    let named = matches!(asked.wanted, SeatSelection::Named { .. });
     named || order.items.iter().any(|item| item.held.legs != asked.legs)
 }
 
-fn as_if_free(view: &mut View, show: &Show, order: &Order) {
-    for cell in cells_of(&order.held(), show.grid()) {
+fn as_if_free(view: &mut VersionedCells, show: &Show, order: &Order) {
+    for cell in cells_of(&order.held_seats(), show.grid()) {
         if let Some(state) = view.states.get_mut(cell as usize) {
             *state = CellState::Free;
         }

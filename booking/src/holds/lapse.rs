@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use fairgate_pass::Holder;
-
-use super::refusal::HoldRefusal;
-use super::take::HoldDesk;
-use crate::inventory::seats::Seats;
-use crate::store::CallId;
 use fairgate_base::clock::Clock;
 use fairgate_model::holds::Hold;
 use fairgate_model::ids::HoldId;
 use fairgate_model::shows::Show;
+use fairgate_pass::Holder;
+
+use super::refusal::HoldRefusal;
+use super::take::HoldDesk;
+use crate::inventory::seats::SeatInventory;
+use crate::store::CallId;
 
 /// How often what is overdue is looked for.
 const SWEEP_EVERY: Duration = Duration::from_millis(100);
@@ -45,7 +45,7 @@ impl HoldDesk {
 }
 
 /// Frees what is overdue, for as long as the process runs.
-pub async fn sweep_forever(seats: Seats, clock: Clock) {
+pub async fn sweep_forever(seats: SeatInventory, clock: Clock) {
     let mut every = tokio::time::interval(SWEEP_EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {

@@ -3,22 +3,22 @@
 //! finds what the first one took. Nor does it order one journey twice, unless it says that it wants
 //! more seats of it.
 
-use fairgate_pass::Holder;
-
-use super::ask::{Asked, Wanted};
-use super::refusal::HoldRefusal;
-use super::take::HoldDesk;
-use crate::store::Refused;
-use fairgate_model::holds::{Hold, Stage};
+use fairgate_model::holds::{Hold, HoldStage};
 use fairgate_model::ids::{HoldId, OrderId};
 use fairgate_model::shows::Show;
+use fairgate_pass::Holder;
+
+use super::ask::{ResolvedSeatRequest, SeatSelection};
+use super::refusal::HoldRefusal;
+use super::take::HoldDesk;
+use crate::store::InventoryRefusal;
 
 /// Orders of one stretch by one visitor that are looked through; whoever has made more of them is
 /// told apart by its key alone.
 const ROUNDS_MAX: u32 = 32;
 
 /// What a visitor has over the legs it asks for.
-pub(super) enum Found {
+pub(super) enum ExistingHold {
     /// Its basket.
     Living(Hold),
     /// None; a new one has this id.
@@ -34,16 +34,16 @@ impl HoldDesk {
     /// [`HoldRefusal::JourneyHeld`] where its basket has other seats,
     /// [`HoldRefusal::JourneyOrdered`] where an order has seats of this journey; also where store
     /// or ledger do not answer.
-    pub(super) async fn own(
+    pub(super) async fn existing_hold(
         &self,
         show: &Show,
         visitor: Holder,
-        asked: &Asked,
+        asked: &ResolvedSeatRequest,
         again: bool,
         id: HoldId,
-    ) -> Result<Found, HoldRefusal> {
+    ) -> Result<ExistingHold, HoldRefusal> {
         if show.run.is_none() {
-            return Ok(Found::None(id));
+            return Ok(ExistingHold::None(id));
         }
         let mut unused = id;
         for round in 0..ROUNDS_MAX {
@@ -54,19 +54,19 @@ impl HoldDesk {
             // One of an earlier version.
             let before = HoldId::of_journey(&show.id, visitor, &asked.legs, round);
             if let Ok(hold) = self.seats.store.hold(&before, visitor).await
-                && hold.stage == Stage::Basket
+                && hold.stage == HoldStage::Basket
             {
-                return as_asked(show, hold, asked).map(Found::Living);
+                return as_asked(show, hold, asked).map(ExistingHold::Living);
             }
             match self.seats.store.hold(&own, visitor).await {
-                Ok(hold) if hold.stage == Stage::Basket => {
-                    return as_asked(show, hold, asked).map(Found::Living);
+                Ok(hold) if hold.stage == HoldStage::Basket => {
+                    return as_asked(show, hold, asked).map(ExistingHold::Living);
                 }
                 // Until its order is written only the store knows that it is being ordered.
                 Ok(_) if again || self.ledger.order(&order).await?.is_some() => {}
                 Ok(_) => return Err(HoldRefusal::JourneyOrdered(order)),
                 // One that became an order stays that order's: its id is never a basket again.
-                Err(Refused::Gone) => {
+                Err(InventoryRefusal::Gone) => {
                     if self.ledger.order(&order).await?.is_none() {
                         unused = own;
                         break;
@@ -81,7 +81,7 @@ impl HoldDesk {
                 return Err(HoldRefusal::JourneyOrdered(order));
             }
         }
-        Ok(Found::None(unused))
+        Ok(ExistingHold::None(unused))
     }
 }
 
@@ -92,15 +92,19 @@ impl HoldDesk {
 /// # Errors
 /// [`HoldRefusal::JourneyHeld`] where it has other seats, [`HoldRefusal::JourneyOrdered`] where it
 /// is an order's.
-pub(super) fn as_asked(show: &Show, hold: Hold, asked: &Asked) -> Result<Hold, HoldRefusal> {
+pub(super) fn as_asked(
+    show: &Show,
+    hold: Hold,
+    asked: &ResolvedSeatRequest,
+) -> Result<Hold, HoldRefusal> {
     if show.run.is_none() {
         return Ok(hold);
     }
-    if hold.stage != Stage::Basket {
+    if hold.stage != HoldStage::Basket {
         return Err(HoldRefusal::JourneyOrdered(OrderId::of_hold(&hold.id)));
     }
     let same = match &asked.wanted {
-        Wanted::Class(party) => {
+        SeatSelection::Class(party) => {
             let of_class = |seat: u32| {
                 let seat = show.plan.map.seats.get(seat as usize);
                 seat.is_some_and(|seat| seat.category == party.class)
@@ -108,16 +112,16 @@ pub(super) fn as_asked(show: &Show, hold: Hold, asked: &Asked) -> Result<Hold, H
             hold.items.len() == party.quantity as usize
                 && hold.items.iter().all(|item| of_class(item.seat))
         }
-        Wanted::Named { seats, .. } => {
+        SeatSelection::Named { seats, .. } => {
             hold.items.len() == seats.len()
                 && hold.items.iter().all(|item| seats.contains(&item.seat))
         }
-        Wanted::Best(_) => false,
+        SeatSelection::Best(_) => false,
     };
     if same {
         return Ok(hold);
     }
-    let labels = hold.items.iter().map(|item| show.label(item.seat));
+    let labels = hold.items.iter().map(|item| show.seat_label(item.seat));
     Err(HoldRefusal::JourneyHeld {
         labels: labels.map(ToOwned::to_owned).collect(),
         hold: hold.id,

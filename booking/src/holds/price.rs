@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::refusal::HoldRefusal;
-use super::take::HoldDesk;
-use fairgate_model::holds::{Held, Hold};
+use fairgate_model::holds::{HeldSeat, Hold};
 use fairgate_model::orders::OrderItem;
-use fairgate_model::orders::item::named;
+use fairgate_model::orders::item::order_item_for_seat;
 use fairgate_model::shows::Show;
 use fairgate_model::shows::terms::SaleTerms;
+
+use super::refusal::HoldRefusal;
+use super::take::HoldDesk;
 
 /// Seats as an order has them, at the prices of some terms.
 ///
@@ -17,13 +18,13 @@ use fairgate_model::shows::terms::SaleTerms;
 pub fn priced(
     show: &Show,
     terms: &SaleTerms,
-    held: &[Held],
+    held: &[HeldSeat],
 ) -> Result<Vec<OrderItem>, HoldRefusal> {
-    let item = |held: &Held| {
+    let item = |held: &HeldSeat| {
         let amount = show.price_under(terms, held.seat, &held.legs);
         let amount = amount
-            .ok_or_else(|| HoldRefusal::NotForSale(vec![show.label(held.seat).to_owned()]))?;
-        Ok(named(show, held.clone(), amount))
+            .ok_or_else(|| HoldRefusal::NotForSale(vec![show.seat_label(held.seat).to_owned()]))?;
+        Ok(order_item_for_seat(show, held.clone(), amount))
     };
     held.iter().map(item).collect()
 }

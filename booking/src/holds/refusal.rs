@@ -1,15 +1,15 @@
 //! Why seats are not held, changed or kept, as plain values. `http/refusals` words them.
 
 use fairgate_databases::LedgerError;
+use fairgate_model::choosing::BestSeatsWishFault;
+use fairgate_model::holds::HoldPurpose;
+use fairgate_model::ids::{HoldId, OrderId};
 
 use super::stretch::StretchRefusal;
-use fairgate_model::choosing::BadWish;
-use fairgate_model::holds::Purpose;
-use fairgate_model::ids::{HoldId, OrderId};
 
 /// What a refused call leaves undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftUndone {
+pub enum HoldRefusalOutcome {
     /// No seats were held.
     NothingHeld,
     /// A hold is as it was.
@@ -21,7 +21,7 @@ pub enum LeftUndone {
 pub enum HoldRefusal {
     /// The stretch of a journey, or the class, is not sold or does not exist.
     #[error("the stretch cannot be had: {0}")]
-    Stretch(StretchRefusal, LeftUndone),
+    Stretch(StretchRefusal, HoldRefusalOutcome),
     /// The request itself is wrong.
     #[error("the request is wrong: {0}")]
     Request(#[from] HoldRequestFault),
@@ -69,8 +69,8 @@ pub enum HoldRefusal {
     #[error("the hold is somebody else's")]
     NotYours,
     /// The hold was made for this, and serves nothing else.
-    #[error("the hold was made for something else ({})", .0.word())]
-    OtherPurpose(Purpose),
+    #[error("the hold was made for something else ({})", .0.as_str())]
+    OtherPurpose(HoldPurpose),
     /// The hold has become an order.
     #[error("the hold has become an order")]
     Ordered,
@@ -128,7 +128,7 @@ pub enum HoldRequestFault {
     ClassOfHall,
     /// The wish for the best available makes no sense.
     #[error(transparent)]
-    BadWish(#[from] BadWish),
+    BadWish(#[from] BestSeatsWishFault),
     /// No seat was asked for.
     #[error("no seat was asked for")]
     NothingAsked,

@@ -3,10 +3,9 @@
 
 use std::ops::Range;
 
-use jiff::Timestamp;
-
-use fairgate_model::runs::{Call, Run};
+use fairgate_model::runs::{StationCall, TrainRun};
 use fairgate_model::shows::Show;
+use jiff::Timestamp;
 
 /// Characters of an unknown code that are told back.
 const CODE_SHOWN_MAX: usize = 40;
@@ -137,7 +136,7 @@ pub fn on_sale(show: &Show, legs: &Range<u16>, now_ms: i64) -> Result<(), Stretc
         let call = run.calls.get(usize::from(legs.start))?;
         Some((run, call))
     });
-    if let Some((run, Call { station, .. })) = call {
+    if let Some((run, StationCall { station, .. })) = call {
         return Err(StretchRefusal::Departed {
             train: run.train.clone(),
             station: station.clone(),
@@ -183,7 +182,7 @@ pub fn class_of(
 }
 
 fn called_at<'a>(
-    run: &Run,
+    run: &TrainRun,
     field: &'static str,
     code: Option<&'a str>,
     what: &'static str,
@@ -205,6 +204,6 @@ fn called_at<'a>(
     })
 }
 
-fn stations(run: &Run) -> Vec<String> {
+fn stations(run: &TrainRun) -> Vec<String> {
     run.calls.iter().map(|call| call.station.clone()).collect()
 }

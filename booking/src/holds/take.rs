@@ -5,27 +5,26 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use fairgate_model::choosing::rail::TrainSeatStates;
+use fairgate_model::choosing::{self, SeatChoice};
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldStage};
+use fairgate_model::ids::{HoldId, HoldIdDeriver};
+use fairgate_model::plans::seatmap::SeatMap;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::document::OrphanSeatRule;
+use fairgate_model::shows::terms::UNNUMBERED;
 use fairgate_pass::{Holder, LivePass};
 
-use super::ask::{Asked, HoldAsk, HoldChange, Wanted};
-use super::natural::{Found, as_asked};
-use super::refusal::{HoldRefusal, HoldRequestFault, LeftUndone, SeatSuggestion};
+use super::ask::{HoldChange, HoldRequest, ResolvedSeatRequest, SeatSelection};
+use super::natural::{ExistingHold, as_asked};
+use super::refusal::{HoldRefusal, HoldRefusalOutcome, HoldRequestFault, SeatSuggestion};
 use super::shortage;
 use super::stretch::on_sale;
 use crate::catalogue::Catalogue;
-use crate::inventory::seats::Seats;
+use crate::inventory::seats::SeatInventory;
 use crate::ledger::Ledger;
-use crate::rail::journey::Journey;
-use crate::store::{Refused, View};
-use fairgate_model::choosing;
-use fairgate_model::choosing::Choice;
-use fairgate_model::choosing::rail::Train;
-use fairgate_model::holds::{Held, Hold, Purpose, Stage};
-use fairgate_model::ids::{CallIds, HoldId};
-use fairgate_model::plans::seatmap::SeatMap;
-use fairgate_model::shows::Show;
-use fairgate_model::shows::document::Orphans;
-use fairgate_model::shows::terms::UNNUMBERED;
+use crate::rail::journey::JourneySummary;
+use crate::store::{InventoryRefusal, VersionedCells};
 
 /// Among how many of the best blocks each try chooses: strictly the best one first, wider after
 /// each time that somebody else was quicker.
@@ -37,16 +36,16 @@ pub struct HoldDesk {
     /// Shows.
     pub catalogue: Catalogue,
     /// Their seats.
-    pub seats: Seats,
+    pub seats: SeatInventory,
     /// The final arbiter.
     pub ledger: Arc<dyn Ledger>,
     /// Names holds by the calls that make them.
-    pub ids: CallIds,
+    pub ids: HoldIdDeriver,
 }
 
 /// What a call's hold is called.
 #[derive(Debug, Clone)]
-pub struct HoldName {
+pub struct CallHoldIds {
     /// Its id.
     pub id: HoldId,
     /// What the same call was called by earlier versions, where it has a key.
@@ -54,7 +53,7 @@ pub struct HoldName {
 }
 
 /// What a choice became: seat indices over some legs, and whether they lie side by side.
-pub(super) struct Chosen {
+pub(super) struct ChosenSeats {
     pub(super) seats: Vec<u32>,
     pub(super) legs: Range<u16>,
     pub(super) side_by_side: bool,
@@ -69,8 +68,8 @@ impl HoldDesk {
         &self,
         show: &Arc<Show>,
         pass: &LivePass,
-        ask: &HoldAsk,
-        HoldName { id, before }: HoldName,
+        ask: &HoldRequest,
+        CallHoldIds { id, before }: CallHoldIds,
         now_ms: i64,
     ) -> Result<Hold, HoldRefusal> {
         let asked = match ask.resolve(show, now_ms) {
@@ -82,20 +81,23 @@ impl HoldDesk {
         }
         let show = &self.catalogue.touched(show, now_ms).await?;
         self.seats.ensure_open(show).await?;
-        let id = match self.own(show, pass.sub, &asked, ask.again, id).await? {
-            Found::Living(hold) => return Ok(hold),
-            Found::None(id) => id,
+        let id = match self
+            .existing_hold(show, pass.sub, &asked, ask.again, id)
+            .await?
+        {
+            ExistingHold::Living(hold) => return Ok(hold),
+            ExistingHold::None(id) => id,
         };
         for known in std::iter::once(&id).chain(&before) {
             match self.seats.store.hold(known, pass.sub).await {
                 Ok(present) => return as_asked(show, present, &asked),
-                Err(Refused::Gone) => {}
+                Err(InventoryRefusal::Gone) => {}
                 Err(refused) => return Err(self.explain(show, refused, &[]).await),
             }
         }
-        let mut lost = (Refused::NotReady, Vec::new());
+        let mut lost = (InventoryRefusal::NotReady, Vec::new());
         for spread in SPREADS {
-            let chosen = Self::choose(show, &asked, &self.view(show).await?, spread)?;
+            let chosen = Self::choose_seats(show, &asked, &self.view(show).await?, spread)?;
             let hold = fresh(show, pass, id.clone(), &chosen, now_ms)?;
             match self
                 .seats
@@ -105,8 +107,10 @@ impl HoldDesk {
             {
                 Ok(hold) => return as_asked(show, hold, &asked),
                 // Only what was chosen here can be chosen anew; what the visitor named cannot.
-                Err(Refused::Taken(cells)) if may_choose_again(&asked.wanted, show, &cells) => {
-                    lost = (Refused::Taken(cells), chosen.seats);
+                Err(InventoryRefusal::Taken(cells))
+                    if may_choose_again(&asked.wanted, show, &cells) =>
+                {
+                    lost = (InventoryRefusal::Taken(cells), chosen.seats);
                 }
                 Err(refused) => {
                     let seats = &chosen.seats;
@@ -174,7 +178,7 @@ impl HoldDesk {
         }
         if !add.is_empty() {
             on_sale(show, &legs, now_ms)
-                .map_err(|why| HoldRefusal::Stretch(why, LeftUndone::HoldUnchanged))?;
+                .map_err(|why| HoldRefusal::Stretch(why, HoldRefusalOutcome::HoldUnchanged))?;
             let view = self.view(show).await?;
             refuse_orphans(show, &view, &add)?;
         }
@@ -201,7 +205,7 @@ impl HoldDesk {
         }
     }
 
-    async fn view(&self, show: &Show) -> Result<View, HoldRefusal> {
+    async fn view(&self, show: &Show) -> Result<VersionedCells, HoldRefusal> {
         self.seats
             .store
             .view(&show.id)
@@ -209,34 +213,34 @@ impl HoldDesk {
             .ok_or(HoldRefusal::NotReady)
     }
 
-    pub(super) fn choose(
+    pub(super) fn choose_seats(
         show: &Show,
-        asked: &Asked,
-        view: &View,
+        asked: &ResolvedSeatRequest,
+        view: &VersionedCells,
         spread: usize,
-    ) -> Result<Chosen, HoldRefusal> {
+    ) -> Result<ChosenSeats, HoldRefusal> {
         let map = &show.plan.map;
         let train = train(show, view);
         let free = |seat: u32| train.is_free(seat, &asked.legs);
         let short = |why| shortage::not_found(why, &train, asked);
         let mut rng = rand::rng();
-        let chosen = |seats: Vec<u32>, side_by_side| Chosen {
+        let chosen = |seats: Vec<u32>, side_by_side| ChosenSeats {
             seats,
             legs: asked.legs.clone(),
             side_by_side,
         };
         match &asked.wanted {
-            Wanted::Best(wish) => {
+            SeatSelection::Best(wish) => {
                 let choice = choosing::choose(map, &free, wish, spread, &mut rng);
                 let choice = choice.map_err(short)?;
                 Ok(chosen(choice.cells, choice.next_to_each_other))
             }
-            Wanted::Class(party) => {
+            SeatSelection::Class(party) => {
                 let choice = choosing::rail::choose(&train, &asked.legs, *party, spread, &mut rng);
                 let choice = choice.map_err(short)?;
                 Ok(chosen(choice.cells, choice.next_to_each_other))
             }
-            Wanted::Named { seats, areas } => {
+            SeatSelection::Named { seats, areas } => {
                 refuse_orphans(show, view, seats)?;
                 let mut named = seats.clone();
                 for (index, quantity) in areas {
@@ -256,7 +260,12 @@ impl HoldDesk {
 
     /// What a refusal of the store is for its visitor; `asked` are the seats it wanted, from end to
     /// end.
-    pub async fn explain(&self, show: &Show, refused: Refused, asked: &[u32]) -> HoldRefusal {
+    pub async fn explain(
+        &self,
+        show: &Show,
+        refused: InventoryRefusal,
+        asked: &[u32],
+    ) -> HoldRefusal {
         self.explain_over(show, refused, asked, &show.legs()).await
     }
 
@@ -264,29 +273,29 @@ impl HoldDesk {
     pub async fn explain_over(
         &self,
         show: &Show,
-        refused: Refused,
+        refused: InventoryRefusal,
         asked: &[u32],
         legs: &Range<u16>,
     ) -> HoldRefusal {
         match refused {
-            Refused::Taken(cells) => self.seats_taken(show, &cells, asked, legs).await,
-            Refused::Limit { have, limit } => HoldRefusal::TooManySeats {
+            InventoryRefusal::Taken(cells) => self.seats_taken(show, &cells, asked, legs).await,
+            InventoryRefusal::Limit { have, limit } => HoldRefusal::TooManySeats {
                 have,
                 asked: asked.len() as u64,
                 limit,
             },
-            Refused::Gone => HoldRefusal::Expired,
-            Refused::Foreign => HoldRefusal::NotYours,
-            Refused::OtherPurpose(purpose) => HoldRefusal::OtherPurpose(purpose),
-            Refused::Ordered => HoldRefusal::Ordered,
-            Refused::NotHeld(seats) => {
-                let labels = seats.iter().map(|seat| show.label(*seat).to_owned());
+            InventoryRefusal::Gone => HoldRefusal::Expired,
+            InventoryRefusal::Foreign => HoldRefusal::NotYours,
+            InventoryRefusal::OtherPurpose(purpose) => HoldRefusal::OtherPurpose(purpose),
+            InventoryRefusal::Ordered => HoldRefusal::Ordered,
+            InventoryRefusal::NotHeld(seats) => {
+                let labels = seats.iter().map(|seat| show.seat_label(*seat).to_owned());
                 HoldRefusal::NotInHold(labels.collect())
             }
-            Refused::NoExtensions => HoldRefusal::NoExtensionsLeft,
-            Refused::PlanChanged => HoldRefusal::PlanChanged,
-            Refused::NotReady => HoldRefusal::NotReady,
-            Refused::Unreachable => HoldRefusal::Unreachable,
+            InventoryRefusal::NoExtensions => HoldRefusal::NoExtensionsLeft,
+            InventoryRefusal::PlanChanged => HoldRefusal::PlanChanged,
+            InventoryRefusal::NotReady => HoldRefusal::NotReady,
+            InventoryRefusal::Unreachable => HoldRefusal::Unreachable,
         }
     }
 
@@ -300,7 +309,7 @@ impl HoldDesk {
         let grid = show.grid();
         let mut labels: Vec<String> = cells
             .iter()
-            .map(|cell| show.label(grid.seat_of(*cell)).to_owned())
+            .map(|cell| show.seat_label(grid.seat_of(*cell)).to_owned())
             .collect();
         // A seat may have refused on several legs.
         let mut seen = std::collections::HashSet::new();
@@ -318,7 +327,7 @@ fn fresh(
     show: &Show,
     pass: &LivePass,
     id: HoldId,
-    chosen: &Chosen,
+    chosen: &ChosenSeats,
     now_ms: i64,
 ) -> Result<Hold, HoldRefusal> {
     let document = &show.document;
@@ -327,7 +336,7 @@ fn fresh(
         id,
         visitor: pass.sub,
         room: pass.room.clone(),
-        purpose: Purpose::Basket,
+        purpose: HoldPurpose::Basket,
         items: for_sale(show, &chosen.seats, &chosen.legs)?,
         terms: show.terms,
         plan_version: show.plan.version,
@@ -335,7 +344,7 @@ fn fresh(
         expires_at_ms,
         lock_until_ms: expires_at_ms + i64::from(document.grace_s) * 1_000,
         extensions_left: document.extensions,
-        stage: Stage::Basket,
+        stage: HoldStage::Basket,
     })
 }
 
@@ -343,21 +352,27 @@ fn fresh(
 ///
 /// # Errors
 /// [`HoldRefusal::NotForSale`] where a seat has no price (any more).
-pub fn for_sale(show: &Show, seats: &[u32], legs: &Range<u16>) -> Result<Vec<Held>, HoldRefusal> {
+pub fn for_sale(
+    show: &Show,
+    seats: &[u32],
+    legs: &Range<u16>,
+) -> Result<Vec<HeldSeat>, HoldRefusal> {
     let held = |seat: &u32| match show.fare(*seat, legs) {
-        Some(_) => Ok(Held {
+        Some(_) => Ok(HeldSeat {
             seat: *seat,
             legs: legs.clone(),
         }),
-        None => Err(HoldRefusal::NotForSale(vec![show.label(*seat).to_owned()])),
+        None => Err(HoldRefusal::NotForSale(vec![
+            show.seat_label(*seat).to_owned(),
+        ])),
     };
     seats.iter().map(held).collect()
 }
 
-pub(super) fn may_choose_again(wanted: &Wanted, show: &Show, refused: &[u32]) -> bool {
+pub(super) fn may_choose_again(wanted: &SeatSelection, show: &Show, refused: &[u32]) -> bool {
     match wanted {
-        Wanted::Best(_) | Wanted::Class(_) => true,
-        Wanted::Named { .. } => {
+        SeatSelection::Best(_) | SeatSelection::Class(_) => true,
+        SeatSelection::Named { .. } => {
             let grid = show.grid();
             refused
                 .iter()
@@ -366,8 +381,8 @@ pub(super) fn may_choose_again(wanted: &Wanted, show: &Show, refused: &[u32]) ->
     }
 }
 
-fn train<'a>(show: &'a Show, view: &'a View) -> Train<'a> {
-    Train {
+fn train<'a>(show: &'a Show, view: &'a VersionedCells) -> TrainSeatStates<'a> {
+    TrainSeatStates {
         map: &show.plan.map,
         grid: show.grid(),
         states: &view.states,
@@ -376,10 +391,10 @@ fn train<'a>(show: &'a Show, view: &'a View) -> Train<'a> {
 
 /// A single seat that is left on a train is somebody's on another stretch: only shows that stay
 /// where they are have orphans.
-fn refuse_orphans(show: &Show, view: &View, seats: &[u32]) -> Result<(), HoldRefusal> {
+fn refuse_orphans(show: &Show, view: &VersionedCells, seats: &[u32]) -> Result<(), HoldRefusal> {
     let (train, legs) = (train(show, view), show.legs());
     let free = |seat: u32| train.is_free(seat, &legs);
-    if show.document.orphans == Orphans::Allow
+    if show.document.orphans == OrphanSeatRule::Allow
         || show.run.is_some()
         || seats.iter().any(|seat| !free(*seat))
     {
@@ -388,7 +403,7 @@ fn refuse_orphans(show: &Show, view: &View, seats: &[u32]) -> Result<(), HoldRef
     let Some(orphans) = choosing::would_orphan(&show.plan.map, &free, seats) else {
         return Ok(());
     };
-    let labels = orphans.iter().map(|seat| show.label(*seat).to_owned());
+    let labels = orphans.iter().map(|seat| show.seat_label(*seat).to_owned());
     Err(HoldRefusal::WouldOrphan {
         labels: labels.collect(),
         suggestion: suggestion(show, view, (seats, &legs), true),
@@ -399,18 +414,18 @@ fn refuse_orphans(show: &Show, view: &View, seats: &[u32]) -> Result<(), HoldRef
 /// quantity; on a train with its ends.
 fn suggestion(
     show: &Show,
-    view: &View,
+    view: &VersionedCells,
     (asked, legs): (&[u32], &Range<u16>),
     clean: bool,
 ) -> Option<Box<SeatSuggestion>> {
     let map = &show.plan.map;
     let train = train(show, view);
     let free = |seat: u32| train.is_free(seat, legs) && show.fare(seat, legs).is_some();
-    let Choice { cells, .. } = choosing::suggest(map, &free, asked, clean, &mut rand::rng())?;
+    let SeatChoice { cells, .. } = choosing::suggest(map, &free, asked, clean, &mut rand::rng())?;
     let seats: Vec<String> = cells
         .iter()
         .filter(|cell| map.area_of(**cell).is_none())
-        .map(|cell| show.label(*cell).to_owned())
+        .map(|cell| show.seat_label(*cell).to_owned())
         .collect();
     let mut areas: BTreeMap<&str, u32> = BTreeMap::new();
     for area in cells.iter().filter_map(|cell| map.area_of(*cell)) {
@@ -419,7 +434,10 @@ fn suggestion(
     if seats.is_empty() && areas.is_empty() {
         return None;
     }
-    let journey = show.run.as_ref().and_then(|run| Journey::of(run, legs));
+    let journey = show
+        .run
+        .as_ref()
+        .and_then(|run| JourneySummary::from_leg_range(run, legs));
     let area = |(label, quantity): (&str, u32)| (label.to_owned(), quantity);
     Some(Box::new(SeatSuggestion {
         seats,

@@ -3,22 +3,22 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use fairgate_base::clock::Clock;
+use fairgate_base::http::{PathParams, Problem, QueryParams};
+use fairgate_model::grid::CellState;
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::money::Money;
+use fairgate_model::runs::StationCall;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::rules::RefundRule;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
-use crate::catalogue::places::Place;
-use crate::http::answers::Answer;
-use crate::inventory::seats::Seats;
-use crate::store::View;
-use fairgate_base::clock::Clock;
-use fairgate_base::http::{Params, Path, Problem};
-use fairgate_model::grid::CellState;
-use fairgate_model::ids::{ShowId, VenueId};
-use fairgate_model::money::Money;
-use fairgate_model::runs::Call;
-use fairgate_model::shows::Show;
-use fairgate_model::shows::rules::RefundRule;
+use crate::catalogue::places::VenueLocation;
+use crate::http::answers::JsonAnswer;
+use crate::inventory::seats::SeatInventory;
+use crate::store::VersionedCells;
 
 /// Shows a page of `GET /v1/shows` has.
 const PAGE: usize = 50;
@@ -32,7 +32,7 @@ pub struct CatalogueRoutes {
     /// The shows.
     pub catalogue: Catalogue,
     /// Their seats.
-    pub seats: Seats,
+    pub seats: SeatInventory,
     /// The time.
     pub clock: Clock,
 }
@@ -87,14 +87,14 @@ pub struct ShowView {
     /// Whether an order wants the names of those who travel, one a seat.
     travellers: bool,
     categories: Vec<CategoryView>,
-    limits: Limits,
+    limits: BuyerLimitsView,
     refunds: Vec<RefundRule>,
     /// `cancelled` or `postponed`; null where it simply takes place.
     fate: Option<&'static str>,
     extensions: u32,
     hold_s: u32,
     pay_s: u32,
-    orphans: fairgate_model::shows::document::Orphans,
+    orphans: fairgate_model::shows::document::OrphanSeatRule,
 }
 
 /// Where a train calls.
@@ -124,7 +124,8 @@ pub struct CategoryView {
 
 /// How much one buyer may have.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct Limits {
+#[schema(as = Limits)]
+pub struct BuyerLimitsView {
     seats_per_visitor: u32,
 }
 
@@ -140,7 +141,7 @@ pub struct ShowList {
 impl ShowView {
     fn new(show: &Show, catalogue: &Catalogue, now_ms: i64) -> Self {
         let document = &show.document;
-        let Place { name, time_zone } = catalogue.place_of(show);
+        let VenueLocation { name, time_zone } = catalogue.place_of(show);
         let categories =
             show.plan
                 .map
@@ -151,10 +152,10 @@ impl ShowView {
                     key: category.key.clone(),
                     label: category.label.clone(),
                     color: category.color.clone(),
-                    price: price.map(|amount| document.currency.of(amount)),
+                    price: price.map(|amount| document.currency.with_amount(amount)),
                 });
         let run = show.run.as_deref();
-        let stop = |call: &Call| StopView {
+        let stop = |call: &StationCall| StopView {
             station: call.station.clone(),
             name: call.name.clone(),
             arrives: call.arrives,
@@ -177,11 +178,11 @@ impl ShowView {
             seats: show.plan.map.cell_count(),
             legs: show.grid().legs,
             categories: categories.collect(),
-            limits: Limits {
+            limits: BuyerLimitsView {
                 seats_per_visitor: document.seats_per_visitor,
             },
             refunds: document.refunds.clone(),
-            fate: show.fate.map(fairgate_model::shows::fate::Fate::word),
+            fate: show.fate.map(fairgate_model::shows::fate::ShowFate::as_str),
             extensions: document.extensions,
             hold_s: document.hold_s,
             pay_s: document.pay_s,
@@ -194,10 +195,10 @@ impl ShowView {
 #[utoipa::path(get, path = "/v1/shows", tag = "booking", params(ShowQuery), responses((status = 200, body = ShowList)))]
 pub async fn list(
     State(routes): State<CatalogueRoutes>,
-    Params(query): Params<ShowQuery>,
-) -> Result<Answer, Problem> {
-    let from = moment("from", query.from.as_deref(), false)?;
-    let to = moment("to", query.to.as_deref(), true)?;
+    QueryParams(query): QueryParams<ShowQuery>,
+) -> Result<JsonAnswer, Problem> {
+    let from = parse_moment("from", query.from.as_deref(), false)?;
+    let to = parse_moment("to", query.to.as_deref(), true)?;
     let words: Vec<String> = query.q.split_whitespace().map(str::to_lowercase).collect();
     let wanted = |show: &Show| {
         let document = &show.document;
@@ -224,7 +225,10 @@ pub async fn list(
         .collect();
     let page = query.page.unwrap_or(1);
     if page == 0 {
-        return Err(Problem::field("page", "page: pages are counted from 1."));
+        return Err(Problem::invalid_field(
+            "page",
+            "page: pages are counted from 1.",
+        ));
     }
     let shown = found
         .iter()
@@ -234,7 +238,7 @@ pub async fn list(
     let shows = shown
         .map(|show| ShowView::new(show, &routes.catalogue, now_ms))
         .collect();
-    Answer::json(
+    JsonAnswer::json(
         200,
         &ShowList {
             shows,
@@ -250,11 +254,11 @@ pub async fn list(
     responses((status = 200, body = ShowView), (status = 404)))]
 pub async fn read(
     State(routes): State<CatalogueRoutes>,
-    Path(show): Path<String>,
-) -> Result<Answer, Problem> {
-    let show = routes.show(&show)?;
+    PathParams(show): PathParams<String>,
+) -> Result<JsonAnswer, Problem> {
+    let show = routes.find_show(&show)?;
     let now_ms = routes.clock.now_ms();
-    Answer::json(200, &ShowView::new(&show, &routes.catalogue, now_ms))
+    JsonAnswer::json(200, &ShowView::new(&show, &routes.catalogue, now_ms))
 }
 
 /// The geometry of a show: never changes under its tag.
@@ -262,10 +266,10 @@ pub async fn read(
     responses((status = 200), (status = 304), (status = 404)))]
 pub async fn seatmap(
     State(routes): State<CatalogueRoutes>,
-    Path(show): Path<String>,
+    PathParams(show): PathParams<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let show = routes.show(&show)?;
+    let show = routes.find_show(&show)?;
     let geometry = &show.plan.geometry;
     let packed = accepts(&headers, PACKED);
     let etag = format!("\"{}{}\"", geometry.digest, if packed { "-p" } else { "" });
@@ -303,13 +307,17 @@ pub async fn seatmap(
     responses((status = 200), (status = 404)))]
 pub async fn seats(
     State(routes): State<CatalogueRoutes>,
-    Path(show): Path<String>,
+    PathParams(show): PathParams<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let show = routes.show(&show)?;
+    let show = routes.find_show(&show)?;
     let missing = || Problem::not_found("picture of show", show.id.as_str());
     if accepts(&headers, "application/json") {
-        let view = routes.seats.seen(&show).await?.ok_or_else(missing)?;
+        let view = routes
+            .seats
+            .current_view(&show)
+            .await?
+            .ok_or_else(missing)?;
         // Counted in this very picture: the next look may be at a newer one.
         let count = |of| view.states.iter().filter(|state| **state == of).count();
         let body = serde_json::json!({
@@ -319,7 +327,7 @@ pub async fn seats(
             "sold": count(CellState::Sold),
             "unavailable": unavailable(&show, &view),
         });
-        return Ok(Answer::json(200, &body)?.into_response());
+        return Ok(JsonAnswer::json(200, &body)?.into_response());
     }
     let packed = routes.seats.packed(&show).await?;
     let (version, cells, packed) = packed.ok_or_else(missing)?;
@@ -337,7 +345,7 @@ pub async fn seats(
 }
 
 impl CatalogueRoutes {
-    fn show(&self, show: &str) -> Result<std::sync::Arc<Show>, Problem> {
+    fn find_show(&self, show: &str) -> Result<std::sync::Arc<Show>, Problem> {
         let found = show
             .parse::<ShowId>()
             .ok()
@@ -347,10 +355,10 @@ impl CatalogueRoutes {
 }
 
 /// Seats that are not free, by label; a seat of several legs shows its worst.
-fn unavailable(show: &Show, view: &View) -> serde_json::Map<String, serde_json::Value> {
+fn unavailable(show: &Show, view: &VersionedCells) -> serde_json::Map<String, serde_json::Value> {
     let grid = show.grid();
     let mut states = vec![CellState::Free; grid.seats as usize];
-    for (cell, state) in (0..grid.cells()).zip(&view.states) {
+    for (cell, state) in (0..grid.cell_count()).zip(&view.states) {
         if let Some(slot) = states.get_mut(grid.seat_of(cell) as usize) {
             *slot = slot.worse(*state);
         }
@@ -359,7 +367,7 @@ fn unavailable(show: &Show, view: &View) -> serde_json::Map<String, serde_json::
         .zip(states)
         .filter(|(_, state)| *state != CellState::Free);
     taken
-        .map(|(seat, state)| (show.label(seat).to_owned(), state.word().into()))
+        .map(|(seat, state)| (show.seat_label(seat).to_owned(), state.as_str().into()))
         .collect()
 }
 
@@ -376,7 +384,7 @@ fn accepts(headers: &HeaderMap, media: &str) -> bool {
 }
 
 /// A moment, or a day in UTC; a day as an end means its last moment.
-fn moment(
+fn parse_moment(
     field: &'static str,
     text: Option<&str>,
     end: bool,
@@ -400,6 +408,6 @@ fn moment(
         .map(|zoned| zoned.timestamp());
     start.map(Some).ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
-        Problem::field(field, format!("{field}: \"{shown}\" is neither a day (2027-06-01) nor a moment (2027-06-01T20:00:00Z)."))
+        Problem::invalid_field(field, format!("{field}: \"{shown}\" is neither a day (2027-06-01) nor a moment (2027-06-01T20:00:00Z)."))
     })
 }

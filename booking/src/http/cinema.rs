@@ -4,24 +4,24 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::HeaderMap;
+use fairgate_base::clock::Clock;
+use fairgate_base::http::{BodyText, PathParams, Problem, QueryParams};
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::money::Money;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::fate::ShowFate;
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
 use serde::Serialize;
 
 use crate::catalogue::Catalogue;
 use crate::cinema::query::{self, BadParam};
-use crate::cinema::read::Fault;
-use crate::cinema::search::{Hit, On};
-use crate::cinema::{Changed, Charts, Cinemas, PutRefused};
+use crate::cinema::read::ProgrammeFault;
+use crate::cinema::search::{ShowingDetails, ShowingHit};
+use crate::cinema::{ChartSource, CinemaCatalogue, ProgrammePutRefusal, ProgrammeSummary};
 use crate::door::{Role, RoleKeys};
-use crate::http::answers::Answer;
-use crate::inventory::seats::{Left, Seats};
-use fairgate_base::clock::Clock;
-use fairgate_base::http::{BodyText, Params, Path, Problem};
-use fairgate_model::ids::{ShowId, VenueId};
-use fairgate_model::money::Money;
-use fairgate_model::shows::Show;
-use fairgate_model::shows::fate::Fate;
+use crate::http::answers::JsonAnswer;
+use crate::inventory::seats::{SeatInventory, SeatsLeft};
 
 /// A category is almost full where one seat of so many is free, or the last one.
 const ALMOST_FULL_OF: u32 = 10;
@@ -30,11 +30,11 @@ const ALMOST_FULL_OF: u32 = 10;
 #[derive(Clone)]
 pub struct CinemaRoutes {
     /// The programme.
-    pub cinemas: Cinemas,
+    pub cinemas: CinemaCatalogue,
     /// Its shows.
     pub catalogue: Catalogue,
     /// Their seats.
-    pub seats: Seats,
+    pub seats: SeatInventory,
     /// Who may put a programme.
     pub keys: RoleKeys,
     /// The time.
@@ -167,7 +167,7 @@ pub struct CategoryStatus {
 
 /// The cities of the programme.
 #[utoipa::path(get, path = "/v1/cinema/cities", tag = "booking", responses((status = 200, body = CityList)))]
-pub async fn cities(State(routes): State<CinemaRoutes>) -> Result<Answer, Problem> {
+pub async fn cities(State(routes): State<CinemaRoutes>) -> Result<JsonAnswer, Problem> {
     let index = routes.cinemas.index();
     let cities = index.coming_by_city(routes.now());
     let cities = cities
@@ -181,7 +181,7 @@ pub async fn cities(State(routes): State<CinemaRoutes>) -> Result<Answer, Proble
             showings,
         })
         .collect();
-    Answer::json(200, &CityList { cities })
+    JsonAnswer::json(200, &CityList { cities })
 }
 
 /// The films that are shown in a city from now on.
@@ -189,10 +189,10 @@ pub async fn cities(State(routes): State<CinemaRoutes>) -> Result<Answer, Proble
     responses((status = 200, body = FilmList), (status = 404)))]
 pub async fn films(
     State(routes): State<CinemaRoutes>,
-    Path(city): Path<String>,
-) -> Result<Answer, Problem> {
+    PathParams(city): PathParams<String>,
+) -> Result<JsonAnswer, Problem> {
     let index = routes.cinemas.index();
-    if index.city(&city).is_none() {
+    if index.find_city(&city).is_none() {
         return Err(Problem::not_found("city", &city));
     }
     let films = index.films_in(&city, routes.now());
@@ -204,35 +204,35 @@ pub async fn films(
             next,
         })
         .collect();
-    Answer::json(200, &FilmList { city, films })
+    JsonAnswer::json(200, &FilmList { city, films })
 }
 
 /// Finds showings.
-#[utoipa::path(get, path = "/v1/cinema/showings", tag = "booking", params(query::Params),
+#[utoipa::path(get, path = "/v1/cinema/showings", tag = "booking", params(query::ShowingParams),
     responses((status = 200, body = ShowingList), (status = 422)))]
 pub async fn showings(
     State(routes): State<CinemaRoutes>,
-    Params(params): Params<query::Params>,
-) -> Result<Answer, Problem> {
+    QueryParams(params): QueryParams<query::ShowingParams>,
+) -> Result<JsonAnswer, Problem> {
     let query = query::read(&params, routes.now()).map_err(refused_param)?;
     let index = routes.cinemas.index();
     let found = index.search(&query);
     // A programme and the catalogue are read one after the other: what the catalogue lacks yet is
     // shown in a moment.
-    let on: Vec<(Hit, On<'_>, Arc<Show>)> = found
+    let on: Vec<(ShowingHit, ShowingDetails<'_>, Arc<Show>)> = found
         .hits
         .iter()
         .map(|hit| (*hit, index.showing(hit)))
         .filter_map(|(hit, on)| Some((hit, on, routes.catalogue.show(&on.showing.show)?)))
         .collect();
     let shows: Vec<_> = on.iter().map(|(_, _, show)| Arc::clone(show)).collect();
-    let left = routes.seats.left(&shows).await?;
+    let left = routes.seats.seats_left(&shows).await?;
     let now_ms = routes.clock.now_ms();
     let showings = on
         .iter()
         .zip(&left)
         .map(|((hit, on, show), left)| ShowingView::new(hit, on, show, left, now_ms));
-    Answer::json(
+    JsonAnswer::json(
         200,
         &ShowingList {
             showings: showings.collect(),
@@ -246,17 +246,19 @@ pub async fn showings(
 
 /// Puts a whole programme in place of the one before.
 #[utoipa::path(put, path = "/v1/promoter/cinema", tag = "promoter", request_body = Object,
-    responses((status = 200, body = Changed), (status = 409), (status = 422)))]
+    responses((status = 200, body = ProgrammeSummary), (status = 409), (status = 422)))]
 pub async fn put(
     State(routes): State<CinemaRoutes>,
     headers: HeaderMap,
     BodyText(body): BodyText,
-) -> Result<Answer, Problem> {
-    routes.keys.admit(&headers, Role::Promoter)?;
+) -> Result<JsonAnswer, Problem> {
+    routes.keys.require_role(&headers, Role::Promoter)?;
     let now_ms = routes.clock.now_ms();
     let seats = Some(&routes.seats);
-    let put = routes.cinemas.put(&body, &Charts::Nowhere, seats, now_ms);
-    Answer::json(200, &put.await.map_err(refused)?)
+    let put = routes
+        .cinemas
+        .put_programme(&body, &ChartSource::Nowhere, seats, now_ms);
+    JsonAnswer::json(200, &put.await.map_err(programme_problem)?)
 }
 
 impl CinemaRoutes {
@@ -281,7 +283,13 @@ impl FilmView {
 }
 
 impl ShowingView {
-    fn new(hit: &Hit, on: &On<'_>, show: &Show, left: &[Left], now_ms: i64) -> Self {
+    fn new(
+        hit: &ShowingHit,
+        on: &ShowingDetails<'_>,
+        show: &Show,
+        left: &[SeatsLeft],
+        now_ms: i64,
+    ) -> Self {
         let start = on.showing.starts_at;
         Self {
             show: show.id.clone(),
@@ -310,27 +318,27 @@ impl ShowingView {
             // Ten metres are nearer than anybody walks by.
             distance_km: hit.distance_km.map(|km| (km * 100.0).round() / 100.0),
             categories: statuses(show, left),
-            fate: show.fate.map(Fate::word),
+            fate: show.fate.map(ShowFate::as_str),
         }
     }
 }
 
 /// The categories that are for sale.
-fn statuses(show: &Show, left: &[Left]) -> Vec<CategoryStatus> {
+fn statuses(show: &Show, left: &[SeatsLeft]) -> Vec<CategoryStatus> {
     let categories = show.plan.map.categories.iter().zip(&show.prices).zip(left);
     categories
         .filter_map(|((category, price), left)| {
             Some(CategoryStatus {
                 key: category.key.clone(),
                 label: category.label.clone(),
-                price: show.document.currency.of((*price)?),
+                price: show.document.currency.with_amount((*price)?),
                 status: status(*left),
             })
         })
         .collect()
 }
 
-fn status(left: Left) -> &'static str {
+fn status(left: SeatsLeft) -> &'static str {
     match left.free {
         0 => "full",
         free if free <= (left.of / ALMOST_FULL_OF).max(1) => "almost_full",
@@ -339,13 +347,13 @@ fn status(left: Left) -> &'static str {
 }
 
 fn refused_param(bad: BadParam) -> Problem {
-    Problem::field(bad.field, bad.detail)
+    Problem::invalid_field(bad.field, bad.detail)
 }
 
-fn refused(why: PutRefused) -> Problem {
+fn programme_problem(why: ProgrammePutRefusal) -> Problem {
     match why {
-        PutRefused::Faulty(faults) => faulty(&faults),
-        PutRefused::PlanInUse(shows) => {
+        ProgrammePutRefusal::Faulty(faults) => faulty(&faults),
+        ProgrammePutRefusal::PlanInUse(shows) => {
             let told: Vec<_> = shows
                 .iter()
                 .take(10)
@@ -360,29 +368,29 @@ fn refused(why: PutRefused) -> Problem {
                 .into_iter()
                 .map(|(show, seats)| (show.to_string(), seats))
                 .collect();
-            Problem::new(409, "plan_in_use", "A plan is in use", detail).with("shows", shows)
+            Problem::new(409, "plan_in_use", "A plan is in use", detail).with_member("shows", shows)
         }
-        PutRefused::CurrencyInUse(shows) => {
+        ProgrammePutRefusal::CurrencyInUse(shows) => {
             let detail = format!(
                 "currency: {} showings were sold in another one. Nothing was changed. Keep that currency, or give the showings ids of their own.",
                 shows.len()
             );
             Problem::new(409, "currency_in_use", "The currency is in use", detail)
-                .with("field", "currency")
-                .with("shows", shows)
+                .with_member("field", "currency")
+                .with_member("shows", shows)
         }
-        PutRefused::Ledger(error) => error.into(),
+        ProgrammePutRefusal::Ledger(error) => error.into(),
     }
 }
 
-fn faulty(faults: &[Fault]) -> Problem {
+fn faulty(faults: &[ProgrammeFault]) -> Problem {
     let first = faults.first().map(ToString::to_string).unwrap_or_default();
     let detail = format!(
         "The programme has {} faults; the first: {first}. Nothing was stored. Mend all of them and send it again.",
         faults.len()
     );
     Problem::new(422, "programme_invalid", "The programme has faults", detail)
-        .with("faults", faults)
+        .with_member("faults", faults)
 }
 
 #[cfg(test)]
@@ -400,7 +408,7 @@ mod tests {
             (2, 9, "available"),
             (0, 0, "full"),
         ] {
-            assert_eq!(status(Left { free, of }), word, "{free} of {of}");
+            assert_eq!(status(SeatsLeft { free, of }), word, "{free} of {of}");
         }
     }
 }

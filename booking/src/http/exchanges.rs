@@ -3,27 +3,27 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use fairgate_base::http::{BodyBytes, PathParams, Problem, parse_json};
+use fairgate_model::choosing::BestSeatsRequest;
+use fairgate_model::ids::{HoldId, OrderId, ShowId};
+use fairgate_model::orders::{Order, OrderRecord, Traveller};
+use fairgate_model::shows::coverage::EVERYDAY;
 use serde::Deserialize;
 
 use crate::door::keys::bearer;
-use crate::holds::ask::{AreaAsk, HoldAsk};
-use crate::holds::instead::NewOwner;
-use crate::http::answers::{Answer, key_of};
+use crate::holds::ask::{AreaRequest, HoldRequest};
+use crate::holds::instead::NewSeatOwner;
+use crate::http::answers::{JsonAnswer, key_of};
 use crate::http::order_routes::OrderRoutes;
 use crate::http::order_views::OrderView;
 use crate::http::refusals::holds::not_yours;
 use crate::orders::key::PREFIX;
-use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
-use fairgate_model::choosing::Ask;
-use fairgate_model::ids::{HoldId, OrderId, ShowId};
-use fairgate_model::orders::OrderRecord;
-use fairgate_model::orders::{Order, Traveller};
-use fairgate_model::shows::coverage::EVERYDAY;
 
 /// `POST /v1/orders/{order}/exchange`.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ExchangeAsk {
+#[schema(as = ExchangeAsk)]
+pub struct ExchangeRequest {
     /// The show of the new seats, which may be the order's own.
     #[schema(value_type = String)]
     show: ShowId,
@@ -32,10 +32,10 @@ pub struct ExchangeAsk {
     seats: Vec<String>,
     /// General admission by quantity.
     #[serde(default)]
-    areas: Vec<AreaAsk>,
+    areas: Vec<AreaRequest>,
     /// Best available, alone.
     #[schema(value_type = Option<Object>)]
-    best: Option<Ask>,
+    best: Option<BestSeatsRequest>,
     /// Rail: where the journey begins, by the code of a station.
     from: Option<String>,
     /// Rail: where it ends, likewise.
@@ -48,10 +48,10 @@ pub struct ExchangeAsk {
 /// tickets where there is nothing to pay, else pending, with the payment of the difference; until
 /// that is captured the old order is as it was.
 #[utoipa::path(post, path = "/v1/orders/{order}/exchange", tag = "booking", params(("order" = String, Path)),
-    request_body = ExchangeAsk, responses((status = 200, body = OrderView), (status = 409), (status = 422)))]
+    request_body = ExchangeRequest, responses((status = 200, body = OrderView), (status = 409), (status = 422)))]
 pub async fn exchange(
     State(routes): State<OrderRoutes>,
-    Path(order): Path<String>,
+    PathParams(order): PathParams<String>,
     headers: HeaderMap,
     BodyBytes(body): BodyBytes,
 ) -> Result<Response, Problem> {
@@ -60,18 +60,18 @@ pub async fn exchange(
     let id = record.order.id.clone();
     let call = format!("POST /v1/orders/{id}/exchange");
     let act = async {
-        let ask: ExchangeAsk = parse_json(&body)?;
+        let ask: ExchangeRequest = parse_json(&body)?;
         let show = routes.desk.holds.catalogue.show(&ask.show);
         let show = show.ok_or_else(|| Problem::not_found("show", ask.show.as_str()))?;
         let now_ms = routes.clock.now_ms();
         let whose = in_line(&routes, &headers, &record.order, &show.id, guest, now_ms)?;
-        let wish = HoldAsk {
+        let wish = HoldRequest {
             seats: ask.seats,
             areas: ask.areas,
             best: ask.best,
             from: ask.from,
             to: ask.to,
-            ..HoldAsk::default()
+            ..HoldRequest::default()
         };
         let asked = wish.resolve(&show, now_ms)?;
         let hold = match &key {
@@ -79,8 +79,8 @@ pub async fn exchange(
                 // What an earlier version made of the same call is there already.
                 let before = OrderId::of_hold(&HoldId::of_exchange(&show.id, &id, key));
                 if let Some(made) = routes.desk.successor(&id, &before, now_ms).await? {
-                    let record = routes.desk.record(&made.id).await?;
-                    return Answer::json(200, &routes.view(record).await?);
+                    let record = routes.desk.order_record(&made.id).await?;
+                    return JsonAnswer::json(200, &routes.order_view(record).await?);
                 }
                 routes.desk.holds.ids.hold_of_exchange(&show.id, &id, key)
             }
@@ -96,15 +96,15 @@ pub async fn exchange(
                 &routes.clock,
             )
             .await?;
-        routes.bells.ring();
+        routes.bells.notify_all();
         metrics::counter!("fairgate_orders_exchanged_total").increment(1);
-        let record = routes.desk.record(&made.id).await?;
-        Answer::json(200, &routes.view(record).await?)
+        let record = routes.desk.order_record(&made.id).await?;
+        JsonAnswer::json(200, &routes.order_view(record).await?)
     };
     let caller = id.to_string();
     Ok(routes
         .answers
-        .once(caller.as_bytes(), &call, key.clone(), &body, act)
+        .answer_once(caller.as_bytes(), &call, key.clone(), &body, act)
         .await)
 }
 
@@ -121,7 +121,7 @@ impl OrderRoutes {
         headers: &HeaderMap,
     ) -> Result<(OrderRecord, bool), Problem> {
         let Some(key) = headers.get(ORDER_KEY) else {
-            return Ok((self.open(order, headers).await?, false));
+            return Ok((self.open_order(order, headers).await?, false));
         };
         let id: OrderId = order
             .parse()
@@ -133,7 +133,7 @@ impl OrderRoutes {
             return Err(not_yours("order"));
         }
         let by_key_alone = bearer(headers).is_some_and(|bearer| bearer.starts_with(PREFIX));
-        Ok((self.desk.record(&id).await?, !by_key_alone))
+        Ok((self.desk.order_record(&id).await?, !by_key_alone))
     }
 }
 
@@ -146,16 +146,18 @@ fn in_line(
     show: &ShowId,
     has_pass: bool,
     now_ms: i64,
-) -> Result<NewOwner, Problem> {
+) -> Result<NewSeatOwner, Problem> {
     let room = routes.desk.holds.catalogue.room_of(show);
     if !has_pass && (room == order.room || room == EVERYDAY) {
-        return Ok(NewOwner {
+        return Ok(NewSeatOwner {
             visitor: order.visitor,
             room,
         });
     }
-    let pass = routes.door.live(headers, show, now_ms / 1_000)?;
-    Ok(NewOwner {
+    let pass = routes
+        .door
+        .require_live_pass(headers, show, now_ms / 1_000)?;
+    Ok(NewSeatOwner {
         visitor: pass.sub,
         room: pass.room.clone(),
     })

@@ -5,25 +5,25 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::HeaderMap;
+use fairgate_base::clock::{Clock, rfc3339};
+use fairgate_base::http::{JsonBody, PathParams, Problem};
+use fairgate_model::ids::ShowId;
+use fairgate_model::money::Currency;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::fate::ShowFate;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
 use crate::door::{Role, RoleKeys};
-use crate::http::answers::Answer;
+use crate::http::answers::JsonAnswer;
 use crate::http::holds::MoneyView;
-use crate::ledger::{Ledger, RefundFigures, Sum};
-use crate::wake::Wake;
-use fairgate_base::clock::{Clock, rfc3339};
-use fairgate_base::http::{Body, Path, Problem};
-use fairgate_model::ids::ShowId;
-use fairgate_model::money::Currency;
-use fairgate_model::shows::Show;
-use fairgate_model::shows::fate::Fate;
+use crate::ledger::{Ledger, RefundFigures, RefundSum};
+use crate::wake::WorkerNotifier;
 
 /// What these handlers need.
 #[derive(Clone)]
-pub struct FateRoutes {
+pub struct ShowFateRoutes {
     /// Shows.
     pub catalogue: Catalogue,
     /// Where their fates and refunds are.
@@ -33,13 +33,14 @@ pub struct FateRoutes {
     /// The time.
     pub clock: Clock,
     /// The worker of the mass refund.
-    pub mass: Wake,
+    pub mass: WorkerNotifier,
 }
 
 /// `POST /v1/promoter/shows/{show}/postpone`.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PostponeAsk {
+#[schema(as = PostponeAsk)]
+pub struct PostponeRequest {
     /// When the show begins instead, RFC 3339.
     #[schema(value_type = String)]
     starts_at: Timestamp,
@@ -68,18 +69,19 @@ pub struct RefundReport {
     /// Tickets that somebody went in on: they stay.
     tickets_scanned: u64,
     /// Refunds owed, or on their way.
-    on_its_way: SumView,
+    on_its_way: RefundSumView,
     /// Refunds that have gone back.
-    done: SumView,
+    done: RefundSumView,
     /// Refunds that the provider could not carry out so far; they are tried again.
-    failed: SumView,
+    failed: RefundSumView,
     /// What was kept as fees.
     fees: MoneyView,
 }
 
 /// How many refunds, and over how much.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct SumView {
+#[schema(as = SumView)]
+pub struct RefundSumView {
     refunds: u64,
     amount: MoneyView,
 }
@@ -89,40 +91,40 @@ pub struct SumView {
 #[utoipa::path(post, path = "/v1/promoter/shows/{show}/cancel", tag = "promoter", params(("show" = String, Path)),
     responses((status = 200, body = RefundReport), (status = 404)))]
 pub async fn cancel(
-    State(routes): State<FateRoutes>,
-    Path(show): Path<String>,
+    State(routes): State<ShowFateRoutes>,
+    PathParams(show): PathParams<String>,
     headers: HeaderMap,
-) -> Result<Answer, Problem> {
-    routes.keys.admit(&headers, Role::Promoter)?;
+) -> Result<JsonAnswer, Problem> {
+    routes.keys.require_role(&headers, Role::Promoter)?;
     let now_ms = routes.clock.now_ms();
-    let show = routes.show(&show).await?;
+    let show = routes.find_current_show(&show).await?;
     // A departure that nobody has held anything of is known to the timetable only.
     let show = routes.catalogue.touched(&show, now_ms).await?;
-    if show.fate != Some(Fate::Cancelled) {
+    if show.fate != Some(ShowFate::Cancelled) {
         // Where it was cancelled at another node a moment ago, nothing is written, and that is as
         // good.
         routes
             .ledger
-            .put_fate(&show.id, Fate::Cancelled, None, now_ms)
+            .put_fate(&show.id, ShowFate::Cancelled, None, now_ms)
             .await?;
-        routes.catalogue.follow().await?;
+        routes.catalogue.refresh_catalogue().await?;
     }
-    routes.mass.call();
+    routes.mass.notify_worker();
     routes.report(&show.id).await
 }
 
 /// Postpones a show: its tickets are good at the new time, and may be given back without a fee
 /// until a date.
 #[utoipa::path(post, path = "/v1/promoter/shows/{show}/postpone", tag = "promoter", params(("show" = String, Path)),
-    request_body = PostponeAsk, responses((status = 200, body = RefundReport), (status = 404), (status = 409), (status = 422)))]
+    request_body = PostponeRequest, responses((status = 200, body = RefundReport), (status = 404), (status = 409), (status = 422)))]
 pub async fn postpone(
-    State(routes): State<FateRoutes>,
-    Path(show): Path<String>,
+    State(routes): State<ShowFateRoutes>,
+    PathParams(show): PathParams<String>,
     headers: HeaderMap,
-    Body(ask): Body<PostponeAsk>,
-) -> Result<Answer, Problem> {
-    routes.keys.admit(&headers, Role::Promoter)?;
-    let show = routes.show(&show).await?;
+    JsonBody(ask): JsonBody<PostponeRequest>,
+) -> Result<JsonAnswer, Problem> {
+    routes.keys.require_role(&headers, Role::Promoter)?;
+    let show = routes.find_current_show(&show).await?;
     if show.run.is_some() {
         return Err(Problem::not_available(
             "show",
@@ -131,26 +133,26 @@ pub async fn postpone(
     }
     let now_ms = routes.clock.now_ms();
     if ask.starts_at.as_millisecond() <= now_ms {
-        return Err(Problem::field(
+        return Err(Problem::invalid_field(
             "starts_at",
             "starts_at: this moment is over. Nothing was changed; name a later one.",
         ));
     }
     let refunds_until = ask.refunds_until.unwrap_or(ask.starts_at);
     if refunds_until > ask.starts_at {
-        return Err(Problem::field(
+        return Err(Problem::invalid_field(
             "refunds_until",
             "refunds_until: the show has begun by then. Nothing was changed; name a moment before starts_at.",
         ));
     }
-    let fate = Fate::Postponed {
+    let fate = ShowFate::Postponed {
         refunds_until_ms: refunds_until.as_millisecond(),
     };
     let written = routes
         .ledger
         .put_fate(&show.id, fate, Some(ask.starts_at.to_string()), now_ms)
         .await?;
-    routes.catalogue.follow().await?;
+    routes.catalogue.refresh_catalogue().await?;
     if !written {
         return Err(Problem::new(
             409,
@@ -166,49 +168,49 @@ pub async fn postpone(
 #[utoipa::path(get, path = "/v1/promoter/shows/{show}/refunds", tag = "promoter", params(("show" = String, Path)),
     responses((status = 200, body = RefundReport), (status = 404)))]
 pub async fn refunds(
-    State(routes): State<FateRoutes>,
-    Path(show): Path<String>,
+    State(routes): State<ShowFateRoutes>,
+    PathParams(show): PathParams<String>,
     headers: HeaderMap,
-) -> Result<Answer, Problem> {
-    routes.keys.admit(&headers, Role::Viewer)?;
-    let show = routes.show(&show).await?;
+) -> Result<JsonAnswer, Problem> {
+    routes.keys.require_role(&headers, Role::Viewer)?;
+    let show = routes.find_current_show(&show).await?;
     routes.report(&show.id).await
 }
 
-impl FateRoutes {
+impl ShowFateRoutes {
     /// A show as the ledger has it now.
-    async fn show(&self, name: &str) -> Result<Arc<Show>, Problem> {
-        self.catalogue.follow().await?;
+    async fn find_current_show(&self, name: &str) -> Result<Arc<Show>, Problem> {
+        self.catalogue.refresh_catalogue().await?;
         let id: Option<ShowId> = name.parse().ok();
         id.and_then(|id| self.catalogue.show(&id))
             .ok_or_else(|| Problem::not_found("show", name))
     }
 
-    async fn report(&self, id: &ShowId) -> Result<Answer, Problem> {
+    async fn report(&self, id: &ShowId) -> Result<JsonAnswer, Problem> {
         let figures = self.ledger.refund_figures(id).await?;
         let show = self.catalogue.show(id);
         let show = show.ok_or_else(|| Problem::not_found("show", id.as_str()))?;
-        Answer::json(200, &told(&show, &figures))
+        JsonAnswer::json(200, &refund_report(&show, &figures))
     }
 }
 
-fn told(show: &Show, figures: &RefundFigures) -> RefundReport {
+fn refund_report(show: &Show, figures: &RefundFigures) -> RefundReport {
     let currency: Currency = show.document.currency;
-    let sum = |sum: Sum| SumView {
+    let sum = |sum: RefundSum| RefundSumView {
         refunds: sum.count,
-        amount: MoneyView(currency.of(sum.amount)),
+        amount: MoneyView(currency.with_amount(sum.amount)),
     };
     RefundReport {
         show: show.id.clone(),
-        fate: show.fate.map(Fate::word),
+        fate: show.fate.map(ShowFate::as_str),
         starts_at: show.document.starts_at.to_string(),
-        refunds_until: show.fate.and_then(Fate::refunds_until_ms).map(rfc3339),
+        refunds_until: show.fate.and_then(ShowFate::refunds_until_ms).map(rfc3339),
         orders_left: figures.orders_left,
         orders_refunded: figures.orders_refunded,
         tickets_scanned: figures.scanned,
         on_its_way: sum(figures.on_its_way),
         done: sum(figures.done),
         failed: sum(figures.failed),
-        fees: MoneyView(currency.of(figures.fees)),
+        fees: MoneyView(currency.with_amount(figures.fees)),
     }
 }

@@ -6,14 +6,14 @@ use crate::app::Booking;
 use crate::holds::take::HoldDesk;
 use crate::http::catalogue::CatalogueRoutes;
 use crate::http::cinema::CinemaRoutes;
-use crate::http::fates::FateRoutes;
+use crate::http::fates::ShowFateRoutes;
 use crate::http::holds::HoldRoutes;
 use crate::http::order_routes::OrderRoutes;
 use crate::http::payments::PaymentRoutes;
 use crate::http::promoter::PromoterRoutes;
 use crate::http::rail::RailRoutes;
 use crate::http::tickets::TicketRoutes;
-use crate::http::visitor::Door;
+use crate::http::visitor::CallerVerifier;
 use crate::http::waitlist::WaitlistRoutes;
 use crate::orders::checkout::OrderDesk;
 use crate::tickets::TicketDesk;
@@ -31,7 +31,7 @@ pub struct RouteHandles {
     /// Orders.
     pub orders: OrderRoutes,
     /// Cancelled and postponed shows, for promoters.
-    pub fates: FateRoutes,
+    pub fates: ShowFateRoutes,
     /// Payments.
     pub payments: PaymentRoutes,
     /// Tickets.
@@ -43,8 +43,8 @@ pub struct RouteHandles {
 }
 
 impl Booking {
-    fn door(&self) -> Door {
-        Door {
+    fn caller_verifier(&self) -> CallerVerifier {
+        CallerVerifier {
             verifier: self.setup.keyring.verifier(),
             catalogue: self.catalogue.clone(),
             order_keys: self.order_keys.clone(),
@@ -64,7 +64,7 @@ impl Booking {
     #[must_use]
     pub fn route_handles(&self) -> RouteHandles {
         let clock = &self.setup.clock;
-        let (door, holds) = (self.door(), self.hold_desk());
+        let (door, holds) = (self.caller_verifier(), self.hold_desk());
         let provider = self.inbox.as_ref().map(|inbox| Arc::clone(&inbox.provider));
         let test = provider.as_ref().is_some_and(|provider| provider.is_test());
         RouteHandles {
@@ -102,7 +102,7 @@ impl Booking {
                 clock: clock.clone(),
                 bells: self.bells.clone(),
             },
-            fates: FateRoutes {
+            fates: ShowFateRoutes {
                 catalogue: self.catalogue.clone(),
                 ledger: Arc::clone(&self.ledger),
                 keys: self.setup.keys.clone(),

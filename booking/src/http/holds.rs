@@ -5,25 +5,25 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use rand::RngExt;
-use serde::Serialize;
-
-use crate::holds::ask::{HoldAsk, HoldChange};
-use crate::holds::refusal::HoldRefusal;
-use crate::holds::take::{HoldDesk, HoldName};
-use crate::http::answers::{Answer, Answers, key_of};
-use crate::http::visitor::Door;
-use crate::rail::journey::Journey;
-use crate::store::CallId;
 use fairgate_base::clock::{Clock, rfc3339};
-use fairgate_base::http::{Body, BodyBytes, Path, Problem, parse_json};
-use fairgate_model::holds::{Hold, Purpose, Stage};
+use fairgate_base::http::{BodyBytes, JsonBody, PathParams, Problem, parse_json};
+use fairgate_model::holds::{Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_model::money::Money;
 use fairgate_model::orders::OrderItem;
-use fairgate_model::orders::exchange::price;
+use fairgate_model::orders::exchange::total_price;
 use fairgate_model::shows::Show;
 use fairgate_model::shows::terms::SaleTerms;
+use rand::RngExt;
+use serde::Serialize;
+
+use crate::holds::ask::{HoldChange, HoldRequest};
+use crate::holds::refusal::HoldRefusal;
+use crate::holds::take::{CallHoldIds, HoldDesk};
+use crate::http::answers::{IdempotencyAnswers, JsonAnswer, key_of};
+use crate::http::visitor::CallerVerifier;
+use crate::rail::journey::JourneySummary;
+use crate::store::CallId;
 
 /// What the handlers of holds need.
 #[derive(Clone)]
@@ -31,9 +31,9 @@ pub struct HoldRoutes {
     /// Where holds are made.
     pub desk: HoldDesk,
     /// Who may.
-    pub door: Door,
+    pub door: CallerVerifier,
     /// Answers kept for retries.
-    pub answers: Answers,
+    pub answers: IdempotencyAnswers,
     /// The time.
     pub clock: Clock,
 }
@@ -50,7 +50,7 @@ pub struct HoldView {
     /// `basket`, or `ordered` once it has become an order.
     state: &'static str,
     /// Rail: the stretch of the train; null else.
-    journey: Option<Journey>,
+    journey: Option<JourneySummary>,
     /// Its seats.
     seats: Vec<SeatView>,
     /// Whether they lie side by side.
@@ -86,18 +86,18 @@ impl HoldView {
         now_ms: i64,
     ) -> Self {
         let currency = terms.currency;
-        let total = MoneyView(currency.of(price(items)));
+        let total = MoneyView(currency.with_amount(total_price(items)));
         let seat = |item: &OrderItem| SeatView {
             label: item.label.clone(),
             category: item.category.clone(),
-            price: MoneyView(currency.of(item.amount)),
+            price: MoneyView(currency.with_amount(item.amount)),
         };
         let legs = hold.items.first().map(|item| &item.legs);
         let journey = show.run.as_ref().zip(legs);
         Self {
-            journey: journey.and_then(|(run, legs)| Journey::of(run, legs)),
+            journey: journey.and_then(|(run, legs)| JourneySummary::from_leg_range(run, legs)),
             show: show.id.clone(),
-            state: if hold.stage == Stage::Basket {
+            state: if hold.stage == HoldStage::Basket {
                 "basket"
             } else {
                 "ordered"
@@ -115,39 +115,39 @@ impl HoldView {
 
 /// Holds seats.
 #[utoipa::path(post, path = "/v1/shows/{show}/holds", tag = "booking", params(("show" = String, Path)),
-    request_body = HoldAsk, responses((status = 201, body = HoldView), (status = 409), (status = 422), (status = 429)))]
+    request_body = HoldRequest, responses((status = 201, body = HoldView), (status = 409), (status = 422), (status = 429)))]
 pub async fn take(
     State(routes): State<HoldRoutes>,
-    Path(show): Path<String>,
+    PathParams(show): PathParams<String>,
     headers: HeaderMap,
     BodyBytes(body): BodyBytes,
 ) -> Result<Response, Problem> {
-    let show = routes.show(&show)?;
+    let show = routes.find_show_for_hold(&show)?;
     let pass = routes
         .door
-        .live(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
+        .require_live_pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
     let key = key_of(&headers)?;
     let name = match &key {
-        Some(key) => HoldName {
+        Some(key) => CallHoldIds {
             id: routes.desk.ids.hold_of_key(&show.id, pass.sub, key),
             before: Some(HoldId::of_key(&show.id, pass.sub, key)),
         },
-        None => HoldName {
+        None => CallHoldIds {
             id: HoldId::random(&show.id, &mut rand::rng()),
             before: None,
         },
     };
     let call = format!("POST /v1/shows/{}/holds", show.id);
     let act = async {
-        let ask: HoldAsk = parse_json(&body)?;
+        let ask: HoldRequest = parse_json(&body)?;
         let now_ms = routes.clock.now_ms();
         let hold = routes.desk.take(&show, &pass, &ask, name, now_ms).await?;
         metrics::counter!("fairgate_holds_taken_total").increment(1);
-        routes.answer(201, &show, hold, now_ms).await
+        routes.hold_answer(201, &show, hold, now_ms).await
     };
     Ok(routes
         .answers
-        .once(&pass.sub.0, &call, key, &body, act)
+        .answer_once(&pass.sub.0, &call, key, &body, act)
         .await)
 }
 
@@ -156,16 +156,20 @@ pub async fn take(
     responses((status = 200, body = HoldView), (status = 410)))]
 pub async fn read(
     State(routes): State<HoldRoutes>,
-    Path(hold): Path<String>,
+    PathParams(hold): PathParams<String>,
     headers: HeaderMap,
-) -> Result<Answer, Problem> {
-    let (show, id) = routes.hold(&hold).await?;
+) -> Result<JsonAnswer, Problem> {
+    let (show, id) = routes.show_of_hold(&hold).await?;
     let pass = routes
         .door
-        .pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
+        .require_pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
     let found = routes.desk.seats.store.hold(&id, pass.holder()).await;
     match found {
-        Ok(hold) => routes.answer(200, &show, hold, routes.clock.now_ms()).await,
+        Ok(hold) => {
+            routes
+                .hold_answer(200, &show, hold, routes.clock.now_ms())
+                .await
+        }
         Err(refused) => Err(routes.desk.explain(&show, refused, &[]).await.into()),
     }
 }
@@ -175,26 +179,29 @@ pub async fn read(
     request_body = HoldChange, responses((status = 200, body = HoldView), (status = 409), (status = 410)))]
 pub async fn change(
     State(routes): State<HoldRoutes>,
-    Path(hold): Path<String>,
+    PathParams(hold): PathParams<String>,
     headers: HeaderMap,
-    Body(change): Body<HoldChange>,
-) -> Result<Answer, Problem> {
-    let (show, id) = routes.hold(&hold).await?;
+    JsonBody(change): JsonBody<HoldChange>,
+) -> Result<JsonAnswer, Problem> {
+    let (show, id) = routes.show_of_hold(&hold).await?;
     let now_ms = routes.clock.now_ms();
     // A pass that ran out gives seats back; it takes no new ones.
     let visitor = if change.add.is_empty() {
         routes
             .door
-            .pass(&headers, &show.id, now_ms / 1_000)?
+            .require_pass(&headers, &show.id, now_ms / 1_000)?
             .holder()
     } else {
-        routes.door.live(&headers, &show.id, now_ms / 1_000)?.sub
+        routes
+            .door
+            .require_live_pass(&headers, &show.id, now_ms / 1_000)?
+            .sub
     };
     let hold = routes
         .desk
         .change(&show, visitor, &id, &change, now_ms)
         .await?;
-    routes.answer(200, &show, hold, now_ms).await
+    routes.hold_answer(200, &show, hold, now_ms).await
 }
 
 /// Gives an own hold back.
@@ -202,14 +209,14 @@ pub async fn change(
     responses((status = 204), (status = 410)))]
 pub async fn release(
     State(routes): State<HoldRoutes>,
-    Path(hold): Path<String>,
+    PathParams(hold): PathParams<String>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    let (show, id) = routes.hold(&hold).await?;
+    let (show, id) = routes.show_of_hold(&hold).await?;
     let pass = routes
         .door
-        .pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
-    let own = &[Purpose::Basket, Purpose::Offer];
+        .require_pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
+    let own = &[HoldPurpose::Basket, HoldPurpose::Offer];
     match routes
         .desk
         .seats
@@ -227,14 +234,14 @@ pub async fn release(
     responses((status = 200, body = HoldView), (status = 409), (status = 410)))]
 pub async fn extend(
     State(routes): State<HoldRoutes>,
-    Path(hold): Path<String>,
+    PathParams(hold): PathParams<String>,
     headers: HeaderMap,
     BodyBytes(body): BodyBytes,
 ) -> Result<Response, Problem> {
-    let (show, id) = routes.hold(&hold).await?;
+    let (show, id) = routes.show_of_hold(&hold).await?;
     let pass = routes
         .door
-        .pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
+        .require_pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
     let key = key_of(&headers)?;
     let call = format!("POST /v1/holds/{id}/extend");
     // A retry with the key of a call whose answer was lost is that call.
@@ -248,27 +255,27 @@ pub async fn extend(
             .desk
             .extend(&show, pass.holder(), &id, extension, now_ms)
             .await?;
-        routes.answer(200, &show, hold, now_ms).await
+        routes.hold_answer(200, &show, hold, now_ms).await
     };
     Ok(routes
         .answers
-        .once(&pass.holder().0, &call, key, &body, act)
+        .answer_once(&pass.holder().0, &call, key, &body, act)
         .await)
 }
 
 impl HoldRoutes {
-    async fn answer(
+    async fn hold_answer(
         &self,
         status: u16,
         show: &Show,
         hold: Hold,
         now_ms: i64,
-    ) -> Result<Answer, Problem> {
+    ) -> Result<JsonAnswer, Problem> {
         let (terms, items) = self.desk.price(show, &hold).await?;
-        Answer::json(status, &HoldView::new(show, hold, (&terms, &items), now_ms))
+        JsonAnswer::json(status, &HoldView::new(show, hold, (&terms, &items), now_ms))
     }
 
-    fn show(&self, show: &str) -> Result<Arc<Show>, Problem> {
+    fn find_show_for_hold(&self, show: &str) -> Result<Arc<Show>, Problem> {
         let found = show
             .parse::<ShowId>()
             .ok()
@@ -278,7 +285,7 @@ impl HoldRoutes {
 
     /// A hold id tells its show; one of a show that is not here cannot have been made here.
     /// After a restart its show is opened first, so that a hold that is gone is told as gone.
-    async fn hold(&self, hold: &str) -> Result<(Arc<Show>, HoldId), Problem> {
+    async fn show_of_hold(&self, hold: &str) -> Result<(Arc<Show>, HoldId), Problem> {
         let id: HoldId = hold.parse().map_err(|_| Problem::not_found("hold", hold))?;
         let show = self
             .desk

@@ -11,19 +11,21 @@ use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use fairgate_base::http::{JsonBody, PathParams, Problem, QueryParams};
+use fairgate_base::process::stopped;
+use fairgate_model::grid::picture::CellChanges;
 use fairgate_pass::Holder;
 use futures_util::stream;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::app::{Booking, Pulse, ShowInShort};
+use crate::app::{Booking, BookingPulse, ShowSummary};
 use crate::http::internal_key::InternalKey;
-use crate::internal::wire::{self, ChangesAsk, CoverAsk, PulseAsk, Signal, WaitingAsk};
+use crate::internal::wire::{
+    self, CoverageRequest, InternalHoldSignal, PulseRequest, ShowChangesRequest, WaitingRequest,
+};
 use crate::store::HoldSignal;
-use fairgate_base::http::{Body, Params, Path, Problem};
-use fairgate_base::process::stopped;
-use fairgate_model::grid::picture::Changes;
 
 /// How often a waiting answer looks again.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -54,12 +56,12 @@ pub(crate) async fn only_gateways(
     }
 }
 
-pub(crate) async fn state(State(routes): State<InternalRoutes>) -> Json<wire::State> {
+pub(crate) async fn state(State(routes): State<InternalRoutes>) -> Json<wire::BookingStateReply> {
     let mut condition = routes.booking.condition().await;
     if *routes.stopping.borrow() {
         condition.reasons.push("booking is draining".to_owned());
     }
-    Json(wire::State {
+    Json(wire::BookingStateReply {
         ready: condition.reasons.is_empty(),
         reasons: condition.reasons,
         warnings: condition.warnings,
@@ -70,23 +72,23 @@ pub(crate) async fn state(State(routes): State<InternalRoutes>) -> Json<wire::St
 
 pub(crate) async fn shows(
     State(routes): State<InternalRoutes>,
-    Body(ask): Body<wire::ShowsAsk>,
-) -> Json<Vec<ShowInShort>> {
-    Json(routes.booking.shows(&ask.patterns))
+    JsonBody(ask): JsonBody<wire::ShowsRequest>,
+) -> Json<Vec<ShowSummary>> {
+    Json(routes.booking.shows_matching(&ask.patterns))
 }
 
 pub(crate) async fn cover(
     State(routes): State<InternalRoutes>,
-    Body(ask): Body<CoverAsk>,
+    JsonBody(ask): JsonBody<CoverageRequest>,
 ) -> Result<StatusCode, Problem> {
-    routes.booking.cover(ask.coverage).await?;
+    routes.booking.replace_coverage(ask.coverage).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 pub(crate) async fn pulse(
     State(routes): State<InternalRoutes>,
-    Body(ask): Body<PulseAsk>,
-) -> Result<Json<Pulse>, Problem> {
+    JsonBody(ask): JsonBody<PulseRequest>,
+) -> Result<Json<BookingPulse>, Problem> {
     let pulse = routes
         .booking
         .pulse(&ask.room, &ask.shows, ask.finished_after)
@@ -96,20 +98,20 @@ pub(crate) async fn pulse(
 
 pub(crate) async fn waiting(
     State(routes): State<InternalRoutes>,
-    Body(ask): Body<WaitingAsk>,
+    JsonBody(ask): JsonBody<WaitingRequest>,
 ) -> Result<Json<Vec<Holder>>, Problem> {
     Ok(Json(routes.booking.waiting(ask.here).await?))
 }
 
 pub(crate) async fn snapshot(
     State(routes): State<InternalRoutes>,
-    Path(show): Path<String>,
+    PathParams(show): PathParams<String>,
 ) -> Result<Response, Problem> {
-    let picture = routes.booking.snapshot(&show).await?;
+    let picture = routes.booking.show_snapshot(&show).await?;
     Ok(match picture {
         Some((version, cells, packed)) => {
             let media = [(header::CONTENT_TYPE, "application/octet-stream")];
-            (media, wire::snapshot(version, cells, &packed)).into_response()
+            (media, wire::write_snapshot(version, cells, &packed)).into_response()
         }
         None => StatusCode::NO_CONTENT.into_response(),
     })
@@ -117,14 +119,14 @@ pub(crate) async fn snapshot(
 
 pub(crate) async fn changes(
     State(routes): State<InternalRoutes>,
-    Path(show): Path<String>,
-    Params(ask): Params<ChangesAsk>,
-) -> Json<Changes> {
+    PathParams(show): PathParams<String>,
+    QueryParams(ask): QueryParams<ShowChangesRequest>,
+) -> Json<CellChanges> {
     let until = Instant::now() + Duration::from_millis(ask.wait_ms).min(WAIT_MAX);
     loop {
-        let told = routes.booking.changes(&show, ask.since).await;
+        let told = routes.booking.show_changes(&show, ask.since).await;
         let over = Instant::now() >= until || *routes.stopping.borrow();
-        if told != Changes::None || over {
+        if told != CellChanges::None || over {
             return Json(told);
         }
         sleep(LOOK_EVERY).await;
@@ -149,7 +151,7 @@ async fn next_line(
     tokio::select! {
         () = stopped(&mut routes.stopping) => None,
         heard = timeout(ALIVE_EVERY, signals.recv()) => match heard {
-            Ok(Ok(signal)) => Some(line(&signal, routes.booking.seats_told(&signal).await)),
+            Ok(Ok(signal)) => Some(signal_line(&signal, routes.booking.seats_told(&signal).await)),
             Ok(Err(RecvError::Closed)) => None,
             // Whoever missed some reads its hold by itself.
             Ok(Err(RecvError::Lagged(_))) | Err(_) => Some(Bytes::from_static(b"\n")),
@@ -157,8 +159,8 @@ async fn next_line(
     }
 }
 
-fn line(signal: &HoldSignal, seats: Vec<String>) -> Bytes {
-    let told = Signal {
+fn signal_line(signal: &HoldSignal, seats: Vec<String>) -> Bytes {
+    let told = InternalHoldSignal {
         holder: signal.visitor,
         hold: signal.hold.to_string(),
         state: signal.state.to_owned(),

@@ -1,7 +1,7 @@
 //! Who may make the internal calls: whoever shows the key of the gateways.
 
 use axum::http::HeaderMap;
-use fairgate_base::config::Key;
+use fairgate_base::config::SecretSetting;
 use fairgate_base::http::Problem;
 use fairgate_base::http::keys::bearer;
 use sha2::{Digest, Sha256};
@@ -18,7 +18,7 @@ pub struct InternalKey {
 impl InternalKey {
     /// Of the setting. Without one every caller is a gateway: for listening on this machine alone.
     #[must_use]
-    pub fn new(key: Option<&Key>) -> Self {
+    pub fn new(key: Option<&SecretSetting>) -> Self {
         Self {
             digest: key.map(|key| Sha256::digest(&key.0).into()),
         }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     fn check(key: Option<&str>, headers: &[(&'static str, &str)], status: Option<u16>) {
-        let key = key.map(|key| Key(key.to_owned()));
+        let key = key.map(|key| SecretSetting(key.to_owned()));
         let headers = headers
             .iter()
             .map(|(name, value)| {

@@ -16,7 +16,7 @@ const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
 
 /// The operators' handle.
 #[derive(Clone)]
-pub struct Ops {
+pub struct BookingOpsRoutes {
     /// The core.
     pub booking: Booking,
     /// What was counted.
@@ -31,7 +31,7 @@ pub(crate) async fn healthz() -> &'static str {
     "alive\n"
 }
 
-pub(crate) async fn readyz(State(ops): State<Ops>) -> Response {
+pub(crate) async fn readyz(State(ops): State<BookingOpsRoutes>) -> Response {
     let mut condition = ops.booking.condition().await;
     if *ops.stopping.borrow() {
         condition
@@ -53,7 +53,7 @@ pub(crate) async fn readyz(State(ops): State<Ops>) -> Response {
     }
 }
 
-pub(crate) async fn metrics(State(ops): State<Ops>) -> impl IntoResponse {
+pub(crate) async fn metrics(State(ops): State<BookingOpsRoutes>) -> impl IntoResponse {
     let media = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
     (media, ops.metrics.render())
 }

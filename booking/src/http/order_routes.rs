@@ -1,27 +1,27 @@
 //! What the handlers of orders need, and how they open an order and show it.
 
 use axum::http::HeaderMap;
-
-use super::answers::Answers;
-use super::holds::MoneyView;
-use super::order_views::{
-    OfferView, OrderSeat, OrderView, PaymentView, SuccessorView, TicketLink, exchange_offer,
-    refund_offer, refund_view,
-};
-use super::visitor::Door;
-use crate::catalogue::places::Place;
-use crate::orders::checkout::OrderDesk;
-use crate::rail::journey::Journey;
-use crate::wake::Bells;
 use fairgate_base::clock::{Clock, rfc3339};
 use fairgate_base::http::Problem;
 use fairgate_model::ids::OrderId;
 use fairgate_model::money::Currency;
-use fairgate_model::orders::exchange::{Part, price};
+use fairgate_model::orders::exchange::{ExchangeRole, total_price};
 use fairgate_model::orders::{Order, OrderItem, OrderRecord, OrderState, Ticket};
 use fairgate_model::payments::PaymentState;
-use fairgate_model::runs::Run;
+use fairgate_model::runs::TrainRun;
 use fairgate_model::shows::Show;
+
+use super::answers::IdempotencyAnswers;
+use super::holds::MoneyView;
+use super::order_views::{
+    OrderSeat, OrderView, PaymentView, ReplacementOfferView, SuccessorView, TicketLink,
+    exchange_offer, refund_offer, refund_view,
+};
+use super::visitor::CallerVerifier;
+use crate::catalogue::places::VenueLocation;
+use crate::orders::checkout::OrderDesk;
+use crate::rail::journey::JourneySummary;
+use crate::wake::LedgerNotifiers;
 
 /// What the handlers of orders need.
 #[derive(Clone)]
@@ -29,18 +29,18 @@ pub struct OrderRoutes {
     /// Where orders are made.
     pub desk: OrderDesk,
     /// Who may.
-    pub door: Door,
+    pub door: CallerVerifier,
     /// Answers kept for retries.
-    pub answers: Answers,
+    pub answers: IdempotencyAnswers,
     /// The time.
     pub clock: Clock,
     /// The workers that free seats and bring money back.
-    pub bells: Bells,
+    pub bells: LedgerNotifiers,
 }
 
 impl OrderRoutes {
     /// Opens an order to its visitor, or to whoever has its key.
-    pub(super) async fn open(
+    pub(super) async fn open_order(
         &self,
         order: &str,
         headers: &HeaderMap,
@@ -48,8 +48,10 @@ impl OrderRoutes {
         let id: OrderId = order
             .parse()
             .map_err(|_| Problem::not_found("order", order))?;
-        let caller = self.door.order(headers, &id, self.clock.now_ms() / 1_000)?;
-        let record = self.desk.record(&id).await?;
+        let caller = self
+            .door
+            .order_caller(headers, &id, self.clock.now_ms() / 1_000)?;
+        let record = self.desk.order_record(&id).await?;
         caller.may_open(record.order.visitor)?;
         Ok(record)
     }
@@ -77,7 +79,7 @@ impl OrderRoutes {
     }
 
     /// Shows an order with all that is known of it.
-    pub(super) async fn view(&self, record: OrderRecord) -> Result<OrderView, Problem> {
+    pub(super) async fn order_view(&self, record: OrderRecord) -> Result<OrderView, Problem> {
         let OrderRecord {
             order,
             history,
@@ -91,7 +93,7 @@ impl OrderRoutes {
         let catalogue = &self.desk.holds.catalogue;
         let show = catalogue.show(&order.show);
         let place = show.as_ref().map(|show| catalogue.place_of(show));
-        let Place { name, time_zone } = place.unwrap_or_default();
+        let VenueLocation { name, time_zone } = place.unwrap_or_default();
         // The state that was read with the history: a later one would not agree with it.
         let payment = self.payment_view(&order, Some(payment)).await?;
         let currency = order.currency;
@@ -108,12 +110,12 @@ impl OrderRoutes {
         let given_back = refunds.iter().flat_map(|refund| &refund.items);
         let given_back = given_back.map(|item| order_seat(item, currency, true));
         Ok(OrderView {
-            journey: journey.and_then(|(run, legs)| Journey::of(run, legs)),
+            journey: journey.and_then(|(run, legs)| JourneySummary::from_leg_range(run, legs)),
             title: show.as_ref().map(|show| show.document.title.clone()),
             starts_at: show.as_ref().map(|show| starts_at(show)),
             venue_name: name,
             time_zone,
-            offer: offer.map(|offer| OfferView {
+            offer: offer.map(|offer| ReplacementOfferView {
                 seats: offer.items.iter().map(seat).collect(),
                 consent_until: rfc3339(offer.until_ms),
             }),
@@ -124,7 +126,7 @@ impl OrderRoutes {
             refund_offer: terms.and_then(|terms| refund_offer(&order, &tickets, terms, now_ms)),
             exchange: exchanged.into,
             exchange_of: exchanged.of,
-            total: MoneyView(currency.of(exchanged.total)),
+            total: MoneyView(currency.with_amount(exchanged.total)),
             created_at: rfc3339(order.created_at_ms),
             pay_until: rfc3339(order.pay_until_ms),
             server_time: rfc3339(now_ms),
@@ -148,7 +150,7 @@ impl OrderRoutes {
     }
 
     /// Sees an order with the exchanges that it is part of.
-    fn exchanged(&self, order: &Order, parts: Vec<Part>) -> ExchangedOrder {
+    fn exchanged(&self, order: &Order, parts: Vec<ExchangeRole>) -> ExchangedOrder {
         let mut exchanged = ExchangedOrder {
             into: None,
             of: None,
@@ -157,16 +159,16 @@ impl OrderRoutes {
         };
         for part in parts {
             match part {
-                Part::Exchanged { into, state } => {
+                ExchangeRole::Exchanged { into, state } => {
                     exchanged.into = Some(SuccessorView {
-                        order_key: self.door.order_keys.of(&into),
+                        order_key: self.door.order_keys.for_order(&into),
                         order: into,
                         state,
                     });
                 }
-                Part::Successor { of, items, done } => {
+                ExchangeRole::Successor { of, items, done } => {
                     exchanged.of = Some(of);
-                    exchanged.total = price(&items);
+                    exchanged.total = total_price(&items);
                     if !done {
                         exchanged.items = items;
                     }
@@ -203,14 +205,14 @@ fn order_seat(item: &OrderItem, currency: Currency, refunded: bool) -> OrderSeat
     OrderSeat {
         label: item.label.clone(),
         category: item.category.clone(),
-        price: MoneyView(currency.of(item.amount)),
+        price: MoneyView(currency.with_amount(item.amount)),
         traveller: item.traveller.clone(),
         refunded,
     }
 }
 
-fn ticket_link(ticket: Ticket, run: Option<&Run>) -> TicketLink {
-    let ends = run.and_then(|run| Journey::over(run, &ticket.legs));
+fn ticket_link(ticket: Ticket, run: Option<&TrainRun>) -> TicketLink {
+    let ends = run.and_then(|run| JourneySummary::from_legs(run, &ticket.legs));
     let (from, to) = ends
         .map(|journey| (journey.from.station, journey.to.station))
         .unzip();

@@ -1,19 +1,21 @@
 //! What an order looks like over HTTP: the order, its payment, what of it may be exchanged or given
 //! back, and what came of that.
 
-use serde::Serialize;
-
-use super::holds::MoneyView;
-use crate::rail::journey::Journey;
 use fairgate_base::clock::rfc3339;
 use fairgate_model::ids::{OrderId, PaymentId, RefundId, TicketId};
 use fairgate_model::money::Currency;
 use fairgate_model::orders::exchange::{deal, may_give};
 use fairgate_model::orders::refund::rules::in_force;
-use fairgate_model::orders::refund::{Refund, RefundState, Standing, Which, plan};
+use fairgate_model::orders::refund::{
+    Refund, RefundInput, RefundState, TicketSelection, plan_refund,
+};
 use fairgate_model::orders::terms::OrderTerms;
-use fairgate_model::orders::{Order, OrderState, Step, Ticket};
+use fairgate_model::orders::{Order, OrderHistoryEntry, OrderState, Ticket};
 use fairgate_model::payments::PaymentState;
+use serde::Serialize;
+
+use super::holds::MoneyView;
+use crate::rail::journey::JourneySummary;
 
 /// What the buyer's page needs to pay.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -45,7 +47,7 @@ pub struct OrderView {
     /// Why it stands there: a stable code.
     pub(super) reason: String,
     /// Rail: the stretch of the train; null else.
-    pub(super) journey: Option<Journey>,
+    pub(super) journey: Option<JourneySummary>,
     pub(super) seats: Vec<OrderSeat>,
     pub(super) total: MoneyView,
     pub(super) created_at: String,
@@ -53,7 +55,7 @@ pub struct OrderView {
     pub(super) server_time: String,
     pub(super) payment: PaymentView,
     /// Other seats for money that came late; null unless the order waits for consent.
-    pub(super) offer: Option<OfferView>,
+    pub(super) offer: Option<ReplacementOfferView>,
     pub(super) tickets: Vec<TicketLink>,
     /// What of it may be given back now, and what that costs; null where nothing may.
     pub(super) refund_offer: Option<RefundOffer>,
@@ -67,12 +69,13 @@ pub struct OrderView {
     /// The order whose seats were, or are to be, given for these; null where there is none.
     #[schema(value_type = Option<String>)]
     pub(super) exchange_of: Option<OrderId>,
-    pub(super) history: Vec<Step>,
+    pub(super) history: Vec<OrderHistoryEntry>,
 }
 
 /// Other seats, at what was paid for the order's own.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct OfferView {
+#[schema(as = OfferView)]
+pub struct ReplacementOfferView {
     pub(super) seats: Vec<OrderSeat>,
     /// Until when to say yes; after that the money goes back.
     pub(super) consent_until: String,
@@ -141,12 +144,13 @@ pub struct RefundOffer {
     /// By which rule: `refund_by_buyer`, `show_cancelled`, `show_postponed`.
     reason: &'static str,
     /// Each ticket that may go back; empty while none is issued.
-    tickets: Vec<TicketOffer>,
+    tickets: Vec<RefundableTicket>,
 }
 
 /// One ticket that may go back.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct TicketOffer {
+#[schema(as = TicketOffer)]
+pub struct RefundableTicket {
     #[schema(value_type = String)]
     ticket: TicketId,
     seat: String,
@@ -182,10 +186,10 @@ pub fn exchange_offer(
     now_ms: i64,
 ) -> Option<ExchangeOffer> {
     may_give(order, tickets, &order.items).ok()?;
-    let offer = deal::offer(terms, &order.items, now_ms).ok()?;
+    let offer = deal::exchange_quote(terms, &order.items, now_ms).ok()?;
     Some(ExchangeOffer {
         until: rfc3339(offer.until_ms),
-        fee: MoneyView(order.currency.of(offer.fee)),
+        fee: MoneyView(order.currency.with_amount(offer.fee)),
         kept_pct: offer.kept_pct,
     })
 }
@@ -198,18 +202,18 @@ pub fn refund_offer(
     terms: &OrderTerms,
     now_ms: i64,
 ) -> Option<RefundOffer> {
-    let standing = Standing {
+    let standing = RefundInput {
         order,
         tickets,
         terms,
     };
-    let plan = plan(&standing, &Which::Unscanned, now_ms).ok()??;
+    let plan = plan_refund(&standing, &TicketSelection::Unscanned, now_ms).ok()??;
     let rule = in_force(terms, terms.begins_ms(&order.items), now_ms).ok()?;
-    let money = |amount| MoneyView(order.currency.of(amount));
+    let money = |amount| MoneyView(order.currency.with_amount(amount));
     let ticket = |item: &fairgate_model::orders::OrderItem| {
         let id = TicketId::of_seat(&order.id, item.held.seat);
-        let fee = rule.fee(item.amount);
-        plan.tickets.contains(&id).then(|| TicketOffer {
+        let fee = rule.fee_for_price(item.amount);
+        plan.tickets.contains(&id).then(|| RefundableTicket {
             ticket: id,
             seat: item.label.clone(),
             amount: money(item.amount - fee),
@@ -221,7 +225,7 @@ pub fn refund_offer(
         fee: money(plan.fee),
         fee_pct: rule.fee_pct,
         until: rule.until_ms.map(rfc3339),
-        reason: rule.reason.word(),
+        reason: rule.reason.as_str(),
         tickets: plan.going.iter().filter_map(ticket).collect(),
     })
 }
@@ -232,9 +236,9 @@ pub fn refund_view(refund: Refund, currency: Currency) -> RefundView {
     RefundView {
         refund: refund.id,
         seats: refund.items.into_iter().map(|item| item.label).collect(),
-        amount: MoneyView(currency.of(refund.amount + refund.elsewhere)),
-        fee: MoneyView(currency.of(refund.fee)),
-        reason: refund.reason.word(),
+        amount: MoneyView(currency.with_amount(refund.amount + refund.elsewhere)),
+        fee: MoneyView(currency.with_amount(refund.fee)),
+        reason: refund.reason.as_str(),
         at: rfc3339(refund.made_at_ms),
         state: refund.state,
         done_at: refund

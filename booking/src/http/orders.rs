@@ -3,22 +3,23 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use fairgate_base::clock::rfc3339;
+use fairgate_base::http::{BodyBytes, PathParams, Problem, parse_json};
+use fairgate_model::ids::{HoldId, OrderId};
+use fairgate_model::orders::transition::OrderEvent;
+use fairgate_model::orders::{Buyer, OrderState, Traveller};
 use serde::{Deserialize, Serialize};
 
-use crate::http::answers::{Answer, key_of};
+use crate::http::answers::{JsonAnswer, key_of};
 use crate::http::holds::MoneyView;
 use crate::http::order_routes::OrderRoutes;
 use crate::http::order_views::{OrderView, PaymentView};
-use fairgate_base::clock::rfc3339;
-use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
-use fairgate_model::ids::{HoldId, OrderId};
-use fairgate_model::orders::transition::Happening;
-use fairgate_model::orders::{Buyer, OrderState, Traveller};
 
 /// `POST /v1/holds/{hold}/order`.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct OrderAsk {
+#[schema(as = OrderAsk)]
+pub struct OrderRequest {
     /// Who buys.
     buyer: Buyer,
     /// Rail: who travels, one a seat, in the order of the hold's seats.
@@ -28,7 +29,8 @@ pub struct OrderAsk {
 
 /// A new order.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct OrderMade {
+#[schema(as = OrderMade)]
+pub struct CreatedOrderView {
     #[schema(value_type = String)]
     order: OrderId,
     /// Opens the order on any device.
@@ -44,17 +46,18 @@ pub struct OrderMade {
 /// `POST /v1/orders/{order}/consent`.
 #[derive(Debug, Clone, Copy, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ConsentAsk {
+#[schema(as = ConsentAsk)]
+pub struct ConsentRequest {
     /// Whether the other seats are taken; if not, the money goes back.
     accept: bool,
 }
 
 /// Makes an order of a hold.
 #[utoipa::path(post, path = "/v1/holds/{hold}/order", tag = "booking", params(("hold" = String, Path)),
-    request_body = OrderAsk, responses((status = 201, body = OrderMade), (status = 410), (status = 422), (status = 503)))]
+    request_body = OrderRequest, responses((status = 201, body = CreatedOrderView), (status = 410), (status = 422), (status = 503)))]
 pub async fn make(
     State(routes): State<OrderRoutes>,
-    Path(hold): Path<String>,
+    PathParams(hold): PathParams<String>,
     headers: HeaderMap,
     BodyBytes(body): BodyBytes,
 ) -> Result<Response, Problem> {
@@ -66,12 +69,12 @@ pub async fn make(
     let show = show.ok_or(crate::holds::refusal::HoldRefusal::Expired)?;
     let pass = routes
         .door
-        .pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
+        .require_pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
     let visitor = pass.holder();
     let key = key_of(&headers)?;
     let call = format!("POST /v1/holds/{id}/order");
     let act = async {
-        let ask: OrderAsk = parse_json(&body)?;
+        let ask: OrderRequest = parse_json(&body)?;
         let now_ms = routes.clock.now_ms();
         let made = routes
             .desk
@@ -80,17 +83,17 @@ pub async fn make(
         // What was sold for nothing, or freed because it cannot be paid, is told to the seats at
         // once.
         if !matches!(&made, Ok(order) if order.state == OrderState::Pending) {
-            routes.bells.ring();
+            routes.bells.notify_all();
         }
         let order = made?;
         metrics::counter!("fairgate_orders_made_total").increment(1);
         let payment = routes.payment_view(&order, None).await?;
-        Answer::json(
+        JsonAnswer::json(
             201,
-            &OrderMade {
-                order_key: routes.door.order_keys.of(&order.id),
+            &CreatedOrderView {
+                order_key: routes.door.order_keys.for_order(&order.id),
                 state: order.state,
-                total: MoneyView(order.currency.of(order.total)),
+                total: MoneyView(order.currency.with_amount(order.total)),
                 pay_until: rfc3339(order.pay_until_ms),
                 server_time: rfc3339(now_ms),
                 payment,
@@ -100,7 +103,7 @@ pub async fn make(
     };
     Ok(routes
         .answers
-        .once(&visitor.0, &call, key, &body, act)
+        .answer_once(&visitor.0, &call, key, &body, act)
         .await)
 }
 
@@ -109,11 +112,11 @@ pub async fn make(
     responses((status = 200, body = OrderView), (status = 403), (status = 404)))]
 pub async fn read(
     State(routes): State<OrderRoutes>,
-    Path(order): Path<String>,
+    PathParams(order): PathParams<String>,
     headers: HeaderMap,
-) -> Result<Answer, Problem> {
-    let record = routes.open(&order, &headers).await?;
-    Answer::json(200, &routes.view(record).await?)
+) -> Result<JsonAnswer, Problem> {
+    let record = routes.open_order(&order, &headers).await?;
+    JsonAnswer::json(200, &routes.order_view(record).await?)
 }
 
 /// Gives up an order that is not paid yet.
@@ -121,11 +124,11 @@ pub async fn read(
     responses((status = 200, body = OrderView), (status = 409)))]
 pub async fn cancel(
     State(routes): State<OrderRoutes>,
-    Path(order): Path<String>,
+    PathParams(order): PathParams<String>,
     headers: HeaderMap,
     BodyBytes(body): BodyBytes,
 ) -> Result<Response, Problem> {
-    let record = routes.open(&order, &headers).await?;
+    let record = routes.open_order(&order, &headers).await?;
     let key = key_of(&headers)?;
     let caller = record.order.id.to_string();
     let call = format!("POST /v1/orders/{}/cancel", record.order.id);
@@ -134,17 +137,17 @@ pub async fn cancel(
         let applied = routes
             .desk
             .ledger
-            .happen(&id, Happening::GivenUp, routes.clock.now_ms())
+            .happen(&id, OrderEvent::GivenUp, routes.clock.now_ms())
             .await?;
-        routes.bells.ring();
-        let record = routes.desk.record(&id).await?;
+        routes.bells.notify_all();
+        let record = routes.desk.order_record(&id).await?;
         let cancelled = record.order.state == OrderState::Cancelled;
         if applied.is_some_and(|applied| applied.changed) || cancelled {
-            Answer::json(200, &routes.view(record).await?)
+            JsonAnswer::json(200, &routes.order_view(record).await?)
         } else {
             let detail = format!(
                 "The order is {}; only an order that waits for its payment or for consent can be given up. Nothing was changed.",
-                record.order.state.word()
+                record.order.state.as_str()
             );
             Err(Problem::new(
                 409,
@@ -152,39 +155,39 @@ pub async fn cancel(
                 "The order cannot be given up",
                 detail,
             )
-            .with("state", record.order.state))
+            .with_member("state", record.order.state))
         }
     };
     Ok(routes
         .answers
-        .once(caller.as_bytes(), &call, key, &body, act)
+        .answer_once(caller.as_bytes(), &call, key, &body, act)
         .await)
 }
 
 /// Takes the other seats that late money was offered, or does not.
 #[utoipa::path(post, path = "/v1/orders/{order}/consent", tag = "booking", params(("order" = String, Path)),
-    request_body = ConsentAsk, responses((status = 200, body = OrderView), (status = 409)))]
+    request_body = ConsentRequest, responses((status = 200, body = OrderView), (status = 409)))]
 pub async fn consent(
     State(routes): State<OrderRoutes>,
-    Path(order): Path<String>,
+    PathParams(order): PathParams<String>,
     headers: HeaderMap,
     BodyBytes(body): BodyBytes,
 ) -> Result<Response, Problem> {
-    let record = routes.open(&order, &headers).await?;
+    let record = routes.open_order(&order, &headers).await?;
     let key = key_of(&headers)?;
     let id = record.order.id;
     let call = format!("POST /v1/orders/{id}/consent");
     let act = async {
-        let ConsentAsk { accept } = parse_json(&body)?;
+        let ConsentRequest { accept } = parse_json(&body)?;
         let happening = if accept {
-            Happening::Consented
+            OrderEvent::Consented
         } else {
-            Happening::ConsentDeclined
+            OrderEvent::ConsentDeclined
         };
         let now_ms = routes.clock.now_ms();
         let applied = routes.desk.ledger.happen(&id, happening, now_ms).await?;
-        routes.bells.ring();
-        let record = routes.desk.record(&id).await?;
+        routes.bells.notify_all();
+        let record = routes.desk.order_record(&id).await?;
         let said = if accept {
             "consent_given"
         } else {
@@ -192,11 +195,11 @@ pub async fn consent(
         };
         let repeated = record.history.iter().any(|step| step.reason == said);
         if applied.is_some_and(|applied| applied.changed) || repeated {
-            return Answer::json(200, &routes.view(record).await?);
+            return JsonAnswer::json(200, &routes.order_view(record).await?);
         }
         let detail = format!(
             "The order is {} and waits for no consent. Nothing was changed. Read the order to see where it stands.",
-            record.order.state.word()
+            record.order.state.as_str()
         );
         Err(Problem::new(
             409,
@@ -204,12 +207,12 @@ pub async fn consent(
             "The order waits for no consent",
             detail,
         )
-        .with("state", record.order.state))
+        .with_member("state", record.order.state))
     };
     let caller = id.to_string();
     Ok(routes
         .answers
-        .once(caller.as_bytes(), &call, key, &body, act)
+        .answer_once(caller.as_bytes(), &call, key, &body, act)
         .await)
 }
 

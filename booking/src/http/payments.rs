@@ -3,35 +3,37 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use fairgate_base::http::{BodyBytes, PathParams, Problem, parse_json};
+use fairgate_model::ids::PaymentId;
 use serde::{Deserialize, Serialize};
 
-use crate::http::answers::{Answer, Answers, key_of};
-use crate::payments::sandbox::{Sandbox, SandboxOutcome};
-use crate::payments::webhook::{Inbox, NotTaken};
-use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
-use fairgate_model::ids::PaymentId;
+use crate::http::answers::{IdempotencyAnswers, JsonAnswer, key_of};
+use crate::payments::sandbox::{SandboxOutcome, SandboxProvider};
+use crate::payments::webhook::{PaymentEventInbox, PaymentEventRefusal};
 
 /// What the handlers of payments need.
 #[derive(Clone)]
 pub struct PaymentRoutes {
     /// Where events go; none where payments are not configured.
-    pub inbox: Option<Inbox>,
+    pub inbox: Option<PaymentEventInbox>,
     /// The sandbox, where it is the provider.
-    pub sandbox: Option<Sandbox>,
+    pub sandbox: Option<SandboxProvider>,
     /// Answers kept for retries.
-    pub answers: Answers,
+    pub answers: IdempotencyAnswers,
 }
 
 /// `POST /v1/sandbox/payments/{payment}`.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SandboxAsk {
+#[schema(as = SandboxAsk)]
+pub struct SandboxRequest {
     outcome: SandboxOutcome,
 }
 
 /// What the sandbox recorded.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct SandboxMade {
+#[schema(as = SandboxMade)]
+pub struct SandboxPaymentView {
     #[schema(value_type = String)]
     payment: PaymentId,
     outcome: &'static str,
@@ -42,7 +44,7 @@ pub struct SandboxMade {
     responses((status = 200), (status = 400), (status = 404)))]
 pub async fn webhook(
     State(routes): State<PaymentRoutes>,
-    Path(provider): Path<String>,
+    PathParams(provider): PathParams<String>,
     headers: HeaderMap,
     BodyBytes(body): BodyBytes,
 ) -> Result<StatusCode, Problem> {
@@ -54,16 +56,19 @@ pub async fn webhook(
     let signature = headers
         .get(inbox.provider.signature_header())
         .and_then(|value| value.to_str().ok());
-    inbox.take(signature, &body).await.map_err(not_taken)?;
+    inbox
+        .take_event(signature, &body)
+        .await
+        .map_err(not_taken)?;
     Ok(StatusCode::OK)
 }
 
 /// Approves or declines a payment in the sandbox.
 #[utoipa::path(post, path = "/v1/sandbox/payments/{payment}", tag = "payments", params(("payment" = String, Path)),
-    request_body = SandboxAsk, responses((status = 200, body = SandboxMade), (status = 404), (status = 409)))]
+    request_body = SandboxRequest, responses((status = 200, body = SandboxPaymentView), (status = 404), (status = 409)))]
 pub async fn sandbox(
     State(routes): State<PaymentRoutes>,
-    Path(payment): Path<String>,
+    PathParams(payment): PathParams<String>,
     headers: HeaderMap,
     BodyBytes(body): BodyBytes,
 ) -> Result<Response, Problem> {
@@ -76,25 +81,27 @@ pub async fn sandbox(
     let call = format!("POST /v1/sandbox/payments/{id}");
     let caller = id.to_string();
     let act = async {
-        let SandboxAsk { outcome } = parse_json(&body)?;
+        let SandboxRequest { outcome } = parse_json(&body)?;
         let known = inbox.ledger.payment(&id).await?.ok_or_else(missing)?;
         let now_s = inbox.clock.now_ms() / 1_000;
         // Where nothing was to be paid, the sandbox never had a payment.
         let signed = if known.provider == inbox.provider.name() {
-            sandbox.choose(&known, outcome, now_s).await?
+            sandbox.choose_outcome(&known, outcome, now_s).await?
         } else {
             None
         };
         let signed = signed.ok_or_else(settled)?;
-        let taken = inbox.take(Some(&signed.signature), &signed.body).await;
+        let taken = inbox
+            .take_event(Some(&signed.signature), &signed.body)
+            .await;
         taken.map_err(not_taken)?;
         let outcome = match outcome {
             SandboxOutcome::Approve => "approve",
             SandboxOutcome::Decline => "decline",
         };
-        Answer::json(
+        JsonAnswer::json(
             200,
-            &SandboxMade {
+            &SandboxPaymentView {
                 payment: id,
                 outcome,
             },
@@ -102,7 +109,7 @@ pub async fn sandbox(
     };
     let answers = &routes.answers;
     Ok(answers
-        .once(caller.as_bytes(), &call, key, &body, act)
+        .answer_once(caller.as_bytes(), &call, key, &body, act)
         .await)
 }
 
@@ -115,14 +122,14 @@ fn settled() -> Problem {
     )
 }
 
-fn not_taken(why: NotTaken) -> Problem {
+fn not_taken(why: PaymentEventRefusal) -> Problem {
     match why {
-        NotTaken::Signature => Problem::new(
+        PaymentEventRefusal::Signature => Problem::new(
             400,
             "signature_invalid",
             "The signature does not hold",
             "The event was not signed with this installation's secret, was changed on its way, or is older than 300 s. It was not stored.",
         ),
-        NotTaken::Ledger(error) => error.into(),
+        PaymentEventRefusal::Ledger(error) => error.into(),
     }
 }

@@ -3,19 +3,18 @@
 
 use axum::extract::State;
 use axum::http::HeaderMap;
+use fairgate_base::clock::Clock;
+use fairgate_base::http::{BodyText, JsonBody, PathParams, Problem, QueryParams, parse_json};
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::plans::seatmap::SeatMap;
+use fairgate_model::plans::{self, PlanFault, PlanFormat};
+use fairgate_model::shows::document::{FieldFault, ShowDocument};
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{Catalogue, PutRefused};
+use crate::catalogue::{Catalogue, ShowPutRefusal};
 use crate::door::{Role, RoleKeys};
-use crate::http::answers::Answer;
-use crate::inventory::seats::Seats;
-use fairgate_base::clock::Clock;
-use fairgate_base::http::{Body, BodyText, Params, Path, Problem, parse_json};
-use fairgate_model::ids::{ShowId, VenueId};
-use fairgate_model::plans;
-use fairgate_model::plans::seatmap::SeatMap;
-use fairgate_model::plans::{Fault, PlanFormat};
-use fairgate_model::shows::document::{FieldFault, ShowDocument};
+use crate::http::answers::JsonAnswer;
+use crate::inventory::seats::SeatInventory;
 
 /// What the promoter's handlers need.
 #[derive(Clone)]
@@ -23,7 +22,7 @@ pub struct PromoterRoutes {
     /// The catalogue.
     pub catalogue: Catalogue,
     /// The seats of its shows.
-    pub seats: Seats,
+    pub seats: SeatInventory,
     /// Who may.
     pub keys: RoleKeys,
     /// The time.
@@ -50,7 +49,8 @@ pub struct VenueDocument {
 
 /// A stored plan.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct VenuePut {
+#[schema(as = VenuePut)]
+pub struct StoredVenueView {
     #[schema(value_type = String)]
     venue: VenueId,
     version: u32,
@@ -63,7 +63,8 @@ pub struct VenuePut {
 
 /// A stored show.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct ShowPut {
+#[schema(as = ShowPut)]
+pub struct StoredShowView {
     #[schema(value_type = String)]
     show: ShowId,
     plan_version: u32,
@@ -76,18 +77,18 @@ pub struct ShowPut {
 
 /// Imports a seating plan as the venue's next version.
 #[utoipa::path(put, path = "/v1/promoter/venues/{venue}", tag = "promoter", params(("venue" = String, Path), VenueQuery),
-    responses((status = 200, body = VenuePut), (status = 422)))]
+    responses((status = 200, body = StoredVenueView), (status = 422)))]
 pub async fn put_venue(
     State(routes): State<PromoterRoutes>,
-    Path(venue): Path<String>,
-    Params(query): Params<VenueQuery>,
+    PathParams(venue): PathParams<String>,
+    QueryParams(query): QueryParams<VenueQuery>,
     headers: HeaderMap,
     BodyText(body): BodyText,
-) -> Result<Answer, Problem> {
-    routes.keys.admit(&headers, Role::Promoter)?;
-    let venue: VenueId = venue
-        .parse()
-        .map_err(|error| Problem::field("venue", format!("venue: {error}. Nothing was stored.")))?;
+) -> Result<JsonAnswer, Problem> {
+    routes.keys.require_role(&headers, Role::Promoter)?;
+    let venue: VenueId = venue.parse().map_err(|error| {
+        Problem::invalid_field("venue", format!("venue: {error}. Nothing was stored."))
+    })?;
     if query.repair == Some(true) {
         return Err(Problem::not_available(
             "repair",
@@ -110,9 +111,9 @@ pub async fn put_venue(
         .put_venue(&venue, &map, routes.clock.now_ms())
         .await?;
     let standing: u32 = map.areas.iter().map(|area| area.capacity).sum();
-    Answer::json(
+    JsonAnswer::json(
         200,
-        &VenuePut {
+        &StoredVenueView {
             venue,
             version,
             name: map.name.clone(),
@@ -130,25 +131,25 @@ pub async fn put_venue(
 
 /// Puts a show on its venue's newest plan.
 #[utoipa::path(put, path = "/v1/promoter/shows/{show}", tag = "promoter", params(("show" = String, Path)),
-    request_body = ShowDocument, responses((status = 200, body = ShowPut), (status = 409), (status = 422)))]
+    request_body = ShowDocument, responses((status = 200, body = StoredShowView), (status = 409), (status = 422)))]
 pub async fn put_show(
     State(routes): State<PromoterRoutes>,
-    Path(show): Path<String>,
+    PathParams(show): PathParams<String>,
     headers: HeaderMap,
-    Body(document): Body<ShowDocument>,
-) -> Result<Answer, Problem> {
-    routes.keys.admit(&headers, Role::Promoter)?;
-    let id: ShowId = show
-        .parse()
-        .map_err(|error| Problem::field("show", format!("show: {error}. Nothing was stored.")))?;
+    JsonBody(document): JsonBody<ShowDocument>,
+) -> Result<JsonAnswer, Problem> {
+    routes.keys.require_role(&headers, Role::Promoter)?;
+    let id: ShowId = show.parse().map_err(|error| {
+        Problem::invalid_field("show", format!("show: {error}. Nothing was stored."))
+    })?;
     let before = routes.catalogue.show(&id);
-    let held = routes.seats.held(&routes.catalogue, &id).await;
+    let held = routes.seats.held_seats(&routes.catalogue, &id).await;
     let now_ms = routes.clock.now_ms();
     let show = routes
         .catalogue
         .put_show(&id, document, &held, now_ms)
         .await
-        .map_err(refused)?;
+        .map_err(put_problem)?;
     let changed = before.is_some_and(|before| {
         before.prices != show.prices || before.plan.version != show.plan.version
     });
@@ -165,9 +166,9 @@ pub async fn put_show(
         .iter()
         .zip(&show.prices)
         .filter(|(_, price)| price.is_none());
-    Answer::json(
+    JsonAnswer::json(
         200,
-        &ShowPut {
+        &StoredShowView {
             plan_version: show.plan.version,
             room: routes.catalogue.room_of(&id),
             cells: map.cell_count(),
@@ -189,21 +190,21 @@ fn read_plan(format: Option<&str>, body: &str) -> Result<SeatMap, Problem> {
                 "format: this version reads seats.io charts (format=seatsio) and grids (no format, {{\"plan\":\"grid:20x30\"}}), not {format}. Nothing was stored."
             ),
         )),
-        Some(_) => Err(Problem::field(
+        Some(_) => Err(Problem::invalid_field(
             "format",
             "format: one of seatsio, fairgate, pretix, csv. Nothing was stored.",
         )),
         None => {
             let document: VenueDocument = parse_json(body.as_bytes())?;
             let grid = document.plan.strip_prefix("grid:").ok_or_else(|| {
-                Problem::field("plan", "plan: without a format the plan is \"grid:ROWSxSEATS\"; send a chart as the body with ?format=seatsio. Nothing was stored.")
+                Problem::invalid_field("plan", "plan: without a format the plan is \"grid:ROWSxSEATS\"; send a chart as the body with ?format=seatsio. Nothing was stored.")
             })?;
             plans::parse(PlanFormat::Grid, grid).map_err(|faults| faulty(&faults))
         }
     }
 }
 
-fn faulty(faults: &[Fault]) -> Problem {
+fn faulty(faults: &[PlanFault]) -> Problem {
     let first = faults
         .first()
         .map(|fault| format!("{}: {}", fault.at, fault.message))
@@ -212,25 +213,26 @@ fn faulty(faults: &[Fault]) -> Problem {
         "The plan has {} faults; the first: {first}. Nothing was stored. Mend all of them and send it again.",
         faults.len()
     );
-    Problem::new(422, "plan_invalid", "The seating plan has faults", detail).with("faults", faults)
+    Problem::new(422, "plan_invalid", "The seating plan has faults", detail)
+        .with_member("faults", faults)
 }
 
-fn refused(why: PutRefused) -> Problem {
+fn put_problem(why: ShowPutRefusal) -> Problem {
     match why {
-        PutRefused::NoVenue(venue) => Problem::field(
+        ShowPutRefusal::NoVenue(venue) => Problem::invalid_field(
             "venue",
             format!("venue: there is no venue \"{venue}\" yet; put it first. Nothing was stored."),
         ),
-        PutRefused::Invalid(faults) => invalid(&faults),
-        PutRefused::PlanInUse(seats) => {
+        ShowPutRefusal::Invalid(faults) => invalid(&faults),
+        ShowPutRefusal::PlanInUse(seats) => {
             let shown: Vec<_> = seats.iter().take(10).cloned().collect();
             let detail = format!(
                 "The newest plan moves, drops or renames seats that are held or sold: {}. Nothing was changed. Keep these seats as they are.",
                 shown.join(", ")
             );
-            Problem::new(409, "plan_in_use", "The plan is in use", detail).with("seats", seats)
+            Problem::new(409, "plan_in_use", "The plan is in use", detail).with_member("seats", seats)
         }
-        PutRefused::CurrencyInUse(currency) => Problem::new(
+        ShowPutRefusal::CurrencyInUse(currency) => Problem::new(
             409,
             "currency_in_use",
             "The currency is in use",
@@ -239,8 +241,8 @@ fn refused(why: PutRefused) -> Problem {
                 currency.as_str()
             ),
         )
-        .with("field", "currency"),
-        PutRefused::Ledger(error) => error.into(),
+        .with_member("field", "currency"),
+        ShowPutRefusal::Ledger(error) => error.into(),
     }
 }
 
@@ -263,6 +265,6 @@ fn invalid(faults: &[FieldFault]) -> Problem {
         "The document is not valid",
         format!("{}. Nothing was stored.", told.join("; ")),
     )
-    .with("field", field)
-    .with("problems", faults)
+    .with_member("field", field)
+    .with_member("problems", faults)
 }

@@ -5,19 +5,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use axum::extract::State;
+use fairgate_base::clock::Clock;
+use fairgate_base::http::{Problem, QueryParams};
+use fairgate_model::ids::ShowId;
+use fairgate_model::money::Money;
+use fairgate_model::shows::fate::ShowFate;
+use fairgate_model::timetables::{Timetable, TrainRide, TransferJourney};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use crate::http::answers::Answer;
-use crate::rail::free::{Free, FreeSeats};
-use crate::rail::timetables::{Current, Timetables};
-use fairgate_base::clock::Clock;
-use fairgate_base::http::{Params, Problem};
-use fairgate_model::ids::ShowId;
-use fairgate_model::money::Money;
-use fairgate_model::shows::fate::Fate;
-use fairgate_model::timetables::{Journey, Ride, Timetable};
+use crate::http::answers::JsonAnswer;
+use crate::rail::free::{DepartureFreeSeats, FreeSeatLookup};
+use crate::rail::timetables::{CurrentTimetable, Timetables};
 
 /// How far away a station may be that is near, in kilometres, unless the caller says; and the most
 /// that it may say.
@@ -33,7 +33,7 @@ pub struct RailRoutes {
     /// The timetable.
     pub timetables: Timetables,
     /// How many seats are free.
-    pub free: Arc<dyn FreeSeats>,
+    pub free: Arc<dyn FreeSeatLookup>,
     /// The time.
     pub clock: Clock,
 }
@@ -146,14 +146,15 @@ pub struct JourneyView {
     duration_s: i64,
     /// Whether the first train has left `from`: then the journey is told, and not sold any more.
     departed: bool,
-    change: ChangeView,
+    change: TrainChangeView,
     /// Two, in the order of travel.
     trips: Vec<TripView>,
 }
 
 /// Where one changes trains.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct ChangeView {
+#[schema(as = ChangeView)]
+pub struct TrainChangeView {
     station: String,
     name: String,
     /// Seconds between the trains.
@@ -165,8 +166,8 @@ pub struct ChangeView {
     responses((status = 200, body = Vec<StationView>), (status = 422)))]
 pub async fn stations(
     State(routes): State<RailRoutes>,
-    Params(query): Params<StationQuery>,
-) -> Result<Answer, Problem> {
+    QueryParams(query): QueryParams<StationQuery>,
+) -> Result<JsonAnswer, Problem> {
     let current = routes.current()?;
     let timetable = &current.timetable;
     let view = |station: u32, distance_m: Option<u32>| {
@@ -190,7 +191,7 @@ pub async fn stations(
             ] {
                 if !(least..=most).contains(&value) {
                     let told = format!("{field}: {value} is not between {least} and {most}.");
-                    return Err(Problem::field(field, told));
+                    return Err(Problem::invalid_field(field, told));
                 }
             }
             #[expect(
@@ -210,20 +211,20 @@ pub async fn stations(
         }
         _ => {
             let told = "q: give q, or else lat and lon (and radius_km, if you like).";
-            return Err(Problem::field("q", told));
+            return Err(Problem::invalid_field("q", told));
         }
     };
-    Answer::json(200, &found)
+    JsonAnswer::json(200, &found)
 }
 
 /// Tells which days are on sale.
 #[utoipa::path(get, path = "/v1/rail/timetable", tag = "rail",
     responses((status = 200, body = TimetableView), (status = 422)))]
-pub async fn timetable(State(routes): State<RailRoutes>) -> Result<Answer, Problem> {
+pub async fn timetable(State(routes): State<RailRoutes>) -> Result<JsonAnswer, Problem> {
     let current = routes.current()?;
     let (timetable, now_ms) = (&current.timetable, routes.clock.now_ms());
     let (first, last) = timetable.window(now_ms);
-    Answer::json(
+    JsonAnswer::json(
         200,
         &TimetableView {
             time_zone: timetable.timezone.clone(),
@@ -239,13 +240,13 @@ pub async fn timetable(State(routes): State<RailRoutes>) -> Result<Answer, Probl
     responses((status = 200, body = Vec<TripView>), (status = 404), (status = 422)))]
 pub async fn trips(
     State(routes): State<RailRoutes>,
-    Params(query): Params<TripQuery>,
-) -> Result<Answer, Problem> {
+    QueryParams(query): QueryParams<TripQuery>,
+) -> Result<JsonAnswer, Problem> {
     let current = routes.current()?;
     let timetable = &current.timetable;
-    let asked = routes.asked(timetable, &query)?;
+    let asked = routes.resolve_query(timetable, &query)?;
     let rides = timetable.rides(asked.from, asked.to, asked.date);
-    Answer::json(200, &routes.views(timetable, &rides).await)
+    JsonAnswer::json(200, &routes.views(timetable, &rides).await)
 }
 
 /// Journeys with one change, fastest first; at most twenty.
@@ -253,18 +254,18 @@ pub async fn trips(
     responses((status = 200, body = Vec<JourneyView>), (status = 404), (status = 422)))]
 pub async fn journeys(
     State(routes): State<RailRoutes>,
-    Params(query): Params<TripQuery>,
-) -> Result<Answer, Problem> {
+    QueryParams(query): QueryParams<TripQuery>,
+) -> Result<JsonAnswer, Problem> {
     let current = routes.current()?;
     let timetable = &current.timetable;
-    let asked = routes.asked(timetable, &query)?;
+    let asked = routes.resolve_query(timetable, &query)?;
     let now_ms = routes.clock.now_ms();
     let (_, last) = timetable.window(now_ms);
     let mut journeys = timetable.journeys(asked.from, asked.to, asked.date);
     // A second train of the day after the last is not on sale yet.
     journeys.retain(|journey| journey.second.date <= last);
-    let pair = |of: &Journey| [of.first.clone(), of.second.clone()];
-    let rides: Vec<Ride> = journeys.iter().flat_map(pair).collect();
+    let pair = |of: &TransferJourney| [of.first.clone(), of.second.clone()];
+    let rides: Vec<TrainRide> = journeys.iter().flat_map(pair).collect();
     let mut views = routes.views(timetable, &rides).await.into_iter();
     let found: Vec<JourneyView> = journeys
         .iter()
@@ -275,7 +276,7 @@ pub async fn journeys(
                 arrives: journey.second.arrives,
                 duration_s: journey.duration_s(),
                 departed: journey.first.departs.as_millisecond() <= now_ms,
-                change: ChangeView {
+                change: TrainChangeView {
                     station: station.code.clone(),
                     name: station.name.clone(),
                     wait_s: journey.change_s(),
@@ -284,31 +285,36 @@ pub async fn journeys(
             }
         })
         .collect();
-    Answer::json(200, &found)
+    JsonAnswer::json(200, &found)
 }
 
 /// What was asked, understood.
-struct Asked {
+struct ResolvedTripQuery {
     from: u32,
     to: u32,
     date: Date,
 }
 
 impl RailRoutes {
-    fn current(&self) -> Result<Arc<Current>, Problem> {
+    fn current(&self) -> Result<Arc<CurrentTimetable>, Problem> {
         self.timetables.current().ok_or_else(|| {
             let told = "rail: no timetable was imported into this installation. Nothing was changed. Import one with `booking import gtfs DIR` or `booking import timetable DIR`.";
             Problem::not_available("rail", told)
         })
     }
 
-    fn asked(&self, timetable: &Timetable, query: &TripQuery) -> Result<Asked, Problem> {
+    fn resolve_query(
+        &self,
+        timetable: &Timetable,
+        query: &TripQuery,
+    ) -> Result<ResolvedTripQuery, Problem> {
         let given = |field: &'static str, text: &Option<String>| {
             let text = text
                 .as_deref()
                 .map(str::trim)
                 .filter(|text| !text.is_empty());
-            let told = || Problem::field(field, format!("{field}: from, to and date are needed."));
+            let told =
+                || Problem::invalid_field(field, format!("{field}: from, to and date are needed."));
             text.map(ToOwned::to_owned).ok_or_else(told)
         };
         let (from, to) = (given("from", &query.from)?, given("to", &query.to)?);
@@ -316,34 +322,39 @@ impl RailRoutes {
         let date: Date = date.parse().map_err(|_| {
             let shown: String = date.chars().take(SHOWN_MAX).collect();
             let told = format!("date: \"{shown}\" is no day such as 2027-06-01.");
-            Problem::field("date", told)
+            Problem::invalid_field("date", told)
         })?;
-        let asked = Asked {
-            from: known(timetable, "from", &from)?,
-            to: known(timetable, "to", &to)?,
+        let asked = ResolvedTripQuery {
+            from: resolve_station(timetable, "from", &from)?,
+            to: resolve_station(timetable, "to", &to)?,
             date,
         };
         if asked.from == asked.to {
-            return Err(Problem::field("to", "to: it is the same station as from."));
+            return Err(Problem::invalid_field(
+                "to",
+                "to: it is the same station as from.",
+            ));
         }
         let (first, last) = timetable.window(self.clock.now_ms());
         if !(first..=last).contains(&date) {
             let told = format!(
                 "date: trains are on sale from {first} to {last}, and {date} is not one of these days."
             );
-            let problem = Problem::field("date", told);
-            return Err(problem.with("first", first).with("last", last));
+            let problem = Problem::invalid_field("date", told);
+            return Err(problem
+                .with_member("first", first)
+                .with_member("last", last));
         }
         Ok(asked)
     }
 
     /// The rides with their prices and free seats.
-    async fn views(&self, timetable: &Timetable, rides: &[Ride]) -> Vec<TripView> {
+    async fn views(&self, timetable: &Timetable, rides: &[TrainRide]) -> Vec<TripView> {
         let named = rides.iter().filter_map(|ride| {
             let show = timetable.show_id(ride.trip, ride.date)?;
             Some((show, ride))
         });
-        let named: Vec<(ShowId, &Ride)> = named.collect();
+        let named: Vec<(ShowId, &TrainRide)> = named.collect();
         let asked = named
             .iter()
             .map(|(show, ride)| (show.clone(), ride.legs.clone()));
@@ -354,13 +365,13 @@ impl RailRoutes {
         let free = free.into_iter().chain(std::iter::repeat(None));
         let views = named.into_iter().zip(free);
         views
-            .map(|((show, ride), free)| view(timetable, show, ride, free, now))
+            .map(|((show, ride), free)| trip_view(timetable, show, ride, free, now))
             .collect()
     }
 }
 
 /// A station that is there, or names like it.
-fn known(timetable: &Timetable, field: &'static str, text: &str) -> Result<u32, Problem> {
+fn resolve_station(timetable: &Timetable, field: &'static str, text: &str) -> Result<u32, Problem> {
     timetable.station(text).ok_or_else(|| {
         let like = timetable.names_like(text);
         let near: Vec<_> = like
@@ -382,15 +393,17 @@ fn known(timetable: &Timetable, field: &'static str, text: &str) -> Result<u32, 
                 names.join(", ")
             );
         }
-        problem.with("field", field).with("near", near)
+        problem
+            .with_member("field", field)
+            .with_member("near", near)
     })
 }
 
-fn view(
+fn trip_view(
     timetable: &Timetable,
     show: ShowId,
-    ride: &Ride,
-    free: Option<Free>,
+    ride: &TrainRide,
+    free: Option<DepartureFreeSeats>,
     now: Timestamp,
 ) -> TripView {
     let trip = &timetable.trips[ride.trip as usize];
@@ -409,7 +422,7 @@ fn view(
         (capacity > 0).then(|| ClassView {
             class: class.key.clone(),
             label: class.label.clone(),
-            price: timetable.currency.of(amount),
+            price: timetable.currency.with_amount(amount),
             free: match &free {
                 _ if departed => 0,
                 Some(free) => free.by_class.get(&class.key).copied().unwrap_or(0),
@@ -428,7 +441,7 @@ fn view(
         duration_s: ride.arrives.as_second() - ride.departs.as_second(),
         stops: ride.legs.end - ride.legs.start,
         departed,
-        fate: cancelled.then(|| Fate::Cancelled.word()),
+        fate: cancelled.then(|| ShowFate::Cancelled.as_str()),
         time_zone: timetable.timezone.clone(),
         degraded: free.as_ref().is_some_and(|free| free.degraded),
         as_of: free.map_or(now, |free| free.as_of),

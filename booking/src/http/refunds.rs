@@ -4,18 +4,18 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use fairgate_base::clock::rfc3339;
+use fairgate_base::http::{BodyBytes, PathParams, Problem, parse_json};
+use fairgate_model::ids::TicketId;
+use fairgate_model::orders::refund::TicketSelection;
+use fairgate_model::orders::refund::rules::RefundRuleError;
 use serde::Deserialize;
 
-use crate::http::answers::{Answer, key_of};
+use crate::http::answers::{JsonAnswer, key_of};
 use crate::http::order_routes::OrderRoutes;
 use crate::http::order_views::OrderView;
 use crate::http::refusals::orders::exchange_open;
 use crate::ledger::RefundRefused;
-use fairgate_base::clock::rfc3339;
-use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
-use fairgate_model::ids::TicketId;
-use fairgate_model::orders::refund::Which;
-use fairgate_model::orders::refund::rules::NoRule;
 
 /// Tickets named in one call.
 const TICKETS_MAX: usize = 1_000;
@@ -23,7 +23,8 @@ const TICKETS_MAX: usize = 1_000;
 /// `POST /v1/orders/{order}/refund`.
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RefundAsk {
+#[schema(as = RefundAsk)]
+pub struct RefundRequest {
     /// The tickets to give back; all of them where none are named.
     #[serde(default)]
     #[schema(value_type = Option<Vec<String>>)]
@@ -32,14 +33,14 @@ pub struct RefundAsk {
 
 /// Gives tickets back.
 #[utoipa::path(post, path = "/v1/orders/{order}/refund", tag = "booking", params(("order" = String, Path)),
-    request_body = RefundAsk, responses((status = 200, body = OrderView), (status = 409), (status = 422)))]
+    request_body = RefundRequest, responses((status = 200, body = OrderView), (status = 409), (status = 422)))]
 pub async fn refund(
     State(routes): State<OrderRoutes>,
-    Path(order): Path<String>,
+    PathParams(order): PathParams<String>,
     headers: HeaderMap,
     BodyBytes(body): BodyBytes,
 ) -> Result<Response, Problem> {
-    let record = routes.open(&order, &headers).await?;
+    let record = routes.open_order(&order, &headers).await?;
     let key = key_of(&headers)?;
     let id = record.order.id;
     let call = format!("POST /v1/orders/{id}/refund");
@@ -47,42 +48,44 @@ pub async fn refund(
         let which = which(&body)?;
         let now_ms = routes.clock.now_ms();
         let applied = routes.desk.ledger.refund(&id, which, now_ms).await;
-        let applied = applied.map_err(refused)?;
-        routes.bells.ring();
+        let applied = applied.map_err(refund_problem)?;
+        routes.bells.notify_all();
         if applied.is_some_and(|applied| applied.changed) {
             metrics::counter!("fairgate_orders_refunded_total").increment(1);
         }
-        let record = routes.desk.record(&id).await?;
-        Answer::json(200, &routes.view(record).await?)
+        let record = routes.desk.order_record(&id).await?;
+        JsonAnswer::json(200, &routes.order_view(record).await?)
     };
     let caller = id.to_string();
     Ok(routes
         .answers
-        .once(caller.as_bytes(), &call, key, &body, act)
+        .answer_once(caller.as_bytes(), &call, key, &body, act)
         .await)
 }
 
-fn which(body: &[u8]) -> Result<Which, Problem> {
-    let ask: RefundAsk = match body {
-        [] => RefundAsk::default(),
+fn which(body: &[u8]) -> Result<TicketSelection, Problem> {
+    let ask: RefundRequest = match body {
+        [] => RefundRequest::default(),
         body => parse_json(body)?,
     };
     match ask.tickets {
-        None => Ok(Which::All),
-        Some(named) if (1..=TICKETS_MAX).contains(&named.len()) => Ok(Which::Named(named)),
-        Some(_) => Err(Problem::field(
+        None => Ok(TicketSelection::All),
+        Some(named) if (1..=TICKETS_MAX).contains(&named.len()) => {
+            Ok(TicketSelection::Named(named))
+        }
+        Some(_) => Err(Problem::invalid_field(
             "tickets",
             "tickets: name 1 to 1,000 of the order's tickets, or leave the field out to give all of them back. Nothing was changed.",
         )),
     }
 }
 
-fn refused(why: RefundRefused) -> Problem {
+fn refund_problem(why: RefundRefused) -> Problem {
     match why {
         RefundRefused::State(state) => {
             let detail = format!(
                 "The order is {}; only a paid order's tickets can be given back. Nothing was changed.",
-                state.word()
+                state.as_str()
             );
             Problem::new(
                 409,
@@ -90,16 +93,16 @@ fn refused(why: RefundRefused) -> Problem {
                 "The order cannot be refunded",
                 detail,
             )
-            .with("state", state)
+            .with_member("state", state)
         }
         RefundRefused::Rule(rule) => {
             let (reason, detail) = match rule {
-                NoRule::None => (
+                RefundRuleError::None => (
                     "no_refunds",
                     "This show takes no tickets back. Nothing was changed; the tickets are good."
                         .to_owned(),
                 ),
-                NoRule::Over { until_ms } => (
+                RefundRuleError::Over { until_ms } => (
                     "too_late",
                     format!(
                         "This show took tickets back until {}. Nothing was changed; the tickets are good.",
@@ -113,10 +116,12 @@ fn refused(why: RefundRefused) -> Problem {
                 "The order cannot be refunded",
                 detail,
             )
-            .with("reason", reason);
+            .with_member("reason", reason);
             match rule {
-                NoRule::Over { until_ms } => problem.with("until", rfc3339(until_ms)),
-                NoRule::None => problem,
+                RefundRuleError::Over { until_ms } => {
+                    problem.with_member("until", rfc3339(until_ms))
+                }
+                RefundRuleError::None => problem,
             }
         }
         RefundRefused::Scanned(seats) => {
@@ -124,10 +129,11 @@ fn refused(why: RefundRefused) -> Problem {
                 "Somebody went in on the tickets for {}, and those cannot be given back. Nothing was changed. Name the others to give them back.",
                 seats.join(", ")
             );
-            Problem::new(409, "ticket_scanned", "A ticket was used", detail).with("seats", seats)
+            Problem::new(409, "ticket_scanned", "A ticket was used", detail)
+                .with_member("seats", seats)
         }
         RefundRefused::Exchanging(successor) => exchange_open(&successor),
-        RefundRefused::Unknown(ticket) => Problem::field(
+        RefundRefused::Unknown(ticket) => Problem::invalid_field(
             "tickets",
             format!("tickets: {ticket} is not a ticket of this order. Nothing was changed."),
         ),

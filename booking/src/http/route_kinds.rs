@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn each_route_says_whether_it_is_a_purchase_or_a_search() {
-        let document = serde_json::to_value(crate::router::document()).expect("JSON");
+        let document = serde_json::to_value(crate::router::openapi_document()).expect("JSON");
         let mut kinds = [Vec::new(), Vec::new()];
         for (path, methods) in document["paths"].as_object().expect("paths") {
             for method in methods.as_object().expect("methods").keys() {

@@ -3,19 +3,19 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
+use fairgate_base::clock::{Clock, rfc3339};
+use fairgate_base::http::{PathParams, Problem};
+use fairgate_model::ids::{OrderId, ShowId, TicketId};
+use fairgate_model::orders::Ticket;
 use serde::Serialize;
 
 use crate::door::keys::bearer;
 use crate::door::{Role, RoleKeys};
-use crate::http::answers::{Answer, key_of};
-use crate::http::visitor::Door;
-use crate::ledger::Scan;
-use crate::rail::journey::Journey;
-use crate::tickets::{Printed, TicketDesk, render, scan_of};
-use fairgate_base::clock::{Clock, rfc3339};
-use fairgate_base::http::{Path, Problem};
-use fairgate_model::ids::{OrderId, ShowId, TicketId};
-use fairgate_model::orders::Ticket;
+use crate::http::answers::{JsonAnswer, key_of};
+use crate::http::visitor::CallerVerifier;
+use crate::ledger::TicketScanOutcome;
+use crate::rail::journey::JourneySummary;
+use crate::tickets::{PrintedTicket, TicketDesk, render, scan_of};
 
 /// What the handlers of tickets need.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub struct TicketRoutes {
     /// Where tickets are.
     pub desk: TicketDesk,
     /// Who may read one.
-    pub door: Door,
+    pub door: CallerVerifier,
     /// Who may scan one.
     pub keys: RoleKeys,
     /// The time.
@@ -49,7 +49,7 @@ pub struct TicketView {
     seat: String,
     legs: Vec<u16>,
     /// Rail: the stretch it is good for; null else.
-    journey: Option<Journey>,
+    journey: Option<JourneySummary>,
     /// Rail: who travels on it; null else.
     name: Option<String>,
     issued_at: String,
@@ -62,7 +62,8 @@ pub struct TicketView {
 
 /// What the door is told.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct Scanned {
+#[schema(as = Scanned)]
+pub struct TicketScanView {
     #[schema(value_type = String)]
     ticket: TicketId,
     #[schema(value_type = String)]
@@ -81,21 +82,22 @@ pub struct Scanned {
     responses((status = 200, body = TicketView), (status = 403), (status = 404)))]
 pub async fn read(
     State(routes): State<TicketRoutes>,
-    Path(name): Path<String>,
+    PathParams(name): PathParams<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (id, form) = name.split_once('.').unwrap_or((&name, ""));
-    let ticket = routes.desk.find(id).await?;
-    let caller = routes
-        .door
-        .order(&headers, &ticket.order, routes.clock.now_ms() / 1_000)?;
+    let ticket = routes.desk.find_ticket(id).await?;
+    let caller =
+        routes
+            .door
+            .order_caller(&headers, &ticket.order, routes.clock.now_ms() / 1_000)?;
     caller.may_open(ticket.visitor)?;
     if let Some(at_ms) = ticket.voided_at_ms {
-        return Err(void(&ticket, at_ms));
+        return Err(void_ticket_problem(&ticket, at_ms));
     }
-    let printed = routes.desk.print(ticket)?;
+    let printed = routes.desk.print_ticket(ticket)?;
     match form {
-        "" => Ok(Answer::json(200, &view(printed, routes.desk.test))?.into_response()),
+        "" => Ok(JsonAnswer::json(200, &ticket_view(printed, routes.desk.test))?.into_response()),
         "svg" => {
             let svg = render::qr_svg(&printed.signed).map_err(|error| {
                 tracing::error!(%error, "a QR code could not be drawn");
@@ -133,22 +135,22 @@ pub async fn read(
 /// Scans a ticket at the door. The same scanner with the same `Idempotency-Key` is answered as the
 /// first time for a minute; every other scan of the ticket is `already_scanned`.
 #[utoipa::path(post, path = "/v1/tickets/{ticket}/scan", tag = "tickets", params(("ticket" = String, Path)),
-    responses((status = 200, body = Scanned), (status = 409), (status = 401)))]
+    responses((status = 200, body = TicketScanView), (status = 409), (status = 401)))]
 pub async fn scan(
     State(routes): State<TicketRoutes>,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
     headers: HeaderMap,
-) -> Result<Answer, Problem> {
-    routes.keys.admit(&headers, Role::Door)?;
+) -> Result<JsonAnswer, Problem> {
+    routes.keys.require_role(&headers, Role::Door)?;
     let key = key_of(&headers)?;
     let by = bearer(&headers).zip(key.as_deref());
     let by = by.map(|(scanner, key)| scan_of(scanner, key));
-    let ticket = routes.desk.find(&id).await?;
+    let ticket = routes.desk.find_ticket(&id).await?;
     let now_ms = routes.clock.now_ms();
-    let scanned = routes.desk.scan(&ticket, by, now_ms).await?;
+    let scanned = routes.desk.scan_ticket(&ticket, by, now_ms).await?;
     let at_ms = match scanned.ok_or_else(|| Problem::not_found("ticket", &id))? {
-        Scan::First(at_ms) => at_ms,
-        Scan::Again(at_ms) => {
+        TicketScanOutcome::First(at_ms) => at_ms,
+        TicketScanOutcome::Again(at_ms) => {
             let detail = format!(
                 "This ticket was scanned at {}. Let nobody else in on it.",
                 rfc3339(at_ms)
@@ -159,14 +161,14 @@ pub async fn scan(
                 "The ticket was scanned before",
                 detail,
             )
-            .with("scanned_at", rfc3339(at_ms))
-            .with("seat", ticket.label));
+            .with_member("scanned_at", rfc3339(at_ms))
+            .with_member("seat", ticket.label));
         }
-        Scan::Void(at_ms) => return Err(void(&ticket, at_ms)),
+        TicketScanOutcome::Void(at_ms) => return Err(void_ticket_problem(&ticket, at_ms)),
     };
-    Answer::json(
+    JsonAnswer::json(
         200,
-        &Scanned {
+        &TicketScanView {
             ticket: ticket.id,
             show: ticket.show,
             seat: ticket.label,
@@ -178,19 +180,19 @@ pub async fn scan(
     )
 }
 
-fn void(ticket: &Ticket, at_ms: i64) -> Problem {
+fn void_ticket_problem(ticket: &Ticket, at_ms: i64) -> Problem {
     let detail = format!(
         "This ticket for {} was given back at {}. It opens no door; the order says what came of it.",
         ticket.label,
         rfc3339(at_ms)
     );
     Problem::new(409, "ticket_void", "The ticket was given back", detail)
-        .with("voided_at", rfc3339(at_ms))
-        .with("seat", &ticket.label)
+        .with_member("voided_at", rfc3339(at_ms))
+        .with_member("seat", &ticket.label)
 }
 
-fn view(printed: Printed, test: bool) -> TicketView {
-    let Printed {
+fn ticket_view(printed: PrintedTicket, test: bool) -> TicketView {
+    let PrintedTicket {
         ticket,
         title,
         starts_at,

@@ -2,21 +2,21 @@
 //! itself: reaching it around the gateway gains nothing.
 
 use axum::http::HeaderMap;
-use fairgate_pass::{Holder, LivePass, PassError, Presented, Verifier};
+use fairgate_base::http::Problem;
+use fairgate_model::ids::{OrderId, ShowId};
+use fairgate_pass::{Holder, LivePass, PassError, VerifiedPass, Verifier};
 
 use crate::catalogue::Catalogue;
 use crate::door::keys::bearer;
 use crate::http::refusals::holds::not_yours;
 use crate::orders::key::{OrderKeys, PREFIX};
-use fairgate_base::http::Problem;
-use fairgate_model::ids::{OrderId, ShowId};
 
 /// Seconds a visitor without a pass is asked to wait before it tries again by itself.
 const WAITING_ROOM_RETRY_S: u64 = 10;
 
 /// Checks passes and order keys.
 #[derive(Clone)]
-pub struct Door {
+pub struct CallerVerifier {
     /// The keys that passes are signed with.
     pub verifier: Verifier,
     /// Which room covers which show.
@@ -25,17 +25,17 @@ pub struct Door {
     pub order_keys: OrderKeys,
 }
 
-impl Door {
+impl CallerVerifier {
     /// The visitor's pass for a show, live or run out.
     ///
     /// # Errors
     /// 429 `waiting_room` without a pass, 401 `pass_invalid` for a bad one or one of another room.
-    pub fn pass(
+    pub fn require_pass(
         &self,
         headers: &HeaderMap,
         show: &ShowId,
         now_s: i64,
-    ) -> Result<Presented, Problem> {
+    ) -> Result<VerifiedPass, Problem> {
         let room = self.catalogue.room_of(show);
         let Some(credential) = bearer(headers) else {
             return Err(waiting_room(&room));
@@ -52,7 +52,7 @@ impl Door {
             );
             Err(
                 Problem::new(401, "pass_invalid", "The pass does not fit", detail)
-                    .with("room", room),
+                    .with_member("room", room),
             )
         }
     }
@@ -60,15 +60,15 @@ impl Door {
     /// A pass for something new.
     ///
     /// # Errors
-    /// As [`Door::pass`], and 401 `pass_expired` for one that ran out.
-    pub fn live(
+    /// As [`CallerVerifier::require_pass`], and 401 `pass_expired` for one that ran out.
+    pub fn require_live_pass(
         &self,
         headers: &HeaderMap,
         show: &ShowId,
         now_s: i64,
     ) -> Result<LivePass, Problem> {
-        let presented = self.pass(headers, show, now_s)?;
-        presented.live().cloned().map_err(|_| {
+        let presented = self.require_pass(headers, show, now_s)?;
+        presented.require_live().cloned().map_err(|_| {
             let room = presented.room();
             Problem::new(
                 401,
@@ -76,8 +76,8 @@ impl Door {
                 "Your time for choosing seats is over",
                 format!("The pass ran out; no new seats were held. What you hold or ordered you can still pay, read or give back. For new seats claim another pass at /r/{room}."),
             )
-            .with("room", room)
-            .with("room_url", format!("/r/{room}"))
+            .with_member("room", room)
+            .with_member("room_url", format!("/r/{room}"))
         })
     }
 
@@ -85,7 +85,7 @@ impl Door {
     ///
     /// # Errors
     /// 401 `order_key_required`, `pass_invalid`; 403 `not_yours` for a wrong key.
-    pub fn order(
+    pub fn order_caller(
         &self,
         headers: &HeaderMap,
         order: &OrderId,
@@ -100,7 +100,7 @@ impl Door {
                 }
             }
             Some(_) => Ok(OrderCaller::Visitor(
-                self.pass(headers, &order.show(), now_s)?.holder(),
+                self.require_pass(headers, &order.show(), now_s)?.holder(),
             )),
             None => Err(Problem::new(
                 401,
@@ -143,8 +143,8 @@ pub fn pass_invalid(error: &PassError, room: &str) -> Problem {
         "The pass is not valid",
         format!("{error}. Nothing was changed. Come in through the waiting room at /r/{room}."),
     )
-    .with("room", room)
-    .with("room_url", format!("/r/{room}"))
+    .with_member("room", room)
+    .with_member("room_url", format!("/r/{room}"))
 }
 
 /// 429 `waiting_room`: the way in is through the line.
@@ -156,7 +156,7 @@ pub fn waiting_room(room: &str) -> Problem {
         "Please wait for your turn",
         format!("Seats of this show are held with a pass from its waiting room. Nothing was held. Go to /r/{room}."),
     )
-    .with("room", room)
-    .with("room_url", format!("/r/{room}"))
+    .with_member("room", room)
+    .with_member("room_url", format!("/r/{room}"))
     .retry_after(WAITING_ROOM_RETRY_S)
 }

@@ -5,21 +5,21 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use serde::Serialize;
-
-use crate::http::answers::{Answer, Answers, key_of};
-use crate::http::visitor::Door;
-use crate::rail::journey::Journey;
-use crate::store::Refused;
-use crate::waitlist::ask::WaitAsk;
-use crate::waitlist::serve::Waitlist;
 use fairgate_base::clock::rfc3339;
-use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
-use fairgate_model::holds::Purpose;
+use fairgate_base::http::{BodyBytes, PathParams, Problem, parse_json};
+use fairgate_model::holds::HoldPurpose;
 use fairgate_model::ids::{HoldId, ShowId, WaiterId};
 use fairgate_model::shows::Show;
-use fairgate_model::waiters::wish::House;
-use fairgate_model::waiters::{Party, WAIT_MS_MAX, WaitEnd, Waiter};
+use fairgate_model::waiters::wish::ShowLayout;
+use fairgate_model::waiters::{WAIT_MS_MAX, WaitEndReason, Waiter, WaitlistParty};
+use serde::Serialize;
+
+use crate::http::answers::{IdempotencyAnswers, JsonAnswer, key_of};
+use crate::http::visitor::CallerVerifier;
+use crate::rail::journey::JourneySummary;
+use crate::store::InventoryRefusal;
+use crate::waitlist::ask::WaitlistJoinRequest;
+use crate::waitlist::serve::Waitlist;
 
 /// How often a party without a socket should ask.
 const REFRESH_S: u32 = 5;
@@ -30,9 +30,9 @@ pub struct WaitlistRoutes {
     /// The line.
     pub waitlist: Waitlist,
     /// Who may.
-    pub door: Door,
+    pub door: CallerVerifier,
     /// Answers kept for retries.
-    pub answers: Answers,
+    pub answers: IdempotencyAnswers,
 }
 
 /// A party as its visitor sees it.
@@ -57,7 +57,7 @@ pub struct WaiterView {
     class: Option<String>,
     /// Rail: the stretch of the train.
     #[serde(skip_serializing_if = "Option::is_none")]
-    journey: Option<Journey>,
+    journey: Option<JourneySummary>,
     /// Parties before it.
     ahead: u64,
     /// When it came, RFC 3339.
@@ -68,7 +68,7 @@ pub struct WaiterView {
     missed: u32,
     /// Seats that are held for it now.
     #[serde(skip_serializing_if = "Option::is_none")]
-    offer: Option<OfferView>,
+    offer: Option<WaitlistOfferView>,
     /// When to ask again, where no socket tells.
     refresh_s: u32,
     /// The server's time, for a countdown on a clock that is off.
@@ -77,7 +77,8 @@ pub struct WaiterView {
 
 /// An offer: a hold of the visitor, to be ordered like any other.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct OfferView {
+#[schema(as = OfferView)]
+pub struct WaitlistOfferView {
     /// The show's slug.
     #[schema(value_type = String)]
     show: ShowId,
@@ -88,29 +89,31 @@ pub struct OfferView {
     seats: Vec<String>,
     /// Rail: the stretch of the train.
     #[serde(skip_serializing_if = "Option::is_none")]
-    journey: Option<Journey>,
+    journey: Option<JourneySummary>,
     /// Until when it is kept, RFC 3339.
     expires_at: String,
 }
 
 /// Waits for seats. A visitor waits for a show once: again it is told how it stands.
 #[utoipa::path(post, path = "/v1/shows/{show}/waitlist", tag = "booking", params(("show" = String, Path)),
-    request_body = WaitAsk, responses((status = 201, body = WaiterView), (status = 409), (status = 422), (status = 429)))]
+    request_body = WaitlistJoinRequest, responses((status = 201, body = WaiterView), (status = 409), (status = 422), (status = 429)))]
 pub async fn join(
     State(routes): State<WaitlistRoutes>,
-    Path(show): Path<String>,
+    PathParams(show): PathParams<String>,
     headers: HeaderMap,
     BodyBytes(body): BodyBytes,
 ) -> Result<Response, Problem> {
-    let show = routes.show(&show).await?;
+    let show = routes.find_show_for_waiter(&show).await?;
     let now_ms = routes.waitlist.clock.now_ms();
-    let pass = routes.door.live(&headers, &show.id, now_ms / 1_000)?;
+    let pass = routes
+        .door
+        .require_live_pass(&headers, &show.id, now_ms / 1_000)?;
     let key = key_of(&headers)?;
     let call = format!("POST /v1/shows/{}/waitlist", show.id);
     let act = async {
-        let ask: WaitAsk = parse_json(&body)?;
+        let ask: WaitlistJoinRequest = parse_json(&body)?;
         let party = ask.party(&show, now_ms)?;
-        routes.check(&show, &party).await?;
+        routes.check_may_wait(&show, &party).await?;
         let waiter = Waiter {
             id: WaiterId::random(&show.id, &mut rand::rng()),
             visitor: pass.sub,
@@ -130,15 +133,18 @@ pub async fn join(
         if joined.party != wanted {
             return Err(other_party(&joined));
         }
-        routes.waitlist.here.saw([pass.sub]);
-        routes.waitlist.bell.call();
-        let (waiter, ahead) = routes.find(&show, &pass.sub).await?;
+        routes.waitlist.here.record_seen([pass.sub]);
+        routes.waitlist.bell.notify_worker();
+        let (waiter, ahead) = routes.find_waiter(&show, &pass.sub).await?;
         let status = if waiter.since_ms == now_ms { 201 } else { 200 };
-        Answer::json(status, &routes.view(&show, waiter, ahead, now_ms).await)
+        JsonAnswer::json(
+            status,
+            &routes.waiter_view(&show, waiter, ahead, now_ms).await,
+        )
     };
     Ok(routes
         .answers
-        .once(&pass.sub.0, &call, key, &body, act)
+        .answer_once(&pass.sub.0, &call, key, &body, act)
         .await)
 }
 
@@ -147,17 +153,19 @@ pub async fn join(
     responses((status = 200, body = WaiterView), (status = 404)))]
 pub async fn read(
     State(routes): State<WaitlistRoutes>,
-    Path(show): Path<String>,
+    PathParams(show): PathParams<String>,
     headers: HeaderMap,
-) -> Result<Answer, Problem> {
-    let show = routes.show(&show).await?;
+) -> Result<JsonAnswer, Problem> {
+    let show = routes.find_show_for_waiter(&show).await?;
     let now_ms = routes.waitlist.clock.now_ms();
-    let pass = routes.door.pass(&headers, &show.id, now_ms / 1_000)?;
-    let (waiter, ahead) = routes.find(&show, &pass.holder()).await?;
+    let pass = routes
+        .door
+        .require_pass(&headers, &show.id, now_ms / 1_000)?;
+    let (waiter, ahead) = routes.find_waiter(&show, &pass.holder()).await?;
     if waiter.ended.is_none() {
-        routes.waitlist.here.saw([pass.holder()]);
+        routes.waitlist.here.record_seen([pass.holder()]);
     }
-    Answer::json(200, &routes.view(&show, waiter, ahead, now_ms).await)
+    JsonAnswer::json(200, &routes.waiter_view(&show, waiter, ahead, now_ms).await)
 }
 
 /// Leaves the waitlist; seats that are offered go to the next party.
@@ -165,16 +173,21 @@ pub async fn read(
     responses((status = 204), (status = 404)))]
 pub async fn leave(
     State(routes): State<WaitlistRoutes>,
-    Path(show): Path<String>,
+    PathParams(show): PathParams<String>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    let show = routes.show(&show).await?;
+    let show = routes.find_show_for_waiter(&show).await?;
     let now_ms = routes.waitlist.clock.now_ms();
-    let pass = routes.door.pass(&headers, &show.id, now_ms / 1_000)?;
-    let (waiter, _) = routes.find(&show, &pass.holder()).await?;
-    routes.waitlist.end(&waiter, WaitEnd::Left, now_ms).await?;
+    let pass = routes
+        .door
+        .require_pass(&headers, &show.id, now_ms / 1_000)?;
+    let (waiter, _) = routes.find_waiter(&show, &pass.holder()).await?;
+    routes
+        .waitlist
+        .end_waiting(&waiter, WaitEndReason::Left, now_ms)
+        .await?;
     // Read once more: seats that were offered in between go to the next party, too.
-    let (left, _) = routes.find(&show, &pass.holder()).await?;
+    let (left, _) = routes.find_waiter(&show, &pass.holder()).await?;
     let noted = if left.id == waiter.id { left } else { waiter };
     if let Some(offer) = &noted.offer {
         routes.waitlist.seats.ensure_open(&show).await?;
@@ -182,51 +195,51 @@ pub async fn leave(
             .waitlist
             .seats
             .store
-            .release(&offer.hold, noted.visitor, &[Purpose::Offer])
+            .release(&offer.hold, noted.visitor, &[HoldPurpose::Offer])
             .await
         {
             // What became an order is the order's.
-            Ok(()) | Err(Refused::Gone | Refused::Ordered) => {}
+            Ok(()) | Err(InventoryRefusal::Gone | InventoryRefusal::Ordered) => {}
             Err(refused) => {
                 tracing::debug!(hold = %offer.hold, %refused, "an offer that was left runs out by itself");
             }
         }
     }
-    routes.waitlist.bell.call();
+    routes.waitlist.bell.notify_worker();
     Ok(StatusCode::NO_CONTENT)
 }
 
 impl WaitlistRoutes {
     /// The show; a departure that another node may have sold from meanwhile is asked for in the
     /// ledger.
-    async fn show(&self, show: &str) -> Result<Arc<Show>, Problem> {
+    async fn find_show_for_waiter(&self, show: &str) -> Result<Arc<Show>, Problem> {
         let catalogue = &self.waitlist.catalogue;
         let id = show.parse::<ShowId>().ok();
         let mut found = id.as_ref().and_then(|id| catalogue.show(id));
         if found.as_ref().is_some_and(|show| show.untouched) {
-            catalogue.follow().await?;
+            catalogue.refresh_catalogue().await?;
             found = id.and_then(|id| catalogue.show(&id));
         }
         found.ok_or_else(|| Problem::not_found("show", show))
     }
 
     /// Nobody is let wait in vain, nor for what may be had at once.
-    async fn check(&self, show: &Show, party: &Party) -> Result<(), Problem> {
+    async fn check_may_wait(&self, show: &Show, party: &WaitlistParty) -> Result<(), Problem> {
         if show.is_cancelled() {
             let detail = "It does not take place, and no more seats of it are sold. You are not on the waitlist. Look for another show.";
             return Err(nothing_to_wait_for(
-                WaitEnd::Cancelled.word(),
+                WaitEndReason::Cancelled.as_str(),
                 "The show was cancelled",
                 detail,
             ));
         }
-        let view = self.waitlist.seats.seen(show).await?;
-        if !view
-            .is_none_or(|view| party.may_be_served(House::of(show), &view.states, &mut rand::rng()))
-        {
+        let view = self.waitlist.seats.current_view(show).await?;
+        if !view.is_none_or(|view| {
+            party.may_be_served(ShowLayout::for_show(show), &view.states, &mut rand::rng())
+        }) {
             let detail = "Fewer seats than you ask for are in baskets or orders that may still lapse; all others are sold. You are not on the waitlist. Ask for fewer seats or another category or class, or look for another show.";
             return Err(nothing_to_wait_for(
-                WaitEnd::TooFew.word(),
+                WaitEndReason::TooFew.as_str(),
                 "Too few seats can come free",
                 detail,
             ));
@@ -238,7 +251,7 @@ impl WaitlistRoutes {
         Ok(())
     }
 
-    async fn find(
+    async fn find_waiter(
         &self,
         show: &Show,
         visitor: &fairgate_pass::Holder,
@@ -253,7 +266,13 @@ impl WaitlistRoutes {
         })
     }
 
-    async fn view(&self, show: &Show, waiter: Waiter, ahead: u64, now_ms: i64) -> WaiterView {
+    async fn waiter_view(
+        &self,
+        show: &Show,
+        waiter: Waiter,
+        ahead: u64,
+        now_ms: i64,
+    ) -> WaiterView {
         let (run, sale) = (show.run.as_deref(), waiter.party.sale_end(show));
         let ended = match waiter.ended {
             Some((_, end)) => Some(end),
@@ -261,7 +280,7 @@ impl WaitlistRoutes {
             None => None,
         };
         let offer = match &waiter.offer {
-            Some(offer) if ended.is_none() => self.offer(show, &waiter, &offer.hold).await,
+            Some(offer) if ended.is_none() => self.offer_view(show, &waiter, &offer.hold).await,
             _ => None,
         };
         let stretch = waiter.party.stretch.as_ref();
@@ -272,13 +291,13 @@ impl WaitlistRoutes {
             class: stretch.map(|stretch| stretch.class.clone()),
             journey: run
                 .zip(legs)
-                .and_then(|(run, legs)| Journey::of(run, &legs)),
+                .and_then(|(run, legs)| JourneySummary::from_leg_range(run, &legs)),
             state: match (&ended, &offer) {
                 (Some(_), _) => "ended",
                 (None, Some(_)) => "offered",
                 (None, None) => "waiting",
             },
-            reason: ended.map(WaitEnd::word),
+            reason: ended.map(WaitEndReason::as_str),
             quantity: waiter.party.quantity,
             ahead,
             since: rfc3339(waiter.since_ms),
@@ -293,16 +312,22 @@ impl WaitlistRoutes {
     }
 
     /// The offer as the store has it; what ran out meanwhile is none.
-    async fn offer(&self, show: &Show, waiter: &Waiter, hold: &HoldId) -> Option<OfferView> {
+    async fn offer_view(
+        &self,
+        show: &Show,
+        waiter: &Waiter,
+        hold: &HoldId,
+    ) -> Option<WaitlistOfferView> {
         self.waitlist.seats.ensure_open(show).await.ok()?;
         let hold = self.waitlist.seats.store.hold(hold, waiter.visitor).await;
         let hold = hold.ok()?;
-        let label = |item: &fairgate_model::holds::Held| show.label(item.seat).to_owned();
+        let label = |item: &fairgate_model::holds::HeldSeat| show.seat_label(item.seat).to_owned();
         let journey = show.run.as_ref().zip(hold.items.first());
-        Some(OfferView {
+        Some(WaitlistOfferView {
             show: show.id.clone(),
             seats: hold.items.iter().map(label).collect(),
-            journey: journey.and_then(|(run, item)| Journey::of(run, &item.legs)),
+            journey: journey
+                .and_then(|(run, item)| JourneySummary::from_leg_range(run, &item.legs)),
             expires_at: rfc3339(hold.expires_at_ms),
             hold: hold.id,
         })
@@ -310,7 +335,7 @@ impl WaitlistRoutes {
 }
 
 fn nothing_to_wait_for(reason: &'static str, title: &'static str, detail: &str) -> Problem {
-    Problem::new(409, "nothing_to_wait_for", title, detail).with("reason", reason)
+    Problem::new(409, "nothing_to_wait_for", title, detail).with_member("reason", reason)
 }
 
 fn other_party(present: &Waiter) -> Problem {
@@ -319,5 +344,5 @@ fn other_party(present: &Waiter) -> Problem {
         present.party.quantity
     );
     Problem::new(409, "already_waiting", "You wait already", detail)
-        .with("waiter", present.id.as_str())
+        .with_member("waiter", present.id.as_str())
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// `GET /internal/v1/state`: how this booking is, and what it knows of rooms.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
+pub struct BookingStateReply {
     /// Whether calls should come here.
     pub ready: bool,
     /// Why not.
@@ -20,23 +20,23 @@ pub struct State {
     pub coverage: Vec<(String, Vec<String>)>,
 }
 
-/// `POST /internal/v1/shows`: patterns in, [`ShowInShort`](crate::app::ShowInShort)s out.
+/// `POST /internal/v1/shows`: patterns in, [`ShowSummary`](crate::app::ShowSummary)s out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShowsAsk {
+pub struct ShowsRequest {
     /// Ids, and globs such as `g1-*`.
     pub patterns: Vec<String>,
 }
 
 /// `PUT /internal/v1/coverage`: the whole list, replacing the last one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CoverAsk {
+pub struct CoverageRequest {
     /// Which room covers which patterns.
     pub coverage: Vec<(String, Vec<String>)>,
 }
 
 /// `POST /internal/v1/pulse`: of which room, which shows, and from where on who is done is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PulseAsk {
+pub struct PulseRequest {
     /// The slug of the room whose trains count. One that is not named has none.
     #[serde(default)]
     pub room: String,
@@ -49,7 +49,7 @@ pub struct PulseAsk {
 /// `GET /internal/v1/shows/{show}/changes`: from where on, and how long the answer may wait for
 /// something to tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChangesAsk {
+pub struct ShowChangesRequest {
     /// The version that the caller has.
     pub since: u64,
     /// At most so long.
@@ -59,7 +59,7 @@ pub struct ChangesAsk {
 /// `GET /internal/v1/signals`: one a line, for as long as the caller listens. An empty line says
 /// that this booking lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Signal {
+pub struct InternalHoldSignal {
     /// Whose.
     pub holder: Holder,
     /// Which.
@@ -76,7 +76,7 @@ pub struct Signal {
 /// `POST /internal/v1/waiting`: who is here of those who wait, and the list of all who do comes
 /// back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WaitingAsk {
+pub struct WaitingRequest {
     /// Visitors with a socket at the caller.
     pub here: Vec<Holder>,
 }
@@ -87,7 +87,7 @@ const SNAPSHOT_HEAD: usize = 12;
 /// `GET /internal/v1/shows/{show}/snapshot`: `u64le version, u32le cells`, then the cells as they
 /// are packed.
 #[must_use]
-pub fn snapshot(version: u64, cells: u32, packed: &[u8]) -> Bytes {
+pub fn write_snapshot(version: u64, cells: u32, packed: &[u8]) -> Bytes {
     let mut bytes = BytesMut::with_capacity(SNAPSHOT_HEAD + packed.len());
     bytes.put_u64_le(version);
     bytes.put_u32_le(cells);
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_snapshot_comes_back_as_it_was_and_never_in_part() {
-        let sent = snapshot((7 << 40) + 3, 9, &[1, 2, 3]);
+        let sent = write_snapshot((7 << 40) + 3, 9, &[1, 2, 3]);
         let (version, cells, packed) = read_snapshot(&sent).expect("it is whole");
         assert_eq!(
             (version, cells, &packed[..]),

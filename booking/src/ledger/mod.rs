@@ -18,20 +18,20 @@ use fairgate_pass::Holder;
 pub use programme::*;
 pub use records::*;
 
-use crate::retention::Retained;
-use crate::store::SeatRow;
+use crate::retention::RetentionKind;
+use crate::store::SeatOutboxRow;
 use fairgate_model::findings::OrderFacts;
 use fairgate_model::ids::{
     HoldId, OrderId, PaymentId, RefundId, ShowId, TicketId, VenueId, WaiterId,
 };
 use fairgate_model::orders::exchange::Exchange;
-use fairgate_model::orders::refund::{OwedRefund, Which};
-use fairgate_model::orders::transition::Happening;
+use fairgate_model::orders::refund::{OwedRefund, TicketSelection};
+use fairgate_model::orders::transition::OrderEvent;
 use fairgate_model::orders::{Order, OrderRecord, Ticket};
-use fairgate_model::payments::{Made, Payment, Said};
-use fairgate_model::shows::fate::Fate;
+use fairgate_model::payments::{CreatedPayment, ParsedProviderEvent, Payment};
+use fairgate_model::shows::fate::ShowFate;
 use fairgate_model::shows::terms::SaleTerms;
-use fairgate_model::waiters::{OfferEnd, Offered, WaitEnd, Waiter};
+use fairgate_model::waiters::{WaitEndReason, Waiter, WaitlistOffer, WaitlistOfferEnd};
 
 /// How long an effect is one worker's, in milliseconds: no other node carries it out meanwhile. A
 /// worker whose call takes longer asks for more; where it dies, another one goes on, and the
@@ -97,7 +97,7 @@ pub trait CatalogueLedger: Send + Sync {
     async fn put_show(
         &self,
         show: StoredShow,
-        keeps: Option<SeatsKept>,
+        keeps: Option<UnchangedSeatCheck>,
         now_ms: i64,
     ) -> Result<u32, ShowRefused>;
     /// Stores a departure as a show, unless there is one of its id; gives what is stored then. The
@@ -129,7 +129,7 @@ pub trait CatalogueLedger: Send + Sync {
 }
 
 /// Tells whether a used seat is the same under the new plan.
-pub type SeatsKept = Box<dyn Fn(u32) -> bool + Send>;
+pub type UnchangedSeatCheck = Box<dyn Fn(u32) -> bool + Send>;
 
 /// Orders, claims and the seat outbox.
 #[async_trait]
@@ -150,7 +150,7 @@ pub trait OrderLedger: Send + Sync {
         order: Order,
         payment: Payment,
         basis: ClaimBasis,
-    ) -> Result<Order, ClaimRefused>;
+    ) -> Result<Order, SeatClaimRefused>;
     /// An order of a visitor's that has seats of a show over exactly these legs, pending or paid.
     async fn order_over(
         &self,
@@ -165,9 +165,9 @@ pub trait OrderLedger: Send + Sync {
     async fn happen(
         &self,
         order: &OrderId,
-        happening: Happening,
+        happening: OrderEvent,
         now_ms: i64,
-    ) -> Result<Option<Applied>, LedgerError>;
+    ) -> Result<Option<OrderChangeOutcome>, LedgerError>;
     /// Pending orders whose claim is over: expires up to `batch_max` of them and returns them.
     /// Those of whose payment something was stored in time and is not settled yet are left: it may
     /// be the money.
@@ -191,7 +191,7 @@ pub trait OrderLedger: Send + Sync {
         show: &ShowId,
         after: u64,
         batch_max: u32,
-    ) -> Result<Vec<SeatRow>, LedgerError>;
+    ) -> Result<Vec<SeatOutboxRow>, LedgerError>;
     /// Marks a show's rows up to a number as delivered; a mark never goes back.
     async fn seat_rows_delivered(&self, show: &ShowId, upto: u64) -> Result<(), LedgerError>;
     /// A show's newest numbered outbox row, 0 for none: a store that claims to know more has seen
@@ -223,14 +223,18 @@ pub trait PaymentLedger: Send + Sync {
     ) -> Result<bool, LedgerError>;
     /// Remembers what the provider calls a payment and what the page needs; the first one stays,
     /// and is returned.
-    async fn payment_made(&self, payment: &PaymentId, made: Made) -> Result<Made, LedgerError>;
+    async fn payment_made(
+        &self,
+        payment: &PaymentId,
+        made: CreatedPayment,
+    ) -> Result<CreatedPayment, LedgerError>;
     /// Stored events that are to be settled, oldest first, lent to the caller: for
     /// [`EVENT_LENT_MS`] no other caller is given them.
     async fn due_events(
         &self,
         now_ms: i64,
         batch_max: u32,
-    ) -> Result<Vec<StoredEvent>, LedgerError>;
+    ) -> Result<Vec<StoredProviderEvent>, LedgerError>;
     /// The event is settled later; it was tried once more.
     async fn put_off_event(
         &self,
@@ -238,19 +242,23 @@ pub trait PaymentLedger: Send + Sync {
         event: String,
         due_at_ms: i64,
     ) -> Result<(), LedgerError>;
-    /// Settles an event, as [`fairgate_model::orders::settling`] decides: the payment's state, the order's
-    /// happening, and the event's outcome in one transaction. The card's limit is checked here,
-    /// with every other sale to that card shut out.
+    /// Settles an event, as [`fairgate_model::orders::settling`] decides: the payment's state, the
+    /// order's happening, and the event's outcome in one transaction. The card's limit is checked
+    /// here, with every other sale to that card shut out.
     async fn settle(
         &self,
         provider: String,
         event: String,
-        says: Said,
+        says: ParsedProviderEvent,
         now_ms: i64,
     ) -> Result<&'static str, LedgerError>;
     /// Effects that are due, lent to the caller: for [`EFFECT_LENT_MS`] no other caller is given
     /// them.
-    async fn due_effects(&self, now_ms: i64, batch_max: u32) -> Result<Vec<Effect>, LedgerError>;
+    async fn due_effects(
+        &self,
+        now_ms: i64,
+        batch_max: u32,
+    ) -> Result<Vec<DuePaymentEffect>, LedgerError>;
     /// The effect is still being carried out, and is lent for [`EFFECT_LENT_MS`] from now.
     async fn lend_on(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
     /// The capture went through: payment captured, tickets issued, order ticketed, effect done.
@@ -304,7 +312,7 @@ pub trait PaymentLedger: Send + Sync {
 
 /// Money that came after its order had expired.
 #[async_trait]
-pub trait LateLedger: Send + Sync {
+pub trait LateMoneyLedger: Send + Sync {
     /// Expired orders whose late money is undecided and due; each is due again only at
     /// `again_at_ms`, so that no two nodes look at the same ones.
     async fn late_due(
@@ -319,10 +327,10 @@ pub trait LateLedger: Send + Sync {
     async fn late_settle(
         &self,
         order: &OrderId,
-        outcome: LateOutcome,
+        outcome: LateMoneyOutcome,
         basis: Option<ClaimBasis>,
         now_ms: i64,
-    ) -> Result<Option<Applied>, ClaimRefused>;
+    ) -> Result<Option<OrderChangeOutcome>, SeatClaimRefused>;
 }
 
 /// Tickets given back, the money that goes back for them, and shows that do not take place as they
@@ -336,9 +344,9 @@ pub trait RefundLedger: Send + Sync {
     async fn refund(
         &self,
         order: &OrderId,
-        which: Which,
+        which: TicketSelection,
         now_ms: i64,
-    ) -> Result<Option<Applied>, RefundRefused>;
+    ) -> Result<Option<OrderChangeOutcome>, RefundRefused>;
     /// Refunds that are due and whose payment was captured, lent to the caller: for
     /// [`EFFECT_LENT_MS`] no other caller is given them.
     async fn due_refunds(
@@ -364,7 +372,7 @@ pub trait RefundLedger: Send + Sync {
     async fn put_fate(
         &self,
         show: &ShowId,
-        fate: Fate,
+        fate: ShowFate,
         starts_at: Option<String>,
         now_ms: i64,
     ) -> Result<bool, LedgerError>;
@@ -422,7 +430,7 @@ pub trait AuditLedger: Send + Sync {
     /// events, late money.
     async fn busy_shows(&self) -> Result<Vec<ShowId>, LedgerError>;
     /// All claimed cells of a show.
-    async fn claimed(&self, show: &ShowId) -> Result<Vec<Claimed>, LedgerError>;
+    async fn claimed(&self, show: &ShowId) -> Result<Vec<ClaimedCell>, LedgerError>;
     /// Owes again what the order's state asks for, or issues its tickets; false where nothing was
     /// missing.
     async fn mend(&self, order: &OrderId, now_ms: i64) -> Result<bool, LedgerError>;
@@ -453,12 +461,16 @@ pub trait TicketLedger: Send + Sync {
         ticket: &TicketId,
         by: Option<[u8; 32]>,
         now_ms: i64,
-    ) -> Result<Option<Scan>, LedgerError>;
+    ) -> Result<Option<TicketScanOutcome>, LedgerError>;
     /// Registers a call under its caller's key before anything is done for it, so that of two
     /// different calls under one key one never acts, at whatever nodes they arrive. It is the
     /// node's until [`CALL_LENT_MS`] from now: nobody else begins it meanwhile, and the node itself
     /// may begin it anew.
-    async fn begin_call(&self, call: KeyedCall, now_ms: i64) -> Result<CallBegun, LedgerError>;
+    async fn begin_call(
+        &self,
+        call: KeyedCall,
+        now_ms: i64,
+    ) -> Result<BeginCallOutcome, LedgerError>;
     /// A call that is still the node's is so until `until_ms`. One that was not answered for good
     /// is given back with a moment that is over: it may be begun again at once, and its key stays
     /// its own.
@@ -497,20 +509,20 @@ pub trait WaitlistLedger: Send + Sync {
     async fn waiters_seen(&self, visitors: Vec<Holder>, now_ms: i64) -> Result<(), LedgerError>;
     /// Notes the offer that a waiting party without one was made; false where there is no such
     /// party.
-    async fn offered(&self, waiter: &WaiterId, offer: Offered) -> Result<bool, LedgerError>;
+    async fn offered(&self, waiter: &WaiterId, offer: WaitlistOffer) -> Result<bool, LedgerError>;
     /// An offer came to its end; false where it was not this party's any more.
     async fn offer_over(
         &self,
         waiter: &WaiterId,
         hold: &HoldId,
-        end: OfferEnd,
+        end: WaitlistOfferEnd,
         now_ms: i64,
     ) -> Result<bool, LedgerError>;
     /// A party waits no longer; false where it did not.
     async fn end_waiter(
         &self,
         waiter: &WaiterId,
-        end: WaitEnd,
+        end: WaitEndReason,
         now_ms: i64,
     ) -> Result<bool, LedgerError>;
 }
@@ -520,14 +532,14 @@ pub trait WaitlistLedger: Send + Sync {
 pub trait RetentionLedger: Send + Sync {
     /// Deletes up to `batch_max` rows of a kind that are older than it is kept by `now_ms`, the
     /// oldest first. `after` is 0 at first, and then what the batch before gave as
-    /// [`Pruned::next`]. What is still to be done, read or delivered stays, however old.
+    /// [`PruneOutcome::next`]. What is still to be done, read or delivered stays, however old.
     async fn prune(
         &self,
-        what: Retained,
+        what: RetentionKind,
         after: i64,
         now_ms: i64,
         batch_max: u32,
-    ) -> Result<Pruned, LedgerError>;
+    ) -> Result<PruneOutcome, LedgerError>;
 }
 
 /// The whole ledger.
@@ -537,7 +549,7 @@ pub trait Ledger:
     + ProgrammeLedger
     + OrderLedger
     + PaymentLedger
-    + LateLedger
+    + LateMoneyLedger
     + RefundLedger
     + ExchangeLedger
     + AuditLedger
@@ -555,7 +567,7 @@ impl<T> Ledger for T where
         + ProgrammeLedger
         + OrderLedger
         + PaymentLedger
-        + LateLedger
+        + LateMoneyLedger
         + RefundLedger
         + ExchangeLedger
         + ExchangeLedger

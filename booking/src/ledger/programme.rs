@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fairgate_databases::LedgerError;
-
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::shows::document::ShowDocument;
 
@@ -18,7 +17,7 @@ pub struct NewProgramme {
     pub shows: Vec<(ShowId, ShowDocument)>,
     /// Tells whether a used seat of a show is the same under its hall's new plan; asked only where
     /// that changes.
-    pub keeps: SeatsKeptBy,
+    pub keeps: ProgrammeSeatCheck,
 }
 
 /// A hall's plan; halls that are alike share the text.
@@ -32,11 +31,11 @@ pub struct NewHallPlan {
 }
 
 /// Whether a show's used seat stays what it was.
-pub type SeatsKeptBy = Box<dyn Fn(&ShowId, u32) -> bool + Send + Sync>;
+pub type ProgrammeSeatCheck = Box<dyn Fn(&ShowId, u32) -> bool + Send + Sync>;
 
 /// What a programme changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ProgrammePut {
+pub struct ProgrammeOutcome {
     /// Plans that became a new version of their hall.
     pub plans: usize,
     /// Showings that were not there before.
@@ -71,7 +70,7 @@ pub trait ProgrammeLedger: Send + Sync {
         &self,
         programme: NewProgramme,
         now_ms: i64,
-    ) -> Result<ProgrammePut, ProgrammeRefused>;
+    ) -> Result<ProgrammeOutcome, ProgrammeRefused>;
     /// The programme with its number, where that is larger than `known`; 0 knows none.
     async fn programme(&self, known: u64) -> Result<Option<(u64, String)>, LedgerError>;
 }

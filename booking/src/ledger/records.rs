@@ -3,25 +3,25 @@
 use std::sync::Arc;
 
 use fairgate_databases::LedgerError;
+use fairgate_model::grid::CellGrid;
 use fairgate_pass::Holder;
 
-use crate::store::Claimable;
-pub use fairgate_model::grid::Claimed;
-use fairgate_model::grid::Grid;
-use fairgate_model::holds::{Held, Hold, Purpose};
+use crate::store::ClaimableHold;
+pub use fairgate_model::grid::ClaimedCell;
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose};
 use fairgate_model::ids::{HoldId, OrderId, ShowId, TicketId, VenueId};
 use fairgate_model::money::Currency;
-use fairgate_model::orders::exchange::NotExchanged;
-use fairgate_model::orders::exchange::deal::NoExchange;
-use fairgate_model::orders::refund::NotGivenBack;
-use fairgate_model::orders::refund::rules::NoRule;
-use fairgate_model::orders::transition::{EffectKind, Happening, LateReason};
-use fairgate_model::orders::{Offer, Order, OrderState};
+use fairgate_model::orders::exchange::OrderExchangeError;
+use fairgate_model::orders::exchange::deal::ExchangeRuleError;
+use fairgate_model::orders::refund::OrderRefundError;
+use fairgate_model::orders::refund::rules::RefundRuleError;
+use fairgate_model::orders::transition::{EffectKind, LateRefundReason, OrderEvent};
+use fairgate_model::orders::{Order, OrderState, ReplacementOffer};
 use fairgate_model::payments::Payment;
-use fairgate_model::runs::Run;
+use fairgate_model::runs::TrainRun;
 use fairgate_model::shows::Show;
 use fairgate_model::shows::document::ShowDocument;
-use fairgate_model::shows::fate::Fate;
+use fairgate_model::shows::fate::ShowFate;
 
 /// A stored show: the document and the plan version it pins.
 #[derive(Debug, Clone)]
@@ -33,9 +33,9 @@ pub struct StoredShow {
     /// The pinned version of its venue's plan.
     pub plan_version: u32,
     /// A departure's run; none for whatever stays where it is.
-    pub run: Option<Arc<Run>>,
+    pub run: Option<Arc<TrainRun>>,
     /// What became of it; written by [`super::RefundLedger::put_fate`] only.
-    pub fate: Option<Fate>,
+    pub fate: Option<ShowFate>,
     /// The number of the terms that the document states; given by the ledger, and not looked at
     /// where a show is put.
     pub terms: u32,
@@ -46,7 +46,7 @@ pub struct StoredShow {
 #[derive(Debug, Clone)]
 pub struct ShowPicture {
     /// Confirmed seats by visitor.
-    pub sold: Vec<(Holder, Vec<Held>)>,
+    pub sold: Vec<(Holder, Vec<HeldSeat>)>,
     /// Pending orders, as holds.
     pub ordered: Vec<Hold>,
     /// The newest of the show's outbox rows. The picture contains it and all before it, and none
@@ -70,14 +70,14 @@ pub struct OverdueClaim {
 
 /// What one batch of deleting came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PruneOutcome {
     /// Rows that went.
     pub rows: u64,
     /// Where the next batch begins; `None` where nothing more is old enough.
     pub next: Option<i64>,
 }
 
-impl Pruned {
+impl PruneOutcome {
     /// Where the oldest are found from the beginning each time: a full batch may not have been the
     /// last.
     pub(super) fn full_or_last(rows: u64, batch_max: u32) -> Self {
@@ -88,7 +88,7 @@ impl Pruned {
 
 /// Why transaction 1 was refused; nothing was written.
 #[derive(Debug, thiserror::Error)]
-pub enum ClaimRefused {
+pub enum SeatClaimRefused {
     /// Cells that another order has.
     #[error("cells are claimed: {0:?}")]
     Taken(Vec<u32>),
@@ -110,8 +110,8 @@ pub enum ClaimRefused {
     #[error("the show was cancelled")]
     Cancelled,
     /// The hold was made for this, and serves nothing else.
-    #[error("the hold was made for something else ({})", .0.word())]
-    OtherPurpose(Purpose),
+    #[error("the hold was made for something else ({})", .0.as_str())]
+    OtherPurpose(HoldPurpose),
     /// The locks stood in an incarnation that was lost, and the one after it was built without this
     /// claim.
     #[error("the locks were lost with their incarnation")]
@@ -125,11 +125,11 @@ pub enum ClaimRefused {
 #[derive(Debug, thiserror::Error)]
 pub enum RefundRefused {
     /// The order is in a state that has nothing to give back.
-    #[error("the order is {}", .0.word())]
+    #[error("the order is {}", .0.as_str())]
     State(OrderState),
     /// No rule of the show lets tickets go back now.
     #[error(transparent)]
-    Rule(#[from] NoRule),
+    Rule(#[from] RefundRuleError),
     /// Somebody went in on these: their labels.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
@@ -144,13 +144,13 @@ pub enum RefundRefused {
     Ledger(#[from] LedgerError),
 }
 
-impl From<NotGivenBack> for RefundRefused {
-    fn from(why: NotGivenBack) -> Self {
+impl From<OrderRefundError> for RefundRefused {
+    fn from(why: OrderRefundError) -> Self {
         match why {
-            NotGivenBack::State(state) => Self::State(state),
-            NotGivenBack::Rule(rule) => Self::Rule(rule),
-            NotGivenBack::Scanned(labels) => Self::Scanned(labels),
-            NotGivenBack::Unknown(ticket) => Self::Unknown(ticket),
+            OrderRefundError::State(state) => Self::State(state),
+            OrderRefundError::Rule(rule) => Self::Rule(rule),
+            OrderRefundError::Scanned(labels) => Self::Scanned(labels),
+            OrderRefundError::Unknown(ticket) => Self::Unknown(ticket),
         }
     }
 }
@@ -159,11 +159,11 @@ impl From<NotGivenBack> for RefundRefused {
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeRefused {
     /// The order is in a state that has nothing to exchange.
-    #[error("the order is {}", .0.word())]
+    #[error("the order is {}", .0.as_str())]
     State(OrderState),
     /// No rule of its terms lets its seats be exchanged now.
     #[error(transparent)]
-    Rule(#[from] NoExchange),
+    Rule(#[from] ExchangeRuleError),
     /// Somebody went in on these: their labels.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
@@ -175,19 +175,19 @@ pub enum ExchangeRefused {
     Changed,
     /// The new seats cannot be had.
     #[error(transparent)]
-    Claim(#[from] ClaimRefused),
+    Claim(#[from] SeatClaimRefused),
     /// The ledger did not take it.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
 
-impl From<NotExchanged> for ExchangeRefused {
-    fn from(why: NotExchanged) -> Self {
+impl From<OrderExchangeError> for ExchangeRefused {
+    fn from(why: OrderExchangeError) -> Self {
         match why {
-            NotExchanged::State(state) => Self::State(state),
-            NotExchanged::Rule(rule) => Self::Rule(rule),
-            NotExchanged::Scanned(labels) => Self::Scanned(labels),
-            NotExchanged::Changed => Self::Changed,
+            OrderExchangeError::State(state) => Self::State(state),
+            OrderExchangeError::Rule(rule) => Self::Rule(rule),
+            OrderExchangeError::Scanned(labels) => Self::Scanned(labels),
+            OrderExchangeError::Changed => Self::Changed,
         }
     }
 }
@@ -196,19 +196,19 @@ impl From<NotExchanged> for ExchangeRefused {
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimBasis {
     /// The shape of the show.
-    pub grid: Grid,
+    pub grid: CellGrid,
     /// Seats that one visitor may have of it.
     pub limit: u32,
     /// The life of the store's data in which the cells are locked.
     pub incarnation: u64,
     /// What the hold that locks them was made for.
-    pub purpose: Purpose,
+    pub purpose: HoldPurpose,
 }
 
 impl ClaimBasis {
     /// For seats of a show that a hold has locked.
     #[must_use]
-    pub fn of(show: &Show, locked: &Claimable) -> Self {
+    pub fn for_locked_hold(show: &Show, locked: &ClaimableHold) -> Self {
         Self {
             grid: show.grid(),
             limit: show.document.seats_per_visitor,
@@ -234,7 +234,7 @@ pub enum ShowRefused {
 
 /// What became of a happening.
 #[derive(Debug, Clone)]
-pub struct Applied {
+pub struct OrderChangeOutcome {
     /// The order afterwards.
     pub order: Order,
     /// Whether anything was written.
@@ -243,7 +243,7 @@ pub struct Applied {
 
 /// An effect that is due.
 #[derive(Debug, Clone)]
-pub struct Effect {
+pub struct DuePaymentEffect {
     /// Its row.
     pub id: i64,
     /// What to do.
@@ -256,7 +256,7 @@ pub struct Effect {
 
 /// An event of a provider, stored and not settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredEvent {
+pub struct StoredProviderEvent {
     /// Whose it is.
     pub provider: String,
     /// Its id there.
@@ -269,30 +269,30 @@ pub struct StoredEvent {
 
 /// What late money buys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LateOutcome {
+pub enum LateMoneyOutcome {
     /// The order's own seats, kept by this hold.
     SameSeats(HoldId),
     /// Others, if the buyer says yes.
-    OtherSeats(Offer),
+    OtherSeats(ReplacementOffer),
     /// Nothing: it goes back.
-    Back(LateReason),
+    Back(LateRefundReason),
 }
 
-impl LateOutcome {
+impl LateMoneyOutcome {
     /// What that is for the order.
     #[must_use]
-    pub fn happening(&self) -> Happening {
+    pub fn happening(&self) -> OrderEvent {
         match self {
-            Self::SameSeats(_) => Happening::LateSame,
-            Self::OtherSeats(_) => Happening::LateOther,
-            Self::Back(why) => Happening::LateBack(*why),
+            Self::SameSeats(_) => OrderEvent::LateSame,
+            Self::OtherSeats(_) => OrderEvent::LateOther,
+            Self::Back(why) => OrderEvent::LateBack(*why),
         }
     }
 }
 
 /// What a scan met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scan {
+pub enum TicketScanOutcome {
     /// The first scan of the ticket, at this moment: let them in.
     First(i64),
     /// It was scanned before, at this moment.
@@ -303,7 +303,7 @@ pub enum Scan {
 
 /// The money of some refunds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sum {
+pub struct RefundSum {
     /// How many refunds.
     pub count: u64,
     /// What goes back, in minor units.
@@ -320,11 +320,11 @@ pub struct RefundFigures {
     /// Tickets somebody went in on: they stay.
     pub scanned: u64,
     /// Owed, or on its way.
-    pub on_its_way: Sum,
+    pub on_its_way: RefundSum,
     /// Gone back.
-    pub done: Sum,
+    pub done: RefundSum,
     /// The provider could not do it so far.
-    pub failed: Sum,
+    pub failed: RefundSum,
     /// What was kept as fees, in minor units.
     pub fees: i64,
 }
@@ -337,12 +337,12 @@ pub struct NewTimetable {
     /// Of the document.
     pub digest: [u8; 32],
     /// The carriages of each kind of train, in the document's order.
-    pub plans: Vec<NewPlan>,
+    pub plans: Vec<NewSeatingPlan>,
 }
 
 /// A seating plan to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewPlan {
+pub struct NewSeatingPlan {
     /// Whose it is.
     pub venue: VenueId,
     /// The document.
@@ -386,7 +386,7 @@ pub struct KeyedCall {
 
 /// What a call under a key meets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CallBegun {
+pub enum BeginCallOutcome {
     /// It is the caller's to carry out.
     Act,
     /// It was answered before.

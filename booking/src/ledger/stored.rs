@@ -3,18 +3,21 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use fairgate_model::holds::{Hold, HoldPurpose, HoldStage, SeatOutboxAction, lock_until_ms};
+use fairgate_model::ids::{HoldId, OrderId};
+use fairgate_model::orders::refund::{Refund, RefundReason, RefundState};
+use fairgate_model::orders::{Order, OrderItem};
+use fairgate_model::runs::TrainRun;
+use fairgate_model::shows::fate::ShowFate;
+use fairgate_model::shows::terms::{CategoryNames, SaleTerms};
 use fairgate_model::stored_forms;
 use fairgate_pass::Holder;
 use serde::Serialize;
 
-use super::{CallBegun, ClaimBasis, ClaimRefused, KeptAnswer, LedgerError, SCAN_KEY_MS, Scan};
-use fairgate_model::holds::{Hold, Purpose, SeatRowKind, Stage, lock_until_ms};
-use fairgate_model::ids::{HoldId, OrderId};
-use fairgate_model::orders::refund::{Refund, RefundReason, RefundState};
-use fairgate_model::orders::{Order, OrderItem};
-use fairgate_model::runs::Run;
-use fairgate_model::shows::fate::Fate;
-use fairgate_model::shows::terms::{CategoryNames, SaleTerms};
+use super::{
+    BeginCallOutcome, ClaimBasis, KeptAnswer, LedgerError, SCAN_KEY_MS, SeatClaimRefused,
+    TicketScanOutcome,
+};
 
 /// Shorthand of the ledgers' folders.
 pub(super) type Result<T> = std::result::Result<T, LedgerError>;
@@ -33,11 +36,11 @@ pub(super) fn bytes32(bytes: &[u8]) -> Result<[u8; 32]> {
         .map_err(|_| corrupt("a value that is not 32 bytes"))
 }
 
-pub(super) fn holder(bytes: &[u8]) -> Result<Holder> {
+pub(super) fn holder_from_bytes(bytes: &[u8]) -> Result<Holder> {
     bytes32(bytes).map(Holder)
 }
 
-pub(super) fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
+pub(super) fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|error| corrupt(&error.to_string()))
 }
 
@@ -58,26 +61,26 @@ pub(super) fn items(text: &str) -> Result<Vec<OrderItem>> {
     stored_forms::items_of(text).map_err(|error| corrupt(&error.to_string()))
 }
 
-pub(super) fn stored_run(run: &Run) -> Result<String> {
+pub(super) fn stored_run(run: &TrainRun) -> Result<String> {
     stored_forms::run_text(run).map_err(|error| corrupt(&error.to_string()))
 }
 
-pub(super) fn run_of(text: &str) -> Result<Arc<Run>> {
+pub(super) fn run_of(text: &str) -> Result<Arc<TrainRun>> {
     stored_forms::run_of(text).map_err(|error| corrupt(&error.to_string()))
 }
 
-pub(super) fn seat_kind(word: &str) -> Result<SeatRowKind> {
+pub(super) fn seat_kind(word: &str) -> Result<SeatOutboxAction> {
     match word {
-        "sell" => Ok(SeatRowKind::Sell),
-        "free" => Ok(SeatRowKind::Free),
+        "sell" => Ok(SeatOutboxAction::Sell),
+        "free" => Ok(SeatOutboxAction::Free),
         other => Err(corrupt(other)),
     }
 }
 
-pub(super) fn seat_word(kind: SeatRowKind) -> &'static str {
+pub(super) fn seat_word(kind: SeatOutboxAction) -> &'static str {
     match kind {
-        SeatRowKind::Sell => "sell",
-        SeatRowKind::Free => "free",
+        SeatOutboxAction::Sell => "sell",
+        SeatOutboxAction::Free => "free",
     }
 }
 
@@ -88,7 +91,7 @@ pub(super) fn next_terms(
     terms: &SaleTerms,
 ) -> Result<(u32, Option<String>)> {
     if let Some((version, text)) = newest {
-        if json::<SaleTerms>(&text)? == *terms {
+        if from_json::<SaleTerms>(&text)? == *terms {
             return Ok((version, None));
         }
         return Ok((version + 1, Some(to_json(terms)?)));
@@ -103,7 +106,7 @@ pub(super) fn given_up() -> LedgerError {
 
 /// How a show stands towards a claim.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Standing {
+pub(super) struct ShowClaimState {
     /// The plan it pins; none where there is no such show.
     pub pinned: Option<u32>,
     /// The oldest incarnation whose locks count.
@@ -118,28 +121,28 @@ pub(super) struct Standing {
 /// another plan, or the visitor has its share.
 pub(super) fn may_claim(
     order: &Order,
-    standing: Standing,
+    standing: ShowClaimState,
     basis: ClaimBasis,
-) -> std::result::Result<(), ClaimRefused> {
+) -> std::result::Result<(), SeatClaimRefused> {
     if basis.incarnation < standing.claims_from {
-        return Err(ClaimRefused::Superseded);
+        return Err(SeatClaimRefused::Superseded);
     }
     if standing.cancelled {
-        return Err(ClaimRefused::Cancelled);
+        return Err(SeatClaimRefused::Cancelled);
     }
     if standing.pinned != Some(order.plan_version) {
-        return Err(ClaimRefused::PlanChanged);
+        return Err(SeatClaimRefused::PlanChanged);
     }
     let (have, limit) = (standing.have, basis.limit);
     let wanted = u32::try_from(order.items.len()).unwrap_or(u32::MAX);
     if have.saturating_add(wanted) > limit {
-        return Err(ClaimRefused::Limit { have, limit });
+        return Err(SeatClaimRefused::Limit { have, limit });
     }
     Ok(())
 }
 
 /// Refuses seats whose prices are not those of their terms: whoever asks has reckoned with others.
-pub(super) fn priced(items: &[OrderItem], terms: &SaleTerms, run: Option<&Run>) -> Result<()> {
+pub(super) fn priced(items: &[OrderItem], terms: &SaleTerms, run: Option<&TrainRun>) -> Result<()> {
     let fits = |item: &OrderItem| {
         let names = CategoryNames {
             key: &item.category_key,
@@ -155,32 +158,36 @@ pub(super) fn priced(items: &[OrderItem], terms: &SaleTerms, run: Option<&Run>) 
 }
 
 /// A show's fate as it is stored; most have none.
-pub(super) fn fate(word: Option<String>, refunds_until_ms: Option<i64>) -> Result<Option<Fate>> {
-    let read = |word: String| Fate::of(&word, refunds_until_ms).ok_or_else(|| corrupt(&word));
+pub(super) fn read_fate(
+    word: Option<String>,
+    refunds_until_ms: Option<i64>,
+) -> Result<Option<ShowFate>> {
+    let read =
+        |word: String| ShowFate::from_stored(&word, refunds_until_ms).ok_or_else(|| corrupt(&word));
     word.map(read).transpose()
 }
 
 /// What a call under a key met that it may not begin: the row of the key, and whether it waits for
 /// its answer. A row that was forgotten in between is begun by the next try.
-pub(super) fn call_met(asked: [u8; 32], found: Option<(KeptAnswer, bool)>) -> CallBegun {
+pub(super) fn call_outcome(asked: [u8; 32], found: Option<(KeptAnswer, bool)>) -> BeginCallOutcome {
     match found {
-        Some((kept, _)) if kept.asked != asked => CallBegun::OtherCall,
-        Some((kept, false)) => CallBegun::Answered(kept),
-        Some((_, true)) | None => CallBegun::Running,
+        Some((kept, _)) if kept.asked != asked => BeginCallOutcome::OtherCall,
+        Some((kept, false)) => BeginCallOutcome::Answered(kept),
+        Some((_, true)) | None => BeginCallOutcome::Running,
     }
 }
 
 /// What a scan met, by the ticket's row after it. `is_own`: the row names this very scan.
-pub(super) fn met(
+pub(super) fn scan_outcome(
     is_own: bool,
     scanned_at: Option<i64>,
     voided_at: Option<i64>,
     now_ms: i64,
-) -> Option<Scan> {
+) -> Option<TicketScanOutcome> {
     match (scanned_at, voided_at) {
-        (Some(at), _) if is_own && now_ms - at < SCAN_KEY_MS => Some(Scan::First(at)),
-        (Some(at), _) => Some(Scan::Again(at)),
-        (None, Some(at)) => Some(Scan::Void(at)),
+        (Some(at), _) if is_own && now_ms - at < SCAN_KEY_MS => Some(TicketScanOutcome::First(at)),
+        (Some(at), _) => Some(TicketScanOutcome::Again(at)),
+        (None, Some(at)) => Some(TicketScanOutcome::Void(at)),
         (None, None) => None,
     }
 }
@@ -210,7 +217,7 @@ pub(super) const REFUND_COLUMNS: &str = "r.refund, r.items, r.amount, r.fee, r.r
      (SELECT COUNT(*) FROM refunds x WHERE x.part_of = r.refund AND x.done_at IS NULL AND x.failed_at IS NOT NULL)";
 
 /// A refund as it is stored.
-pub(super) fn refund(row: RefundRow) -> Result<Refund> {
+pub(super) fn read_refund(row: RefundRow) -> Result<Refund> {
     let (
         id,
         of,
@@ -233,7 +240,7 @@ pub(super) fn refund(row: RefundRow) -> Result<Refund> {
         elsewhere,
         part_of: part_of.as_deref().map(parsed).transpose()?,
         fee,
-        reason: RefundReason::of_word(&reason).ok_or_else(|| corrupt(&reason))?,
+        reason: RefundReason::parse(&reason).ok_or_else(|| corrupt(&reason))?,
         made_at_ms,
         done_at_ms,
         state: if failed > 0 || (own_open && failed_at.is_some()) {
@@ -265,20 +272,20 @@ pub(super) fn as_hold(order: &Order) -> Hold {
         id: order.hold.clone(),
         visitor: order.visitor,
         room: order.room.clone(),
-        purpose: Purpose::Basket,
-        items: order.held(),
+        purpose: HoldPurpose::Basket,
+        items: order.held_seats(),
         terms: order.terms,
         plan_version: order.plan_version,
         next_to_each_other: false,
         expires_at_ms: order.pay_until_ms,
         lock_until_ms: lock_until_ms(order.claim_until_ms),
         extensions_left: 0,
-        stage: Stage::Ordered,
+        stage: HoldStage::Ordered,
     }
 }
 
 /// Rows of (room, pattern) in their order as the list that was put.
-pub(super) fn coverage(rows: Vec<(String, String)>) -> Vec<(String, Vec<String>)> {
+pub(super) fn coverage_by_room(rows: Vec<(String, String)>) -> Vec<(String, Vec<String>)> {
     let mut coverage: Vec<(String, Vec<String>)> = Vec::new();
     for (room, pattern) in rows {
         match coverage.last_mut() {

@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use fairgate_pass::Holder;
-
-use super::refusal::{NamesFault, OrderRefusal};
-use super::sums::payment_refused;
-use super::travellers::named;
-use crate::holds::refusal::HoldRefusal;
-use crate::holds::take::HoldDesk;
-use crate::ledger::{ClaimBasis, ClaimRefused, Ledger};
-use crate::payments::Provider;
-use crate::store::Refused;
-use fairgate_model::holds::{Hold, Purpose, lock_until_ms};
+use fairgate_model::holds::{Hold, HoldPurpose, lock_until_ms};
 use fairgate_model::ids::{HoldId, OrderId, PaymentId};
 use fairgate_model::money::Currency;
-use fairgate_model::orders::exchange::{Part, price};
-use fairgate_model::orders::transition::{Happening, PAYMENT_REFUSED};
+use fairgate_model::orders::exchange::{ExchangeRole, total_price};
+use fairgate_model::orders::transition::{OrderEvent, PAYMENT_REFUSED};
 use fairgate_model::orders::{Buyer, Order, OrderItem, OrderRecord, OrderState, Traveller};
 use fairgate_model::payments::{Payment, ProviderError};
 use fairgate_model::shows::Show;
 use fairgate_model::shows::terms::UNNUMBERED;
+use fairgate_pass::Holder;
+
+use super::refusal::{NamesFault, OrderRefusal};
+use super::sums::payment_refused;
+use super::travellers::ticket_names;
+use crate::holds::refusal::HoldRefusal;
+use crate::holds::take::HoldDesk;
+use crate::ledger::{ClaimBasis, Ledger, SeatClaimRefused};
+use crate::payments::PaymentProvider;
+use crate::store::InventoryRefusal;
 
 /// Longest name and e-mail address.
 const BUYER_FIELD_MAX: usize = 200;
@@ -36,7 +36,7 @@ pub struct OrderDesk {
     /// The final arbiter.
     pub ledger: Arc<dyn Ledger>,
     /// Who takes the money; none where payments are not configured.
-    pub provider: Option<Arc<dyn Provider>>,
+    pub provider: Option<Arc<dyn PaymentProvider>>,
 }
 
 impl OrderDesk {
@@ -60,13 +60,13 @@ impl OrderDesk {
         let store = &self.holds.seats.store;
         let (shown_until_ms, names) = match store.hold(hold, visitor).await {
             Ok(present) => {
-                let names = named(show, travellers, present.items.len())?;
+                let names = ticket_names(show, travellers, present.items.len())?;
                 let (terms, items) = self.holds.price(show, &present).await?;
-                self.check_sum(terms.currency.of(price(&items)))?;
+                self.check_sum(terms.currency.with_amount(total_price(&items)))?;
                 (present.expires_at_ms, names)
             }
             // The hold may be gone because the order was made: a retry finds its own.
-            Err(Refused::Gone) => {
+            Err(InventoryRefusal::Gone) => {
                 return self.found(hold, visitor, now_ms).await;
             }
             Err(refused) => return Err(self.holds.explain(show, refused, &[]).await.into()),
@@ -75,13 +75,13 @@ impl OrderDesk {
         let claim_until_ms = pay_until_ms + i64::from(show.document.claim_grace_s) * 1_000;
         // First the lock, beyond the claim's deadline, and only then the claim: no sweep can come
         // in between.
-        let buyable = &[Purpose::Basket, Purpose::Offer];
+        let buyable = &[HoldPurpose::Basket, HoldPurpose::Offer];
         let secured = match store
             .secure(hold, visitor, buyable, lock_until_ms(claim_until_ms))
             .await
         {
             Ok(secured) => secured,
-            Err(Refused::Gone) => {
+            Err(InventoryRefusal::Gone) => {
                 return self.found(hold, visitor, now_ms).await;
             }
             Err(refused) => return Err(self.holds.explain(show, refused, &[]).await.into()),
@@ -103,20 +103,22 @@ impl OrderDesk {
             Ok(payment) => payment,
             // The basket was changed since it was looked at.
             Err(refused) => {
-                self.give_back(show, &secured.hold, now_ms).await;
+                self.restore_basket(show, &secured.hold, now_ms).await;
                 return Err(refused);
             }
         };
         let claimed = self
             .ledger
-            .claim(order, payment, ClaimBasis::of(show, &secured))
+            .claim(order, payment, ClaimBasis::for_locked_hold(show, &secured))
             .await;
         match claimed {
             Ok(order) => {
                 self.payable(&order, now_ms).await?;
                 Ok(order)
             }
-            Err(refused) => Err(self.refused(show, &secured.hold, refused, now_ms).await),
+            Err(refused) => Err(self
+                .undo_refused_claim(show, &secured.hold, refused, now_ms)
+                .await),
         }
     }
 
@@ -171,7 +173,7 @@ impl OrderDesk {
         tracing::error!(order = %order.id, %refused, "the provider will never take a payment; its order is ended");
         let ended = self
             .ledger
-            .happen(&order.id, Happening::PaymentRefused, now_ms)
+            .happen(&order.id, OrderEvent::PaymentRefused, now_ms)
             .await;
         match ended {
             Ok(_) => payment_refused(order, Some(refused)),
@@ -189,7 +191,7 @@ impl OrderDesk {
         let record = self.ledger.order(&OrderId::of_hold(hold)).await?;
         // The order of an exchange is no order of this call.
         let own = record.filter(|record| {
-            let is_successor = |part: &Part| matches!(part, Part::Successor { .. });
+            let is_successor = |part: &ExchangeRole| matches!(part, ExchangeRole::Successor { .. });
             !record.exchanges.iter().any(is_successor)
         });
         let order = own
@@ -201,7 +203,7 @@ impl OrderDesk {
     }
 
     /// The hold is a basket again, with its own deadline.
-    pub(super) async fn give_back(&self, show: &Show, hold: &Hold, now_ms: i64) {
+    pub(super) async fn restore_basket(&self, show: &Show, hold: &Hold, now_ms: i64) {
         let grace_ms = i64::from(show.document.grace_s) * 1_000;
         let basket_until_ms = hold.expires_at_ms.max(now_ms) + grace_ms;
         let store = &self.holds.seats.store;
@@ -212,46 +214,46 @@ impl OrderDesk {
 
     /// The ledger refused the claim: the hold is a basket again, or, where others have the seats,
     /// given back.
-    pub(super) async fn refused(
+    pub(super) async fn undo_refused_claim(
         &self,
         show: &Show,
         hold: &Hold,
-        refused: ClaimRefused,
+        refused: SeatClaimRefused,
         now_ms: i64,
     ) -> OrderRefusal {
         let store = &self.holds.seats.store;
         // It may have been written, or another try at the same moment may write it: the lock stays,
         // a retry finds its own order, and where there is none the reconciler gives the basket its
         // deadline back.
-        if !matches!(refused, ClaimRefused::Ledger(_)) {
-            self.give_back(show, hold, now_ms).await;
+        if !matches!(refused, SeatClaimRefused::Ledger(_)) {
+            self.restore_basket(show, hold, now_ms).await;
         }
         match refused {
-            ClaimRefused::Taken(cells) => {
+            SeatClaimRefused::Taken(cells) => {
                 if let Err(error) = store.release(&hold.id, hold.visitor, &[hold.purpose]).await {
                     tracing::warn!(%error, hold = %hold.id, "a refused hold was not given back; it lapses by itself");
                 }
                 let asked: Vec<u32> = hold.items.iter().map(|item| item.seat).collect();
                 let legs = hold.items.first().map(|item| item.legs.clone());
                 let legs = legs.unwrap_or_else(|| show.legs());
-                let taken = Refused::Taken(cells);
+                let taken = InventoryRefusal::Taken(cells);
                 let why = self.holds.explain_over(show, taken, &asked, &legs).await;
                 why.into()
             }
-            ClaimRefused::Limit { have, limit } => HoldRefusal::TooManySeats {
+            SeatClaimRefused::Limit { have, limit } => HoldRefusal::TooManySeats {
                 have,
                 asked: hold.items.len() as u64,
                 limit,
             }
             .into(),
-            ClaimRefused::Cancelled => HoldRefusal::ShowCancelled.into(),
-            ClaimRefused::CardLimit => OrderRefusal::CardLimit {
+            SeatClaimRefused::Cancelled => HoldRefusal::ShowCancelled.into(),
+            SeatClaimRefused::CardLimit => OrderRefusal::CardLimit {
                 limit: show.document.seats_per_card,
             },
-            ClaimRefused::OtherPurpose(purpose) => HoldRefusal::OtherPurpose(purpose).into(),
-            ClaimRefused::PlanChanged => HoldRefusal::PlanChanged.into(),
-            ClaimRefused::Superseded => HoldRefusal::NotReady.into(),
-            ClaimRefused::Ledger(error) => error.into(),
+            SeatClaimRefused::OtherPurpose(purpose) => HoldRefusal::OtherPurpose(purpose).into(),
+            SeatClaimRefused::PlanChanged => HoldRefusal::PlanChanged.into(),
+            SeatClaimRefused::Superseded => HoldRefusal::NotReady.into(),
+            SeatClaimRefused::Ledger(error) => error.into(),
         }
     }
 
@@ -259,7 +261,7 @@ impl OrderDesk {
     ///
     /// # Errors
     /// [`OrderRefusal::NoSuchOrder`]; where the ledger does not answer.
-    pub async fn record(&self, order: &OrderId) -> Result<OrderRecord, OrderRefusal> {
+    pub async fn order_record(&self, order: &OrderId) -> Result<OrderRecord, OrderRefusal> {
         self.ledger
             .order(order)
             .await?
@@ -284,7 +286,7 @@ fn draft(
         room: hold.room.clone(),
         buyer,
         currency,
-        total: price(&items),
+        total: total_price(&items),
         items,
         plan_version: hold.plan_version,
         terms: match hold.terms {

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::ledger::{Ledger, LedgerError};
-use crate::wake::Wake;
 use fairgate_base::clock::Clock;
+
+use crate::ledger::{Ledger, LedgerError};
+use crate::wake::WorkerNotifier;
 
 /// How often what is overdue is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -20,7 +21,7 @@ const BATCH_MAX: u32 = 200;
 /// Where the ledger does not answer; the next run goes on.
 pub async fn expire_due(
     ledger: &Arc<dyn Ledger>,
-    seats: &Wake,
+    seats: &WorkerNotifier,
     now_ms: i64,
 ) -> Result<usize, LedgerError> {
     let mut expired = 0;
@@ -28,7 +29,7 @@ pub async fn expire_due(
         let batch = ledger.expire_due(now_ms, BATCH_MAX).await?.len();
         expired += batch;
         if batch > 0 {
-            seats.call();
+            seats.notify_worker();
         }
         if batch < BATCH_MAX as usize {
             return Ok(expired);
@@ -39,7 +40,7 @@ pub async fn expire_due(
 /// Expires overdue orders for as long as the process runs. An order of whose payment the provider
 /// told something in time is left until the inbox has settled it: money that waits there, as after
 /// a restart, is not late.
-pub async fn expire_forever(ledger: Arc<dyn Ledger>, seats: Wake, clock: Clock) {
+pub async fn expire_forever(ledger: Arc<dyn Ledger>, seats: WorkerNotifier, clock: Clock) {
     let mut every = tokio::time::interval(LOOK_EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {

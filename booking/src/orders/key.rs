@@ -1,11 +1,10 @@
 //! The key that opens an order on any device. It derives from the installation's secret and the
 //! order's id, so it is stored nowhere and a retry is given the same one.
 
+use fairgate_model::ids::OrderId;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
-
-use fairgate_model::ids::OrderId;
 
 /// What an order key begins with, so that it is never taken for a pass.
 pub const PREFIX: &str = "orderkey_";
@@ -25,7 +24,7 @@ impl OrderKeys {
 
     /// The order's key.
     #[must_use]
-    pub fn of(&self, order: &OrderId) -> String {
+    pub fn for_order(&self, order: &OrderId) -> String {
         let mut mac =
             <Hmac<Sha256>>::new_from_slice(&self.secret).expect("HMAC takes a key of any length");
         mac.update(b"fairgate/order-key/v1/");
@@ -36,6 +35,9 @@ impl OrderKeys {
     /// Whether `key` is the order's key, in constant time.
     #[must_use]
     pub fn opens(&self, order: &OrderId, key: &str) -> bool {
-        self.of(order).as_bytes().ct_eq(key.as_bytes()).into()
+        self.for_order(order)
+            .as_bytes()
+            .ct_eq(key.as_bytes())
+            .into()
     }
 }

@@ -1,10 +1,11 @@
 //! Why an order is not made, paid or exchanged, as plain values. `http/refusals` words them.
 
-use crate::holds::refusal::HoldRefusal;
-use crate::ledger::{ExchangeRefused, LedgerError};
 use fairgate_model::ids::{OrderId, ShowId};
 use fairgate_model::money::{Currency, Money};
-use fairgate_model::payments::limits::SumRefused;
+use fairgate_model::payments::limits::PaymentSumError;
+
+use crate::holds::refusal::HoldRefusal;
+use crate::ledger::{ExchangeRefused, LedgerError};
 
 /// Why a call for an order was refused.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +31,7 @@ pub enum OrderRefusal {
         /// What would have to be paid.
         sum: Money,
         /// What is wrong with it.
-        why: SumRefused,
+        why: PaymentSumError,
         /// What the provider takes.
         limit: Money,
     },
@@ -42,7 +43,7 @@ pub enum OrderRefusal {
         /// What was to be paid.
         sum: Money,
         /// What is wrong with the sum, where that is known to be why.
-        why: Option<SumRefused>,
+        why: Option<PaymentSumError>,
     },
     /// The payment could not be prepared just now.
     #[error("the payment of {order} could not be prepared")]

@@ -1,11 +1,12 @@
 //! What an order comes to: what nobody has to take, what a provider takes, and what it never will.
 
-use super::checkout::OrderDesk;
-use super::refusal::OrderRefusal;
 use fairgate_model::money::Money;
 use fairgate_model::orders::Order;
-use fairgate_model::payments::limits::SumRefused;
+use fairgate_model::payments::limits::PaymentSumError;
 use fairgate_model::payments::{Payment, PaymentState, ProviderError};
+
+use super::checkout::OrderDesk;
+use super::refusal::OrderRefusal;
 
 /// The provider's name in a payment of nothing.
 const NO_PROVIDER: &str = "none";
@@ -24,13 +25,13 @@ impl OrderDesk {
             .as_ref()
             .ok_or(OrderRefusal::PaymentsNotConfigured)?;
         let limits = provider.kind().limits(sum.currency);
-        limits.check(sum).map_err(|why| {
+        limits.check_sum(sum).map_err(|why| {
             let limit = match why {
-                SumRefused::TooSmall => limits.smallest,
-                SumRefused::TooLarge => limits.largest,
-                SumRefused::TooFine => limits.step,
+                PaymentSumError::TooSmall => limits.smallest,
+                PaymentSumError::TooLarge => limits.largest,
+                PaymentSumError::TooFine => limits.step,
             };
-            let limit = sum.currency.of(limit);
+            let limit = sum.currency.with_amount(limit);
             OrderRefusal::Sum { sum, why, limit }
         })
     }
@@ -40,7 +41,7 @@ impl OrderDesk {
     /// # Errors
     /// As [`OrderDesk::check_sum`].
     pub(super) fn payment_of(&self, order: &Order) -> Result<Payment, OrderRefusal> {
-        let amount = order.currency.of(order.total);
+        let amount = order.currency.with_amount(order.total);
         self.check_sum(amount)?;
         let free = amount.amount == 0;
         let provider = self.provider.as_ref().filter(|_| !free);
@@ -68,7 +69,7 @@ impl OrderDesk {
 pub(super) fn payment_refused(order: &Order, why: Option<&ProviderError>) -> OrderRefusal {
     OrderRefusal::PaymentRefused {
         order: order.id.clone(),
-        sum: order.currency.of(order.total),
+        sum: order.currency.with_amount(order.total),
         why: match why {
             Some(ProviderError::Sum(refused)) => Some(*refused),
             _ => None,

@@ -1,9 +1,10 @@
 //! The names of those who travel, for shows that want them: one a seat, in the order of the hold's
 //! seats.
 
-use super::refusal::NamesFault;
 use fairgate_model::orders::Traveller;
 use fairgate_model::shows::Show;
+
+use super::refusal::NamesFault;
 
 /// Longest name, in characters.
 pub const NAME_CHARS_MAX: usize = 200;
@@ -12,7 +13,7 @@ pub const NAME_CHARS_MAX: usize = 200;
 ///
 /// # Errors
 /// [`NamesFault`]: names a train needs, or names nobody asked for.
-pub fn named(
+pub fn ticket_names(
     show: &Show,
     travellers: Option<Vec<Traveller>>,
     seats: usize,

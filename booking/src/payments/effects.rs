@@ -4,13 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Provider;
-use super::crew::work_off;
-use crate::ledger::{Effect, Ledger, LedgerError};
-use crate::wake::Wake;
 use fairgate_base::clock::Clock;
 use fairgate_model::orders::transition::EffectKind;
 use fairgate_model::payments::{PaymentState, ProviderError};
+
+use super::PaymentProvider;
+use super::crew::work_off;
+use crate::ledger::{DuePaymentEffect, Ledger, LedgerError};
+use crate::wake::WorkerNotifier;
 
 /// Effects carried out side by side.
 const AT_ONCE: usize = 32;
@@ -29,21 +30,21 @@ pub(super) const REFUND_PAUSE_MAX_MS: i64 = 3_600_000;
 
 /// Carries effects out.
 #[derive(Clone)]
-pub struct Effects {
+pub struct PaymentEffectWorker {
     /// Where they are written.
     pub ledger: Arc<dyn Ledger>,
     /// Who carries them out.
-    pub provider: Arc<dyn Provider>,
+    pub provider: Arc<dyn PaymentProvider>,
     /// The time.
     pub clock: Clock,
     /// Calls this worker.
-    pub bell: Wake,
+    pub bell: WorkerNotifier,
     /// Calls the seat outbox.
-    pub seats: Wake,
+    pub seats: WorkerNotifier,
 }
 
 /// How a call that is over ended.
-enum Done {
+enum EffectCallOutcome {
     /// What was owed is done, by this call or by an earlier one.
     AsOwed,
     /// It will never be done: the provider decided so, and where the money is was read back.
@@ -77,7 +78,7 @@ pub(super) async fn renewing<T>(
     }
 }
 
-impl Effects {
+impl PaymentEffectWorker {
     /// Carries out what is due; returns how many effects were looked at. One that fails holds up no
     /// other.
     ///
@@ -88,20 +89,20 @@ impl Effects {
             let (ledger, now_ms) = (Arc::clone(&self.ledger), self.clock.now_ms());
             async move { ledger.due_effects(now_ms, room).await }
         };
-        let carry_out = |effect: Effect| {
+        let carry_out = |effect: DuePaymentEffect| {
             let effects = self.clone();
             async move {
                 if let Err(error) = effects.carry_out(&effect).await {
                     let payment = &effect.payment.id;
                     tracing::warn!(%payment, %error, "what became of an effect could not be written; it comes back");
                 }
-                effects.seats.call();
+                effects.seats.notify_worker();
             }
         };
         work_off(AT_ONCE, lend, carry_out).await
     }
 
-    async fn carry_out(&self, effect: &Effect) -> Result<(), LedgerError> {
+    async fn carry_out(&self, effect: &DuePaymentEffect) -> Result<(), LedgerError> {
         let lend_on = || {
             let (ledger, effect, now_ms) =
                 (Arc::clone(&self.ledger), effect.id, self.clock.now_ms());
@@ -113,12 +114,15 @@ impl Effects {
                 }
             });
         };
-        let result = renewing(self.call(effect), RENEW_EVERY, lend_on).await;
-        self.note(effect, result).await
+        let result = renewing(self.call_provider(effect), RENEW_EVERY, lend_on).await;
+        self.record_result(effect, result).await
     }
 
     /// Asks the provider for what is owed.
-    async fn call(&self, effect: &Effect) -> Result<Done, ProviderError> {
+    async fn call_provider(
+        &self,
+        effect: &DuePaymentEffect,
+    ) -> Result<EffectCallOutcome, ProviderError> {
         let (payment, attempt) = (&effect.payment, effect.attempts);
         let result = match effect.kind {
             EffectKind::Capture => self.provider.capture(payment, attempt).await,
@@ -130,36 +134,41 @@ impl Effects {
         match result {
             Err(ProviderError::Refused(why)) => self.after_refusal(effect, why).await,
             Err(error) => Err(error),
-            Ok(()) => Ok(Done::AsOwed),
+            Ok(()) => Ok(EffectCallOutcome::AsOwed),
         }
     }
 
     /// Writes what became of it.
-    async fn note(
+    async fn record_result(
         &self,
-        effect: &Effect,
-        result: Result<Done, ProviderError>,
+        effect: &DuePaymentEffect,
+        result: Result<EffectCallOutcome, ProviderError>,
     ) -> Result<(), LedgerError> {
         let payment = &effect.payment;
         let now_ms = self.clock.now_ms();
-        let word = effect.kind.word();
+        let word = effect.kind.as_str();
         match (effect.kind, result) {
-            (EffectKind::Capture, Ok(Done::AsOwed)) => {
+            (EffectKind::Capture, Ok(EffectCallOutcome::AsOwed)) => {
                 self.ledger.captured(effect.id, now_ms).await?
             }
-            (EffectKind::Capture, Ok(Done::Refused(why))) => {
+            (EffectKind::Capture, Ok(EffectCallOutcome::Refused(why))) => {
                 tracing::error!(payment = %payment.id, why, "the provider refused a capture; the seats are freed");
                 self.ledger.capture_refused(effect.id, why, now_ms).await?;
             }
-            (EffectKind::Void, Ok(Done::AsOwed)) => self.ledger.voided(effect.id, now_ms).await?,
-            (EffectKind::Void, Ok(Done::Refused(why))) => {
+            (EffectKind::Void, Ok(EffectCallOutcome::AsOwed)) => {
+                self.ledger.voided(effect.id, now_ms).await?
+            }
+            (EffectKind::Void, Ok(EffectCallOutcome::Refused(why))) => {
                 tracing::error!(payment = %payment.id, why, "money that was to be let go had been taken; it is given back");
                 self.ledger.refund_instead(effect.id, now_ms).await?;
             }
-            (EffectKind::Refund, Ok(Done::AsOwed)) => {
+            (EffectKind::Refund, Ok(EffectCallOutcome::AsOwed)) => {
                 self.ledger.refunded(effect.id, now_ms).await?
             }
-            (EffectKind::Refund, Ok(Done::Refused(why)) | Err(ProviderError::Failed(why))) => {
+            (
+                EffectKind::Refund,
+                Ok(EffectCallOutcome::Refused(why)) | Err(ProviderError::Failed(why)),
+            ) => {
                 tracing::error!(payment = %payment.id, why, "a refund failed; it is tried again in an hour, and somebody should look at it");
                 let due_at_ms = now_ms + REFUND_PAUSE_MAX_MS;
                 self.ledger
@@ -179,7 +188,11 @@ impl Effects {
         Ok(())
     }
 
-    async fn after_refusal(&self, effect: &Effect, why: String) -> Result<Done, ProviderError> {
+    async fn after_refusal(
+        &self,
+        effect: &DuePaymentEffect,
+        why: String,
+    ) -> Result<EffectCallOutcome, ProviderError> {
         let state = self.provider.read_back(&effect.payment).await?.state;
         Ok(match (effect.kind, state) {
             (EffectKind::Capture, PaymentState::Captured)
@@ -187,15 +200,15 @@ impl Effects {
             | (
                 EffectKind::Void,
                 PaymentState::Created | PaymentState::Declined | PaymentState::Voided,
-            ) => Done::AsOwed,
+            ) => EffectCallOutcome::AsOwed,
             (EffectKind::Void, PaymentState::Authorised) => {
                 return Err(ProviderError::Later(format!("still authorised: {why}")));
             }
-            _ => Done::Refused(why),
+            _ => EffectCallOutcome::Refused(why),
         })
     }
 
-    async fn put_off(&self, effect: &Effect, why: String) -> Result<(), LedgerError> {
+    async fn put_off(&self, effect: &DuePaymentEffect, why: String) -> Result<(), LedgerError> {
         let due_at_ms = self.clock.now_ms() + pause_ms(effect.attempts);
         self.ledger.put_off(effect.id, due_at_ms, why).await
     }

@@ -11,10 +11,11 @@ pub mod webhook;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fairgate_model::payments::{Made, Payment, ProviderError, ReadBack, Said};
-
 use fairgate_model::orders::refund::OwedRefund;
 use fairgate_model::payments::kind::ProviderKind;
+use fairgate_model::payments::{
+    CreatedPayment, ParsedProviderEvent, Payment, ProviderError, ProviderPayment,
+};
 
 /// A payment that nothing was told of for so long is read back, unless the settings say otherwise.
 pub const READ_BACK_AFTER: Duration = Duration::from_secs(15);
@@ -23,7 +24,7 @@ pub const READ_BACK_AFTER: Duration = Duration::from_secs(15);
 /// key that derives from the payment and from what is asked, so that a repeated call is the same
 /// call; `attempt` counts the tries before this one.
 #[async_trait]
-pub trait Provider: Send + Sync + 'static {
+pub trait PaymentProvider: Send + Sync + 'static {
     /// Its name in paths and in the ledger.
     fn name(&self) -> &'static str;
 
@@ -41,7 +42,11 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Makes the payment at the provider; again answers with the same. `None` where it needs no
     /// making.
-    async fn make(&self, payment: &Payment, attempt: u32) -> Result<Option<Made>, ProviderError>;
+    async fn make(
+        &self,
+        payment: &Payment,
+        attempt: u32,
+    ) -> Result<Option<CreatedPayment>, ProviderError>;
 
     /// What the buyer's page needs to pay; null while the payment was not made yet.
     fn client(&self, payment: &Payment) -> serde_json::Value;
@@ -58,16 +63,16 @@ pub trait Provider: Send + Sync + 'static {
     async fn refund(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError>;
 
     /// Gives a part of the captured money back, known by the refund's id; again is the same.
-    /// Answers as [`Provider::refund`] does.
+    /// Answers as [`PaymentProvider::refund`] does.
     async fn refund_part(&self, refund: &OwedRefund) -> Result<(), ProviderError>;
 
     /// Reads where the payment stands at the provider.
-    async fn read_back(&self, payment: &Payment) -> Result<ReadBack, ProviderError>;
+    async fn read_back(&self, payment: &Payment) -> Result<ProviderPayment, ProviderError>;
 
     /// Checks an event's signature over the raw body and gives its id; `None` where it does not
     /// hold.
     fn verify(&self, signature: Option<&str>, body: &[u8], now_s: i64) -> Option<String>;
 
     /// Reads a body whose signature held.
-    fn read(&self, body: &[u8]) -> Said;
+    fn read(&self, body: &[u8]) -> ParsedProviderEvent;
 }

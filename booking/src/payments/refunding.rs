@@ -4,14 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Provider;
-use super::crew::work_off;
-use super::effects::{REFUND_PAUSE_MAX_MS, RENEW_EVERY, pause_ms, refund_pause_ms, renewing};
-use crate::ledger::{Ledger, LedgerError};
-use crate::wake::Wake;
 use fairgate_base::clock::Clock;
 use fairgate_model::orders::refund::OwedRefund;
 use fairgate_model::payments::ProviderError;
+
+use super::PaymentProvider;
+use super::crew::work_off;
+use super::effects::{REFUND_PAUSE_MAX_MS, RENEW_EVERY, pause_ms, refund_pause_ms, renewing};
+use crate::ledger::{Ledger, LedgerError};
+use crate::wake::WorkerNotifier;
 
 /// Refunds asked for side by side.
 const AT_ONCE: usize = 16;
@@ -21,18 +22,18 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Asks for refunds.
 #[derive(Clone)]
-pub struct Refunding {
+pub struct RefundWorker {
     /// Where they are written.
     pub ledger: Arc<dyn Ledger>,
     /// Who carries them out.
-    pub provider: Arc<dyn Provider>,
+    pub provider: Arc<dyn PaymentProvider>,
     /// The time.
     pub clock: Clock,
     /// Calls this worker.
-    pub bell: Wake,
+    pub bell: WorkerNotifier,
 }
 
-impl Refunding {
+impl RefundWorker {
     /// Asks for what is due; returns how many refunds were looked at. One that fails holds up no
     /// other.
     ///
@@ -46,7 +47,7 @@ impl Refunding {
         let ask = |refund: OwedRefund| {
             let refunding = self.clone();
             async move {
-                if let Err(error) = refunding.ask(&refund).await {
+                if let Err(error) = refunding.request_refund(&refund).await {
                     tracing::warn!(refund = %refund.id, %error, "what became of a refund could not be written; it comes back");
                 }
             }
@@ -54,7 +55,7 @@ impl Refunding {
         work_off(AT_ONCE, lend, ask).await
     }
 
-    async fn ask(&self, refund: &OwedRefund) -> Result<(), LedgerError> {
+    async fn request_refund(&self, refund: &OwedRefund) -> Result<(), LedgerError> {
         let lend_on = || {
             let (ledger, id, now_ms) = (
                 Arc::clone(&self.ledger),

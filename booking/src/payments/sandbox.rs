@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
-use subtle::ConstantTimeEq;
-
-use super::{Provider, READ_BACK_AFTER};
-use crate::ledger::{Ledger, LedgerError};
 use fairgate_model::ids::PaymentId;
 use fairgate_model::orders::refund::OwedRefund;
 use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::payments::{
-    Made, Payment, PaymentState, ProviderError, ProviderEvent, ProviderEventKind, ReadBack, Said,
+    CreatedPayment, ParsedProviderEvent, Payment, PaymentState, ProviderError, ProviderEvent,
+    ProviderEventKind, ProviderPayment,
 };
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+
+use super::{PaymentProvider, READ_BACK_AFTER};
+use crate::ledger::{Ledger, LedgerError};
 
 /// The header that carries an event's signature: `t=UNIX_SECONDS,v1=HEX` over `t.body`.
 pub const SIGNATURE_HEADER: &str = "fairgate-sandbox-signature";
@@ -26,7 +27,7 @@ const TOLERANCE_S: i64 = 300;
 
 /// The sandbox. Its memory of payments is a table of its own, as a real provider's is.
 #[derive(Clone)]
-pub struct Sandbox {
+pub struct SandboxProvider {
     ledger: Arc<dyn Ledger>,
     secret: [u8; 32],
 }
@@ -42,14 +43,14 @@ pub enum SandboxOutcome {
 }
 
 /// A signed event, ready for the inbox.
-pub struct SignedEvent {
+pub struct SignedSandboxEvent {
     /// The value of [`SIGNATURE_HEADER`].
     pub signature: String,
     /// The raw body.
     pub body: Vec<u8>,
 }
 
-impl Sandbox {
+impl SandboxProvider {
     /// With the secret that its events are signed with.
     #[must_use]
     pub fn new(ledger: Arc<dyn Ledger>, secret: [u8; 32]) -> Self {
@@ -61,12 +62,12 @@ impl Sandbox {
     ///
     /// # Errors
     /// Where the ledger did not take it.
-    pub async fn choose(
+    pub async fn choose_outcome(
         &self,
         payment: &Payment,
         outcome: SandboxOutcome,
         now_s: i64,
-    ) -> Result<Option<SignedEvent>, LedgerError> {
+    ) -> Result<Option<SignedSandboxEvent>, LedgerError> {
         let (from, to, kind): (&'static [&'static str], _, _) = match outcome {
             SandboxOutcome::Approve => (
                 &["open", "declined", "authorised"],
@@ -95,17 +96,20 @@ impl Sandbox {
         };
         let body =
             serde_json::to_vec(&event).map_err(|error| LedgerError::Corrupt(error.to_string()))?;
-        Ok(Some(SignedEvent {
+        Ok(Some(SignedSandboxEvent {
             signature: self.sign(&body, now_s),
             body,
         }))
     }
 
     fn sign(&self, body: &[u8], at_s: i64) -> String {
-        format!("t={at_s},v1={}", hex::encode(self.mac(body, at_s)))
+        format!(
+            "t={at_s},v1={}",
+            hex::encode(self.sandbox_event_mac(body, at_s))
+        )
     }
 
-    fn mac(&self, body: &[u8], at_s: i64) -> [u8; 32] {
+    fn sandbox_event_mac(&self, body: &[u8], at_s: i64) -> [u8; 32] {
         let mut mac =
             <Hmac<Sha256>>::new_from_slice(&self.secret).expect("HMAC takes a key of any length");
         mac.update(at_s.to_string().as_bytes());
@@ -114,7 +118,7 @@ impl Sandbox {
         mac.finalize().into_bytes().into()
     }
 
-    async fn settle(
+    async fn move_payment(
         &self,
         payment: &PaymentId,
         from: &'static [&'static str],
@@ -129,7 +133,7 @@ impl Sandbox {
 }
 
 #[async_trait]
-impl Provider for Sandbox {
+impl PaymentProvider for SandboxProvider {
     fn name(&self) -> &'static str {
         "sandbox"
     }
@@ -150,7 +154,11 @@ impl Provider for Sandbox {
         READ_BACK_AFTER
     }
 
-    async fn make(&self, _payment: &Payment, _attempt: u32) -> Result<Option<Made>, ProviderError> {
+    async fn make(
+        &self,
+        _payment: &Payment,
+        _attempt: u32,
+    ) -> Result<Option<CreatedPayment>, ProviderError> {
         Ok(None)
     }
 
@@ -159,12 +167,12 @@ impl Provider for Sandbox {
     }
 
     async fn capture(&self, payment: &Payment, _attempt: u32) -> Result<(), ProviderError> {
-        self.settle(&payment.id, &["authorised", "captured"], "captured")
+        self.move_payment(&payment.id, &["authorised", "captured"], "captured")
             .await
     }
 
     async fn void(&self, payment: &Payment, _attempt: u32) -> Result<(), ProviderError> {
-        self.settle(
+        self.move_payment(
             &payment.id,
             &["open", "declined", "authorised", "voided"],
             "voided",
@@ -173,7 +181,7 @@ impl Provider for Sandbox {
     }
 
     async fn refund(&self, payment: &Payment, _attempt: u32) -> Result<(), ProviderError> {
-        self.settle(&payment.id, &["captured", "refunded"], "refunded")
+        self.move_payment(&payment.id, &["captured", "refunded"], "refunded")
             .await
     }
 
@@ -192,11 +200,11 @@ impl Provider for Sandbox {
         }
     }
 
-    async fn read_back(&self, payment: &Payment) -> Result<ReadBack, ProviderError> {
+    async fn read_back(&self, payment: &Payment) -> Result<ProviderPayment, ProviderError> {
         // From no state at all: it answers with the state and moves nothing.
         let state = self.ledger.sandbox_move(&payment.id, &[], "read").await;
         let state = state.map_err(|error| ProviderError::Later(error.to_string()))?;
-        let state = PaymentState::of_word(&state).unwrap_or(PaymentState::Created);
+        let state = PaymentState::parse(&state).unwrap_or(PaymentState::Created);
         let refunded = match state {
             PaymentState::Refunded => payment.amount.amount,
             PaymentState::Captured => {
@@ -205,7 +213,7 @@ impl Provider for Sandbox {
             }
             _ => 0,
         };
-        Ok(ReadBack {
+        Ok(ProviderPayment {
             state,
             amount: payment.amount,
             refunded,
@@ -217,7 +225,11 @@ impl Provider for Sandbox {
         let (at, mac) = signature?.strip_prefix("t=")?.split_once(",v1=")?;
         let at_s: i64 = at.parse().ok()?;
         let mac = hex::decode(mac).ok()?;
-        let genuine: bool = self.mac(body, at_s).as_slice().ct_eq(&mac).into();
+        let genuine: bool = self
+            .sandbox_event_mac(body, at_s)
+            .as_slice()
+            .ct_eq(&mac)
+            .into();
         if !genuine || now_s.abs_diff(at_s) > TOLERANCE_S.unsigned_abs() {
             return None;
         }
@@ -225,7 +237,8 @@ impl Provider for Sandbox {
         Some(event.event)
     }
 
-    fn read(&self, body: &[u8]) -> Said {
-        serde_json::from_slice(body).map_or(Said::Unreadable, Said::Event)
+    fn read(&self, body: &[u8]) -> ParsedProviderEvent {
+        serde_json::from_slice(body)
+            .map_or(ParsedProviderEvent::Unreadable, ParsedProviderEvent::Event)
     }
 }

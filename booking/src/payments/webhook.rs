@@ -4,14 +4,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Provider;
+use fairgate_base::clock::Clock;
+use fairgate_model::payments::{
+    ParsedProviderEvent, ProviderError, ProviderEvent, ProviderEventKind, ProviderPayment,
+};
+
+use super::PaymentProvider;
 use super::crew::work_off;
 use super::effects::pause_ms;
 use crate::catalogue::Catalogue;
-use crate::ledger::{Ledger, LedgerError, StoredEvent};
-use crate::wake::Wake;
-use fairgate_base::clock::Clock;
-use fairgate_model::payments::{ProviderError, ProviderEvent, ProviderEventKind, ReadBack, Said};
+use crate::ledger::{Ledger, LedgerError, StoredProviderEvent};
+use crate::wake::WorkerNotifier;
 
 /// Events settled side by side, so that they share a commit where there is one writer and leave
 /// connections to others.
@@ -27,34 +30,34 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The form in which something that was read back is stored.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Found<T> {
+struct StoredReadBack<T> {
     read_back: T,
 }
 
 /// Takes events in and settles them.
 #[derive(Clone)]
-pub struct Inbox {
+pub struct PaymentEventInbox {
     /// Where they are stored.
     pub ledger: Arc<dyn Ledger>,
     /// Whose events they are.
-    pub provider: Arc<dyn Provider>,
+    pub provider: Arc<dyn PaymentProvider>,
     /// The time.
     pub clock: Clock,
     /// Calls this worker.
-    pub bell: Wake,
+    pub bell: WorkerNotifier,
     /// Calls the seat outbox.
-    pub seats: Wake,
+    pub seats: WorkerNotifier,
     /// Calls the effects worker.
-    pub effects: Wake,
+    pub effects: WorkerNotifier,
     /// Calls the worker of late money.
-    pub late: Wake,
+    pub late: WorkerNotifier,
     /// Which shows limit what one card may buy.
     pub catalogue: Catalogue,
 }
 
 /// Why an event was not taken.
 #[derive(Debug, thiserror::Error)]
-pub enum NotTaken {
+pub enum PaymentEventRefusal {
     /// Its signature does not hold, or it is too old.
     #[error("the signature does not hold")]
     Signature,
@@ -63,32 +66,36 @@ pub enum NotTaken {
     Ledger(#[from] LedgerError),
 }
 
-impl Inbox {
+impl PaymentEventInbox {
     /// Verifies and stores an event; a repeated one is stored once.
     ///
     /// # Errors
-    /// [`NotTaken`]; nothing was stored.
-    pub async fn take(&self, signature: Option<&str>, body: &[u8]) -> Result<(), NotTaken> {
+    /// [`PaymentEventRefusal`]; nothing was stored.
+    pub async fn take_event(
+        &self,
+        signature: Option<&str>,
+        body: &[u8],
+    ) -> Result<(), PaymentEventRefusal> {
         let now_ms = self.clock.now_ms();
         let event = self
             .provider
             .verify(signature, body, now_ms / 1_000)
-            .ok_or(NotTaken::Signature)?;
-        self.keep(event, body.to_vec()).await?;
+            .ok_or(PaymentEventRefusal::Signature)?;
+        self.store_event(event, body.to_vec()).await?;
         Ok(())
     }
 
-    async fn keep(&self, event: String, body: Vec<u8>) -> Result<bool, LedgerError> {
+    async fn store_event(&self, event: String, body: Vec<u8>) -> Result<bool, LedgerError> {
         let now_ms = self.clock.now_ms();
-        let about = match self.read(&body) {
-            Said::Event(says) => Some(says.payment),
-            Said::Ignored | Said::Unreadable => None,
+        let about = match self.read_event(&body) {
+            ParsedProviderEvent::Event(says) => Some(says.payment),
+            ParsedProviderEvent::Ignored | ParsedProviderEvent::Unreadable => None,
         };
         let fresh = self
             .ledger
             .keep_event(self.provider.name(), event, about, body, now_ms)
             .await?;
-        self.bell.call();
+        self.bell.notify_worker();
         Ok(fresh)
     }
 
@@ -100,13 +107,13 @@ impl Inbox {
     pub async fn take_read_back(
         &self,
         payment: &super::Payment,
-        found: &ReadBack,
+        found: &ProviderPayment,
     ) -> Result<bool, LedgerError> {
         let mut fresh = false;
         for event in found.events(payment) {
-            let body = serde_json::to_vec(&Found { read_back: &event })
+            let body = serde_json::to_vec(&StoredReadBack { read_back: &event })
                 .map_err(|error| LedgerError::Corrupt(error.to_string()))?;
-            fresh |= self.keep(event.event, body).await?;
+            fresh |= self.store_event(event.event, body).await?;
         }
         Ok(fresh)
     }
@@ -123,20 +130,20 @@ impl Inbox {
         };
         let settle = |event| {
             let inbox = self.clone();
-            async move { inbox.settle(event).await }
+            async move { inbox.settle_event(event).await }
         };
         work_off(AT_ONCE, lend, settle).await
     }
 
-    async fn settle(&self, stored: StoredEvent) {
-        let StoredEvent {
+    async fn settle_event(&self, stored: StoredProviderEvent) {
+        let StoredProviderEvent {
             provider,
             event,
             body,
             attempts,
         } = stored;
         let (id, now_ms) = (event.clone(), self.clock.now_ms());
-        let told = self.read(&body);
+        let told = self.read_event(&body);
         let settled = match self.confirmed(told).await {
             Ok(said) => {
                 let settled = self
@@ -158,21 +165,24 @@ impl Inbox {
             }
         };
         metrics::counter!("fairgate_provider_events_total", "outcome" => outcome).increment(1);
-        self.seats.call();
-        self.effects.call();
-        self.late.call();
+        self.seats.notify_worker();
+        self.effects.notify_worker();
+        self.late.notify_worker();
     }
 
-    fn read(&self, body: &[u8]) -> Said {
-        match serde_json::from_slice::<Found<ProviderEvent>>(body) {
-            Ok(found) => Said::Event(found.read_back),
+    fn read_event(&self, body: &[u8]) -> ParsedProviderEvent {
+        match serde_json::from_slice::<StoredReadBack<ProviderEvent>>(body) {
+            Ok(found) => ParsedProviderEvent::Event(found.read_back),
             Err(_) => self.provider.read(body),
         }
     }
 
     /// What an event leaves open is read back: the card, and how much of a refund has arrived.
-    async fn confirmed(&self, said: Said) -> Result<Said, ProviderError> {
-        let Said::Event(event) = &said else {
+    async fn confirmed(
+        &self,
+        said: ParsedProviderEvent,
+    ) -> Result<ParsedProviderEvent, ProviderError> {
+        let ParsedProviderEvent::Event(event) = &said else {
             return Ok(said);
         };
         // Also where it was read before: meanwhile more of it may have arrived, or come back.
@@ -182,14 +192,17 @@ impl Inbox {
         let Some(read) = self.read_back(event).await? else {
             return Ok(said);
         };
-        Ok(Said::Event(ProviderEvent {
-            amount: event.amount.currency.of(read.refunded),
+        Ok(ParsedProviderEvent::Event(ProviderEvent {
+            amount: event.amount.currency.with_amount(read.refunded),
             ..event.clone()
         }))
     }
 
     /// The event's payment as the provider has it; `None` for one that is not known here.
-    async fn read_back(&self, event: &ProviderEvent) -> Result<Option<ReadBack>, ProviderError> {
+    async fn read_back(
+        &self,
+        event: &ProviderEvent,
+    ) -> Result<Option<ProviderPayment>, ProviderError> {
         let later = |error: LedgerError| ProviderError::Later(error.to_string());
         let Some(mut payment) = self.ledger.payment(&event.payment).await.map_err(later)? else {
             return Ok(None);
@@ -203,8 +216,11 @@ impl Inbox {
     /// Limits of what one card may buy need the card, which events do not always carry. Seats of a
     /// show without such a limit may be exchanged for those of one that has it, so one such show is
     /// reason to ask always.
-    async fn with_card(&self, said: Said) -> Result<Said, ProviderError> {
-        let Said::Event(event) = &said else {
+    async fn with_card(
+        &self,
+        said: ParsedProviderEvent,
+    ) -> Result<ParsedProviderEvent, ProviderError> {
+        let ParsedProviderEvent::Event(event) = &said else {
             return Ok(said);
         };
         let wanted = event.kind.brings_money()
@@ -217,7 +233,7 @@ impl Inbox {
         let Some(read) = self.read_back(event).await? else {
             return Ok(said);
         };
-        Ok(Said::Event(ProviderEvent {
+        Ok(ParsedProviderEvent::Event(ProviderEvent {
             card: read.card,
             ..event.clone()
         }))

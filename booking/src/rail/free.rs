@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
-
 use fairgate_model::ids::ShowId;
+use jiff::Timestamp;
 
 /// Free seats of a departure over some of its legs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Free {
+pub struct DepartureFreeSeats {
     /// By class: seats that nobody has on any of the legs.
     pub by_class: BTreeMap<String, u32>,
     /// When that was so.
@@ -24,8 +23,8 @@ pub struct Free {
 
 /// Tells how many seats are free.
 #[async_trait]
-pub trait FreeSeats: Send + Sync {
+pub trait FreeSeatLookup: Send + Sync {
     /// What is known of each departure asked for, in the same order; none where nobody has taken a
     /// seat of it yet, so that the whole train is free. Asking makes nothing: no keys, no rows.
-    async fn free(&self, asked: &[(ShowId, Range<u16>)]) -> Vec<Option<Free>>;
+    async fn free(&self, asked: &[(ShowId, Range<u16>)]) -> Vec<Option<DepartureFreeSeats>>;
 }

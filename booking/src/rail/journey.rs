@@ -3,14 +3,14 @@
 
 use std::ops::Range;
 
+use fairgate_model::runs::{StationCall, TrainRun};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use fairgate_model::runs::{Call, Run};
-
 /// From one station to another with one train.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-pub struct Journey {
+#[schema(as = Journey)]
+pub struct JourneySummary {
     /// The train's code.
     pub train: String,
     /// The day of the run, `2026-11-21`.
@@ -19,14 +19,15 @@ pub struct Journey {
     /// known.
     pub time_zone: Option<String>,
     /// Where it begins.
-    pub from: End,
+    pub from: JourneyEnd,
     /// Where it ends.
-    pub to: End,
+    pub to: JourneyEnd,
 }
 
 /// One end of a journey.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-pub struct End {
+#[schema(as = End)]
+pub struct JourneyEnd {
     /// The station's code.
     pub station: String,
     /// The station's name.
@@ -36,12 +37,12 @@ pub struct End {
     pub at: Option<Timestamp>,
 }
 
-impl Journey {
+impl JourneySummary {
     /// Some legs of a run; none where the run has no such legs.
     #[must_use]
-    pub fn of(run: &Run, legs: &Range<u16>) -> Option<Self> {
+    pub fn from_leg_range(run: &TrainRun, legs: &Range<u16>) -> Option<Self> {
         let call = |at: u16| run.calls.get(usize::from(at));
-        let end = |call: &Call, at: Option<Timestamp>| End {
+        let end = |call: &StationCall, at: Option<Timestamp>| JourneyEnd {
             station: call.station.clone(),
             name: call.name.clone(),
             at,
@@ -58,9 +59,9 @@ impl Journey {
 
     /// The legs that a ticket is good for.
     #[must_use]
-    pub fn over(run: &Run, legs: &[u16]) -> Option<Self> {
+    pub fn from_legs(run: &TrainRun, legs: &[u16]) -> Option<Self> {
         let (first, last) = (legs.first()?, legs.last()?);
-        Self::of(run, &(*first..last.checked_add(1)?))
+        Self::from_leg_range(run, &(*first..last.checked_add(1)?))
     }
 
     /// As people say it: "G1 Beijing South – Shanghai".

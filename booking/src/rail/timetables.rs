@@ -3,28 +3,28 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tokio::sync::Mutex;
-
-use crate::catalogue::departures::{self, Departures};
-use crate::ledger::{Ledger, LedgerError};
 use fairgate_base::clock::Clock;
 use fairgate_model::ids::{ShowId, VenueId};
-use fairgate_model::shows::document::{Orphans, ShowDocument};
-use fairgate_model::timetables::{Departure, OnSale, Timetable};
+use fairgate_model::shows::document::{OrphanSeatRule, ShowDocument};
+use fairgate_model::timetables::{Departure, DepartureOnSale, Timetable};
+use tokio::sync::Mutex;
+
+use crate::catalogue::departures::{self, DepartureSource};
+use crate::ledger::{Ledger, LedgerError};
 
 /// A cheap handle; all clones see the same timetable.
 #[derive(Clone)]
 pub struct Timetables {
     ledger: Arc<dyn Ledger>,
     clock: Clock,
-    current: Arc<RwLock<Option<Arc<Current>>>>,
+    current: Arc<RwLock<Option<Arc<CurrentTimetable>>>>,
     /// Held while a newer one is read, so that it is read once.
     reading: Arc<Mutex<()>>,
 }
 
 /// A version of the timetable, and the plans of its kinds of train.
 #[derive(Debug)]
-pub struct Current {
+pub struct CurrentTimetable {
     /// Its number in the ledger.
     pub version: u32,
     /// The timetable.
@@ -45,7 +45,7 @@ impl Timetables {
             current: Arc::default(),
             reading: Arc::default(),
         };
-        timetables.follow().await?;
+        timetables.refresh_timetable().await?;
         Ok(timetables)
     }
 
@@ -54,7 +54,7 @@ impl Timetables {
     ///
     /// # Errors
     /// Where the ledger cannot be read; the timetable at hand stays.
-    pub async fn follow(&self) -> Result<bool, LedgerError> {
+    pub async fn refresh_timetable(&self) -> Result<bool, LedgerError> {
         let _one = self.reading.lock().await;
         let Some(version) = self.ledger.newest_timetable().await? else {
             return Ok(false);
@@ -72,7 +72,7 @@ impl Timetables {
         if stored.plans.len() != timetable.stocks.len() {
             return Err(corrupt("its trains have other plans"));
         }
-        let current = Arc::new(Current {
+        let current = Arc::new(CurrentTimetable {
             version,
             timetable,
             plans: stored.plans,
@@ -83,7 +83,7 @@ impl Timetables {
 
     /// The newest timetable, if there is one.
     #[must_use]
-    pub fn current(&self) -> Option<Arc<Current>> {
+    pub fn current(&self) -> Option<Arc<CurrentTimetable>> {
         let current = self.current.read();
         current.unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -96,22 +96,22 @@ impl Timetables {
         let current = self.current()?;
         let (_, last) = current.timetable.window(self.clock.now_ms());
         let plan = |stock: usize| current.plans.get(stock).cloned();
-        let departure = current.timetable.departure(id, plan);
+        let departure = current.timetable.departure_for_show(id, plan);
         departure.filter(|departure| departure.run.date <= last)
     }
 }
 
-impl Departures for Timetables {
-    fn departure(&self, show: &ShowId) -> Option<departures::Departure> {
+impl DepartureSource for Timetables {
+    fn departure(&self, show: &ShowId) -> Option<departures::DepartureShow> {
         let departure = self.departure(show)?;
-        Some(departures::Departure {
-            document: document(&departure),
+        Some(departures::DepartureShow {
+            document: departure_document(&departure),
             plan_version: departure.plan_version,
             run: Arc::new(departure.run),
         })
     }
 
-    fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(OnSale)) {
+    fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(DepartureOnSale)) {
         if let Some(current) = self.current() {
             current.timetable.on_sale(patterns, now_ms, each);
         }
@@ -130,7 +130,7 @@ impl Departures for Timetables {
 
 /// A departure as a promoter would have put it. What it costs stands in its run, and a single free
 /// seat beside others is nothing to avoid on a train.
-fn document(departure: &Departure) -> ShowDocument {
+fn departure_document(departure: &Departure) -> ShowDocument {
     let terms = &departure.terms;
     ShowDocument {
         venue: departure.stock.clone(),
@@ -147,7 +147,7 @@ fn document(departure: &Departure) -> ShowDocument {
         seats_per_visitor: terms.seats_per_visitor,
         seats_per_account: None,
         seats_per_card: None,
-        orphans: Orphans::Allow,
+        orphans: OrphanSeatRule::Allow,
         refunds: terms.refunds.clone(),
         exchange: terms.exchange,
     }

@@ -10,19 +10,19 @@ pub mod watch;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fairgate_base::clock::{Clock, rfc3339};
+use fairgate_model::findings::{DriftFinding, DriftKind, ReconcilerSnapshot, findings};
+use fairgate_model::ids::ShowId;
 use serde::Serialize;
 
 use crate::catalogue::Catalogue;
-use crate::inventory::seats::Seats;
+use crate::inventory::seats::SeatInventory;
 use crate::ledger::{Ledger, LedgerError};
-use crate::payments::webhook::Inbox;
-use crate::wake::Bells;
-use fairgate_base::clock::{Clock, rfc3339};
-use fairgate_model::findings::{Finding, Kind, Snapshot, findings};
-use fairgate_model::ids::ShowId;
-use repair::Repaired;
-use shows::Rounds;
-use watch::Watch;
+use crate::payments::webhook::PaymentEventInbox;
+use crate::wake::LedgerNotifiers;
+use repair::RepairOutcome;
+use shows::ReconcilerProgress;
+use watch::LockedHoldWatch;
 
 /// How often everything is compared; more often where payments are to be read back sooner than
 /// that.
@@ -47,22 +47,22 @@ pub struct Reconciler {
     /// Shows.
     pub catalogue: Catalogue,
     /// Their seats; none where only ledger and provider are compared.
-    pub seats: Option<Seats>,
+    pub seats: Option<SeatInventory>,
     /// The inbox with its provider; none where payments are not configured.
-    pub inbox: Option<Inbox>,
+    pub inbox: Option<PaymentEventInbox>,
     /// The time.
     pub clock: Clock,
     /// Who carries repairs out.
-    pub bells: Bells,
+    pub bells: LedgerNotifiers,
     /// What was seen of holds that are locked for orders.
-    pub watch: Watch,
+    pub watch: LockedHoldWatch,
 }
 
 /// A finding and what became of it, as it is printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Line {
+pub struct ReconcilerLine {
     /// The kind of drift.
-    pub kind: Kind,
+    pub kind: DriftKind,
     /// The order, payment or show.
     pub about: String,
     /// Since when, RFC 3339.
@@ -78,15 +78,19 @@ impl Reconciler {
     ///
     /// # Errors
     /// Where the ledger cannot be read.
-    pub async fn pass(&self, since_ms: i64) -> Result<Vec<Line>, LedgerError> {
+    pub async fn reconcile_all(&self, since_ms: i64) -> Result<Vec<ReconcilerLine>, LedgerError> {
         let shows = self.catalogue.shows();
         let shows = shows.iter().map(|show| show.id.clone()).collect();
         self.pass_over(since_ms, shows).await
     }
 
     /// One pass over some shows, and over all orders and payments.
-    async fn pass_over(&self, since_ms: i64, shows: Vec<ShowId>) -> Result<Vec<Line>, LedgerError> {
-        let snapshot = self.snapshot(since_ms, shows).await?;
+    async fn pass_over(
+        &self,
+        since_ms: i64,
+        shows: Vec<ShowId>,
+    ) -> Result<Vec<ReconcilerLine>, LedgerError> {
+        let snapshot = self.gather_snapshot(since_ms, shows).await?;
         let mut lines = Vec::new();
         for finding in findings(&snapshot, self.clock.now_ms()) {
             lines.push(self.mended(&finding).await);
@@ -94,8 +98,8 @@ impl Reconciler {
         Ok(lines)
     }
 
-    async fn mended(&self, finding: &Finding) -> Line {
-        let kind = finding.kind.word();
+    async fn mended(&self, finding: &DriftFinding) -> ReconcilerLine {
+        let kind = finding.kind.as_str();
         let repair = match self.repair(finding).await {
             Ok(repaired) => repaired.word(),
             Err(error) => {
@@ -103,7 +107,7 @@ impl Reconciler {
                 "failed"
             }
         };
-        if repair == Repaired::Done.word() {
+        if repair == RepairOutcome::Done.word() {
             tracing::warn!(kind, about = %finding.about, told = finding.told, "drift was mended");
             let delay_ms = (self.clock.now_ms() - finding.since_ms).max(0);
             metrics::histogram!("fairgate_reconciler_repair_delay_seconds", "kind" => kind)
@@ -112,7 +116,7 @@ impl Reconciler {
         metrics::counter!("fairgate_reconciler_findings_total", "kind" => kind).increment(1);
         metrics::counter!("fairgate_reconciler_repairs_total", "kind" => kind, "outcome" => repair)
             .increment(1);
-        Line {
+        ReconcilerLine {
             kind: finding.kind,
             about: finding.about.to_string(),
             since: rfc3339(finding.since_ms),
@@ -121,13 +125,17 @@ impl Reconciler {
         }
     }
 
-    async fn snapshot(&self, since_ms: i64, shows: Vec<ShowId>) -> Result<Snapshot, LedgerError> {
+    async fn gather_snapshot(
+        &self,
+        since_ms: i64,
+        shows: Vec<ShowId>,
+    ) -> Result<ReconcilerSnapshot, LedgerError> {
         let now_ms = self.clock.now_ms();
-        Ok(Snapshot {
+        Ok(ReconcilerSnapshot {
             orders: self.ledger.order_facts(since_ms, BATCH_MAX).await?,
             payments: self.read_back(now_ms).await?,
-            shows: self.shows(shows).await?,
-            holds: self.holds().await?,
+            shows: self.differing_shows(shows).await?,
+            holds: self.holds_without_order().await?,
         })
     }
 
@@ -143,11 +151,11 @@ impl Reconciler {
 
     /// Compares and mends for as long as the process runs, while this node has the lease.
     pub async fn reconcile_forever(self, owner: String) {
-        for kind in Kind::ALL {
-            metrics::counter!("fairgate_reconciler_findings_total", "kind" => kind.word())
+        for kind in DriftKind::ALL {
+            metrics::counter!("fairgate_reconciler_findings_total", "kind" => kind.as_str())
                 .absolute(0);
         }
-        let mut rounds = Rounds::default();
+        let mut rounds = ReconcilerProgress::default();
         let pause = self.every();
         let lease_ms = millis(pause * LEASE_TURNS);
         let mut every = tokio::time::interval(pause);
@@ -163,7 +171,7 @@ impl Reconciler {
                 }
             }
             let since_ms = self.clock.now_ms() - LOOK_BACK_MS;
-            let passed = match self.turn(&mut rounds).await {
+            let passed = match self.shows_due(&mut rounds).await {
                 Ok(shows) => self.pass_over(since_ms, shows).await.map(drop),
                 Err(error) => Err(error),
             };

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use fairgate_model::payments::{Payment, ProviderPayment};
+
 use super::{Reconciler, millis};
 use crate::ledger::LedgerError;
-use fairgate_model::payments::{Payment, ReadBack};
 
 /// Payments read back in one pass.
 const BATCH_MAX: u32 = 200;
@@ -17,7 +18,7 @@ impl Reconciler {
     pub(super) async fn read_back(
         &self,
         now_ms: i64,
-    ) -> Result<Vec<(Payment, i64, ReadBack)>, LedgerError> {
+    ) -> Result<Vec<(Payment, i64, ProviderPayment)>, LedgerError> {
         let Some(inbox) = &self.inbox else {
             return Ok(Vec::new());
         };

@@ -1,16 +1,17 @@
 //! One idempotent repair for each kind of drift. None of them decides anything anew: each brings
 //! back what a decision that stands has asked for.
 
+use fairgate_model::findings::{DriftFinding, DriftSubject};
+
 use super::Reconciler;
 use crate::ledger::LedgerError;
-use fairgate_model::findings::{About, Finding};
 
 /// Orders expired in one repair.
 const EXPIRE_MAX: u32 = 200;
 
 /// What became of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Repaired {
+pub enum RepairOutcome {
     /// It was done.
     Done,
     /// Somebody else had done it meanwhile.
@@ -19,7 +20,7 @@ pub enum Repaired {
     Later,
 }
 
-impl Repaired {
+impl RepairOutcome {
     /// The word in metrics and in what is printed.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -30,7 +31,7 @@ impl Repaired {
         }
     }
 
-    fn of(changed: bool) -> Self {
+    fn from_changed(changed: bool) -> Self {
         if changed { Self::Done } else { Self::NotNeeded }
     }
 }
@@ -40,35 +41,42 @@ impl Reconciler {
     ///
     /// # Errors
     /// Where the ledger did not take it; the next pass finds it again.
-    pub(super) async fn repair(&self, finding: &Finding) -> Result<Repaired, LedgerError> {
+    pub(super) async fn repair(
+        &self,
+        finding: &DriftFinding,
+    ) -> Result<RepairOutcome, LedgerError> {
         let now_ms = self.clock.now_ms();
-        use fairgate_model::findings::Kind as K;
+        use fairgate_model::findings::DriftKind as K;
         match (&finding.about, finding.kind) {
-            (About::Order(_), K::OrderOverdue) => {
+            (DriftSubject::Order(_), K::OrderOverdue) => {
                 let expired = self.ledger.expire_due(now_ms, EXPIRE_MAX).await?;
-                self.bells.ring();
-                Ok(Repaired::of(!expired.is_empty()))
+                self.bells.notify_all();
+                Ok(RepairOutcome::from_changed(!expired.is_empty()))
             }
             // The worker of effects tries again; whether that can help, somebody has to find out.
-            (About::Order(_), K::RefundFailed) => Ok(Repaired::Later),
-            (About::Order(order), _) => {
+            (DriftSubject::Order(_), K::RefundFailed) => Ok(RepairOutcome::Later),
+            (DriftSubject::Order(order), _) => {
                 let changed = self.ledger.mend(order, now_ms).await?;
-                self.bells.ring();
-                Ok(Repaired::of(changed))
+                self.bells.notify_all();
+                Ok(RepairOutcome::from_changed(changed))
             }
-            (About::Payment(payment, read), _) => match &self.inbox {
-                Some(inbox) => Ok(Repaired::of(inbox.take_read_back(payment, read).await?)),
-                None => Ok(Repaired::Later),
+            (DriftSubject::Payment(payment, read), _) => match &self.inbox {
+                Some(inbox) => Ok(RepairOutcome::from_changed(
+                    inbox.take_read_back(payment, read).await?,
+                )),
+                None => Ok(RepairOutcome::Later),
             },
-            (About::Hold(secured), _) => Ok(Repaired::of(self.give_back(secured).await?)),
-            (About::Show(id), _) => {
+            (DriftSubject::Hold(secured), _) => Ok(RepairOutcome::from_changed(
+                self.restore_deadline(secured).await?,
+            )),
+            (DriftSubject::Show(id), _) => {
                 let (Some(show), Some(seats)) = (self.catalogue.show(id), &self.seats) else {
-                    return Ok(Repaired::NotNeeded);
+                    return Ok(RepairOutcome::NotNeeded);
                 };
                 // Baskets that the ledger does not know stand in the way, and lapse.
                 match seats.reopen(&show).await? {
-                    Ok(()) => Ok(Repaired::Done),
-                    Err(_) => Ok(Repaired::Later),
+                    Ok(()) => Ok(RepairOutcome::Done),
+                    Err(_) => Ok(RepairOutcome::Later),
                 }
             }
         }

@@ -5,14 +5,15 @@
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
-use super::Reconciler;
-use crate::inventory::seats::Seats;
-use crate::ledger::{Claimed, LedgerError};
-use crate::store::SeatRow;
-use fairgate_model::findings::{ShowFacts, Snapshot, findings};
+use fairgate_model::findings::{ReconcilerSnapshot, ShowFacts, findings};
 use fairgate_model::grid::CellState;
 use fairgate_model::holds::cells_of;
 use fairgate_model::ids::ShowId;
+
+use super::Reconciler;
+use crate::inventory::seats::SeatInventory;
+use crate::ledger::{ClaimedCell, LedgerError};
+use crate::store::SeatOutboxRow;
 
 /// Seat rows on their way that are looked at.
 const ROWS_MAX: u32 = 10_000;
@@ -28,12 +29,12 @@ const IDLE_PASSES: usize = 360;
 
 /// How far the passes have come: the last show of each kind that was looked at.
 #[derive(Debug, Default)]
-pub(super) struct Rounds {
+pub(super) struct ReconcilerProgress {
     busy: Option<ShowId>,
     idle: Option<ShowId>,
 }
 
-impl Rounds {
+impl ReconcilerProgress {
     /// The shows of the next pass.
     fn next(&mut self, busy: &BTreeSet<ShowId>, all: &BTreeSet<ShowId>) -> Vec<ShowId> {
         let idle: BTreeSet<ShowId> = all.difference(busy).cloned().collect();
@@ -60,7 +61,10 @@ fn go_on(of: &BTreeSet<ShowId>, last: &mut Option<ShowId>, most: usize) -> Vec<S
 
 impl Reconciler {
     /// The shows whose turn it is: those with traffic, and a few of the others.
-    pub(super) async fn turn(&self, rounds: &mut Rounds) -> Result<Vec<ShowId>, LedgerError> {
+    pub(super) async fn shows_due(
+        &self,
+        rounds: &mut ReconcilerProgress,
+    ) -> Result<Vec<ShowId>, LedgerError> {
         let Some(seats) = &self.seats else {
             return Ok(Vec::new());
         };
@@ -76,13 +80,16 @@ impl Reconciler {
     }
 
     /// Those of some shows whose picture differs from the ledger, twice in a row.
-    pub(super) async fn shows(&self, shows: Vec<ShowId>) -> Result<Vec<ShowFacts>, LedgerError> {
+    pub(super) async fn differing_shows(
+        &self,
+        shows: Vec<ShowId>,
+    ) -> Result<Vec<ShowFacts>, LedgerError> {
         let Some(seats) = &self.seats else {
             return Ok(Vec::new());
         };
         let mut differing = Vec::new();
         for show in shows {
-            let first = self.show(seats, &show).await?;
+            let first = self.show_facts(seats, &show).await?;
             if first.as_ref().is_some_and(differs) {
                 differing.push(show);
             }
@@ -93,13 +100,17 @@ impl Reconciler {
         tokio::time::sleep(PICTURE_LAG).await;
         let mut facts = Vec::new();
         for show in differing {
-            facts.extend(self.show(seats, &show).await?.filter(differs));
+            facts.extend(self.show_facts(seats, &show).await?.filter(differs));
         }
         Ok(facts)
     }
 
     /// A show in the ledger and in the store. `None` where the store has not opened it.
-    async fn show(&self, seats: &Seats, id: &ShowId) -> Result<Option<ShowFacts>, LedgerError> {
+    async fn show_facts(
+        &self,
+        seats: &SeatInventory,
+        id: &ShowId,
+    ) -> Result<Option<ShowFacts>, LedgerError> {
         let Some(show) = self.catalogue.show(id) else {
             return Ok(None);
         };
@@ -123,7 +134,7 @@ impl Reconciler {
             after.into_iter().partition(|claim| before.contains(claim));
         let known: HashSet<_> = same.iter().copied().collect();
         let gone = before.iter().filter(|claim| !known.contains(claim));
-        let cell = |(seat, leg, _): &Claimed| u32::from(*leg) * grid.seats + seat;
+        let cell = |(seat, leg, _): &ClaimedCell| u32::from(*leg) * grid.seats + seat;
         let mut busy: HashSet<u32> = changed.iter().chain(gone).map(cell).collect();
         for row in coming {
             busy.extend(cells_of(&row.items, grid));
@@ -142,7 +153,7 @@ impl Reconciler {
         }))
     }
 
-    async fn rows_on_their_way(&self, id: &ShowId) -> Result<Vec<SeatRow>, LedgerError> {
+    async fn rows_on_their_way(&self, id: &ShowId) -> Result<Vec<SeatOutboxRow>, LedgerError> {
         let shows = self.ledger.number_seat_rows().await?;
         match shows.iter().find(|(show, _)| show == id) {
             Some((_, delivered)) => self.ledger.seat_rows(id, *delivered, ROWS_MAX).await,
@@ -152,9 +163,9 @@ impl Reconciler {
 }
 
 fn differs(facts: &ShowFacts) -> bool {
-    let snapshot = Snapshot {
+    let snapshot = ReconcilerSnapshot {
         shows: vec![facts.clone()],
-        ..Snapshot::default()
+        ..ReconcilerSnapshot::default()
     };
     !findings(&snapshot, facts.read_ms).is_empty()
 }
@@ -171,7 +182,7 @@ mod tests {
     #[test]
     fn of_ten_thousand_departures_a_pass_looks_at_few_and_an_hour_at_all() {
         let (all, busy) = (set(0..10_000), set(40..50));
-        let mut rounds = Rounds::default();
+        let mut rounds = ReconcilerProgress::default();
         let mut seen = BTreeSet::new();
         for _ in 0..IDLE_PASSES {
             let shows = rounds.next(&busy, &all);
@@ -185,7 +196,7 @@ mod tests {
     #[test]
     fn more_shows_with_traffic_than_a_pass_looks_at_take_turns() {
         let busy = set(0..450);
-        let mut rounds = Rounds::default();
+        let mut rounds = ReconcilerProgress::default();
         let mut seen = BTreeSet::new();
         for _ in 0..3 {
             let shows = rounds.next(&busy, &busy);

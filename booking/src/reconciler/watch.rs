@@ -6,52 +6,60 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use fairgate_model::findings::{HoldFacts, ReconcilerSnapshot, findings};
+use fairgate_model::ids::HoldId;
+
 use super::Reconciler;
 use crate::ledger::LedgerError;
-use crate::store::Secured;
-use fairgate_model::findings::{HoldFacts, Snapshot, findings};
-use fairgate_model::ids::HoldId;
+use crate::store::SecuredHold;
 
 /// How often holds are compared with orders.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// What is known of the holds that are locked for orders, between one look and the next.
 #[derive(Clone, Default)]
-pub struct Watch {
-    seen: Arc<Mutex<HashMap<HoldId, Seen>>>,
+pub struct LockedHoldWatch {
+    seen: Arc<Mutex<HashMap<HoldId, LockedHoldState>>>,
 }
 
 #[derive(Clone, Copy)]
-enum Seen {
+enum LockedHoldState {
     /// Its order is there, and an order stays.
     Ordered,
     /// The ledger has had no order for it since then.
     Alone { since_ms: i64 },
 }
 
-impl Watch {
+impl LockedHoldWatch {
     /// Forgets holds that are gone; gives those whose orders were not seen yet.
-    fn unseen(&self, ordered: Vec<Secured>) -> Vec<Secured> {
+    fn unseen(&self, ordered: Vec<SecuredHold>) -> Vec<SecuredHold> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let there: HashSet<&HoldId> = ordered.iter().map(|secured| &secured.hold).collect();
         seen.retain(|hold, _| there.contains(hold));
-        let is_open = |secured: &Secured| !matches!(seen.get(&secured.hold), Some(Seen::Ordered));
+        let is_open = |secured: &SecuredHold| {
+            !matches!(seen.get(&secured.hold), Some(LockedHoldState::Ordered))
+        };
         ordered.into_iter().filter(is_open).collect()
     }
 
     /// Takes down what the ledger said of them; gives those without an order.
-    fn note(&self, unseen: Vec<Secured>, alone: &HashSet<HoldId>, now_ms: i64) -> Vec<HoldFacts> {
+    fn record_order_lookup(
+        &self,
+        unseen: Vec<SecuredHold>,
+        alone: &HashSet<HoldId>,
+        now_ms: i64,
+    ) -> Vec<HoldFacts> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut facts = Vec::new();
         for secured in unseen {
             let was = seen.get(&secured.hold).copied();
             let is = match (alone.contains(&secured.hold), was) {
-                (false, _) => Seen::Ordered,
+                (false, _) => LockedHoldState::Ordered,
                 (true, Some(was)) => was,
-                (true, None) => Seen::Alone { since_ms: now_ms },
+                (true, None) => LockedHoldState::Alone { since_ms: now_ms },
             };
             seen.insert(secured.hold.clone(), is);
-            if let Seen::Alone { since_ms } = is {
+            if let LockedHoldState::Alone { since_ms } = is {
                 facts.push(HoldFacts { secured, since_ms });
             }
         }
@@ -61,7 +69,7 @@ impl Watch {
 
 impl Reconciler {
     /// Holds that are locked for orders which the ledger does not have.
-    pub(super) async fn holds(&self) -> Result<Vec<HoldFacts>, LedgerError> {
+    pub(super) async fn holds_without_order(&self) -> Result<Vec<HoldFacts>, LedgerError> {
         let Some(seats) = &self.seats else {
             return Ok(Vec::new());
         };
@@ -76,11 +84,16 @@ impl Reconciler {
             .await?
             .into_iter()
             .collect();
-        Ok(self.watch.note(unseen, &alone, self.clock.now_ms()))
+        Ok(self
+            .watch
+            .record_order_lookup(unseen, &alone, self.clock.now_ms()))
     }
 
     /// Gives a basket its own deadline back, once its order can come no more.
-    pub(super) async fn give_back(&self, secured: &Secured) -> Result<bool, LedgerError> {
+    pub(super) async fn restore_deadline(
+        &self,
+        secured: &SecuredHold,
+    ) -> Result<bool, LedgerError> {
         let Some(seats) = &self.seats else {
             return Ok(false);
         };
@@ -109,11 +122,11 @@ impl Reconciler {
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             every.tick().await;
-            match self.holds().await {
+            match self.holds_without_order().await {
                 Ok(holds) => {
-                    let snapshot = Snapshot {
+                    let snapshot = ReconcilerSnapshot {
                         holds,
-                        ..Snapshot::default()
+                        ..ReconcilerSnapshot::default()
                     };
                     for finding in findings(&snapshot, self.clock.now_ms()) {
                         self.mended(&finding).await;

@@ -7,24 +7,24 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::from_fn;
+use fairgate_base::http::{request_id, wrapped};
+use fairgate_base::process::company::{ProcessLeases, ProcessStoreKind};
+use fairgate_base::process::data::DataLock;
+use fairgate_base::process::{recorder, serve, until_ended};
 use fairgate_databases::Installation;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::app::{Booking, Setup};
-use crate::config::{BadConfig, Config};
+use crate::app::{Booking, BookingSetup};
+use crate::config::{BadConfig, BookingConfig};
 use crate::door::signing::keyring;
 use crate::http::internal::InternalRoutes;
 use crate::http::internal_key::InternalKey;
-use crate::http::ops::Ops;
-use crate::open::{self, NotOpened};
+use crate::http::ops::BookingOpsRoutes;
+use crate::open::{self, BookingOpenError};
 use crate::router::of_process;
-use fairgate_base::http::{request_id, wrapped};
-use fairgate_base::process::company::{Company, Keeps};
-use fairgate_base::process::data::DataLock;
-use fairgate_base::process::{recorder, serve, until_ended};
 
 /// Gateways ask twice a second how booking is: by the end of this each has heard that it drains,
 /// and asks another one.
@@ -33,7 +33,7 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// Why booking did not start; nothing is left running.
 #[derive(Debug, thiserror::Error)]
-pub enum NotStarted {
+pub enum BookingStartError {
     /// The settings.
     #[error(transparent)]
     Config(#[from] BadConfig),
@@ -50,33 +50,35 @@ pub enum NotStarted {
     Runtime(io::Error),
     /// Ledger, store or keys.
     #[error("booking cannot be opened: {0}")]
-    Parts(#[from] NotOpened),
+    Parts(#[from] BookingOpenError),
 }
 
 /// A booking that is built and not serving yet.
-pub struct Service {
+pub struct BookingService {
     listener: TcpListener,
     booking: Booking,
-    config: Config,
-    company: Option<Company>,
+    config: BookingConfig,
+    company: Option<ProcessLeases>,
     installation: Option<Installation>,
     _lock: Option<DataLock>,
 }
 
-impl Service {
+impl BookingService {
     /// Opens everything that the settings name.
     ///
     /// # Errors
-    /// [`NotStarted`].
-    pub async fn build(config: Config) -> Result<Self, NotStarted> {
+    /// [`BookingStartError`].
+    pub async fn build(config: BookingConfig) -> Result<Self, BookingStartError> {
         let (installation, lock) = open::installation(&config.stores, &config.data).await?;
         let shares = config.stores.redis_url.is_some();
-        let company = open::company(&installation, &[(Keeps::Seats, shares)]).await?;
-        let clock = open::clock(&installation).await.map_err(NotOpened::from)?;
+        let company = open::company(&installation, &[(ProcessStoreKind::Seats, shares)]).await?;
+        let clock = open::installation_clock(&installation)
+            .await
+            .map_err(BookingOpenError::from)?;
         let keyring = keyring(&installation, clock.now_ms())
             .await
-            .map_err(NotOpened::from)?;
-        let setup = Setup {
+            .map_err(BookingOpenError::from)?;
+        let setup = BookingSetup {
             keyring,
             keys: config.keys.roles(),
             clock,
@@ -88,19 +90,22 @@ impl Service {
             company,
             installation: Some(installation),
             _lock: lock,
-            ..Self::over(booking, config).await?
+            ..Self::with_booking(booking, config).await?
         })
     }
 
     /// Listens, for a booking that is open.
     ///
     /// # Errors
-    /// [`NotStarted::Address`].
-    pub async fn over(booking: Booking, config: Config) -> Result<Self, NotStarted> {
+    /// [`BookingStartError::Address`].
+    pub async fn with_booking(
+        booking: Booking,
+        config: BookingConfig,
+    ) -> Result<Self, BookingStartError> {
         let address = config.listen;
         let listener = TcpListener::bind(address)
             .await
-            .map_err(|error| NotStarted::Address { address, error })?;
+            .map_err(|error| BookingStartError::Address { address, error })?;
         Ok(Self {
             listener,
             booking,
@@ -115,7 +120,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the system does not say.
-    pub fn address(&self) -> io::Result<SocketAddr> {
+    pub fn listen_address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
@@ -145,12 +150,12 @@ impl Service {
         if serving.await.is_err() {
             tracing::error!("the accept loop had failed");
         }
-        end(workers).await;
+        stop_workers(workers).await;
         if let Some(company) = company {
-            company.leave().await;
+            company.release_all().await;
         }
         if let Some(installation) = installation {
-            open::close(&installation).await;
+            open::close_installation(&installation).await;
         }
     }
 }
@@ -158,7 +163,7 @@ impl Service {
 /// Everything that is served, on one page.
 fn routes(
     booking: &Booking,
-    config: &Config,
+    config: &BookingConfig,
     metrics: PrometheusHandle,
     stopping: watch::Receiver<bool>,
 ) -> Router {
@@ -168,7 +173,7 @@ fn routes(
         key: InternalKey::new(config.internal.key.as_ref()),
         stopping: stopping.clone(),
     };
-    let operators = Ops {
+    let operators = BookingOpsRoutes {
         booking: booking.clone(),
         metrics,
         warnings: config.warnings(),
@@ -186,6 +191,6 @@ async fn keep_up(metrics: PrometheusHandle) {
 }
 
 /// Workers repeat what they did not finish at the next start, so they end where they are.
-async fn end(mut workers: JoinSet<()>) {
+async fn stop_workers(mut workers: JoinSet<()>) {
     workers.shutdown().await;
 }

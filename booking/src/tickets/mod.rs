@@ -6,15 +6,15 @@ pub mod render;
 
 use std::sync::Arc;
 
+use fairgate_model::ids::{ShowId, TicketId};
+use fairgate_model::orders::Ticket;
 use fairgate_pass::{Keyring, TicketClaims};
 use sha2::{Digest, Sha256};
 
 use crate::catalogue::Catalogue;
-use crate::catalogue::places::Place;
-use crate::ledger::{Ledger, LedgerError, Scan};
-use crate::rail::journey::Journey;
-use fairgate_model::ids::{ShowId, TicketId};
-use fairgate_model::orders::Ticket;
+use crate::catalogue::places::VenueLocation;
+use crate::ledger::{Ledger, LedgerError, TicketScanOutcome};
+use crate::rail::journey::JourneySummary;
 
 /// Where tickets are read and scanned.
 #[derive(Clone)]
@@ -47,7 +47,7 @@ pub enum TicketRefusal {
 }
 
 /// A ticket with what stands on it.
-pub struct Printed {
+pub struct PrintedTicket {
     /// The ledger's row.
     pub ticket: Ticket,
     /// The show's title.
@@ -57,9 +57,9 @@ pub struct Printed {
     /// The venue's slug.
     pub venue: String,
     /// What people call it, and its clocks.
-    pub place: Place,
+    pub place: VenueLocation,
     /// Rail: the stretch it is good for.
-    pub journey: Option<Journey>,
+    pub journey: Option<JourneySummary>,
     /// The compact JWS, as the QR code holds it.
     pub signed: String,
 }
@@ -69,7 +69,7 @@ impl TicketDesk {
     ///
     /// # Errors
     /// [`TicketRefusal::NoSuchTicket`]; where the ledger does not answer.
-    pub async fn find(&self, id: &str) -> Result<Ticket, TicketRefusal> {
+    pub async fn find_ticket(&self, id: &str) -> Result<Ticket, TicketRefusal> {
         let missing = || TicketRefusal::NoSuchTicket(id.to_owned());
         let parsed: TicketId = id.parse().map_err(|_| missing())?;
         self.ledger.ticket(&parsed).await?.ok_or_else(missing)
@@ -80,13 +80,13 @@ impl TicketDesk {
     ///
     /// # Errors
     /// [`TicketRefusal::NoSuchShow`], [`TicketRefusal::TooLong`].
-    pub fn print(&self, ticket: Ticket) -> Result<Printed, TicketRefusal> {
+    pub fn print_ticket(&self, ticket: Ticket) -> Result<PrintedTicket, TicketRefusal> {
         let show = self
             .catalogue
             .show(&ticket.show)
             .ok_or_else(|| TicketRefusal::NoSuchShow(ticket.show.clone()))?;
         let run = show.run.as_ref();
-        let journey = run.and_then(|run| Journey::over(run, &ticket.legs));
+        let journey = run.and_then(|run| JourneySummary::from_legs(run, &ticket.legs));
         // Who boards on the way looks for the time and the station where the journey begins.
         let leaves = journey.as_ref().and_then(|journey| journey.from.at);
         let starts_at = leaves.unwrap_or(show.document.starts_at);
@@ -113,7 +113,7 @@ impl TicketDesk {
             tracing::error!(%error, ticket = %ticket.id, "a ticket does not fit a QR code");
             TicketRefusal::TooLong
         })?;
-        Ok(Printed {
+        Ok(PrintedTicket {
             title: whole_title,
             journey,
             starts_at,
@@ -129,12 +129,12 @@ impl TicketDesk {
     /// # Errors
     /// Where the ledger did not say that it took it; the same scan under its key finds whether it
     /// did.
-    pub async fn scan(
+    pub async fn scan_ticket(
         &self,
         ticket: &Ticket,
         by: Option<[u8; 32]>,
         now_ms: i64,
-    ) -> Result<Option<Scan>, LedgerError> {
+    ) -> Result<Option<TicketScanOutcome>, LedgerError> {
         self.ledger.scan(&ticket.id, by, now_ms).await
     }
 }

@@ -3,7 +3,7 @@
 use qrcode::render::svg;
 use qrcode::{EcLevel, QrCode};
 
-use super::Printed;
+use super::PrintedTicket;
 use super::calendar::CalendarEvent;
 
 /// How long a calendar entry lasts: only trains say when they end.
@@ -25,7 +25,7 @@ pub fn qr_svg(signed: &str) -> Result<String, qrcode::types::QrError> {
 
 /// The calendar entry of a ticket.
 #[must_use]
-pub fn calendar(printed: &Printed) -> String {
+pub fn calendar(printed: &PrintedTicket) -> String {
     let stamp = |at: jiff::Timestamp| at.strftime("%Y%m%dT%H%M%SZ").to_string();
     let journey = printed.journey.as_ref();
     let arrives = journey.and_then(|journey| journey.to.at);

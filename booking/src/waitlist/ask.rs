@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use fairgate_model::choosing::BestSeatsWishFault;
+use fairgate_model::shows::Show;
+use fairgate_model::waiters::{WaitlistParty, WaitlistStretch};
 use serde::Deserialize;
 
 use crate::holds::stretch::{StretchRefusal, class_of, legs_of};
-use fairgate_model::choosing::BadWish;
-use fairgate_model::shows::Show;
-use fairgate_model::waiters::{Party, Stretch};
 
 /// Why a party does not wait.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,13 +35,14 @@ pub enum WaitRefusal {
     PartyOfNobody,
     /// What it wants makes no sense.
     #[error(transparent)]
-    BadWish(#[from] BadWish),
+    BadWish(#[from] BestSeatsWishFault),
 }
 
 /// `POST /v1/shows/{show}/waitlist`.
 #[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WaitAsk {
+#[schema(as = WaitAsk)]
+pub struct WaitlistJoinRequest {
     /// How many seats.
     quantity: u32,
     /// Category keys or labels, any of them; all when absent.
@@ -56,12 +57,12 @@ pub struct WaitAsk {
     to: Option<String>,
 }
 
-impl WaitAsk {
+impl WaitlistJoinRequest {
     /// The party that waits; every name must be the show's.
     ///
     /// # Errors
     /// [`WaitRefusal`].
-    pub fn party(self, show: &Show, now_ms: i64) -> Result<Party, WaitRefusal> {
+    pub fn party(self, show: &Show, now_ms: i64) -> Result<WaitlistParty, WaitRefusal> {
         let limit = show.document.seats_per_visitor;
         if self.quantity > limit {
             let asked = u64::from(self.quantity);
@@ -73,24 +74,24 @@ impl WaitAsk {
         }
     }
 
-    fn audience(self, show: &Show, now_ms: i64) -> Result<Party, WaitRefusal> {
+    fn audience(self, show: &Show, now_ms: i64) -> Result<WaitlistParty, WaitRefusal> {
         let (from, to) = (self.from.as_deref(), self.to.as_deref());
         legs_of(show, from, to, now_ms)?;
         if self.class.is_some() {
             return Err(WaitRefusal::ClassOfHall);
         }
-        let party = Party {
+        let party = WaitlistParty {
             quantity: self.quantity,
             categories: self.categories.clone().unwrap_or_default(),
             accessible: self.accessible.unwrap_or(0),
             stretch: None,
         };
-        let ask = party.ask(self.categories);
+        let ask = party.best_seats_request(self.categories);
         ask.resolve(&show.plan.map, &BTreeMap::new())?;
         Ok(party)
     }
 
-    fn travellers(self, show: &Show, now_ms: i64) -> Result<Party, WaitRefusal> {
+    fn travellers(self, show: &Show, now_ms: i64) -> Result<WaitlistParty, WaitRefusal> {
         for (field, set) in [
             ("categories", self.categories.is_some()),
             ("accessible", self.accessible.is_some()),
@@ -107,11 +108,11 @@ impl WaitAsk {
         let class = class_of(show, &legs, self.class.as_deref(), "class")?;
         let class = show.plan.map.categories.get(usize::from(class));
         let stretch = class.zip(self.from).zip(self.to);
-        Ok(Party {
+        Ok(WaitlistParty {
             quantity: self.quantity,
             categories: Vec::new(),
             accessible: 0,
-            stretch: stretch.map(|((class, from), to)| Stretch {
+            stretch: stretch.map(|((class, from), to)| WaitlistStretch {
                 class: class.key.clone(),
                 from,
                 to,

@@ -9,19 +9,19 @@ use fairgate_pass::Holder;
 
 /// Visitors seen since they were told last; a cheap handle.
 #[derive(Clone, Default)]
-pub struct Here {
+pub struct SeenVisitors {
     seen: Arc<Mutex<HashSet<Holder>>>,
 }
 
-impl Here {
+impl SeenVisitors {
     /// These were seen now.
-    pub fn saw(&self, visitors: impl IntoIterator<Item = Holder>) {
+    pub fn record_seen(&self, visitors: impl IntoIterator<Item = Holder>) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.extend(visitors);
     }
 
     /// Takes them, to tell of them.
-    pub(super) fn take(&self) -> Vec<Holder> {
+    pub(super) fn take_seen(&self) -> Vec<Holder> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *seen).into_iter().collect()
     }

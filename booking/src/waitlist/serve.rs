@@ -6,23 +6,25 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rand::RngExt;
-
-use super::here::Here;
-use crate::catalogue::Catalogue;
-use crate::holds::take::for_sale;
-use crate::inventory::seats::Seats;
-use crate::ledger::{Ledger, LedgerError};
-use crate::store::{Refused, View};
-use crate::wake::Wake;
 use fairgate_base::clock::Clock;
 use fairgate_model::grid::picture::life_of_version;
-use fairgate_model::holds::{Hold, Purpose, Stage};
+use fairgate_model::holds::{Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::{HoldId, OrderId, ShowId};
 use fairgate_model::shows::Show;
 use fairgate_model::waiters::share::{in_vain, share};
-use fairgate_model::waiters::wish::{House, Seated};
-use fairgate_model::waiters::{MISSED_MAX, OFFER_MS, OfferEnd, Offered, SaleEnd, WaitEnd, Waiter};
+use fairgate_model::waiters::wish::{PartySeats, ShowLayout};
+use fairgate_model::waiters::{
+    MISSED_MAX, OFFER_MS, PartySaleEnd, WaitEndReason, Waiter, WaitlistOffer, WaitlistOfferEnd,
+};
+use rand::RngExt;
+
+use super::here::SeenVisitors;
+use crate::catalogue::Catalogue;
+use crate::holds::take::for_sale;
+use crate::inventory::seats::SeatInventory;
+use crate::ledger::{Ledger, LedgerError};
+use crate::store::{InventoryRefusal, VersionedCells};
+use crate::wake::WorkerNotifier;
 
 /// How often the line is looked at when nobody calls.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -42,13 +44,13 @@ pub struct Waitlist {
     /// Shows.
     pub catalogue: Catalogue,
     /// Their seats.
-    pub seats: Seats,
+    pub seats: SeatInventory,
     /// The time.
     pub clock: Clock,
     /// Who was seen at this node.
-    pub here: Here,
+    pub here: SeenVisitors,
     /// Calls the one who serves.
-    pub bell: Wake,
+    pub bell: WorkerNotifier,
 }
 
 impl Waitlist {
@@ -57,7 +59,7 @@ impl Waitlist {
         let owner = hex::encode(rand::rng().random::<[u8; 8]>());
         let mut served = HashSet::new();
         loop {
-            if let Err(error) = self.serve(&owner, &mut served).await {
+            if let Err(error) = self.serve_shows(&owner, &mut served).await {
                 tracing::warn!(%error, "the waitlist could not be served; trying again");
             }
             self.bell.wait(LOOK_EVERY).await;
@@ -81,7 +83,7 @@ impl Waitlist {
     /// # Errors
     /// Where the ledger did not take it; whoever stays is seen again.
     pub async fn tell_who_is_here(&self) -> Result<(), LedgerError> {
-        let seen = self.here.take();
+        let seen = self.here.take_seen();
         if seen.is_empty() {
             return Ok(());
         }
@@ -93,7 +95,7 @@ impl Waitlist {
     ///
     /// # Errors
     /// Where the ledger cannot be asked; the next round goes on.
-    pub async fn serve(
+    pub async fn serve_shows(
         &self,
         owner: &str,
         served: &mut HashSet<ShowId>,
@@ -131,7 +133,7 @@ impl Waitlist {
         };
         let life = life_of_version(view.version);
         for waiter in self.ledger.waiters(&show.id).await? {
-            self.settle(show, &waiter, life, now_ms).await?;
+            self.settle_waiter(show, &waiter, life, now_ms).await?;
         }
         let mut line = self.ledger.waiters(&show.id).await?;
         // Whose offer ended just now, after the sale did, is offered nothing more; the next round
@@ -141,14 +143,21 @@ impl Waitlist {
         });
         if show.is_cancelled() {
             for waiter in std::mem::take(&mut line) {
-                self.end(&waiter, WaitEnd::Cancelled, now_ms).await?;
+                self.end_waiting(&waiter, WaitEndReason::Cancelled, now_ms)
+                    .await?;
             }
         }
-        let vain: HashSet<usize> = in_vain(House::of(show), &view.states, &line, &mut rand::rng())
-            .into_iter()
-            .collect();
+        let vain: HashSet<usize> = in_vain(
+            ShowLayout::for_show(show),
+            &view.states,
+            &line,
+            &mut rand::rng(),
+        )
+        .into_iter()
+        .collect();
         for at in &vain {
-            self.end(&line[*at], WaitEnd::TooFew, now_ms).await?;
+            self.end_waiting(&line[*at], WaitEndReason::TooFew, now_ms)
+                .await?;
         }
         let mut at = 0..;
         line.retain(|_| at.next().is_some_and(|at| !vain.contains(&at)));
@@ -163,7 +172,7 @@ impl Waitlist {
 
     /// Ends what is over: offers that were ordered, let pass or lost, and the waiting of who waited
     /// long enough.
-    async fn settle(
+    async fn settle_waiter(
         &self,
         show: &Show,
         waiter: &Waiter,
@@ -172,17 +181,18 @@ impl Waitlist {
     ) -> Result<(), LedgerError> {
         let Some(offer) = &waiter.offer else {
             if let Some(end) = waiter.time_over(waiter.party.sale_end(show), now_ms) {
-                self.end(waiter, end, now_ms).await?;
+                self.end_waiting(waiter, end, now_ms).await?;
             } else if waiter.missed >= MISSED_MAX {
-                self.end(waiter, WaitEnd::Missed, now_ms).await?;
+                self.end_waiting(waiter, WaitEndReason::Missed, now_ms)
+                    .await?;
             }
             return Ok(());
         };
         // The store before the ledger: a hold that went into an order has left that one behind.
         let in_store = self.seats.store.hold(&offer.hold, waiter.visitor).await;
         let is_basket = match in_store {
-            Ok(ref hold) => hold.stage == Stage::Basket,
-            Err(Refused::Gone) => false,
+            Ok(ref hold) => hold.stage == HoldStage::Basket,
+            Err(InventoryRefusal::Gone) => false,
             Err(_) => return Ok(()),
         };
         if is_basket {
@@ -190,22 +200,23 @@ impl Waitlist {
         }
         let order = self.ledger.order(&OrderId::of_hold(&offer.hold)).await?;
         let end = match (order, in_store) {
-            (Some(_), _) => OfferEnd::Taken,
+            (Some(_), _) => WaitlistOfferEnd::Taken,
             // The order is being made.
             (None, Ok(_)) => return Ok(()),
-            (None, Err(_)) if offer.life != life => OfferEnd::Lost,
-            (None, Err(_)) => OfferEnd::Missed,
+            (None, Err(_)) if offer.life != life => WaitlistOfferEnd::Lost,
+            (None, Err(_)) => WaitlistOfferEnd::Missed,
         };
         let over = self.ledger.offer_over(&waiter.id, &offer.hold, end, now_ms);
         if over.await? {
             let word = match end {
-                OfferEnd::Taken => "taken",
-                OfferEnd::Missed => "missed",
-                OfferEnd::Lost => "lost",
+                WaitlistOfferEnd::Taken => "taken",
+                WaitlistOfferEnd::Missed => "missed",
+                WaitlistOfferEnd::Lost => "lost",
             };
             metrics::counter!("fairgate_waitlist_offers_over_total", "end" => word).increment(1);
-            if end == OfferEnd::Missed && waiter.missed + 1 >= MISSED_MAX {
-                self.end(waiter, WaitEnd::Missed, now_ms).await?;
+            if end == WaitlistOfferEnd::Missed && waiter.missed + 1 >= MISSED_MAX {
+                self.end_waiting(waiter, WaitEndReason::Missed, now_ms)
+                    .await?;
             }
         }
         Ok(())
@@ -215,15 +226,15 @@ impl Waitlist {
     ///
     /// # Errors
     /// Where the ledger does not answer.
-    pub async fn end(
+    pub async fn end_waiting(
         &self,
         waiter: &Waiter,
-        end: WaitEnd,
+        end: WaitEndReason,
         now_ms: i64,
     ) -> Result<bool, LedgerError> {
         let ended = self.ledger.end_waiter(&waiter.id, end, now_ms).await?;
         if ended {
-            let word = end.word();
+            let word = end.as_str();
             metrics::counter!("fairgate_waitlist_ended_total", "reason" => word).increment(1);
         }
         Ok(ended)
@@ -241,10 +252,13 @@ impl Waitlist {
         };
         // Read behind the picture: what came free after the sale is offered to nobody.
         let now_ms = self.clock.now_ms();
-        let house = House::of(show);
+        let house = ShowLayout::for_show(show);
         let shares = share(house, &view.states, kept, line, now_ms, &mut rand::rng());
         for (at, seated) in shares.offers {
-            if !self.offer(show, &view, &line[at], &seated, now_ms).await? {
+            if !self
+                .offer_seats(show, &view, &line[at], &seated, now_ms)
+                .await?
+            {
                 // It is chosen for anew before those behind it: nobody is overtaken.
                 return Ok(());
             }
@@ -259,12 +273,12 @@ impl Waitlist {
 
     /// Offers a party its seats. False where the store could not, though another choice or another
     /// moment may do.
-    async fn offer(
+    async fn offer_seats(
         &self,
         show: &Show,
-        view: &View,
+        view: &VersionedCells,
         waiter: &Waiter,
-        seated: &Seated,
+        seated: &PartySeats,
         now_ms: i64,
     ) -> Result<bool, LedgerError> {
         let Ok(items) = for_sale(show, &seated.seats, &seated.legs) else {
@@ -277,15 +291,15 @@ impl Waitlist {
         }
         let expires_at_ms = match end {
             // Nobody takes seats of a train that has left.
-            SaleEnd::Leaves(at_ms) => at_ms.min(now_ms + OFFER_MS),
+            PartySaleEnd::Leaves(at_ms) => at_ms.min(now_ms + OFFER_MS),
             // What was offered in time may be taken, like any basket.
-            SaleEnd::Ends(_) => now_ms + OFFER_MS,
+            PartySaleEnd::Ends(_) => now_ms + OFFER_MS,
         };
         let hold = Hold {
             id: HoldId::of_offer(&waiter.id, waiter.offers),
             visitor: waiter.visitor,
             room: waiter.room.clone(),
-            purpose: Purpose::Offer,
+            purpose: HoldPurpose::Offer,
             items,
             terms: show.terms,
             plan_version: show.plan.version,
@@ -293,17 +307,22 @@ impl Waitlist {
             expires_at_ms,
             lock_until_ms: expires_at_ms + i64::from(show.document.grace_s) * 1_000,
             extensions_left: 0,
-            stage: Stage::Basket,
+            stage: HoldStage::Basket,
         };
         let limit = show.document.seats_per_visitor;
         let hold = match self.seats.store.offer(hold, limit).await {
             Ok(hold) => hold,
-            Err(Refused::Limit { .. }) => {
-                self.end(waiter, WaitEnd::Limit, now_ms).await?;
+            Err(InventoryRefusal::Limit { .. }) => {
+                self.end_waiting(waiter, WaitEndReason::Limit, now_ms)
+                    .await?;
                 return Ok(true);
             }
             // Somebody was quicker, or the store cannot: the next round chooses anew.
-            Err(refused @ (Refused::Taken(_) | Refused::NotReady | Refused::Unreachable)) => {
+            Err(
+                refused @ (InventoryRefusal::Taken(_)
+                | InventoryRefusal::NotReady
+                | InventoryRefusal::Unreachable),
+            ) => {
                 tracing::debug!(waiter = %waiter.id, %refused, "an offer could not be made yet");
                 return Ok(false);
             }
@@ -312,7 +331,7 @@ impl Waitlist {
                 return Ok(true);
             }
         };
-        let offer = Offered {
+        let offer = WaitlistOffer {
             hold: hold.id.clone(),
             until_ms: hold.expires_at_ms,
             life: life_of_version(view.version),
@@ -338,7 +357,7 @@ impl Waitlist {
         let its = now.is_some_and(|(now, _)| {
             now.ended.is_none() && now.offer.is_some_and(|offer| offer.hold == *hold)
         });
-        let offers = &[Purpose::Offer];
+        let offers = &[HoldPurpose::Offer];
         if !its && let Err(refused) = self.seats.store.release(hold, waiter.visitor, offers).await {
             tracing::debug!(%hold, %refused, "an offer that nobody waits for runs out by itself");
         }

@@ -8,7 +8,7 @@ mod wishes;
 
 use std::collections::BTreeSet;
 
-use fairgate_model::choosing::{Choice, Wish, choose};
+use fairgate_model::choosing::{BestSeatsWish, SeatChoice, choose};
 use fairgate_model::plans::seatmap::SeatMap;
 use fairgate_model::plans::{parse_grid, parse_seatsio};
 use rand::SeedableRng;
@@ -30,7 +30,7 @@ fn cells(map: &SeatMap, labels: &[&str]) -> Vec<u32> {
         .collect()
 }
 
-fn labels<'a>(map: &'a SeatMap, choice: &Choice) -> Vec<&'a str> {
+fn labels<'a>(map: &'a SeatMap, choice: &SeatChoice) -> Vec<&'a str> {
     choice
         .cells
         .iter()
@@ -74,7 +74,7 @@ fn rows(pictures: &[&str]) -> (SeatMap, impl Fn(u32) -> bool + use<>) {
 }
 
 /// Chooses with several dice and says what each gives, without repeats.
-fn answers(map: &SeatMap, free: &dyn Fn(u32) -> bool, wish: &Wish) -> BTreeSet<String> {
+fn answers(map: &SeatMap, free: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -> BTreeSet<String> {
     (0..50)
         .map(|seed| match choose(map, free, wish, 0, &mut dice(seed)) {
             Ok(choice) => labels(map, &choice).join(" "),
@@ -83,7 +83,7 @@ fn answers(map: &SeatMap, free: &dyn Fn(u32) -> bool, wish: &Wish) -> BTreeSet<S
         .collect()
 }
 
-fn check(picture: &[&str], wish: &Wish, expected: &str) {
+fn check(picture: &[&str], wish: &BestSeatsWish, expected: &str) {
     let (map, free) = rows(picture);
     assert_eq!(
         answers(&map, &free, wish),

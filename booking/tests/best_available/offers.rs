@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fairgate_model::choosing::{NotFound, orphans_of, pick_area, suggest, would_orphan};
+use fairgate_model::choosing::{SeatsNotFound, orphans_of, pick_area, suggest, would_orphan};
 
 use crate::{cells, dice, grid, labels, row, rows, with_pit, without};
 
@@ -93,14 +93,14 @@ fn a_crowd_in_one_area_does_not_reach_for_the_same_units() {
     assert!(firsts.len() >= 4, "{firsts:?}");
     assert_eq!(
         pick_area(&map, &free, pit, 5, &mut dice(1)),
-        Err(NotFound::Capacity)
+        Err(SeatsNotFound::Capacity)
     );
     assert_eq!(
         pick_area(&map, &free, pit, 0, &mut dice(1)),
-        Err(NotFound::Capacity)
+        Err(SeatsNotFound::Capacity)
     );
     assert_eq!(
         pick_area(&map, &free, pit, u32::MAX, &mut dice(1)),
-        Err(NotFound::Capacity)
+        Err(SeatsNotFound::Capacity)
     );
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use fairgate_model::choosing::{Ask, CellSet, NotFound, choose};
+use fairgate_model::choosing::{BestSeatsRequest, CellSet, SeatsNotFound, choose};
 use fairgate_model::plans::parse_seatsio;
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ fn the_real_engine_and_this_one_choose_the_same_seats_whatever_the_dice() {
                 )
             })
             .collect();
-        let wish = serde_json::from_value::<Ask>(ask)
+        let wish = serde_json::from_value::<BestSeatsRequest>(ask)
             .expect("a fair ask")
             .resolve(&map, &channels)
             .expect("known names");
@@ -79,7 +79,7 @@ fn the_real_engine_and_this_one_choose_the_same_seats_whatever_the_dice() {
         for seed in 0..50 {
             let found = choose(&map, &free, &wish, 0, &mut dice(seed));
             if case["error"].is_string() {
-                assert_eq!(found, Err(NotFound::Capacity), "{}", case["name"]);
+                assert_eq!(found, Err(SeatsNotFound::Capacity), "{}", case["name"]);
                 continue;
             }
             let choice = found.unwrap_or_else(|reason| panic!("{}: {reason}", case["name"]));

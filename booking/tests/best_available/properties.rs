@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use fairgate_model::choosing::{Manner, NotFound, Wish, choose, orphans_of, would_orphan};
+use fairgate_model::choosing::{
+    BestSeatsWish, SeatArrangement, SeatsNotFound, choose, orphans_of, would_orphan,
+};
 use fairgate_model::plans::seatmap::SeatMap;
 use proptest::prelude::*;
 use rand::RngExt;
@@ -11,7 +13,11 @@ use crate::{dice, grid, labels, rows};
 
 /// The best that a party can have, by looking at every window the slow way: (orphans left,
 /// distance).
-fn by_hand(map: &SeatMap, free: &dyn Fn(u32) -> bool, wish: &Wish) -> Option<(usize, f64)> {
+fn by_hand(
+    map: &SeatMap,
+    free: &dyn Fn(u32) -> bool,
+    wish: &BestSeatsWish,
+) -> Option<(usize, f64)> {
     let focal = map.focal.expect("grids have one");
     let fits = |cell: u32| {
         free(cell)
@@ -46,7 +52,7 @@ proptest! {
         let mut rng = dice(seed);
         let taken: Vec<bool> = (0..map.cell_count()).map(|_| rng.random_bool(sold)).collect();
         let free = |cell: u32| !taken[cell as usize];
-        let mut wish = Wish::party(quantity);
+        let mut wish = BestSeatsWish::party(quantity);
         wish.categories = band.filter(|band| usize::from(*band) < map.categories.len()).map(|band| vec![band]);
         let fits = |cell: u32| {
             free(cell) && wish.categories.as_ref().is_none_or(|any| any.contains(&map.seats[cell as usize].category))
@@ -55,7 +61,7 @@ proptest! {
         match choose(&map, &free, &wish, spread, &mut rng) {
             Err(reason) => {
                 prop_assert!(supply < quantity as usize);
-                prop_assert_eq!(reason, NotFound::Capacity);
+                prop_assert_eq!(reason, SeatsNotFound::Capacity);
             }
             Ok(choice) => {
                 prop_assert_eq!(choice.cells.len(), quantity as usize);
@@ -66,16 +72,16 @@ proptest! {
                 if let Some((orphans, distance)) = best {
                     let left = orphans_of(&map, &free, &choice.cells);
                     prop_assert_eq!(left.len(), orphans, "avoids single seats where it can");
-                    prop_assert_eq!(choice.manner == Manner::Block, orphans == 0);
+                    prop_assert_eq!(choice.manner == SeatArrangement::Block, orphans == 0);
                     if spread < 2 {
                         let only = |cell: u32| choice.cells.contains(&cell);
-                        let (_, own) = by_hand(&map, &only, &Wish::party(quantity)).expect("its own block");
+                        let (_, own) = by_hand(&map, &only, &BestSeatsWish::party(quantity)).expect("its own block");
                         prop_assert!(own <= distance + 0.01, "{} is farther than {}", own, distance);
                     }
                     prop_assert!(would_orphan(&map, &free, &choice.cells).is_none());
                 } else {
                     let sections: BTreeSet<_> = choice.cells.iter().map(|cell| map.seats[*cell as usize].section).collect();
-                    prop_assert_eq!(choice.manner == Manner::AcrossSections, sections.len() > 1);
+                    prop_assert_eq!(choice.manner == SeatArrangement::AcrossSections, sections.len() > 1);
                     let holds = |section| (0..map.cell_count()).filter(|cell| fits(*cell) && map.seats[*cell as usize].section == section).count();
                     let one_would_do = sections.iter().copied().chain(map.seats.iter().map(|seat| seat.section)).any(|section| holds(section) >= quantity as usize);
                     prop_assert_eq!(sections.len() == 1, one_would_do, "a section is left only when none holds the party");
@@ -93,7 +99,7 @@ proptest! {
         let (map, free) = rows(&pictures);
         let wanted = quantity as usize;
         let together: usize = lengths.iter().filter(|len| **len > 1).sum();
-        let Ok(choice) = choose(&map, &free, &Wish::party(quantity), 0, &mut dice(seed)) else {
+        let Ok(choice) = choose(&map, &free, &BestSeatsWish::party(quantity), 0, &mut dice(seed)) else {
             prop_assert!(lengths.iter().sum::<usize>() < wanted);
             return Ok(());
         };
@@ -117,7 +123,7 @@ proptest! {
     ) {
         let pictures: Vec<&str> = marks.iter().map(String::as_str).collect();
         let (map, free) = rows(&pictures);
-        let mut wish = Wish::party(quantity);
+        let mut wish = BestSeatsWish::party(quantity);
         wish.accessible = accessible.min(quantity);
         let count = |mark: char| marks.iter().flat_map(|row| row.chars()).filter(|found| *found == mark).count();
         let ordinary = count('.') + if wish.accessible > 0 { count('c') } else { 0 };

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use fairgate_model::choosing::{Manner, NotFound, Wish, choose, would_orphan};
+use fairgate_model::choosing::{
+    BestSeatsWish, SeatArrangement, SeatsNotFound, choose, would_orphan,
+};
 use fairgate_model::plans::parse_seatsio;
 use serde_json::{Value, json};
 
@@ -10,17 +12,17 @@ use crate::{answers, cells, check, dice, grid, labels, row, with_pit, without};
 
 #[test]
 fn nobody_leaves_a_single_seat_where_another_block_can_be_had() {
-    check(&["...x...."], &Wish::party(2), "A-5 A-6");
-    check(&["...", "...."], &Wish::party(2), "B-1 B-2");
-    check(&["..."], &Wish::party(2), "A-1 A-2");
-    let mut wish = Wish::party(2);
+    check(&["...x...."], &BestSeatsWish::party(2), "A-5 A-6");
+    check(&["...", "...."], &BestSeatsWish::party(2), "B-1 B-2");
+    check(&["..."], &BestSeatsWish::party(2), "A-1 A-2");
+    let mut wish = BestSeatsWish::party(2);
     wish.avoid_orphans = false;
     check(&["...x...."], &wish, "A-1 A-2");
 }
 
 #[test]
 fn a_seat_that_was_single_before_is_nobodys_fault() {
-    check(&[".x..."], &Wish::party(3), "A-3 A-4 A-5");
+    check(&[".x..."], &BestSeatsWish::party(3), "A-3 A-4 A-5");
     let (map, free) = row(".x...");
     assert_eq!(
         would_orphan(&map, &free, &cells(&map, &["A-3", "A-4", "A-5"])),
@@ -30,25 +32,26 @@ fn a_seat_that_was_single_before_is_nobodys_fault() {
 
 #[test]
 fn an_aisle_parts_a_row() {
-    check(&["..|.."], &Wish::party(3), "A-1 A-2 A-3");
+    check(&["..|.."], &BestSeatsWish::party(3), "A-1 A-2 A-3");
     let (map, free) = row("..|..");
-    let choice = choose(&map, &free, &Wish::party(3), 0, &mut dice(1)).expect("four are free");
+    let choice =
+        choose(&map, &free, &BestSeatsWish::party(3), 0, &mut dice(1)).expect("four are free");
     assert!(!choice.next_to_each_other);
-    assert_eq!(choice.manner, Manner::AcrossRows);
-    check(&["...|..."], &Wish::party(2), "A-1 A-2");
+    assert_eq!(choice.manner, SeatArrangement::AcrossRows);
+    check(&["...|..."], &BestSeatsWish::party(2), "A-1 A-2");
 }
 
 #[test]
 fn accessible_seats_are_kept_for_those_who_ask_and_given_exactly() {
-    check(&["ww.."], &Wish::party(2), "A-3 A-4");
-    check(&["ww"], &Wish::party(1), "Capacity");
-    let mut wish = Wish::party(2);
+    check(&["ww.."], &BestSeatsWish::party(2), "A-3 A-4");
+    check(&["ww"], &BestSeatsWish::party(1), "Capacity");
+    let mut wish = BestSeatsWish::party(2);
     wish.accessible = 1;
     check(&["wwc.."], &wish, "A-2 A-3");
     check(&["....", "x.w."], &wish, "B-2 B-3");
     check(&["....", "x..w."], &wish, "B-4 B-5");
     check(&["...."], &wish, "Capacity");
-    check(&["c.", "xx"], &Wish::party(1), "A-2");
+    check(&["c.", "xx"], &BestSeatsWish::party(1), "A-2");
     wish.accessible = 2;
     check(&["....", "wxww"], &wish, "B-3 B-4");
     check(&["....", "wxwx"], &wish, "B-1 B-3");
@@ -56,7 +59,7 @@ fn accessible_seats_are_kept_for_those_who_ask_and_given_exactly() {
 
 #[test]
 fn a_companion_sits_beside_even_where_the_whole_party_cannot() {
-    let mut wish = Wish::party(4);
+    let mut wish = BestSeatsWish::party(4);
     wish.accessible = 1;
     check(&["..x", "cwx", "xxx"], &wish, "A-1 A-2 B-1 B-2");
     check(&["..x..", "xcwxx"], &wish, "A-1 A-2 B-2 B-3");
@@ -68,16 +71,20 @@ fn a_companion_sits_beside_even_where_the_whole_party_cannot() {
 
 #[test]
 fn across_rows_nobody_is_alone_unless_unavoidable() {
-    check(&["..x", "..x"], &Wish::party(4), "A-1 A-2 B-1 B-2");
-    check(&["...", ".x."], &Wish::party(4), "A-1 A-2 A-3 B-1");
+    check(&["..x", "..x"], &BestSeatsWish::party(4), "A-1 A-2 B-1 B-2");
+    check(&["...", ".x."], &BestSeatsWish::party(4), "A-1 A-2 A-3 B-1");
     // Five are three and two, never four and one; three and two at the far rows beat anybody alone.
-    check(&["....x", "..xxx"], &Wish::party(5), "A-1 A-2 A-3 B-1 B-2");
+    check(
+        &["....x", "..xxx"],
+        &BestSeatsWish::party(5),
+        "A-1 A-2 A-3 B-1 B-2",
+    );
     check(
         &["....x", "..xxx", "..xxx"],
-        &Wish::party(7),
+        &BestSeatsWish::party(7),
         "A-1 A-2 A-3 B-1 B-2 C-1 C-2",
     );
-    check(&[".x.", "x.x"], &Wish::party(2), "A-1 B-2");
+    check(&[".x.", "x.x"], &BestSeatsWish::party(2), "A-1 B-2");
 }
 
 #[test]
@@ -93,26 +100,33 @@ fn a_section_is_left_only_when_it_does_not_hold_the_party() {
         "subChart": {"focalPoint": {"x": 0, "y": 0}, "sections": [section("L", 0, 2), section("R", 200, 3)]}});
     let map = parse_seatsio(&chart.to_string()).expect("a fair chart");
     let manner = |quantity| {
-        choose(&map, &|_| true, &Wish::party(quantity), 0, &mut dice(3)).map(|choice| choice.manner)
+        choose(
+            &map,
+            &|_| true,
+            &BestSeatsWish::party(quantity),
+            0,
+            &mut dice(3),
+        )
+        .map(|choice| choice.manner)
     };
-    assert_eq!(manner(3), Ok(Manner::Block));
-    assert_eq!(manner(6), Ok(Manner::AcrossRows));
-    assert_eq!(manner(7), Ok(Manner::AcrossSections));
-    assert_eq!(manner(10), Ok(Manner::AcrossSections));
-    assert_eq!(manner(11), Err(NotFound::Capacity));
+    assert_eq!(manner(3), Ok(SeatArrangement::Block));
+    assert_eq!(manner(6), Ok(SeatArrangement::AcrossRows));
+    assert_eq!(manner(7), Ok(SeatArrangement::AcrossSections));
+    assert_eq!(manner(10), Ok(SeatArrangement::AcrossSections));
+    assert_eq!(manner(11), Err(SeatsNotFound::Capacity));
 }
 
 #[test]
 fn nobody_is_sent_to_stand_who_did_not_ask() {
     let map = with_pit();
     assert_eq!(
-        choose(&map, &|_| true, &Wish::party(6), 0, &mut dice(1)),
-        Err(NotFound::Capacity)
+        choose(&map, &|_| true, &BestSeatsWish::party(6), 0, &mut dice(1)),
+        Err(SeatsNotFound::Capacity)
     );
-    let mut wish = Wish::party(3);
+    let mut wish = BestSeatsWish::party(3);
     wish.categories = map.category_index("both").map(|category| vec![category]);
     let choice = choose(&map, &|_| true, &wish, 0, &mut dice(1)).expect("the pit holds five");
-    assert_eq!(choice.manner, Manner::Standing);
+    assert_eq!(choice.manner, SeatArrangement::Standing);
     assert!(
         labels(&map, &choice)
             .iter()
@@ -125,12 +139,12 @@ fn nobody_is_sent_to_stand_who_did_not_ask() {
     wish.quantity = 6;
     assert_eq!(
         choose(&map, &|_| true, &wish, 0, &mut dice(1)),
-        Err(NotFound::NoBlock)
+        Err(SeatsNotFound::NoBlock)
     );
     wish.quantity = 7;
     assert_eq!(
         choose(&map, &|_| true, &wish, 0, &mut dice(1)),
-        Err(NotFound::Capacity)
+        Err(SeatsNotFound::Capacity)
     );
 }
 
@@ -143,8 +157,8 @@ fn a_wish_for_a_zone_looks_at_the_zones_focal_point_and_others_at_the_charts() {
         "zones": {"list": [{"key": "east", "label": "East", "focalPoint": {"x": 120, "y": 0}}]},
         "subChart": {"focalPoint": {"x": 0, "y": 0}, "rows": [{"label": "A", "zone": "east", "seats": seats}]}});
     let map = parse_seatsio(&chart.to_string()).expect("a fair chart");
-    let mut wish = Wish::party(2);
-    let two = |wish: &Wish| answers(&map, &|_| true, wish);
+    let mut wish = BestSeatsWish::party(2);
+    let two = |wish: &BestSeatsWish| answers(&map, &|_| true, wish);
     assert_eq!(two(&wish), BTreeSet::from(["A-1 A-2".to_owned()]));
     wish.zone = map.zone_index("East");
     assert_eq!(two(&wish), BTreeSet::from(["A-4 A-5".to_owned()]));
@@ -155,8 +169,8 @@ fn booths_are_never_chosen() {
     let map = with_pit();
     let all_seats = without(&map, &["A-1", "A-2", "A-3", "A-4", "A-5"]);
     assert_eq!(
-        choose(&map, &all_seats, &Wish::party(1), 0, &mut dice(1)),
-        Err(NotFound::Capacity)
+        choose(&map, &all_seats, &BestSeatsWish::party(1), 0, &mut dice(1)),
+        Err(SeatsNotFound::Capacity)
     );
 }
 
@@ -165,16 +179,22 @@ fn dice_fall_between_mirrored_blocks_and_spread_keeps_a_crowd_apart() {
     let map = grid("1x7");
     // Single seats are left by only, so of seats beside the middle there are two alike.
     let middle_taken = without(&map, &["A-4"]);
-    let mut single = Wish::party(1);
+    let mut single = BestSeatsWish::party(1);
     single.avoid_orphans = false;
     assert_eq!(answers(&map, &middle_taken, &single).len(), 2);
 
     let map = grid("10x40");
     let mut distinct = BTreeSet::new();
     for seed in 0..400 {
-        let choice =
-            choose(&map, &|_| true, &Wish::party(4), 16, &mut dice(seed)).expect("a free hall");
-        assert_eq!(choice.manner, Manner::Block);
+        let choice = choose(
+            &map,
+            &|_| true,
+            &BestSeatsWish::party(4),
+            16,
+            &mut dice(seed),
+        )
+        .expect("a free hall");
+        assert_eq!(choice.manner, SeatArrangement::Block);
         distinct.insert(choice.cells);
     }
     assert_eq!(distinct.len(), 16);
@@ -190,11 +210,11 @@ fn dice_fall_between_mirrored_blocks_and_spread_keeps_a_crowd_apart() {
 fn senseless_wishes_find_nothing_and_do_no_harm() {
     let map = grid("4x10");
     for (quantity, accessible) in [(0, 0), (1, 2), (u32::MAX, 0), (u32::MAX, u32::MAX), (41, 0)] {
-        let mut wish = Wish::party(quantity);
+        let mut wish = BestSeatsWish::party(quantity);
         wish.accessible = accessible;
         assert_eq!(
             choose(&map, &|_| true, &wish, usize::MAX, &mut dice(1)),
-            Err(NotFound::Capacity)
+            Err(SeatsNotFound::Capacity)
         );
     }
 }

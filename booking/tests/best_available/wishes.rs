@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairgate_model::choosing::{Ask, BadWish, CellSet};
+use fairgate_model::choosing::{BestSeatsRequest, BestSeatsWishFault, CellSet};
 use serde_json::{Value, json};
 
 use crate::{answers, cells, grid};
@@ -12,9 +12,13 @@ fn an_unknown_name_or_a_senseless_number_names_its_field() {
     let map = grid("4x10");
     let channels = BTreeMap::from([("fan-club".to_owned(), CellSet::from_iter([1, 2]))]);
     let field = |ask: Value| {
-        let ask: Ask = serde_json::from_value(ask).expect("a fair shape");
-        ask.resolve(&map, &channels)
-            .map_err(|bad| (bad.field(), matches!(bad, BadWish::Unknown { .. })))
+        let ask: BestSeatsRequest = serde_json::from_value(ask).expect("a fair shape");
+        ask.resolve(&map, &channels).map_err(|bad| {
+            (
+                bad.field(),
+                matches!(bad, BestSeatsWishFault::Unknown { .. }),
+            )
+        })
     };
     for name in ["categories", "sections", "channels"] {
         assert_eq!(
@@ -36,7 +40,10 @@ fn an_unknown_name_or_a_senseless_number_names_its_field() {
         field(json!({"quantity": 1, "channels": ["fan-club"], "ignore_channels": true})),
         Err(("ignore_channels", false))
     );
-    assert!(serde_json::from_value::<Ask>(json!({"quantity": 1, "colour": "red"})).is_err());
+    assert!(
+        serde_json::from_value::<BestSeatsRequest>(json!({"quantity": 1, "colour": "red"}))
+            .is_err()
+    );
     let wish =
         field(json!({"quantity": 1, "categories": ["cat1", "Category 2"]})).expect("key and label");
     assert_eq!(wish.categories, Some(vec![0, 1]));
@@ -50,7 +57,7 @@ fn seats_of_a_channel_are_for_those_who_name_it() {
         CellSet::from_iter(cells(&map, &["A-3", "A-4"])),
     )]);
     let answer = |ask: Value| {
-        let ask: Ask = serde_json::from_value(ask).expect("a fair shape");
+        let ask: BestSeatsRequest = serde_json::from_value(ask).expect("a fair shape");
         answers(
             &map,
             &|_| true,

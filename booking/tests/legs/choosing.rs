@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use fairgate_model::choosing::NotFound;
-use fairgate_model::choosing::rail::{Party, Train, choose};
-use fairgate_model::grid::{CellState, Grid};
+use fairgate_model::choosing::SeatsNotFound;
+use fairgate_model::choosing::rail::{TrainParty, TrainSeatStates, choose};
+use fairgate_model::grid::{CellGrid, CellState};
 use fairgate_model::plans::seatmap::SeatMap;
 use proptest::prelude::*;
 use rand::SeedableRng;
@@ -24,7 +24,7 @@ impl Picture {
     fn new(seats: u32, taken: &[(u32, Range<u16>)]) -> Self {
         let map = carriages(seats);
         let grid = grid(&map);
-        let mut states = vec![CellState::Free; grid.cells() as usize];
+        let mut states = vec![CellState::Free; grid.cell_count() as usize];
         for (seat, legs) in taken {
             for cell in grid.cells_of(*seat, legs.clone()) {
                 states[cell as usize] = CellState::Held;
@@ -33,24 +33,29 @@ impl Picture {
         Self { map, states }
     }
 
-    fn train(&self) -> Train<'_> {
-        Train {
+    fn train(&self) -> TrainSeatStates<'_> {
+        TrainSeatStates {
             map: &self.map,
             grid: grid(&self.map),
             states: &self.states,
         }
     }
 
-    fn chosen(&self, legs: Range<u16>, quantity: u32, seed: u64) -> Result<Vec<u32>, NotFound> {
+    fn chosen(
+        &self,
+        legs: Range<u16>,
+        quantity: u32,
+        seed: u64,
+    ) -> Result<Vec<u32>, SeatsNotFound> {
         let mut dice = StdRng::seed_from_u64(seed);
-        let party = Party { quantity, class: 0 };
+        let party = TrainParty { quantity, class: 0 };
         let choice = choose(&self.train(), &legs, party, 0, &mut dice)?;
         Ok(choice.cells)
     }
 }
 
-fn grid(map: &SeatMap) -> Grid {
-    Grid {
+fn grid(map: &SeatMap) -> CellGrid {
+    CellGrid {
         seats: map.cell_count(),
         legs: LEGS,
     }
@@ -89,7 +94,7 @@ fn a_party_sits_side_by_side_else_in_one_row_else_anywhere() {
     let scattered = Picture::new(10, &taken);
     assert_eq!(scattered.chosen(0..5, 3, 1), Ok(vec![5, 7, 9]));
     assert_eq!(scattered.chosen(0..5, 5, 1), Ok(vec![1, 4, 5, 7, 9]));
-    assert_eq!(scattered.chosen(0..5, 6, 1), Err(NotFound::Capacity));
+    assert_eq!(scattered.chosen(0..5, 6, 1), Err(SeatsNotFound::Capacity));
 }
 
 #[test]
@@ -118,7 +123,7 @@ proptest! {
         let (train, legs) = (picture.train(), from..(from + long).min(LEGS));
         let free = (0..30).filter(|seat| train.is_free(*seat, &legs)).count();
         let mut dice = StdRng::seed_from_u64(seed);
-        let party = Party { quantity, class: 0 };
+        let party = TrainParty { quantity, class: 0 };
         match choose(&train, &legs, party, spread, &mut dice) {
             Ok(choice) => {
                 prop_assert_eq!(choice.cells.len(), quantity as usize);
@@ -126,11 +131,11 @@ proptest! {
                 prop_assert!(choice.cells.iter().all(|seat| train.is_free(*seat, &legs)));
             }
             Err(refused) => {
-                prop_assert_eq!(refused, NotFound::Capacity);
+                prop_assert_eq!(refused, SeatsNotFound::Capacity);
                 prop_assert!(free < quantity as usize);
             }
         }
-        let other = Party { quantity, class: 1 };
+        let other = TrainParty { quantity, class: 1 };
         prop_assert!(choose(&train, &legs, other, spread, &mut dice).is_err(), "nobody sells that class");
     }
 }

@@ -1,6 +1,6 @@
 //! What a seats.io chart becomes.
 
-use fairgate_model::plans::seatmap::Kind;
+use fairgate_model::plans::seatmap::SeatKind;
 use serde_json::{Value, json};
 
 use crate::{chart, parsed, small};
@@ -77,13 +77,13 @@ fn tables_are_sections_and_booths_are_single_cells() {
         json!([{"label": "Booth 1", "center": {"x": 200, "y": 90}, "categoryKey": "vip"}]);
     let map = parsed(&chart.to_string());
     let chair = &map.seats[map.index_of("T1-2").expect("a chair of the table") as usize];
-    assert_eq!(chair.kind, Kind::Table);
+    assert_eq!(chair.kind, SeatKind::Table);
     assert_eq!(
         chair.section.map(|at| map.sections[at as usize].as_str()),
         Some("T1")
     );
     let booth = &map.seats[map.index_of("Booth 1").expect("the booth") as usize];
-    assert_eq!((booth.kind, booth.row), (Kind::Booth, None));
+    assert_eq!((booth.kind, booth.row), (SeatKind::Booth, None));
     assert_eq!(map.cell_count(), 5 + 5 + 4 + 1);
 }
 

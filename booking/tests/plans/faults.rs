@@ -1,12 +1,12 @@
 //! What is said of a plan that cannot be sold.
 
-use fairgate_model::plans::{Fault, PLAN_BYTES_MAX, parse_seatsio};
+use fairgate_model::plans::{PLAN_BYTES_MAX, PlanFault, parse_seatsio};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{chart, codes, small};
 
-fn faults(chart: &Value) -> Vec<Fault> {
+fn faults(chart: &Value) -> Vec<PlanFault> {
     parse_seatsio(&chart.to_string()).expect_err("the chart has faults")
 }
 

@@ -8,7 +8,7 @@ mod grid;
 use std::path::PathBuf;
 
 use fairgate_model::plans::seatmap::SeatMap;
-use fairgate_model::plans::{Fault, parse_seatsio};
+use fairgate_model::plans::{PlanFault, parse_seatsio};
 use serde_json::{Value, json};
 
 /// A chart of the real data, or `None` (said once) where the data is not there.
@@ -36,7 +36,7 @@ fn parsed(text: &str) -> SeatMap {
     parse_seatsio(text).unwrap_or_else(|faults| panic!("unexpected faults: {faults:#?}"))
 }
 
-fn codes(faults: &[Fault]) -> Vec<&'static str> {
+fn codes(faults: &[PlanFault]) -> Vec<&'static str> {
     faults.iter().map(|fault| fault.code).collect()
 }
 

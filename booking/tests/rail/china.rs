@@ -5,12 +5,12 @@ use std::path::Path;
 
 use booking::rail::import::read_timetable;
 use fairgate_model::timetables::settings::RailFile;
-use fairgate_model::timetables::{Service, Timetable};
+use fairgate_model::timetables::{ServiceCalendar, Timetable};
 use jiff::civil::Date;
 
 use super::*;
 
-fn read(folder: &Path) -> Read {
+fn read(folder: &Path) -> RailFeedResult {
     read_timetable(folder, "Asia/Shanghai", &RailFile::default())
 }
 
@@ -91,7 +91,7 @@ fn the_everyday_trains_of_a_pair_are_found_on_any_date() {
             .collect();
         assert_eq!(shows.len(), 26, "each is a show of its own");
         for show in &shows {
-            let (trip, of) = timetable.named(show).expect("it means a departure");
+            let (trip, of) = timetable.trip_of_show(show).expect("it means a departure");
             assert_eq!(timetable.show_id(trip, of).as_ref(), Some(show));
         }
         date = date.tomorrow().expect("a day");
@@ -112,8 +112,8 @@ fn by_brute_force(timetable: &Timetable, from: u32, to: u32, date: Date) -> BTre
             for _ in 0..departs / 86_400 {
                 began = began.yesterday().expect("a day");
             }
-            let service: &Service = &timetable.services[trip.service as usize];
-            if service.runs(began) {
+            let service: &ServiceCalendar = &timetable.services[trip.service as usize];
+            if service.runs_on(began) {
                 found.insert((at, began));
             }
         }
@@ -158,9 +158,9 @@ fn every_departure_of_a_day_has_an_id_that_only_it_has() {
     let mut shows = BTreeSet::new();
     let mut with_trip = 0;
     for (trip, at) in timetable.trips.iter().zip(0_u32..) {
-        if timetable.services[trip.service as usize].runs(date) {
+        if timetable.services[trip.service as usize].runs_on(date) {
             let show = timetable.show_id(at, date).expect("an id");
-            assert_eq!(timetable.named(&show), Some((at, date)), "{show}");
+            assert_eq!(timetable.trip_of_show(&show), Some((at, date)), "{show}");
             with_trip += u32::from(show.as_str().contains(&trip.id.to_lowercase()));
             assert!(shows.insert(show), "{} twice", trip.train);
         }
@@ -168,5 +168,5 @@ fn every_departure_of_a_day_has_an_id_that_only_it_has() {
     assert_eq!(with_trip, 4);
     assert!(shows.len() > 3_198, "{}", shows.len());
     let gone = "g1-2016-13-41".parse().expect("a slug");
-    assert_eq!(timetable.named(&gone), None);
+    assert_eq!(timetable.trip_of_show(&gone), None);
 }

@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use booking::commands::import_timetable::{NotImported, Source, Wanted, import};
+use booking::commands::import_timetable::{
+    RailFeedKind, TimetableImport, TimetableImportError, import_timetable,
+};
 use booking::ledger::Ledger;
 use booking::ledger::sql::SqlLedger;
 use fairgate_base::process::data;
-use fairgate_databases::{Installation, Writer};
+use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_model::payments::kind::ProviderKind;
 
 use super::*;
 
-fn wanted(feed: &Path, data: &Path) -> Wanted {
-    Wanted {
-        source: Source::Timetable {
+fn wanted(feed: &Path, data: &Path) -> TimetableImport {
+    TimetableImport {
+        source: RailFeedKind::Timetable {
             timezone: "Asia/Shanghai".to_owned(),
         },
         folder: feed.to_owned(),
@@ -25,7 +27,7 @@ fn wanted(feed: &Path, data: &Path) -> Wanted {
 }
 
 async fn ledger(data: &Path) -> Arc<dyn Ledger> {
-    let writer = Writer::open(&data.join("ledger.db")).expect("a file");
+    let writer = SqliteDatabase::open(&data.join("ledger.db")).expect("a file");
     Arc::new(
         SqlLedger::open(Installation::File(writer))
             .await
@@ -37,7 +39,7 @@ async fn ledger(data: &Path) -> Arc<dyn Ledger> {
 async fn a_feed_is_imported_whole_and_again_it_is_the_same_version() {
     let (feed, data) = (folder(&SMALL), folder(&[]));
     for _ in 0..2 {
-        let done = import(wanted(feed.path(), data.path()), 1).await;
+        let done = import_timetable(wanted(feed.path(), data.path()), 1).await;
         let done = done.expect("imported");
         assert_eq!((done.version, done.stations, done.trips), (1, 4, 5));
         assert_eq!((done.calls, done.trips_with_gaps), (12, 1));
@@ -51,11 +53,11 @@ async fn a_feed_is_imported_whole_and_again_it_is_the_same_version() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_feed_leaves_the_ledger_as_it_was() {
     let (feed, data) = (folder(&SMALL), folder(&[]));
-    import(wanted(feed.path(), data.path()), 1)
+    import_timetable(wanted(feed.path(), data.path()), 1)
         .await
         .expect("imported");
     write(feed.path(), "stations.csv", "telecode,name,lon,lat\n");
-    let told = import(wanted(feed.path(), data.path()), 2).await;
+    let told = import_timetable(wanted(feed.path(), data.path()), 2).await;
     let told = told.expect_err("every stop is dangling").to_string();
     assert!(
         told.contains("stop_times.csv:2: there is no station")
@@ -69,10 +71,10 @@ async fn a_broken_feed_leaves_the_ledger_as_it_was() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_folder_that_is_served_is_not_imported_into() {
     let (feed, data) = (folder(&SMALL), folder(&[]));
-    let _served = data::lock(data.path()).expect("it is free");
-    let refused = import(wanted(feed.path(), data.path()), 1).await;
+    let _served = data::lock_data_folder(data.path()).expect("it is free");
+    let refused = import_timetable(wanted(feed.path(), data.path()), 1).await;
     let refused = refused.expect_err("somebody serves it");
-    assert!(matches!(refused, NotImported::Served(_)));
+    assert!(matches!(refused, TimetableImportError::Served(_)));
     assert!(
         refused
             .to_string()
@@ -101,7 +103,7 @@ async fn the_rail_file_says_what_the_feed_does_not() {
     write(feed.path(), "rail.toml", rail);
     let mut with = wanted(feed.path(), data.path());
     with.rail = Some(feed.path().join("rail.toml"));
-    import(with.clone(), 1).await.expect("imported");
+    import_timetable(with.clone(), 1).await.expect("imported");
     let kept = ledger(data.path()).await.timetable(1).await;
     let kept = kept.expect("readable").expect("it is there");
     let timetable = Timetable::read(&kept.text).expect("sound");
@@ -117,7 +119,7 @@ async fn the_rail_file_says_what_the_feed_does_not() {
         "not in the table"
     );
     write(feed.path(), "rail.toml", "[terms]\nwindow = 7\n");
-    let told = import(with, 2)
+    let told = import_timetable(with, 2)
         .await
         .expect_err("an unknown field")
         .to_string();
@@ -156,7 +158,9 @@ async fn fares_that_the_payment_provider_never_takes_are_refused_by_table_and_by
         let mut with = wanted(feed.path(), data.path());
         with.rail = Some(feed.path().join("rail.toml"));
         with.payments = ProviderKind::Stripe;
-        let told = import(with.clone(), 1).await.expect_err("nobody could pay");
+        let told = import_timetable(with.clone(), 1)
+            .await
+            .expect_err("nobody could pay");
         let told = told.to_string();
         assert!(
             told.contains(r#"class "two":"#)
@@ -166,6 +170,8 @@ async fn fares_that_the_payment_provider_never_takes_are_refused_by_table_and_by
             "{told}"
         );
         with.payments = ProviderKind::Sandbox;
-        import(with, 1).await.expect("the sandbox takes everything");
+        import_timetable(with, 1)
+            .await
+            .expect("the sandbox takes everything");
     }
 }

@@ -1,7 +1,7 @@
 //! GTFS feeds, two real ones.
 
 use booking::rail::import::read_gtfs;
-use fairgate_model::runs::Fares;
+use fairgate_model::runs::TrainFares;
 use fairgate_model::timetables::settings::RailFile;
 
 use super::*;
@@ -82,9 +82,9 @@ fn caltrain_costs_what_its_zones_say() {
     };
     assert_eq!(timetable.currency.as_str(), "USD");
     let show = "102-2023-06-05".parse().expect("a slug");
-    let (trip, date) = timetable.named(&show).expect("it runs");
-    let run = timetable.run(trip, date).expect("a run");
-    assert!(matches!(*run.fares, Fares::Table(_)));
+    let (trip, date) = timetable.trip_of_show(&show).expect("it runs");
+    let run = timetable.run_on_date(trip, date).expect("a run");
+    assert!(matches!(*run.fares, TrainFares::Table(_)));
     let whole = run
         .between("san_francisco", "sj_diridon")
         .expect("it goes there");
@@ -134,8 +134,8 @@ fn headways_become_departures() {
     // 4 every half hour, 12 every ten minutes, 12, 18 and 6.
     assert_eq!(city.len(), 4 + 12 + 12 + 18 + 6);
     let show = "stba-0630-2008-01-05".parse().expect("a slug");
-    let (trip, date) = timetable.named(&show).expect("it runs");
-    let run = timetable.run(trip, date).expect("a run");
+    let (trip, date) = timetable.trip_of_show(&show).expect("it runs");
+    let run = timetable.run_on_date(trip, date).expect("a run");
     let arrives = run.calls[1].arrives.expect("it arrives");
     assert_eq!(at(&timetable, arrives), "2008-01-05 06:50");
     assert_eq!(run.fare("second", &(0..1)), Some(125));

@@ -2,7 +2,7 @@
 //! one.
 
 use booking::rail::import::read_timetable;
-use fairgate_model::timetables::Ride;
+use fairgate_model::timetables::TrainRide;
 use fairgate_model::timetables::settings::RailFile;
 use jiff::Timestamp;
 
@@ -78,7 +78,7 @@ fn two_trips_of_one_train_on_one_date_are_two_shows() {
     assert_eq!(of("2027-01-13"), ["g5-2027-01-13-t4", "g5-2027-01-13-t5"]);
     assert_eq!(of("2027-01-14"), ["g5-2027-01-14"]);
     assert_eq!(of("2027-01-15"), Vec::<String>::new(), "no longer");
-    let named = |show: &str| timetable.named(&show.parse().expect("a slug"));
+    let named = |show: &str| timetable.trip_of_show(&show.parse().expect("a slug"));
     assert_eq!(named("g5-2027-01-13-t5").map(|(trip, _)| trip), Some(4));
     assert_eq!(named("g5-2027-01-13"), None, "which of the two?");
     assert_eq!(named("g5-2027-01-14-t5"), None, "one has one name");
@@ -94,12 +94,12 @@ fn a_departure_has_its_calls_its_fares_and_its_carriages() {
         assert_eq!(stock, 0);
         Some(("rail-standard".parse().expect("a slug"), 7))
     };
-    let departure = timetable.departure(&show, plan).expect("it runs");
+    let departure = timetable.departure_for_show(&show, plan).expect("it runs");
     assert_eq!(departure.title, "G1 甲城 – 丙城");
     assert_eq!(departure.plan_version, 7);
     assert_eq!(departure.starts_at.to_string(), "2027-01-20T00:00:00Z");
     let run = &departure.run;
-    assert_eq!((run.train.as_str(), run.legs()), ("G1", 2));
+    assert_eq!((run.train.as_str(), run.leg_count()), ("G1", 2));
     assert_eq!(run.between("AAA", "CCC"), Some(0..2));
     let metres: Vec<_> = run.calls.iter().map(|call| call.at_m).collect();
     assert_eq!(metres, [0, 111_195, 222_390]);
@@ -143,7 +143,7 @@ fn shortest(timetable: &Timetable, from: u32, to: u32, date: Date) -> Option<i64
             continue;
         }
         let tomorrow = date.tomorrow().expect("a day");
-        let mut onward: Vec<Ride> = timetable.rides(change, to, date);
+        let mut onward: Vec<TrainRide> = timetable.rides(change, to, date);
         onward.extend(timetable.rides(change, to, tomorrow));
         for first in timetable.rides(from, change, date) {
             for second in &onward {
@@ -176,7 +176,7 @@ fn journeys_over_the_real_timetable_are_the_shortest_and_make_sense() {
         let journeys = timetable.journeys(from, to, date);
         let found = journeys
             .first()
-            .map(fairgate_model::timetables::Journey::duration_s);
+            .map(fairgate_model::timetables::TransferJourney::duration_s);
         assert_eq!(
             found,
             shortest(&timetable, from, to, date),

@@ -10,7 +10,7 @@ mod stations;
 
 use std::path::{Path, PathBuf};
 
-use booking::rail::import::{Fault, Feed, Read};
+use booking::rail::import::{ImportedRailFeed, RailFeedFault, RailFeedResult};
 use fairgate_model::timetables::Timetable;
 use jiff::civil::Date;
 use tempfile::TempDir;
@@ -36,13 +36,13 @@ fn real(name: &str) -> Option<PathBuf> {
 
 /// A feed that must be in order.
 #[track_caller]
-fn sound(read: Read) -> Feed {
+fn sound(read: RailFeedResult) -> ImportedRailFeed {
     read.unwrap_or_else(|faults| panic!("unexpected faults: {faults:#?}"))
 }
 
 /// The timetable of a feed that must be in order, as the ledger gives it back.
 #[track_caller]
-fn timetable(read: Read) -> Timetable {
+fn timetable(read: RailFeedResult) -> Timetable {
     let text = serde_json::to_string(&sound(read).parts).expect("JSON");
     Timetable::read(&text).unwrap_or_else(|why| panic!("it is not read back: {why}"))
 }
@@ -77,7 +77,7 @@ fn write(folder: &Path, name: &str, text: &str) {
 }
 
 /// `file:line code` of each fault.
-fn in_short(faults: &[Fault]) -> Vec<String> {
+fn in_short(faults: &[RailFeedFault]) -> Vec<String> {
     let short = faults
         .iter()
         .map(|fault| format!("{}:{} {}", fault.file, fault.line, fault.code));

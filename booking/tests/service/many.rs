@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use booking::config::{Config, Sources};
+use booking::config::{BookingConfig, SettingSources};
 use booking::door::signing::keyring;
-use booking::service::Service;
-use fairgate_databases::{Database, Installation};
+use booking::service::BookingService;
+use fairgate_databases::{Installation, PostgresDatabase};
 use fairgate_pass::{Holder, Keyring, PassClaims};
-use fairgate_servers::{Postgres, Redis};
+use fairgate_servers::{PostgresServer, RedisServers};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -24,8 +24,8 @@ struct Two {
     running: Vec<JoinHandle<()>>,
     keyring: Keyring,
     client: reqwest::Client,
-    _postgres: Postgres,
-    _redis: Redis,
+    _postgres: PostgresServer,
+    _redis: RedisServers,
 }
 
 /// An answer: its status and its JSON.
@@ -33,8 +33,8 @@ type Told = (u16, Value);
 
 impl Two {
     async fn start() -> Self {
-        let postgres = Postgres::start().await.expect("PostgreSQL");
-        let redis = Redis::single().await.expect("Redis");
+        let postgres = PostgresServer::start().await.expect("PostgreSQL");
+        let redis = RedisServers::single().await.expect("Redis");
         let (mut urls, mut stops, mut running) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..2 {
             let flags = [
@@ -44,20 +44,23 @@ impl Two {
                 ("promoter_key", PROMOTER.to_owned()),
                 ("payments", "sandbox".to_owned()),
             ];
-            let config = Config::resolve(&Sources {
+            let config = BookingConfig::resolve(&SettingSources {
                 flags: flags.into(),
-                ..Sources::default()
+                ..SettingSources::default()
             })
             .expect("good settings");
-            let service = Service::build(config).await.expect("it opens");
-            urls.push(format!("http://{}", service.address().expect("an address")));
+            let service = BookingService::build(config).await.expect("it opens");
+            urls.push(format!(
+                "http://{}",
+                service.listen_address().expect("an address")
+            ));
             let (stop, stopped) = oneshot::channel::<()>();
             stops.push(stop);
             running.push(tokio::spawn(service.run(async {
                 let _ = stopped.await;
             })));
         }
-        let database = Database::connect(&postgres.url())
+        let database = PostgresDatabase::connect(&postgres.url())
             .await
             .expect("a database");
         let now_ms = jiff::Timestamp::now().as_millisecond();

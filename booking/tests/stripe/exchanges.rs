@@ -99,7 +99,12 @@ async fn what_was_let_go_does_not_go_back() {
         .order_once(&second, |order| order["refunds"][0]["state"] == "done")
         .await;
     assert_eq!(back["refunds"][0]["amount"]["amount"], 9_900);
-    let found = shop.booking.reconciler().pass(0).await.expect("readable");
+    let found = shop
+        .booking
+        .reconciler()
+        .reconcile_all(0)
+        .await
+        .expect("readable");
     assert!(found.is_empty(), "{found:?}");
 }
 

@@ -1,8 +1,8 @@
 //! Money on its way back: it is back when the provider says so, and what could not be brought back
 //! is found.
 
-use fairgate_model::findings::Kind;
-use fairgate_servers::Intent;
+use fairgate_model::findings::DriftKind;
+use fairgate_servers::StripeIntent;
 use serde_json::{Value, json};
 
 use crate::shop::*;
@@ -14,11 +14,11 @@ async fn taken_in_vain(seed: u64, refunds_are: &'static str) -> (Shop, Value) {
     let order = shop.order(1, 2).await;
     shop.cancel(&order).await;
     shop.stripe
-        .take(&text(&order["payment"]["client"], "client_secret"));
+        .capture_unasked(&text(&order["payment"]["client"], "client_secret"));
     (shop, order)
 }
 
-fn intent(shop: &Shop, order: &Value) -> Intent {
+fn intent(shop: &Shop, order: &Value) -> StripeIntent {
     let payment = text(&order["payment"], "payment");
     shop.stripe.intents()[&payment][0].clone()
 }
@@ -82,9 +82,11 @@ async fn parts_go_back_each_on_its_own_and_one_that_failed_is_asked_for_anew() {
     let failed = |order: &Value| order["refunds"][1]["state"] == "failed";
     shop.order_once(&order, failed).await;
     let reconciler = shop.booking.reconciler();
-    let found = reconciler.pass(0).await.expect("readable");
+    let found = reconciler.reconcile_all(0).await.expect("readable");
     assert!(
-        found.iter().any(|line| line.kind == Kind::RefundFailed),
+        found
+            .iter()
+            .any(|line| line.kind == DriftKind::RefundFailed),
         "{found:?}"
     );
     assert_eq!(
@@ -108,10 +110,10 @@ async fn a_refund_that_fails_is_a_finding_and_is_asked_for_anew() {
     shop.stripe.end_refund(&payment, "failed");
     let reconciler = shop.booking.reconciler();
     let found = until("the finding", async || {
-        let found = reconciler.pass(0).await.expect("readable");
+        let found = reconciler.reconcile_all(0).await.expect("readable");
         found
             .into_iter()
-            .find(|line| line.kind == Kind::RefundFailed)
+            .find(|line| line.kind == DriftKind::RefundFailed)
     })
     .await;
     assert_eq!(found.repair, "later", "somebody has to look at it");
@@ -143,12 +145,19 @@ async fn a_refund_that_came_back_after_it_had_arrived_is_owed_again_and_goes_ane
     assert_eq!(intent(&shop, &order).refunded, 0);
     let found = until("the second try", async || {
         let tried = intent(&shop, &order).refunds == ["failed", "failed"];
-        let found = shop.booking.reconciler().pass(0).await.expect("readable");
+        let found = shop
+            .booking
+            .reconciler()
+            .reconcile_all(0)
+            .await
+            .expect("readable");
         tried.then_some(found)
     })
     .await;
     assert!(
-        found.iter().any(|line| line.kind == Kind::RefundFailed),
+        found
+            .iter()
+            .any(|line| line.kind == DriftKind::RefundFailed),
         "{found:?}"
     );
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
-use booking::app::{Booking, Setup};
-use booking::config::Payments;
+use booking::app::{Booking, BookingSetup};
+use booking::config::PaymentSettings;
 use booking::door::{Role, RoleKeys};
 use booking::ledger::Ledger;
 use booking::ledger::sql::SqlLedger;
@@ -15,9 +15,11 @@ use booking::payments::READ_BACK_AFTER;
 use booking::payments::stripe::StripeSettings;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::request_id;
-use fairgate_databases::{Installation, Writer};
+use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_pass::{Holder, Keyring, PassClaims, StoredKey};
-use fairgate_servers::{STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, Stripe};
+use fairgate_servers::{
+    FakeStripeServer, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET,
+};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -29,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The shop, its workers, and its provider.
 pub struct Shop {
-    pub stripe: Stripe,
+    pub stripe: FakeStripeServer,
     pub booking: Booking,
     pub ledger: Arc<dyn Ledger>,
     router: Router,
@@ -41,19 +43,19 @@ pub struct Shop {
 impl Shop {
     /// A hall of `grid`, and a show whose document has these changes.
     pub async fn open(seed: u64, grid: &str, changes: Value) -> Self {
-        let stripe = Stripe::start(seed).await.expect("a port");
+        let stripe = FakeStripeServer::start(seed).await.expect("a port");
         let folder = tempfile::tempdir().expect("a folder");
-        let writer = Writer::open(&folder.path().join("ledger.db")).expect("a ledger file");
+        let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a ledger file");
         let now_s = jiff::Timestamp::now().as_second();
         let keyring =
             Keyring::new(vec![StoredKey::generate(now_s).expect("a key")]).expect("a keyring");
         let mut keys = RoleKeys::default();
         keys.add(Role::Promoter, PROMOTER);
-        let setup = Setup {
+        let setup = BookingSetup {
             keyring: keyring.clone(),
             keys,
             clock: Clock::system(),
-            payments: Payments::Stripe(StripeSettings {
+            payments: PaymentSettings::Stripe(StripeSettings {
                 secret_key: STRIPE_SECRET_KEY.to_owned(),
                 webhook_secret: STRIPE_WEBHOOK_SECRET.to_owned(),
                 publishable_key: STRIPE_PUBLISHABLE_KEY.to_owned(),
@@ -73,7 +75,7 @@ impl Shop {
             .await
             .expect("a port");
         let address = listener.local_addr().expect("bound");
-        stripe.hook(vec![format!("http://{address}/v1/payments/stripe/webhook")]);
+        stripe.send_events_to(vec![format!("http://{address}/v1/payments/stripe/webhook")]);
         let served = router.clone();
         let mut workers = booking.start();
         workers.spawn(async move {
@@ -81,7 +83,7 @@ impl Shop {
             ended.expect("it serves");
         });
         booking
-            .cover(vec![("demo".to_owned(), vec!["night-*".to_owned()])])
+            .replace_coverage(vec![("demo".to_owned(), vec!["night-*".to_owned()])])
             .await
             .expect("covered");
         let shop = Self {

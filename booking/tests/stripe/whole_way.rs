@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use fairgate_servers::Chaos;
+use fairgate_servers::StripeFaultSettings;
 use serde_json::{Value, json};
 
 use crate::shop::*;
@@ -68,7 +68,7 @@ async fn through_chaos_every_order_ends_and_every_cent_is_explained() {
     const ORDERS: u16 = 200;
     let quick = json!({ "hold_s": 2, "grace_s": 1, "claim_grace_s": 1, "pay_s": 8 });
     let shop = Shop::open(3, "20x30", quick).await;
-    shop.stripe.misbehave(Chaos {
+    shop.stripe.misbehave(StripeFaultSettings {
         too_many_pct: 10,
         locked_pct: 10,
         broken_pct: 10,
@@ -76,7 +76,7 @@ async fn through_chaos_every_order_ends_and_every_cent_is_explained() {
         drop_pct: 10,
         twice_pct: 30,
         delay_ms_max: 300,
-        ..Chaos::default()
+        ..StripeFaultSettings::default()
     });
     let mut orders = Vec::new();
     let mut late = Vec::new();
@@ -99,7 +99,7 @@ async fn through_chaos_every_order_ends_and_every_cent_is_explained() {
         shop.pay(&orders[at], "good", true);
     }
     // The provider is well again, and lost events are found by reading back.
-    shop.stripe.misbehave(Chaos::default());
+    shop.stripe.misbehave(StripeFaultSettings::default());
     let reconciler = shop.booking.reconciler();
     let mut states: HashMap<String, u32> = HashMap::new();
     let mut sold = 0;
@@ -110,7 +110,7 @@ async fn through_chaos_every_order_ends_and_every_cent_is_explained() {
                 shop.consent(order, true).await;
             }
             if now["state"] == "expired" && now["payment"]["state"] == "created" {
-                reconciler.pass(0).await.expect("readable");
+                reconciler.reconcile_all(0).await.expect("readable");
             }
             // It is over when provider and ledger say the same: one of them may have moved since
             // the other was asked.

@@ -55,7 +55,12 @@ async fn unavailable(app: &App, show: &str, wanted: Value) {
 }
 
 async fn no_findings(app: &App) {
-    let found = app.booking.reconciler().pass(0).await.expect("readable");
+    let found = app
+        .booking
+        .reconciler()
+        .reconcile_all(0)
+        .await
+        .expect("readable");
     assert!(found.is_empty(), "{found:?}");
 }
 
@@ -231,7 +236,10 @@ async fn what_cannot_be_exchanged_is_refused_and_nothing_changes() {
         ("demo".to_owned(), vec!["night-*".to_owned()]),
         ("rush".to_owned(), vec!["other-*".to_owned()]),
     ];
-    app.booking.cover(coverage).await.expect("covered");
+    app.booking
+        .replace_coverage(coverage)
+        .await
+        .expect("covered");
     ask(to("other-1", &["B-1", "B-2"]))
         .await
         .problem(401, "pass_invalid");

@@ -32,7 +32,12 @@ fn euros(amount: i64) -> Value {
 }
 
 async fn no_findings(app: &App) {
-    let found = app.booking.reconciler().pass(0).await.expect("readable");
+    let found = app
+        .booking
+        .reconciler()
+        .reconcile_all(0)
+        .await
+        .expect("readable");
     assert!(found.is_empty(), "{found:?}");
 }
 

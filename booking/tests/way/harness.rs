@@ -8,20 +8,20 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, header};
-use booking::app::{Booking, Setup};
-use booking::config::Payments;
+use booking::app::{Booking, BookingSetup};
+use booking::config::PaymentSettings;
 use booking::door::{Role, RoleKeys};
 use booking::ledger::sql::SqlLedger;
 use booking::ledger::{Ledger, LedgerError};
 use booking::store::InventoryStore;
 use booking::store::memory::MemoryStore;
-use booking::store::redis::{Options, RedisStore};
+use booking::store::redis::{RedisStore, RedisStoreOptions};
 use fairgate_base::clock::Clock;
 use fairgate_base::http::request_id;
-use fairgate_databases::{Database, Installation, Writer};
+use fairgate_databases::{Installation, PostgresDatabase, SqliteDatabase};
 use fairgate_pass::{Holder, Keyring, PassClaims, StoredKey};
 use fairgate_redis::Redis;
-use fairgate_servers::Postgres;
+use fairgate_servers::PostgresServer;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -46,15 +46,15 @@ pub struct App {
     pub folder: Arc<TempDir>,
     pub store: Arc<dyn InventoryStore>,
     ledger: LedgerAt,
-    payments: Payments,
+    payments: PaymentSettings,
     _workers: JoinSet<()>,
 }
 
 /// Where an app's ledger is.
 #[derive(Clone)]
 enum LedgerAt {
-    File(Writer),
-    Server(Arc<Postgres>, Database),
+    File(SqliteDatabase),
+    Server(Arc<PostgresServer>, PostgresDatabase),
 }
 
 /// Somebody with a pass for [`ROOM`].
@@ -88,34 +88,39 @@ impl App {
     /// Nothing in it yet.
     pub async fn new() -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
-        let writer = Writer::open(&folder.path().join("ledger.db")).expect("a ledger file");
-        Self::begun(folder, LedgerAt::File(writer), Payments::Sandbox).await
+        let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a ledger file");
+        Self::begun(folder, LedgerAt::File(writer), PaymentSettings::Sandbox).await
     }
 
     /// Nothing in it yet, and nobody who takes money.
     pub async fn without_payments() -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
-        let writer = Writer::open(&folder.path().join("ledger.db")).expect("a ledger file");
-        Self::begun(folder, LedgerAt::File(writer), Payments::None).await
+        let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a ledger file");
+        Self::begun(folder, LedgerAt::File(writer), PaymentSettings::None).await
     }
 
     async fn on_server() -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
-        let server = Postgres::options().without_fsync().start().await;
+        let server = PostgresServer::options().without_fsync().start().await;
         let server = server.expect("PostgreSQL starts");
-        let database = Database::connect(&server.url()).await.expect("it answers");
+        let database = PostgresDatabase::connect(&server.url())
+            .await
+            .expect("it answers");
         let ledger = LedgerAt::Server(Arc::new(server), database);
-        Self::begun(folder, ledger, Payments::Sandbox).await
+        Self::begun(folder, ledger, PaymentSettings::Sandbox).await
     }
 
-    async fn begun(folder: Arc<TempDir>, ledger: LedgerAt, payments: Payments) -> Self {
+    async fn begun(folder: Arc<TempDir>, ledger: LedgerAt, payments: PaymentSettings) -> Self {
         let now: jiff::Timestamp = "2027-01-10T09:00:00Z".parse().expect("a moment");
         let key = StoredKey::generate(now.as_second()).expect("a key");
         let keyring = Keyring::new(vec![key]).expect("a keyring");
         let parts = (folder, Clock::standing_at(now), keyring);
         let app = Self::over(parts, ledger, payments).await;
         let coverage = vec![(ROOM.to_owned(), vec!["night-*".to_owned()])];
-        app.booking.cover(coverage).await.expect("covered");
+        app.booking
+            .replace_coverage(coverage)
+            .await
+            .expect("covered");
         app
     }
 
@@ -177,7 +182,7 @@ impl App {
         plan: &str,
         changes: Value,
     ) -> Vec<Self> {
-        let server = Postgres::options().without_fsync().start().await;
+        let server = PostgresServer::options().without_fsync().start().await;
         let server = Arc::new(server.expect("PostgreSQL starts"));
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let clock = Clock::system();
@@ -186,15 +191,22 @@ impl App {
         let mut nodes = Vec::new();
         for _ in 0..count {
             let redis = Redis::connect(redis_url).expect("a URL");
-            let store = RedisStore::open(redis, "ledger", Options::new(clock.clone())).await;
+            let store =
+                RedisStore::open(redis, "ledger", RedisStoreOptions::new(clock.clone())).await;
             let store = Arc::new(store.expect("it answers"));
-            let database = Database::connect(&server.url()).await.expect("it answers");
+            let database = PostgresDatabase::connect(&server.url())
+                .await
+                .expect("it answers");
             let ledger = LedgerAt::Server(Arc::clone(&server), database);
             let parts = (Arc::clone(&folder), clock.clone(), keyring.clone());
-            nodes.push(Self::over_store(parts, ledger, store, Payments::Sandbox).await);
+            nodes.push(Self::over_store(parts, ledger, store, PaymentSettings::Sandbox).await);
         }
         let coverage = vec![(ROOM.to_owned(), vec!["night-*".to_owned()])];
-        nodes[0].booking.cover(coverage).await.expect("covered");
+        nodes[0]
+            .booking
+            .replace_coverage(coverage)
+            .await
+            .expect("covered");
         nodes[0].put_venue("hall", plan).await;
         nodes[0].put_show("night-1", changes).await;
         for node in &nodes {
@@ -224,15 +236,21 @@ impl App {
         };
         server.query(meanwhile).await.expect("valid SQL");
         let redis = Redis::connect(redis_url).expect("a URL");
-        let store = RedisStore::open(redis, "ledger", Options::new(clock.clone())).await;
+        let store = RedisStore::open(redis, "ledger", RedisStoreOptions::new(clock.clone())).await;
         let store = Arc::new(store.expect("it answers"));
-        Self::over_store((folder, clock, keyring), ledger, store, Payments::Sandbox).await
+        Self::over_store(
+            (folder, clock, keyring),
+            ledger,
+            store,
+            PaymentSettings::Sandbox,
+        )
+        .await
     }
 
     async fn over(
         parts: (Arc<TempDir>, Clock, Keyring),
         ledger: LedgerAt,
-        payments: Payments,
+        payments: PaymentSettings,
     ) -> Self {
         let store = Arc::new(MemoryStore::default());
         Self::over_store(parts, ledger, store, payments).await
@@ -242,7 +260,7 @@ impl App {
         (folder, clock, keyring): (Arc<TempDir>, Clock, Keyring),
         ledger: LedgerAt,
         store: Arc<dyn InventoryStore>,
-        payments: Payments,
+        payments: PaymentSettings,
     ) -> Self {
         let mut keys = RoleKeys::default();
         for (role, key) in [
@@ -252,7 +270,7 @@ impl App {
         ] {
             keys.add(role, key);
         }
-        let setup = Setup {
+        let setup = BookingSetup {
             keyring: keyring.clone(),
             keys,
             clock: clock.clone(),
@@ -270,7 +288,7 @@ impl App {
                     .expect("it answers"),
             ),
         };
-        let booking = Booking::with(Arc::clone(&store), books, setup).await;
+        let booking = Booking::with_store(Arc::clone(&store), books, setup).await;
         let booking = booking.expect("open");
         let (router, _) = booking.router().split_for_parts();
         Self {

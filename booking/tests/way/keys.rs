@@ -12,8 +12,8 @@ const HOLDS: &str = "/v1/shows/night-1/holds";
 const LIST: &str = "/v1/shows/night-1/waitlist";
 
 /// Two nodes that sell a hall of sixty seats, and what they stand on.
-async fn two(changes: Value) -> (servers::Redis, Vec<App>) {
-    let redis = servers::Redis::single().await.expect("it starts");
+async fn two(changes: Value) -> (servers::RedisServers, Vec<App>) {
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let mut sold = json!({"orphans": "allow", "seats_per_visitor": 10});
     if let (Some(sold), Value::Object(changes)) = (sold.as_object_mut(), changes) {
         sold.extend(changes);

@@ -259,7 +259,9 @@ async fn three_hundred_late_payments_at_two_nodes_end_no_other_way() {
     if fairgate_servers::or_skip("three hundred late payments over PostgreSQL and Redis") {
         return;
     }
-    let redis = fairgate_servers::Redis::single().await.expect("it starts");
+    let redis = fairgate_servers::RedisServers::single()
+        .await
+        .expect("it starts");
     let quick = json!({
         "orphans": "allow", "starts_at": "2099-06-01T20:00:00Z",
         "hold_s": 3, "grace_s": 1, "claim_grace_s": 1, "pay_s": 3,

@@ -22,7 +22,7 @@ async fn a_hold_of_one_node_is_ordered_and_paid_at_others_and_seen_by_all() {
     if servers::or_skip("three nodes over one Redis") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let nodes = App::nodes(3, &redis.url()).await;
     let (ana, ben) = (nodes[0].visitor(1), nodes[0].visitor(2));
     let hold = nodes[0].hold(&ana, &["A-1", "A-2"]).await;
@@ -50,7 +50,7 @@ async fn a_redis_that_forgot_everything_knows_it_again_and_sells_nothing_twice()
     if servers::or_skip("an emptied Redis under two nodes") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let nodes = App::nodes(2, &redis.url()).await;
     let (ana, ben) = (nodes[0].visitor(1), nodes[0].visitor(2));
     let sold = nodes[0].order(&ana, &["A-1"]).await;
@@ -83,7 +83,7 @@ async fn a_node_that_starts_over_a_ledger_that_was_set_back_holds_nothing_from_i
     if servers::or_skip("a node over a ledger that was set back") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let mut nodes = App::nodes(1, &redis.url()).await;
     let before = nodes.remove(0);
     let (ana, ben) = (before.visitor(1), before.visitor(2));
@@ -110,7 +110,7 @@ async fn a_node_that_dies_is_followed_by_another_in_everything_it_did() {
     if servers::or_skip("a node that dies") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let mut nodes = App::nodes(2, &redis.url()).await;
     let ana = nodes[0].visitor(1);
     // By now the first of the two carries the seat outbox, or the second does: nobody chooses.
@@ -129,7 +129,7 @@ async fn a_change_of_the_show_at_one_node_is_sold_by_at_the_other() {
     if servers::or_skip("a change at one of two nodes") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let nodes = App::nodes(2, &redis.url()).await;
     let ben = nodes[0].visitor(2);
     assert_eq!(nodes[1].seats("night-1").await["free"], 40);
@@ -150,7 +150,7 @@ async fn seats_that_lack_decisions_whose_rows_are_deleted_are_read_from_the_ledg
     if servers::or_skip("a Redis that was set back further than rows are kept") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let nodes = App::nodes(2, &redis.url()).await;
     let ana = nodes[0].visitor(1);
     for seat in ["A-1", "A-2"] {

@@ -1,7 +1,7 @@
 //! Stations, trains and journeys over HTTP, from an imported timetable.
 
 use booking::commands::import_timetable::written;
-use booking::rail::import::{Feed, read_timetable};
+use booking::rail::import::{ImportedRailFeed, read_timetable};
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_model::timetables::settings::RailFile;
 use serde_json::json;
@@ -19,11 +19,11 @@ const STOP_TIMES: &str = "trip_id,stop_sequence,station,arrival,departure,day_of
     t2,1,乙城,,09:30,,0\nt2,2,丙城,10:30,,0,\n\
     t3,1,甲城,,12:00,,0\nt3,4,乙城,13:00,13:02,0,0\nt3,5,丙城,14:00,,0,\n";
 
-fn feed() -> Feed {
+fn feed() -> ImportedRailFeed {
     feed_on(&RailFile::default())
 }
 
-fn feed_on(settings: &RailFile) -> Feed {
+fn feed_on(settings: &RailFile) -> ImportedRailFeed {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in [
         ("stations.csv", STATIONS),
@@ -36,7 +36,7 @@ fn feed_on(settings: &RailFile) -> Feed {
     read.expect("in order")
 }
 
-async fn import(app: &App, feed: &Feed) {
+async fn import(app: &App, feed: &ImportedRailFeed) {
     let timetable = written(&feed.parts).expect("plans");
     let ledger = app.ledger().await;
     ledger.put_timetable(timetable, 1).await.expect("stored");
@@ -312,7 +312,10 @@ async fn a_rooms_trains_count_by_the_seat_until_they_have_left() {
         ("today".to_owned(), patterns(&["g3-2027-01-10"])),
         ("past".to_owned(), patterns(&["g2-2026-12-24"])),
     ];
-    app.booking.cover(coverage).await.expect("covered");
+    app.booking
+        .replace_coverage(coverage)
+        .await
+        .expect("covered");
     let figures = async |room: &str| {
         let pulse = app.booking.pulse(room, &[], 0).await.expect("readable");
         (pulse.free, pulse.held, pulse.sold, pulse.gone)

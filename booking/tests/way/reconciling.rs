@@ -1,8 +1,8 @@
 //! Drift of every kind is made by hand, found, and mended by one pass; a second pass finds nothing.
 
 use booking::ledger::TAKEN_QUIET_MS;
-use booking::reconciler::Line;
-use fairgate_model::findings::Kind;
+use booking::reconciler::ReconcilerLine;
+use fairgate_model::findings::DriftKind;
 use serde_json::json;
 
 use crate::harness::*;
@@ -10,11 +10,15 @@ use crate::harness::*;
 /// Long enough for nothing to count as on its way.
 const SETTLED_MS: i64 = 20_000;
 
-async fn pass(app: &App) -> Vec<Line> {
-    app.booking.reconciler().pass(0).await.expect("readable")
+async fn pass(app: &App) -> Vec<ReconcilerLine> {
+    app.booking
+        .reconciler()
+        .reconcile_all(0)
+        .await
+        .expect("readable")
 }
 
-fn kinds(lines: &[Line]) -> Vec<(Kind, &'static str)> {
+fn kinds(lines: &[ReconcilerLine]) -> Vec<(DriftKind, &'static str)> {
     lines.iter().map(|line| (line.kind, line.repair)).collect()
 }
 
@@ -40,7 +44,10 @@ async fn an_event_that_was_lost_costs_delay_only() {
     let moved = ledger.sandbox_move(&payment, &["open"], "authorised");
     assert_eq!(moved.await.expect("written"), "authorised");
     app.clock.advance_ms(SETTLED_MS);
-    assert_eq!(kinds(&pass(&app).await), [(Kind::NewsMissed, "repaired")]);
+    assert_eq!(
+        kinds(&pass(&app).await),
+        [(DriftKind::NewsMissed, "repaired")]
+    );
     app.order_in(&order, "ticketed").await;
     app.clock.advance_ms(SETTLED_MS);
     assert_eq!(kinds(&pass(&app).await), []);
@@ -65,7 +72,10 @@ async fn a_refund_that_nobody_told_is_read_back() {
         "captured payments are asked about seldom"
     );
     app.clock.advance_ms(TAKEN_QUIET_MS);
-    assert_eq!(kinds(&pass(&app).await), [(Kind::NewsMissed, "repaired")]);
+    assert_eq!(
+        kinds(&pass(&app).await),
+        [(DriftKind::NewsMissed, "repaired")]
+    );
     app.order_once(&order, |order| order["payment"]["state"] == "refunded")
         .await;
 }
@@ -81,7 +91,7 @@ async fn a_capture_that_nobody_owes_is_owed_again() {
     app.clock.advance_ms(SETTLED_MS);
     let found = pass(&app).await;
     assert!(
-        kinds(&found).contains(&(Kind::CaptureNotOwed, "repaired")),
+        kinds(&found).contains(&(DriftKind::CaptureNotOwed, "repaired")),
         "{found:?}"
     );
     let done = app.order_in(&order, "ticketed").await;
@@ -102,7 +112,7 @@ async fn money_on_an_ended_order_that_nobody_owes_goes_back() {
     let found = pass(&app).await;
     assert_eq!(
         kinds(&found),
-        [(Kind::MoneyNotReturned, "repaired")],
+        [(DriftKind::MoneyNotReturned, "repaired")],
         "{found:?}"
     );
     app.order_once(&order, |order| order["payment"]["state"] == "voided")
@@ -120,7 +130,7 @@ async fn tickets_that_are_missing_are_issued() {
     app.tamper("DELETE FROM tickets;").await;
     assert_eq!(
         kinds(&pass(&app).await),
-        [(Kind::TicketsMissing, "repaired")]
+        [(DriftKind::TicketsMissing, "repaired")]
     );
     assert_eq!(
         app.read(&order).await["tickets"],
@@ -148,9 +158,9 @@ async fn a_store_that_differs_from_the_ledger_is_drawn_again() {
     let mut found = kinds(&pass(&app).await);
     found.sort_unstable();
     let expected = [
-        Kind::SoldOnlyInLedger,
-        Kind::SoldOnlyInStore,
-        Kind::ClaimNotHeld,
+        DriftKind::SoldOnlyInLedger,
+        DriftKind::SoldOnlyInStore,
+        DriftKind::ClaimNotHeld,
     ];
     assert_eq!(
         found.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(),
@@ -187,7 +197,7 @@ async fn a_ledger_that_was_set_back_frees_no_sold_seat() {
     app.clock.advance_ms(SETTLED_MS);
     let found = kinds(&pass(&app).await);
     assert!(
-        found.contains(&(Kind::SoldOnlyInStore, "failed")),
+        found.contains(&(DriftKind::SoldOnlyInStore, "failed")),
         "{found:?}"
     );
     assert_eq!(

@@ -125,7 +125,12 @@ async fn a_whole_order_goes_back_and_its_seats_are_sold_again_after_a_restart() 
     free(&app).await;
     let app = app.restarted().await;
     free(&app).await;
-    let found = app.booking.reconciler().pass(0).await.expect("readable");
+    let found = app
+        .booking
+        .reconciler()
+        .reconcile_all(0)
+        .await
+        .expect("readable");
     assert!(found.is_empty(), "{found:?}");
     // Four seats are what one may have: those that went back count no more.
     app.hold(&app.visitor(1), &["A-1", "A-2", "A-3", "A-4"])
@@ -232,7 +237,7 @@ async fn a_mass_refund_goes_on_after_a_crash() {
     // it.
     let ledger = app.ledger().await;
     let show = "night-1".parse().expect("a slug");
-    let fate = fairgate_model::shows::fate::Fate::Cancelled;
+    let fate = fairgate_model::shows::fate::ShowFate::Cancelled;
     let written = ledger.put_fate(&show, fate, None, app.clock.now_ms()).await;
     assert!(written.expect("written"));
     let app = app.restarted().await;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use booking::ledger::{CallBegun, KeptAnswer, KeyedCall};
-use booking::retention::{BATCH_MAX, Retained, rest_after};
+use booking::ledger::{BeginCallOutcome, KeptAnswer, KeyedCall};
+use booking::retention::{BATCH_MAX, RetentionKind, rest_after};
 
 use crate::harness::*;
 
@@ -25,7 +25,7 @@ async fn many_old_answers_go_in_batches_beside_a_purchase_after_the_start() {
     for kept in join_all((0..rows).map(keep)).await {
         kept.expect("written");
     }
-    app.clock.advance_ms(Retained::Answers.for_ms() + 1);
+    app.clock.advance_ms(RetentionKind::Answers.for_ms() + 1);
     let began = Instant::now();
     let app = app.restarted().await;
     let is_gone = async |n: u32| {
@@ -36,7 +36,7 @@ async fn many_old_answers_go_in_batches_beside_a_purchase_after_the_start() {
             node: 1,
         };
         let begun = ledger.begin_call(again, app.clock.now_ms()).await;
-        begun.expect("written") == CallBegun::Act
+        begun.expect("written") == BeginCallOutcome::Act
     };
     let buying = async {
         let order = app.order(&app.visitor(3), &["A-1"]).await;

@@ -3,8 +3,8 @@
 use std::pin::pin;
 use std::task::Poll;
 
-use booking::retention::{BATCH_MAX, Retained};
-use fairgate_model::holds::{Hold, Purpose};
+use booking::retention::{BATCH_MAX, RetentionKind};
+use fairgate_model::holds::{Hold, HoldPurpose};
 use fairgate_model::ids::HoldId;
 use fairgate_model::shows::terms::UNNUMBERED;
 use fairgate_pass::Holder;
@@ -20,7 +20,7 @@ const HOLDS: &str = "/v1/shows/night-1/holds";
 
 async fn forget_answers(app: &App) {
     let ledger = app.ledger().await;
-    let pruned = ledger.prune(Retained::Answers, 0, i64::MAX, BATCH_MAX);
+    let pruned = ledger.prune(RetentionKind::Answers, 0, i64::MAX, BATCH_MAX);
     pruned.await.expect("forgotten");
 }
 
@@ -187,7 +187,7 @@ async fn join_all<T>(asked: impl Iterator<Item = impl Future<Output = T>>) -> Ve
 pub async fn as_before(app: &App, hold: &Value, id: HoldId) {
     let made: HoldId = text(hold, "hold").parse().expect("an id");
     let kept = app.store.hold(&made, ANA).await.expect("it is there");
-    let released = app.store.release(&made, ANA, &[Purpose::Basket]).await;
+    let released = app.store.release(&made, ANA, &[HoldPurpose::Basket]).await;
     released.expect("a basket");
     let old = Hold {
         id,

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use fairgate_model::ids::{CallIds, OrderId, ShowId};
+use fairgate_model::ids::{HoldIdDeriver, OrderId, ShowId};
 use fairgate_servers as servers;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -49,7 +49,7 @@ fn seat(dice: &mut StdRng) -> String {
 }
 
 /// What somebody does to an order, and what it may be told.
-async fn act(app: &App, order: &Value, dice: &mut StdRng, ids: &CallIds) -> u16 {
+async fn act(app: &App, order: &Value, dice: &mut StdRng, ids: &HoldIdDeriver) -> u16 {
     let path = |verb: &str| format!("/v1/orders/{}/{verb}", text(order, "order"));
     let key = text(order, "order_key");
     let call = match dice.random_range(0..10) {
@@ -123,7 +123,7 @@ async fn storm(nodes: &[App], seed: u64) {
         }
     }
     let secret = nodes[0].ledger().await.secret("call_ids", [0; 32]).await;
-    let ids = CallIds::new(secret.expect("readable"));
+    let ids = HoldIdDeriver::new(secret.expect("readable"));
     let mut paid = Vec::new();
     for n in 0..orders {
         let row = char::from(b'A' + u8::try_from(n % 20).expect("few rows"));
@@ -288,7 +288,7 @@ async fn every_cent_of_a_storm_follows_from_terms_and_rules_at_two_nodes() {
     if servers::or_skip("a storm over two nodes") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let nodes = App::nodes(2, &redis.url()).await;
     storm(&nodes, 2).await;
     let url = nodes[0].url();

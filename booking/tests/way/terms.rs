@@ -1,7 +1,7 @@
 //! At what price, by which rules: a hold names its terms, an order keeps them, and what was made
 //! for one thing serves no other.
 
-use fairgate_model::ids::{CallIds, HoldId, OrderId, ShowId};
+use fairgate_model::ids::{HoldId, HoldIdDeriver, OrderId, ShowId};
 use serde_json::{Value, json};
 
 use crate::harness::*;
@@ -40,7 +40,7 @@ async fn hold_of(app: &App, order: &Value, show: &str, key: &str) -> HoldId {
     let show: ShowId = show.parse().expect("a slug");
     let order: OrderId = text(order, "order").parse().expect("an order's id");
     let secret = app.ledger().await.secret("call_ids", [0; 32]).await;
-    CallIds::new(secret.expect("readable")).hold_of_exchange(&show, &order, key)
+    HoldIdDeriver::new(secret.expect("readable")).hold_of_exchange(&show, &order, key)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -231,7 +231,12 @@ async fn a_cheaper_exchange_pays_back_no_more_than_the_refund_rule_would() {
     // 100.00 less, of which a tenth is kept, and the fee of the exchange.
     let back = app.read(&order).await["refunds"][0].clone();
     assert_eq!(back["amount"], euros(8_500));
-    let found = app.booking.reconciler().pass(0).await.expect("readable");
+    let found = app
+        .booking
+        .reconciler()
+        .reconcile_all(0)
+        .await
+        .expect("readable");
     assert!(found.is_empty(), "{found:?}");
 }
 
@@ -244,7 +249,10 @@ async fn seats_behind_another_room_are_exchanged_with_its_pass_and_belong_to_its
         (ROOM.to_owned(), vec!["night-*".to_owned()]),
         ("rush".to_owned(), vec!["other-*".to_owned()]),
     ];
-    app.booking.cover(coverage).await.expect("covered");
+    app.booking
+        .replace_coverage(coverage)
+        .await
+        .expect("covered");
     let order = paid(&app, &ana, &["A-1", "A-2"]).await;
     let cleo = app.visitor_of("rush", 7);
     let path = format!("/v1/orders/{}/exchange", text(&order, "order"));

@@ -265,7 +265,7 @@ async fn two_calls_for_one_journey_at_two_nodes_never_get_each_others_seats() {
     if servers::or_skip("one journey asked for at two nodes") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let nodes = App::nodes(2, &redis.url()).await;
     for node in &nodes {
         on_sale(node).await;
@@ -411,14 +411,14 @@ async fn a_departure_gets_keys_in_redis_at_its_first_hold_and_every_node_knows_i
     if servers::or_skip("a departure at two nodes") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let nodes = App::nodes(2, &redis.url()).await;
     let (ana, ben) = on_sale(&nodes[0]).await;
     on_sale(&nodes[1]).await;
     let keys = async || {
         let keys = redis.command(0, &["KEYS", "*t1-*"]).await;
         match keys.expect("it answers") {
-            servers::Reply::List(keys) => keys.len(),
+            servers::RespReply::List(keys) => keys.len(),
             other => panic!("no list: {other:?}"),
         }
     };

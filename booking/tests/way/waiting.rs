@@ -362,7 +362,7 @@ async fn two_nodes_serve_one_line() {
     if servers::or_skip("the waitlist over two nodes") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let mut nodes = App::nodes(2, &redis.url()).await;
     let baskets = full(&nodes[0]).await;
     let parties: Vec<Visitor> = (1..7).map(|n| nodes[0].visitor(n)).collect();

@@ -1,13 +1,13 @@
 //! The waitlist of a train: who waits for seats of a class between two stops is offered what comes
 //! free there, leg by leg.
 
+use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_servers as servers;
 use serde_json::{Value, json};
 
 use crate::harness::*;
 use crate::train::CLASS;
 use crate::trains::{SHOW, bought, hold, on_sale, opened, seats};
-use fairgate_model::shows::coverage::EVERYDAY;
 
 const LIST: &str = "/v1/shows/t1-2027-02-01/waitlist";
 /// From 10 January, 09:00 to 1 February, 07:59:30.
@@ -319,7 +319,7 @@ async fn two_nodes_serve_one_line_of_travellers() {
     if servers::or_skip("the waitlist of a train over two nodes") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let nodes = App::nodes(2, &redis.url()).await;
     let (ana, ben) = on_sale(&nodes[0]).await;
     on_sale(&nodes[1]).await;

@@ -98,7 +98,7 @@ pub struct TicketClaims {
 /// A pass whose signature holds. It may have run out: then its holder may still pay, read and
 /// cancel what it began, and nothing more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Presented {
+pub enum VerifiedPass {
     /// Good for everything.
     Live(LivePass),
     /// Good for finishing only.
@@ -115,17 +115,17 @@ pub struct LivePass(pub(crate) PassClaims);
 #[error(
     "the pass ran out; what was begun with it can still be finished, for new seats claim another pass"
 )]
-pub struct RanOut {
+pub struct PassExpiredError {
     /// The pass's `exp`, unix seconds.
     pub exp: i64,
 }
 
-impl Presented {
+impl VerifiedPass {
     /// The pass for beginning something new.
-    pub fn live(&self) -> Result<&LivePass, RanOut> {
+    pub fn require_live(&self) -> Result<&LivePass, PassExpiredError> {
         match self {
             Self::Live(pass) => Ok(pass),
-            Self::RanOut(claims) => Err(RanOut { exp: claims.exp }),
+            Self::RanOut(claims) => Err(PassExpiredError { exp: claims.exp }),
         }
     }
 

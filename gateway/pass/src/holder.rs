@@ -38,12 +38,12 @@ impl Holder {
 
 impl Digest {
     /// SHA-256 of `bytes`.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 }
 
-fn parse(text: &str) -> Result<[u8; 32], NotHex32> {
+fn parse_hex32(text: &str) -> Result<[u8; 32], NotHex32> {
     fn nibble(digit: u8) -> Result<u8, NotHex32> {
         match digit {
             b'0'..=b'9' => Ok(digit - b'0'),
@@ -80,7 +80,7 @@ macro_rules! as_hex {
         impl FromStr for $type {
             type Err = NotHex32;
             fn from_str(text: &str) -> Result<Self, NotHex32> {
-                parse(text).map(Self)
+                parse_hex32(text).map(Self)
             }
         }
 

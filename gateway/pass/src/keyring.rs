@@ -6,16 +6,16 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde::Serialize;
 
 use crate::{
-    FreezeClaims, Jwk, Jwks, KeyError, PassClaims, PlaceClaims, StoredKey, TOKEN_BYTES_MAX,
-    TicketClaims, Verifier,
-    verify::{ISSUER, Kind},
+    FreezeClaims, Jwk, Jwks, PassClaims, PlaceClaims, StoredKey, TOKEN_BYTES_MAX, TicketClaims,
+    TokenKeyError, Verifier,
+    verify::{ISSUER, TokenKind},
 };
 
 /// A cheap handle over the keys; verifies too, as it derefs to a [`Verifier`].
 #[derive(Clone)]
-pub struct Keyring(Arc<Keys>);
+pub struct Keyring(Arc<KeyringShared>);
 
-struct Keys {
+struct KeyringShared {
     kid: String,
     signing: EncodingKey,
     jwks: Jwks,
@@ -34,7 +34,7 @@ pub struct TicketTooLong {
 
 /// A JWT's payload: who says it and to whom, before what is said.
 #[derive(Serialize)]
-struct Addressed<'a, C> {
+struct JwtPayload<'a, C> {
     iss: &'static str,
     aud: &'static str,
     #[serde(flatten)]
@@ -46,7 +46,7 @@ impl Keyring {
     ///
     /// # Errors
     /// A key that is damaged or misnamed, or no key that signs.
-    pub fn new(mut keys: Vec<StoredKey>) -> Result<Self, KeyError> {
+    pub fn new(mut keys: Vec<StoredKey>) -> Result<Self, TokenKeyError> {
         // Two keys made in the same second are told apart by name, so that every node chooses the
         // same one.
         keys.sort_by(|a, b| {
@@ -56,14 +56,14 @@ impl Keyring {
         let current = keys
             .first()
             .filter(|key| key.retired_at.is_none())
-            .ok_or(KeyError::NoneSigns)?;
+            .ok_or(TokenKeyError::NoneSigns)?;
         let jwks = Jwks {
             keys: keys
                 .iter()
                 .map(StoredKey::public)
                 .collect::<Result<Vec<Jwk>, _>>()?,
         };
-        Ok(Self(Arc::new(Keys {
+        Ok(Self(Arc::new(KeyringShared {
             kid: current.kid.clone(),
             signing: EncodingKey::from_ed_der(&current.pkcs8),
             verifier: Verifier::new(&jwks)?,
@@ -88,17 +88,17 @@ impl Keyring {
 
     /// Signs a place. The same claims give the same text.
     pub fn sign_place(&self, claims: &PlaceClaims) -> String {
-        self.sign_addressed(Kind::Place, claims)
+        self.sign_addressed(TokenKind::Place, claims)
     }
 
     /// Signs a pass. The same claims give the same text.
     pub fn sign_pass(&self, claims: &PassClaims) -> String {
-        self.sign_addressed(Kind::Pass, claims)
+        self.sign_addressed(TokenKind::Pass, claims)
     }
 
     /// Signs a freeze: the payload is exactly the claims. The same claims give the same text.
     pub fn sign_freeze(&self, claims: &FreezeClaims) -> String {
-        self.sign(Kind::Freeze, claims)
+        self.sign_payload(TokenKind::Freeze, claims)
     }
 
     /// Signs a ticket. The same claims give the same text.
@@ -106,18 +106,18 @@ impl Keyring {
     /// # Errors
     /// [`TicketTooLong`] where a title or a name is so long that no door would read the ticket.
     pub fn sign_ticket(&self, claims: &TicketClaims) -> Result<String, TicketTooLong> {
-        let ticket = self.sign(Kind::Ticket, claims);
+        let ticket = self.sign_payload(TokenKind::Ticket, claims);
         match ticket.len() {
             bytes if bytes > TOKEN_BYTES_MAX => Err(TicketTooLong { bytes }),
             _ => Ok(ticket),
         }
     }
 
-    fn sign_addressed(&self, kind: Kind, claims: &impl Serialize) -> String {
+    fn sign_addressed(&self, kind: TokenKind, claims: &impl Serialize) -> String {
         let aud = kind.audience().expect("places and passes have an audience");
-        self.sign(
+        self.sign_payload(
             kind,
-            &Addressed {
+            &JwtPayload {
                 iss: ISSUER,
                 aud,
                 claims,
@@ -125,7 +125,7 @@ impl Keyring {
         )
     }
 
-    fn sign(&self, kind: Kind, payload: &impl Serialize) -> String {
+    fn sign_payload(&self, kind: TokenKind, payload: &impl Serialize) -> String {
         let mut header = Header::new(Algorithm::EdDSA);
         header.typ = Some(kind.typ().into());
         header.kid = Some(self.0.kid.clone());

@@ -56,7 +56,7 @@ pub struct Jwks {
 
 /// Keys that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum KeyError {
+pub enum TokenKeyError {
     /// The operating system gave no key.
     #[error("no signing key could be made; nothing was stored, try again")]
     NotMade,
@@ -85,13 +85,13 @@ impl StoredKey {
     /// Makes a key, named by its thumbprint, not retired.
     ///
     /// # Errors
-    /// [`KeyError::NotMade`] where the system has no randomness to give.
-    pub fn generate(now: i64) -> Result<Self, KeyError> {
-        let pair = Ed25519KeyPair::generate().map_err(|_| KeyError::NotMade)?;
+    /// [`TokenKeyError::NotMade`] where the system has no randomness to give.
+    pub fn generate(now: i64) -> Result<Self, TokenKeyError> {
+        let pair = Ed25519KeyPair::generate().map_err(|_| TokenKeyError::NotMade)?;
         // Version 1 of the document is the one that other tools read too.
         let pkcs8 = pair
             .to_pkcs8v1()
-            .map_err(|_| KeyError::NotMade)?
+            .map_err(|_| TokenKeyError::NotMade)?
             .as_ref()
             .to_vec();
         Ok(Self {
@@ -103,13 +103,14 @@ impl StoredKey {
     }
 
     /// The public half, after checking that the key is whole and rightly named.
-    pub(crate) fn public(&self) -> Result<Jwk, KeyError> {
-        let pair = Ed25519KeyPair::from_pkcs8(&self.pkcs8).map_err(|_| KeyError::Unreadable {
-            kid: self.kid.clone(),
-        })?;
-        let jwk = Jwk::of(pair.public_key().as_ref());
+    pub(crate) fn public(&self) -> Result<Jwk, TokenKeyError> {
+        let pair =
+            Ed25519KeyPair::from_pkcs8(&self.pkcs8).map_err(|_| TokenKeyError::Unreadable {
+                kid: self.kid.clone(),
+            })?;
+        let jwk = Jwk::from_public_bytes(pair.public_key().as_ref());
         if jwk.kid != self.kid {
-            return Err(KeyError::Misnamed {
+            return Err(TokenKeyError::Misnamed {
                 kid: self.kid.clone(),
                 thumbprint: jwk.kid,
             });
@@ -129,7 +130,7 @@ impl fmt::Debug for StoredKey {
 }
 
 impl Jwk {
-    fn of(public: &[u8]) -> Self {
+    fn from_public_bytes(public: &[u8]) -> Self {
         Self {
             kty: "OKP".into(),
             crv: "Ed25519".into(),
@@ -152,17 +153,17 @@ impl Jwk {
     }
 
     /// The 32 public bytes, after checking that the name is their thumbprint.
-    pub(crate) fn public_bytes(&self) -> Result<Vec<u8>, KeyError> {
+    pub(crate) fn public_bytes(&self) -> Result<Vec<u8>, TokenKeyError> {
         let bytes = URL_SAFE_NO_PAD
             .decode(&self.x)
             .ok()
             .filter(|bytes| bytes.len() == 32);
-        let bytes = bytes.ok_or_else(|| KeyError::Unreadable {
+        let bytes = bytes.ok_or_else(|| TokenKeyError::Unreadable {
             kid: self.kid.clone(),
         })?;
         let thumbprint = thumbprint(&bytes);
         if thumbprint != self.kid {
-            return Err(KeyError::Misnamed {
+            return Err(TokenKeyError::Misnamed {
                 kid: self.kid.clone(),
                 thumbprint,
             });
@@ -225,8 +226,11 @@ mod tests {
             StoredKey::generate(7).unwrap(),
         );
         key.kid = other.kid.clone();
-        assert!(matches!(key.public(), Err(KeyError::Misnamed { .. })));
+        assert!(matches!(key.public(), Err(TokenKeyError::Misnamed { .. })));
         key.pkcs8.truncate(20);
-        assert_eq!(key.public(), Err(KeyError::Unreadable { kid: other.kid }));
+        assert_eq!(
+            key.public(),
+            Err(TokenKeyError::Unreadable { kid: other.kid })
+        );
     }
 }

@@ -8,9 +8,9 @@ mod keys;
 mod verify;
 
 pub use claims::{
-    FreezeClaims, LivePass, PassClaims, PlaceClaims, Presented, RanOut, TicketClaims,
+    FreezeClaims, LivePass, PassClaims, PassExpiredError, PlaceClaims, TicketClaims, VerifiedPass,
 };
 pub use holder::{Digest, Holder, NotHex32, VOID};
 pub use keyring::{Keyring, TicketTooLong};
-pub use keys::{Jwk, Jwks, KeyError, StoredKey};
+pub use keys::{Jwk, Jwks, StoredKey, TokenKeyError};
 pub use verify::{LEEWAY_S, PassError, PlaceError, TOKEN_BYTES_MAX, TokenError, Verifier};

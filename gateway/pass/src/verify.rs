@@ -7,7 +7,8 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header, er
 use serde::de::DeserializeOwned;
 
 use crate::{
-    FreezeClaims, Jwks, KeyError, LivePass, PassClaims, PlaceClaims, Presented, TicketClaims,
+    FreezeClaims, Jwks, LivePass, PassClaims, PlaceClaims, TicketClaims, TokenKeyError,
+    VerifiedPass,
 };
 
 /// How far the clocks of two nodes may disagree, in seconds.
@@ -19,14 +20,14 @@ pub(crate) const ISSUER: &str = "fairgate";
 
 /// The four signed things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     Place,
     Pass,
     Freeze,
     Ticket,
 }
 
-impl Kind {
+impl TokenKind {
     pub(crate) fn typ(self) -> &'static str {
         match self {
             Self::Place => "fairgate-place+jwt",
@@ -108,7 +109,7 @@ pub enum PlaceError {
     RanOut,
 }
 
-/// Why a pass was refused. One that merely ran out is not refused: see [`Presented`].
+/// Why a pass was refused. One that merely ran out is not refused: see [`VerifiedPass`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PassError {
     /// Not a pass at all.
@@ -128,7 +129,7 @@ impl Verifier {
     ///
     /// # Errors
     /// An Ed25519 key that is damaged, or whose `kid` is not its thumbprint.
-    pub fn new(jwks: &Jwks) -> Result<Self, KeyError> {
+    pub fn new(jwks: &Jwks) -> Result<Self, TokenKeyError> {
         let ours = jwks.keys.iter().filter(|jwk| jwk.is_ours());
         let keys = ours.map(|jwk| {
             Ok((
@@ -150,7 +151,7 @@ impl Verifier {
         room: &str,
         now: i64,
     ) -> Result<PlaceClaims, PlaceError> {
-        let claims: PlaceClaims = self.read(Kind::Place, token)?;
+        let claims: PlaceClaims = self.read_claims(TokenKind::Place, token)?;
         if claims.room != room {
             return Err(PlaceError::OtherRoom);
         }
@@ -165,14 +166,14 @@ impl Verifier {
     ///
     /// # Errors
     /// Not a pass, or one whose time has not begun.
-    pub fn verify_pass(&self, token: &str, now: i64) -> Result<Presented, PassError> {
-        let claims: PassClaims = self.read(Kind::Pass, token)?;
+    pub fn verify_pass(&self, token: &str, now: i64) -> Result<VerifiedPass, PassError> {
+        let claims: PassClaims = self.read_claims(TokenKind::Pass, token)?;
         if now < claims.nbf.saturating_sub(LEEWAY_S) {
             return Err(PassError::NotYet);
         }
         Ok(match ran_out(claims.exp, now) {
-            true => Presented::RanOut(claims),
-            false => Presented::Live(LivePass(claims)),
+            true => VerifiedPass::RanOut(claims),
+            false => VerifiedPass::Live(LivePass(claims)),
         })
     }
 
@@ -181,7 +182,7 @@ impl Verifier {
     /// # Errors
     /// Whatever makes it not a freeze signed by one of these keys.
     pub fn verify_freeze(&self, jws: &str) -> Result<FreezeClaims, TokenError> {
-        self.read(Kind::Freeze, jws)
+        self.read_claims(TokenKind::Freeze, jws)
     }
 
     /// Checks a ticket. Whether it was scanned before, refunded or is a test one is for the door to
@@ -190,10 +191,14 @@ impl Verifier {
     /// # Errors
     /// Whatever makes it not a ticket signed by one of these keys.
     pub fn verify_ticket(&self, jws: &str) -> Result<TicketClaims, TokenError> {
-        self.read(Kind::Ticket, jws)
+        self.read_claims(TokenKind::Ticket, jws)
     }
 
-    fn read<C: DeserializeOwned>(&self, kind: Kind, token: &str) -> Result<C, TokenError> {
+    fn read_claims<C: DeserializeOwned>(
+        &self,
+        kind: TokenKind,
+        token: &str,
+    ) -> Result<C, TokenError> {
         let kid = check_header(kind, token)?.ok_or(TokenError::UnknownKey)?;
         let key = self.0.get(&kid).ok_or(TokenError::UnknownKey)?;
         decode(token, key, &kind.validation())
@@ -219,14 +224,14 @@ impl FreezeClaims {
     /// # Errors
     /// Not shaped like a freeze.
     pub fn unverified(jws: &str) -> Result<Self, TokenError> {
-        check_header(Kind::Freeze, jws)?;
+        check_header(TokenKind::Freeze, jws)?;
         jsonwebtoken::dangerous::insecure_decode_claims(jws).map_err(|_| TokenError::Malformed)
     }
 }
 
 /// Length, type, algorithm; gives the `kid`. The header's other members are never followed, and one
 /// that the signer calls critical is not understood here (RFC 7515 §4.1.11).
-fn check_header(kind: Kind, token: &str) -> Result<Option<String>, TokenError> {
+fn check_header(kind: TokenKind, token: &str) -> Result<Option<String>, TokenError> {
     if token.len() > TOKEN_BYTES_MAX {
         return Err(TokenError::TooLong);
     }

@@ -25,7 +25,7 @@ fn actors() -> Actors {
         number: 41,
         sub,
         code: None,
-        commitment: Digest::of(b"commitment"),
+        commitment: Digest::of_bytes(b"commitment"),
         iat: NOW,
         exp: None,
     };
@@ -52,7 +52,7 @@ fn freeze() -> FreezeClaims {
         room: "demo".into(),
         n: 10,
         voids: 1,
-        root: Digest::of(b"root"),
+        root: Digest::of_bytes(b"root"),
         frozen_at: "2027-01-10T09:00:00Z".into(),
     }
 }
@@ -273,7 +273,7 @@ fn a_foreign_key_is_refused_under_its_own_name_and_under_ours() {
     };
     assert!(matches!(
         Keyring::new(vec![a.key, renamed]),
-        Err(KeyError::Misnamed { .. })
+        Err(TokenKeyError::Misnamed { .. })
     ));
 }
 
@@ -289,7 +289,7 @@ fn a_jwks_with_a_swapped_key_is_refused_and_a_stranger_in_it_passed_over() {
         .clone();
     assert!(matches!(
         Verifier::new(&jwks),
-        Err(KeyError::Misnamed { .. })
+        Err(TokenKeyError::Misnamed { .. })
     ));
     let mut text = serde_json::to_value(a.keyring.jwks()).unwrap();
     text["keys"]
@@ -352,12 +352,20 @@ fn a_pass_is_live_to_the_last_second_of_its_leeway_and_afterwards_still_shows_it
     let token = a.keyring.sign_pass(&a.pass);
     let at = |now| a.keyring.verify_pass(&token, now);
     assert_eq!(at(NOW - LEEWAY_S - 1), Err(PassError::NotYet));
-    assert!(at(NOW - LEEWAY_S).unwrap().live().is_ok());
-    assert!(at(a.pass.exp + LEEWAY_S - 1).unwrap().live().is_ok());
+    assert!(at(NOW - LEEWAY_S).unwrap().require_live().is_ok());
+    assert!(
+        at(a.pass.exp + LEEWAY_S - 1)
+            .unwrap()
+            .require_live()
+            .is_ok()
+    );
     let late = at(a.pass.exp + LEEWAY_S).unwrap();
-    assert_eq!(late.live(), Err(RanOut { exp: a.pass.exp }));
+    assert_eq!(
+        late.require_live(),
+        Err(PassExpiredError { exp: a.pass.exp })
+    );
     assert_eq!((late.holder(), late.claims().rank), (a.pass.sub, 7));
-    assert!(at(i64::MIN).is_err() && at(i64::MAX).unwrap().live().is_err());
+    assert!(at(i64::MIN).is_err() && at(i64::MAX).unwrap().require_live().is_err());
 }
 
 #[test]
@@ -413,7 +421,10 @@ fn what_a_retired_key_signed_still_verifies_until_the_key_is_taken_out() {
     }
     let forgotten = Keyring::new(vec![next]).unwrap();
     assert_eq!(refused(&forgotten, &old), TokenError::UnknownKey);
-    assert_eq!(Keyring::new(vec![retired]).err(), Some(KeyError::NoneSigns));
+    assert_eq!(
+        Keyring::new(vec![retired]).err(),
+        Some(TokenKeyError::NoneSigns)
+    );
 }
 
 #[test]

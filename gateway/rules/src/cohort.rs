@@ -19,7 +19,7 @@ pub const WAY_IN_LAPSES_MS: i64 = 30_000;
 
 /// One release.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Cohort {
+struct ReleaseCohort {
     from: u64,
     to: u64,
     at: i64,
@@ -33,19 +33,19 @@ struct Cohort {
     answered: HashSet<u64>,
 }
 
-impl Cohort {
-    fn holds(&self, rank: u64) -> bool {
+impl ReleaseCohort {
+    fn contains_rank(&self, rank: u64) -> bool {
         (self.from..self.to).contains(&rank)
     }
 
-    fn open(&self) -> u64 {
+    fn awaited_people(&self) -> u64 {
         self.people.saturating_sub(self.answered.len() as u64)
     }
 }
 
 /// When the ranks below `to`, and not below the call before, were called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call {
+pub struct RankCall {
     /// The first rank.
     pub from: u64,
     /// One behind the last.
@@ -56,7 +56,7 @@ pub struct Call {
 
 /// When the rank was called, where that is among the `calls`; those rise.
 #[must_use]
-pub fn called_at(calls: &[Call], rank: u64) -> Option<i64> {
+pub fn called_at(calls: &[RankCall], rank: u64) -> Option<i64> {
     let at = calls.partition_point(|call| call.to <= rank);
     calls
         .get(at)
@@ -85,7 +85,7 @@ pub fn show_up(people: f64, came: f64) -> f64 {
 
 /// Ways in of one rank: two tabs are one visitor.
 #[derive(Debug, Clone, Copy)]
-struct Entering {
+struct EntryReservation {
     /// Calls that wait for the claim.
     calls: usize,
     /// When the last of them is given up, ms.
@@ -95,12 +95,12 @@ struct Entering {
 /// The releases whose window is open, oldest first; who is on the way in; and what the pace owes
 /// for late comers.
 #[derive(Debug, Default)]
-pub struct Cohorts {
-    recent: VecDeque<Cohort>,
+pub struct ReleaseCohorts {
+    recent: VecDeque<ReleaseCohort>,
     /// People of past releases, and how many of them came in their window; older ones weigh less.
     past: (f64, f64),
     /// Ranks whose claim is being written.
-    entering: HashMap<u64, Entering>,
+    entering: HashMap<u64, EntryReservation>,
     owed_u: u64,
     late_credit_u: u64,
     ticked_at: i64,
@@ -108,18 +108,18 @@ pub struct Cohorts {
 
 /// How a claim at a released rank stands to the pace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Timing {
+pub enum ClaimTiming {
     /// Within the window, and expected: its way in was reserved by the release.
     InWindow,
     /// Past it, a second pass, or somebody who was away when called: let in by the pace.
     Late,
 }
 
-impl Cohorts {
+impl ReleaseCohorts {
     /// Notes a release of `people` at `now` (ms); those `away` in it are waited for by nobody.
     pub fn released(&mut self, from: u64, to: u64, people: u64, away: HashSet<u64>, now: i64) {
         if to > from {
-            self.recent.push_back(Cohort {
+            self.recent.push_back(ReleaseCohort {
                 from,
                 to,
                 at: now,
@@ -164,8 +164,8 @@ impl Cohorts {
 
     /// The calls whose window is open, oldest first.
     #[must_use]
-    pub fn calls(&self) -> Vec<Call> {
-        let of = |cohort: &Cohort| Call {
+    pub fn calls(&self) -> Vec<RankCall> {
+        let of = |cohort: &ReleaseCohort| RankCall {
             from: cohort.from,
             to: cohort.to,
             at: cohort.at,
@@ -199,25 +199,27 @@ impl Cohorts {
     #[must_use]
     pub fn expected(&self) -> u64 {
         let show_up = self.show_up();
-        let of = |cohort: &Cohort| {
+        let of = |cohort: &ReleaseCohort| {
             let coming = (cohort.people as f64 * show_up).ceil() as u64;
-            coming.saturating_sub(cohort.came).min(cohort.open())
+            coming
+                .saturating_sub(cohort.came)
+                .min(cohort.awaited_people())
         };
         self.recent.iter().map(of).sum()
     }
 
     /// How a claim of that rank stands.
     #[must_use]
-    pub fn timing(&self, rank: u64, first: bool) -> Timing {
+    pub fn timing(&self, rank: u64, first: bool) -> ClaimTiming {
         let at = self.recent.partition_point(|cohort| cohort.to <= rank);
         let reserved = self
             .recent
             .get(at)
-            .is_some_and(|cohort| cohort.holds(rank) && !cohort.away.contains(&rank));
+            .is_some_and(|cohort| cohort.contains_rank(rank) && !cohort.away.contains(&rank));
         if first && reserved {
-            Timing::InWindow
+            ClaimTiming::InWindow
         } else {
-            Timing::Late
+            ClaimTiming::Late
         }
     }
 
@@ -244,8 +246,8 @@ impl Cohorts {
 
     /// Reserves the way in of that rank until [`Self::entered`] or [`Self::turned_back`], or until
     /// it lapses.
-    pub fn enter(&mut self, rank: u64, now: i64) {
-        let entering = self.entering.entry(rank).or_insert(Entering {
+    pub fn reserve_entry(&mut self, rank: u64, now: i64) {
+        let entering = self.entering.entry(rank).or_insert(EntryReservation {
             calls: 0,
             lapses_at: 0,
         });
@@ -282,7 +284,7 @@ impl Cohorts {
     }
 
     /// The visitor at that rank left: nobody is waited for there any more.
-    pub fn left(&mut self, rank: u64) {
+    pub fn note_departure(&mut self, rank: u64) {
         if let Some(cohort) = self.cohort(rank)
             && !cohort.away.contains(&rank)
         {
@@ -290,24 +292,26 @@ impl Cohorts {
         }
     }
 
-    fn cohort(&mut self, rank: u64) -> Option<&mut Cohort> {
-        self.recent.iter_mut().find(|cohort| cohort.holds(rank))
+    fn cohort(&mut self, rank: u64) -> Option<&mut ReleaseCohort> {
+        self.recent
+            .iter_mut()
+            .find(|cohort| cohort.contains_rank(rank))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pace::{Input, Who, step};
+    use crate::pace::{PaceInput, RankPresence, decide_release};
 
     #[test]
     fn a_call_counts_until_it_is_answered_or_its_window_ends() {
-        let mut cohorts = Cohorts::default();
+        let mut cohorts = ReleaseCohorts::default();
         cohorts.released(0, 10, 8, HashSet::new(), 1000);
         cohorts.released(10, 12, 2, HashSet::new(), 2000);
-        cohorts.enter(3, 0);
+        cohorts.reserve_entry(3, 0);
         cohorts.entered(3);
-        cohorts.left(3);
+        cohorts.note_departure(3);
         assert_eq!(
             cohorts.expected(),
             9,
@@ -315,20 +319,20 @@ mod tests {
         );
         assert_eq!(
             (cohorts.timing(3, true), cohorts.timing(3, false)),
-            (Timing::InWindow, Timing::Late)
+            (ClaimTiming::InWindow, ClaimTiming::Late)
         );
         cohorts.expire(6500, 5000);
         assert_eq!(cohorts.expected(), 2, "the first window has ended");
-        assert_eq!(cohorts.timing(3, true), Timing::Late);
+        assert_eq!(cohorts.timing(3, true), ClaimTiming::Late);
     }
 
     #[test]
     fn whoever_is_on_the_way_in_counts_once_until_the_claim_is_written_or_failed() {
-        let mut cohorts = Cohorts::default();
+        let mut cohorts = ReleaseCohorts::default();
         cohorts.released(0, 2, 2, HashSet::new(), 0);
-        cohorts.enter(0, 0);
-        cohorts.enter(0, 0);
-        cohorts.enter(9, 0);
+        cohorts.reserve_entry(0, 0);
+        cohorts.reserve_entry(0, 0);
+        cohorts.reserve_entry(9, 0);
         assert_eq!(
             (cohorts.expected(), cohorts.entering()),
             (1, 2),
@@ -346,17 +350,17 @@ mod tests {
         cohorts.turned_back(9, true);
         assert_eq!((cohorts.expected(), cohorts.entering()), (0, 0));
         cohorts.released(10, 11, 1, HashSet::new(), 10_000);
-        cohorts.enter(10, 0);
+        cohorts.reserve_entry(10, 0);
         cohorts.turned_back(10, true);
         assert_eq!(cohorts.expected(), 1, "a failed claim is still waited for");
     }
 
     #[test]
     fn a_way_in_that_nobody_ends_lapses_by_itself() {
-        let mut cohorts = Cohorts::default();
+        let mut cohorts = ReleaseCohorts::default();
         cohorts.released(0, 2, 2, HashSet::new(), 0);
-        cohorts.enter(0, 0);
-        cohorts.enter(1, 10_000);
+        cohorts.reserve_entry(0, 0);
+        cohorts.reserve_entry(1, 10_000);
         cohorts.lapse(WAY_IN_LAPSES_MS - 1);
         assert_eq!(cohorts.entering(), 2);
         cohorts.lapse(WAY_IN_LAPSES_MS);
@@ -371,7 +375,7 @@ mod tests {
 
     #[test]
     fn late_comers_are_let_in_by_the_pace_and_are_owed_for() {
-        let mut cohorts = Cohorts::default();
+        let mut cohorts = ReleaseCohorts::default();
         cohorts.ticked(0, 0, 2 * VISITOR_U, 2 * VISITOR_U);
         assert_eq!(
             (
@@ -386,11 +390,11 @@ mod tests {
 
     #[test]
     fn late_comers_in_an_emptied_line_leave_newcomers_no_more_than_a_second_to_pay() {
-        let (mut cohorts, per_s_u) = (Cohorts::default(), 2 * VISITOR_U);
+        let (mut cohorts, per_s_u) = (ReleaseCohorts::default(), 2 * VISITOR_U);
         for selling in [true, false] {
             let mut let_in = 0;
             for now in (1000..=8000).step_by(1000) {
-                let idle = Input {
+                let idle = PaceInput {
                     elapsed_ms: 1000,
                     remainder_u: 0,
                     rate_u: Some(per_s_u),
@@ -403,7 +407,12 @@ mod tests {
                     released: 16,
                     end: 16,
                 };
-                cohorts.ticked(now, step(&idle, |_| Who::Here).owed_u, per_s_u, per_s_u);
+                cohorts.ticked(
+                    now,
+                    decide_release(&idle, |_| RankPresence::Here).owed_u,
+                    per_s_u,
+                    per_s_u,
+                );
                 while cohorts.take_late() {
                     let_in += 1;
                 }
@@ -426,7 +435,7 @@ mod tests {
 
     #[test]
     fn ticks_that_come_a_little_late_lose_no_time_and_gain_none() {
-        let mut cohorts = Cohorts::default();
+        let mut cohorts = ReleaseCohorts::default();
         let (mut counted, mut now) = (0, 100_000);
         cohorts.ticked(now, 0, 0, VISITOR_U);
         for late in [90, 0, 110, 30, 0, 70, 100, 40, 20, 0] {
@@ -442,25 +451,25 @@ mod tests {
 
     #[test]
     fn who_was_away_when_called_is_waited_for_by_nobody_and_comes_by_the_pace() {
-        let mut cohorts = Cohorts::default();
+        let mut cohorts = ReleaseCohorts::default();
         cohorts.released(0, 3, 1, HashSet::from([0, 2]), 0);
         assert_eq!(cohorts.expected(), 1);
         assert_eq!(
             [0, 1, 2].map(|rank| cohorts.timing(rank, true)),
-            [Timing::Late, Timing::InWindow, Timing::Late]
+            [ClaimTiming::Late, ClaimTiming::InWindow, ClaimTiming::Late]
         );
-        cohorts.enter(0, 0);
+        cohorts.reserve_entry(0, 0);
         assert_eq!(cohorts.expected(), 1, "somebody else is still waited for");
     }
 
     #[test]
     fn show_up_is_learnt_from_the_windows_that_ended() {
-        let mut cohorts = Cohorts::default();
+        let mut cohorts = ReleaseCohorts::default();
         assert!((cohorts.show_up() - 1.0).abs() < 1e-9);
         for at in 0..40 {
             cohorts.released(at * 10, at * 10 + 10, 10, HashSet::new(), 0);
             for rank in at * 10..at * 10 + 5 {
-                cohorts.enter(rank, 0);
+                cohorts.reserve_entry(rank, 0);
                 cohorts.entered(rank);
             }
         }

@@ -16,23 +16,23 @@ pub struct ReleaseRow {
 
 /// The row that the next move starts from.
 #[derive(Debug, Clone, Default)]
-pub struct Counter {
+pub struct ReleaseCounter {
     row: ReleaseRow,
     /// The ledger said that it has another row, and an older one: whoever tells of this row tells
     /// of moves it has lost.
     lost: Option<ReleaseRow>,
 }
 
-impl From<ReleaseRow> for Counter {
+impl From<ReleaseRow> for ReleaseCounter {
     fn from(row: ReleaseRow) -> Self {
         Self { row, lost: None }
     }
 }
 
-impl Counter {
+impl ReleaseCounter {
     /// The row.
     #[must_use]
-    pub fn row(&self) -> &ReleaseRow {
+    pub fn release_row(&self) -> &ReleaseRow {
         &self.row
     }
 
@@ -76,19 +76,19 @@ mod tests {
 
     #[test]
     fn what_another_node_left_is_gone_on_from_where_it_is_later() {
-        let mut counter = Counter::from(row(5, 100));
+        let mut counter = ReleaseCounter::from(row(5, 100));
         assert!(!counter.heard(row(4, 200)));
         assert!(counter.heard(row(5, 200)));
         assert!(counter.heard(row(6, 150)));
-        assert_eq!(*counter.row(), row(6, 150));
+        assert_eq!(*counter.release_row(), row(6, 150));
     }
 
     #[test]
     fn a_ledger_that_was_set_back_is_followed_though_the_others_tell_of_what_it_lost() {
-        let mut counter = Counter::from(row(50, 1000));
+        let mut counter = ReleaseCounter::from(row(50, 1000));
         assert!(!counter.stands(row(51, 1100)), "another node was first");
         assert!(counter.stands(row(30, 500)));
-        assert_eq!(*counter.row(), row(30, 500));
+        assert_eq!(*counter.release_row(), row(30, 500));
         assert!(!counter.heard(row(51, 1100)), "the ledger has lost it");
         counter.moved(row(52, 1200));
         assert!(counter.heard(row(53, 1300)));

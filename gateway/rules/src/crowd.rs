@@ -1,12 +1,12 @@
 //! The line behind the counter as a picture of who is here, so that anybody's "ahead" is two
 //! look-ups.
 
-use super::pace::Who;
+use super::pace::RankPresence;
 
 /// Ranks from `from` on; one bit each says whether somebody is here, and running sums say how many
 /// before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Crowd {
+pub struct PresenceBitmap {
     from: u64,
     end: u64,
     here: Vec<u64>,
@@ -14,17 +14,17 @@ pub struct Crowd {
     before: Vec<u64>,
 }
 
-impl Crowd {
+impl PresenceBitmap {
     /// Takes the picture of `from..end`.
     #[must_use]
-    pub fn take(from: u64, end: u64, who: impl Fn(u64) -> Who) -> Self {
+    pub fn from_presence(from: u64, end: u64, who: impl Fn(u64) -> RankPresence) -> Self {
         let ranks = end.saturating_sub(from);
         let words = usize::try_from(ranks.div_ceil(64)).unwrap_or(0);
         let (mut here, mut before) = (Vec::with_capacity(words), Vec::with_capacity(words));
         let mut people = 0;
         for first in (from..end).step_by(64) {
             let word = (first..end.min(first + 64))
-                .filter(|rank| who(*rank) == Who::Here)
+                .filter(|rank| who(*rank) == RankPresence::Here)
                 .fold(0_u64, |word, rank| word | 1 << (rank - first));
             before.push(people);
             here.push(word);
@@ -46,12 +46,12 @@ impl Crowd {
             (Some(bits), Some(before)) => {
                 before + u64::from((bits & ((1 << (within % 64)) - 1)).count_ones())
             }
-            _ => self.all(),
+            _ => self.people_total(),
         };
         inside + rank.saturating_sub(self.end)
     }
 
-    fn all(&self) -> u64 {
+    fn people_total(&self) -> u64 {
         match (self.here.last(), self.before.last()) {
             (Some(bits), Some(before)) => before + u64::from(bits.count_ones()),
             _ => 0,
@@ -78,7 +78,7 @@ mod tests {
         ) {
             let end = line.len() as u64;
             let at = |rank: u64| line.get(usize::try_from(rank).expect("small")).copied();
-            let crowd = Crowd::take(from, end, |rank| if at(rank) == Some(true) { Who::Here } else { Who::Nobody });
+            let crowd = PresenceBitmap::from_presence(from, end, |rank| if at(rank) == Some(true) { RankPresence::Here } else { RankPresence::Nobody });
             let (released, rank) = (released.max(from), released.max(from) + ahead);
             // Beyond the picture everybody counts.
             let expected = (released..rank).filter(|rank| at(*rank).unwrap_or(true) || *rank < from).count() as u64;

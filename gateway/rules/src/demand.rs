@@ -24,7 +24,7 @@ const WEIGHTS: [f64; 4] = [1.0, 0.5, 0.25, 0.1];
 
 /// The seats of a room's shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Seats {
+pub struct SeatSupply {
     /// Free cells.
     pub free: u64,
     /// Held cells.
@@ -41,7 +41,7 @@ pub struct Seats {
 
 /// The people who come before anybody who is called now.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct People {
+pub struct PeopleAhead {
     /// Inside, by time since their claim: up to each of [`AGES_S`], and longer.
     pub inside: [u64; 4],
     /// Called and expected to come.
@@ -56,7 +56,7 @@ pub struct People {
 
 /// What stands between a visitor and a seat.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Demand {
+pub struct SeatDemand {
     /// Seats that are free, or will be in a moment.
     supply: f64,
     /// Seats that will not be kept by those who have them in their baskets, on top of the free
@@ -71,10 +71,10 @@ pub struct Demand {
     doubt: f64,
 }
 
-impl Demand {
+impl SeatDemand {
     /// Adds up one second's figures; `None` where the room has no seats that could run out.
     #[must_use]
-    pub fn measure(seats: &Seats, people: &People) -> Option<Self> {
+    pub fn from_counts(seats: &SeatSupply, people: &PeopleAhead) -> Option<Self> {
         if seats.free + seats.held + seats.sold + seats.gone == 0 {
             return None;
         }
@@ -129,7 +129,7 @@ impl Demand {
 
     /// How likely a seat is left for who has `ahead` people before it, 0 to 1.
     #[must_use]
-    pub fn odds(&self, ahead: u64) -> f64 {
+    pub fn seat_odds(&self, ahead: u64) -> f64 {
         let people = self.choosing + as_f64(ahead) * self.show_up;
         let mean = people * self.takes();
         let of_one = self.chance * (self.party * self.party + 1.0) - self.takes() * self.takes();
@@ -155,7 +155,7 @@ fn as_f64(count: u64) -> f64 {
 mod tests {
     use super::*;
 
-    const SEATS: Seats = Seats {
+    const SEATS: SeatSupply = SeatSupply {
         free: 1000,
         held: 0,
         sold: 0,
@@ -163,7 +163,7 @@ mod tests {
         baskets: 0,
         gone: 0,
     };
-    const PEOPLE: People = People {
+    const PEOPLE: PeopleAhead = PeopleAhead {
         inside: [0; 4],
         called: 0.0,
         done: 0,
@@ -171,8 +171,8 @@ mod tests {
         show_up: 1.0,
     };
 
-    fn wanted(seats: Seats, people: People) -> u64 {
-        Demand::measure(&seats, &people)
+    fn wanted(seats: SeatSupply, people: PeopleAhead) -> u64 {
+        SeatDemand::from_counts(&seats, &people)
             .expect("there are seats")
             .people_wanted()
     }
@@ -180,12 +180,12 @@ mod tests {
     #[test]
     fn people_are_wanted_until_those_inside_cover_the_seats() {
         assert_eq!(wanted(SEATS, PEOPLE), 625);
-        let choosing = People {
+        let choosing = PeopleAhead {
             inside: [600, 0, 0, 0],
             ..PEOPLE
         };
         assert_eq!(wanted(SEATS, choosing), 25);
-        let called = People {
+        let called = PeopleAhead {
             called: 30.0,
             ..choosing
         };
@@ -194,18 +194,18 @@ mod tests {
 
     #[test]
     fn who_has_been_inside_for_long_or_has_a_basket_wants_no_more() {
-        let old = People {
+        let old = PeopleAhead {
             inside: [0, 0, 0, 600],
             ..PEOPLE
         };
         assert_eq!(wanted(SEATS, old), 565);
-        let baskets = Seats {
+        let baskets = SeatSupply {
             held: 1000,
             free: 500,
             baskets: 500,
             ..SEATS
         };
-        let inside = People {
+        let inside = PeopleAhead {
             inside: [500, 0, 0, 0],
             ..PEOPLE
         };
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn when_all_seats_are_in_baskets_people_are_wanted_as_holds_lapse() {
-        let covered = Seats {
+        let covered = SeatSupply {
             free: 0,
             held: 1000,
             baskets: 500,
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(wanted(covered, PEOPLE), 0);
         assert!(
             wanted(
-                Seats {
+                SeatSupply {
                     lapsing: 40,
                     ..covered
                 },
@@ -234,9 +234,9 @@ mod tests {
 
     #[test]
     fn odds_fall_along_the_line_from_sure_to_none() {
-        let demand = Demand::measure(&SEATS, &PEOPLE).expect("there are seats");
+        let demand = SeatDemand::from_counts(&SEATS, &PEOPLE).expect("there are seats");
         let odds: Vec<f64> = [0, 100, 625, 1200, 10_000]
-            .map(|ahead| demand.odds(ahead))
+            .map(|ahead| demand.seat_odds(ahead))
             .to_vec();
         assert!(odds[0] > 0.99 && odds[1] > 0.99, "{odds:?}");
         assert!((0.35..0.65).contains(&odds[2]), "{odds:?}");
@@ -247,34 +247,40 @@ mod tests {
     #[test]
     fn what_was_measured_outweighs_the_first_guess() {
         let (seats, people) = (
-            Seats {
+            SeatSupply {
                 free: 1000,
                 sold: 3000,
                 ..SEATS
             },
-            People {
+            PeopleAhead {
                 done: 1000,
                 ended: 1000,
                 ..PEOPLE
             },
         );
-        let demand = Demand::measure(&seats, &people).expect("there are seats");
+        let demand = SeatDemand::from_counts(&seats, &people).expect("there are seats");
         assert!((demand.party - 3.0).abs() < 0.1 && (demand.chance - 0.5).abs() < 0.1);
     }
 
     #[test]
     fn where_nothing_can_be_had_any_more_nobody_is_wanted_and_the_odds_are_none() {
-        let over = Seats {
+        let over = SeatSupply {
             gone: 1_000,
-            ..Seats::default()
+            ..SeatSupply::default()
         };
-        let demand = Demand::measure(&over, &PEOPLE).expect("there were seats");
+        let demand = SeatDemand::from_counts(&over, &PEOPLE).expect("there were seats");
         assert_eq!(demand.people_wanted(), 0);
-        assert!(demand.odds(0) < 0.01 && demand.odds(1) < 0.1, "{demand:?}");
+        assert!(
+            demand.seat_odds(0) < 0.01 && demand.seat_odds(1) < 0.1,
+            "{demand:?}"
+        );
     }
 
     #[test]
     fn a_room_without_seats_wants_whoever_comes() {
-        assert_eq!(Demand::measure(&Seats::default(), &PEOPLE), None);
+        assert_eq!(
+            SeatDemand::from_counts(&SeatSupply::default(), &PEOPLE),
+            None
+        );
     }
 }

@@ -2,41 +2,46 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::faults::{Faults, Refused, check_per_s, required_time, text, time, whole};
-use super::naming::{is_slug, shows};
+use super::faults::{
+    RoomInputFaults, RoomInputRefusal, check_per_s, checked_number, checked_text, checked_time,
+    required_time,
+};
+use super::naming::{checked_shows, is_slug};
 
 /// Who decides how many may be inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+#[schema(as = Mode)]
+pub enum PaceMode {
     /// Booking's measured health, within what the promoter allows.
     Auto,
     /// The promoter alone.
     Fixed,
 }
 
-impl Mode {
+impl PaceMode {
     /// Reads the setting, or notes what is wrong with it.
-    pub fn check(mode: &str, faults: &mut Faults) -> Option<Self> {
+    pub fn parse_setting(mode: &str, faults: &mut RoomInputFaults) -> Option<Self> {
         match mode {
             "auto" => Some(Self::Auto),
             "fixed" => Some(Self::Fixed),
             other => {
-                faults.bad("mode", format!("\"{other}\" is none of auto, fixed"));
+                faults.note_bad_value("mode", format!("\"{other}\" is none of auto, fixed"));
                 None
             }
         }
     }
 }
 
-fn fixed() -> Mode {
-    Mode::Fixed
+fn fixed() -> PaceMode {
+    PaceMode::Fixed
 }
 
 /// How the line comes about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Method {
+#[schema(as = Method)]
+pub enum LineMethod {
     /// Everybody who came before the draw is shuffled.
     Draw,
     /// First come, first served.
@@ -48,7 +53,8 @@ pub enum Method {
 /// Whether a code is asked for at join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Codes {
+#[schema(as = Codes)]
+pub enum JoinCodePolicy {
     /// No.
     None,
     /// Yes, one place a code.
@@ -58,7 +64,7 @@ pub enum Codes {
 /// A checked room document. Times are milliseconds since the epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Document {
+pub struct RoomDocument {
     /// What people read.
     pub title: String,
     /// Ids of shows, and globs that end in `*`.
@@ -70,10 +76,10 @@ pub struct Document {
     /// When the room ends, where it does.
     pub closes_at: Option<i64>,
     /// How the line comes about.
-    pub method: Method,
+    pub method: LineMethod,
     /// Who decides how many may be inside. Rooms from before there was a choice stay as they were.
     #[serde(default = "fixed")]
-    pub mode: Mode,
+    pub mode: PaceMode,
     /// Present visitors released a second: with mode auto the most.
     pub per_s: f64,
     /// The most that may be inside at once.
@@ -85,7 +91,7 @@ pub struct Document {
     /// How long a call is expected to be answered, seconds.
     pub claim_s: u64,
     /// Whether a code is asked for.
-    pub codes: Codes,
+    pub codes: JoinCodePolicy,
     /// A line from the promoter to everybody.
     pub message: String,
 }
@@ -94,7 +100,8 @@ pub struct Document {
 /// be refused by name.
 #[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DocumentInput {
+#[schema(as = DocumentInput)]
+pub struct RoomDocumentInput {
     /// The slug; where it stands, it must be the one in the address.
     pub id: Option<String>,
     /// What people read.
@@ -136,7 +143,7 @@ pub struct DocumentInput {
     pub lane: Option<Vec<serde_json::Value>>,
 }
 
-impl Document {
+impl RoomDocument {
     /// The built-in room that covers what no other room names.
     #[must_use]
     pub fn everyday() -> Self {
@@ -146,14 +153,14 @@ impl Document {
             opens_at: 0,
             draw_at: 0,
             closes_at: None,
-            method: Method::Open,
-            mode: Mode::Auto,
+            method: LineMethod::Open,
+            mode: PaceMode::Auto,
             per_s: 500.0,
             max_inside: 5000,
             p99_ms: 300,
             pass_s: 600,
             claim_s: 120,
-            codes: Codes::None,
+            codes: JoinCodePolicy::None,
             message: String::new(),
         }
     }
@@ -161,40 +168,43 @@ impl Document {
     /// Checks a document that was sent for `room`.
     ///
     /// # Errors
-    /// Every fault at once: see [`Faults::settle`].
-    pub fn check(room: &str, input: DocumentInput) -> Result<Self, Refused> {
-        let mut faults = Faults::default();
+    /// Every fault at once: see [`RoomInputFaults::into_result`].
+    pub fn from_input(room: &str, input: RoomDocumentInput) -> Result<Self, RoomInputRefusal> {
+        let mut faults = RoomInputFaults::default();
         if !is_slug(room) {
-            faults.bad("id", "a room's id is 1 to 64 of a–z, 0–9, \"-\" and \"_\", beginning with a letter or digit");
+            faults.note_bad_value("id", "a room's id is 1 to 64 of a–z, 0–9, \"-\" and \"_\", beginning with a letter or digit");
         }
         if input.id.as_deref().is_some_and(|id| id != room) {
-            faults.bad(
+            faults.note_bad_value(
                 "id",
                 format!("differs from the address, which says \"{room}\""),
             );
         }
         refuse_unbuilt(&input, &mut faults);
         let document = Self {
-            title: text("title", input.title, true, 200, &mut faults),
-            shows: shows(input.shows, &mut faults),
+            title: checked_text("title", input.title, true, 200, &mut faults),
+            shows: checked_shows(input.shows, &mut faults),
             opens_at: required_time("opens_at", input.opens_at.as_deref(), &mut faults),
             draw_at: required_time("draw_at", input.draw_at.as_deref(), &mut faults),
-            closes_at: time("closes_at", input.closes_at.as_deref(), &mut faults),
+            closes_at: checked_time("closes_at", input.closes_at.as_deref(), &mut faults),
             method: match input.method.as_deref() {
-                None | Some("draw") => Method::Draw,
-                Some("fifo") => Method::Fifo,
-                Some("open") => Method::Open,
+                None | Some("draw") => LineMethod::Draw,
+                Some("fifo") => LineMethod::Fifo,
+                Some("open") => LineMethod::Open,
                 Some(other) => {
-                    faults.bad("method", format!("\"{other}\" is none of draw, fifo, open"));
-                    Method::Draw
+                    faults.note_bad_value(
+                        "method",
+                        format!("\"{other}\" is none of draw, fifo, open"),
+                    );
+                    LineMethod::Draw
                 }
             },
             mode: match input.mode.as_deref() {
-                None => Mode::Auto,
-                Some(mode) => Mode::check(mode, &mut faults).unwrap_or(Mode::Auto),
+                None => PaceMode::Auto,
+                Some(mode) => PaceMode::parse_setting(mode, &mut faults).unwrap_or(PaceMode::Auto),
             },
             per_s: check_per_s(input.per_s.unwrap_or(500.0), &mut faults),
-            max_inside: whole(
+            max_inside: checked_number(
                 "max_inside",
                 input.max_inside,
                 5000,
@@ -202,31 +212,32 @@ impl Document {
                 10_000_000,
                 &mut faults,
             ),
-            p99_ms: whole("p99_ms", input.p99_ms, 300, 1, 60_000, &mut faults),
-            pass_s: whole("pass_s", input.pass_s, 600, 10, 86_400, &mut faults),
-            claim_s: whole("claim_s", input.claim_s, 120, 5, 86_400, &mut faults),
+            p99_ms: checked_number("p99_ms", input.p99_ms, 300, 1, 60_000, &mut faults),
+            pass_s: checked_number("pass_s", input.pass_s, 600, 10, 86_400, &mut faults),
+            claim_s: checked_number("claim_s", input.claim_s, 120, 5, 86_400, &mut faults),
             codes: match input.codes.as_deref() {
-                None | Some("none") => Codes::None,
-                Some("required") => Codes::Required,
+                None | Some("none") => JoinCodePolicy::None,
+                Some("required") => JoinCodePolicy::Required,
                 Some(other) => {
-                    faults.bad("codes", format!("\"{other}\" is none of none, required"));
-                    Codes::None
+                    faults
+                        .note_bad_value("codes", format!("\"{other}\" is none of none, required"));
+                    JoinCodePolicy::None
                 }
             },
-            message: text("message", input.message, false, 1000, &mut faults),
+            message: checked_text("message", input.message, false, 1000, &mut faults),
         };
         document.check_order(&mut faults);
-        faults.settle()?;
+        faults.into_result()?;
         Ok(document)
     }
 
-    fn check_order(&self, faults: &mut Faults) {
+    fn check_order(&self, faults: &mut RoomInputFaults) {
         // A time that could not be read is 0 and was already told.
         if self.opens_at != 0 && self.draw_at != 0 && self.draw_at < self.opens_at {
-            faults.bad("draw_at", "is before opens_at");
+            faults.note_bad_value("draw_at", "is before opens_at");
         }
         if self.draw_at != 0 && self.closes_at.is_some_and(|closes| closes <= self.draw_at) {
-            faults.bad("closes_at", "is not after draw_at");
+            faults.note_bad_value("closes_at", "is not after draw_at");
         }
     }
 
@@ -242,26 +253,27 @@ impl Document {
         if self.codes != new.codes {
             changed.push("codes");
         }
-        if self.method == Method::Draw && self.shows != new.shows {
+        if self.method == LineMethod::Draw && self.shows != new.shows {
             changed.push("shows");
         }
-        if self.method == Method::Draw && new.draw_at < self.draw_at {
+        if self.method == LineMethod::Draw && new.draw_at < self.draw_at {
             changed.push("draw_at");
         }
         changed
     }
 }
 
-fn refuse_unbuilt(input: &DocumentInput, faults: &mut Faults) {
+fn refuse_unbuilt(input: &RoomDocumentInput, faults: &mut RoomInputFaults) {
     let mut setting =
         |field: &str, value: &Option<String>, built: &str, unbuilt: &[&str], instead: &str| {
             let Some(value) = value.as_deref().filter(|value| *value != built) else {
                 return;
             };
             if unbuilt.contains(&value) {
-                faults.unbuilt(field, format!("\"{value}\" is not built yet; {instead}"));
+                faults
+                    .note_unbuilt_value(field, format!("\"{value}\" is not built yet; {instead}"));
             } else {
-                faults.bad(
+                faults.note_bad_value(
                     field,
                     format!("\"{value}\" is none of {built}, {}", unbuilt.join(", ")),
                 );
@@ -289,7 +301,7 @@ fn refuse_unbuilt(input: &DocumentInput, faults: &mut Faults) {
         "leave it out or say \"none\"",
     );
     if input.lane.as_ref().is_some_and(|lanes| !lanes.is_empty()) {
-        faults.unbuilt(
+        faults.note_unbuilt_value(
             "lane",
             "lanes are not built yet; leave them out, or make a room for each",
         );
@@ -300,7 +312,7 @@ fn refuse_unbuilt(input: &DocumentInput, faults: &mut Faults) {
 mod tests {
     use super::*;
 
-    fn input(text: &str) -> DocumentInput {
+    fn input(text: &str) -> RoomDocumentInput {
         serde_json::from_str(text).expect("the test's own document parses")
     }
 
@@ -308,16 +320,16 @@ mod tests {
 
     #[test]
     fn a_document_with_the_marked_fields_only_gets_every_default() {
-        let document = Document::check("demo", input(GOOD)).expect("good");
+        let document = RoomDocument::from_input("demo", input(GOOD)).expect("good");
         assert_eq!(
             document,
-            Document {
+            RoomDocument {
                 title: "N".into(),
                 shows: vec!["n-1".into()],
                 opens_at: 1_799_568_000_000,
                 draw_at: 1_799_571_600_000,
-                method: Method::Draw,
-                ..Document::everyday()
+                method: LineMethod::Draw,
+                ..RoomDocument::everyday()
             }
         );
     }
@@ -327,7 +339,7 @@ mod tests {
         let bad = input(
             r#"{"shows":["a*","a-1"],"opens_at":"soon","per_s":0,"max_inside":-1,"method":"lottery","mode":"slow"}"#,
         );
-        let refused = Document::check("Demo!", bad).expect_err("bad");
+        let refused = RoomDocument::from_input("Demo!", bad).expect_err("bad");
         let fields: Vec<_> = refused.bad.into_iter().map(|(field, _)| field).collect();
         for field in [
             "id",
@@ -347,7 +359,7 @@ mod tests {
     #[test]
     fn the_default_of_what_is_not_built_may_be_said() {
         let text = GOOD.replacen('{', r#"{"binding":"cookie","beacon":"none","#, 1);
-        assert!(Document::check("demo", input(&text)).is_ok());
+        assert!(RoomDocument::from_input("demo", input(&text)).is_ok());
     }
 
     #[test]
@@ -359,7 +371,7 @@ mod tests {
             ("lane", r#"[{"id":"m"}]"#),
         ] {
             let text = GOOD.replacen('{', &format!(r#"{{"{field}":{setting},"#), 1);
-            let refused = Document::check("demo", input(&text)).expect_err("not built");
+            let refused = RoomDocument::from_input("demo", input(&text)).expect_err("not built");
             let fields = refused.unbuilt.iter();
             let fields: Vec<_> = fields.map(|(field, _)| field.as_str()).collect();
             assert_eq!((refused.bad.len(), fields), (0, vec![field]));

@@ -9,7 +9,8 @@ const TICK_P90_S: f64 = 0.553;
 
 /// How long somebody will wait.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, utoipa::ToSchema)]
-pub struct Wait {
+#[schema(as = Wait)]
+pub struct WaitEstimate {
     /// Whether anything can be said.
     pub known: bool,
     /// Half of those in this position wait no longer, seconds, to a tenth.
@@ -18,7 +19,7 @@ pub struct Wait {
     pub p90_s: Option<f64>,
 }
 
-impl Wait {
+impl WaitEstimate {
     /// Nothing can be said now.
     pub const UNKNOWN: Self = Self {
         known: false,
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     fn check(before: f64, rates: (f64, f64), expected: (f64, f64)) {
-        let wait = Wait::at_rates(before, rates);
+        let wait = WaitEstimate::at_rates(before, rates);
         assert_eq!(
             (wait.p50_s, wait.p90_s),
             (Some(expected.0), Some(expected.1))
@@ -82,7 +83,10 @@ mod tests {
         check(1.5, (50.0, 50.0), (0.0, 0.6));
         check(100.5, (0.3, 0.3), (333.3, 333.9));
         check(100.5, (10.0, 5.0), (10.0, 20.6));
-        assert_eq!(Wait::at_rates(5.0, (0.0, 0.0)), Wait::UNKNOWN);
+        assert_eq!(
+            WaitEstimate::at_rates(5.0, (0.0, 0.0)),
+            WaitEstimate::UNKNOWN
+        );
     }
 
     /// A line that moves `per_s` people each second, asked at every moment and from every position:
@@ -94,7 +98,7 @@ mod tests {
             for moment in 0..20 {
                 let since_tick = f64::from(moment) / 20.0;
                 let waited = f64::from(position.div_ceil(per_s)) - since_tick;
-                let told = Wait::at_rates(f64::from(position), (rate, rate));
+                let told = WaitEstimate::at_rates(f64::from(position), (rate, rate));
                 all += 1.0;
                 under += f64::from(u8::from(waited <= told.p90_s.expect("known")));
             }

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::pace::{Bound, VISITOR_U};
+use super::pace::{ReleaseBound, VISITOR_U};
 
 /// Past seconds fade by this time, seconds.
 const MEMORY_S: f64 = 20.0;
@@ -14,7 +14,7 @@ const SECONDS_IN_MEMORY: f64 = 10.0;
 
 /// Rates, visitors a second, each faded over the last seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Flow {
+pub struct VisitorRates {
     /// What was asked for in these seconds, millionths of a visitor a second: asked for something
     /// else, the line has not moved yet.
     asked_u: u64,
@@ -25,23 +25,23 @@ pub struct Flow {
 
 /// One tick, as it went.
 #[derive(Debug, Clone, Copy)]
-pub struct Went {
+pub struct TickOutcome {
     /// Since the tick before, milliseconds.
     pub elapsed_ms: u64,
     /// People called.
     pub people: u64,
     /// What bound the release.
-    pub bound: Bound,
+    pub bound: ReleaseBound,
     /// The rate that was asked for, millionths of a visitor a second.
     pub rate_u: u64,
     /// Visitors who finished or whose pass ran out since.
     pub left_inside: u64,
 }
 
-impl Flow {
+impl VisitorRates {
     /// Takes in one tick.
     #[must_use]
-    pub fn next(self, went: &Went) -> Self {
+    pub fn after_tick(self, went: &TickOutcome) -> Self {
         if went.elapsed_ms == 0 {
             return self;
         }
@@ -49,10 +49,10 @@ impl Flow {
         let part = 1.0 - (-seconds / MEMORY_S).exp();
         let asked = per_s(went.rate_u);
         let seen = match went.bound {
-            Bound::Rate => Some(asked),
-            Bound::Room => Some(went.people as f64 / seconds),
+            ReleaseBound::Rate => Some(asked),
+            ReleaseBound::Room => Some(went.people as f64 / seconds),
             // Nobody left to call says nothing of how fast they would be called.
-            Bound::Line => None,
+            ReleaseBound::Line => None,
         };
         let (known, variance) = if went.rate_u == self.asked_u {
             (self.released, self.variance)
@@ -97,50 +97,51 @@ fn per_s(rate_u: u64) -> f64 {
 mod tests {
     use super::*;
 
-    const SECOND: Went = Went {
+    const SECOND: TickOutcome = TickOutcome {
         elapsed_ms: 1000,
         people: 40,
-        bound: Bound::Rate,
+        bound: ReleaseBound::Rate,
         rate_u: 40 * VISITOR_U,
         left_inside: 30,
     };
 
-    fn after(seconds: usize, went: Went, flow: Flow) -> Flow {
-        (0..seconds).fold(flow, |flow, _| flow.next(&went))
+    fn after(seconds: usize, went: TickOutcome, flow: VisitorRates) -> VisitorRates {
+        (0..seconds).fold(flow, |flow, _| flow.after_tick(&went))
     }
 
     #[test]
     fn at_a_fixed_pace_the_rate_is_what_was_asked_for_and_nothing_is_uncertain() {
-        let rates = after(30, SECOND, Flow::default()).rates(SECOND.rate_u);
+        let rates = after(30, SECOND, VisitorRates::default()).rates(SECOND.rate_u);
         assert_eq!(rates, (40.0, 40.0));
     }
 
     #[test]
     fn when_the_room_binds_the_rate_follows_what_was_released_and_the_interval_widens() {
-        let slow = Went {
+        let slow = TickOutcome {
             people: 10,
-            bound: Bound::Room,
+            bound: ReleaseBound::Room,
             ..SECOND
         };
-        let (mean, low) = after(10, slow, after(30, SECOND, Flow::default())).rates(SECOND.rate_u);
+        let (mean, low) =
+            after(10, slow, after(30, SECOND, VisitorRates::default())).rates(SECOND.rate_u);
         assert!(
             (20.0..35.0).contains(&mean) && low < mean - 1.0,
             "{mean} {low}"
         );
-        let (mean, _) = after(200, slow, Flow::default()).rates(SECOND.rate_u);
+        let (mean, _) = after(200, slow, VisitorRates::default()).rates(SECOND.rate_u);
         assert!((mean - 10.0).abs() < 0.1);
-        let doubled = after(200, slow, Flow::default()).rates(2 * SECOND.rate_u);
+        let doubled = after(200, slow, VisitorRates::default()).rates(2 * SECOND.rate_u);
         assert_eq!(doubled, (80.0, 80.0), "a new pace is believed at once");
     }
 
     #[test]
     fn an_empty_line_teaches_nothing_and_who_leaves_inside_is_counted() {
-        let idle = Went {
+        let idle = TickOutcome {
             people: 0,
-            bound: Bound::Line,
+            bound: ReleaseBound::Line,
             ..SECOND
         };
-        let flow = after(100, idle, Flow::default());
+        let flow = after(100, idle, VisitorRates::default());
         assert_eq!(flow.rates(7 * VISITOR_U), (7.0, 7.0));
         assert!(flow.left_inside_u().abs_diff(30 * VISITOR_U) < VISITOR_U);
     }

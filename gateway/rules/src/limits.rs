@@ -3,12 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::demand::{Demand, People, Seats};
-use super::flow::{Flow, Went};
-use super::pace::{Bound, VISITOR_U};
+use super::demand::{PeopleAhead, SeatDemand, SeatSupply};
+use super::flow::{TickOutcome, VisitorRates};
+use super::pace::{ReleaseBound, VISITOR_U};
 use super::settings::PaceSettings;
-use super::valve::{Reading, State, Valve};
-use crate::document::Mode;
+use super::valve::{AdaptiveInsideLimit, HealthLevel, HealthReading};
+use crate::document::PaceMode;
 
 /// The trickle, as a part of the rate, and at the least, millionths of a visitor a second.
 const TRICKLE_PART: u64 = 100;
@@ -16,7 +16,7 @@ const TRICKLE_MIN_U: u64 = VISITOR_U / 10;
 
 /// One second's measurements.
 #[derive(Debug, Clone, Copy)]
-pub struct Measured {
+pub struct PaceMeasurements {
     /// Milliseconds since the epoch.
     pub now: i64,
     /// Claimed, unfinished, unexpired, by time since the claim.
@@ -32,12 +32,12 @@ pub struct Measured {
     /// Visitors whose pass ran out without one, ever.
     pub ended: u64,
     /// The seats of the room's shows.
-    pub seats: Seats,
+    pub seats: SeatSupply,
     /// Booking's health.
-    pub reading: Reading,
+    pub reading: HealthReading,
 }
 
-impl Measured {
+impl PaceMeasurements {
     /// Everybody inside, or on the way there.
     fn coming(&self) -> u64 {
         self.inside.iter().sum::<u64>() + self.entering + self.called
@@ -46,19 +46,19 @@ impl Measured {
 
 /// What the pace may use this tick.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
-    /// As [`super::pace::Input::rate_u`].
+pub struct PaceLimits {
+    /// As [`super::pace::PaceInput::rate_u`].
     pub rate_u: Option<u64>,
-    /// As [`super::pace::Input::trickle_u`].
+    /// As [`super::pace::PaceInput::trickle_u`].
     pub trickle_u: u64,
-    /// As [`super::pace::Input::room`].
+    /// As [`super::pace::PaceInput::room`].
     pub room: u64,
-    /// As [`super::pace::Input::wanted`].
+    /// As [`super::pace::PaceInput::wanted`].
     pub wanted: u64,
     /// The most inside, as the valve and the promoter have it.
     pub inside_max: u64,
     /// The seats against the people; `None` where the room has no line or no seats.
-    pub demand: Option<Demand>,
+    pub demand: Option<SeatDemand>,
 }
 
 /// A tick that comes later than this after the one before says nothing of how fast the line moved,
@@ -68,14 +68,14 @@ const SILENCE_MS: i64 = 10_000;
 /// What is remembered from one tick to the next. It goes with the release counter, so that
 /// whichever node makes the next tick goes on from here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Memory {
-    valve: Option<Valve>,
-    flow: Flow,
+pub struct PaceMemory {
+    valve: Option<AdaptiveInsideLimit>,
+    flow: VisitorRates,
     left_inside: Option<u64>,
     went_at: Option<i64>,
 }
 
-impl Memory {
+impl PaceMemory {
     /// As the last tick left it; nothing is remembered where nothing, or nothing readable, was
     /// left.
     #[must_use]
@@ -83,7 +83,7 @@ impl Memory {
         serde_json::from_str(left).unwrap_or_default()
     }
 
-    /// As [`Memory::parse`] reads it.
+    /// As [`PaceMemory::parse`] reads it.
     #[must_use]
     pub fn to_text(&self) -> String {
         // Rates are finite, so this cannot fail; without a memory the next tick only begins anew.
@@ -91,31 +91,32 @@ impl Memory {
     }
 
     /// Works out the limits of a second's tick, and moves the valve.
-    pub fn limits(&mut self, settings: &PaceSettings, measured: &Measured) -> Limits {
-        if settings.mode == Mode::Auto {
+    pub fn limits(&mut self, settings: &PaceSettings, measured: &PaceMeasurements) -> PaceLimits {
+        if settings.mode == PaceMode::Auto {
             let valve = self.valve.unwrap_or_else(|| first_valve(settings));
-            let next = valve.next(&measured.reading, settings, measured.coming(), measured.now);
+            let next =
+                valve.after_reading(&measured.reading, settings, measured.coming(), measured.now);
             self.valve = Some(next);
         }
-        self.peek(settings, measured)
+        self.peek_limits(settings, measured)
     }
 
     /// Works out the limits of a tick between two seconds: the valve stays as it is.
     #[must_use]
-    pub fn peek(&self, settings: &PaceSettings, measured: &Measured) -> Limits {
+    pub fn peek_limits(&self, settings: &PaceSettings, measured: &PaceMeasurements) -> PaceLimits {
         let coming = measured.coming();
         // Room for one who comes is room for more than one who is called, where not everybody
         // comes.
         let room_of = |most: u64| (most.saturating_sub(coming) as f64 / measured.show_up) as u64;
-        let well = measured.reading.state(settings.p99_ms) != State::Ill;
+        let well = measured.reading.health_level(settings.p99_ms) != HealthLevel::Ill;
         let inside_max = match settings.mode {
-            Mode::Fixed => settings.max_inside,
-            Mode::Auto => self
+            PaceMode::Fixed => settings.max_inside,
+            PaceMode::Auto => self
                 .valve
                 .unwrap_or_else(|| first_valve(settings))
-                .most(settings.max_inside),
+                .most_inside(settings.max_inside),
         };
-        let people = People {
+        let people = PeopleAhead {
             inside: measured.inside,
             called: (measured.called + measured.entering) as f64,
             done: measured.done,
@@ -123,7 +124,7 @@ impl Memory {
             show_up: measured.show_up,
         };
         let demand = if settings.line {
-            Demand::measure(&measured.seats, &people)
+            SeatDemand::from_counts(&measured.seats, &people)
         } else {
             None
         };
@@ -131,19 +132,19 @@ impl Memory {
             .max(TRICKLE_MIN_U)
             .min(settings.per_s_u);
         let rate_u = match settings.mode {
-            Mode::Auto if !well => settings
+            PaceMode::Auto if !well => settings
                 .per_s_u
                 .min(self.flow.left_inside_u())
                 .max(trickle_u),
             // What has opened again fills up step by step, or all who come at once would make
             // booking ill again.
-            Mode::Auto if self.is_recovering(measured.now) => {
+            PaceMode::Auto if self.is_recovering(measured.now) => {
                 let left_u = self.flow.left_inside_u();
                 settings.per_s_u.min(left_u + left_u / 4).max(trickle_u)
             }
-            Mode::Auto | Mode::Fixed => settings.per_s_u,
+            PaceMode::Auto | PaceMode::Fixed => settings.per_s_u,
         };
-        Limits {
+        PaceLimits {
             rate_u: settings.line.then_some(rate_u),
             trickle_u,
             room: room_of(settings.max_inside),
@@ -158,13 +159,13 @@ impl Memory {
     }
 
     /// Takes in how the tick went.
-    pub fn went(
+    pub fn record_tick(
         &mut self,
         people: u64,
-        bound: Bound,
+        bound: ReleaseBound,
         elapsed_ms: u64,
         settings: &PaceSettings,
-        measured: &Measured,
+        measured: &PaceMeasurements,
     ) {
         // What happened is divided by the time that passed, and not by that which the pace may
         // count.
@@ -180,7 +181,7 @@ impl Memory {
             .left_inside
             .map_or(0, |before| left_inside.saturating_sub(before));
         self.left_inside = Some(left_inside);
-        self.flow = self.flow.next(&Went {
+        self.flow = self.flow.after_tick(&TickOutcome {
             elapsed_ms,
             people,
             bound,
@@ -197,10 +198,10 @@ impl Memory {
 }
 
 /// Without a line nobody is held back before anything was measured.
-fn first_valve(settings: &PaceSettings) -> Valve {
+fn first_valve(settings: &PaceSettings) -> AdaptiveInsideLimit {
     if settings.line {
-        Valve::new(settings.max_inside)
+        AdaptiveInsideLimit::new(settings.max_inside)
     } else {
-        Valve::open(settings.max_inside)
+        AdaptiveInsideLimit::fully_open(settings.max_inside)
     }
 }

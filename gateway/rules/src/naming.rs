@@ -1,7 +1,7 @@
 //! Names of rooms and patterns of shows: what they may look like, and when two of them mean the
 //! same show.
 
-use super::faults::Faults;
+use super::faults::RoomInputFaults;
 
 /// Whether the promoter's slug can stand in an address and in a cookie's name.
 #[must_use]
@@ -26,10 +26,13 @@ pub fn overlap(a: &str, b: &str) -> bool {
 }
 
 /// The patterns of a room, each a show's id or the beginning of one.
-pub(super) fn shows(value: Option<Vec<String>>, faults: &mut Faults) -> Vec<String> {
+pub(super) fn checked_shows(
+    value: Option<Vec<String>>,
+    faults: &mut RoomInputFaults,
+) -> Vec<String> {
     let shows = value.unwrap_or_default();
     if shows.is_empty() {
-        faults.bad(
+        faults.note_bad_value(
             "shows",
             "is required: the ids of the shows this room guards",
         );
@@ -43,13 +46,13 @@ pub(super) fn shows(value: Option<Vec<String>>, faults: &mut Faults) -> Vec<Stri
                 .all(|b| b.is_ascii_graphic() && b != b'*' && b != b'/')
             || show.len() > 128
         {
-            faults.bad(
+            faults.note_bad_value(
                 &field,
                 format!("\"{show}\" is neither an id nor an id's beginning followed by \"*\""),
             );
         }
         if shows[..at].iter().any(|earlier| overlap(earlier, show)) {
-            faults.bad(
+            faults.note_bad_value(
                 &field,
                 format!("\"{show}\" is already named by an earlier entry"),
             );

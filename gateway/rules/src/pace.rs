@@ -3,7 +3,7 @@
 
 /// The longest silence that earns releases, milliseconds: a stopped clock banks nothing.
 pub const BANKED_MS_MAX: u64 = 1000;
-/// One visitor, in the unit of [`Input::remainder_u`].
+/// One visitor, in the unit of [`PaceInput::remainder_u`].
 pub const VISITOR_U: u64 = 1_000_000;
 /// So many ranks of people who are away are passed for each one who is here. A line whose people
 /// all lost their network for a minute must not be run through to its end before they are back.
@@ -11,7 +11,7 @@ pub const AWAY_PER_PERSON: u64 = 32;
 
 /// Who stands at a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
+pub enum RankPresence {
     /// Somebody whose socket is open, or who looked a moment ago.
     Here,
     /// Somebody who has not been seen for a while: called with the others, and waited for by
@@ -23,7 +23,7 @@ pub enum Who {
 
 /// One second's measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Input {
+pub struct PaceInput {
     /// Since the last tick, milliseconds.
     pub elapsed_ms: u64,
     /// Millionths of a visitor left over from the last tick; below one visitor.
@@ -49,7 +49,7 @@ pub struct Input {
 
 /// What kept the counter from going further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
+pub enum ReleaseBound {
     /// The rate: the pace is what was asked for.
     Rate,
     /// The room inside, booking's health, or the seats left.
@@ -60,7 +60,7 @@ pub enum Bound {
 
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Release {
+pub struct ReleaseDecision {
     /// The counter's new value.
     pub released: u64,
     /// People called by this move who are here.
@@ -72,7 +72,7 @@ pub struct Release {
     /// What late comers may take of this tick, millionths of a visitor.
     pub late_u: u64,
     /// What bound it.
-    pub bound: Bound,
+    pub bound: ReleaseBound,
 }
 
 /// What a time earns at a rate, millionths of a visitor.
@@ -84,7 +84,7 @@ pub fn credit_u(rate_u: u64, elapsed_ms: u64) -> u64 {
 
 /// Decides one tick. `who(rank)` says who stands there: only people who are here cost anything.
 #[must_use]
-pub fn step(input: &Input, who: impl Fn(u64) -> Who) -> Release {
+pub fn decide_release(input: &PaceInput, who: impl Fn(u64) -> RankPresence) -> ReleaseDecision {
     let full_u = input
         .rate_u
         .map(|rate_u| credit_u(rate_u, input.elapsed_ms));
@@ -94,19 +94,19 @@ pub fn step(input: &Input, who: impl Fn(u64) -> Who) -> Release {
     if !input.selling || input.released >= input.end {
         // Nothing is banked while nobody is released, but what late comers took is repaid: time
         // passes all the same.
-        return Release {
+        return ReleaseDecision {
             released: input.released,
             people: 0,
             remainder_u: 0,
             owed_u: full_u.map_or(0, |full_u| input.owed_u.saturating_sub(full_u)),
             late_u,
-            bound: Bound::Line,
+            bound: ReleaseBound::Line,
         };
     }
     let budget = budget(input, full_u, slow_u);
-    let walked = walk(input, budget.people, who);
+    let walked = walk_ranks(input, budget.people, who);
     let emptied = walked.released == input.end;
-    Release {
+    ReleaseDecision {
         released: walked.released,
         people: walked.people,
         // What binds is either the rate, and then the fraction goes on, or the room or the line,
@@ -115,23 +115,23 @@ pub fn step(input: &Input, who: impl Fn(u64) -> Who) -> Release {
         owed_u: budget.owed_u,
         late_u,
         bound: match (emptied, budget.by_rate) {
-            (true, _) => Bound::Line,
-            (false, true) => Bound::Rate,
-            (false, false) => Bound::Room,
+            (true, _) => ReleaseBound::Line,
+            (false, true) => ReleaseBound::Rate,
+            (false, false) => ReleaseBound::Room,
         },
     }
 }
 
-struct Budget {
+struct ReleaseBudget {
     people: u64,
     remainder_u: u64,
     owed_u: u64,
     by_rate: bool,
 }
 
-fn budget(input: &Input, full_u: Option<u64>, slow_u: u64) -> Budget {
+fn budget(input: &PaceInput, full_u: Option<u64>, slow_u: u64) -> ReleaseBudget {
     let Some(full_u) = full_u else {
-        return Budget {
+        return ReleaseBudget {
             people: input.room.min(input.wanted),
             remainder_u: 0,
             owed_u: 0,
@@ -151,7 +151,7 @@ fn budget(input: &Input, full_u: Option<u64>, slow_u: u64) -> Budget {
         input.wanted.max(slow_u / VISITOR_U).min(input.room)
     };
     let left_u = if by_rate { full_u } else { slow_u };
-    Budget {
+    ReleaseBudget {
         people,
         remainder_u: left_u
             .saturating_sub(people.saturating_mul(VISITOR_U))
@@ -161,25 +161,25 @@ fn budget(input: &Input, full_u: Option<u64>, slow_u: u64) -> Budget {
     }
 }
 
-struct Walk {
+struct ReleaseWalk {
     released: u64,
     people: u64,
 }
 
-fn walk(input: &Input, budget: u64, who: impl Fn(u64) -> Who) -> Walk {
+fn walk_ranks(input: &PaceInput, budget: u64, who: impl Fn(u64) -> RankPresence) -> ReleaseWalk {
     let (mut rank, mut people, mut away) = (input.released, 0, 0);
     let away_max = budget.saturating_mul(AWAY_PER_PERSON);
     while rank < input.end {
         match who(rank) {
-            Who::Here if people == budget => break,
-            Who::Here => people += 1,
-            Who::Away if people == budget || away == away_max => break,
-            Who::Away => away += 1,
-            Who::Nobody => {}
+            RankPresence::Here if people == budget => break,
+            RankPresence::Here => people += 1,
+            RankPresence::Away if people == budget || away == away_max => break,
+            RankPresence::Away => away += 1,
+            RankPresence::Nobody => {}
         }
         rank += 1;
     }
-    Walk {
+    ReleaseWalk {
         released: rank,
         people,
     }
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const BASE: Input = Input {
+    const BASE: PaceInput = PaceInput {
         elapsed_ms: 1000,
         remainder_u: 0,
         rate_u: Some(5 * VISITOR_U),
@@ -203,8 +203,8 @@ mod tests {
         end: 1000,
     };
 
-    fn check(input: Input, released: u64, remainder_u: u64) {
-        let got = step(&input, |_| Who::Here);
+    fn check(input: PaceInput, released: u64, remainder_u: u64) {
+        let got = decide_release(&input, |_| RankPresence::Here);
         assert_eq!(
             (got.released, got.remainder_u),
             (released, remainder_u),
@@ -212,8 +212,8 @@ mod tests {
         );
     }
 
-    fn on(input: Input, got: &Release) -> Input {
-        Input {
+    fn on(input: PaceInput, got: &ReleaseDecision) -> PaceInput {
+        PaceInput {
             released: got.released,
             remainder_u: got.remainder_u,
             ..input
@@ -222,13 +222,13 @@ mod tests {
 
     #[test]
     fn three_in_ten_seconds_come_out_as_three() {
-        let mut input = Input {
+        let mut input = PaceInput {
             rate_u: Some(300_000),
             ..BASE
         };
         let mut at = Vec::new();
         for tick in 1..=10 {
-            let got = step(&input, |_| Who::Here);
+            let got = decide_release(&input, |_| RankPresence::Here);
             if got.people > 0 {
                 at.push(tick);
             }
@@ -239,49 +239,49 @@ mod tests {
 
     #[test]
     fn silence_and_an_empty_line_bank_nothing() {
-        let waiting = Input {
+        let waiting = PaceInput {
             remainder_u: 900_000,
             ..BASE
         };
         check(
-            Input {
+            PaceInput {
                 elapsed_ms: 3_600_000,
                 ..BASE
             },
             5,
             0,
         );
-        check(Input { end: 0, ..waiting }, 0, 0);
+        check(PaceInput { end: 0, ..waiting }, 0, 0);
         check(
-            Input {
+            PaceInput {
                 selling: false,
                 ..waiting
             },
             0,
             0,
         );
-        check(Input { end: 3, ..waiting }, 3, 0);
+        check(PaceInput { end: 3, ..waiting }, 3, 0);
     }
 
     #[test]
     fn the_room_inside_binds_and_late_comers_go_first() {
-        check(Input { room: 2, ..BASE }, 2, 0);
-        check(Input { room: 0, ..BASE }, 0, 0);
+        check(PaceInput { room: 2, ..BASE }, 2, 0);
+        check(PaceInput { room: 0, ..BASE }, 0, 0);
         check(
-            Input {
+            PaceInput {
                 owed_u: 4 * VISITOR_U,
                 ..BASE
             },
             1,
             0,
         );
-        let input = Input {
+        let input = PaceInput {
             owed_u: 9 * VISITOR_U,
             ..BASE
         };
-        let owing = step(&input, |_| Who::Here);
+        let owing = decide_release(&input, |_| RankPresence::Here);
         assert_eq!((owing.released, owing.owed_u), (0, 4 * VISITOR_U));
-        let open = Input {
+        let open = PaceInput {
             rate_u: None,
             room: 90,
             ..BASE
@@ -291,18 +291,18 @@ mod tests {
 
     #[test]
     fn where_nobody_more_is_wanted_a_trickle_goes_on() {
-        let mut input = Input {
+        let mut input = PaceInput {
             wanted: 0,
             trickle_u: 250_000,
             ..BASE
         };
         for expected in [0, 0, 0, 1, 1, 1, 1, 2] {
-            let got = step(&input, |_| Who::Here);
-            assert_eq!((got.released, got.bound), (expected, Bound::Room));
+            let got = decide_release(&input, |_| RankPresence::Here);
+            assert_eq!((got.released, got.bound), (expected, ReleaseBound::Room));
             input = on(input, &got);
         }
         check(
-            Input {
+            PaceInput {
                 wanted: 3,
                 trickle_u: 250_000,
                 ..BASE
@@ -314,17 +314,17 @@ mod tests {
 
     #[test]
     fn late_comers_may_take_what_a_tick_could_have_released() {
-        let late = |input: Input| step(&input, |_| Who::Here).late_u;
+        let late = |input: PaceInput| decide_release(&input, |_| RankPresence::Here).late_u;
         assert_eq!(late(BASE), 5 * VISITOR_U);
-        assert_eq!(late(Input { wanted: 2, ..BASE }), 2 * VISITOR_U);
-        let slow = Input {
+        assert_eq!(late(PaceInput { wanted: 2, ..BASE }), 2 * VISITOR_U);
+        let slow = PaceInput {
             wanted: 0,
             trickle_u: 100_000,
             ..BASE
         };
         assert_eq!(late(slow), 100_000);
         assert_eq!(
-            late(Input { end: 0, ..BASE }),
+            late(PaceInput { end: 0, ..BASE }),
             5 * VISITOR_U,
             "also where nobody is left to call"
         );
@@ -332,11 +332,11 @@ mod tests {
 
     #[test]
     fn voids_cost_nothing_and_those_away_are_called_with_the_others() {
-        let voids = step(&BASE, |rank| {
+        let voids = decide_release(&BASE, |rank| {
             if rank % 10 == 9 {
-                Who::Here
+                RankPresence::Here
             } else {
-                Who::Nobody
+                RankPresence::Nobody
             }
         });
         assert_eq!(
@@ -344,24 +344,25 @@ mod tests {
             (59, 5),
             "five people and the voids up to the sixth"
         );
-        let away = step(
-            &BASE,
-            |rank| {
-                if rank % 10 == 9 { Who::Here } else { Who::Away }
-            },
-        );
+        let away = decide_release(&BASE, |rank| {
+            if rank % 10 == 9 {
+                RankPresence::Here
+            } else {
+                RankPresence::Away
+            }
+        });
         assert_eq!((away.released, away.people), (50, 5));
     }
 
     #[test]
     fn a_line_that_lost_its_network_is_not_run_through() {
-        let got = step(&BASE, |_| Who::Away);
+        let got = decide_release(&BASE, |_| RankPresence::Away);
         assert_eq!((got.released, got.people), (5 * AWAY_PER_PERSON, 0));
-        let slow = Input {
+        let slow = PaceInput {
             rate_u: Some(300_000),
             ..BASE
         };
-        assert_eq!(step(&slow, |_| Who::Away).released, 0);
+        assert_eq!(decide_release(&slow, |_| RankPresence::Away).released, 0);
     }
 
     proptest! {
@@ -370,9 +371,9 @@ mod tests {
             elapsed_ms in 0_u64..5000, remainder_u in 0..VISITOR_U, rate_u in 1000_u64..100 * VISITOR_U, trickle_u in 0_u64..VISITOR_U, room in 0_u64..200,
             wanted in 0_u64..200, owed_u in 0..20 * VISITOR_U, selling: bool, released in 0_u64..300, end in 0_u64..300, void in 1_u64..9, away in 1_u64..9,
         ) {
-            let input = Input { elapsed_ms, remainder_u, rate_u: Some(rate_u), trickle_u, room, wanted, owed_u, selling, released, end };
-            let who = |rank: u64| if rank.is_multiple_of(void) { Who::Nobody } else if rank.is_multiple_of(away) { Who::Away } else { Who::Here };
-            let got = step(&input, who);
+            let input = PaceInput { elapsed_ms, remainder_u, rate_u: Some(rate_u), trickle_u, room, wanted, owed_u, selling, released, end };
+            let who = |rank: u64| if rank.is_multiple_of(void) { RankPresence::Nobody } else if rank.is_multiple_of(away) { RankPresence::Away } else { RankPresence::Here };
+            let got = decide_release(&input, who);
             prop_assert!(got.released >= released && got.released <= end.max(released));
             let earned = remainder_u + rate_u * elapsed_ms.min(1000) / 1000;
             let slow = remainder_u + trickle_u * elapsed_ms.min(1000) / 1000;
@@ -381,7 +382,7 @@ mod tests {
             prop_assert!(got.people <= wanted.max(slow / VISITOR_U));
             prop_assert!(got.remainder_u < VISITOR_U);
             prop_assert!(got.people * VISITOR_U + got.remainder_u <= earned);
-            let counted = (released..got.released).filter(|rank| who(*rank) == Who::Here).count() as u64;
+            let counted = (released..got.released).filter(|rank| who(*rank) == RankPresence::Here).count() as u64;
             prop_assert_eq!(counted, got.people);
         }
 
@@ -389,11 +390,11 @@ mod tests {
         fn a_silent_line_never_releases_more_than_its_rate_over_any_time(
             ticks in proptest::collection::vec((0_u64..3000, 0_u64..50, 0_u64..2), 1..60), rate_u in 100_000_u64..50 * VISITOR_U,
         ) {
-            let mut input = Input { rate_u: Some(rate_u), trickle_u: rate_u / 100, end: u64::MAX, ..BASE };
+            let mut input = PaceInput { rate_u: Some(rate_u), trickle_u: rate_u / 100, end: u64::MAX, ..BASE };
             let (mut called, mut credit) = (0_u64, VISITOR_U - 1);
             for (elapsed_ms, wanted, selling) in ticks {
-                input = Input { elapsed_ms, wanted, selling: selling == 1, ..input };
-                let got = step(&input, |_| Who::Here);
+                input = PaceInput { elapsed_ms, wanted, selling: selling == 1, ..input };
+                let got = decide_release(&input, |_| RankPresence::Here);
                 called += got.people;
                 credit += credit_u(rate_u, elapsed_ms);
                 input = on(input, &got);

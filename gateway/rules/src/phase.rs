@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::document::{Document, Method};
+use super::document::{LineMethod, RoomDocument};
 
 /// Where a room stands in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+#[schema(as = Phase)]
+pub enum RoomPhase {
     /// Not open yet.
     Scheduled,
     /// Filling; numbers mean nothing yet.
@@ -25,7 +26,7 @@ pub enum Phase {
 /// What happened to a room beside the passing of time. Stored with the room.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Facts {
+pub struct RoomFacts {
     /// Opened by hand at this time (ms).
     pub opened_at: Option<i64>,
     /// The draw was brought forward by hand at this time (ms).
@@ -38,7 +39,7 @@ pub struct Facts {
 
 /// What is known of the draw and the seats when the phase is worked out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct PhaseInputs {
     /// The line is frozen.
     pub frozen: bool,
     /// The line is drawn, and this node has the ranks.
@@ -49,35 +50,40 @@ pub struct Known {
 
 /// The phase at `now` (ms).
 #[must_use]
-pub fn next(document: &Document, facts: &Facts, known: Known, now: i64) -> Phase {
+pub fn phase_at(
+    document: &RoomDocument,
+    facts: &RoomFacts,
+    known: PhaseInputs,
+    now: i64,
+) -> RoomPhase {
     if facts.closed_at.is_some() || document.closes_at.is_some_and(|closes| now >= closes) {
-        return Phase::Closed;
+        return RoomPhase::Closed;
     }
     let line_begun = known.frozen || known.drawn;
     let open =
         facts.opened_at.is_some() || facts.draw_called_at.is_some() || now >= document.opens_at;
     if !open && !line_begun {
-        return Phase::Scheduled;
+        return RoomPhase::Scheduled;
     }
     let selling = match document.method {
-        Method::Draw => {
+        LineMethod::Draw => {
             if known.frozen && !known.drawn {
-                return Phase::Drawing;
+                return RoomPhase::Drawing;
             }
             known.drawn
         }
-        Method::Fifo | Method::Open => draw_due(document, facts, now),
+        LineMethod::Fifo | LineMethod::Open => draw_due(document, facts, now),
     };
     match (selling, known.sold_out) {
-        (false, _) => Phase::Prequeue,
-        (true, false) => Phase::Selling,
-        (true, true) => Phase::SoldOut,
+        (false, _) => RoomPhase::Prequeue,
+        (true, false) => RoomPhase::Selling,
+        (true, true) => RoomPhase::SoldOut,
     }
 }
 
 /// Whether the time of the draw (or, without one, of the sale) has come.
 #[must_use]
-pub fn draw_due(document: &Document, facts: &Facts, now: i64) -> bool {
+pub fn draw_due(document: &RoomDocument, facts: &RoomFacts, now: i64) -> bool {
     facts.draw_called_at.is_some() || now >= document.draw_at
 }
 
@@ -85,16 +91,22 @@ pub fn draw_due(document: &Document, facts: &Facts, now: i64) -> bool {
 mod tests {
     use super::*;
 
-    fn check(method: Method, facts: &Facts, known: Known, now: i64, expected: Phase) {
-        let document = Document {
+    fn check(
+        method: LineMethod,
+        facts: &RoomFacts,
+        known: PhaseInputs,
+        now: i64,
+        expected: RoomPhase,
+    ) {
+        let document = RoomDocument {
             method,
             opens_at: 10,
             draw_at: 20,
             closes_at: Some(30),
-            ..Document::everyday()
+            ..RoomDocument::everyday()
         };
         assert_eq!(
-            next(&document, facts, known, now),
+            phase_at(&document, facts, known, now),
             expected,
             "{method:?} {facts:?} {known:?} at {now}"
         );
@@ -102,63 +114,63 @@ mod tests {
 
     #[test]
     fn a_room_goes_from_scheduled_to_closed_by_the_clock_and_the_draw() {
-        let (none, facts) = (Known::default(), Facts::default());
-        let frozen = Known {
+        let (none, facts) = (PhaseInputs::default(), RoomFacts::default());
+        let frozen = PhaseInputs {
             frozen: true,
             ..none
         };
-        let drawn = Known {
+        let drawn = PhaseInputs {
             drawn: true,
             ..frozen
         };
-        check(Method::Draw, &facts, none, 9, Phase::Scheduled);
-        check(Method::Draw, &facts, none, 10, Phase::Prequeue);
-        check(Method::Draw, &facts, none, 25, Phase::Prequeue);
-        check(Method::Draw, &facts, frozen, 20, Phase::Drawing);
-        check(Method::Draw, &facts, drawn, 20, Phase::Selling);
+        check(LineMethod::Draw, &facts, none, 9, RoomPhase::Scheduled);
+        check(LineMethod::Draw, &facts, none, 10, RoomPhase::Prequeue);
+        check(LineMethod::Draw, &facts, none, 25, RoomPhase::Prequeue);
+        check(LineMethod::Draw, &facts, frozen, 20, RoomPhase::Drawing);
+        check(LineMethod::Draw, &facts, drawn, 20, RoomPhase::Selling);
         check(
-            Method::Draw,
+            LineMethod::Draw,
             &facts,
-            Known {
+            PhaseInputs {
                 sold_out: true,
                 ..drawn
             },
             21,
-            Phase::SoldOut,
+            RoomPhase::SoldOut,
         );
-        check(Method::Draw, &facts, drawn, 30, Phase::Closed);
-        check(Method::Fifo, &facts, none, 19, Phase::Prequeue);
-        check(Method::Fifo, &facts, none, 20, Phase::Selling);
+        check(LineMethod::Draw, &facts, drawn, 30, RoomPhase::Closed);
+        check(LineMethod::Fifo, &facts, none, 19, RoomPhase::Prequeue);
+        check(LineMethod::Fifo, &facts, none, 20, RoomPhase::Selling);
     }
 
     #[test]
     fn hands_bring_phases_forward_and_never_back() {
-        let none = Known::default();
-        let opened = Facts {
+        let none = PhaseInputs::default();
+        let opened = RoomFacts {
             opened_at: Some(1),
-            ..Facts::default()
+            ..RoomFacts::default()
         };
-        check(Method::Draw, &opened, none, 2, Phase::Prequeue);
-        let called = Facts {
+        check(LineMethod::Draw, &opened, none, 2, RoomPhase::Prequeue);
+        let called = RoomFacts {
             draw_called_at: Some(3),
-            ..Facts::default()
+            ..RoomFacts::default()
         };
-        check(Method::Fifo, &called, none, 4, Phase::Selling);
+        check(LineMethod::Fifo, &called, none, 4, RoomPhase::Selling);
         check(
-            Method::Draw,
-            &Facts::default(),
-            Known {
+            LineMethod::Draw,
+            &RoomFacts::default(),
+            PhaseInputs {
                 drawn: true,
                 frozen: true,
                 sold_out: false,
             },
             5,
-            Phase::Selling,
+            RoomPhase::Selling,
         );
-        let closed = Facts {
+        let closed = RoomFacts {
             closed_at: Some(5),
-            ..Facts::default()
+            ..RoomFacts::default()
         };
-        check(Method::Open, &closed, none, 6, Phase::Closed);
+        check(LineMethod::Open, &closed, none, 6, RoomPhase::Closed);
     }
 }

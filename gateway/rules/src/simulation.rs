@@ -7,13 +7,13 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::cohort::{Cohorts, Timing};
-use super::demand::{AGES_S, Seats};
-use super::limits::{Limits, Measured, Memory};
-use super::pace::{Input, VISITOR_U, Who, step};
+use super::cohort::{ClaimTiming, ReleaseCohorts};
+use super::demand::{AGES_S, SeatSupply};
+use super::limits::{PaceLimits, PaceMeasurements, PaceMemory};
+use super::pace::{PaceInput, RankPresence, VISITOR_U, decide_release};
 use super::settings::PaceSettings;
-use super::valve::Reading;
-use crate::document::Mode;
+use super::valve::HealthReading;
+use crate::document::PaceMode;
 
 /// The crowd and the house.
 struct Sale {
@@ -21,7 +21,7 @@ struct Sale {
     seats: u64,
     party: u64,
     /// Who is here at each rank.
-    line: Vec<Who>,
+    line: Vec<RankPresence>,
     /// Seconds somebody takes to answer the call, by rank.
     answers_after: fn(u64) -> u64,
     claim_s: u64,
@@ -36,7 +36,7 @@ struct Sale {
 
 const SALE: fn() -> Sale = || Sale {
     settings: PaceSettings {
-        mode: Mode::Auto,
+        mode: PaceMode::Auto,
         line: true,
         per_s_u: 50 * VISITOR_U,
         max_inside: 1000,
@@ -44,7 +44,7 @@ const SALE: fn() -> Sale = || Sale {
     },
     seats: 100_000,
     party: 2,
-    line: vec![Who::Here; 20_000],
+    line: vec![RankPresence::Here; 20_000],
     answers_after: |_| 1,
     claim_s: 30,
     visit_s: 10,
@@ -60,7 +60,7 @@ struct Second {
     entered: u64,
     p99_ms: u64,
     inside: u64,
-    limits: Limits,
+    limits: PaceLimits,
     odds_of_last: f64,
 }
 
@@ -81,7 +81,7 @@ impl Inside {
 impl Sale {
     fn run(&self, seconds: u64) -> Vec<Second> {
         let mut rng = StdRng::seed_from_u64(7);
-        let (mut memory, mut cohorts) = (Memory::default(), Cohorts::default());
+        let (mut memory, mut cohorts) = (PaceMemory::default(), ReleaseCohorts::default());
         let (mut released, mut remainder_u) = (0, 0);
         let mut answering: HashMap<u64, Vec<u64>> = HashMap::new();
         let mut late: Vec<u64> = Vec::new();
@@ -135,7 +135,7 @@ impl Sale {
             }
             let baskets = lapses.len() as u64;
             let soon = lapses.iter().filter(|due| **due <= at + 10).count() as u64;
-            let measured = Measured {
+            let measured = PaceMeasurements {
                 now,
                 inside: ages,
                 called: cohorts.expected(),
@@ -143,7 +143,7 @@ impl Sale {
                 show_up: cohorts.show_up(),
                 done,
                 ended,
-                seats: Seats {
+                seats: SeatSupply {
                     free,
                     held: baskets * self.party,
                     sold,
@@ -151,7 +151,7 @@ impl Sale {
                     baskets,
                     gone: 0,
                 },
-                reading: Reading {
+                reading: HealthReading {
                     p99_ms: (asked_now > 0 || p99_ms > 20).then_some(p99_ms),
                     calls: asked_now,
                     errors: 0,
@@ -159,7 +159,7 @@ impl Sale {
                 },
             };
             let limits = memory.limits(&self.settings, &measured);
-            let input = Input {
+            let input = PaceInput {
                 elapsed_ms: 1000,
                 remainder_u,
                 rate_u: limits.rate_u,
@@ -172,14 +172,14 @@ impl Sale {
                 end: self.line.len() as u64,
             };
             let who = |rank: u64| self.line[rank as usize];
-            let decided = step(&input, who);
+            let decided = decide_release(&input, who);
             cohorts.ticked(now, decided.owed_u, decided.late_u, self.settings.per_s_u);
             let called = released..decided.released;
             let away: HashSet<u64> = called
                 .clone()
-                .filter(|rank| who(*rank) == Who::Away)
+                .filter(|rank| who(*rank) == RankPresence::Away)
                 .collect();
-            for rank in called.filter(|rank| who(*rank) == Who::Here) {
+            for rank in called.filter(|rank| who(*rank) == RankPresence::Here) {
                 let after = (self.answers_after)(rank);
                 if after < u64::MAX {
                     answering.entry(at + after).or_default().push(rank);
@@ -187,7 +187,7 @@ impl Sale {
             }
             cohorts.released(released, decided.released, decided.people, away, now);
             (released, remainder_u) = (decided.released, decided.remainder_u);
-            memory.went(
+            memory.record_tick(
                 decided.people,
                 decided.bound,
                 1000,
@@ -199,11 +199,11 @@ impl Sale {
             late.extend(answering.remove(&at).unwrap_or_default());
             late.retain(|rank| {
                 let comes = match cohorts.timing(*rank, true) {
-                    Timing::InWindow => true,
-                    Timing::Late => cohorts.take_late(),
+                    ClaimTiming::InWindow => true,
+                    ClaimTiming::Late => cohorts.take_late(),
                 };
                 if comes {
-                    cohorts.enter(*rank, now);
+                    cohorts.reserve_entry(*rank, now);
                     cohorts.entered(*rank);
                     entered += 1;
                     inside.push(Inside {
@@ -222,9 +222,9 @@ impl Sale {
                 p99_ms,
                 inside: inside.len() as u64,
                 limits,
-                odds_of_last: limits
-                    .demand
-                    .map_or(1.0, |demand| demand.odds(self.line.len() as u64 - released)),
+                odds_of_last: limits.demand.map_or(1.0, |demand| {
+                    demand.seat_odds(self.line.len() as u64 - released)
+                }),
             });
         }
         went
@@ -240,7 +240,7 @@ fn a_fixed_pace_is_kept_in_every_ten_seconds() {
     for per_s_u in [300_000, 7_500_000, 50_000_000] {
         let mut sale = SALE();
         sale.settings = PaceSettings {
-            mode: Mode::Fixed,
+            mode: PaceMode::Fixed,
             per_s_u,
             ..sale.settings
         };
@@ -260,7 +260,7 @@ fn a_fixed_pace_is_kept_in_every_ten_seconds() {
 
 #[test]
 fn nine_in_ten_having_left_slow_the_entries_by_less_than_a_twentieth() {
-    for mode in [Mode::Auto, Mode::Fixed] {
+    for mode in [PaceMode::Auto, PaceMode::Fixed] {
         let mut full = SALE();
         full.settings.mode = mode;
         let mut gone = SALE();
@@ -268,9 +268,9 @@ fn nine_in_ten_having_left_slow_the_entries_by_less_than_a_twentieth() {
         gone.line = (0..20_000)
             .map(|rank| {
                 if rank < 10_000 && rank % 10 != 0 {
-                    Who::Away
+                    RankPresence::Away
                 } else {
-                    Who::Here
+                    RankPresence::Here
                 }
             })
             .collect();
@@ -362,7 +362,7 @@ fn half_of_those_called_coming_late_together_enter_by_the_pace() {
 fn nobody_is_ever_inside_beyond_what_the_promoter_allows() {
     let mut sale = SALE();
     (sale.settings.max_inside, sale.visit_s) = (120, 30);
-    for mode in [Mode::Auto, Mode::Fixed] {
+    for mode in [PaceMode::Auto, PaceMode::Fixed] {
         sale.settings.mode = mode;
         let most = sale.run(120).iter().map(|second| second.inside).max();
         assert!(

@@ -38,7 +38,7 @@ const ERRORS_PART: u64 = 100;
 
 /// Booking's health over the last seconds, as its door measured it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct HealthReading {
     /// The time within which 99 of 100 calls were answered, milliseconds; `None` without calls.
     pub p99_ms: Option<u64>,
     /// Calls answered.
@@ -51,7 +51,7 @@ pub struct Reading {
 
 /// What a reading says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum HealthLevel {
     /// Far under the target: there is room for more.
     Well,
     /// Under the target, but not by much: as it is, it may stay.
@@ -60,36 +60,36 @@ pub enum State {
     Ill,
 }
 
-impl Reading {
+impl HealthReading {
     /// How booking stands to its target.
     #[must_use]
-    pub fn state(&self, target_ms: u64) -> State {
+    pub fn health_level(&self, target_ms: u64) -> HealthLevel {
         let p99_ms = self.p99_ms.unwrap_or(0);
         // One slow or failed call among few is no illness; it only keeps the valve from opening
         // further.
         let slow = p99_ms > target_ms * ILL_PERCENT / 100 && self.calls >= CALLS_MIN;
         let failing = self.errors > 1 && self.errors.saturating_mul(ERRORS_PART) > self.calls;
         if self.shedding || slow || failing {
-            State::Ill
+            HealthLevel::Ill
         } else if p99_ms > target_ms * TIGHT_PERCENT / 100 {
-            State::Tight
+            HealthLevel::Tight
         } else {
-            State::Well
+            HealthLevel::Well
         }
     }
 }
 
 /// How far the way in is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Valve {
+pub struct AdaptiveInsideLimit {
     most: u64,
-    cut: Option<Cut>,
+    cut: Option<InsideLimitCut>,
     /// Since when booking has not been anything but well, ms.
     well_since: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Cut {
+struct InsideLimitCut {
     at: i64,
     /// How many were inside when booking fell ill.
     from: u64,
@@ -101,7 +101,7 @@ fn floor(max_inside: u64) -> u64 {
     (max_inside / FLOOR_PART).max(1)
 }
 
-impl Valve {
+impl AdaptiveInsideLimit {
     /// Open a little: nothing is measured yet.
     #[must_use]
     pub fn new(max_inside: u64) -> Self {
@@ -114,7 +114,7 @@ impl Valve {
 
     /// Open as far as it goes.
     #[must_use]
-    pub fn open(max_inside: u64) -> Self {
+    pub fn fully_open(max_inside: u64) -> Self {
         Self {
             most: max_inside,
             cut: None,
@@ -124,34 +124,42 @@ impl Valve {
 
     /// The most that may be inside now.
     #[must_use]
-    pub fn most(&self, max_inside: u64) -> u64 {
+    pub fn most_inside(&self, max_inside: u64) -> u64 {
         self.most.clamp(floor(max_inside), max_inside)
     }
 
     /// The valve after one second's reading at `now` (ms). `inside` are those inside or on their
     /// way, `rate` those who would be called within a second if nothing held them back.
     #[must_use]
-    pub fn next(self, reading: &Reading, settings: &PaceSettings, inside: u64, now: i64) -> Self {
+    pub fn after_reading(
+        self,
+        reading: &HealthReading,
+        settings: &PaceSettings,
+        inside: u64,
+        now: i64,
+    ) -> Self {
         let max_inside = settings.max_inside;
-        let most = self.most(max_inside);
-        match reading.state(settings.p99_ms) {
-            State::Well => {
+        let most = self.most_inside(max_inside);
+        match reading.health_level(settings.p99_ms) {
+            HealthLevel::Well => {
                 let well_since = self.well_since.unwrap_or(now);
                 let rate = settings.per_s_u.div_ceil(VISITOR_U);
                 let binds = inside.saturating_add(rate) >= most;
-                let climbed = most.saturating_add(self.step(well_since, max_inside, now));
+                let climbed = most.saturating_add(self.climb_step(well_since, max_inside, now));
                 Self {
                     most: if binds { climbed.min(max_inside) } else { most },
                     well_since: Some(well_since),
                     ..self
                 }
             }
-            State::Tight => Self {
+            HealthLevel::Tight => Self {
                 most,
                 cut: self.cut.filter(|cut| now - cut.at < FORGOTTEN_AFTER_MS),
                 well_since: None,
             },
-            State::Ill => self.cut(reading.p99_ms.unwrap_or(0), inside, max_inside, now),
+            HealthLevel::Ill => {
+                self.after_cut(reading.p99_ms.unwrap_or(0), inside, max_inside, now)
+            }
         }
     }
 
@@ -164,8 +172,8 @@ impl Valve {
                 .is_none_or(|since| now - since < TRUSTED_AFTER_MS)
     }
 
-    fn step(&self, well_since: i64, max_inside: u64, now: i64) -> u64 {
-        let most = self.most(max_inside);
+    fn climb_step(&self, well_since: i64, max_inside: u64, now: i64) -> u64 {
+        let most = self.most_inside(max_inside);
         let near = self.cut.is_some_and(|cut| most * 2 >= cut.from);
         if near && now - well_since < TRUSTED_AFTER_MS {
             most.div_ceil(CAREFUL_PART)
@@ -175,13 +183,13 @@ impl Valve {
         }
     }
 
-    fn cut(self, p99_ms: u64, inside: u64, max_inside: u64, now: i64) -> Self {
+    fn after_cut(self, p99_ms: u64, inside: u64, max_inside: u64, now: i64) -> Self {
         let waits = self.cut.is_some_and(|cut| {
             let since = now - cut.at;
             let helps = p99_ms < cut.p99_ms - cut.p99_ms / 10;
             since < SETTLE_MS || (helps && since < HELPS_MS)
         });
-        let most = self.most(max_inside);
+        let most = self.most_inside(max_inside);
         if waits {
             return Self {
                 most,
@@ -193,7 +201,7 @@ impl Valve {
         let from = most.min(inside);
         Self {
             most: (from - from / 3).max(floor(max_inside)),
-            cut: Some(Cut {
+            cut: Some(InsideLimitCut {
                 at: now,
                 from,
                 p99_ms,
@@ -206,19 +214,19 @@ impl Valve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Mode;
+    use crate::document::PaceMode;
     use proptest::prelude::*;
 
     const ASKED: PaceSettings = PaceSettings {
-        mode: Mode::Auto,
+        mode: PaceMode::Auto,
         line: true,
         per_s_u: 10 * VISITOR_U,
         max_inside: 1000,
         p99_ms: 300,
     };
 
-    fn reading(p99_ms: u64) -> Reading {
-        Reading {
+    fn reading(p99_ms: u64) -> HealthReading {
+        HealthReading {
             p99_ms: Some(p99_ms),
             calls: 100,
             errors: 0,
@@ -226,15 +234,21 @@ mod tests {
         }
     }
 
-    fn check(valve: Valve, p99_ms: u64, inside: u64, now: i64, most: u64) -> Valve {
-        let next = valve.next(&reading(p99_ms), &ASKED, inside, now);
-        assert_eq!(next.most(1000), most);
+    fn check(
+        valve: AdaptiveInsideLimit,
+        p99_ms: u64,
+        inside: u64,
+        now: i64,
+        most: u64,
+    ) -> AdaptiveInsideLimit {
+        let next = valve.after_reading(&reading(p99_ms), &ASKED, inside, now);
+        assert_eq!(next.most_inside(1000), most);
         next
     }
 
     #[test]
     fn the_valve_climbs_step_by_step_only_while_it_binds_and_booking_is_well() {
-        let valve = Valve::new(1000);
+        let valve = AdaptiveInsideLimit::new(1000);
         check(valve, 20, 100, 0, 200);
         check(valve, 20, 195, 0, 225);
         check(valve, 200, 195, 0, 200);
@@ -242,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_cut_takes_a_third_of_who_is_inside_and_waits_before_the_next() {
-        let valve = check(Valve::new(1000), 400, 150, 0, 100);
+        let valve = check(AdaptiveInsideLimit::new(1000), 400, 150, 0, 100);
         check(valve, 400, 100, 2999, 100);
         check(valve, 400, 100, 3000, 67);
         check(valve, 350, 100, 9999, 100);
@@ -251,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_way_back_is_quick_at_first_and_careful_where_it_went_wrong() {
-        let mut valve = check(Valve::open(1000), 400, 900, 0, 600);
+        let mut valve = check(AdaptiveInsideLimit::fully_open(1000), 400, 900, 0, 600);
         valve = check(valve, 20, 600, 1000, 615);
         valve = check(valve, 20, 615, 2000, 631);
         check(valve, 20, 631, 9000, 681);
@@ -264,30 +278,30 @@ mod tests {
     #[test]
     fn slow_answers_and_failures_are_ill_and_silence_is_not() {
         for (p99_ms, calls, errors, expected) in [
-            (None, 0, 0, State::Well),
-            (Some(150), 100, 1, State::Well),
-            (Some(210), 100, 1, State::Tight),
-            (Some(211), 100, 0, State::Ill),
-            (Some(2410), 19, 1, State::Tight),
-            (Some(10), 100, 2, State::Ill),
+            (None, 0, 0, HealthLevel::Well),
+            (Some(150), 100, 1, HealthLevel::Well),
+            (Some(210), 100, 1, HealthLevel::Tight),
+            (Some(211), 100, 0, HealthLevel::Ill),
+            (Some(2410), 19, 1, HealthLevel::Tight),
+            (Some(10), 100, 2, HealthLevel::Ill),
         ] {
-            let reading = Reading {
+            let reading = HealthReading {
                 p99_ms,
                 calls,
                 errors,
                 shedding: false,
             };
-            assert_eq!(reading.state(300), expected, "{reading:?}");
+            assert_eq!(reading.health_level(300), expected, "{reading:?}");
         }
     }
 
     proptest! {
         #[test]
         fn the_valve_stays_between_its_floor_and_max_inside(max_inside in 1_u64..100_000, seconds in proptest::collection::vec((0_u64..600, 0_u64..200_000), 0..80)) {
-            let (mut valve, settings) = (Valve::new(max_inside), PaceSettings { max_inside, ..ASKED });
+            let (mut valve, settings) = (AdaptiveInsideLimit::new(max_inside), PaceSettings { max_inside, ..ASKED });
             for (second, (p99_ms, inside)) in (0..).zip(seconds) {
-                valve = valve.next(&reading(p99_ms), &settings, inside, second * 1000);
-                prop_assert!(valve.most(max_inside) >= 1 && valve.most(max_inside) <= max_inside);
+                valve = valve.after_reading(&reading(p99_ms), &settings, inside, second * 1000);
+                prop_assert!(valve.most_inside(max_inside) >= 1 && valve.most_inside(max_inside) <= max_inside);
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::valve::Reading;
+use crate::valve::HealthReading;
 
 /// Seconds that are kept.
 pub const SECONDS: usize = 10;
@@ -17,7 +17,7 @@ const BUCKET_STEP: f64 = 1.1;
 
 /// The calls of one second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SecondAgo {
+pub struct PastSecondCalls {
     /// So many seconds ago, below [`SECONDS`].
     pub back: usize,
     /// Calls answered or given up.
@@ -30,16 +30,16 @@ pub struct SecondAgo {
 
 /// One node's measurements.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Vitals {
+pub struct NodeMeasurements {
     /// The seconds in which there were calls.
-    pub seconds: Vec<SecondAgo>,
+    pub seconds: Vec<PastSecondCalls>,
     /// How late the process looks at what has come, milliseconds.
     pub lag_ms: u64,
     /// Whether it refuses new holds because it is overloaded.
     pub shedding: bool,
 }
 
-impl Vitals {
+impl NodeMeasurements {
     /// As it is handed round.
     #[must_use]
     pub fn to_text(&self) -> String {
@@ -64,7 +64,7 @@ pub fn bucket(ms: f64) -> usize {
 
 /// Booking's health as all the nodes together have seen it.
 #[must_use]
-pub fn read(nodes: &[Vitals]) -> Reading {
+pub fn combined_reading(nodes: &[NodeMeasurements]) -> HealthReading {
     let mut buckets = [0_u64; BUCKETS];
     let (mut calls, mut errors) = (0, 0);
     for back in 0..SECONDS {
@@ -83,7 +83,7 @@ pub fn read(nodes: &[Vitals]) -> Reading {
     // A call waits before anybody looks at it, too: where that is longer than the answers take, it
     // is what people feel.
     let lag_ms = nodes.iter().map(|node| node.lag_ms).max().unwrap_or(0);
-    Reading {
+    HealthReading {
         p99_ms: match p99_ms(&buckets, calls) {
             Some(p99_ms) => Some(p99_ms.max(lag_ms)),
             // Without calls a late process is late all the same.
@@ -112,44 +112,48 @@ fn p99_ms(buckets: &[u64; BUCKETS], calls: u64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn node(ms: f64, calls: u64, back: usize) -> Vitals {
-        Vitals {
-            seconds: vec![SecondAgo {
+    fn node(ms: f64, calls: u64, back: usize) -> NodeMeasurements {
+        NodeMeasurements {
+            seconds: vec![PastSecondCalls {
                 back,
                 calls,
                 errors: calls / 10,
                 buckets: vec![(bucket(ms), calls)],
             }],
-            ..Vitals::default()
+            ..NodeMeasurements::default()
         }
     }
 
     #[test]
     fn one_slow_node_among_three_shows_in_what_all_of_them_read() {
         let nodes = [node(20.0, 98, 0), node(20.0, 98, 1), node(900.0, 4, 0)];
-        let reading = read(&nodes);
+        let reading = combined_reading(&nodes);
         assert_eq!((reading.calls, reading.errors), (200, 18));
         assert!(reading.p99_ms.is_some_and(|p99| (900..=991).contains(&p99)));
-        let alone = read(&nodes[..1]).p99_ms;
+        let alone = combined_reading(&nodes[..1]).p99_ms;
         assert!(alone.is_some_and(|p99| (20..=23).contains(&p99)));
     }
 
     #[test]
     fn the_latest_process_and_one_that_sheds_speak_for_all() {
-        let late = Vitals {
+        let late = NodeMeasurements {
             lag_ms: 70,
             shedding: true,
-            ..Vitals::default()
+            ..NodeMeasurements::default()
         };
-        let reading = read(&[node(20.0, 100, 0), late.clone()]);
+        let reading = combined_reading(&[node(20.0, 100, 0), late.clone()]);
         assert_eq!((reading.p99_ms, reading.shedding), (Some(70), true));
-        assert_eq!(read(&[late]).p99_ms, Some(70), "also without a call");
-        assert_eq!(read(&[]), Reading::default());
+        assert_eq!(
+            combined_reading(&[late]).p99_ms,
+            Some(70),
+            "also without a call"
+        );
+        assert_eq!(combined_reading(&[]), HealthReading::default());
     }
 
     #[test]
     fn what_is_handed_round_comes_back_as_it_was() {
         let vitals = node(20.0, 98, 3);
-        assert_eq!(Vitals::parse(&vitals.to_text()), Some(vitals));
+        assert_eq!(NodeMeasurements::parse(&vitals.to_text()), Some(vitals));
     }
 }

@@ -8,22 +8,24 @@ use fairgate_pass::FreezeClaims;
 use serde_json::json;
 
 use crate::draw;
-use crate::ledger::{Drawn, Entry, Failure, Freeze, RoomRow, Sealed};
-use crate::push::hub::Hub;
-use crate::room::{DrawState, Frozen, Ranked, Room, Rooms, published};
-use crate::store::{Freezing, StoreFailure};
+use crate::ledger::{
+    LineFreeze, PublishedDraw, PublishedFreeze, RoomAuditEntry, RoomLedgerFailure, RoomRow,
+};
+use crate::push::hub::RoomSocketHub;
+use crate::room::{DrawState, FrozenLeaves, RankedLine, Room, RoomRegistry, published};
+use crate::store::{StoreFailure, StoreFreezeOutcome};
 
 /// Takes the next step of the room's draw, if one is due; gives whether anything changed.
 ///
 /// # Errors
 /// Where the ledger did not answer: the same step is tried again later.
 pub async fn advance(
-    rooms: &Rooms,
-    hub: &Hub,
+    rooms: &RoomRegistry,
+    hub: &RoomSocketHub,
     room: &Room,
     due: bool,
 ) -> Result<bool, StoreFailure> {
-    let mut state = room.draw();
+    let mut state = room.draw_state();
     let row = room.row();
     if state.ranked.is_some() || (state.row.freeze.is_none() && !due) {
         return Ok(false);
@@ -32,16 +34,16 @@ pub async fn advance(
         if let Some(sealed) = state.row.sealed.clone() {
             draw_line(rooms, room, &row, &mut state, freeze, &sealed).await?;
         } else {
-            seal(rooms, room, &mut state, freeze).await?;
+            publish_freeze(rooms, room, &mut state, freeze).await?;
         }
     } else {
         // Another node may have frozen the line: the store is only asked where nobody has.
         let stands = rooms.ledger().draw(room.id()).await?.freeze;
         let freeze = match stands {
             Some(freeze) => freeze,
-            None => match rooms.store().freeze(room.id(), rooms.now()).await? {
-                Freezing::Done(freeze) => freeze,
-                Freezing::NotBefore(at) => {
+            None => match rooms.store().freeze(room.id(), rooms.now_ms()).await? {
+                StoreFreezeOutcome::Done(freeze) => freeze,
+                StoreFreezeOutcome::NotBefore(at) => {
                     tell_wait(rooms, hub, room, Some(at));
                     return Ok(false);
                 }
@@ -56,7 +58,7 @@ pub async fn advance(
 }
 
 /// Whoever waits for the draw is told why it does not come.
-fn tell_wait(rooms: &Rooms, hub: &Hub, room: &Room, until: Option<i64>) {
+fn tell_wait(rooms: &RoomRegistry, hub: &RoomSocketHub, room: &Room, until: Option<i64>) {
     if !room.draw_waits(until) {
         return;
     }
@@ -68,16 +70,16 @@ fn tell_wait(rooms: &Rooms, hub: &Hub, room: &Room, until: Option<i64>) {
             "the draw waits: the room store lost its data, and whoever it forgot comes back until then"
         );
     }
-    hub.room(room, rooms.now());
+    hub.announce_room(room, rooms.now_ms());
 }
 
-async fn seal(
-    rooms: &Rooms,
+async fn publish_freeze(
+    rooms: &RoomRegistry,
     room: &Room,
     state: &mut DrawState,
-    freeze: Freeze,
-) -> Result<(), Failure> {
-    let frozen = Frozen::read(rooms.ledger(), room.id(), freeze.n).await?;
+    freeze: LineFreeze,
+) -> Result<(), RoomLedgerFailure> {
+    let frozen = FrozenLeaves::from_ledger(rooms.ledger(), room.id(), freeze.n).await?;
     let voids = frozen.voids();
     let root = frozen.tree.root();
     let claims = FreezeClaims {
@@ -88,38 +90,38 @@ async fn seal(
         frozen_at: rfc3339(freeze.at),
     };
     let signature = rooms.keyring().sign_freeze(&claims);
-    let ours = Sealed {
+    let ours = PublishedFreeze {
         voids,
         root,
         signature,
     };
-    let entry = entry(
+    let entry = audit_entry(
         rooms,
         "frozen",
         json!({"n": freeze.n, "voids": voids, "root": root}),
     );
     let sealed = rooms.ledger().seal(room.id(), ours, entry).await?;
-    frozen.check(room.id(), &sealed)?;
+    frozen.check_published(room.id(), &sealed)?;
     state.row.sealed = Some(sealed);
     state.frozen = Some(Arc::new(frozen));
     Ok(())
 }
 
 async fn draw_line(
-    rooms: &Rooms,
+    rooms: &RoomRegistry,
     room: &Room,
     row: &RoomRow,
     state: &mut DrawState,
-    freeze: Freeze,
-    sealed: &Sealed,
-) -> Result<(), Failure> {
+    freeze: LineFreeze,
+    sealed: &PublishedFreeze,
+) -> Result<(), RoomLedgerFailure> {
     let seed = draw::seed(&row.secret.0, freeze.n, &sealed.root, b"");
-    let ranked = Ranked::draw(seed, freeze.n).await?;
-    let drawn = Drawn {
+    let ranked = RankedLine::draw(seed, freeze.n).await?;
+    let drawn = PublishedDraw {
         seed,
-        at: rooms.now(),
+        at: rooms.now_ms(),
     };
-    let entry = entry(rooms, "drawn", json!({"seed": drawn.seed}));
+    let entry = audit_entry(rooms, "drawn", json!({"seed": drawn.seed}));
     let drawn = rooms.ledger().record_draw(room.id(), drawn, entry).await?;
     state.row.drawn = Some(drawn);
     state.ranked = Some(Arc::new(ranked));
@@ -127,9 +129,13 @@ async fn draw_line(
 }
 
 /// What the loop does is told in the audit as well.
-fn entry(rooms: &Rooms, action: &'static str, detail: serde_json::Value) -> Entry {
-    Entry {
-        at: rooms.now(),
+fn audit_entry(
+    rooms: &RoomRegistry,
+    action: &'static str,
+    detail: serde_json::Value,
+) -> RoomAuditEntry {
+    RoomAuditEntry {
+        at: rooms.now_ms(),
         role: "fairgate",
         action,
         detail,

@@ -13,10 +13,10 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use crate::ledger::Sample;
+use crate::ledger::RoomSample;
 use crate::line::release;
-use crate::push::hub::{Hub, Hubs};
-use crate::room::{Method, Phase, Room, Rooms, draw_due};
+use crate::push::hub::{RoomSocketHub, RoomSocketHubs};
+use crate::room::{LineMethod, Room, RoomPhase, RoomRegistry, draw_due};
 use crate::store::StoreFailure;
 
 const BEAT: Duration = Duration::from_millis(200);
@@ -29,7 +29,7 @@ const RESOLVE_EVERY: Duration = Duration::from_secs(5);
 /// away.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
-struct RoomBeats {
+struct RoomLoopState {
     returning: ReturningPlaces,
     reported: Option<Instant>,
     release: Instant,
@@ -39,7 +39,11 @@ struct RoomBeats {
 }
 
 /// Starts the loop of every room as it is opened on this node, until the process drains.
-pub async fn run_opened(rooms: Rooms, hubs: Hubs, mut opened: UnboundedReceiver<Room>) {
+pub async fn run_opened(
+    rooms: RoomRegistry,
+    hubs: RoomSocketHubs,
+    mut opened: UnboundedReceiver<Room>,
+) {
     let mut stopping = rooms.stopping();
     loop {
         let room = tokio::select! {
@@ -55,10 +59,15 @@ pub async fn run_opened(rooms: Rooms, hubs: Hubs, mut opened: UnboundedReceiver<
 }
 
 /// Runs until the process drains.
-async fn run(rooms: Rooms, hub: Arc<Hub>, room: Room, mut stopping: watch::Receiver<bool>) {
+async fn run(
+    rooms: RoomRegistry,
+    hub: Arc<RoomSocketHub>,
+    room: Room,
+    mut stopping: watch::Receiver<bool>,
+) {
     let mut beat = interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut beats = RoomBeats {
+    let mut beats = RoomLoopState {
         returning: ReturningPlaces::default(),
         reported: None,
         release: Instant::now(),
@@ -85,23 +94,23 @@ async fn run(rooms: Rooms, hub: Arc<Hub>, room: Room, mut stopping: watch::Recei
 }
 
 async fn one_beat(
-    rooms: &Rooms,
-    hub: &Hub,
+    rooms: &RoomRegistry,
+    hub: &RoomSocketHub,
     room: &Room,
-    beats: &mut RoomBeats,
+    beats: &mut RoomLoopState,
     nudged: bool,
 ) -> Result<(), StoreFailure> {
-    let now = rooms.now();
+    let now = rooms.now_ms();
     let row = room.row();
     // A draw that has begun is finished whatever else happens to the room.
-    let begun = room.draw().row.freeze.is_some() || room.is_begun_elsewhere();
+    let begun = room.draw_state().row.freeze.is_some() || room.is_begun_elsewhere();
     // Who is here is told whatever becomes of the draw.
     let reported = report(rooms, room, beats, now).await;
-    let lives = begun || !matches!(room.phase(now), Phase::Closed | Phase::Scheduled);
-    if row.document.method == Method::Draw && lives {
+    let lives = begun || !matches!(room.phase(now), RoomPhase::Closed | RoomPhase::Scheduled);
+    if row.document.method == LineMethod::Draw && lives {
         let due = room.is_begun_elsewhere() || draw_due(&row.document, &row.facts, now);
         while drawing::advance(rooms, hub, room, due).await? {
-            hub.draw(room, now);
+            hub.announce_draw(room, now);
         }
     }
     reported?;
@@ -110,20 +119,20 @@ async fn one_beat(
     let due = Instant::now() + BEAT / 2 >= beats.release;
     if due || nudged {
         let pulse = if due {
-            measure(rooms, room, beats).await?
+            fetch_pulse(rooms, room, beats).await?
         } else {
             None
         };
-        release::tick(rooms, room, pulse, due, now).await?;
+        release::run_tick(rooms, room, pulse, due, now).await?;
         if due {
             // The next one is due a second after this one was, not after it came: a late tick loses
             // no time.
             beats.release = (beats.release + RELEASE_EVERY).max(Instant::now() + RELEASE_EVERY / 2);
         }
     }
-    hub.phase(room, now);
+    hub.announce_phase(room, now);
     if due || nudged {
-        hub.line(room, now);
+        hub.announce_line(room, now);
     }
     if due && beats.sampled.elapsed() >= SAMPLE_EVERY {
         beats.sampled = Instant::now();
@@ -135,9 +144,9 @@ async fn one_beat(
 /// Tells the store who is here, where that is due. In a new life of it, whoever is here shows their
 /// place again.
 async fn report(
-    rooms: &Rooms,
+    rooms: &RoomRegistry,
     room: &Room,
-    beats: &mut RoomBeats,
+    beats: &mut RoomLoopState,
     now: i64,
 ) -> Result<(), StoreFailure> {
     let due = beats.reported.is_none_or(|at| at.elapsed() >= REPORT_EVERY);
@@ -145,7 +154,9 @@ async fn report(
     if due {
         beats.reported = Some(Instant::now());
         let here = room.presence().report();
-        let seen = rooms.store().seen(room.id(), &here, now.div_euclid(1000));
+        let seen = rooms
+            .store()
+            .note_seen(room.id(), &here, now.div_euclid(1000));
         told = seen.await.map(|life| beats.returning.heard(life));
     }
     beats
@@ -156,11 +167,11 @@ async fn report(
 }
 
 /// Asks booking for its figures. Where it does not answer, the room goes on with the last ones.
-async fn measure(
-    rooms: &Rooms,
+async fn fetch_pulse(
+    rooms: &RoomRegistry,
     room: &Room,
-    beats: &mut RoomBeats,
-) -> Result<Option<crate::upstream::Pulse>, StoreFailure> {
+    beats: &mut RoomLoopState,
+) -> Result<Option<crate::upstream::BookingPulse>, StoreFailure> {
     if beats
         .resolved
         .is_none_or(|at| at.elapsed() >= RESOLVE_EVERY)
@@ -174,7 +185,7 @@ async fn measure(
         }
     }
     let shows = &beats.shows;
-    let after = room.tick().counts.finished;
+    let after = room.last_tick().counts.finished;
     let pulse = match rooms.core().pulse(room.id(), shows, after).await {
         Ok(pulse) => pulse,
         Err(error) => {
@@ -186,19 +197,22 @@ async fn measure(
         let holders: Vec<_> = pulse.finished.iter().map(|(_, holder)| *holder).collect();
         rooms
             .ledger()
-            .finish(room.id(), *cursor, &holders, rooms.now())
+            .finish(room.id(), *cursor, &holders, rooms.now_ms())
             .await?;
-        rooms.store().done(room.id(), *cursor, &holders).await?;
+        rooms
+            .store()
+            .mark_ticketed(room.id(), *cursor, &holders)
+            .await?;
     }
     Ok(Some(pulse))
 }
 
 /// The sample of these ten seconds: whichever node comes first writes it, and the others find it
 /// written.
-fn sample(room: &Room, now: i64) -> Sample {
-    let tick = room.tick();
+fn sample(room: &Room, now: i64) -> RoomSample {
+    let tick = room.last_tick();
     let every_ms = i64::try_from(SAMPLE_EVERY.as_millis()).unwrap_or(i64::MAX);
-    Sample {
+    RoomSample {
         at_ms: now - now.rem_euclid(every_ms),
         joined: tick.counts.joined,
         waiting: tick.waiting,

@@ -4,7 +4,7 @@
 
 use tokio::task::JoinHandle;
 
-use crate::room::{Room, Rooms};
+use crate::room::{Room, RoomRegistry};
 use crate::store::StoreFailure;
 
 /// Shown at once, and again with the next report: a socket may have been on its way in when the
@@ -36,19 +36,19 @@ impl ReturningPlaces {
     }
 
     /// Begins what is due; `reported` where the life was heard just now.
-    pub(super) async fn go_on(&mut self, rooms: &Rooms, room: &Room, reported: bool) {
+    pub(super) async fn go_on(&mut self, rooms: &RoomRegistry, room: &Room, reported: bool) {
         if let Some(showing) = self.showing.take_if(|showing| showing.is_finished()) {
             // Where the task panicked nothing is through either.
             match showing.await {
                 Ok(Ok(life)) => self.through(life),
-                Ok(Err(error)) => failed(room, &error),
-                Err(error) => failed(room, &error),
+                Ok(Err(error)) => warn_not_brought_back(room, &error),
+                Err(error) => warn_not_brought_back(room, &error),
             }
         }
         let due = self.stands != self.heard && (self.shown == 0 || reported);
         if due && self.showing.is_none() {
             let (rooms, room) = (rooms.clone(), room.clone());
-            let shown = room.presence().open();
+            let shown = room.presence().open_places();
             self.showing = Some(tokio::spawn(async move {
                 rooms.store().bring_back(room.id(), &shown).await
             }));
@@ -66,7 +66,7 @@ impl ReturningPlaces {
     }
 }
 
-fn failed(room: &Room, error: &dyn std::fmt::Display) {
+fn warn_not_brought_back(room: &Room, error: &dyn std::fmt::Display) {
     metrics::counter!("fairgate_places_not_brought_back_total", "room" => room.id().to_owned())
         .increment(1);
     tracing::warn!(room = room.id(), %error, "not everybody here could show their place to the new store; they are shown again");

@@ -4,35 +4,37 @@ use std::net::IpAddr;
 
 use reqwest::Url;
 
-use super::{Internal, Reader};
+use super::{InternalSettings, SettingReader};
 
 /// Where booking is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Upstream {
+pub struct UpstreamSettings {
     /// `FAIRGATE_BOOKING_URL`: base addresses of bookings, by commas. Default none: booking is in
     /// this process.
     pub bases: Vec<Url>,
     /// How they know this gateway.
-    pub internal: Internal,
+    pub internal: InternalSettings,
 }
 
-impl Upstream {
+impl UpstreamSettings {
     /// Takes it from what was set.
-    pub fn read(reader: &mut Reader) -> Self {
+    pub fn read(reader: &mut SettingReader) -> Self {
         let what = "a list of addresses such as http://10.0.0.5:8090, without paths, by commas";
         let upstream = Self {
-            bases: reader.take("booking_url", Vec::new(), what, |text| {
-                text.split(',').map(|part| base(part.trim())).collect()
+            bases: reader.parsed_or_default("booking_url", Vec::new(), what, |text| {
+                text.split(',')
+                    .map(|part| parse_base_url(part.trim()))
+                    .collect()
             }),
-            internal: Internal::read(reader),
+            internal: InternalSettings::read(reader),
         };
-        let elsewhere = upstream.bases.iter().find(|base| !is_here(base));
+        let elsewhere = upstream.bases.iter().find(|base| !is_loopback(base));
         if let (Some(base), None) = (elsewhere, &upstream.internal.key) {
             reader.fault(format!(
                 "booking at {base} is on another machine and must know its gateways: set FAIRGATE_INTERNAL_KEY here and there"
             ));
         }
-        if !upstream.bases.is_empty() && reader.place("database_url").is_none() {
+        if !upstream.bases.is_empty() && reader.setting_source("database_url").is_none() {
             reader.fault(
                 "FAIRGATE_BOOKING_URL: gateway and booking keep one ledger, and a SQLite file has one process: set FAIRGATE_DATABASE_URL here and there, or take FAIRGATE_BOOKING_URL out and let this gateway host booking itself",
             );
@@ -42,7 +44,7 @@ impl Upstream {
 }
 
 /// A base address without a path: paths are booking's own.
-fn base(text: &str) -> Option<Url> {
+fn parse_base_url(text: &str) -> Option<Url> {
     let url: Url = text.parse().ok()?;
     let good = matches!(url.scheme(), "http" | "https")
         && url.has_host()
@@ -55,7 +57,7 @@ fn base(text: &str) -> Option<Url> {
 }
 
 /// Whether an address is this machine's own.
-fn is_here(base: &Url) -> bool {
+fn is_loopback(base: &Url) -> bool {
     let host = base.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost"

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::RoomFollower;
-use crate::ledger::Failure;
+use crate::ledger::RoomLedgerFailure;
 
 /// The lease under which room documents are changed, at all nodes.
 const CHANGING: &str = "rooms";
@@ -20,7 +20,7 @@ const WAIT_MAX: Duration = Duration::from_secs(8);
 const AGAIN: Duration = Duration::from_millis(40);
 
 /// Nobody else changes room documents while this is held, here or at another node.
-pub struct Changing<'r> {
+pub struct RoomChangeLease<'r> {
     follower: &'r RoomFollower,
     _here: tokio::sync::MutexGuard<'r, ()>,
     /// The renewing ends when this is dropped.
@@ -28,10 +28,10 @@ pub struct Changing<'r> {
     renewing: JoinHandle<()>,
 }
 
-impl Changing<'_> {
+impl RoomChangeLease<'_> {
     /// Lets the others go on. Where this is not called, or fails, they go on when the lease has run
     /// out.
-    pub async fn end(self) {
+    pub async fn release_lease(self) {
         drop(self.held);
         // A renewal that is on its way would take the lease again.
         if self.renewing.await.is_err() {
@@ -54,33 +54,33 @@ impl RoomFollower {
     ///
     /// # Errors
     /// Where the ledger did not answer, or another node kept changing rooms for too long.
-    pub async fn changing(&self) -> Result<Changing<'_>, Failure> {
+    pub async fn changing(&self) -> Result<RoomChangeLease<'_>, RoomLedgerFailure> {
         let changing = self.changing_anywhere().await?;
         self.catch_up().await?;
         Ok(changing)
     }
 
-    pub(super) async fn changing_anywhere(&self) -> Result<Changing<'_>, Failure> {
+    pub(super) async fn changing_anywhere(&self) -> Result<RoomChangeLease<'_>, RoomLedgerFailure> {
         let here = self.inner.changing.lock().await;
         let asked = Instant::now();
         while !self.lease_changing().await? {
             if asked.elapsed() >= WAIT_MAX {
-                return Err(Failure::Unavailable(
+                return Err(RoomLedgerFailure::Unavailable(
                     "another node is changing rooms".into(),
                 ));
             }
             tokio::time::sleep(AGAIN).await;
         }
         let (held, ended) = oneshot::channel();
-        Ok(Changing {
+        Ok(RoomChangeLease {
             follower: self,
             _here: here,
             held,
-            renewing: tokio::spawn(renew(self.clone(), ended)),
+            renewing: tokio::spawn(renew_lease(self.clone(), ended)),
         })
     }
 
-    async fn lease_changing(&self) -> Result<bool, Failure> {
+    async fn lease_changing(&self) -> Result<bool, RoomLedgerFailure> {
         let lease = self
             .rooms()
             .ledger()
@@ -89,7 +89,7 @@ impl RoomFollower {
     }
 }
 
-async fn renew(follower: RoomFollower, mut ended: oneshot::Receiver<()>) {
+async fn renew_lease(follower: RoomFollower, mut ended: oneshot::Receiver<()>) {
     while timeout(RENEWED_EVERY, &mut ended).await.is_err() {
         match follower.lease_changing().await {
             Ok(true) => {}

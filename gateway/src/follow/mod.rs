@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use rand::RngExt;
 
-pub use changing::Changing;
-use unknown_room::LookedAt;
+pub use changing::RoomChangeLease;
+use unknown_room::UnknownRoomRead;
 
-use crate::ledger::{Entry, Failure};
-use crate::push::hub::Hubs;
-use crate::room::{Document, EVERYDAY, Rooms};
+use crate::ledger::{RoomAuditEntry, RoomLedgerFailure};
+use crate::push::hub::RoomSocketHubs;
+use crate::room::{EVERYDAY, RoomDocument, RoomRegistry};
 use crate::upstream::BookingFailure;
 
 /// A node that has heard nothing for so long shows what may no longer be so, and says that.
@@ -25,12 +25,12 @@ const STALE_AFTER: Duration = Duration::from_secs(3);
 
 /// When the ledger's rooms were last read.
 #[derive(Debug)]
-struct LastReading {
+struct LastLedgerRead {
     at: Instant,
     told: bool,
 }
 
-impl LastReading {
+impl LastLedgerRead {
     fn now() -> Self {
         Self {
             at: Instant::now(),
@@ -38,12 +38,12 @@ impl LastReading {
         }
     }
 
-    fn read(&mut self) {
+    fn mark_read(&mut self) {
         *self = Self::now();
     }
 
     /// Told once for a silence, however long it lasts.
-    fn unread(&mut self, error: &Failure) {
+    fn mark_unread(&mut self, error: &RoomLedgerFailure) {
         if !self.told {
             tracing::warn!(%error, "what other nodes did could not be read; it is read again");
         }
@@ -61,7 +61,7 @@ impl LastReading {
 pub enum CoverageFailure {
     /// What other nodes wrote could not be read.
     #[error(transparent)]
-    Ledger(#[from] Failure),
+    Ledger(#[from] RoomLedgerFailure),
     /// Booking did not take it.
     #[error(transparent)]
     Booking(#[from] BookingFailure),
@@ -70,18 +70,18 @@ pub enum CoverageFailure {
 /// A cheap handle: keeps this node's rooms as the ledger has them.
 #[derive(Clone)]
 pub struct RoomFollower {
-    inner: Arc<Inner>,
+    inner: Arc<RoomFollowerState>,
 }
 
-struct Inner {
-    rooms: Rooms,
-    hubs: Hubs,
+struct RoomFollowerState {
+    rooms: RoomRegistry,
+    hubs: RoomSocketHubs,
     /// What this node takes leases as.
     node: String,
     /// Room documents are changed one after the other, so that no two rooms cover one show.
     changing: tokio::sync::Mutex<()>,
-    last_reading: Mutex<LastReading>,
-    looked_at: LookedAt,
+    last_reading: Mutex<LastLedgerRead>,
+    looked_at: UnknownRoomRead,
     /// Booking has not been told of the newest coverage yet.
     owes_coverage: AtomicBool,
 }
@@ -89,15 +89,15 @@ struct Inner {
 impl RoomFollower {
     /// Follows for these rooms, and tells their sockets through `hubs` what changed.
     #[must_use]
-    pub fn new(rooms: Rooms, hubs: Hubs) -> Self {
+    pub fn new(rooms: RoomRegistry, hubs: RoomSocketHubs) -> Self {
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(RoomFollowerState {
                 rooms,
                 hubs,
                 node: format!("node-{:032x}", rand::rng().random::<u128>()),
                 changing: tokio::sync::Mutex::default(),
-                last_reading: Mutex::new(LastReading::now()),
-                looked_at: LookedAt::default(),
+                last_reading: Mutex::new(LastLedgerRead::now()),
+                looked_at: UnknownRoomRead::default(),
                 owes_coverage: AtomicBool::new(false),
             }),
         }
@@ -107,12 +107,12 @@ impl RoomFollower {
     ///
     /// # Errors
     /// Where the ledger cannot be read or written.
-    pub async fn take_up_all(&self) -> Result<(), Failure> {
+    pub async fn take_up_all(&self) -> Result<(), RoomLedgerFailure> {
         let rooms = self.rooms();
         if rooms.ledger().room(EVERYDAY).await?.is_none() {
-            let row = rooms.fresh_row(EVERYDAY, Document::everyday());
-            let entry = Entry {
-                at: rooms.now(),
+            let row = rooms.fresh_row(EVERYDAY, RoomDocument::everyday());
+            let entry = RoomAuditEntry {
+                at: rooms.now_ms(),
                 role: "fairgate",
                 action: "room_created",
                 detail: serde_json::json!({"built_in": true}),
@@ -132,7 +132,7 @@ impl RoomFollower {
         self.last_reading().stale_for()
     }
 
-    fn rooms(&self) -> &Rooms {
+    fn rooms(&self) -> &RoomRegistry {
         &self.inner.rooms
     }
 
@@ -145,7 +145,7 @@ impl RoomFollower {
         self.inner.owes_coverage.load(Ordering::Acquire)
     }
 
-    fn last_reading(&self) -> MutexGuard<'_, LastReading> {
+    fn last_reading(&self) -> MutexGuard<'_, LastLedgerRead> {
         self.inner
             .last_reading
             .lock()

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{CoverageFailure, RoomFollower};
-use crate::ledger::{Failure, RoomVersion};
+use crate::ledger::{RoomLedgerFailure, RoomVersion};
 use crate::room::Room;
 
 /// A change is seen everywhere within a second: three readings may come late or fail.
@@ -27,29 +27,29 @@ impl RoomFollower {
                 _ = beat.tick() => {}
                 () = fairgate_base::process::stopped(&mut stopping) => return,
             }
-            if let Err(error) = self.look().await {
+            if let Err(error) = self.sync_once().await {
                 metrics::counter!("fairgate_rooms_unread_total").increment(1);
-                self.last_reading().unread(&error);
+                self.last_reading().mark_unread(&error);
             }
         }
     }
 
     /// Reads what changed, once, and tells booking where that bears on who covers which show.
-    async fn look(&self) -> Result<(), Failure> {
+    async fn sync_once(&self) -> Result<(), RoomLedgerFailure> {
         let mut unread = self.read_changes().await?;
         // One room may keep silent by itself; several mean the ledger.
         if unread.len() > 1 {
             return Err(unread.swap_remove(0));
         }
-        self.last_reading().read();
+        self.last_reading().mark_read();
         if !self.owes_coverage() {
             return Ok(());
         }
         // Under the lease, from what the ledger has by then: of two nodes that tell booking, the
         // later one knows more.
         let changing = self.changing_anywhere().await?;
-        let told = self.cover().await;
-        changing.end().await;
+        let told = self.publish_coverage().await;
+        changing.release_lease().await;
         if let Err(error) = told {
             tracing::warn!(
                 %error,
@@ -63,25 +63,25 @@ impl RoomFollower {
     ///
     /// # Errors
     /// Where the ledger did not answer, be it for one room only.
-    pub async fn catch_up(&self) -> Result<(), Failure> {
+    pub async fn catch_up(&self) -> Result<(), RoomLedgerFailure> {
         if let Some(silent) = self.read_changes().await?.pop() {
             return Err(silent);
         }
-        self.last_reading().read();
+        self.last_reading().mark_read();
         Ok(())
     }
 
     /// Takes over whatever other nodes wrote, each room for itself: one that cannot be read is left
     /// as it was, and the ones after it are taken over all the same. Gives why, for the rooms that
     /// the ledger only kept silent about.
-    async fn read_changes(&self) -> Result<Vec<Failure>, Failure> {
+    async fn read_changes(&self) -> Result<Vec<RoomLedgerFailure>, RoomLedgerFailure> {
         let mut silent = Vec::new();
         for version in self.rooms().ledger().versions().await? {
-            match self.take_over(&version).await {
+            match self.apply_room_version(&version).await {
                 Ok(()) => self.rooms().troubles().readable(&version.room),
                 Err(error) => {
                     self.rooms().troubles().unreadable(&version.room, &error);
-                    if !matches!(error, Failure::Corrupt(_)) {
+                    if !matches!(error, RoomLedgerFailure::Corrupt(_)) {
                         silent.push(error);
                     }
                 }
@@ -94,7 +94,7 @@ impl RoomFollower {
         Ok(silent)
     }
 
-    async fn take_over(&self, seen: &RoomVersion) -> Result<(), Failure> {
+    async fn apply_room_version(&self, seen: &RoomVersion) -> Result<(), RoomLedgerFailure> {
         let Ok(room) = self.rooms().get(&seen.room) else {
             if let Some(row) = self.rooms().ledger().room(&seen.room).await? {
                 self.rooms().take_up(row).await?;
@@ -102,7 +102,7 @@ impl RoomFollower {
             }
             return Ok(());
         };
-        if seen.stage > room.draw().row.stage() {
+        if seen.stage > room.draw_state().row.stage() {
             room.begun_elsewhere();
         }
         if seen.version > room.row().version {
@@ -115,7 +115,7 @@ impl RoomFollower {
     ///
     /// # Errors
     /// Where the ledger did not answer.
-    pub async fn refresh(&self, room: &Room) -> Result<(), Failure> {
+    pub async fn refresh(&self, room: &Room) -> Result<(), RoomLedgerFailure> {
         let Some(row) = self.rooms().ledger().room(room.id()).await? else {
             return Ok(());
         };
@@ -124,21 +124,25 @@ impl RoomFollower {
         }
         if room.set_row(row) {
             let hub = self.inner.hubs.of_room(room.id());
-            hub.room(room, self.rooms().now());
+            hub.announce_room(room, self.rooms().now_ms());
             room.nudge();
         }
         Ok(())
     }
 
     /// Tells booking which room covers which shows, as the ledger has it; done while
-    /// [`Changing`](super::Changing) is held.
+    /// [`RoomChangeLease`](super::RoomChangeLease) is held.
     ///
     /// # Errors
     /// Where the ledger or booking did not answer.
-    pub async fn cover(&self) -> Result<(), CoverageFailure> {
+    pub async fn publish_coverage(&self) -> Result<(), CoverageFailure> {
         self.catch_up().await?;
         self.owe_coverage(false);
-        let told = self.rooms().core().cover(self.rooms().coverage()).await;
+        let told = self
+            .rooms()
+            .core()
+            .replace_coverage(self.rooms().coverage())
+            .await;
         if told.is_err() {
             self.owe_coverage(true);
         }

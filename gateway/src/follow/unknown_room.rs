@@ -10,7 +10,7 @@ const APART: Duration = Duration::from_millis(100);
 
 /// When the ledger was last read because of a room that nobody here knew.
 #[derive(Debug, Default)]
-pub(super) struct LookedAt(tokio::sync::Mutex<Option<Instant>>);
+pub(super) struct UnknownRoomRead(tokio::sync::Mutex<Option<Instant>>);
 
 impl RoomFollower {
     /// Reads what other nodes made, unless this room is known. Whoever calls this at once shares
@@ -30,7 +30,7 @@ impl RoomFollower {
         }
         *looked = Some(Instant::now());
         if let Err(error) = self.catch_up().await {
-            self.last_reading().unread(&error);
+            self.last_reading().mark_unread(&error);
         }
     }
 }

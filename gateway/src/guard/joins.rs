@@ -9,20 +9,20 @@ use governor::Quota;
 use governor::clock::{Clock, DefaultClock, Reference};
 
 use super::GuardRefusal;
-use super::networks::{Networks, UsedUp};
-use crate::load::Appointments;
-use crate::web::Network;
+use super::networks::{NetworkQuotas, QuotaExceeded};
+use crate::load::ReturnSchedule;
+use crate::web::ClientNetwork;
 
 /// The join limit; a cheap handle.
 pub struct JoinGuard<C: Clock = DefaultClock> {
-    inner: Arc<Inner<C>>,
+    inner: Arc<JoinGuardState<C>>,
 }
 
-struct Inner<C: Clock> {
-    networks: Networks<C>,
+struct JoinGuardState<C: Clock> {
+    networks: NetworkQuotas<C>,
     /// When those who were refused are expected back, by network: `None` for those that are not
     /// told apart.
-    away: Mutex<HashMap<Option<Network>, Appointments>>,
+    away: Mutex<HashMap<Option<ClientNetwork>, ReturnSchedule>>,
     /// So many of them can be let in within one and the same second.
     back_per_s: u64,
     begun: C::Instant,
@@ -49,8 +49,8 @@ impl<C: Clock + Clone> JoinGuard<C> {
     fn with_clock(per_s: NonZeroU32, burst: NonZeroU32, clock: C) -> Self {
         let quota = Quota::per_second(per_s).allow_burst(burst);
         Self {
-            inner: Arc::new(Inner {
-                networks: Networks::new(quota, clock.clone()),
+            inner: Arc::new(JoinGuardState {
+                networks: NetworkQuotas::new(quota, clock.clone()),
                 away: Mutex::default(),
                 back_per_s: u64::from(per_s.min(burst).get()),
                 begun: clock.now(),
@@ -62,25 +62,27 @@ impl<C: Clock + Clone> JoinGuard<C> {
     /// Counts one join.
     ///
     /// # Errors
-    /// [`GuardRefusal::TooManyJoins`]: each who is refused gets another time to come back, so that all of
-    /// them are let in when they do.
-    pub fn admit(&self, network: Network) -> Result<(), GuardRefusal> {
+    /// [`GuardRefusal::TooManyJoins`]: each who is refused gets another time to come back, so that
+    /// all of them are let in when they do.
+    pub fn admit(&self, network: ClientNetwork) -> Result<(), GuardRefusal> {
         let inner = &*self.inner;
-        let Err(UsedUp { network, wait }) = inner.networks.check(network) else {
+        let Err(QuotaExceeded { network, wait }) = inner.networks.check(network) else {
             return Ok(());
         };
         let now = inner.since_begun(inner.clock.now());
         let wait = self
-            .away()
+            .lock_returns()
             .entry(network)
             .or_default()
-            .book(now, wait, inner.back_per_s);
+            .reserve_return(now, wait, inner.back_per_s);
         let wait_s = wait.as_secs_f64().ceil().max(1.0) as u64;
         metrics::counter!("fairgate_joins_limited_total").increment(1);
         Err(GuardRefusal::TooManyJoins { wait_s })
     }
 
-    fn away(&self) -> std::sync::MutexGuard<'_, HashMap<Option<Network>, Appointments>> {
+    fn lock_returns(
+        &self,
+    ) -> std::sync::MutexGuard<'_, HashMap<Option<ClientNetwork>, ReturnSchedule>> {
         self.inner
             .away
             .lock()
@@ -91,11 +93,11 @@ impl<C: Clock + Clone> JoinGuard<C> {
     pub fn evict(&self) {
         self.inner.networks.evict();
         let now = self.inner.since_begun(self.inner.clock.now());
-        self.away().retain(|_, book| !book.is_over(now));
+        self.lock_returns().retain(|_, book| !book.all_due_by(now));
     }
 }
 
-impl<C: Clock> Inner<C> {
+impl<C: Clock> JoinGuardState<C> {
     fn since_begun(&self, now: C::Instant) -> Duration {
         now.duration_since(self.begun).into()
     }
@@ -104,10 +106,10 @@ impl<C: Clock> Inner<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::Web;
+    use crate::web::WebRequestPolicy;
 
-    fn network(address: &str) -> Network {
-        Web::new(crate::web::Settings::default()).network(
+    fn network(address: &str) -> ClientNetwork {
+        WebRequestPolicy::new(crate::web::WebSettings::default()).network(
             &axum::http::HeaderMap::new(),
             address.parse().expect("an address"),
         )
@@ -142,7 +144,7 @@ mod tests {
             }
             clock.advance(Duration::from_secs(3600));
             guard.evict();
-            assert!(guard.away().is_empty());
+            assert!(guard.lock_returns().is_empty());
         }
     }
 

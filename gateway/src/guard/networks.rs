@@ -8,32 +8,37 @@ use governor::state::keyed::DefaultKeyedStateStore;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 
-use crate::web::Network;
+use crate::web::ClientNetwork;
 
 /// More networks than this are not told apart: the rest share one quota, so that memory stays
 /// bounded.
 const NETWORKS_MAX: usize = 100_000;
 
-type Keyed<C> =
-    RateLimiter<Network, DefaultKeyedStateStore<Network>, C, NoOpMiddleware<<C as Clock>::Instant>>;
-type Direct<C> = RateLimiter<NotKeyed, InMemoryState, C, NoOpMiddleware<<C as Clock>::Instant>>;
+type PerNetworkLimiter<C> = RateLimiter<
+    ClientNetwork,
+    DefaultKeyedStateStore<ClientNetwork>,
+    C,
+    NoOpMiddleware<<C as Clock>::Instant>,
+>;
+type SharedRestLimiter<C> =
+    RateLimiter<NotKeyed, InMemoryState, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
 /// The quotas.
-pub(super) struct Networks<C: Clock = DefaultClock> {
-    each: Keyed<C>,
-    rest: Direct<C>,
+pub(super) struct NetworkQuotas<C: Clock = DefaultClock> {
+    each: PerNetworkLimiter<C>,
+    rest: SharedRestLimiter<C>,
     clock: C,
 }
 
 /// A quota that is used up.
-pub(super) struct UsedUp {
+pub(super) struct QuotaExceeded {
     /// Whose it is; `None` for those that are not told apart.
-    pub network: Option<Network>,
+    pub network: Option<ClientNetwork>,
     /// Until it lets one through again.
     pub wait: Duration,
 }
 
-impl<C: Clock + Clone> Networks<C> {
+impl<C: Clock + Clone> NetworkQuotas<C> {
     pub(super) fn new(quota: Quota, clock: C) -> Self {
         Self {
             each: RateLimiter::new(quota, DefaultKeyedStateStore::default(), clock.clone()),
@@ -43,14 +48,14 @@ impl<C: Clock + Clone> Networks<C> {
     }
 
     /// Counts one of a network's.
-    pub(super) fn check(&self, network: Network) -> Result<(), UsedUp> {
+    pub(super) fn check(&self, network: ClientNetwork) -> Result<(), QuotaExceeded> {
         let told_apart = self.each.len() < NETWORKS_MAX;
         let checked = if told_apart {
             self.each.check_key(&network)
         } else {
             self.rest.check()
         };
-        checked.map_err(|until| UsedUp {
+        checked.map_err(|until| QuotaExceeded {
             network: told_apart.then_some(network),
             wait: until.wait_time_from(self.clock.now()),
         })

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, Method};
-use fairgate_base::config::Key;
+use fairgate_base::config::SecretSetting;
 use fairgate_pass::Digest;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 
 use super::GuardRefusal;
-use super::networks::Networks;
-use crate::web::Network;
+use super::networks::NetworkQuotas;
+use crate::web::ClientNetwork;
 
 /// Where a key stands in a request.
 const HEADER: &str = "x-api-key";
@@ -25,7 +25,7 @@ pub struct ApiKey {
     /// Whose it is; told in metrics.
     pub name: String,
     /// The secret.
-    pub key: Key,
+    pub key: SecretSetting,
     /// Searches a second.
     pub per_s: NonZeroU32,
     /// Searches at once.
@@ -45,7 +45,7 @@ impl ApiKey {
         good.then_some(())?;
         Some(Self {
             name: name.to_owned(),
-            key: Key(key.to_owned()),
+            key: SecretSetting(key.to_owned()),
             per_s: per_s.parse().ok()?,
             burst: burst.parse().ok()?,
         })
@@ -55,17 +55,17 @@ impl ApiKey {
 /// The limits of searches; a cheap handle.
 #[derive(Clone)]
 pub struct SearchQuotas {
-    inner: Arc<Inner>,
+    inner: Arc<SearchQuotasState>,
 }
 
-struct Inner {
-    networks: Networks,
+struct SearchQuotasState {
+    networks: NetworkQuotas,
     /// By the digest of the key, so that looking one up tells nothing of the others.
-    partners: HashMap<Digest, Partner>,
+    partners: HashMap<Digest, PartnerQuota>,
     clock: DefaultClock,
 }
 
-struct Partner {
+struct PartnerQuota {
     name: String,
     limit: DefaultDirectRateLimiter,
 }
@@ -82,15 +82,15 @@ impl SearchQuotas {
         let clock = DefaultClock::default();
         let partner = |key: &ApiKey| {
             let quota = quota(key.per_s, key.burst);
-            let partner = Partner {
+            let partner = PartnerQuota {
                 name: key.name.clone(),
                 limit: RateLimiter::direct_with_clock(quota, clock.clone()),
             };
-            (Digest::of(key.key.0.as_bytes()), partner)
+            (Digest::of_bytes(key.key.0.as_bytes()), partner)
         };
         Self {
-            inner: Arc::new(Inner {
-                networks: Networks::new(quota(per_s, burst), clock.clone()),
+            inner: Arc::new(SearchQuotasState {
+                networks: NetworkQuotas::new(quota(per_s, burst), clock.clone()),
                 partners: keys.iter().map(partner).collect(),
                 clock,
             }),
@@ -115,12 +115,12 @@ impl SearchQuotas {
     ///
     /// # Errors
     /// [`GuardRefusal::ApiKeyUnknown`] for a key that is none; else that a quota is used up.
-    pub fn admit(&self, headers: &HeaderMap, network: Network) -> Result<(), GuardRefusal> {
+    pub fn admit(&self, headers: &HeaderMap, network: ClientNetwork) -> Result<(), GuardRefusal> {
         let inner = &*self.inner;
         let Some(key) = headers.get(HEADER) else {
             return self.by_network(network);
         };
-        let Some(partner) = inner.partners.get(&Digest::of(key.as_bytes())) else {
+        let Some(partner) = inner.partners.get(&Digest::of_bytes(key.as_bytes())) else {
             return Err(GuardRefusal::ApiKeyUnknown);
         };
         let name = partner.name.clone();
@@ -131,7 +131,7 @@ impl SearchQuotas {
         })
     }
 
-    fn by_network(&self, network: Network) -> Result<(), GuardRefusal> {
+    fn by_network(&self, network: ClientNetwork) -> Result<(), GuardRefusal> {
         let checked = self.inner.networks.check(network);
         checked.map_err(|used_up| GuardRefusal::NetworkQuotaUsed {
             wait_s: wait_s(used_up.wait),
@@ -153,15 +153,15 @@ fn wait_s(wait: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::{Settings, Web};
+    use crate::web::{WebRequestPolicy, WebSettings};
 
     fn count(n: u32) -> NonZeroU32 {
         NonZeroU32::new(n).expect("not zero")
     }
 
-    fn network(address: &str) -> Network {
+    fn network(address: &str) -> ClientNetwork {
         let peer = address.parse().expect("an address");
-        Web::new(Settings::default()).network(&HeaderMap::new(), peer)
+        WebRequestPolicy::new(WebSettings::default()).network(&HeaderMap::new(), peer)
     }
 
     fn with(key: &str) -> HeaderMap {

@@ -3,14 +3,14 @@
 use fairgate_base::http::Problem;
 use fairgate_databases::LedgerError;
 
-use crate::ledger::Failure;
+use crate::ledger::RoomLedgerFailure;
 use crate::store::StoreFailure;
 
-impl From<Failure> for Problem {
-    fn from(failure: Failure) -> Self {
+impl From<RoomLedgerFailure> for Problem {
+    fn from(failure: RoomLedgerFailure) -> Self {
         match failure {
-            Failure::Unknown(why) => LedgerError::Unknown(why).into(),
-            other => Self::ledger(&other),
+            RoomLedgerFailure::Unknown(why) => LedgerError::Unknown(why).into(),
+            other => Self::ledger_unavailable(&other),
         }
     }
 }

@@ -12,7 +12,7 @@ use fairgate_base::http::Problem;
 use crate::follow::RoomFollower;
 use crate::guard::SearchQuotas;
 use crate::pages::{policy, problem_page};
-use crate::web::{Web, peer_of};
+use crate::web::{WebRequestPolicy, peer_of};
 
 /// Whether a program asked, so that a program is answered.
 fn is_call(uri: &Uri) -> bool {
@@ -23,7 +23,7 @@ fn is_call(uri: &Uri) -> bool {
 
 /// Answers with a problem: as a document where a program asked, else as a page.
 #[must_use]
-pub fn shown(test: bool, uri: &Uri, problem: Problem) -> Response {
+pub fn problem_response(test: bool, uri: &Uri, problem: Problem) -> Response {
     if is_call(uri) {
         problem.into_response()
     } else {
@@ -47,7 +47,7 @@ pub async fn rooms_of_other_nodes_are_found(
 
 /// Searches beyond the quota of their network or key are refused.
 pub async fn searches_have_quotas(
-    State((searches, web, test)): State<(SearchQuotas, Web, bool)>,
+    State((searches, web, test)): State<(SearchQuotas, WebRequestPolicy, bool)>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -55,7 +55,7 @@ pub async fn searches_have_quotas(
         let peer = peer_of(request.extensions().get::<ConnectInfo<SocketAddr>>());
         let network = web.network(request.headers(), peer);
         if let Err(refused) = searches.admit(request.headers(), network) {
-            return shown(test, request.uri(), refused.into());
+            return problem_response(test, request.uri(), refused.into());
         }
     }
     next.run(request).await
@@ -98,7 +98,7 @@ pub async fn bare_errors_explain_themselves(
         title,
         "The request could not be read as it was sent. Nothing was changed. Compare it with /openapi.json.",
     );
-    let mut told = shown(test, &uri, problem);
+    let mut told = problem_response(test, &uri, problem);
     if let Some(allow) = response.headers().get(header::ALLOW) {
         told.headers_mut().insert(header::ALLOW, allow.clone());
     }

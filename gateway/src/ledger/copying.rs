@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use fairgate_pass::{Digest, Holder};
 
-use super::{Copied, JoinRow, LineRow};
+use super::{JoinRow, LineCopyOutcome, LineFeedEntry};
 
 /// A number as it is recorded.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Recorded {
+pub(super) struct RecordedNumber {
     pub(super) holder: Holder,
     pub(super) left: bool,
     pub(super) void: bool,
@@ -17,21 +17,21 @@ pub(super) struct Recorded {
 
 /// What the ledger has of all that the rows name.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct RecordedLineState {
     /// Numbers from here on were not reserved.
     pub(super) ceiling: u64,
     /// Numbers below this are frozen.
     pub(super) frozen: u64,
-    pub(super) numbers: HashMap<u64, Recorded>,
+    pub(super) numbers: HashMap<u64, RecordedNumber>,
     /// The living number of each holder.
     pub(super) living: HashMap<Holder, u64>,
     /// The number that used each code; codes that the room does not have are not in it.
     pub(super) codes: HashMap<Digest, Option<u64>>,
 }
 
-impl Known {
+impl RecordedLineState {
     /// Adds a place that the ledger has.
-    pub(super) fn add_place(&mut self, number: u64, recorded: Recorded) {
+    pub(super) fn add_place(&mut self, number: u64, recorded: RecordedNumber) {
         if !recorded.left {
             self.living.insert(recorded.holder, number);
         }
@@ -41,7 +41,7 @@ impl Known {
 
 /// A row that is new to the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NewRow {
+pub(super) struct NewPlaceRow {
     pub(super) join: JoinRow,
     pub(super) left_at: Option<i64>,
     pub(super) void: bool,
@@ -49,7 +49,7 @@ pub(super) struct NewRow {
 
 /// A recorded place that ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ended {
+pub(super) struct EndedPlace {
     pub(super) number: u64,
     pub(super) at: i64,
     pub(super) void: bool,
@@ -57,26 +57,26 @@ pub(super) struct Ended {
 
 /// What is to be written, in this order: places that end, codes that are used up, new rows.
 #[derive(Debug, Default)]
-pub(super) struct Writes {
-    pub(super) ended: Vec<Ended>,
+pub(super) struct LineWrites {
+    pub(super) ended: Vec<EndedPlace>,
     pub(super) used: Vec<(Digest, u64)>,
-    pub(super) rows: BTreeMap<u64, NewRow>,
-    pub(super) copied: Copied,
+    pub(super) rows: BTreeMap<u64, NewPlaceRow>,
+    pub(super) copied: LineCopyOutcome,
 }
 
 /// Decides about `rows`, in their order.
-pub(super) fn decide(rows: &[LineRow], known: Known) -> Writes {
-    let mut deciding = Deciding {
+pub(super) fn decide(rows: &[LineFeedEntry], known: RecordedLineState) -> LineWrites {
+    let mut deciding = LineCopyDecider {
         known,
-        writes: Writes::default(),
+        writes: LineWrites::default(),
     };
     for row in rows {
         match *row {
-            LineRow::Join(join) => deciding.join(join),
-            LineRow::Leave { number, at, void } => deciding.leave(number, at, void),
+            LineFeedEntry::Join(join) => deciding.apply_join(join),
+            LineFeedEntry::Leave { number, at, void } => deciding.apply_leave(number, at, void),
         }
     }
-    let Writes { copied, .. } = &mut deciding.writes;
+    let LineWrites { copied, .. } = &mut deciding.writes;
     for numbers in [&mut copied.voided, &mut copied.refused] {
         numbers.sort_unstable();
         numbers.dedup();
@@ -84,13 +84,13 @@ pub(super) fn decide(rows: &[LineRow], known: Known) -> Writes {
     deciding.writes
 }
 
-struct Deciding {
-    known: Known,
-    writes: Writes,
+struct LineCopyDecider {
+    known: RecordedLineState,
+    writes: LineWrites,
 }
 
-impl Deciding {
-    fn join(&mut self, join: JoinRow) {
+impl LineCopyDecider {
+    fn apply_join(&mut self, join: JoinRow) {
         let number = join.number;
         if let Some(recorded) = self.known.numbers.get(&number) {
             if recorded.holder != join.holder {
@@ -111,19 +111,19 @@ impl Deciding {
         if second {
             self.writes.copied.voided.push(number);
         } else if let Some(higher) = other {
-            self.leave(higher, join.at, true);
+            self.apply_leave(higher, join.at, true);
             self.writes.copied.voided.push(higher);
         }
         if !second {
             self.known.living.insert(join.holder, number);
         }
-        let recorded = Recorded {
+        let recorded = RecordedNumber {
             holder: join.holder,
             left: second,
             void: second,
         };
         self.known.numbers.insert(number, recorded);
-        let row = NewRow {
+        let row = NewPlaceRow {
             join,
             left_at: second.then_some(join.at),
             void: second,
@@ -152,7 +152,7 @@ impl Deciding {
         false
     }
 
-    fn leave(&mut self, number: u64, at: i64, void: bool) {
+    fn apply_leave(&mut self, number: u64, at: i64, void: bool) {
         let Some(recorded) = self.known.numbers.get_mut(&number) else {
             return;
         };
@@ -165,7 +165,7 @@ impl Deciding {
         if let Some(row) = self.writes.rows.get_mut(&number) {
             (row.left_at, row.void) = (Some(at), void);
         } else {
-            self.writes.ended.push(Ended { number, at, void });
+            self.writes.ended.push(EndedPlace { number, at, void });
         }
     }
 }

@@ -2,7 +2,7 @@
 //! that a store that was lost, went back in time or was replaced never gives a number again: the
 //! next life begins above the block.
 
-use super::{Failure, Freeze, JoinRow};
+use super::{JoinRow, LineFreeze, RoomLedgerFailure};
 
 /// So long after a life began, those whose places the last one lost can come back with them before
 /// the line is frozen. The first life of a room has lost nothing, and waits for nobody.
@@ -24,11 +24,15 @@ pub struct RoomLife {
 
 impl RoomLife {
     /// Refuses to follow a life that this ledger, whose life is `standing`, has never had.
-    pub(super) fn check_from(room: &str, from: u64, standing: u64) -> Result<(), Failure> {
+    pub(super) fn check_from(
+        room: &str,
+        from: u64,
+        standing: u64,
+    ) -> Result<(), RoomLedgerFailure> {
         if from <= standing {
             return Ok(());
         }
-        Err(Failure::Corrupt(format!(
+        Err(RoomLedgerFailure::Corrupt(format!(
             "the room \"{room}\" is at life {standing}, and its store at {from}: this ledger is an older copy, or another"
         )))
     }
@@ -53,7 +57,7 @@ impl RoomLife {
 
 /// One thing that a store did, on its way into the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineRow {
+pub enum LineFeedEntry {
     /// A number was given, or brought back by whom it was given to.
     Join(JoinRow),
     /// A place was given up.
@@ -69,7 +73,7 @@ pub enum LineRow {
 
 /// What of the copied rows came out otherwise than the store has it, rising.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Copied {
+pub struct LineCopyOutcome {
     /// Numbers that are void: left before the freeze, or their holder or code has another one.
     pub voided: Vec<u64>,
     /// Numbers that are not this holder's: below the freeze, beyond what was reserved, or somebody
@@ -79,9 +83,9 @@ pub struct Copied {
 
 /// How a freeze ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FreezeRecorded {
+pub enum LedgerFreezeOutcome {
     /// This one stands: the given one, or an earlier one.
-    Stands(Freeze),
+    Stands(LineFreeze),
     /// Another life has begun; nothing was written.
     OtherLife,
     /// The life is too young; nothing was written. Again from this time (ms) on.

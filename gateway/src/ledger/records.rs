@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::RoomLife;
-use crate::room::{Document, Facts};
+use crate::room::{RoomDocument, RoomFacts};
 pub use fairgate_rules::counter::ReleaseRow;
 
 /// The draw's secret until the draw publishes it. `Debug` shows nothing of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Secret(pub [u8; 32]);
+pub struct DrawSecret(pub [u8; 32]);
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for DrawSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
     }
@@ -26,20 +26,20 @@ pub struct RoomRow {
     /// The slug.
     pub room: String,
     /// What the promoter wrote.
-    pub document: Document,
+    pub document: RoomDocument,
     /// What happened to it by hand or by the loop.
-    pub facts: Facts,
+    pub facts: RoomFacts,
     /// Grows with every change: the compare of compare-and-set.
     pub version: u64,
     /// Made with the room, published by the draw.
-    pub secret: Secret,
+    pub secret: DrawSecret,
     /// When the room was made.
     pub created_at: i64,
 }
 
 /// How far a draw has come, as the other nodes ask for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
+pub enum DrawStage {
     /// The line fills.
     #[default]
     Open,
@@ -51,10 +51,10 @@ pub enum Stage {
     Drawn,
 }
 
-impl Stage {
+impl DrawStage {
     /// From which of its columns are written.
     #[must_use]
-    pub fn of(frozen: bool, sealed: bool, drawn: bool) -> Self {
+    pub fn from_columns(frozen: bool, sealed: bool, drawn: bool) -> Self {
         match (frozen, sealed, drawn) {
             (_, _, true) => Self::Drawn,
             (_, true, false) => Self::Sealed,
@@ -72,12 +72,12 @@ pub struct RoomVersion {
     /// Of the row.
     pub version: u64,
     /// Of the draw.
-    pub stage: Stage,
+    pub stage: DrawStage,
 }
 
 /// How a compare-and-set on a room ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Changed {
+pub enum RoomChangeOutcome {
     /// Written; the row's new version.
     To(u64),
     /// Somebody else changed the row first; nothing was written.
@@ -101,7 +101,7 @@ pub struct JoinRow {
 
 /// How a join ended in the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JoinRecorded {
+pub enum LedgerJoinOutcome {
     /// It stands.
     Done,
     /// The code is unknown or used; nothing was written, the number is void.
@@ -140,7 +140,7 @@ pub struct StoredLine {
 
 /// The freeze: numbers below `n` are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Freeze {
+pub struct LineFreeze {
     /// How many numbers.
     pub n: u64,
     /// When.
@@ -149,7 +149,7 @@ pub struct Freeze {
 
 /// What the freeze publishes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sealed {
+pub struct PublishedFreeze {
     /// How many of the n numbers nobody holds.
     pub voids: u64,
     /// The RFC 6962 root.
@@ -160,7 +160,7 @@ pub struct Sealed {
 
 /// What the draw publishes beside the secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Drawn {
+pub struct PublishedDraw {
     /// The seed of the line.
     pub seed: Digest,
     /// When.
@@ -171,23 +171,23 @@ pub struct Drawn {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DrawRow {
     /// From the freeze on.
-    pub freeze: Option<Freeze>,
+    pub freeze: Option<LineFreeze>,
     /// From the root on.
-    pub sealed: Option<Sealed>,
+    pub sealed: Option<PublishedFreeze>,
     /// From the draw on.
-    pub drawn: Option<Drawn>,
+    pub drawn: Option<PublishedDraw>,
 }
 
 impl DrawRow {
     /// How far that is.
     #[must_use]
-    pub fn stage(&self) -> Stage {
+    pub fn stage(&self) -> DrawStage {
         let Self {
             freeze,
             sealed,
             drawn,
         } = self;
-        Stage::of(freeze.is_some(), sealed.is_some(), drawn.is_some())
+        DrawStage::from_columns(freeze.is_some(), sealed.is_some(), drawn.is_some())
     }
 }
 
@@ -210,7 +210,7 @@ pub struct PassRow {
 
 /// What is to be written into the audit.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct RoomAuditEntry {
     /// When.
     pub at: i64,
     /// `promoter`, or `fairgate` for what the loop did.
@@ -248,7 +248,7 @@ impl AuditRow {
     /// Chains an entry behind `prev`: SHA-256 of the text `prev \n seq \n at \n role \n action \n
     /// detail`, with the detail as compact JSON.
     #[must_use]
-    pub fn chain(seq: u64, prev: &str, entry: &Entry) -> Self {
+    pub fn chain(seq: u64, prev: &str, entry: &RoomAuditEntry) -> Self {
         let mut row = Self {
             seq,
             at: fairgate_base::clock::rfc3339(entry.at),
@@ -283,7 +283,8 @@ impl AuditRow {
 /// One line of the report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Sample {
+#[schema(as = Sample)]
+pub struct RoomSample {
     /// Milliseconds since the epoch.
     pub at_ms: i64,
     /// Numbers given so far.

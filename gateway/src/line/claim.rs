@@ -7,10 +7,12 @@ use rand::RngExt;
 
 use super::place_view::{PlaceState, describe};
 use super::release;
-use crate::ledger::{Failure, PassRow};
-use crate::room::{Method, Phase, Room, Rooms};
-use crate::store::{Claimant, Claimed as WrittenClaim, Entered, Place, StoreFailure};
-use fairgate_rules::estimate::Wait;
+use crate::ledger::{PassRow, RoomLedgerFailure};
+use crate::room::{LineMethod, Room, RoomPhase, RoomRegistry};
+use crate::store::{
+    AdmissionDecision, Claimant, Place, RecordedPassClaim as WrittenClaim, StoreFailure,
+};
+use fairgate_rules::estimate::WaitEstimate;
 
 /// So long after a store did not hear of a claim it is told again.
 const TOLD_AGAIN: Duration = Duration::from_millis(500);
@@ -26,7 +28,7 @@ pub struct ClaimedPass {
 
 /// Why no pass is given.
 #[derive(Debug, thiserror::Error)]
-pub enum ClaimRefusal {
+pub enum PassClaimRefusal {
     /// The room is over.
     #[error("the room is closed")]
     RoomClosed,
@@ -35,7 +37,7 @@ pub enum ClaimRefusal {
     NotCalled(Box<NotCalledYet>),
     /// The pass could not be written.
     #[error(transparent)]
-    Ledger(Failure),
+    Ledger(RoomLedgerFailure),
     /// The store gave no answer.
     #[error(transparent)]
     Store(#[from] StoreFailure),
@@ -47,7 +49,7 @@ pub struct NotCalledYet {
     /// Whether nobody is let in for the moment.
     pub paused: bool,
     /// How long it will take.
-    pub wait: Wait,
+    pub wait: WaitEstimate,
     /// Null before the draw.
     pub rank: Option<u64>,
     /// People between the counter and this place; `None` before the draw.
@@ -60,16 +62,16 @@ pub struct NotCalledYet {
 ///
 /// # Errors
 /// Where the room is closed, it is not the place's turn, or ledger or store did not take it.
-pub async fn claim(
-    rooms: &Rooms,
+pub async fn claim_pass(
+    rooms: &RoomRegistry,
     room: &Room,
     place: &Place,
     now: i64,
-) -> Result<ClaimedPass, ClaimRefusal> {
+) -> Result<ClaimedPass, PassClaimRefusal> {
     match room.phase(now) {
-        Phase::Closed => return Err(ClaimRefusal::RoomClosed),
-        Phase::Selling | Phase::SoldOut => {}
-        Phase::Scheduled | Phase::Prequeue | Phase::Drawing => {
+        RoomPhase::Closed => return Err(PassClaimRefusal::RoomClosed),
+        RoomPhase::Selling | RoomPhase::SoldOut => {}
+        RoomPhase::Scheduled | RoomPhase::Prequeue | RoomPhase::Drawing => {
             return Err(not_called(room, place, now));
         }
     }
@@ -89,10 +91,17 @@ pub async fn claim(
     };
     // In a task of its own: a visitor who hangs up in the middle must not leave a pass that is not
     // counted inside, or a way in that stays reserved.
-    let written = tokio::spawn(write(rooms.clone(), room.clone(), fresh, entered, now_s)).await;
+    let written = tokio::spawn(write_claim(
+        rooms.clone(),
+        room.clone(),
+        fresh,
+        entered,
+        now_s,
+    ))
+    .await;
     let stored = written
-        .unwrap_or_else(|error| Err(Failure::Unavailable(error.to_string())))
-        .map_err(ClaimRefusal::Ledger)?;
+        .unwrap_or_else(|error| Err(RoomLedgerFailure::Unavailable(error.to_string())))
+        .map_err(PassClaimRefusal::Ledger)?;
     let claims = PassClaims {
         sub: stored.holder,
         room: room.id().to_owned(),
@@ -110,47 +119,47 @@ pub async fn claim(
 }
 
 /// Writes the claim, then turns the reservation into somebody inside.
-async fn write(
-    rooms: Rooms,
+async fn write_claim(
+    rooms: RoomRegistry,
     room: Room,
     fresh: PassRow,
-    entered: Entered,
+    entered: AdmissionDecision,
     now_s: i64,
-) -> Result<PassRow, Failure> {
+) -> Result<PassRow, RoomLedgerFailure> {
     let (number, rank) = (fresh.number, fresh.rank);
     let written = rooms.ledger().claim(room.id(), fresh, now_s).await;
     match (&written, entered) {
         (Ok(stored), _) => {
             let claimed = WrittenClaim {
                 number,
-                reserved: matches!(entered, Entered::Let { .. }).then_some(rank),
+                reserved: matches!(entered, AdmissionDecision::Let { .. }).then_some(rank),
                 exp_s: stored.exp,
             };
             count_inside(&rooms, &room, claimed).await;
         }
-        (Err(_), Entered::Let { first }) => {
-            let turned_back = rooms.store().turned_back(room.id(), rank, first).await;
+        (Err(_), AdmissionDecision::Let { first }) => {
+            let turned_back = rooms.store().undo_admission(room.id(), rank, first).await;
             if let Err(error) = turned_back {
                 tracing::warn!(room = room.id(), %error, "a way in stays reserved until it lapses");
             }
         }
-        (Err(_), Entered::Lives | Entered::Wait) => {}
+        (Err(_), AdmissionDecision::Lives | AdmissionDecision::Wait) => {}
     }
     written
 }
 
 /// The pass is written and will be answered. A store that does not hear of it at once is told again
 /// beside that, for as long as the pass lives: until then somebody is inside whom nobody counts.
-async fn count_inside(rooms: &Rooms, room: &Room, claimed: WrittenClaim) {
-    if tell(rooms, room, claimed).await {
+async fn count_inside(rooms: &RoomRegistry, room: &Room, claimed: WrittenClaim) {
+    if report_claim_once(rooms, room, claimed).await {
         return;
     }
     let (rooms, room) = (rooms.clone(), room.clone());
     tokio::spawn(async move {
         let stopping = rooms.stopping();
-        while !*stopping.borrow() && rooms.now() < claimed.exp_s.saturating_mul(1000) {
+        while !*stopping.borrow() && rooms.now_ms() < claimed.exp_s.saturating_mul(1000) {
             tokio::time::sleep(TOLD_AGAIN).await;
-            if tell(&rooms, &room, claimed).await {
+            if report_claim_once(&rooms, &room, claimed).await {
                 return;
             }
         }
@@ -158,8 +167,8 @@ async fn count_inside(rooms: &Rooms, room: &Room, claimed: WrittenClaim) {
 }
 
 /// Tells the store once; gives whether it knows.
-async fn tell(rooms: &Rooms, room: &Room, claimed: WrittenClaim) -> bool {
-    match rooms.store().claimed(room.id(), claimed).await {
+async fn report_claim_once(rooms: &RoomRegistry, room: &Room, claimed: WrittenClaim) -> bool {
+    match rooms.store().note_claim(room.id(), claimed).await {
         Ok(first) => {
             if first {
                 metrics::counter!("fairgate_passes_claimed_total", "room" => room.id().to_owned())
@@ -177,53 +186,55 @@ async fn tell(rooms: &Rooms, room: &Room, claimed: WrittenClaim) -> bool {
 }
 
 async fn may_enter(
-    rooms: &Rooms,
+    rooms: &RoomRegistry,
     room: &Room,
     place: &Place,
     rank: u64,
     now: i64,
-) -> Result<Entered, ClaimRefusal> {
+) -> Result<AdmissionDecision, PassClaimRefusal> {
     let now_s = now.div_euclid(1000);
     if place.pass_exp.is_some_and(|exp| exp > now_s) {
-        return Ok(Entered::Lives);
+        return Ok(AdmissionDecision::Lives);
     }
     let row = room.row();
     if row.facts.paused {
         return Err(not_called(room, place, now));
     }
-    let line = row.document.method != Method::Open;
-    let tick = room.tick();
+    let line = row.document.method != LineMethod::Open;
+    let tick = room.last_tick();
     let has_room = tick.counts.inside < tick.inside_max || tick.at == 0;
     if rank >= tick.released && !line && has_room {
         // Where there is no line, nobody waits a second for the next tick.
-        release::tick(rooms, room, None, false, now).await?;
+        release::run_tick(rooms, room, None, false, now).await?;
     }
     let claimant = Claimant {
         number: place.number,
         rank,
-        released: room.tick().released,
+        released: room.last_tick().released,
         max_inside: row.document.max_inside,
         line,
         now,
     };
-    let entered = rooms.store().enter(room.id(), claimant).await;
+    let entered = rooms.store().admit_claimant(room.id(), claimant).await;
     match entered? {
-        Entered::Wait => Err(not_called(room, place, now)),
+        AdmissionDecision::Wait => Err(not_called(room, place, now)),
         entered => Ok(entered),
     }
 }
 
-fn not_called(room: &Room, place: &Place, now: i64) -> ClaimRefusal {
+fn not_called(room: &Room, place: &Place, now: i64) -> PassClaimRefusal {
     let view = describe(room, place, now);
     let row = room.row();
     // Who was called and comes late is let in by the pace: the place says "now", and this call
     // knows better.
     let wait = match view.state {
-        PlaceState::Called if !row.facts.paused => Wait::at_rates(1.0, room.tick().rates),
-        PlaceState::Called => Wait::UNKNOWN,
+        PlaceState::Called if !row.facts.paused => {
+            WaitEstimate::at_rates(1.0, room.last_tick().rates)
+        }
+        PlaceState::Called => WaitEstimate::UNKNOWN,
         _ => view.wait,
     };
-    ClaimRefusal::NotCalled(Box::new(NotCalledYet {
+    PassClaimRefusal::NotCalled(Box::new(NotCalledYet {
         paused: row.facts.paused,
         wait,
         rank: view.rank,

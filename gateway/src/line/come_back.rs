@@ -2,11 +2,11 @@
 //! expected, or that of somebody who joins now.
 
 use async_trait::async_trait;
-use fairgate_rules::estimate::Wait;
+use fairgate_rules::estimate::WaitEstimate;
 
 use super::place_view::{PlaceState, PlaceView, describe};
 use super::rejoin::recognise;
-use crate::room::{Method, Phase, Room, Rooms};
+use crate::room::{LineMethod, Room, RoomPhase, RoomRegistry};
 use crate::upstream::door::ComeBackTimes;
 
 /// Nobody is told to come back later than this: things change.
@@ -17,7 +17,7 @@ const BACK_UNKNOWN_S: u64 = 60;
 /// Works the times out from the rooms.
 pub struct LineComeBackTimes {
     /// Every room.
-    pub rooms: Rooms,
+    pub rooms: RoomRegistry,
 }
 
 #[async_trait]
@@ -26,7 +26,7 @@ impl ComeBackTimes for LineComeBackTimes {
         let Ok(room) = self.rooms.get(room) else {
             return BACK_UNKNOWN_S;
         };
-        let now = self.rooms.now();
+        let now = self.rooms.now_ms();
         let place = match place {
             Some(jwt) => recognise(&self.rooms, &room, jwt, now).await.ok(),
             None => None,
@@ -52,24 +52,24 @@ fn own_wait_s(place: &PlaceView) -> u64 {
 
 /// How long somebody waits who joins now.
 fn newcomers_wait_s(room: &Room, now: i64) -> u64 {
-    let (row, tick) = (room.row(), room.tick());
+    let (row, tick) = (room.row(), room.last_tick());
     let document = &row.document;
     let until = |at: i64| u64::try_from(at.saturating_sub(now).div_euclid(1000) + 1).unwrap_or(1);
     match room.phase(now) {
-        Phase::Scheduled => until(document.opens_at),
-        Phase::Prequeue | Phase::Drawing => until(document.draw_at),
-        Phase::Selling if row.facts.paused => BACK_UNKNOWN_S,
-        Phase::Selling
-            if document.method == Method::Open && tick.counts.inside < tick.inside_max =>
+        RoomPhase::Scheduled => until(document.opens_at),
+        RoomPhase::Prequeue | RoomPhase::Drawing => until(document.draw_at),
+        RoomPhase::Selling if row.facts.paused => BACK_UNKNOWN_S,
+        RoomPhase::Selling
+            if document.method == LineMethod::Open && tick.counts.inside < tick.inside_max =>
         {
             1
         }
-        Phase::Selling => {
-            let wait = Wait::at_rates((tick.waiting + 1) as f64, tick.rates);
+        RoomPhase::Selling => {
+            let wait = WaitEstimate::at_rates((tick.waiting + 1) as f64, tick.rates);
             wait.p50_s
                 .map_or(BACK_UNKNOWN_S, |wait_s| wait_s.ceil() as u64)
         }
-        Phase::SoldOut => BACK_UNKNOWN_S,
-        Phase::Closed => BACK_MAX_S,
+        RoomPhase::SoldOut => BACK_UNKNOWN_S,
+        RoomPhase::Closed => BACK_MAX_S,
     }
 }

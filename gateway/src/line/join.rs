@@ -6,12 +6,12 @@ use rand::Rng;
 use serde::Deserialize;
 
 use super::WaitingLine;
-use super::rejoin::{PlaceRefusal, ShownPlace, recognise};
+use super::rejoin::{PlaceCredential, PlaceRefusal, recognise};
 use crate::guard::GuardRefusal;
 use crate::load::LoadRefusal;
-use crate::room::{EVERYDAY_PLACE_S, Method, Phase, Room};
-use crate::store::{Entrant, JoinRefused, Place, StoreFailure};
-use crate::web::Network;
+use crate::room::{EVERYDAY_PLACE_S, LineMethod, Room, RoomPhase};
+use crate::store::{Place, StoreFailure, StoreJoinRefusal, StoreJoinRequest};
+use crate::web::ClientNetwork;
 
 /// The body of a join.
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
@@ -74,7 +74,7 @@ pub enum JoinRefusal {
     Guard(#[from] GuardRefusal),
     /// The store gave no number.
     #[error(transparent)]
-    Line(#[from] JoinRefused),
+    Line(#[from] StoreJoinRefusal),
 }
 
 impl From<StoreFailure> for JoinRefusal {
@@ -91,9 +91,9 @@ impl WaitingLine {
     pub async fn join(
         &self,
         room: &Room,
-        shown: Option<ShownPlace<'_>>,
+        shown: Option<PlaceCredential<'_>>,
         body: &JoinBody,
-        network: Network,
+        network: ClientNetwork,
         now: i64,
     ) -> Result<JoinOutcome, JoinRefusal> {
         refuse_unbuilt(body, room.needs_code())?;
@@ -117,8 +117,8 @@ impl WaitingLine {
         let code = body
             .code
             .as_deref()
-            .map(|code| Digest::of(code.trim().as_bytes()));
-        let entrant = Entrant {
+            .map(|code| Digest::of_bytes(code.trim().as_bytes()));
+        let entrant = StoreJoinRequest {
             holder,
             code,
             needs_code: room.needs_code(),
@@ -129,7 +129,7 @@ impl WaitingLine {
             self.load.joined();
             metrics::counter!("fairgate_joins_total", "room" => room.id().to_owned()).increment(1);
         }
-        if room.row().document.method == Method::Open {
+        if room.row().document.method == LineMethod::Open {
             room.nudge();
         }
         Ok(JoinOutcome {
@@ -143,13 +143,17 @@ impl WaitingLine {
     async fn of_before(
         &self,
         room: &Room,
-        shown: Option<ShownPlace<'_>>,
+        shown: Option<PlaceCredential<'_>>,
         now: i64,
     ) -> Result<Option<Place>, PlaceRefusal> {
         match shown {
             None => Ok(None),
-            Some(ShownPlace::Cookie(jwt)) => Ok(recognise(&self.rooms, room, jwt, now).await.ok()),
-            Some(ShownPlace::Bearer(jwt)) => recognise(&self.rooms, room, jwt, now).await.map(Some),
+            Some(PlaceCredential::Cookie(jwt)) => {
+                Ok(recognise(&self.rooms, room, jwt, now).await.ok())
+            }
+            Some(PlaceCredential::Bearer(jwt)) => {
+                recognise(&self.rooms, room, jwt, now).await.map(Some)
+            }
         }
     }
 
@@ -209,10 +213,12 @@ fn make_secret() -> ([u8; 32], Option<String>) {
 
 fn check_phase(room: &Room, now: i64) -> Result<(), JoinRefusal> {
     match room.phase(now) {
-        Phase::Closed => Err(JoinRefusal::RoomClosed),
-        Phase::Scheduled => Err(JoinRefusal::NotOpen {
+        RoomPhase::Closed => Err(JoinRefusal::RoomClosed),
+        RoomPhase::Scheduled => Err(JoinRefusal::NotOpen {
             opens_at_ms: room.row().document.opens_at,
         }),
-        Phase::Prequeue | Phase::Drawing | Phase::Selling | Phase::SoldOut => Ok(()),
+        RoomPhase::Prequeue | RoomPhase::Drawing | RoomPhase::Selling | RoomPhase::SoldOut => {
+            Ok(())
+        }
     }
 }

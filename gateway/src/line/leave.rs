@@ -3,7 +3,7 @@
 use super::WaitingLine;
 use crate::personal::PersonalEvent;
 use crate::room::Room;
-use crate::store::{Leaving, Place, StoreFailure};
+use crate::store::{Place, StoreFailure, StoreLeaveRequest};
 
 impl WaitingLine {
     /// Gives a place up at `now` (ms).
@@ -12,13 +12,13 @@ impl WaitingLine {
     /// Where the store did not take it; the place is then still there after a restart, and leaving
     /// can be asked again.
     pub async fn leave(&self, room: &Room, place: &Place, now: i64) -> Result<(), StoreFailure> {
-        let leaving = Leaving {
+        let leaving = StoreLeaveRequest {
             number: place.number,
             rank: room.rank(place.number),
             now,
         };
         self.rooms.store().leave(room.id(), leaving).await?;
-        self.personal.tell(
+        self.personal.notify_holder(
             place.holder,
             &PersonalEvent::Left {
                 room: room.id().into(),

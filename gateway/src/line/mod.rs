@@ -13,14 +13,14 @@ pub mod release;
 use fairgate_pass::PlaceClaims;
 
 pub use join::{JoinBody, JoinOutcome, JoinRefusal};
-pub use rejoin::{PlaceRefusal, ShownPlace, recognise};
+pub use rejoin::{PlaceCredential, PlaceRefusal, recognise};
 
 use crate::guard::JoinGuard;
-use crate::load::Load;
-use crate::personal::PersonalEvents;
-use crate::room::{EVERYDAY_PLACE_S, Room, Rooms};
+use crate::load::ProcessLoad;
+use crate::personal::PersonalEventHub;
+use crate::room::{EVERYDAY_PLACE_S, Room, RoomRegistry};
 use crate::store::Place;
-use crate::web::Web;
+use crate::web::WebRequestPolicy;
 
 /// The life of the room store that gives the numbers. The embedded store has one life: its data
 /// directory's.
@@ -30,20 +30,20 @@ const INCARNATION: u64 = 1;
 #[derive(Clone)]
 pub struct WaitingLine {
     /// Every room.
-    pub rooms: Rooms,
+    pub rooms: RoomRegistry,
     /// Cookies and origins.
-    pub web: Web,
+    pub web: WebRequestPolicy,
     /// Limits joins by network.
     pub guard: JoinGuard,
     /// Sheds joins while this process is overloaded.
-    pub load: Load,
+    pub load: ProcessLoad,
     /// Tells the sockets of whoever leaves.
-    pub personal: PersonalEvents,
+    pub personal: PersonalEventHub,
 }
 
 /// The claims of a place: the same place always gives the same claims, and so the same text.
 #[must_use]
-pub fn claims(room: &Room, place: &Place) -> PlaceClaims {
+pub fn place_claims(room: &Room, place: &Place) -> PlaceClaims {
     let iat = place.at.div_euclid(1000);
     PlaceClaims {
         room: room.id().to_owned(),
@@ -61,6 +61,6 @@ pub fn claims(room: &Room, place: &Place) -> PlaceClaims {
 
 /// Signs a place.
 #[must_use]
-pub fn sign(rooms: &Rooms, room: &Room, place: &Place) -> String {
-    rooms.keyring().sign_place(&claims(room, place))
+pub fn sign_place(rooms: &RoomRegistry, room: &Room, place: &Place) -> String {
+    rooms.keyring().sign_place(&place_claims(room, place))
 }

@@ -3,9 +3,9 @@
 use fairgate_base::clock::rfc3339;
 use serde::Serialize;
 
-use crate::room::{Phase, Room, Tick, micros_per_s};
+use crate::room::{Room, RoomPhase, RoomTick, micros_per_s};
 use crate::store::Place;
-use fairgate_rules::estimate::{Wait, refresh_s};
+use fairgate_rules::estimate::{WaitEstimate, refresh_s};
 use fairgate_rules::pace::VISITOR_U;
 
 /// Odds below which no wait is told.
@@ -42,7 +42,7 @@ pub struct PlaceView {
     /// Where the visitor stands.
     pub state: PlaceState,
     /// How long it will take.
-    pub wait: Wait,
+    pub wait: WaitEstimate,
     /// How likely a seat is left when the turn comes, in tenths; null before the draw, without a
     /// line, and from the turn on.
     pub odds: Option<f64>,
@@ -55,12 +55,12 @@ pub struct PlaceView {
 /// Describes a place at `now` (ms).
 #[must_use]
 pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
-    let (row, tick, phase) = (room.row(), room.tick(), room.phase(now));
-    let per_s_u = micros_per_s(room.pace());
+    let (row, tick, phase) = (room.row(), room.last_tick(), room.phase(now));
+    let per_s_u = micros_per_s(room.pace_per_s());
     let rank = room.rank(place.number);
     let ahead = rank.map(|rank| tick.ahead(rank));
     let called = rank.is_some_and(|rank| rank < tick.released);
-    let state = if phase == Phase::Closed {
+    let state = if phase == RoomPhase::Closed {
         PlaceState::Closed
     } else if place.done {
         PlaceState::Done
@@ -74,24 +74,24 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
     let wait = match (state, ahead) {
         // Where hardly a seat will be left, nobody knows when some come back, or whether.
         (PlaceState::Waiting, Some(ahead))
-            if phase == Phase::Selling
+            if phase == RoomPhase::Selling
                 && !row.facts.paused
                 && tick
                     .demand
-                    .is_none_or(|demand| demand.odds(ahead) >= ODDS_KNOWN) =>
+                    .is_none_or(|demand| demand.seat_odds(ahead) >= ODDS_KNOWN) =>
         {
             let owed = tick.owed_u as f64 / VISITOR_U as f64;
-            Wait::at_rates((ahead + 1) as f64 + owed, tick.rates)
+            WaitEstimate::at_rates((ahead + 1) as f64 + owed, tick.rates)
         }
-        (PlaceState::Waiting | PlaceState::Closed, _) => Wait::UNKNOWN,
-        (PlaceState::Called, _) if row.facts.paused => Wait::UNKNOWN,
-        (PlaceState::Called | PlaceState::Admitted | PlaceState::Done, _) => Wait::NONE,
+        (PlaceState::Waiting | PlaceState::Closed, _) => WaitEstimate::UNKNOWN,
+        (PlaceState::Called, _) if row.facts.paused => WaitEstimate::UNKNOWN,
+        (PlaceState::Called | PlaceState::Admitted | PlaceState::Done, _) => WaitEstimate::NONE,
     };
     let odds = match (state, phase) {
-        (PlaceState::Waiting, Phase::SoldOut) => Some(0.0),
+        (PlaceState::Waiting, RoomPhase::SoldOut) => Some(0.0),
         (PlaceState::Waiting, _) => ahead
             .zip(tick.demand.as_ref())
-            .map(|(ahead, demand)| (demand.odds(ahead) * 10.0).round() / 10.0),
+            .map(|(ahead, demand)| (demand.seat_odds(ahead) * 10.0).round() / 10.0),
         _ => None,
     };
     let claim_before = (state == PlaceState::Called)
@@ -116,7 +116,7 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
 
 /// Where no seat is free the line may go on or end at any moment, and whoever only looks now and
 /// then should soon know. Nobody looks so rarely that they would count as away.
-fn look_again_s(tick: &Tick, ahead: Option<u64>, per_s_u: u64) -> u64 {
+fn look_again_s(tick: &RoomTick, ahead: Option<u64>, per_s_u: u64) -> u64 {
     let near_the_end = tick.known && tick.pulse.free == 0 && tick.pulse.held > 0;
     let most = if near_the_end {
         NEAR_THE_END_S
@@ -133,6 +133,6 @@ pub fn claim_before(room: &Room, rank: u64, now: i64) -> Option<String> {
     let claim_ms = i64::try_from(room.row().document.claim_s)
         .ok()?
         .checked_mul(1000)?;
-    let called = room.tick().called_at(rank).unwrap_or(now);
+    let called = room.last_tick().called_at(rank).unwrap_or(now);
     Some(rfc3339(called.saturating_add(claim_ms)))
 }

@@ -3,19 +3,19 @@
 
 use fairgate_pass::PlaceError;
 
-use crate::room::{Room, Rooms};
-use crate::store::{self, Place, Standing, StoreFailure};
+use crate::room::{Room, RoomRegistry};
+use crate::store::{self, Place, PresentedPlaceStatus, StoreFailure};
 
 /// Where a place was shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ShownPlace<'h> {
+pub enum PlaceCredential<'h> {
     /// Deliberately, in a header or subprotocol.
     Bearer(&'h str),
     /// By the browser, unasked.
     Cookie(&'h str),
 }
 
-impl<'h> ShownPlace<'h> {
+impl<'h> PlaceCredential<'h> {
     /// The JWT.
     #[must_use]
     pub fn jwt(self) -> &'h str {
@@ -53,7 +53,7 @@ pub enum PlaceRefusal {
 /// # Errors
 /// Where it is no place of this room, was left, or nobody knows just now.
 pub async fn recognise(
-    rooms: &Rooms,
+    rooms: &RoomRegistry,
     room: &Room,
     jwt: &str,
     now: i64,
@@ -62,19 +62,19 @@ pub async fn recognise(
         .keyring()
         .verify_place(jwt, room.id(), now.div_euclid(1000))
         .map_err(PlaceRefusal::Invalid)?;
-    let shown = store::Shown {
+    let shown = store::PresentedPlace {
         number: claims.number,
         holder: claims.sub,
         code: claims.code,
         at: claims.iat.saturating_mul(1000),
     };
-    let standing = rooms.store().standing(room.id(), shown).await;
+    let standing = rooms.store().check_presented_place(room.id(), shown).await;
     match standing? {
-        Standing::Here(place) => {
-            room.presence().seen(place.number);
+        PresentedPlaceStatus::Here(place) => {
+            room.presence().note_visitor(place.number);
             Ok(place)
         }
-        Standing::Left => Err(PlaceRefusal::Left),
-        Standing::Unknown => Err(PlaceRefusal::Unknown),
+        PresentedPlaceStatus::Left => Err(PlaceRefusal::Left),
+        PresentedPlaceStatus::Unknown => Err(PlaceRefusal::Unknown),
     }
 }

@@ -5,15 +5,19 @@
 use std::sync::Arc;
 
 use crate::ledger::ReleaseRow;
-use crate::room::{Document, Method, Phase, Room, Rooms, Tick, micros_per_s};
-use crate::store::{Called, Figures, Left, Moment, Numbers, StoreFailure, TickEnd};
-use crate::upstream::{Pulse, vitals};
-use fairgate_rules::cohort::{Call, elapsed_ms};
-use fairgate_rules::counter::Counter;
-use fairgate_rules::crowd::Crowd;
-use fairgate_rules::demand::{AGES_S, Seats};
-use fairgate_rules::limits::{Limits, Measured, Memory};
-use fairgate_rules::pace::{self, Input, Release, Who};
+use crate::room::{
+    LineMethod, Room, RoomDocument, RoomPhase, RoomRegistry, RoomTick, micros_per_s,
+};
+use crate::store::{
+    CalledRanks, NumberSet, StoreFailure, TickCarryover, TickEnd, TickFigures, TickFiguresRequest,
+};
+use crate::upstream::{BookingPulse, vitals};
+use fairgate_rules::cohort::{RankCall, elapsed_ms};
+use fairgate_rules::counter::ReleaseCounter;
+use fairgate_rules::crowd::PresenceBitmap;
+use fairgate_rules::demand::{AGES_S, SeatSupply};
+use fairgate_rules::limits::{PaceLimits, PaceMeasurements, PaceMemory};
+use fairgate_rules::pace::{self, PaceInput, RankPresence, ReleaseDecision};
 use fairgate_rules::settings::PaceSettings;
 
 /// A line up to this long is looked at anew every second; a longer one every so often.
@@ -25,8 +29,8 @@ const OTHERS_SECOND_MS: u64 = 800;
 
 /// What one tick found.
 struct TickFindings {
-    figures: Figures,
-    pulse: Pulse,
+    figures: TickFigures,
+    pulse: BookingPulse,
     /// Whether booking has ever given figures.
     known: bool,
     line: LineSnapshot,
@@ -42,41 +46,47 @@ struct TickFindings {
 /// # Errors
 /// Where the store did not answer, or the ledger did not take the move; the counter stands where it
 /// stood.
-pub async fn tick(
-    rooms: &Rooms,
+pub async fn run_tick(
+    rooms: &RoomRegistry,
     room: &Room,
-    pulse: Option<Pulse>,
+    pulse: Option<BookingPulse>,
     second: bool,
     now: i64,
 ) -> Result<(), StoreFailure> {
     // Held to the end: a node makes one tick at a time.
     let mut counter = room.release().await;
     let settings = settings_of(&room.row().document);
-    let mut found = find(rooms, room, pulse, second, now).await?;
+    let mut found = gather_findings(rooms, room, pulse, second, now).await?;
     if let Some(left) = found.figures.left_by_other.take() {
-        take_over(room, &mut counter, left);
+        adopt_carryover(room, &mut counter, left);
     }
     // A ledger that lost moves lies behind what people were told: they are called, and stay so.
-    let told = counter.row().released.max(room.tick().released);
-    let counted_until = counter.row().ticked_at.max(found.figures.counted_until);
+    let told = counter
+        .release_row()
+        .released
+        .max(room.last_tick().released);
+    let counted_until = counter
+        .release_row()
+        .ticked_at
+        .max(found.figures.counted_until);
     let (elapsed_ms, until) = elapsed_ms(counted_until, now);
     let others = found.figures.by_other && elapsed_ms < OTHERS_SECOND_MS;
-    let measured = measure(&found.figures, &found.pulse, now);
+    let measured = measure_for_limits(&found.figures, &found.pulse, now);
     let mut memory = *room.memory();
     let limits = if second && !others {
         memory.limits(&settings, &measured)
     } else {
-        memory.peek(&settings, &measured)
+        memory.peek_limits(&settings, &measured)
     };
-    let input = Input {
+    let input = PaceInput {
         elapsed_ms,
-        remainder_u: counter.row().remainder_u,
+        remainder_u: counter.release_row().remainder_u,
         rate_u: limits.rate_u,
         trickle_u: limits.trickle_u,
         room: limits.room,
         wanted: limits.wanted,
         owed_u: found.figures.owed_u,
-        selling: room.phase(now) == Phase::Selling
+        selling: room.phase(now) == RoomPhase::Selling
             && !room.row().facts.paused
             && (found.known || !settings.line),
         released: told,
@@ -84,11 +94,11 @@ pub async fn tick(
     };
     // A room with nobody to call is not written every second; what it could earn in the meantime is
     // capped anyway.
-    let idle = (!input.selling || told >= input.end) && told == counter.row().released;
+    let idle = (!input.selling || told >= input.end) && told == counter.release_row().released;
     // Where there is no line, nobody waits for a second that is another node's.
     if !others || !(settings.line || idle) {
-        let decided = pace::step(&input, |rank| found.line.who(rank));
-        memory.went(
+        let decided = pace::decide_release(&input, |rank| found.line.who_at_rank(rank));
+        memory.record_tick(
             decided.people,
             decided.bound,
             elapsed_ms,
@@ -103,11 +113,11 @@ pub async fn tick(
             idle,
             told,
         };
-        write(rooms, room, &mut counter, &mut found, made).await?;
+        commit_tick(rooms, room, &mut counter, &mut found, made).await?;
     }
-    tell(
+    publish_tick(
         room,
-        told.max(counter.row().released),
+        told.max(counter.release_row().released),
         found,
         &limits,
         &settings,
@@ -115,14 +125,14 @@ pub async fn tick(
     Ok(())
 }
 
-async fn find(
-    rooms: &Rooms,
+async fn gather_findings(
+    rooms: &RoomRegistry,
     room: &Room,
-    pulse: Option<Pulse>,
+    pulse: Option<BookingPulse>,
     second: bool,
     now: i64,
 ) -> Result<TickFindings, StoreFailure> {
-    let (last, stored) = (room.tick(), room.row());
+    let (last, stored) = (room.last_tick(), room.row());
     let now_s = now.div_euclid(1000);
     let pass_s = stored.document.pass_s;
     let ends_s = AGES_S.map(|age_s| {
@@ -130,23 +140,23 @@ async fn find(
             .saturating_add_unsigned(pass_s)
             .saturating_sub_unsigned(age_s)
     });
-    let moment = Moment {
+    let moment = TickFiguresRequest {
         now,
         claim_ms: i64::try_from(stored.document.claim_s.saturating_mul(1000)).unwrap_or(i64::MAX),
         ends_s: ends_s.to_vec(),
         vitals: rooms.health().vitals().to_text(),
     };
-    let figures = rooms.store().figures(room.id(), moment).await?;
+    let figures = rooms.store().tick_figures(room.id(), moment).await?;
     let looked = now - last.looked_at >= LOOK_EVERY_MS
         || (second && figures.counts.next <= LOOKED_AT_ALWAYS);
     let line = LineSnapshot {
-        nobody: rooms.store().absent(room.id()).await?,
+        nobody: rooms.store().absent_numbers(room.id()).await?,
         away: if looked {
-            rooms.store().away(room.id(), now_s).await?
+            rooms.store().away_numbers(room.id(), now_s).await?
         } else {
             last.away.clone()
         },
-        ranked: room.draw().ranked,
+        ranked: room.draw_state().ranked,
     };
     Ok(TickFindings {
         figures,
@@ -159,20 +169,24 @@ async fn find(
 }
 
 /// Goes on from what another node's tick left, unless this node knows better from the ledger.
-fn take_over(room: &Room, counter: &mut Counter, left: Left) {
+fn adopt_carryover(room: &Room, counter: &mut ReleaseCounter, left: TickCarryover) {
     if counter.heard(left.row) {
-        *room.memory() = Memory::parse(&left.memory);
+        *room.memory() = PaceMemory::parse(&left.memory);
     }
 }
 
 /// The ledger has another row than this node thought: another node was first, or the ledger is an
 /// older copy.
-async fn follow(rooms: &Rooms, room: &Room, counter: &mut Counter) -> Result<(), StoreFailure> {
+async fn reload_release_row(
+    rooms: &RoomRegistry,
+    room: &Room,
+    counter: &mut ReleaseCounter,
+) -> Result<(), StoreFailure> {
     let stands = rooms.ledger().release(room.id()).await?;
-    *room.memory() = Memory::parse(&stands.memory);
-    let (known, has) = (counter.row().released, stands.released);
+    *room.memory() = PaceMemory::parse(&stands.memory);
+    let (known, has) = (counter.release_row().released, stands.released);
     if counter.stands(stands) {
-        rooms.troubles().set_back(room.id(), rooms.now());
+        rooms.troubles().set_back(room.id(), rooms.now_ms());
         tracing::error!(
             room = room.id(),
             known,
@@ -185,9 +199,9 @@ async fn follow(rooms: &Rooms, room: &Room, counter: &mut Counter) -> Result<(),
 
 /// What a tick decided, on its way to the others.
 struct DecidedTick {
-    decided: Release,
+    decided: ReleaseDecision,
     until: i64,
-    memory: Memory,
+    memory: PaceMemory,
     per_s_u: u64,
     idle: bool,
     /// Ranks below this were told that they are called.
@@ -195,10 +209,10 @@ struct DecidedTick {
 }
 
 /// The ledger's compare-and-set says whether this tick stands; then the store is told.
-async fn write(
-    rooms: &Rooms,
+async fn commit_tick(
+    rooms: &RoomRegistry,
     room: &Room,
-    counter: &mut Counter,
+    counter: &mut ReleaseCounter,
     found: &mut TickFindings,
     made: DecidedTick,
 ) -> Result<(), StoreFailure> {
@@ -219,19 +233,22 @@ async fn write(
             memory: memory.clone(),
         };
         let ledger = rooms.ledger();
-        if !ledger.advance(room.id(), counter.row(), &to).await? {
-            return follow(rooms, room, counter).await;
+        if !ledger
+            .advance(room.id(), counter.release_row(), &to)
+            .await?
+        {
+            return reload_release_row(rooms, room, counter).await;
         }
         if to.released > told {
             let away = (told..to.released)
-                .filter(|rank| found.line.who(*rank) == Who::Away)
+                .filter(|rank| found.line.who_at_rank(*rank) == RankPresence::Away)
                 .collect();
-            found.figures.calls.push(Call {
+            found.figures.calls.push(RankCall {
                 from: told,
                 to: to.released,
                 at: found.now,
             });
-            called = Some(Called {
+            called = Some(CalledRanks {
                 from: told,
                 to: to.released,
                 people: decided.people,
@@ -247,13 +264,13 @@ async fn write(
         credit_u: decided.late_u,
         per_s_u: made.per_s_u,
         called,
-        left: Left {
-            row: counter.row().clone(),
+        left: TickCarryover {
+            row: counter.release_row().clone(),
             memory,
         },
         now: found.now,
     };
-    if rooms.store().ticked(room.id(), end).await? {
+    if rooms.store().end_tick(room.id(), end).await? {
         *room.memory() = made.memory;
         found.figures.owed_u = decided.owed_u;
     }
@@ -261,8 +278,14 @@ async fn write(
 }
 
 /// Leaves the figures for whoever tells the line.
-fn tell(room: &Room, released: u64, found: TickFindings, limits: &Limits, settings: &PaceSettings) {
-    let last = room.tick();
+fn publish_tick(
+    room: &Room,
+    released: u64,
+    found: TickFindings,
+    limits: &PaceLimits,
+    settings: &PaceSettings,
+) {
+    let last = room.last_tick();
     let TickFindings {
         figures, line, now, ..
     } = found;
@@ -270,11 +293,13 @@ fn tell(room: &Room, released: u64, found: TickFindings, limits: &Limits, settin
     // Who leaves in between is told to whoever stands behind: a short line is counted anew each
     // time.
     let crowd = if found.looked || next.saturating_sub(released) <= LOOKED_AT_ALWAYS {
-        Arc::new(Crowd::take(released, next, |rank| line.who(rank)))
+        Arc::new(PresenceBitmap::from_presence(released, next, |rank| {
+            line.who_at_rank(rank)
+        }))
     } else {
         Arc::clone(&last.crowd)
     };
-    room.set_tick(Tick {
+    room.set_tick(RoomTick {
         released,
         waiting: crowd.between(released, next),
         crowd,
@@ -294,44 +319,44 @@ fn tell(room: &Room, released: u64, found: TickFindings, limits: &Limits, settin
 
 /// Who stands where, as the store knows it now.
 struct LineSnapshot {
-    nobody: Numbers,
-    away: Numbers,
-    ranked: Option<Arc<crate::room::Ranked>>,
+    nobody: NumberSet,
+    away: NumberSet,
+    ranked: Option<Arc<crate::room::RankedLine>>,
 }
 
 impl LineSnapshot {
-    fn who(&self, rank: u64) -> Who {
+    fn who_at_rank(&self, rank: u64) -> RankPresence {
         let number = self
             .ranked
             .as_ref()
             .map_or(rank, |ranked| ranked.number_at(rank));
         if self.nobody.contains(number) {
-            Who::Nobody
+            RankPresence::Nobody
         } else if self.away.contains(number) {
-            Who::Away
+            RankPresence::Away
         } else {
-            Who::Here
+            RankPresence::Here
         }
     }
 }
 
-fn settings_of(document: &Document) -> PaceSettings {
+fn settings_of(document: &RoomDocument) -> PaceSettings {
     PaceSettings {
         mode: document.mode,
-        line: document.method != Method::Open,
+        line: document.method != LineMethod::Open,
         per_s_u: micros_per_s(document.per_s),
         max_inside: document.max_inside,
         p99_ms: document.p99_ms,
     }
 }
 
-fn measure(figures: &Figures, pulse: &Pulse, now: i64) -> Measured {
+fn measure_for_limits(figures: &TickFigures, pulse: &BookingPulse, now: i64) -> PaceMeasurements {
     let nodes: Vec<_> = figures
         .vitals
         .iter()
-        .filter_map(|text| vitals::Vitals::parse(text))
+        .filter_map(|text| vitals::NodeMeasurements::parse(text))
         .collect();
-    Measured {
+    PaceMeasurements {
         now,
         inside: by_age(&figures.beyond, figures.counts.inside),
         called: figures.expected,
@@ -339,7 +364,7 @@ fn measure(figures: &Figures, pulse: &Pulse, now: i64) -> Measured {
         show_up: figures.show_up,
         done: figures.counts.done,
         ended: figures.counts.ended,
-        seats: Seats {
+        seats: SeatSupply {
             free: pulse.free,
             held: pulse.held,
             sold: pulse.sold,
@@ -347,7 +372,7 @@ fn measure(figures: &Figures, pulse: &Pulse, now: i64) -> Measured {
             baskets: pulse.baskets,
             gone: pulse.gone,
         },
-        reading: vitals::read(&nodes),
+        reading: vitals::combined_reading(&nodes),
     }
 }
 

@@ -9,14 +9,14 @@ const AWAY_MAX: Duration = Duration::from_secs(120);
 /// The next free time, since whatever moment its owner counts from. A book that nobody wrote in for
 /// a while is empty by itself.
 #[derive(Debug, Default)]
-pub struct Appointments {
+pub struct ReturnSchedule {
     next: Duration,
 }
 
-impl Appointments {
+impl ReturnSchedule {
     /// How long somebody who is sent away at `now` should wait: at least `earliest`, and behind
     /// everybody sent away before, `per_s` of them a second.
-    pub fn book(&mut self, now: Duration, earliest: Duration, per_s: u64) -> Duration {
+    pub fn reserve_return(&mut self, now: Duration, earliest: Duration, per_s: u64) -> Duration {
         let soonest = now + earliest;
         let mut at = self.next.max(soonest);
         if at > now + AWAY_MAX.max(earliest) {
@@ -28,7 +28,7 @@ impl Appointments {
 
     /// Whether everybody who was sent away is due by `now`.
     #[must_use]
-    pub fn is_over(&self, now: Duration) -> bool {
+    pub fn all_due_by(&self, now: Duration) -> bool {
         self.next <= now
     }
 }
@@ -40,25 +40,25 @@ mod tests {
     #[test]
     fn appointments_follow_one_another_at_the_pace_and_begin_anew_after_a_rest() {
         let (mut book, now, second) = (
-            Appointments::default(),
+            ReturnSchedule::default(),
             Duration::from_secs(5),
             Duration::from_secs(1),
         );
-        assert!(book.is_over(now));
+        assert!(book.all_due_by(now));
         let waits: Vec<_> = (0..5)
-            .map(|_| book.book(now, second, 2).as_millis())
+            .map(|_| book.reserve_return(now, second, 2).as_millis())
             .collect();
         assert_eq!(waits, [1000, 1500, 2000, 2500, 3000]);
-        assert!(!book.is_over(now));
+        assert!(!book.all_due_by(now));
         let later = now + Duration::from_secs(60);
-        assert!(book.is_over(later));
-        assert_eq!(book.book(later, second, 2), second);
+        assert!(book.all_due_by(later));
+        assert_eq!(book.reserve_return(later, second, 2), second);
     }
 
     #[test]
     fn nobody_is_sent_away_for_longer_than_two_minutes() {
-        let (mut book, now) = (Appointments::default(), Duration::ZERO);
-        let longest = (0..1000).map(|_| book.book(now, Duration::from_secs(1), 1));
+        let (mut book, now) = (ReturnSchedule::default(), Duration::ZERO);
+        let longest = (0..1000).map(|_| book.reserve_return(now, Duration::from_secs(1), 1));
         assert_eq!(longest.max(), Some(AWAY_MAX));
     }
 }

@@ -13,7 +13,7 @@ impl From<LoadRefusal> for Problem {
                 "So many people join that new places must wait a moment",
                 format!("You have no place yet, and nobody has lost one. Come back in {wait_s} s: until the draw it does not matter who joins first, and after it a place is given as soon as you are back."),
             )
-            .with("reason", "overload")
+            .with_member("reason", "overload")
             .retry_after(wait_s),
             LoadRefusal::HoldsShed { wait_s } => Self::new(
                 503,
@@ -38,7 +38,7 @@ mod tests {
         ] {
             let problem = Problem::from(refusal);
             assert_eq!((problem.status.as_u16(), problem.code), (status, code));
-            assert_eq!(problem.document()["retry_after_s"], 7);
+            assert_eq!(problem.json_document()["retry_after_s"], 7);
         }
     }
 }

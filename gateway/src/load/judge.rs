@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// What is shed, each level with all before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Level {
+pub enum LoadLevel {
     /// Nothing.
     #[default]
     Calm,
@@ -20,7 +20,7 @@ pub enum Level {
 
 /// What was measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Measured {
+pub struct LoadMeasurement {
     /// How late timers ran, 99th percentile, milliseconds.
     pub lag_p99_ms: u64,
     /// How long a write waits for the ledger, milliseconds.
@@ -38,14 +38,14 @@ pub(super) const FALL_AFTER: Duration = Duration::from_secs(3);
 
 /// Remembers the present level, and since when it should be another.
 #[derive(Debug, Default)]
-pub struct Judge {
-    level: Level,
+pub struct LoadLevelTracker {
+    level: LoadLevel,
     over_since: Option<Instant>,
     under_since: Option<Instant>,
 }
 
-impl Level {
-    pub(super) fn of(level: u8) -> Self {
+impl LoadLevel {
+    pub(super) fn from_u8(level: u8) -> Self {
         [Self::Calm, Self::Joins, Self::Deltas]
             .into_iter()
             .find(|one| *one as u8 == level)
@@ -53,7 +53,7 @@ impl Level {
     }
 
     /// The highest level that the figures call for, where limits count by `percent`.
-    fn called_for(measured: Measured, percent: u64) -> Self {
+    fn called_for(measured: LoadMeasurement, percent: u64) -> Self {
         let over = |value: u64, limits: [u64; 3]| {
             limits
                 .iter()
@@ -61,15 +61,15 @@ impl Level {
                 .count()
         };
         let highest = over(measured.lag_p99_ms, LAG_MS).max(over(measured.ledger_ms, LEDGER_MS));
-        Self::of(u8::try_from(highest).unwrap_or(u8::MAX))
+        Self::from_u8(u8::try_from(highest).unwrap_or(u8::MAX))
     }
 }
 
-impl Judge {
+impl LoadLevelTracker {
     /// The level at `now`.
-    pub fn level(&mut self, measured: Measured, now: Instant) -> Level {
-        let wanted = Level::called_for(measured, 100);
-        let kept = Level::called_for(measured, 50);
+    pub fn level(&mut self, measured: LoadMeasurement, now: Instant) -> LoadLevel {
+        let wanted = LoadLevel::called_for(measured, 100);
+        let kept = LoadLevel::called_for(measured, 50);
         self.over_since = (wanted > self.level).then(|| self.over_since.unwrap_or(now));
         self.under_since = (kept < self.level).then(|| self.under_since.unwrap_or(now));
         let lasted = |since: Option<Instant>, long: Duration| {
@@ -78,7 +78,7 @@ impl Judge {
         if lasted(self.over_since, RISE_AFTER) {
             (self.level, self.over_since) = (wanted, None);
         } else if lasted(self.under_since, FALL_AFTER) {
-            self.level = Level::of((self.level as u8).saturating_sub(1));
+            self.level = LoadLevel::from_u8((self.level as u8).saturating_sub(1));
             self.under_since = None;
         }
         self.level
@@ -88,16 +88,16 @@ impl Judge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Level::{Calm, Deltas, Holds, Joins};
+    use LoadLevel::{Calm, Deltas, Holds, Joins};
 
     /// Feeds figures, one for every tenth of a second, and gives the level after each.
-    fn run(lags: &[u64]) -> Vec<Level> {
-        let (mut judge, begin) = (Judge::default(), Instant::now());
+    fn run(lags: &[u64]) -> Vec<LoadLevel> {
+        let (mut judge, begin) = (LoadLevelTracker::default(), Instant::now());
         let beats = (0..).map(|beat| begin + Duration::from_millis(100) * beat);
         beats
             .zip(lags)
             .map(|(now, lag_p99_ms)| {
-                let measured = Measured {
+                let measured = LoadMeasurement {
                     lag_p99_ms: *lag_p99_ms,
                     ledger_ms: 0,
                 };
@@ -118,12 +118,12 @@ mod tests {
             (20, 4_000, Holds),
             (u64::MAX / 200, 0, Holds),
         ] {
-            let measured = Measured {
+            let measured = LoadMeasurement {
                 lag_p99_ms,
                 ledger_ms,
             };
             assert_eq!(
-                Level::called_for(measured, 100),
+                LoadLevel::called_for(measured, 100),
                 expected,
                 "{lag_p99_ms} {ledger_ms}"
             );

@@ -8,13 +8,13 @@ const KEEP: Duration = Duration::from_secs(3);
 
 /// A sliding window.
 #[derive(Debug, Default)]
-pub struct Window {
+pub struct LoadSampleWindow {
     samples: VecDeque<(Instant, u64)>,
 }
 
-impl Window {
+impl LoadSampleWindow {
     /// Adds a sample, and forgets those that are too old.
-    pub fn add(&mut self, now: Instant, value: u64) {
+    pub fn add_sample(&mut self, now: Instant, value: u64) {
         self.samples.push_back((now, value));
         let stale = |at: Instant| now.saturating_duration_since(at) > KEEP;
         while self.samples.front().is_some_and(|(at, _)| stale(*at)) {
@@ -43,16 +43,16 @@ mod tests {
 
     #[test]
     fn the_p99_passes_over_one_in_a_hundred_and_forgets_what_is_old() {
-        let (mut window, begin) = (Window::default(), Instant::now());
+        let (mut window, begin) = (LoadSampleWindow::default(), Instant::now());
         assert_eq!(window.p99(), 0);
         for sample in 0..200_u32 {
             let late = if sample % 100 == 0 { 900 } else { 3 };
-            window.add(begin + Duration::from_millis(10) * sample, late);
+            window.add_sample(begin + Duration::from_millis(10) * sample, late);
         }
         assert_eq!(window.p99(), 3);
-        window.add(begin + Duration::from_secs(2), 900);
+        window.add_sample(begin + Duration::from_secs(2), 900);
         assert_eq!(window.p99(), 900, "three in two hundred are more than one");
-        window.add(begin + Duration::from_secs(9), 1);
+        window.add_sample(begin + Duration::from_secs(9), 1);
         assert_eq!(window.p99(), 1);
     }
 }

@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use rand::RngExt;
 use tokio::sync::watch;
 
-pub use appointments::Appointments;
-pub use judge::{Judge, Level, Measured};
-pub use measure::Window;
+pub use appointments::ReturnSchedule;
+pub use judge::{LoadLevel, LoadLevelTracker, LoadMeasurement};
+pub use measure::LoadSampleWindow;
 
-use crate::ledger::Ledger;
+use crate::ledger::RoomLedger;
 
 /// Joins a second that this process is trusted with before it has measured any.
 const DRAIN_PER_S_MIN: u64 = 50;
@@ -46,11 +46,11 @@ pub enum LoadRefusal {
 
 /// The load of this process; a cheap handle.
 #[derive(Clone)]
-pub struct Load {
-    inner: Arc<Inner>,
+pub struct ProcessLoad {
+    inner: Arc<ProcessLoadState>,
 }
 
-struct Inner {
+struct ProcessLoadState {
     begun: Instant,
     level: AtomicU8,
     lag_p99_ms: AtomicU64,
@@ -59,16 +59,16 @@ struct Inner {
     joins: AtomicU64,
     drain_per_s: AtomicU64,
     /// When those who were sent away are expected back.
-    joiners: Mutex<Appointments>,
-    holders: Mutex<Appointments>,
+    joiners: Mutex<ReturnSchedule>,
+    holders: Mutex<ReturnSchedule>,
 }
 
-impl Default for Load {
+impl Default for ProcessLoad {
     fn default() -> Self {
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(ProcessLoadState {
                 begun: Instant::now(),
-                level: AtomicU8::new(Level::Calm as u8),
+                level: AtomicU8::new(LoadLevel::Calm as u8),
                 lag_p99_ms: AtomicU64::new(0),
                 ledger_ms: AtomicU64::new(0),
                 joins: AtomicU64::new(0),
@@ -80,13 +80,17 @@ impl Default for Load {
     }
 }
 
-impl Load {
+impl ProcessLoad {
     /// Measures this runtime and the ledger's writer, until the process drains.
-    pub async fn measure(self, ledger: Arc<dyn Ledger>, mut stopping: watch::Receiver<bool>) {
+    pub async fn run_probes(
+        self,
+        ledger: Arc<dyn RoomLedger>,
+        mut stopping: watch::Receiver<bool>,
+    ) {
         let probes = async {
             tokio::join!(
-                probe::lag(self.clone()),
-                probe::ledger(self.clone(), ledger)
+                probe::measure_timer_lag(self.clone()),
+                probe::measure_ledger_wait(self.clone(), ledger)
             )
         };
         tokio::select! {
@@ -97,8 +101,8 @@ impl Load {
 
     /// What is shed now.
     #[must_use]
-    pub fn level(&self) -> Level {
-        Level::of(self.inner.level.load(Ordering::Relaxed))
+    pub fn level(&self) -> LoadLevel {
+        LoadLevel::from_u8(self.inner.level.load(Ordering::Relaxed))
     }
 
     /// How late this runtime runs what is due: of a hundred timers lately, the latest but one, in
@@ -119,11 +123,11 @@ impl Load {
     /// # Errors
     /// [`LoadRefusal::JoinsShed`] while new joins are shed.
     pub fn admit_join(&self) -> Result<(), LoadRefusal> {
-        if self.level() < Level::Joins {
+        if self.level() < LoadLevel::Joins {
             return Ok(());
         }
         metrics::counter!("fairgate_shed_total", "what" => "joins").increment(1);
-        let wait_s = self.back_in(&self.inner.joiners, Level::Joins);
+        let wait_s = self.back_in(&self.inner.joiners, LoadLevel::Joins);
         Err(LoadRefusal::JoinsShed { wait_s })
     }
 
@@ -137,37 +141,36 @@ impl Load {
     /// # Errors
     /// [`LoadRefusal::HoldsShed`] while new holds are shed.
     pub fn admit_hold(&self) -> Result<(), LoadRefusal> {
-        if self.level() < Level::Holds {
+        if self.level() < LoadLevel::Holds {
             return Ok(());
         }
         metrics::counter!("fairgate_shed_total", "what" => "holds").increment(1);
-        let wait_s = self.back_in(&self.inner.holders, Level::Holds);
+        let wait_s = self.back_in(&self.inner.holders, LoadLevel::Holds);
         Err(LoadRefusal::HoldsShed { wait_s })
     }
 
     /// Whole seconds until somebody who is sent away now should be back: not before the load can
     /// have sunk below what sheds them, behind those sent away before, at the pace this process has
     /// shown that it can take, and never all in one moment.
-    fn back_in(&self, book: &Mutex<Appointments>, shed_from: Level) -> u64 {
+    fn back_in(&self, book: &Mutex<ReturnSchedule>, shed_from: LoadLevel) -> u64 {
         let steps = (self.level() as u8).saturating_sub(shed_from as u8) + 1;
         let earliest = judge::FALL_AFTER * u32::from(steps) + BACK_MARGIN;
         let per_s = self.inner.drain_per_s.load(Ordering::Relaxed);
         let spread = rand::rng().random_range(0.0..0.5);
-        let wait = book.lock().unwrap_or_else(PoisonError::into_inner).book(
-            self.inner.begun.elapsed(),
-            earliest,
-            per_s,
-        );
+        let wait = book
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .reserve_return(self.inner.begun.elapsed(), earliest, per_s);
         wait.mul_f64(1.0 + spread).as_secs_f64().ceil() as u64
     }
 
     /// Takes over what was measured.
-    fn set(&self, measured: Measured, level: Level) {
+    fn apply_measurement(&self, measured: LoadMeasurement, level: LoadLevel) {
         let inner = &self.inner;
         inner
             .lag_p99_ms
             .store(measured.lag_p99_ms, Ordering::Relaxed);
-        let before = Level::of(inner.level.swap(level as u8, Ordering::Relaxed));
+        let before = LoadLevel::from_u8(inner.level.swap(level as u8, Ordering::Relaxed));
         if before != level {
             tracing::warn!(
                 ?before,
@@ -199,9 +202,9 @@ impl Load {
 mod tests {
     use super::*;
 
-    fn at(level: Level) -> Load {
-        let load = Load::default();
-        load.set(Measured::default(), level);
+    fn at(level: LoadLevel) -> ProcessLoad {
+        let load = ProcessLoad::default();
+        load.apply_measurement(LoadMeasurement::default(), level);
         load
     }
 
@@ -214,10 +217,10 @@ mod tests {
     #[test]
     fn joins_are_shed_first_and_holds_last() {
         for (level, join, hold) in [
-            (Level::Calm, true, true),
-            (Level::Joins, false, true),
-            (Level::Deltas, false, true),
-            (Level::Holds, false, false),
+            (LoadLevel::Calm, true, true),
+            (LoadLevel::Joins, false, true),
+            (LoadLevel::Deltas, false, true),
+            (LoadLevel::Holds, false, false),
         ] {
             let load = at(level);
             assert_eq!(
@@ -226,15 +229,15 @@ mod tests {
                 "{level:?}"
             );
         }
-        let hold = at(Level::Holds).admit_hold().expect_err("shed");
+        let hold = at(LoadLevel::Holds).admit_hold().expect_err("shed");
         assert!(matches!(hold, LoadRefusal::HoldsShed { .. }));
-        let join = at(Level::Joins).admit_join().expect_err("shed");
+        let join = at(LoadLevel::Joins).admit_join().expect_err("shed");
         assert!(matches!(join, LoadRefusal::JoinsShed { .. }));
     }
 
     #[test]
     fn whoever_is_sent_away_comes_back_spread_over_the_time_it_takes_to_serve_them() {
-        let load = at(Level::Joins);
+        let load = at(LoadLevel::Joins);
         let waits: Vec<u64> = (0..500)
             .map(|_| retry_after_s(load.admit_join().expect_err("shed")))
             .collect();
@@ -251,8 +254,8 @@ mod tests {
     #[test]
     fn the_time_to_come_back_grows_with_the_overload() {
         let wait = |level| retry_after_s(at(level).admit_join().expect_err("shed"));
-        assert!((4..=6).contains(&wait(Level::Joins)));
-        assert!(wait(Level::Deltas) >= 7);
-        assert!(wait(Level::Holds) >= 10);
+        assert!((4..=6).contains(&wait(LoadLevel::Joins)));
+        assert!(wait(LoadLevel::Deltas) >= 7);
+        assert!(wait(LoadLevel::Holds) >= 10);
     }
 }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Judge, Load, Measured, Window};
-use crate::ledger::Ledger;
+use super::{LoadLevelTracker, LoadMeasurement, LoadSampleWindow, ProcessLoad};
+use crate::ledger::RoomLedger;
 
 const TIMER: Duration = Duration::from_millis(10);
 /// Timers between two judgements.
@@ -14,21 +14,21 @@ const SECOND: Duration = Duration::from_secs(1);
 const LEDGER_EVERY: Duration = Duration::from_millis(250);
 
 /// How late timers run, for ever.
-pub async fn lag(load: Load) {
-    let (mut window, mut judge) = (Window::default(), Judge::default());
+pub async fn measure_timer_lag(load: ProcessLoad) {
+    let (mut window, mut judge) = (LoadSampleWindow::default(), LoadLevelTracker::default());
     let mut second = Instant::now();
     loop {
         for _ in 0..JUDGE_EVERY {
             let asleep = Instant::now();
             tokio::time::sleep(TIMER).await;
             let late = asleep.elapsed().saturating_sub(TIMER);
-            window.add(Instant::now(), ms(late));
+            window.add_sample(Instant::now(), whole_millis(late));
         }
-        let measured = Measured {
+        let measured = LoadMeasurement {
             lag_p99_ms: window.p99(),
             ledger_ms: load.ledger_ms(),
         };
-        load.set(measured, judge.level(measured, Instant::now()));
+        load.apply_measurement(measured, judge.level(measured, Instant::now()));
         if second.elapsed() >= SECOND {
             second = Instant::now();
             load.second();
@@ -38,7 +38,7 @@ pub async fn lag(load: Load) {
 
 /// How long the ledger's writer keeps a write waiting, for ever. A write that has not come back yet
 /// counts by how long it has been waiting.
-pub async fn ledger(load: Load, ledger: Arc<dyn Ledger>) {
+pub async fn measure_ledger_wait(load: ProcessLoad, ledger: Arc<dyn RoomLedger>) {
     loop {
         tokio::time::sleep(LEDGER_EVERY).await;
         let asked = Instant::now();
@@ -47,14 +47,14 @@ pub async fn ledger(load: Load, ledger: Arc<dyn Ledger>) {
             .await
             .is_err()
         {
-            load.set_ledger_ms(ms(asked.elapsed()));
+            load.set_ledger_ms(whole_millis(asked.elapsed()));
         }
         // Also where it failed: the calls that need the ledger say so by themselves, and waited
         // just as long.
-        load.set_ledger_ms(ms(asked.elapsed()));
+        load.set_ledger_ms(whole_millis(asked.elapsed()));
     }
 }
 
-fn ms(duration: Duration) -> u64 {
+fn whole_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::Ops;
+use super::GatewayOpsRoutes;
 use crate::upstream::vitals;
 
 /// Longer than this, and the ledger counts as not answering. What is wrong shows within two
@@ -26,7 +26,8 @@ pub(crate) async fn healthz() -> &'static str {
 
 /// Whether requests should come here.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-struct Ready {
+#[schema(as = Ready)]
+struct GatewayReadiness {
     ready: bool,
     /// Why not.
     reasons: Vec<String>,
@@ -35,8 +36,8 @@ struct Ready {
 }
 
 /// Ready, with reasons and warnings
-#[utoipa::path(get, path = "/readyz", tag = "operators", responses((status = 200, body = Ready), (status = 503, body = Ready)))]
-pub(crate) async fn readyz(State(ops): State<Ops>) -> Response {
+#[utoipa::path(get, path = "/readyz", tag = "operators", responses((status = 200, body = GatewayReadiness), (status = 503, body = GatewayReadiness)))]
+pub(crate) async fn readyz(State(ops): State<GatewayOpsRoutes>) -> Response {
     let mut reasons = Vec::new();
     if *ops.rooms.stopping().borrow() {
         reasons.push("this process is draining".to_owned());
@@ -67,7 +68,7 @@ pub(crate) async fn readyz(State(ops): State<Ops>) -> Response {
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    let told = Json(Ready {
+    let told = Json(GatewayReadiness {
         ready,
         reasons,
         warnings,
@@ -81,9 +82,9 @@ pub(crate) async fn readyz(State(ops): State<Ops>) -> Response {
 
 /// Figures for Prometheus
 #[utoipa::path(get, path = "/metrics", tag = "operators", responses((status = 200, content_type = "text/plain")))]
-pub(crate) async fn metrics(State(ops): State<Ops>) -> impl IntoResponse {
+pub(crate) async fn metrics(State(ops): State<GatewayOpsRoutes>) -> impl IntoResponse {
     for room in ops.rooms.all() {
-        let (tick, id) = (room.tick(), room.id().to_owned());
+        let (tick, id) = (room.last_tick(), room.id().to_owned());
         let gauge = |name: &'static str, value: u64| {
             metrics::gauge!(name, "room" => id.clone()).set(value as f64)
         };
@@ -96,13 +97,15 @@ pub(crate) async fn metrics(State(ops): State<Ops>) -> impl IntoResponse {
             "fairgate_room_sockets",
             ops.hubs.of_room(room.id()).listeners() as u64,
         );
-        let waits_ms = room.draw_waits_until().map_or(0, |at| at - ops.rooms.now());
+        let waits_ms = room
+            .draw_waits_until()
+            .map_or(0, |at| at - ops.rooms.now_ms());
         gauge(
             "fairgate_room_draw_waits_s",
             u64::try_from(waits_ms).unwrap_or(0).div_ceil(1000),
         );
     }
-    let reading = vitals::read(&[ops.rooms.health().vitals()]);
+    let reading = vitals::combined_reading(&[ops.rooms.health().vitals()]);
     metrics::gauge!("fairgate_booking_p99_ms").set(reading.p99_ms.unwrap_or(0) as f64);
     (
         [(header::CONTENT_TYPE, "text/plain; version=0.0.4")],

@@ -14,7 +14,7 @@ pub(super) fn path(parts: &[&str]) -> String {
 }
 
 /// A path with a query; what is empty is left out.
-pub(super) fn of(path: &str, query: &[(&str, &str)]) -> String {
+pub(super) fn with_query(path: &str, query: &[(&str, &str)]) -> String {
     let mut address = path.to_owned();
     let given = query.iter().filter(|(_, value)| !value.is_empty());
     for (at, (name, value)) in given.enumerate() {
@@ -45,13 +45,13 @@ mod tests {
     fn what_is_typed_stays_one_value() {
         let typed = "a b&to=/\"<é>";
         assert_eq!(
-            of(
+            with_query(
                 "/cinema",
                 &[("keyword", typed), ("city", ""), ("page", "2")]
             ),
             "/cinema?keyword=a%20b%26to%3D%2F%22%3C%C3%A9%3E&page=2"
         );
-        assert_eq!(of("/cinema", &[("city", "")]), "/cinema");
+        assert_eq!(with_query("/cinema", &[("city", "")]), "/cinema");
         assert_eq!(path(&["s", "../x?y#z"]), "/s/..%2Fx%3Fy%23z");
     }
 }

@@ -6,7 +6,7 @@ use fairgate_base::http::Problem;
 use serde_json::Value;
 use tower::ServiceExt;
 
-use super::{Pages, address};
+use super::{PageRoutes, address};
 
 /// Bytes of a document that booking answers to a page.
 const DOCUMENT_BYTES_MAX: usize = 4 << 20;
@@ -24,14 +24,14 @@ impl From<Problem> for DocumentRefusal {
     fn from(problem: Problem) -> Self {
         Self {
             status: problem.status,
-            document: problem.document(),
+            document: problem.json_document(),
         }
     }
 }
 
-impl Pages {
+impl PageRoutes {
     /// A public document of booking's.
-    pub(super) async fn ask(&self, path: &str) -> Result<Value, DocumentRefusal> {
+    pub(super) async fn fetch_document(&self, path: &str) -> Result<Value, DocumentRefusal> {
         let missing = || DocumentRefusal::from(Problem::not_found("page", path));
         let request = Request::get(path)
             .body(Body::empty())
@@ -54,7 +54,7 @@ impl Pages {
 
     /// Whether there is a cinema programme to search.
     pub(super) async fn has_programme(&self) -> bool {
-        let cities = self.ask("/v1/cinema/cities").await;
+        let cities = self.fetch_document("/v1/cinema/cities").await;
         cities.is_ok_and(|cities| {
             cities["cities"]
                 .as_array()
@@ -64,15 +64,15 @@ impl Pages {
 
     /// Whether there is a timetable to search.
     pub(super) async fn has_timetable(&self) -> bool {
-        self.ask("/v1/rail/timetable").await.is_ok()
+        self.fetch_document("/v1/rail/timetable").await.is_ok()
     }
 
     /// A public document with a query.
-    pub(super) async fn ask_with(
+    pub(super) async fn fetch_with_query(
         &self,
         path: &str,
         query: &[(&str, &str)],
     ) -> Result<Value, DocumentRefusal> {
-        self.ask(&address::of(path, query)).await
+        self.fetch_document(&address::with_query(path, query)).await
     }
 }

@@ -7,10 +7,10 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::http::Problem;
 
-use super::{Pages, render_problem};
+use super::{PageRoutes, render_problem};
 
 pub(crate) async fn asset(
-    State(pages): State<Pages>,
+    State(pages): State<PageRoutes>,
     Path(path): Path<String>,
     Query(query): Query<BTreeMap<String, String>>,
     headers: HeaderMap,

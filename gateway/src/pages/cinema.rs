@@ -10,7 +10,7 @@ use super::asking::DocumentRefusal;
 use super::clocks::there;
 use super::contexts::{CinemaPage, FoundShowings};
 use super::render::render;
-use super::{Pages, address};
+use super::{PageRoutes, address};
 
 /// What a form may ask the search for, by the names that the search has for it.
 const ASKED: [&str; 7] = ["keyword", "city", "film", "cinema", "from", "to", "sort"];
@@ -28,7 +28,7 @@ struct ShowingSearch<'a> {
 }
 
 impl<'a> ShowingSearch<'a> {
-    fn read(query: &'a BTreeMap<String, String>) -> Self {
+    fn from_query(query: &'a BTreeMap<String, String>) -> Self {
         let number = |name: &str| query.get(name).and_then(|text| text.trim().parse().ok());
         Self {
             query,
@@ -42,30 +42,30 @@ impl<'a> ShowingSearch<'a> {
     }
 
     /// What the search is asked, by its own names.
-    fn given(&self) -> Vec<(&'static str, &'a str)> {
+    fn search_query(&self) -> Vec<(&'static str, &'a str)> {
         ASKED.iter().map(|name| (*name, self.field(name))).collect()
     }
 
     /// This page's address for another page of the same search.
-    fn at(&self, page: u32) -> String {
+    fn page_address(&self, page: u32) -> String {
         let (page, party) = (page.to_string(), self.party.to_string());
-        let mut query = self.given();
+        let mut query = self.search_query();
         query.extend([("seats", party.as_str()), ("page", page.as_str())]);
-        address::of("/cinema", &query)
+        address::with_query("/cinema", &query)
     }
 }
 
 pub(crate) async fn cinema(
-    State(pages): State<Pages>,
+    State(pages): State<PageRoutes>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
-    let asked = ShowingSearch::read(&query);
+    let asked = ShowingSearch::from_query(&query);
     let page = asked.page.to_string();
-    let mut search = asked.given();
+    let mut search = asked.search_query();
     search.push(("page", &page));
     let (found, cities, films) = tokio::join!(
-        pages.ask_with("/v1/cinema/showings", &search),
-        pages.ask("/v1/cinema/cities"),
+        pages.fetch_with_query("/v1/cinema/showings", &search),
+        pages.fetch_document("/v1/cinema/cities"),
         films(&pages, asked.field("city")),
     );
     let (found, status, problem) = match found {
@@ -74,7 +74,7 @@ pub(crate) async fn cinema(
     };
     let context = CinemaPage {
         test: pages.test,
-        asked: asked.given().into_iter().collect(),
+        asked: asked.search_query().into_iter().collect(),
         party: asked.party,
         party_max: PARTY_MAX,
         searched: ASKED.iter().any(|name| !asked.field(name).is_empty()),
@@ -91,13 +91,13 @@ pub(crate) async fn cinema(
 }
 
 /// The films of a city, where one was chosen.
-async fn films(pages: &Pages, city: &str) -> Value {
+async fn films(pages: &PageRoutes, city: &str) -> Value {
     if city.is_empty() {
         return Value::Null;
     }
     let path = address::path(&["v1", "cinema", "cities", city, "films"]);
     pages
-        .ask(&path)
+        .fetch_document(&path)
         .await
         .map_or(Value::Null, |mut answer| answer["films"].take())
 }
@@ -113,24 +113,24 @@ fn showings(mut found: Value, asked: &ShowingSearch<'_>) -> FoundShowings {
         page: asked.page,
         pages,
         near_only: found["near_only"].take(),
-        previous: (asked.page > 1).then(|| asked.at((asked.page - 1).min(pages))),
-        next: (asked.page < pages).then(|| asked.at(asked.page + 1)),
+        previous: (asked.page > 1).then(|| asked.page_address((asked.page - 1).min(pages))),
+        next: (asked.page < pages).then(|| asked.page_address(asked.page + 1)),
         showings: showings
             .unwrap_or_default()
             .into_iter()
-            .map(|showing| shown(showing, asked.party))
+            .map(|showing| showing_view(showing, asked.party))
             .collect(),
     }
 }
 
 /// A showing as the page tells it: its times by the clocks of its cinema, and where its seats are
 /// chosen.
-fn shown(mut showing: Value, party: u32) -> Value {
+fn showing_view(mut showing: Value, party: u32) -> Value {
     let zone = showing["cinema"]["time_zone"].as_str().unwrap_or("UTC");
     let (start, end) = (there(&showing["start"], zone), there(&showing["end"], zone));
     let show = showing["show"].as_str().unwrap_or_default();
     let path = address::path(&["s", show]);
-    let href = address::of(&path, &[("seats", &party.to_string())]);
+    let href = address::with_query(&path, &[("seats", &party.to_string())]);
     let categories = showing["categories"].as_array();
     let is_full = categories.is_some_and(|all| all.iter().all(|one| one["status"] == "full"));
     showing["start"] = start;
@@ -151,7 +151,7 @@ mod tests {
             "show": "mitte-1-20270111t1900", "start": "2027-01-11T23:30:00Z", "end": "2027-01-12T01:10:00Z",
             "cinema": {"time_zone": "Europe/Berlin"}, "categories": [{"status": "full"}, {"status": "available"}],
         });
-        let told = shown(showing, 3);
+        let told = showing_view(showing, 3);
         assert_eq!(told["start"], "2027-01-12T00:30:00+01:00");
         assert_eq!(told["href"], "/s/mitte-1-20270111t1900?seats=3");
         assert_eq!(told["full"], false);
@@ -167,10 +167,16 @@ mod tests {
         ];
         let query = query.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let query = BTreeMap::from(query);
-        let asked = ShowingSearch::read(&query);
-        assert_eq!(asked.at(3), "/cinema?keyword=a%26b&seats=4&page=3");
+        let asked = ShowingSearch::from_query(&query);
+        assert_eq!(
+            asked.page_address(3),
+            "/cinema?keyword=a%26b&seats=4&page=3"
+        );
         let nonsense = BTreeMap::from([("seats".to_owned(), "99".to_owned())]);
-        assert_eq!(ShowingSearch::read(&nonsense).party, 10);
-        assert_eq!((asked.page, ShowingSearch::read(&nonsense).page), (2, 1));
+        assert_eq!(ShowingSearch::from_query(&nonsense).party, 10);
+        assert_eq!(
+            (asked.page, ShowingSearch::from_query(&nonsense).page),
+            (2, 1)
+        );
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn there(moment: &Value, zone: &str) -> Value {
 }
 
 /// The day of a moment by the clocks of a zone.
-pub(super) fn day(moment: &Value, zone: &str) -> Option<jiff::civil::Date> {
+pub(super) fn day_in_zone(moment: &Value, zone: &str) -> Option<jiff::civil::Date> {
     zoned(moment, zone).map(|there| there.date())
 }
 
@@ -33,7 +33,7 @@ mod tests {
         assert_eq!(there(&late, "Mars/Base"), late);
         assert_eq!(there(&Value::from("soon"), "UTC"), "soon");
         let next = jiff::civil::date(2027, 1, 12);
-        assert_eq!(day(&late, "Asia/Shanghai"), Some(next));
-        assert_eq!(day(&Value::Null, "UTC"), None);
+        assert_eq!(day_in_zone(&late, "Asia/Shanghai"), Some(next));
+        assert_eq!(day_in_zone(&Value::Null, "UTC"), None);
     }
 }

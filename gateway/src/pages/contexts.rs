@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::line::place_view::PlaceView;
-use crate::room::{Phase, RoomView};
-use crate::upstream::ShowInShort;
+use crate::room::{RoomPhase, RoomView};
+use crate::upstream::ShowSummary;
 
 /// `home`: the start page.
 #[derive(Debug, Serialize)]
@@ -32,7 +32,7 @@ pub(super) struct HomePage {
 pub(super) struct HomeRoom {
     pub room: String,
     pub title: String,
-    pub phase: Phase,
+    pub phase: RoomPhase,
     pub opens_at: String,
     pub draw_at: String,
     /// Of all its shows together.
@@ -62,8 +62,8 @@ pub(super) struct ListedShow {
     pub showing: bool,
 }
 
-impl From<&ShowInShort> for ListedShow {
-    fn from(show: &ShowInShort) -> Self {
+impl From<&ShowSummary> for ListedShow {
+    fn from(show: &ShowSummary) -> Self {
         Self {
             show: show.id.to_string(),
             title: show.title.clone(),

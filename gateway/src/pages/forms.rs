@@ -11,19 +11,19 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Form};
 use fairgate_base::http::Problem;
 
-use super::{Pages, lobby_page, render_problem};
-use crate::line::claim::claim;
+use super::{PageRoutes, lobby_page, render_problem};
+use crate::line::claim::claim_pass;
 use crate::line::http::passes::PASS_COOKIE_S;
 use crate::line::http::places::place_cookie_header;
-use crate::line::http::{required, shown};
-use crate::line::{JoinBody, sign};
+use crate::line::http::{place_credential, required};
+use crate::line::{JoinBody, sign_place};
 use crate::room::Room;
 use crate::web::{pass_cookie, peer_of, place_cookie};
 
-type Cookie = Result<HeaderValue, Problem>;
+type SetCookieResult = Result<HeaderValue, Problem>;
 
 pub(crate) async fn join(
-    State(pages): State<Pages>,
+    State(pages): State<PageRoutes>,
     Path(id): Path<String>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     headers: HeaderMap,
@@ -33,58 +33,64 @@ pub(crate) async fn join(
         .ok()
         .and_then(|Form(mut fields)| fields.remove("code"))
         .filter(|code| !code.trim().is_empty());
-    let step = async |room: &Room| -> Cookie {
-        let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now());
+    let step = async |room: &Room| -> SetCookieResult {
+        let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now_ms());
         let network = lobby.web.network(&headers, peer_of(peer.as_deref()));
         let body = JoinBody {
             code,
             ..JoinBody::default()
         };
         let joined = lobby
-            .join(room, shown(room.id(), &headers), &body, network, now)
+            .join(
+                room,
+                place_credential(room.id(), &headers),
+                &body,
+                network,
+                now,
+            )
             .await?;
-        place_cookie_header(lobby, room, &sign(&lobby.rooms, room, &joined.place))
+        place_cookie_header(lobby, room, &sign_place(&lobby.rooms, room, &joined.place))
     };
-    answer(&pages, &id, &headers, step).await
+    answer_form(&pages, &id, &headers, step).await
 }
 
 pub(crate) async fn pass(
-    State(pages): State<Pages>,
+    State(pages): State<PageRoutes>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    let step = async |room: &Room| -> Cookie {
-        let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now());
+    let step = async |room: &Room| -> SetCookieResult {
+        let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now_ms());
         let place = required(&lobby.rooms, room, &headers, now).await?;
-        let claimed = claim(&lobby.rooms, room, &place, now).await?;
+        let claimed = claim_pass(&lobby.rooms, room, &place, now).await?;
         lobby
             .web
             .cookie(&pass_cookie(room.id()), &claimed.pass, PASS_COOKIE_S)
     };
-    answer(&pages, &id, &headers, step).await
+    answer_form(&pages, &id, &headers, step).await
 }
 
 pub(crate) async fn leave(
-    State(pages): State<Pages>,
+    State(pages): State<PageRoutes>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    let step = async |room: &Room| -> Cookie {
-        let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now());
+    let step = async |room: &Room| -> SetCookieResult {
+        let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now_ms());
         let place = required(&lobby.rooms, room, &headers, now).await?;
         lobby.leave(room, &place, now).await?;
         lobby.web.cookie(&place_cookie(room.id()), "", 0)
     };
-    answer(&pages, &id, &headers, step).await
+    answer_form(&pages, &id, &headers, step).await
 }
 
 /// Takes the step and goes back to the lobby, with the cookie it gave, or shows the lobby with what
 /// went wrong.
-async fn answer(
-    pages: &Pages,
+async fn answer_form(
+    pages: &PageRoutes,
     id: &str,
     headers: &HeaderMap,
-    step: impl AsyncFnOnce(&Room) -> Cookie,
+    step: impl AsyncFnOnce(&Room) -> SetCookieResult,
 ) -> Response {
     let room = match pages
         .lobby

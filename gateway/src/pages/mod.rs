@@ -29,11 +29,11 @@ use contexts::{
 pub use render::problem_page;
 use render::{render, render_problem, render_refused};
 
-use crate::line::http::shown;
+use crate::line::http::place_credential;
 use crate::line::place_view::describe;
 use crate::line::{WaitingLine, recognise};
-use crate::room::{EVERYDAY, Phase, Room, RoomView};
-use crate::upstream::ShowInShort;
+use crate::room::{EVERYDAY, Room, RoomPhase, RoomView};
+use crate::upstream::ShowSummary;
 
 /// Shows that a page lists: nobody reads more, and who looks for one searches.
 const LISTED_MAX: usize = 100;
@@ -43,7 +43,7 @@ const SEATS_MAX: u32 = 100;
 
 /// The pages' handle.
 #[derive(Clone)]
-pub struct Pages {
+pub struct PageRoutes {
     /// The lobby, whose forms work without scripts.
     pub lobby: WaitingLine,
     /// Booking's own routes, asked in process.
@@ -55,7 +55,7 @@ pub struct Pages {
 }
 
 pub(crate) async fn home(
-    State(pages): State<Pages>,
+    State(pages): State<PageRoutes>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
     let field = |name: &str| {
@@ -76,13 +76,13 @@ pub(crate) async fn home(
         Ok(shows) => shows,
         Err(failure) => return render_problem(&pages, &failure.into()),
     };
-    let wanted = |show: &ShowInShort| matches(show, &q, &from, &to);
+    let wanted = |show: &ShowSummary| matches(show, &q, &from, &to);
     let named = |title: &str| q.is_empty() || contains(title, &q);
     let any_day = from.is_empty() && to.is_empty();
     let mut listed = Vec::new();
-    let now = rooms.now();
+    let now = rooms.now_ms();
     for room in rooms.all() {
-        if room.is_everyday() || room.phase(now) == Phase::Closed {
+        if room.is_everyday() || room.phase(now) == RoomPhase::Closed {
             continue;
         }
         let shows = rooms.shows_of(&room).await.unwrap_or_default();
@@ -91,7 +91,7 @@ pub(crate) async fn home(
         }
     }
     let coverage = rooms.coverage();
-    let wanted: Vec<&ShowInShort> = shows
+    let wanted: Vec<&ShowSummary> = shows
         .iter()
         .filter(|show| !show.showing && wanted(show))
         .collect();
@@ -101,8 +101,8 @@ pub(crate) async fn home(
         .take(LISTED_MAX)
         .map(|show| home_show(show, &coverage))
         .collect();
-    let cinema =
-        programme.then(|| address::of("/cinema", &[("keyword", &q), ("from", &from), ("to", &to)]));
+    let cinema = programme
+        .then(|| address::with_query("/cinema", &[("keyword", &q), ("from", &from), ("to", &to)]));
     let context = HomePage {
         test: pages.test,
         rail: timetable,
@@ -117,7 +117,7 @@ pub(crate) async fn home(
     render(&pages, "home", &context)
 }
 
-fn home_room(view: RoomView, shows: &[ShowInShort]) -> HomeRoom {
+fn home_room(view: RoomView, shows: &[ShowSummary]) -> HomeRoom {
     HomeRoom {
         room: view.room,
         title: view.title,
@@ -129,7 +129,7 @@ fn home_room(view: RoomView, shows: &[ShowInShort]) -> HomeRoom {
     }
 }
 
-fn home_show(show: &ShowInShort, coverage: &[(String, Vec<String>)]) -> HomeShow {
+fn home_show(show: &ShowSummary, coverage: &[(String, Vec<String>)]) -> HomeShow {
     let room = coverage
         .iter()
         .find(|(_, patterns)| covers(patterns, show.id.as_str()));
@@ -139,7 +139,7 @@ fn home_show(show: &ShowInShort, coverage: &[(String, Vec<String>)]) -> HomeShow
     }
 }
 
-fn matches(show: &ShowInShort, q: &str, from: &str, to: &str) -> bool {
+fn matches(show: &ShowSummary, q: &str, from: &str, to: &str) -> bool {
     let starts_at = show.starts_at.to_string();
     let day = starts_at.get(..10).unwrap_or_default();
     (q.is_empty() || contains(&show.title, q) || contains(&show.venue, q))
@@ -158,7 +158,7 @@ fn covers(patterns: &[String], show: &str) -> bool {
 }
 
 pub(crate) async fn lobby(
-    State(pages): State<Pages>,
+    State(pages): State<PageRoutes>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Response {
@@ -170,13 +170,13 @@ pub(crate) async fn lobby(
 
 /// The lobby as it stands, and above it what went wrong, if something did.
 async fn lobby_page(
-    pages: &Pages,
+    pages: &PageRoutes,
     room: &Room,
     headers: &HeaderMap,
     problem: Option<&Problem>,
 ) -> Response {
-    let (rooms, now) = (&pages.lobby.rooms, pages.lobby.rooms.now());
-    let place = match shown(room.id(), headers) {
+    let (rooms, now) = (&pages.lobby.rooms, pages.lobby.rooms.now_ms());
+    let place = match place_credential(room.id(), headers) {
         Some(shown) => recognise(rooms, room, shown.jwt(), now).await.ok(),
         None => None,
     };
@@ -184,8 +184,8 @@ async fn lobby_page(
         test: pages.test,
         room: RoomView::fresh(rooms, room).await,
         place: place.map(|place| describe(room, &place, now)),
-        shows: listed(&rooms.shows_of(room).await.unwrap_or_default()),
-        problem: problem.map(Problem::document),
+        shows: listed_shows(&rooms.shows_of(room).await.unwrap_or_default()),
+        problem: problem.map(Problem::json_document),
     };
     let mut response = render(pages, "lobby", &context);
     if let Some(problem) = problem {
@@ -195,17 +195,20 @@ async fn lobby_page(
 }
 
 /// What a lobby leads to: showings are searched on their own page.
-fn listed(shows: &[ShowInShort]) -> Vec<ListedShow> {
+fn listed_shows(shows: &[ShowSummary]) -> Vec<ListedShow> {
     let shows = shows.iter().filter(|show| !show.showing);
     shows.take(LISTED_MAX).map(ListedShow::from).collect()
 }
 
 pub(crate) async fn seats(
-    State(pages): State<Pages>,
+    State(pages): State<PageRoutes>,
     Path(show): Path<String>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
-    let mut document = match pages.ask(&address::path(&["v1", "shows", &show])).await {
+    let mut document = match pages
+        .fetch_document(&address::path(&["v1", "shows", &show]))
+        .await
+    {
         Ok(document) => document,
         Err(refused) => return render_refused(&pages, &refused),
     };
@@ -240,12 +243,15 @@ pub(crate) async fn seats(
     render(&pages, "seats", &context)
 }
 
-pub(crate) async fn checkout(State(pages): State<Pages>, Path(hold): Path<String>) -> Response {
+pub(crate) async fn checkout(
+    State(pages): State<PageRoutes>,
+    Path(hold): Path<String>,
+) -> Response {
     let test = pages.test;
     render(&pages, "checkout", &CheckoutPage { test, hold })
 }
 
-pub(crate) async fn order(State(pages): State<Pages>, Path(order): Path<String>) -> Response {
+pub(crate) async fn order(State(pages): State<PageRoutes>, Path(order): Path<String>) -> Response {
     let test = pages.test;
     let mut page = render(&pages, "order", &OrderPage { test, order });
     page.headers_mut()
@@ -253,7 +259,10 @@ pub(crate) async fn order(State(pages): State<Pages>, Path(order): Path<String>)
     page
 }
 
-pub(crate) async fn ticket(State(pages): State<Pages>, Path(ticket): Path<String>) -> Response {
+pub(crate) async fn ticket(
+    State(pages): State<PageRoutes>,
+    Path(ticket): Path<String>,
+) -> Response {
     let test = pages.test;
     render(&pages, "ticket", &TicketPage { test, ticket })
 }

@@ -11,11 +11,11 @@ use jiff::{Timestamp, ToSpan};
 use serde_json::Value;
 
 use super::asking::DocumentRefusal;
-use super::clocks::{day, there};
+use super::clocks::{day_in_zone, there};
 use super::contexts::{RailForm, RailPage, StationChoice};
 use super::render::render;
-use super::stations::{TypedStation, choice, named, search};
-use super::{Pages, address};
+use super::stations::{TypedStation, choice, search, station_label};
+use super::{PageRoutes, address};
 
 /// Travellers that a form may ask for; a train may sell fewer to one visitor, and says so.
 const PARTY_MAX: u32 = 10;
@@ -33,7 +33,7 @@ struct TrainSearch<'a> {
 
 impl<'a> TrainSearch<'a> {
     /// Reads the form; `next` is the day that is meant where none was given.
-    fn read(query: &'a BTreeMap<String, String>, next: &str, now_ms: i64) -> Self {
+    fn from_query(query: &'a BTreeMap<String, String>, next: &str, now_ms: i64) -> Self {
         let field = |name: &str| query.get(name).map_or("", |text| text.trim());
         let date = match field("date") {
             "" => next.to_owned(),
@@ -50,7 +50,7 @@ impl<'a> TrainSearch<'a> {
         }
     }
 
-    fn at(&self, from: &str, to: &str) -> String {
+    fn search_address(&self, from: &str, to: &str) -> String {
         search(from, to, &self.date, &self.party)
     }
 
@@ -63,22 +63,22 @@ impl<'a> TrainSearch<'a> {
 }
 
 pub(crate) async fn rail(
-    State(pages): State<Pages>,
+    State(pages): State<PageRoutes>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
     // Which days there are, by the clocks of the stations; and whether there is a timetable at all,
     // before anybody types.
-    let days = pages.ask("/v1/rail/timetable").await;
+    let days = pages.fetch_document("/v1/rail/timetable").await;
     let day = |name: &str| {
         let days = days.as_ref().ok();
         days.and_then(|days| days[name].as_str())
             .unwrap_or_default()
     };
     let next = Some(day("next")).filter(|next| !next.is_empty());
-    let asked = TrainSearch::read(
+    let asked = TrainSearch::from_query(
         &query,
         next.unwrap_or(day("first")),
-        pages.lobby.rooms.now(),
+        pages.lobby.rooms.now_ms(),
     );
     let mut page = RailPage {
         test: pages.test,
@@ -94,7 +94,7 @@ pub(crate) async fn rail(
         ..RailPage::default()
     };
     let found = match days {
-        Ok(_) => find(&pages, &asked, &mut page).await,
+        Ok(_) => search_trains(&pages, &asked, &mut page).await,
         Err(refused) => Err(refused),
     };
     let status = match found {
@@ -112,8 +112,8 @@ pub(crate) async fn rail(
     response
 }
 
-async fn find(
-    pages: &Pages,
+async fn search_trains(
+    pages: &PageRoutes,
     asked: &TrainSearch<'_>,
     page: &mut RailPage,
 ) -> Result<(), DocumentRefusal> {
@@ -121,12 +121,16 @@ async fn find(
         return Ok(());
     }
     let (from, to) = tokio::try_join!(pages.station(asked.from), pages.station(asked.to))?;
-    let shown = (from.shown(asked.from), to.shown(asked.to));
+    let shown = (from.field_text(asked.from), to.field_text(asked.to));
     page.asked.from.clone_from(&shown.0);
     page.asked.to.clone_from(&shown.1);
     let choices = [
-        choices("from", asked.from, &from, |named| asked.at(named, &shown.1)),
-        choices("to", asked.to, &to, |named| asked.at(&shown.0, named)),
+        choices("from", asked.from, &from, |named| {
+            asked.search_address(named, &shown.1)
+        }),
+        choices("to", asked.to, &to, |named| {
+            asked.search_address(&shown.0, named)
+        }),
     ];
     page.choices = choices.into_iter().flatten().collect();
     for (field, typed) in [("from", &from), ("to", &to)] {
@@ -138,18 +142,18 @@ async fn find(
         return Ok(());
     };
     let query = [("from", start), ("to", end), ("date", asked.date.as_str())];
-    let trips = pages.ask_with("/v1/rail/trips", &query).await?;
-    let mut trips = told(trips, &asked.party);
+    let trips = pages.fetch_with_query("/v1/rail/trips", &query).await?;
+    let mut trips = trip_views(trips, &asked.party);
     let all = trips.len();
     trips.retain(|trip| !has_left(trip, asked.now_ms));
     page.left = all - trips.len();
     if trips.is_empty() || asked.changes {
-        let journeys = pages.ask_with("/v1/rail/journeys", &query).await?;
-        let mut journeys = changing(journeys, &asked.party);
+        let journeys = pages.fetch_with_query("/v1/rail/journeys", &query).await?;
+        let mut journeys = journey_views(journeys, &asked.party);
         journeys.retain(|journey| !has_left(journey, asked.now_ms));
         page.journeys = Some(journeys);
     } else {
-        let more = asked.at(&shown.0, &shown.1);
+        let more = asked.search_address(&shown.0, &shown.1);
         page.changes = Some(format!("{more}&changes=1"));
     }
     if trips.is_empty() {
@@ -160,17 +164,17 @@ async fn find(
         let (others_from, others_to) = (other(&from), other(&to));
         let starts = others_from
             .iter()
-            .map(|one| choice(one, asked.at(&named(one), &shown.1)));
+            .map(|one| choice(one, asked.search_address(&station_label(one), &shown.1)));
         let ends = others_to
             .iter()
-            .map(|one| choice(one, asked.at(&shown.0, &named(one))));
+            .map(|one| choice(one, asked.search_address(&shown.0, &station_label(one))));
         page.others = starts.chain(ends).collect();
     }
     page.trips = trips;
     if let (TypedStation::One(from, _), TypedStation::One(to, _)) = (from, to) {
         (page.from, page.to) = (Some(from), Some(to));
     }
-    page.swap = Some(asked.at(&shown.1, &shown.0));
+    page.swap = Some(asked.search_address(&shown.1, &shown.0));
     page.before = asked.later(-1);
     page.after = asked.later(1);
     Ok(())
@@ -188,7 +192,7 @@ fn choices(
     };
     let stations: Vec<Value> = stations
         .iter()
-        .map(|station| choice(station, href(&named(station))))
+        .map(|station| choice(station, href(&station_label(station))))
         .collect();
     Some(StationChoice {
         field,
@@ -197,12 +201,15 @@ fn choices(
     })
 }
 
-fn told(mut trips: Value, party: &str) -> Vec<Value> {
+fn trip_views(mut trips: Value, party: &str) -> Vec<Value> {
     let trips = trips.as_array_mut().map(std::mem::take).unwrap_or_default();
-    trips.into_iter().map(|trip| shown(trip, party)).collect()
+    trips
+        .into_iter()
+        .map(|trip| trip_view(trip, party))
+        .collect()
 }
 
-fn changing(mut journeys: Value, party: &str) -> Vec<Value> {
+fn journey_views(mut journeys: Value, party: &str) -> Vec<Value> {
     let journeys = journeys.as_array_mut().map(std::mem::take);
     let told_whole = |mut journey: Value| {
         let zone = journey["trips"][0]["time_zone"]
@@ -212,7 +219,7 @@ fn changing(mut journeys: Value, party: &str) -> Vec<Value> {
         for end in ["departs", "arrives"] {
             journey[end] = there(&journey[end], &zone);
         }
-        journey["trips"] = told(journey["trips"].take(), party).into();
+        journey["trips"] = trip_views(journey["trips"].take(), party).into();
         journey
     };
     journeys
@@ -231,13 +238,13 @@ pub(super) fn has_left(trip: &Value, now_ms: i64) -> bool {
 
 /// A train as the page tells it: by the timetable's clocks, each class with where its seats are
 /// held.
-pub(super) fn shown(mut trip: Value, party: &str) -> Value {
+pub(super) fn trip_view(mut trip: Value, party: &str) -> Value {
     let zone = trip["time_zone"].as_str().unwrap_or("UTC").to_owned();
     let text = |name: &str| trip[name].as_str().unwrap_or_default().to_owned();
     let (show, from, to) = (text("show"), text("from"), text("to"));
-    let leaves = day(&trip["departs"], &zone);
+    let leaves = day_in_zone(&trip["departs"], &zone);
     let days = leaves
-        .zip(day(&trip["arrives"], &zone))
+        .zip(day_in_zone(&trip["arrives"], &zone))
         .map_or(0, |(leaves, arrives)| (arrives - leaves).get_days());
     let date = leaves.map(|date| date.to_string()).unwrap_or_default();
     for moment in ["departs", "arrives", "as_of"] {
@@ -254,7 +261,7 @@ pub(super) fn shown(mut trip: Value, party: &str) -> Value {
             ("class", &key),
             ("seats", party),
         ];
-        class["href"] = address::of(&address::path(&["s", &show]), &query).into();
+        class["href"] = address::with_query(&address::path(&["s", &show]), &query).into();
         class["enough"] = (free >= wanted).into();
         class["status"] = match free {
             0 => "full",
@@ -280,7 +287,7 @@ mod tests {
             "as_of": "2027-01-10T01:00:00Z", "time_zone": "Asia/Shanghai",
             "classes": [{"class": "first", "free": 0}, {"class": "second", "free": 1}, {"class": "third", "free": 9}],
         });
-        let told = shown(trip, "2");
+        let told = trip_view(trip, "2");
         assert_eq!(told["departs"], "2027-01-10T22:00:00+08:00");
         assert_eq!(
             (&told["days"], &told["date"]),
@@ -309,13 +316,16 @@ mod tests {
         let query: BTreeMap<_, _> = query
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();
-        let asked = TrainSearch::read(&query, "2027-01-15", 0);
+        let asked = TrainSearch::from_query(&query, "2027-01-15", 0);
         assert_eq!(asked.date, "2027-01-15");
         assert_eq!(
             asked.later(-1).as_deref(),
             Some("/rail?from=a&to=b&date=2027-01-14&seats=3")
         );
         let nonsense = BTreeMap::from([("date".to_owned(), "soon".to_owned())]);
-        assert_eq!(TrainSearch::read(&nonsense, "2027-01-15", 0).later(1), None);
+        assert_eq!(
+            TrainSearch::from_query(&nonsense, "2027-01-15", 0).later(1),
+            None
+        );
     }
 }

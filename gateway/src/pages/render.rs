@@ -7,13 +7,13 @@ use fairgate_base::http::Problem;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Pages;
+use super::PageRoutes;
 use super::asking::DocumentRefusal;
 use super::contexts::ProblemPage;
 
 /// Renders a page.
-pub(super) fn render(pages: &Pages, name: &str, context: &impl Serialize) -> Response {
-    page(name, context).unwrap_or_else(|| {
+pub(super) fn render(pages: &PageRoutes, name: &str, context: &impl Serialize) -> Response {
+    try_render(name, context).unwrap_or_else(|| {
         let problem = Problem::new(
             500,
             "internal",
@@ -24,8 +24,8 @@ pub(super) fn render(pages: &Pages, name: &str, context: &impl Serialize) -> Res
     })
 }
 
-fn page(name: &str, context: &impl Serialize) -> Option<Response> {
-    match waitroom_ui::page(name, context) {
+fn try_render(name: &str, context: &impl Serialize) -> Option<Response> {
+    match waitroom_ui::render_page(name, context) {
         Ok(html) => {
             let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
             Some((no_store, Html(html)).into_response())
@@ -38,12 +38,12 @@ fn page(name: &str, context: &impl Serialize) -> Option<Response> {
 }
 
 /// Renders a problem as a page.
-pub(super) fn render_problem(pages: &Pages, problem: &Problem) -> Response {
+pub(super) fn render_problem(pages: &PageRoutes, problem: &Problem) -> Response {
     problem_page(pages.test, problem)
 }
 
 /// Renders what booking refused.
-pub(super) fn render_refused(pages: &Pages, refused: &DocumentRefusal) -> Response {
+pub(super) fn render_refused(pages: &PageRoutes, refused: &DocumentRefusal) -> Response {
     document_page(pages.test, refused.status, &refused.document)
         .unwrap_or_else(|| refused.status.into_response())
 }
@@ -51,7 +51,7 @@ pub(super) fn render_refused(pages: &Pages, refused: &DocumentRefusal) -> Respon
 /// A problem as a page; as problem+json where even that page cannot be rendered.
 #[must_use]
 pub fn problem_page(test: bool, problem: &Problem) -> Response {
-    document_page(test, problem.status, &problem.document())
+    document_page(test, problem.status, &problem.json_document())
         .unwrap_or_else(|| problem.clone().into_response())
 }
 
@@ -65,7 +65,7 @@ fn document_page(test: bool, status: StatusCode, document: &Value) -> Option<Res
         action_href: "/",
         action_label: "See all on-sales",
     };
-    let mut response = page("problem", &context)?;
+    let mut response = try_render("problem", &context)?;
     *response.status_mut() = status;
     Some(response)
 }

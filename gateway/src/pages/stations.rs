@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::asking::DocumentRefusal;
-use super::{Pages, address};
+use super::{PageRoutes, address};
 
 /// What typed words mean.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,29 +26,29 @@ impl TypedStation {
     }
 
     /// As the field shows it.
-    pub(super) fn shown(&self, typed: &str) -> String {
+    pub(super) fn field_text(&self, typed: &str) -> String {
         match self {
-            Self::One(station, _) => named(station),
+            Self::One(station, _) => station_label(station),
             _ => typed.to_owned(),
         }
     }
 }
 
 /// "Beijing South (VNP)": what a field holds once a station was chosen.
-pub(super) fn named(station: &Value) -> String {
+pub(super) fn station_label(station: &Value) -> String {
     let text = |name: &str| station[name].as_str().unwrap_or_default();
     format!("{} ({})", text("name"), text("station"))
 }
 
 /// The code in "Beijing South (VNP)", or else the words themselves.
-fn plain(typed: &str) -> &str {
+fn code_or_words(typed: &str) -> &str {
     let inner = typed
         .strip_suffix(')')
         .and_then(|open| open.rsplit_once(" ("));
     inner.map_or(typed, |(_, code)| code)
 }
 
-fn meant(mut found: Vec<Value>, typed: &str) -> TypedStation {
+fn match_station(mut found: Vec<Value>, typed: &str) -> TypedStation {
     let is = |station: &Value, name: &str| station[name].as_str() == Some(typed);
     let coded = |station: &&Value| {
         let code = station["station"].as_str().unwrap_or_default();
@@ -67,18 +67,20 @@ fn meant(mut found: Vec<Value>, typed: &str) -> TypedStation {
     }
 }
 
-impl Pages {
+impl PageRoutes {
     /// What the words in a field mean.
     pub(super) async fn station(&self, typed: &str) -> Result<TypedStation, DocumentRefusal> {
         if typed.is_empty() {
             return Ok(TypedStation::Nothing);
         }
-        let typed = plain(typed);
-        let mut found = self.ask_with("/v1/rail/stations", &[("q", typed)]).await?;
+        let typed = code_or_words(typed);
+        let mut found = self
+            .fetch_with_query("/v1/rail/stations", &[("q", typed)])
+            .await?;
         let found = found.as_array_mut().map(std::mem::take).unwrap_or_default();
-        match meant(found, typed) {
+        match match_station(found, typed) {
             TypedStation::Several(none) if none.is_empty() => {
-                Ok(TypedStation::Several(self.like(typed).await))
+                Ok(TypedStation::Several(self.similar_stations(typed).await))
             }
             meant => Ok(meant),
         }
@@ -86,9 +88,9 @@ impl Pages {
 
     /// Stations whose names are like words that none begins with: the search for trains offers
     /// them.
-    async fn like(&self, typed: &str) -> Vec<Value> {
+    async fn similar_stations(&self, typed: &str) -> Vec<Value> {
         let query = [("from", typed), ("to", typed), ("date", "2000-01-01")];
-        let refused = self.ask_with("/v1/rail/trips", &query).await.err();
+        let refused = self.fetch_with_query("/v1/rail/trips", &query).await.err();
         let near = refused
             .and_then(|mut refused| refused.document["near"].as_array_mut().map(std::mem::take));
         near.unwrap_or_default()
@@ -104,7 +106,7 @@ pub(super) fn choice(station: &Value, href: String) -> Value {
 
 /// The address of a search.
 pub(super) fn search(from: &str, to: &str, date: &str, party: &str) -> String {
-    address::of(
+    address::with_query(
         "/rail",
         &[("from", from), ("to", to), ("date", date), ("seats", party)],
     )
@@ -125,20 +127,38 @@ mod tests {
         let south = station("BS", "Riverton South");
         let plain_one = station("RV", "Riverton");
         let both = || vec![north.clone(), south.clone()];
-        assert_eq!(meant(both(), "bs").code(), Some("BS"));
-        assert_eq!(meant(both(), "river"), TypedStation::Several(both()));
+        assert_eq!(match_station(both(), "bs").code(), Some("BS"));
+        assert_eq!(
+            match_station(both(), "river"),
+            TypedStation::Several(both())
+        );
         let all = vec![plain_one.clone(), north.clone(), south.clone()];
-        assert_eq!(meant(all, "Riverton"), TypedStation::One(plain_one, both()));
-        assert_eq!(meant(vec![north.clone()], "north").code(), Some("BN"));
+        assert_eq!(
+            match_station(all, "Riverton"),
+            TypedStation::One(plain_one, both())
+        );
+        assert_eq!(
+            match_station(vec![north.clone()], "north").code(),
+            Some("BN")
+        );
         let twins = vec![station("1", "Bay"), station("2", "Bay")];
-        assert_eq!(meant(twins.clone(), "Bay"), TypedStation::Several(twins));
-        assert_eq!(meant(Vec::new(), "x"), TypedStation::Several(Vec::new()));
+        assert_eq!(
+            match_station(twins.clone(), "Bay"),
+            TypedStation::Several(twins)
+        );
+        assert_eq!(
+            match_station(Vec::new(), "x"),
+            TypedStation::Several(Vec::new())
+        );
     }
 
     #[test]
     fn what_a_field_shows_is_read_back() {
-        assert_eq!(plain(&named(&station("BN", "Bay (old)"))), "BN");
-        assert_eq!(plain("Bay"), "Bay");
-        assert_eq!(plain("Bay)"), "Bay)");
+        assert_eq!(
+            code_or_words(&station_label(&station("BN", "Bay (old)"))),
+            "BN"
+        );
+        assert_eq!(code_or_words("Bay"), "Bay");
+        assert_eq!(code_or_words("Bay)"), "Bay)");
     }
 }

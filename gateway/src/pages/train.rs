@@ -9,16 +9,16 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use serde_json::Value;
 
-use super::Pages;
-use super::clocks::{day, there};
+use super::PageRoutes;
+use super::clocks::{day_in_zone, there};
 use super::contexts::TrainPage;
-use super::rail::{has_left, shown};
+use super::rail::{has_left, trip_view};
 use super::render::render;
 use crate::room::RoomView;
 
 /// Shows a departure over the stretch that the address names, or else from end to end.
 pub(super) async fn train(
-    pages: &Pages,
+    pages: &PageRoutes,
     mut show: Value,
     room: Option<RoomView>,
     query: &BTreeMap<String, String>,
@@ -26,7 +26,7 @@ pub(super) async fn train(
     let field = |name: &str| query.get(name).map_or("", |text| text.trim());
     let stops = show["stops"].as_array().cloned().unwrap_or_default();
     let (asked_from, asked_to) = (field("from"), field("to"));
-    let stretch = stretch(&stops, asked_from, asked_to);
+    let stretch = stretch_stops(&stops, asked_from, asked_to);
     let stop = |at: usize| stops.get(at).cloned().unwrap_or_default();
     let (from, to) = (stop(stretch.start), stop(stretch.end));
     let most = show["limits"]["seats_per_visitor"].as_u64().unwrap_or(1);
@@ -34,8 +34,8 @@ pub(super) async fn train(
     // Whoever asks for a stretch that the train does not go must not take the whole way for it.
     let is = |asked: &str, stop: &Value| asked.is_empty() || stop["station"] == asked;
     let elsewhere = !is(asked_from, &from) || !is(asked_to, &to);
-    let trip = trip(pages, &show, &from, &to, field("date")).await;
-    let trip = trip.map_or(Value::Null, |trip| shown(trip, &party.to_string()));
+    let trip = find_trip(pages, &show, &from, &to, field("date")).await;
+    let trip = trip.map_or(Value::Null, |trip| trip_view(trip, &party.to_string()));
     let zone = known_zone(&show, &trip).unwrap_or("UTC").to_owned();
     let told = stops.into_iter().map(|mut stop| {
         for end in ["arrives", "departs"] {
@@ -45,7 +45,7 @@ pub(super) async fn train(
     });
     show["stops"] = told.collect();
     let zone = known_zone(&show, &trip).map(str::to_owned);
-    let left = has_left(&from, pages.lobby.rooms.now());
+    let left = has_left(&from, pages.lobby.rooms.now_ms());
     let context = TrainPage {
         test: pages.test,
         show: &show,
@@ -75,7 +75,7 @@ fn known_zone<'a>(show: &'a Value, trip: &'a Value) -> Option<&'a str> {
 
 /// The stops of the stretch: the first at which the train calls at `from`, and the next one behind
 /// it at `to`.
-fn stretch(stops: &[Value], from: &str, to: &str) -> Range<usize> {
+fn stretch_stops(stops: &[Value], from: &str, to: &str) -> Range<usize> {
     let last = stops.len().saturating_sub(1);
     let at = |code: &str, after: usize| {
         let behind = stops.iter().enumerate().skip(after);
@@ -92,8 +92,14 @@ fn stretch(stops: &[Value], from: &str, to: &str) -> Range<usize> {
 /// The train in the search over this stretch: what its classes cost there, and what is free. The
 /// day on which it leaves there is in the address, or else follows from the timetable's clocks;
 /// where those are not known it is one of three.
-async fn trip(pages: &Pages, show: &Value, from: &Value, to: &Value, date: &str) -> Option<Value> {
-    let there = day(
+async fn find_trip(
+    pages: &PageRoutes,
+    show: &Value,
+    from: &Value,
+    to: &Value,
+    date: &str,
+) -> Option<Value> {
+    let there = day_in_zone(
         &from["departs"],
         show["time_zone"].as_str().unwrap_or("UTC"),
     );
@@ -107,7 +113,7 @@ async fn trip(pages: &Pages, show: &Value, from: &Value, to: &Value, date: &str)
             ("to", to["station"].as_str()?),
             ("date", day.as_str()),
         ];
-        let found = pages.ask_with("/v1/rail/trips", &query).await;
+        let found = pages.fetch_with_query("/v1/rail/trips", &query).await;
         let trips = found
             .ok()
             .and_then(|mut found| found.as_array_mut().map(std::mem::take));
@@ -138,7 +144,7 @@ mod tests {
             ("D", "A", 0..4),
             ("x", "B", 0..1),
         ] {
-            assert_eq!(stretch(&stops, from, to), expected, "{from} to {to}");
+            assert_eq!(stretch_stops(&stops, from, to), expected, "{from} to {to}");
         }
     }
 }

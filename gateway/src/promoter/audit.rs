@@ -17,12 +17,12 @@ pub fn is_intact(rows: &[AuditRow]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Entry;
+    use crate::ledger::RoomAuditEntry;
     use serde_json::json;
 
     #[test]
     fn a_changed_row_or_a_missing_one_breaks_the_chain() {
-        let entry = |at| Entry {
+        let entry = |at| RoomAuditEntry {
             at,
             role: "promoter",
             action: "room_patched",

@@ -5,13 +5,14 @@ use fairgate_pass::Digest;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::Promoter;
-use super::shown::shown;
+use super::PromoterControls;
+use super::shown::document_json;
 use crate::follow::CoverageFailure;
-use crate::ledger::{Changed, Entry, Failure, RoomRow};
+use crate::ledger::{RoomAuditEntry, RoomChangeOutcome, RoomLedgerFailure, RoomRow};
 use crate::room::{
-    Document, DocumentInput, EVERYDAY, Facts, Faults, Mode, Phase, Refused, Room, RoomView,
-    UnknownRoom, check_per_s, overlap, text, whole,
+    EVERYDAY, PaceMode, Room, RoomDocument, RoomDocumentInput, RoomFacts, RoomInputFaults,
+    RoomInputRefusal, RoomPhase, RoomView, UnknownRoom, check_per_s, checked_number, checked_text,
+    overlap,
 };
 use crate::store::StoreFailure;
 
@@ -20,13 +21,14 @@ pub(super) const CODES_MAX: usize = 1_000_000;
 pub(super) const CODE_BYTES_MAX: usize = 128;
 /// How often a change is decided anew because somebody else changed the room in between.
 const TRIES_MAX: u32 = 10;
-/// What [`PatchInput`] takes, for whoever sends none of it.
+/// What [`RoomPatchInput`] takes, for whoever sends none of it.
 pub(super) const LIVE: [&str; 5] = ["paused", "per_s", "max_inside", "mode", "message"];
 
 /// The live settings of a room.
 #[derive(Debug, Default, PartialEq, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PatchInput {
+#[schema(as = PatchInput)]
+pub struct RoomPatchInput {
     /// Nobody is released while this holds; a draw still happens.
     pub paused: Option<bool>,
     /// Visitors released a second.
@@ -41,7 +43,7 @@ pub struct PatchInput {
 
 /// A phase brought about by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PhaseByHand {
+pub enum ManualPhase {
     /// The lobby opens.
     Open,
     /// The freeze comes forward.
@@ -55,7 +57,7 @@ pub enum PhaseByHand {
 pub enum RoomChangeRefusal {
     /// Values of the document or the patch are not good.
     #[error("the document is not good")]
-    Document(Refused),
+    Document(RoomInputRefusal),
     /// The built-in room has no document to replace, and no phases.
     #[error("the built-in room cannot be replaced")]
     BuiltIn,
@@ -107,7 +109,7 @@ pub enum RoomChangeRefusal {
     ChangedMeanwhile,
     /// The ledger did not take it.
     #[error(transparent)]
-    Ledger(#[from] Failure),
+    Ledger(#[from] RoomLedgerFailure),
     /// The store did not take it.
     #[error(transparent)]
     Store(#[from] StoreFailure),
@@ -116,8 +118,8 @@ pub enum RoomChangeRefusal {
     Coverage(#[from] CoverageFailure),
 }
 
-impl From<Refused> for RoomChangeRefusal {
-    fn from(why: Refused) -> Self {
+impl From<RoomInputRefusal> for RoomChangeRefusal {
+    fn from(why: RoomInputRefusal) -> Self {
         Self::Document(why)
     }
 }
@@ -130,7 +132,7 @@ impl RoomChangeRefusal {
     }
 }
 
-impl Promoter {
+impl PromoterControls {
     /// Makes or replaces a room. Gives its row, and whether it is new.
     ///
     /// # Errors
@@ -139,15 +141,15 @@ impl Promoter {
     pub async fn put_room(
         &self,
         id: &str,
-        input: DocumentInput,
+        input: RoomDocumentInput,
     ) -> Result<(RoomRow, bool), RoomChangeRefusal> {
-        let document = Document::check(id, input)?;
+        let document = RoomDocument::from_input(id, input)?;
         if id == EVERYDAY {
             return Err(RoomChangeRefusal::BuiltIn);
         }
         let changing = self.follower.changing().await?;
         let outcome = self.put_alone(id, document).await;
-        changing.end().await;
+        changing.release_lease().await;
         outcome
     }
 
@@ -155,22 +157,26 @@ impl Promoter {
     async fn put_alone(
         &self,
         id: &str,
-        document: Document,
+        document: RoomDocument,
     ) -> Result<(RoomRow, bool), RoomChangeRefusal> {
         self.check_coverage(id, &document)?;
         let outcome = match self.rooms.get(id) {
             Ok(room) => (self.replace(&room, document).await?, false),
-            Err(_) => (self.create(id, document).await?, true),
+            Err(_) => (self.create_room(id, document).await?, true),
         };
-        self.follower.cover().await?;
+        self.follower.publish_coverage().await?;
         Ok(outcome)
     }
 
-    async fn create(&self, id: &str, document: Document) -> Result<RoomRow, RoomChangeRefusal> {
+    async fn create_room(
+        &self,
+        id: &str,
+        document: RoomDocument,
+    ) -> Result<RoomRow, RoomChangeRefusal> {
         let row = self.rooms.fresh_row(id, document);
-        let entry = self.entry(
+        let entry = self.audit_entry(
             "room_created",
-            json!({"document": shown(&row.document, id)}),
+            json!({"document": document_json(&row.document, id)}),
         );
         let made = self.rooms.ledger().create_room(row.clone(), entry).await?;
         if !made {
@@ -180,7 +186,11 @@ impl Promoter {
         Ok(row)
     }
 
-    async fn replace(&self, room: &Room, document: Document) -> Result<RoomRow, RoomChangeRefusal> {
+    async fn replace(
+        &self,
+        room: &Room,
+        document: RoomDocument,
+    ) -> Result<RoomRow, RoomChangeRefusal> {
         for _ in 0..TRIES_MAX {
             if let Some(row) = self.replace_once(room, &document).await? {
                 return Ok(row);
@@ -192,25 +202,25 @@ impl Promoter {
     async fn replace_once(
         &self,
         room: &Room,
-        document: &Document,
+        document: &RoomDocument,
     ) -> Result<Option<RoomRow>, RoomChangeRefusal> {
         let row = room.row();
         let mut fixed = row.document.draw_changes(document);
-        if room.draw().row.freeze.is_some() && row.document.draw_at != document.draw_at {
+        if room.draw_state().row.freeze.is_some() && row.document.draw_at != document.draw_at {
             fixed.push("draw_at");
         }
         let detail = differences(
-            &shown(&row.document, room.id()),
-            &shown(document, room.id()),
+            &document_json(&row.document, room.id()),
+            &document_json(document, room.id()),
         );
         if detail.as_object().is_some_and(Map::is_empty) {
             return Ok(Some((*row).clone()));
         }
-        let now = self.rooms.now();
+        let now = self.rooms.now_ms();
         refuse_going_back(&row.document, document, room.phase(now), now)?;
-        let entry = self.entry("room_replaced", detail);
+        let entry = self.audit_entry("room_replaced", detail);
         let facts = row.facts.clone();
-        self.change(room, &row, (document.clone(), facts), &fixed, entry)
+        self.write_change(room, &row, (document.clone(), facts), &fixed, entry)
             .await
     }
 
@@ -221,10 +231,10 @@ impl Promoter {
     pub async fn patch_room(
         &self,
         id: &str,
-        patch: PatchInput,
+        patch: RoomPatchInput,
     ) -> Result<RoomRow, RoomChangeRefusal> {
         let room = self.rooms.get(id)?;
-        if patch == PatchInput::default() {
+        if patch == RoomPatchInput::default() {
             return Err(RoomChangeRefusal::NothingToChange);
         }
         for _ in 0..TRIES_MAX {
@@ -238,18 +248,18 @@ impl Promoter {
     async fn patch_once(
         &self,
         room: &Room,
-        patch: &PatchInput,
+        patch: &RoomPatchInput,
     ) -> Result<Option<RoomRow>, RoomChangeRefusal> {
         let (id, row) = (room.id(), room.row());
         let (mut document, mut facts) = (row.document.clone(), row.facts.clone());
-        let mut faults = Faults::default();
+        let mut faults = RoomInputFaults::default();
         if let Some(mode) = &patch.mode {
-            document.mode = Mode::check(mode, &mut faults).unwrap_or(document.mode);
+            document.mode = PaceMode::parse_setting(mode, &mut faults).unwrap_or(document.mode);
         }
         if let Some(per_s) = patch.per_s {
             document.per_s = check_per_s(per_s, &mut faults);
         }
-        document.max_inside = whole(
+        document.max_inside = checked_number(
             "max_inside",
             patch.max_inside,
             document.max_inside,
@@ -258,16 +268,21 @@ impl Promoter {
             &mut faults,
         );
         if patch.message.is_some() {
-            document.message = text("message", patch.message.clone(), false, 1000, &mut faults);
+            document.message =
+                checked_text("message", patch.message.clone(), false, 1000, &mut faults);
         }
         facts.paused = patch.paused.unwrap_or(facts.paused);
-        faults.settle()?;
-        let mut detail = differences(&shown(&row.document, id), &shown(&document, id));
+        faults.into_result()?;
+        let mut detail = differences(
+            &document_json(&row.document, id),
+            &document_json(&document, id),
+        );
         if facts.paused != row.facts.paused {
             detail["paused"] = json!([row.facts.paused, facts.paused]);
         }
-        let entry = self.entry("room_patched", detail);
-        self.change(room, &row, (document, facts), &[], entry).await
+        let entry = self.audit_entry("room_patched", detail);
+        self.write_change(room, &row, (document, facts), &[], entry)
+            .await
     }
 
     /// Brings a phase about by hand.
@@ -277,7 +292,7 @@ impl Promoter {
     pub async fn by_hand(
         &self,
         id: &str,
-        hand: PhaseByHand,
+        hand: ManualPhase,
     ) -> Result<RoomView, RoomChangeRefusal> {
         let room = self.rooms.get(id)?;
         if room.is_everyday() {
@@ -295,16 +310,16 @@ impl Promoter {
     async fn by_hand_once(
         &self,
         room: &Room,
-        hand: PhaseByHand,
+        hand: ManualPhase,
     ) -> Result<bool, RoomChangeRefusal> {
-        let (row, now) = (room.row(), self.rooms.now());
+        let (row, now) = (room.row(), self.rooms.now_ms());
         let mut facts = row.facts.clone();
         let (fact, action) = match hand {
-            PhaseByHand::Open => (&mut facts.opened_at, "opened_by_hand"),
-            PhaseByHand::Draw => (&mut facts.draw_called_at, "draw_by_hand"),
-            PhaseByHand::Close => (&mut facts.closed_at, "closed_by_hand"),
+            ManualPhase::Open => (&mut facts.opened_at, "opened_by_hand"),
+            ManualPhase::Draw => (&mut facts.draw_called_at, "draw_by_hand"),
+            ManualPhase::Close => (&mut facts.closed_at, "closed_by_hand"),
         };
-        if hand != PhaseByHand::Close && room.phase(now) == Phase::Closed {
+        if hand != ManualPhase::Close && room.phase(now) == RoomPhase::Closed {
             return Err(RoomChangeRefusal::RoomClosed);
         }
         // Done twice is done once: the first time stands.
@@ -312,9 +327,9 @@ impl Promoter {
             return Ok(true);
         }
         *fact = Some(now);
-        let entry = self.entry(action, json!({"phase_before": room.phase(now)}));
+        let entry = self.audit_entry(action, json!({"phase_before": room.phase(now)}));
         let written = (row.document.clone(), facts);
-        let changed = self.change(room, &row, written, &[], entry).await?;
+        let changed = self.write_change(room, &row, written, &[], entry).await?;
         Ok(changed.is_some())
     }
 
@@ -327,7 +342,7 @@ impl Promoter {
         let codes = read_codes(list)?;
         let changing = self.follower.changing().await?;
         let outcome = self.put_codes_alone(&room, codes).await;
-        changing.end().await;
+        changing.release_lease().await;
         outcome
     }
 
@@ -338,31 +353,31 @@ impl Promoter {
         codes: Vec<Digest>,
     ) -> Result<usize, RoomChangeRefusal> {
         let id = room.id();
-        let entry = self.entry("codes_replaced", json!({"codes": codes.len()}));
+        let entry = self.audit_entry("codes_replaced", json!({"codes": codes.len()}));
         let count = codes.len();
         let outcome = self.rooms.store().put_codes(id, codes, entry).await;
         match outcome? {
-            Changed::To(_) => Ok(count),
-            Changed::Joined => Err(RoomChangeRefusal::draw_fixed(&["codes"])),
-            Changed::Conflict => Err(RoomChangeRefusal::ChangedMeanwhile),
+            RoomChangeOutcome::To(_) => Ok(count),
+            RoomChangeOutcome::Joined => Err(RoomChangeRefusal::draw_fixed(&["codes"])),
+            RoomChangeOutcome::Conflict => Err(RoomChangeRefusal::ChangedMeanwhile),
         }
     }
 
     /// Writes what was decided from `row`; `None` where the room was changed since, and is then
     /// known anew: decide again.
-    async fn change(
+    async fn write_change(
         &self,
         room: &Room,
         row: &RoomRow,
-        (document, facts): (Document, Facts),
+        (document, facts): (RoomDocument, RoomFacts),
         fixed: &[&'static str],
-        entry: Entry,
+        entry: RoomAuditEntry,
     ) -> Result<Option<RoomRow>, RoomChangeRefusal> {
         let before_joins = !fixed.is_empty();
         if before_joins {
             // A store that many nodes share knows of joins that the ledger will only hear of.
             let joined = RoomView::fresh(&self.rooms, room).await.joined;
-            if joined > 0 || room.draw().row.freeze.is_some() {
+            if joined > 0 || room.draw_state().row.freeze.is_some() {
                 return Err(RoomChangeRefusal::draw_fixed(fixed));
             }
         }
@@ -379,12 +394,12 @@ impl Promoter {
             )
             .await?;
         let version = match outcome {
-            Changed::To(version) => version,
-            Changed::Conflict => {
+            RoomChangeOutcome::To(version) => version,
+            RoomChangeOutcome::Conflict => {
                 self.follower.refresh(room).await?;
                 return Ok(None);
             }
-            Changed::Joined => return Err(RoomChangeRefusal::draw_fixed(fixed)),
+            RoomChangeOutcome::Joined => return Err(RoomChangeRefusal::draw_fixed(fixed)),
         };
         let new = RoomRow {
             document,
@@ -394,12 +409,12 @@ impl Promoter {
         };
         room.set_row(new.clone());
         let hub = self.hubs.of_room(room.id());
-        hub.room(room, self.rooms.now());
+        hub.announce_room(room, self.rooms.now_ms());
         room.nudge();
         Ok(Some(new))
     }
 
-    fn check_coverage(&self, id: &str, document: &Document) -> Result<(), RoomChangeRefusal> {
+    fn check_coverage(&self, id: &str, document: &RoomDocument) -> Result<(), RoomChangeRefusal> {
         for (other, patterns) in self
             .rooms
             .coverage()
@@ -419,9 +434,9 @@ impl Promoter {
         Ok(())
     }
 
-    fn entry(&self, action: &'static str, detail: Value) -> Entry {
-        Entry {
-            at: self.rooms.now(),
+    fn audit_entry(&self, action: &'static str, detail: Value) -> RoomAuditEntry {
+        RoomAuditEntry {
+            at: self.rooms.now_ms(),
             role: "promoter",
             action,
             detail,
@@ -433,19 +448,19 @@ impl Promoter {
 /// Where the new time has passed as well, nothing goes back: a file whose times are reckoned from
 /// now can be applied again.
 fn refuse_going_back(
-    before: &Document,
-    after: &Document,
-    phase: Phase,
+    before: &RoomDocument,
+    after: &RoomDocument,
+    phase: RoomPhase,
     now: i64,
 ) -> Result<(), RoomChangeRefusal> {
-    if phase == Phase::Closed && before.closes_at != after.closes_at {
+    if phase == RoomPhase::Closed && before.closes_at != after.closes_at {
         return Err(RoomChangeRefusal::ClosedForGood);
     }
     let mut fixed = Vec::new();
-    if phase != Phase::Scheduled && after.opens_at > before.opens_at.max(now) {
+    if phase != RoomPhase::Scheduled && after.opens_at > before.opens_at.max(now) {
         fixed.push("opens_at");
     }
-    let begun = !matches!(phase, Phase::Scheduled | Phase::Prequeue);
+    let begun = !matches!(phase, RoomPhase::Scheduled | RoomPhase::Prequeue);
     if begun && after.draw_at > before.draw_at.max(now) {
         fixed.push("draw_at");
     }
@@ -481,7 +496,7 @@ fn read_codes(list: &str) -> Result<Vec<Digest>, RoomChangeRefusal> {
         if code.len() > CODE_BYTES_MAX || code.chars().any(char::is_control) {
             return Err(RoomChangeRefusal::CodeMalformed { line: at + 1 });
         }
-        codes.push(Digest::of(code.as_bytes()));
+        codes.push(Digest::of_bytes(code.as_bytes()));
     }
     codes.sort_unstable();
     codes.dedup();

@@ -7,21 +7,21 @@ mod report;
 mod shown;
 
 use crate::follow::RoomFollower;
-use crate::push::hub::Hubs;
-use crate::room::Rooms;
+use crate::push::hub::RoomSocketHubs;
+use crate::room::RoomRegistry;
 use crate::upstream::RoleKeys;
 
-pub use controls::{PatchInput, PhaseByHand, RoomChangeRefusal};
+pub use controls::{ManualPhase, RoomChangeRefusal, RoomPatchInput};
 
 /// The promoter's handle.
 #[derive(Clone)]
-pub struct Promoter {
+pub struct PromoterControls {
     /// Every room.
-    pub rooms: Rooms,
+    pub rooms: RoomRegistry,
     /// Changes documents under the lease of all nodes.
     pub follower: RoomFollower,
     /// Tells sockets what changed.
-    pub hubs: Hubs,
+    pub hubs: RoomSocketHubs,
     /// Keys by role.
     pub keys: RoleKeys,
 }

@@ -5,11 +5,12 @@ use std::fmt::Write;
 use fairgate_base::clock::rfc3339;
 use serde::Serialize;
 
-use crate::ledger::Sample;
+use crate::ledger::RoomSample;
 
 /// One line of the report, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-pub struct ReportLine {
+#[schema(as = ReportLine)]
+pub struct RoomReportLine {
     /// RFC 3339.
     pub at: String,
     /// People who joined so far, those who left among them.
@@ -34,8 +35,8 @@ pub struct ReportLine {
     pub sold: u64,
 }
 
-impl From<Sample> for ReportLine {
-    fn from(sample: Sample) -> Self {
+impl From<RoomSample> for RoomReportLine {
+    fn from(sample: RoomSample) -> Self {
         Self {
             at: rfc3339(sample.at_ms),
             joined: sample.joined,
@@ -54,11 +55,11 @@ impl From<Sample> for ReportLine {
 
 /// The samples as CSV with a header line.
 #[must_use]
-pub fn csv(samples: &[Sample]) -> String {
+pub fn to_csv(samples: &[RoomSample]) -> String {
     let mut out =
         String::from("at,joined,waiting,left,released,inside,claimed,done,free,held,sold\n");
     for sample in samples {
-        let ReportLine {
+        let RoomReportLine {
             at,
             joined,
             waiting,
@@ -70,7 +71,7 @@ pub fn csv(samples: &[Sample]) -> String {
             free,
             held,
             sold,
-        } = ReportLine::from(*sample);
+        } = RoomReportLine::from(*sample);
         // Writing to a String cannot fail.
         let _ = writeln!(
             out,
@@ -86,20 +87,21 @@ mod tests {
 
     #[test]
     fn a_line_says_its_time_as_everything_else_does() {
-        let line = serde_json::to_value(ReportLine::from(Sample::default())).expect("it writes");
+        let line =
+            serde_json::to_value(RoomReportLine::from(RoomSample::default())).expect("it writes");
         assert_eq!(line["at"], "1970-01-01T00:00:00Z");
         assert!(line.get("at_ms").is_none(), "{line}");
     }
 
     #[test]
     fn the_table_has_a_line_a_sample() {
-        let sample = Sample {
+        let sample = RoomSample {
             joined: 3,
             sold: 9,
-            ..Sample::default()
+            ..RoomSample::default()
         };
         assert_eq!(
-            csv(&[sample]).lines().nth(1),
+            to_csv(&[sample]).lines().nth(1),
             Some("1970-01-01T00:00:00Z,3,0,0,0,0,0,0,0,0,9")
         );
     }

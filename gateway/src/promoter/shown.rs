@@ -3,11 +3,11 @@
 use fairgate_base::clock::rfc3339;
 use serde_json::{Value, json};
 
-use crate::room::Document;
+use crate::room::RoomDocument;
 
 /// The document with the fields of an on-sale file.
 #[must_use]
-pub fn shown(document: &Document, room: &str) -> Value {
+pub fn document_json(document: &RoomDocument, room: &str) -> Value {
     json!({
         "id": room, "title": document.title, "shows": document.shows, "opens_at": rfc3339(document.opens_at),
         "draw_at": rfc3339(document.draw_at), "closes_at": document.closes_at.map(rfc3339), "method": document.method,

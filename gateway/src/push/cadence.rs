@@ -16,7 +16,7 @@ const CALLED_S: u64 = 2;
 
 /// When one socket is woken and told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cadence {
+pub struct SocketCadence {
     /// The slot that wakes it.
     pub slot: usize,
     /// Seconds between two `line` frames.
@@ -25,11 +25,11 @@ pub struct Cadence {
     wake_s: u64,
 }
 
-impl Cadence {
+impl SocketCadence {
     /// Of a place with so many people ahead (`None` before the draw), which `called` says is past
     /// waiting. `key` is any number of the place's own.
     #[must_use]
-    pub fn of(ahead: Option<u64>, called: bool, per_s_u: u64, key: u64) -> Self {
+    pub fn for_place(ahead: Option<u64>, called: bool, per_s_u: u64, key: u64) -> Self {
         let every_s = if called {
             CALLED_S
         } else {
@@ -92,7 +92,7 @@ mod tests {
             (Some(10_000_000), false, 60, 15),
             (Some(0), true, 2, 2),
         ] {
-            let cadence = Cadence::of(ahead, called, FIFTY_A_SECOND, 1234);
+            let cadence = SocketCadence::for_place(ahead, called, FIFTY_A_SECOND, 1234);
             assert_eq!(
                 (cadence.every_s, cadence.wake_s),
                 (every_s, wake_s),
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn in_any_second_only_a_part_of_those_far_back_is_woken() {
         let slots: Vec<_> = (0..15_000)
-            .map(|key| Cadence::of(Some(1_000_000), false, FIFTY_A_SECOND, key).slot)
+            .map(|key| SocketCadence::for_place(Some(1_000_000), false, FIFTY_A_SECOND, key).slot)
             .collect();
         for second in 0..60 {
             let woken = slots
@@ -139,7 +139,7 @@ mod tests {
             (Some(8_000), 10),
             (Some(10_000_000), 60),
         ] {
-            let cadence = Cadence::of(ahead, false, FIFTY_A_SECOND, 0);
+            let cadence = SocketCadence::for_place(ahead, false, FIFTY_A_SECOND, 0);
             let told = (1..).find(|wake| {
                 // A wake may come a little early.
                 cadence.is_due(Duration::from_millis(cadence.wake_s * wake * 1000 - 100))

@@ -15,7 +15,7 @@ const UNREAD_FOR_MAX: Duration = Duration::from_secs(60);
 
 /// One client's account.
 #[derive(Debug)]
-pub struct Drain {
+pub struct ClientReadTracker {
     /// Sent before the ping that is not answered yet.
     before: usize,
     /// Sent after the last ping.
@@ -26,7 +26,7 @@ pub struct Drain {
     number: u32,
 }
 
-impl Drain {
+impl ClientReadTracker {
     /// Nothing sent, at `now`.
     #[must_use]
     pub fn new(now: Instant) -> Self {
@@ -40,7 +40,7 @@ impl Drain {
     }
 
     /// Counts what goes out.
-    pub fn sent(&mut self, bytes: usize) {
+    pub fn count_sent(&mut self, bytes: usize) {
         self.after += bytes;
     }
 
@@ -51,7 +51,7 @@ impl Drain {
     }
 
     /// The number of the ping that is due at `now`; it counts as sent.
-    pub fn ask(&mut self, now: Instant) -> Option<u32> {
+    pub fn next_ping(&mut self, now: Instant) -> Option<u32> {
         let late = now.saturating_duration_since(self.asked) >= ASK_EVERY;
         if self.open.is_some() || !(late || self.after >= ASK_AFTER) {
             return None;
@@ -64,7 +64,7 @@ impl Drain {
 
     /// Takes an answer; `false` for one that was not asked for, or was given before, which says
     /// nothing.
-    pub fn answered(&mut self, number: u32) -> bool {
+    pub fn take_pong(&mut self, number: u32) -> bool {
         let asked = self.open.is_some_and(|(open, _)| open == number);
         if asked {
             (self.before, self.open) = (0, None);
@@ -74,7 +74,7 @@ impl Drain {
 
     /// Whether the client has read nothing for too long.
     #[must_use]
-    pub fn is_over(&self, now: Instant) -> bool {
+    pub fn is_stalled(&self, now: Instant) -> bool {
         self.open
             .is_some_and(|(_, asked)| now.saturating_duration_since(asked) > UNREAD_FOR_MAX)
     }
@@ -89,47 +89,51 @@ mod tests {
     #[test]
     fn who_reads_is_sent_everything_and_asked_every_sixteen_kilobytes() {
         let now = Instant::now();
-        let mut drain = Drain::new(now);
+        let mut drain = ClientReadTracker::new(now);
         let mut asked = 0;
         for _ in 0..1000 {
             assert!(drain.may_send());
-            drain.sent(2_000);
-            if let Some(number) = drain.ask(now) {
+            drain.count_sent(2_000);
+            if let Some(number) = drain.next_ping(now) {
                 asked += 1;
-                drain.answered(number);
+                drain.take_pong(number);
             }
         }
         assert_eq!(asked, 2_000_000 / 18_000);
-        assert!(!drain.is_over(now + SECOND * 3600));
+        assert!(!drain.is_stalled(now + SECOND * 3600));
     }
 
     #[test]
     fn who_reads_nothing_costs_so_many_bytes_and_is_gone_after_a_minute() {
         let now = Instant::now();
-        let mut drain = Drain::new(now);
+        let mut drain = ClientReadTracker::new(now);
         let mut sent = 0;
         while drain.may_send() {
-            drain.sent(1_000);
+            drain.count_sent(1_000);
             sent += 1_000;
-            drain.ask(now);
+            drain.next_ping(now);
         }
         assert_eq!(sent, 66_000);
-        assert!(!drain.answered(7), "what it says by itself proves nothing");
-        assert!(!drain.may_send() && !drain.is_over(now + SECOND * 60));
-        assert!(drain.is_over(now + SECOND * 61));
-        assert!(drain.answered(1) && !drain.answered(1));
+        assert!(!drain.take_pong(7), "what it says by itself proves nothing");
+        assert!(!drain.may_send() && !drain.is_stalled(now + SECOND * 60));
+        assert!(drain.is_stalled(now + SECOND * 61));
+        assert!(drain.take_pong(1) && !drain.take_pong(1));
         assert!(drain.may_send(), "it has begun to read");
-        assert!(!drain.is_over(now + SECOND * 61));
+        assert!(!drain.is_stalled(now + SECOND * 61));
     }
 
     #[test]
     fn a_quiet_client_is_asked_every_25_seconds() {
         let now = Instant::now();
-        let mut drain = Drain::new(now);
-        assert_eq!(drain.ask(now + SECOND * 24), None);
-        assert_eq!(drain.ask(now + SECOND * 25), Some(1));
-        assert_eq!(drain.ask(now + SECOND * 70), None, "one question at a time");
-        drain.answered(1);
-        assert_eq!(drain.ask(now + SECOND * 70), Some(2));
+        let mut drain = ClientReadTracker::new(now);
+        assert_eq!(drain.next_ping(now + SECOND * 24), None);
+        assert_eq!(drain.next_ping(now + SECOND * 25), Some(1));
+        assert_eq!(
+            drain.next_ping(now + SECOND * 70),
+            None,
+            "one question at a time"
+        );
+        drain.take_pong(1);
+        assert_eq!(drain.next_ping(now + SECOND * 70), Some(2));
     }
 }

@@ -32,7 +32,7 @@ impl SocketEnd {
     }
 
     /// Not a fault of anybody's: a place that was given up has nothing more to hear.
-    pub(super) fn left() -> Self {
+    pub(super) fn place_left() -> Self {
         Self::Close(
             close_code::NORMAL,
             "this place was left; join again for a new one".into(),

@@ -41,7 +41,7 @@ pub fn delta(from: u64, to: u64, cells: &[(u32, u8)]) -> Bytes {
 }
 
 /// Sets one cell in packed bits; a cell beyond them is left alone.
-pub fn set(packed: &mut [u8], index: u32, state: u8) {
+pub fn set_cell(packed: &mut [u8], index: u32, state: u8) {
     let shift = (index % 4) * 2;
     if let Some(byte) = usize::try_from(index / 4)
         .ok()
@@ -78,7 +78,7 @@ mod tests {
     fn frames_are_the_golden_bytes() {
         let mut packed = [0; 2];
         for (index, state) in [(0, 1), (1, 2), (4, 3)] {
-            set(&mut packed, index, state);
+            set_cell(&mut packed, index, state);
         }
         assert_eq!(
             hex::encode(snapshot(7, 5, &packed)),
@@ -127,7 +127,7 @@ mod tests {
                 } => {
                     let mut packed = vec![0; states.len().div_ceil(4)];
                     for (index, state) in (0..).zip(&states) {
-                        set(&mut packed, index, *state);
+                        set_cell(&mut packed, index, *state);
                     }
                     let cells = u32::try_from(states.len()).expect("few");
                     (

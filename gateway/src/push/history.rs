@@ -13,7 +13,7 @@ const DELTAS_MAX: usize = 64;
 /// than a quiet hour.
 const CELLS_MAX: usize = 20_000;
 
-struct Delta {
+struct StoredSeatDelta {
     from: u64,
     to: u64,
     cells: Vec<(u32, u8)>,
@@ -22,15 +22,15 @@ struct Delta {
 
 /// The latest deltas, each following the one before.
 #[derive(Default)]
-pub struct History {
-    deltas: VecDeque<Delta>,
+pub struct SeatDeltaHistory {
+    deltas: VecDeque<StoredSeatDelta>,
     cells: usize,
     /// What was merged since the last delta, by the version it starts from: watchers that missed
     /// the same share it.
     merged: HashMap<u64, Bytes>,
 }
 
-impl History {
+impl SeatDeltaHistory {
     /// Adds the delta that brings the newest version. One that does not follow begins the history
     /// anew.
     pub fn add(&mut self, from: u64, to: u64, cells: Vec<(u32, u8)>) {
@@ -39,7 +39,7 @@ impl History {
         }
         self.merged.clear();
         self.cells += cells.len();
-        self.deltas.push_back(Delta {
+        self.deltas.push_back(StoredSeatDelta {
             from,
             to,
             frame: frame::delta(from, to, &cells),
@@ -85,8 +85,8 @@ mod tests {
 
     const ANY_LEN: usize = usize::MAX;
 
-    fn history() -> History {
-        let mut history = History::default();
+    fn history() -> SeatDeltaHistory {
+        let mut history = SeatDeltaHistory::default();
         history.add(0, 3, vec![(1, 1), (5, 1)]);
         history.add(3, 4, vec![(5, 2)]);
         history.add(4, 9, vec![(2, 1)]);
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_history_is_bounded_in_deltas_and_in_cells() {
-        let mut history = History::default();
+        let mut history = SeatDeltaHistory::default();
         for version in 0..1000 {
             history.add(version, version + 1, vec![(0, 1)]);
         }

@@ -14,7 +14,7 @@ use super::socket::VisitorSocket;
 use crate::line::http::required;
 use crate::line::recognise;
 use crate::room::Room;
-use crate::store::{Place, Shown};
+use crate::store::{Place, PresentedPlace};
 
 /// A client has nothing longer to say.
 const MESSAGE_BYTES_MAX: usize = 4096;
@@ -31,7 +31,7 @@ pub(crate) async fn live(
 ) -> Result<Response, Problem> {
     push.web.check_origin(&headers)?;
     let room = push.rooms.get(&id)?;
-    let now = push.rooms.now();
+    let now = push.rooms.now_ms();
     let place = match subprotocol_place(&headers) {
         Some(jwt) => recognise(&push.rooms, &room, jwt, now).await?,
         None => required(&push.rooms, &room, &headers, now).await?,
@@ -44,14 +44,14 @@ pub(crate) async fn live(
             format!("{rejection}. Your place is kept. Open it as a WebSocket, or poll the place instead."),
         )
     })?;
-    let permit = push.limit.enter()?;
+    let permit = push.limit.acquire()?;
     let upgrade = upgrade
         .protocols(["fairgate.v1"])
         .read_buffer_size(512)
         .write_buffer_size(0)
         .max_message_size(MESSAGE_BYTES_MAX)
         .max_frame_size(MESSAGE_BYTES_MAX);
-    Ok(upgrade.on_upgrade(move |socket| serve(socket, push, room, place, permit)))
+    Ok(upgrade.on_upgrade(move |socket| serve_socket(socket, push, room, place, permit)))
 }
 
 impl From<TooManySockets> for Problem {
@@ -75,7 +75,7 @@ fn subprotocol_place(headers: &HeaderMap) -> Option<&str> {
         .find_map(|protocol| protocol.trim().strip_prefix("place."))
 }
 
-async fn serve(
+async fn serve_socket(
     socket: WebSocket,
     push: LiveSockets,
     room: Room,
@@ -84,7 +84,7 @@ async fn serve(
 ) {
     metrics::gauge!("fairgate_sockets").increment(1);
     let ear = push.personal.listen(place.holder);
-    let _here = room.presence().here(Shown::from(&place));
+    let _here = room.presence().socket_opened(PresentedPlace::from(&place));
     let stopping = push.rooms.stopping();
     let mut conn = Box::new(VisitorSocket::new(socket, push, room, place));
     if let SocketEnd::Close(code, reason) = conn.run(ear, stopping).await {

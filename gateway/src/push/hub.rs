@@ -12,8 +12,8 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use super::cadence::{SLOTS, wakes};
-use super::message::{Message, encode};
-use crate::room::{Phase, Room, RoomView, Tick};
+use super::message::{LiveMessage, encode};
+use crate::room::{Room, RoomPhase, RoomTick, RoomView};
 
 /// So much news a socket may miss before it is brought up to date instead; the news is kept once
 /// for all.
@@ -25,7 +25,7 @@ const NOBODY: u64 = u64::MAX;
 #[derive(Debug, Clone)]
 pub enum RoomNews {
     /// The `room` frame, and the phase it tells of.
-    Room(Utf8Bytes, Phase),
+    Room(Utf8Bytes, RoomPhase),
     /// The `draw` frame; with `true` ranks are known now.
     Draw(Utf8Bytes, bool),
 }
@@ -36,19 +36,19 @@ pub struct LineFrame {
     /// The frame.
     pub text: Utf8Bytes,
     /// What it tells of.
-    pub tick: Arc<Tick>,
+    pub tick: Arc<RoomTick>,
 }
 
 /// The hubs of all rooms of this node; a cheap handle.
 #[derive(Debug, Clone, Default)]
-pub struct Hubs {
-    by_room: Arc<Mutex<HashMap<String, Arc<Hub>>>>,
+pub struct RoomSocketHubs {
+    by_room: Arc<Mutex<HashMap<String, Arc<RoomSocketHub>>>>,
 }
 
-impl Hubs {
+impl RoomSocketHubs {
     /// The hub of a room; made where nobody asked for it before.
     #[must_use]
-    pub fn of_room(&self, room: &str) -> Arc<Hub> {
+    pub fn of_room(&self, room: &str) -> Arc<RoomSocketHub> {
         let mut hubs = self.by_room.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(hub) = hubs.get(room) {
             return Arc::clone(hub);
@@ -66,21 +66,21 @@ impl Hubs {
 
 /// The sending half of one room.
 #[derive(Debug)]
-pub struct Hub {
+pub struct RoomSocketHub {
     news: broadcast::Sender<RoomNews>,
-    slots: Vec<Slot>,
+    slots: Vec<WakeSlot>,
     /// When this hub began, and how many seconds of it the slots have been woken for.
     begun: Instant,
     woken: Mutex<u64>,
     /// The phase that was told last, whoever told it: a change by hand is not told again by the
     /// clock.
-    told: Mutex<Option<Phase>>,
+    told: Mutex<Option<RoomPhase>>,
 }
 
 /// Sockets that are woken in the same seconds. The newest frame replaces the one before: nobody has
 /// a backlog of it.
 #[derive(Debug)]
-struct Slot {
+struct WakeSlot {
     line: watch::Sender<Option<LineFrame>>,
     /// The lowest rank in here that was not called when its socket was last awake.
     nearest: AtomicU64,
@@ -107,17 +107,17 @@ pub struct HubListener {
     slot: usize,
 }
 
-impl Default for Hub {
+impl Default for RoomSocketHub {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Hub {
+impl RoomSocketHub {
     /// A hub that nobody listens to yet.
     #[must_use]
     pub fn new() -> Self {
-        let slot = |_| Slot {
+        let slot = |_| WakeSlot {
             line: watch::channel(None).0,
             nearest: AtomicU64::new(NOBODY),
         };
@@ -149,7 +149,7 @@ impl Hub {
     /// Wakes the listener with `slot` from now on, and earlier when the line comes to `rank`.
     /// Whoever calls this reads the room's tick afterwards: a line that came to `rank` in between
     /// woke nobody.
-    pub fn wake(&self, listener: &mut HubListener, slot: usize, rank: Option<u64>) {
+    pub fn set_wake(&self, listener: &mut HubListener, slot: usize, rank: Option<u64>) {
         let at = &self.slots[slot];
         if listener.slot != slot {
             (listener.line, listener.slot) = (at.line.subscribe(), slot);
@@ -160,48 +160,53 @@ impl Hub {
     }
 
     /// Tells of phase, message or settings.
-    pub fn room(&self, room: &Room, now: i64) {
-        self.tell_room(room, now, |_, _| true);
+    pub fn announce_room(&self, room: &Room, now: i64) {
+        self.announce_room_if(room, now, |_, _| true);
     }
 
     /// Tells of the phase where it is not the one that was told last.
-    pub fn phase(&self, room: &Room, now: i64) {
-        self.tell_room(room, now, |told, phase| told != Some(phase));
+    pub fn announce_phase(&self, room: &Room, now: i64) {
+        self.announce_room_if(room, now, |told, phase| told != Some(phase));
     }
 
-    fn tell_room(&self, room: &Room, now: i64, wanted: impl Fn(Option<Phase>, Phase) -> bool) {
+    fn announce_room_if(
+        &self,
+        room: &Room,
+        now: i64,
+        wanted: impl Fn(Option<RoomPhase>, RoomPhase) -> bool,
+    ) {
         // Held while the frame goes out, so that the last frame out is the last phase told.
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let phase = room.phase(now);
         if wanted(*told, phase) {
             *told = Some(phase);
-            let view = RoomView::of(room, now);
-            self.send(RoomNews::Room(encode(&Message::Room(&view)), phase));
+            let view = RoomView::from_last_tick(room, now);
+            self.send_news(RoomNews::Room(encode(&LiveMessage::Room(&view)), phase));
         }
     }
 
     /// Tells of freeze and draw.
-    pub fn draw(&self, room: &Room, now: i64) {
-        let draw = room.draw();
+    pub fn announce_draw(&self, room: &Room, now: i64) {
+        let draw = room.draw_state();
         // Between the freeze and its root there is nothing to publish yet.
         if draw.row.sealed.is_some() {
-            self.send(RoomNews::Draw(
-                encode(&Message::Draw(&draw.record)),
+            self.send_news(RoomNews::Draw(
+                encode(&LiveMessage::Draw(&draw.record)),
                 draw.ranked.is_some(),
             ));
-            self.room(room, now);
+            self.announce_room(room, now);
         }
     }
 
     /// Tells how far the line has come, as the room's tick has it: to those whose second it is, and
     /// to those it called.
-    pub fn line(&self, room: &Room, now: i64) {
-        let tick = room.tick();
-        let text = || encode(&Message::line(&tick, room.pace(), now));
-        self.beat(self.begun.elapsed().as_secs(), &tick, text);
+    pub fn announce_line(&self, room: &Room, now: i64) {
+        let tick = room.last_tick();
+        let text = || encode(&LiveMessage::line_of_tick(&tick, room.pace_per_s(), now));
+        self.wake_slots(self.begun.elapsed().as_secs(), &tick, text);
     }
 
-    fn beat(&self, second: u64, tick: &Arc<Tick>, text: impl Fn() -> Utf8Bytes) {
+    fn wake_slots(&self, second: u64, tick: &Arc<RoomTick>, text: impl Fn() -> Utf8Bytes) {
         let mut woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
         let after = std::mem::replace(&mut *woken, second);
         let mut frame: Option<LineFrame> = None;
@@ -220,7 +225,7 @@ impl Hub {
         }
     }
 
-    fn send(&self, news: RoomNews) {
+    fn send_news(&self, news: RoomNews) {
         // Without listeners there is nobody to tell.
         let _ = self.news.send(news);
     }
@@ -264,10 +269,10 @@ mod tests {
     use super::*;
     use futures_util::FutureExt;
 
-    fn tick(released: u64) -> Arc<Tick> {
-        Arc::new(Tick {
+    fn tick(released: u64) -> Arc<RoomTick> {
+        Arc::new(RoomTick {
             released,
-            ..Tick::default()
+            ..RoomTick::default()
         })
     }
 
@@ -281,16 +286,16 @@ mod tests {
 
     #[test]
     fn whoever_is_called_is_woken_at_once_and_those_who_are_not_sleep_on() {
-        let hub = Hub::new();
+        let hub = RoomSocketHub::new();
         let slots = [SLOTS - 1, SLOTS - 2];
         let mut listeners = [hub.listen(), hub.listen()];
         for (listener, (slot, rank)) in listeners.iter_mut().zip(slots.into_iter().zip([500, 900]))
         {
-            hub.wake(listener, slot, Some(rank));
+            hub.set_wake(listener, slot, Some(rank));
         }
         let encoded = std::cell::Cell::new(0);
         let mut beat = |released| {
-            hub.beat(0, &tick(released), || {
+            hub.wake_slots(0, &tick(released), || {
                 encoded.set(encoded.get() + 1);
                 Utf8Bytes::from_static("line")
             });
@@ -310,10 +315,10 @@ mod tests {
 
     #[test]
     fn a_listener_that_slept_hears_the_newest_line_and_no_backlog() {
-        let hub = Hub::new();
+        let hub = RoomSocketHub::new();
         let mut listener = hub.listen();
         for second in 1..100 {
-            hub.beat(second, &tick(second), || Utf8Bytes::from_static("line"));
+            hub.wake_slots(second, &tick(second), || Utf8Bytes::from_static("line"));
         }
         assert_eq!(heard(&mut listener), Some(99));
         assert_eq!(heard(&mut listener), None);

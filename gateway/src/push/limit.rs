@@ -9,11 +9,11 @@ use rand::RngExt;
 /// The count of open sockets; a cheap handle.
 #[derive(Clone, Debug)]
 pub struct SocketLimit {
-    inner: Arc<Inner>,
+    inner: Arc<SocketLimitState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct SocketLimitState {
     max: usize,
     open: AtomicUsize,
 }
@@ -29,7 +29,7 @@ pub struct TooManySockets {
 /// The right to one socket; dropping it gives it back.
 #[derive(Debug)]
 pub struct SocketPermit {
-    inner: Arc<Inner>,
+    inner: Arc<SocketLimitState>,
 }
 
 impl SocketLimit {
@@ -47,7 +47,7 @@ impl SocketLimit {
             );
         }
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(SocketLimitState {
                 max,
                 open: AtomicUsize::new(0),
             }),
@@ -58,7 +58,7 @@ impl SocketLimit {
     ///
     /// # Errors
     /// [`TooManySockets`] where all are taken.
-    pub fn enter(&self) -> Result<SocketPermit, TooManySockets> {
+    pub fn acquire(&self) -> Result<SocketPermit, TooManySockets> {
         let taken = self
             .inner
             .open
@@ -106,10 +106,13 @@ mod tests {
     #[test]
     fn one_socket_too_many_is_told_when_to_come_back_and_gets_in_when_another_has_gone() {
         let limit = SocketLimit::new(2);
-        let (one, _other) = (limit.enter().expect("free"), limit.enter().expect("free"));
-        let refusal = limit.enter().expect_err("full");
+        let (one, _other) = (
+            limit.acquire().expect("free"),
+            limit.acquire().expect("free"),
+        );
+        let refusal = limit.acquire().expect_err("full");
         assert!(refusal.wait_s >= 15, "{refusal:?}");
         drop(one);
-        assert!(limit.enter().is_ok());
+        assert!(limit.acquire().is_ok());
     }
 }

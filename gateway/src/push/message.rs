@@ -5,12 +5,12 @@ use fairgate_base::clock::rfc3339;
 use serde::{Deserialize, Serialize};
 
 use crate::draw::record::DrawRecord;
-use crate::room::{RoomView, Tick};
+use crate::room::{RoomTick, RoomView};
 
 /// Server to client.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Message<'a> {
+pub enum LiveMessage<'a> {
     /// As `GET /v1/rooms/{room}`.
     Room(&'a RoomView),
     /// As `GET …/draw`.
@@ -76,7 +76,7 @@ pub struct LineSeats {
     baskets_5m: u64,
 }
 
-impl Message<'_> {
+impl LiveMessage<'_> {
     /// The `closed` frame of a line that has come to an end for now: the same for everybody, so
     /// written once.
     pub const SOLD_OUT: &'static str = r#"{"type":"closed","reason":"sold_out"}"#;
@@ -85,7 +85,7 @@ impl Message<'_> {
 
     /// The `line` frame of a tick.
     #[must_use]
-    pub fn line(tick: &Tick, per_s: f64, now: i64) -> Self {
+    pub fn line_of_tick(tick: &RoomTick, per_s: f64, now: i64) -> Self {
         let pulse = &tick.pulse;
         Self::Line {
             joined: tick.counts.joined,
@@ -106,7 +106,7 @@ impl Message<'_> {
 
 /// Encodes a message once, for any number of sockets.
 #[must_use]
-pub fn encode(message: &Message<'_>) -> Utf8Bytes {
+pub fn encode(message: &LiveMessage<'_>) -> Utf8Bytes {
     serde_json::to_string(message)
         .expect("messages are plain structs with string keys, which always serialise")
         .into()
@@ -115,7 +115,7 @@ pub fn encode(message: &Message<'_>) -> Utf8Bytes {
 /// Client to server. Anything else closes the socket.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Request {
+pub enum LiveRequest {
     /// Snapshot, then deltas, of one show at a time.
     Watch {
         /// The show's slug.
@@ -131,9 +131,9 @@ pub enum Request {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expected: Option<&Request>) {
+    fn check(text: &str, expected: Option<&LiveRequest>) {
         assert_eq!(
-            serde_json::from_str::<Request>(text).ok().as_ref(),
+            serde_json::from_str::<LiveRequest>(text).ok().as_ref(),
             expected,
             "{text}"
         );
@@ -143,10 +143,10 @@ mod tests {
     fn clients_say_three_things_and_nothing_else() {
         check(
             r#"{"type":"watch","show":"n-1"}"#,
-            Some(&Request::Watch { show: "n-1".into() }),
+            Some(&LiveRequest::Watch { show: "n-1".into() }),
         );
-        check(r#"{"type":"unwatch"}"#, Some(&Request::Unwatch {}));
-        check(r#"{"type":"resync"}"#, Some(&Request::Resync {}));
+        check(r#"{"type":"unwatch"}"#, Some(&LiveRequest::Unwatch {}));
+        check(r#"{"type":"resync"}"#, Some(&LiveRequest::Resync {}));
         for bad in [
             r#"{"type":"watch"}"#,
             r#"{"type":"resync","x":1}"#,
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_line_frame_has_the_contracts_fields() {
-        let text = encode(&Message::line(&Tick::default(), 0.5, 0));
+        let text = encode(&LiveMessage::line_of_tick(&RoomTick::default(), 0.5, 0));
         assert_eq!(
             text.as_str(),
             r#"{"type":"line","joined":0,"released":0,"per_s":0.5,"waiting":0,"seats":{"free":0,"held":0,"sold":0,"lapsing_5m":0,"baskets_5m":0},"at":"1970-01-01T00:00:00Z"}"#
@@ -177,7 +177,7 @@ mod tests {
     }
 
     /// Every field of the golden message stands in ours; additions are free.
-    fn check_golden(name: &str, message: &Message<'_>) {
+    fn check_golden(name: &str, message: &LiveMessage<'_>) {
         let golden = golden(name);
         let ours: serde_json::Value = serde_json::from_str(&encode(message)).expect("JSON");
         let missing: Vec<_> = golden
@@ -193,8 +193,8 @@ mod tests {
     #[test]
     fn the_ends_of_a_line_are_the_golden_messages() {
         for (name, ours) in [
-            ("closed", Message::CLOSED),
-            ("closed-sold-out", Message::SOLD_OUT),
+            ("closed", LiveMessage::CLOSED),
+            ("closed-sold-out", LiveMessage::SOLD_OUT),
         ] {
             let ours: serde_json::Value = serde_json::from_str(ours).expect("JSON");
             assert_eq!(ours, golden(name));
@@ -203,19 +203,22 @@ mod tests {
 
     #[test]
     fn messages_have_the_fields_that_the_pages_read() {
-        check_golden("line", &Message::line(&Tick::default(), 1.0, 0));
+        check_golden(
+            "line",
+            &LiveMessage::line_of_tick(&RoomTick::default(), 1.0, 0),
+        );
         check_golden(
             "place",
-            &Message::Place {
+            &LiveMessage::Place {
                 number: 1,
                 rank: Some(0),
                 ahead: Some(0),
             },
         );
-        check_golden("turn", &Message::Turn { claim_before: None });
+        check_golden("turn", &LiveMessage::Turn { claim_before: None });
         check_golden(
             "hold",
-            &Message::Hold {
+            &LiveMessage::Hold {
                 hold: "hold_x",
                 state: "held",
                 expires_at: String::new(),
@@ -223,7 +226,7 @@ mod tests {
         );
         check_golden(
             "offer",
-            &Message::Offer {
+            &LiveMessage::Offer {
                 show: "night-1",
                 hold: "hold_x",
                 seats: &[],
@@ -231,6 +234,6 @@ mod tests {
             },
         );
         let record = DrawRecord::announced("demo", fairgate_pass::Digest([0; 32]));
-        check_golden("draw-frozen", &Message::Draw(&record));
+        check_golden("draw-frozen", &LiveMessage::Draw(&record));
     }
 }

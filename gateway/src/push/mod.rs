@@ -15,10 +15,10 @@ pub mod socket;
 pub mod waiting;
 pub mod wire;
 
-use crate::personal::PersonalEvents;
-use crate::room::Rooms;
-use crate::web::Web;
-use hub::Hubs;
+use crate::personal::PersonalEventHub;
+use crate::room::RoomRegistry;
+use crate::web::WebRequestPolicy;
+use hub::RoomSocketHubs;
 use limit::SocketLimit;
 use seats::WatchedShows;
 
@@ -26,15 +26,15 @@ use seats::WatchedShows;
 #[derive(Clone)]
 pub struct LiveSockets {
     /// Every room.
-    pub rooms: Rooms,
+    pub rooms: RoomRegistry,
     /// Where shared frames go out.
-    pub hubs: Hubs,
+    pub hubs: RoomSocketHubs,
     /// Origins.
-    pub web: Web,
+    pub web: WebRequestPolicy,
     /// Watched shows.
     pub seats: WatchedShows,
     /// Own holds.
-    pub personal: PersonalEvents,
+    pub personal: PersonalEventHub,
     /// How many there may be.
     pub limit: SocketLimit,
 }

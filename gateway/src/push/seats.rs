@@ -10,9 +10,9 @@ use bytes::Bytes;
 use tokio::sync::watch;
 
 use super::frame;
-use super::history::History;
-use crate::load::{Level, Load};
-use crate::upstream::{BookingFailure, Changes, Core, Snapshot};
+use super::history::SeatDeltaHistory;
+use crate::load::{LoadLevel, ProcessLoad};
+use crate::upstream::{BookingCore, BookingFailure, BookingSeatSnapshot, CellChanges};
 
 /// How often changes are read and sent.
 const EVERY: Duration = Duration::from_millis(250);
@@ -25,29 +25,29 @@ const DELTA_LEN_MIN: usize = 256;
 /// Watched shows; a cheap handle.
 #[derive(Clone)]
 pub struct WatchedShows {
-    inner: Arc<Inner>,
+    inner: Arc<WatchedShowsState>,
 }
 
-struct Inner {
-    core: Arc<dyn Core>,
-    load: Load,
+struct WatchedShowsState {
+    core: Arc<dyn BookingCore>,
+    load: ProcessLoad,
     shows: Mutex<HashMap<String, Arc<WatchedShow>>>,
 }
 
 struct WatchedShow {
-    shown: Mutex<ShownSeats>,
+    shown: Mutex<SharedSeatView>,
     version: watch::Sender<u64>,
 }
 
 /// What watchers are shown.
-struct ShownSeats {
-    picture: Picture,
-    history: History,
+struct SharedSeatView {
+    picture: WatchedSeatPicture,
+    history: SeatDeltaHistory,
     /// The picture's frame, once somebody asked for it.
     snapshot: Option<Bytes>,
 }
 
-struct Picture {
+struct WatchedSeatPicture {
     version: u64,
     cells: u32,
     packed: Vec<u8>,
@@ -64,9 +64,9 @@ pub struct SeatWatch {
 impl WatchedShows {
     /// Watches over that core, as often as the load allows.
     #[must_use]
-    pub fn new(core: Arc<dyn Core>, load: Load) -> Self {
+    pub fn new(core: Arc<dyn BookingCore>, load: ProcessLoad) -> Self {
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(WatchedShowsState {
                 core,
                 load,
                 shows: Mutex::default(),
@@ -79,33 +79,33 @@ impl WatchedShows {
     /// # Errors
     /// Where booking does not answer.
     pub async fn watch(&self, show: &str) -> Result<Option<SeatWatch>, BookingFailure> {
-        if let Some(watched) = self.shows().get(show) {
-            return Ok(Some(SeatWatch::of(watched)));
+        if let Some(watched) = self.lock_shows().get(show) {
+            return Ok(Some(SeatWatch::for_show(watched)));
         }
         let Some(snapshot) = self.inner.core.snapshot(show).await? else {
             return Ok(None);
         };
-        let mut shows = self.shows();
+        let mut shows = self.lock_shows();
         // Two sockets may have asked at once; the first one's reader serves both.
         if let Some(watched) = shows.get(show) {
-            return Ok(Some(SeatWatch::of(watched)));
+            return Ok(Some(SeatWatch::for_show(watched)));
         }
         let watched = Arc::new(WatchedShow {
             version: watch::channel(snapshot.version).0,
-            shown: Mutex::new(ShownSeats {
-                picture: Picture::of(snapshot),
-                history: History::default(),
+            shown: Mutex::new(SharedSeatView {
+                picture: WatchedSeatPicture::from_snapshot(snapshot),
+                history: SeatDeltaHistory::default(),
                 snapshot: None,
             }),
         });
-        let first = SeatWatch::of(&watched);
+        let first = SeatWatch::for_show(&watched);
         shows.insert(show.to_owned(), Arc::clone(&watched));
         drop(shows);
-        tokio::spawn(read(self.clone(), show.to_owned(), watched));
+        tokio::spawn(follow_show(self.clone(), show.to_owned(), watched));
         Ok(Some(first))
     }
 
-    fn shows(&self) -> MutexGuard<'_, HashMap<String, Arc<WatchedShow>>> {
+    fn lock_shows(&self) -> MutexGuard<'_, HashMap<String, Arc<WatchedShow>>> {
         self.inner
             .shows
             .lock()
@@ -114,7 +114,7 @@ impl WatchedShows {
 
     /// Takes an unwatched show off the list; `false` where somebody came in the meantime.
     fn give_up(&self, show: &str, watched: &WatchedShow) -> bool {
-        let mut shows = self.shows();
+        let mut shows = self.lock_shows();
         let unwatched = watched.version.receiver_count() == 0;
         if unwatched {
             shows.remove(show);
@@ -124,8 +124,8 @@ impl WatchedShows {
 }
 
 /// How often deltas are sent at a level of load.
-fn every(level: Level) -> Duration {
-    if level < Level::Deltas {
+fn every(level: LoadLevel) -> Duration {
+    if level < LoadLevel::Deltas {
         EVERY
     } else {
         EVERY_UNDER_LOAD
@@ -133,7 +133,7 @@ fn every(level: Level) -> Duration {
 }
 
 /// Reads one show until nobody watches it.
-async fn read(seats: WatchedShows, show: String, watched: Arc<WatchedShow>) {
+async fn follow_show(seats: WatchedShows, show: String, watched: Arc<WatchedShow>) {
     loop {
         tokio::time::sleep(every(seats.inner.load.level())).await;
         if watched.version.receiver_count() == 0 && seats.give_up(&show, &watched) {
@@ -150,22 +150,22 @@ async fn read(seats: WatchedShows, show: String, watched: Arc<WatchedShow>) {
 }
 
 impl WatchedShow {
-    async fn refresh(&self, core: &dyn Core, show: &str) -> Result<(), BookingFailure> {
-        let since = self.shown().picture.version;
+    async fn refresh(&self, core: &dyn BookingCore, show: &str) -> Result<(), BookingFailure> {
+        let since = self.lock_view().picture.version;
         let version = match core.changes(show, since).await? {
-            Changes::None => return Ok(()),
-            Changes::Delta { from, to, cells } => {
-                self.shown().change(from, to, cells);
+            CellChanges::None => return Ok(()),
+            CellChanges::Delta { from, to, cells } => {
+                self.lock_view().apply_delta(from, to, cells);
                 to
             }
-            Changes::Gap => {
+            CellChanges::Gap => {
                 let Some(snapshot) = core.snapshot(show).await? else {
                     return Ok(());
                 };
                 let version = snapshot.version;
-                *self.shown() = ShownSeats {
-                    picture: Picture::of(snapshot),
-                    history: History::default(),
+                *self.lock_view() = SharedSeatView {
+                    picture: WatchedSeatPicture::from_snapshot(snapshot),
+                    history: SeatDeltaHistory::default(),
                     snapshot: None,
                 };
                 version
@@ -175,15 +175,15 @@ impl WatchedShow {
         Ok(())
     }
 
-    fn shown(&self) -> MutexGuard<'_, ShownSeats> {
+    fn lock_view(&self) -> MutexGuard<'_, SharedSeatView> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl ShownSeats {
-    fn change(&mut self, from: u64, to: u64, cells: Vec<(u32, u8)>) {
+impl SharedSeatView {
+    fn apply_delta(&mut self, from: u64, to: u64, cells: Vec<(u32, u8)>) {
         for (index, state) in &cells {
-            frame::set(&mut self.picture.packed, *index, *state);
+            frame::set_cell(&mut self.picture.packed, *index, *state);
         }
         self.picture.version = to;
         self.snapshot = None;
@@ -192,7 +192,7 @@ impl ShownSeats {
 
     /// What brings a client that has this version up to date, or `None` where it is.
     fn since(&mut self, have: Option<u64>) -> Option<Bytes> {
-        let Picture {
+        let WatchedSeatPicture {
             version,
             cells,
             packed,
@@ -210,8 +210,8 @@ impl ShownSeats {
     }
 }
 
-impl Picture {
-    fn of(snapshot: Snapshot) -> Self {
+impl WatchedSeatPicture {
+    fn from_snapshot(snapshot: BookingSeatSnapshot) -> Self {
         Self {
             version: snapshot.version,
             cells: snapshot.cells,
@@ -221,7 +221,7 @@ impl Picture {
 }
 
 impl SeatWatch {
-    fn of(watched: &Arc<WatchedShow>) -> Self {
+    fn for_show(watched: &Arc<WatchedShow>) -> Self {
         Self {
             watched: Arc::clone(watched),
             version: watched.version.subscribe(),
@@ -242,7 +242,7 @@ impl SeatWatch {
     }
 
     fn fetch(&mut self) -> Option<Bytes> {
-        let mut shown = self.watched.shown();
+        let mut shown = self.watched.lock_view();
         let frame = shown.since(self.have)?;
         self.have = Some(shown.picture.version);
         Some(frame)
@@ -258,14 +258,14 @@ impl SeatWatch {
 mod tests {
     use super::*;
 
-    fn shown() -> ShownSeats {
-        ShownSeats {
-            picture: Picture {
+    fn shown() -> SharedSeatView {
+        SharedSeatView {
+            picture: WatchedSeatPicture {
                 version: 7,
                 cells: 2000,
                 packed: vec![0; 500],
             },
-            history: History::default(),
+            history: SeatDeltaHistory::default(),
             snapshot: None,
         }
     }
@@ -275,7 +275,7 @@ mod tests {
         let mut shown = shown();
         assert_eq!(shown.since(Some(7)), None);
         for version in 7..10 {
-            shown.change(version, version + 1, vec![(version as u32, 2)]);
+            shown.apply_delta(version, version + 1, vec![(version as u32, 2)]);
         }
         assert_eq!(
             shown.since(Some(7)),
@@ -284,7 +284,7 @@ mod tests {
         let snapshot = shown.since(None).expect("a snapshot");
         assert_eq!(snapshot[0], 1);
         let many: Vec<_> = (0..2000).map(|cell| (cell, 1)).collect();
-        shown.change(10, 11, many);
+        shown.apply_delta(10, 11, many);
         assert_eq!(shown.since(Some(7)).expect("a frame")[0], 1);
         assert_eq!(shown.since(Some(10)).expect("a frame")[0], 1);
     }
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn a_snapshot_is_made_once_for_all_and_shows_the_newest_state() {
         let mut shown = shown();
-        shown.change(7, 8, vec![(0, 3)]);
+        shown.apply_delta(7, 8, vec![(0, 3)]);
         let (one, other) = (shown.since(None), shown.since(Some(1)));
         assert_eq!(one, other);
         assert_eq!(
@@ -305,10 +305,10 @@ mod tests {
     #[test]
     fn deltas_come_four_times_a_second_and_under_load_once() {
         for (level, ms) in [
-            (Level::Calm, 250),
-            (Level::Joins, 250),
-            (Level::Deltas, 1000),
-            (Level::Holds, 1000),
+            (LoadLevel::Calm, 250),
+            (LoadLevel::Joins, 250),
+            (LoadLevel::Deltas, 1000),
+            (LoadLevel::Holds, 1000),
         ] {
             assert_eq!(every(level).as_millis(), ms, "{level:?}");
         }

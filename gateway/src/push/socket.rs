@@ -11,16 +11,16 @@ use fairgate_model::ids::HoldId;
 use tokio::sync::watch;
 
 use super::LiveSockets;
-use super::cadence::Cadence;
+use super::cadence::SocketCadence;
 use super::ending::SocketEnd;
-use super::hub::{Hub, HubEvent, HubListener, LineFrame, RoomNews};
-use super::message::{Message, Request, encode};
+use super::hub::{HubEvent, HubListener, LineFrame, RoomNews, RoomSocketHub};
+use super::message::{LiveMessage, LiveRequest, encode};
 use super::seats::{SeatWatch, WatchedShows};
 use super::wire::{ClientWire, WireEvent};
 use crate::line::place_view::{PlaceState, claim_before, describe};
 use crate::personal::{PersonalEvent, PersonalReceiver};
-use crate::room::{Phase, Room, RoomView, Rooms, Tick, micros_per_s};
-use crate::store::{Place, Shown, Standing};
+use crate::room::{Room, RoomPhase, RoomRegistry, RoomTick, RoomView, micros_per_s};
+use crate::store::{Place, PresentedPlace, PresentedPlaceStatus};
 use crate::upstream::HoldSignal;
 
 /// More messages than this in [`FLOOD_WINDOW`] are a flood.
@@ -30,8 +30,8 @@ const FLOOD_WINDOW: Duration = Duration::from_secs(10);
 /// One visitor's socket.
 pub struct VisitorSocket {
     wire: ClientWire,
-    rooms: Rooms,
-    hub: Arc<Hub>,
+    rooms: RoomRegistry,
+    hub: Arc<RoomSocketHub>,
     room: Room,
     seats: WatchedShows,
     place: Place,
@@ -39,7 +39,7 @@ pub struct VisitorSocket {
     turned: bool,
     watch: Option<SeatWatch>,
     listener: HubListener,
-    cadence: Cadence,
+    cadence: SocketCadence,
     line_sent: Option<Instant>,
     /// A `line` frame was due while the client took nothing.
     line_missed: bool,
@@ -58,7 +58,7 @@ impl VisitorSocket {
             hub,
             room,
             seats: push.seats,
-            cadence: Cadence::of(None, false, 0, place.number),
+            cadence: SocketCadence::for_place(None, false, 0, place.number),
             place,
             turned: false,
             watch: None,
@@ -91,7 +91,7 @@ impl VisitorSocket {
         stopping: &mut watch::Receiver<bool>,
     ) -> Result<(), SocketEnd> {
         self.greet().await?;
-        self.settle().await?;
+        self.reschedule_wake().await?;
         loop {
             // Whatever waits while this is false waits in one place for all: nothing is kept for
             // this client.
@@ -99,19 +99,19 @@ impl VisitorSocket {
             tokio::select! {
                 moved = self.wire.next() => self.happened(moved?, open).await?,
                 heard = self.listener.next(open) => match heard {
-                    HubEvent::Line(line) => self.beat(line).await?,
+                    HubEvent::Line(line) => self.on_wake(line).await?,
                     HubEvent::News(news) => self.pass_on(news).await?,
                     // Too far behind: what was missed is replaced by how things stand now.
                     HubEvent::Missed => self.catch_up().await?,
                     HubEvent::Gone => return Err(SocketEnd::Gone),
                 },
                 frame = next_seats(&mut self.watch), if open => match frame {
-                    Some(frame) => self.send(Ws::Binary(frame)).await?,
+                    Some(frame) => self.send_frame(Ws::Binary(frame)).await?,
                     None => self.watch = None,
                 },
                 word = ear.next(), if open => match word {
                     Some(PersonalEvent::Hold(signal)) => self.tell_hold(&signal).await?,
-                    Some(PersonalEvent::Left { room, number }) if self.is_place(&room, number) => return Err(SocketEnd::left()),
+                    Some(PersonalEvent::Left { room, number }) if self.is_place(&room, number) => return Err(SocketEnd::place_left()),
                     // The same visitor's place in another room, or one of before.
                     Some(PersonalEvent::Left { .. }) => {}
                     None => return Err(SocketEnd::Gone),
@@ -127,7 +127,7 @@ impl VisitorSocket {
 
     async fn happened(&mut self, moved: WireEvent, was_open: bool) -> Result<(), SocketEnd> {
         if let WireEvent::Heard(heard) = moved {
-            self.hear(heard).await?;
+            self.handle_frame(heard).await?;
         }
         if self.wire.is_open() && !was_open {
             self.resume_after_backpressure().await?;
@@ -150,46 +150,46 @@ impl VisitorSocket {
     /// How everything stands, on connect.
     async fn greet(&mut self) -> Result<(), SocketEnd> {
         self.tell_room().await?;
-        let draw = self.room.draw();
+        let draw = self.room.draw_state();
         if draw.row.sealed.is_some() {
-            self.say(&Message::Draw(&draw.record)).await?;
+            self.send_message(&LiveMessage::Draw(&draw.record)).await?;
         }
         self.tell_place().await?;
         self.tell_newest_line().await?;
-        self.tell_end(self.room.phase(self.rooms.now())).await
+        self.tell_end(self.room.phase(self.rooms.now_ms())).await
     }
 
     async fn catch_up(&mut self) -> Result<(), SocketEnd> {
         metrics::counter!("fairgate_sockets_caught_up_total").increment(1);
         self.greet().await?;
-        self.settle().await
+        self.reschedule_wake().await
     }
 
     async fn pass_on(&mut self, news: RoomNews) -> Result<(), SocketEnd> {
         match news {
             RoomNews::Room(text, phase) => {
-                self.send(Ws::Text(text)).await?;
+                self.send_frame(Ws::Text(text)).await?;
                 self.tell_end(phase).await?;
             }
             RoomNews::Draw(text, ranked) => {
-                self.send(Ws::Text(text)).await?;
+                self.send_frame(Ws::Text(text)).await?;
                 if ranked {
                     self.tell_place().await?;
                 }
             }
         }
         // A new rank or a new pace is another nearness.
-        self.settle().await
+        self.reschedule_wake().await
     }
 
     /// The socket's second has come, or the line has come to its rank.
-    async fn beat(&mut self, line: LineFrame) -> Result<(), SocketEnd> {
-        if self.wire.is_over() {
+    async fn on_wake(&mut self, line: LineFrame) -> Result<(), SocketEnd> {
+        if self.wire.is_stalled() {
             return Err(SocketEnd::later(
                 "you read too slowly; come back, your place is kept",
             ));
         }
-        self.wire.ask().await?;
+        self.wire.ping_if_due().await?;
         let due = self.is_called(&line.tick)
             || self
                 .line_sent
@@ -199,21 +199,21 @@ impl VisitorSocket {
         } else if due {
             self.line_missed = true;
         }
-        self.settle().await
+        self.reschedule_wake().await
     }
 
     /// Says anew when this socket is woken. A line that has come to its rank meanwhile is told at
     /// once.
-    async fn settle(&mut self) -> Result<(), SocketEnd> {
-        let tick = self.room.tick();
+    async fn reschedule_wake(&mut self) -> Result<(), SocketEnd> {
+        let tick = self.room.last_tick();
         let called = self.rank.is_some_and(|rank| rank < tick.released);
         let ahead = self.rank.map(|rank| tick.ahead(rank));
-        let per_s_u = micros_per_s(self.room.pace());
-        self.cadence = Cadence::of(ahead, called, per_s_u, self.place.number);
+        let per_s_u = micros_per_s(self.room.pace_per_s());
+        self.cadence = SocketCadence::for_place(ahead, called, per_s_u, self.place.number);
         let waits_at = self.rank.filter(|_| !called);
         self.hub
-            .wake(&mut self.listener, self.cadence.slot, waits_at);
-        let tick = self.room.tick();
+            .set_wake(&mut self.listener, self.cadence.slot, waits_at);
+        let tick = self.room.last_tick();
         if !self.is_called(&tick) {
             return Ok(());
         }
@@ -226,32 +226,36 @@ impl VisitorSocket {
     }
 
     /// Whether the line has come here, and nobody has said so yet.
-    fn is_called(&self, tick: &Tick) -> bool {
+    fn is_called(&self, tick: &RoomTick) -> bool {
         !self.turned && self.rank.is_some_and(|rank| rank < tick.released)
     }
 
     async fn tell_newest_line(&mut self) -> Result<(), SocketEnd> {
-        let (tick, per_s) = (self.room.tick(), self.room.pace());
-        let line = encode(&Message::line(&tick, per_s, self.rooms.now()));
+        let (tick, per_s) = (self.room.last_tick(), self.room.pace_per_s());
+        let line = encode(&LiveMessage::line_of_tick(
+            &tick,
+            per_s,
+            self.rooms.now_ms(),
+        ));
         self.tell_line(line, &tick).await
     }
 
-    async fn tell_line(&mut self, line: Utf8Bytes, tick: &Tick) -> Result<(), SocketEnd> {
+    async fn tell_line(&mut self, line: Utf8Bytes, tick: &RoomTick) -> Result<(), SocketEnd> {
         (self.line_sent, self.line_missed) = (Some(Instant::now()), false);
-        self.send(Ws::Text(line)).await?;
+        self.send_frame(Ws::Text(line)).await?;
         let Some(rank) = self.rank.filter(|_| self.is_called(tick)) else {
             return Ok(());
         };
-        let now = self.rooms.now();
+        let now = self.rooms.now_ms();
         // A visitor who was let in before this socket opened needs no call.
         let standing = self
             .rooms
             .store()
-            .standing(self.room.id(), Shown::from(&self.place))
+            .check_presented_place(self.room.id(), PresentedPlace::from(&self.place))
             .await;
         let place = match standing {
-            Ok(Standing::Here(place)) => place,
-            Ok(Standing::Left | Standing::Unknown) => {
+            Ok(PresentedPlaceStatus::Here(place)) => place,
+            Ok(PresentedPlaceStatus::Left | PresentedPlaceStatus::Unknown) => {
                 self.turned = true;
                 return Ok(());
             }
@@ -263,18 +267,18 @@ impl VisitorSocket {
             return Ok(());
         }
         let claim_before = claim_before(&self.room, rank, now);
-        self.say(&Message::Turn { claim_before }).await
+        self.send_message(&LiveMessage::Turn { claim_before }).await
     }
 
     async fn tell_room(&mut self) -> Result<(), SocketEnd> {
         let view = RoomView::fresh(&self.rooms, &self.room).await;
-        self.say(&Message::Room(&view)).await
+        self.send_message(&LiveMessage::Room(&view)).await
     }
 
     async fn tell_place(&mut self) -> Result<(), SocketEnd> {
         self.rank = self.room.rank(self.place.number);
-        let ahead = self.rank.map(|rank| self.room.tick().ahead(rank));
-        self.say(&Message::Place {
+        let ahead = self.rank.map(|rank| self.room.last_tick().ahead(rank));
+        self.send_message(&LiveMessage::Place {
             number: self.place.number,
             rank: self.rank,
             ahead,
@@ -282,13 +286,17 @@ impl VisitorSocket {
         .await
     }
 
-    async fn tell_end(&mut self, phase: Phase) -> Result<(), SocketEnd> {
+    async fn tell_end(&mut self, phase: RoomPhase) -> Result<(), SocketEnd> {
         let text = match phase {
-            Phase::SoldOut => Message::SOLD_OUT,
-            Phase::Closed => Message::CLOSED,
-            Phase::Scheduled | Phase::Prequeue | Phase::Drawing | Phase::Selling => return Ok(()),
+            RoomPhase::SoldOut => LiveMessage::SOLD_OUT,
+            RoomPhase::Closed => LiveMessage::CLOSED,
+            RoomPhase::Scheduled
+            | RoomPhase::Prequeue
+            | RoomPhase::Drawing
+            | RoomPhase::Selling => return Ok(()),
         };
-        self.send(Ws::Text(Utf8Bytes::from_static(text))).await
+        self.send_frame(Ws::Text(Utf8Bytes::from_static(text)))
+            .await
     }
 
     async fn tell_hold(&mut self, signal: &HoldSignal) -> Result<(), SocketEnd> {
@@ -297,7 +305,7 @@ impl VisitorSocket {
             let show = signal.hold.parse::<HoldId>().map(|hold| hold.show());
             let show = show.as_ref().map_or("", |show| show.as_str());
             return self
-                .say(&Message::Offer {
+                .send_message(&LiveMessage::Offer {
                     show,
                     hold: &signal.hold,
                     seats: &signal.seats,
@@ -305,7 +313,7 @@ impl VisitorSocket {
                 })
                 .await;
         }
-        self.say(&Message::Hold {
+        self.send_message(&LiveMessage::Hold {
             hold: &signal.hold,
             state: &signal.state,
             expires_at,
@@ -313,7 +321,10 @@ impl VisitorSocket {
         .await
     }
 
-    async fn hear(&mut self, heard: Option<Result<Ws, axum::Error>>) -> Result<(), SocketEnd> {
+    async fn handle_frame(
+        &mut self,
+        heard: Option<Result<Ws, axum::Error>>,
+    ) -> Result<(), SocketEnd> {
         if self.floods() {
             return Err(SocketEnd::policy(
                 "too many messages; slow down and come back",
@@ -329,7 +340,7 @@ impl VisitorSocket {
             Some(Ok(Ws::Ping(_) | Ws::Pong(_))) => Ok(()),
             Some(Ok(Ws::Binary(_))) => Err(SocketEnd::policy("clients send text only")),
             Some(Ok(Ws::Text(text))) => match serde_json::from_str(&text) {
-                Ok(request) => self.answer(request).await,
+                Ok(request) => self.handle_request(request).await,
                 Err(_) => Err(SocketEnd::policy(
                     "not a message of this socket: watch, unwatch or resync",
                 )),
@@ -346,9 +357,9 @@ impl VisitorSocket {
         *count > FLOOD_MAX
     }
 
-    async fn answer(&mut self, request: Request) -> Result<(), SocketEnd> {
+    async fn handle_request(&mut self, request: LiveRequest) -> Result<(), SocketEnd> {
         match request {
-            Request::Watch { show } => {
+            LiveRequest::Watch { show } => {
                 self.watch = None;
                 let watched = self.seats.watch(&show).await;
                 let watched = watched.map_err(|_| {
@@ -357,8 +368,8 @@ impl VisitorSocket {
                 self.watch =
                     Some(watched.ok_or_else(|| SocketEnd::policy("there is no such show"))?);
             }
-            Request::Unwatch {} => self.watch = None,
-            Request::Resync {} => {
+            LiveRequest::Unwatch {} => self.watch = None,
+            LiveRequest::Resync {} => {
                 if let Some(watch) = &mut self.watch {
                     watch.resync();
                 }
@@ -367,12 +378,12 @@ impl VisitorSocket {
         Ok(())
     }
 
-    async fn say(&mut self, message: &Message<'_>) -> Result<(), SocketEnd> {
-        self.send(Ws::Text(encode(message))).await
+    async fn send_message(&mut self, message: &LiveMessage<'_>) -> Result<(), SocketEnd> {
+        self.send_frame(Ws::Text(encode(message))).await
     }
 
-    async fn send(&mut self, frame: Ws) -> Result<(), SocketEnd> {
-        Ok(self.wire.put(frame).await?)
+    async fn send_frame(&mut self, frame: Ws) -> Result<(), SocketEnd> {
+        Ok(self.wire.send_frame(frame).await?)
     }
 }
 

@@ -6,20 +6,23 @@ use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
-use crate::personal::PersonalEvents;
-use crate::upstream::Core;
+use crate::personal::PersonalEventHub;
+use crate::upstream::BookingCore;
 
 /// How often booking is told. It believes for 15 s that who was here still is.
 const TELL_EVERY: Duration = Duration::from_secs(4);
 
 /// Tells booking who is here of those who wait, for as long as the process runs.
-pub async fn tell_forever(core: Arc<dyn Core>, personal: PersonalEvents) {
+pub async fn tell_forever(core: Arc<dyn BookingCore>, personal: PersonalEventHub) {
     let mut every = tokio::time::interval(TELL_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut waiting = Vec::new();
     loop {
         every.tick().await;
-        match core.waiting(personal.here(&waiting)).await {
+        match core
+            .sync_waiting(personal.connected_holders(&waiting))
+            .await
+        {
             Ok(now) => waiting = now,
             Err(error) => {
                 tracing::debug!(

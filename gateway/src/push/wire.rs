@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use axum::extract::ws::{CloseFrame, Message as Ws, WebSocket};
 use futures_util::{Sink, SinkExt, Stream};
 
-use super::drain::Drain;
+use super::drain::ClientReadTracker;
 
 /// A good-bye that is not taken in this time is not said.
 const BYE_MAX: Duration = Duration::from_secs(5);
@@ -18,7 +18,7 @@ const BYE_MAX: Duration = Duration::from_secs(5);
 /// A socket and the account of what its client has read.
 pub struct ClientWire {
     socket: WebSocket,
-    drain: Drain,
+    drain: ClientReadTracker,
     /// Whether something lies in the socket's buffer that the system did not take yet.
     stuck: bool,
 }
@@ -43,7 +43,7 @@ impl ClientWire {
     pub fn new(socket: WebSocket) -> Self {
         Self {
             socket,
-            drain: Drain::new(Instant::now()),
+            drain: ClientReadTracker::new(Instant::now()),
             stuck: false,
         }
     }
@@ -57,8 +57,8 @@ impl ClientWire {
 
     /// Whether the client has read nothing for too long.
     #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.drain.is_over(Instant::now())
+    pub fn is_stalled(&self) -> bool {
+        self.drain.is_stalled(Instant::now())
     }
 
     /// Puts a frame on the wire. It is for the caller to ask [`ClientWire::is_open`] before a burst
@@ -66,8 +66,8 @@ impl ClientWire {
     ///
     /// # Errors
     /// Where the client has gone.
-    pub async fn put(&mut self, frame: Ws) -> Result<(), ClientGone> {
-        self.drain.sent(match &frame {
+    pub async fn send_frame(&mut self, frame: Ws) -> Result<(), ClientGone> {
+        self.drain.count_sent(match &frame {
             Ws::Text(text) => text.len(),
             Ws::Binary(bytes) | Ws::Ping(bytes) | Ws::Pong(bytes) => bytes.len(),
             Ws::Close(_) => 0,
@@ -83,7 +83,7 @@ impl ClientWire {
     ///
     /// # Errors
     /// Where the client has gone.
-    pub async fn ask(&mut self) -> Result<(), ClientGone> {
+    pub async fn ping_if_due(&mut self) -> Result<(), ClientGone> {
         if self.put_ping()? {
             self.flush().await?;
         }
@@ -91,7 +91,7 @@ impl ClientWire {
     }
 
     fn put_ping(&mut self) -> Result<bool, ClientGone> {
-        let Some(number) = self.drain.ask(Instant::now()) else {
+        let Some(number) = self.drain.next_ping(Instant::now()) else {
             return Ok(false);
         };
         let ping = Ws::Ping(bytes::Bytes::copy_from_slice(&number.to_be_bytes()));
@@ -132,7 +132,7 @@ impl ClientWire {
         let heard = std::task::ready!(Pin::new(&mut self.socket).poll_next(cx));
         if let Some(Ok(Ws::Pong(answer))) = &heard
             && let Ok(number) = answer.as_ref().try_into()
-            && self.drain.answered(u32::from_be_bytes(number))
+            && self.drain.take_pong(u32::from_be_bytes(number))
         {
             return Poll::Ready(Ok(WireEvent::Answered));
         }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use fairgate_base::clock::rfc3339;
 use fairgate_pass::{Digest, FreezeClaims, VOID};
 
-use crate::draw::merkle::Tree;
+use crate::draw::merkle::MerkleTree;
 use crate::draw::record::DrawRecord;
 use crate::draw::{self, shuffle};
-use crate::ledger::{DrawRow, Failure, Ledger, RoomRow, Sealed};
+use crate::ledger::{DrawRow, PublishedFreeze, RoomLedger, RoomLedgerFailure, RoomRow};
 
 /// A drawn line: rank by number and number by rank.
-pub struct Ranked {
+pub struct RankedLine {
     /// `line[rank]` is the number.
     pub line: Vec<u32>,
     /// `rank_of[number]` is the rank.
@@ -20,11 +20,11 @@ pub struct Ranked {
 }
 
 /// The frozen leaves and the roots above them.
-pub struct Frozen {
+pub struct FrozenLeaves {
     /// The holders of numbers 0..n.
     pub leaves: Vec<[u8; 32]>,
     /// Their tree.
-    pub tree: Tree,
+    pub tree: MerkleTree,
 }
 
 /// How far the draw has come on this node.
@@ -35,9 +35,9 @@ pub struct DrawState {
     /// What is published.
     pub record: Arc<DrawRecord>,
     /// From the root on.
-    pub frozen: Option<Arc<Frozen>>,
+    pub frozen: Option<Arc<FrozenLeaves>>,
     /// From the draw on.
-    pub ranked: Option<Arc<Ranked>>,
+    pub ranked: Option<Arc<RankedLine>>,
 }
 
 impl DrawState {
@@ -45,7 +45,10 @@ impl DrawState {
     ///
     /// # Errors
     /// Where the ledger cannot be read, or what it holds does not fit together.
-    pub async fn restore(ledger: &dyn Ledger, row: &RoomRow) -> Result<Self, Failure> {
+    pub async fn restore(
+        ledger: &dyn RoomLedger,
+        row: &RoomRow,
+    ) -> Result<Self, RoomLedgerFailure> {
         let draw = ledger.draw(&row.room).await?;
         let mut state = Self {
             record: Arc::new(published(row, &draw)?),
@@ -54,32 +57,36 @@ impl DrawState {
             ranked: None,
         };
         if let (Some(freeze), Some(sealed)) = (state.row.freeze, &state.row.sealed) {
-            let frozen = Frozen::read(ledger, &row.room, freeze.n).await?;
-            frozen.check(&row.room, sealed)?;
+            let frozen = FrozenLeaves::from_ledger(ledger, &row.room, freeze.n).await?;
+            frozen.check_published(&row.room, sealed)?;
             state.frozen = Some(Arc::new(frozen));
             if let Some(drawn) = &state.row.drawn {
-                state.ranked = Some(Arc::new(Ranked::draw(drawn.seed, freeze.n).await?));
+                state.ranked = Some(Arc::new(RankedLine::draw(drawn.seed, freeze.n).await?));
             }
         }
         Ok(state)
     }
 }
 
-impl Frozen {
+impl FrozenLeaves {
     /// Reads the leaves 0..n and builds their tree, on a thread that may take its time.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
-    pub async fn read(ledger: &dyn Ledger, room: &str, n: u64) -> Result<Self, Failure> {
+    pub async fn from_ledger(
+        ledger: &dyn RoomLedger,
+        room: &str,
+        n: u64,
+    ) -> Result<Self, RoomLedgerFailure> {
         let bytes = ledger.leaves(room, n).await?;
         let built = tokio::task::spawn_blocking(move || {
             let leaves = bytes.as_chunks::<32>().0.to_vec();
-            let tree = Tree::build(&leaves);
+            let tree = MerkleTree::build(&leaves);
             Self { leaves, tree }
         });
         built
             .await
-            .map_err(|error| Failure::Unavailable(error.to_string()))
+            .map_err(|error| RoomLedgerFailure::Unavailable(error.to_string()))
     }
 
     /// Counts the leaves that nobody holds.
@@ -92,17 +99,21 @@ impl Frozen {
     ///
     /// # Errors
     /// Where it does not.
-    pub fn check(&self, room: &str, sealed: &Sealed) -> Result<(), Failure> {
+    pub fn check_published(
+        &self,
+        room: &str,
+        sealed: &PublishedFreeze,
+    ) -> Result<(), RoomLedgerFailure> {
         if (self.tree.root(), self.voids()) == (sealed.root, sealed.voids) {
             return Ok(());
         }
-        Err(Failure::Corrupt(format!(
+        Err(RoomLedgerFailure::Corrupt(format!(
             "the leaves of room \"{room}\" are not those of its published root"
         )))
     }
 }
 
-impl Ranked {
+impl RankedLine {
     /// The number at a rank: beyond the drawn line they are the same.
     #[must_use]
     pub fn number_at(&self, rank: u64) -> u64 {
@@ -116,12 +127,12 @@ impl Ranked {
     ///
     /// # Errors
     /// Where n is more than one draw can rank.
-    pub async fn draw(seed: Digest, n: u64) -> Result<Self, Failure> {
+    pub async fn draw(seed: Digest, n: u64) -> Result<Self, RoomLedgerFailure> {
         let n = u32::try_from(n).map_err(|_| {
-            Failure::Corrupt(format!("{n} numbers are more than one draw can rank"))
+            RoomLedgerFailure::Corrupt(format!("{n} numbers are more than one draw can rank"))
         })?;
-        let drawn = tokio::task::spawn_blocking(move || shuffle::both(&seed, n)).await;
-        let drawn = drawn.map_err(|error| Failure::Unavailable(error.to_string()))?;
+        let drawn = tokio::task::spawn_blocking(move || shuffle::line_and_ranks(&seed, n)).await;
+        let drawn = drawn.map_err(|error| RoomLedgerFailure::Unavailable(error.to_string()))?;
         Ok(Self {
             line: drawn.line,
             rank_of: drawn.ranks,
@@ -133,7 +144,7 @@ impl Ranked {
 ///
 /// # Errors
 /// Where the stored draw does not follow from the room's secret.
-pub fn published(row: &RoomRow, draw: &DrawRow) -> Result<DrawRecord, Failure> {
+pub fn published(row: &RoomRow, draw: &DrawRow) -> Result<DrawRecord, RoomLedgerFailure> {
     let announced = DrawRecord::announced(row.room.as_str(), draw::commitment(&row.secret.0));
     let (Some(freeze), Some(sealed)) = (draw.freeze, &draw.sealed) else {
         return Ok(announced);
@@ -153,7 +164,7 @@ pub fn published(row: &RoomRow, draw: &DrawRow) -> Result<DrawRecord, Failure> {
         .drawn(row.secret.0, b"", rfc3339(drawn.at))
         .filter(|record| record.seed == Some(drawn.seed))
         .ok_or_else(|| {
-            Failure::Corrupt(format!(
+            RoomLedgerFailure::Corrupt(format!(
                 "the draw of room \"{}\" does not follow from its secret",
                 row.room
             ))

@@ -8,7 +8,7 @@ use fairgate_base::http::Problem;
 use fairgate_pass::Digest;
 use serde::Serialize;
 
-use super::{Frozen, Method, Room, RoomView, Rooms, UnknownRoom};
+use super::{FrozenLeaves, LineMethod, Room, RoomRegistry, RoomView, UnknownRoom};
 
 impl From<UnknownRoom> for Problem {
     fn from(UnknownRoom(room): UnknownRoom) -> Self {
@@ -27,7 +27,7 @@ struct RoomList {
 
 /// The public rooms
 #[utoipa::path(get, path = "/v1/rooms", tag = "rooms", responses((status = 200, body = RoomList)))]
-pub(crate) async fn list(State(rooms): State<Rooms>) -> impl IntoResponse {
+pub(crate) async fn list(State(rooms): State<RoomRegistry>) -> impl IntoResponse {
     let mut views = Vec::new();
     for room in rooms.all() {
         views.push(RoomView::fresh(&rooms, &room).await);
@@ -41,8 +41,8 @@ pub(crate) async fn list(State(rooms): State<Rooms>) -> impl IntoResponse {
 /// One room
 #[utoipa::path(get, path = "/v1/rooms/{room}", tag = "rooms", params(("room" = String, Path,)),
     responses((status = 200, body = RoomView), (status = 404)))]
-pub(crate) async fn one(
-    State(rooms): State<Rooms>,
+pub(crate) async fn get_public_room(
+    State(rooms): State<RoomRegistry>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     let room = rooms.get(&id)?;
@@ -54,17 +54,18 @@ pub(crate) async fn one(
 #[utoipa::path(get, path = "/v1/rooms/{room}/draw", tag = "draw", params(("room" = String, Path,)),
     responses((status = 200, description = "The record; null for what is not known yet"), (status = 404)))]
 pub(crate) async fn draw(
-    State(rooms): State<Rooms>,
+    State(rooms): State<RoomRegistry>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     let room = with_draw(&rooms, &id)?;
-    let record = room.draw().record;
+    let record = room.draw_state().record;
     Ok(([(header::CACHE_CONTROL, SHORTLY)], Json(&*record)).into_response())
 }
 
 /// A leaf and its path to the root.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-pub(crate) struct Proof {
+#[schema(as = Proof)]
+pub(crate) struct InclusionProof {
     number: u64,
     /// 64 hex digits; zeros where nobody holds the number.
     holder: String,
@@ -78,11 +79,11 @@ pub(crate) struct Proof {
 /// Proves that a number is under the published root
 #[utoipa::path(get, path = "/v1/rooms/{room}/draw/proof/{number}", tag = "draw",
     params(("room" = String, Path,), ("number" = u64, Path,)),
-    responses((status = 200, body = Proof), (status = 404), (status = 409, description = "not_frozen")))]
+    responses((status = 200, body = InclusionProof), (status = 404), (status = 409, description = "not_frozen")))]
 pub(crate) async fn proof(
-    State(rooms): State<Rooms>,
+    State(rooms): State<RoomRegistry>,
     Path((id, number)): Path<(String, String)>,
-) -> Result<Json<Proof>, Problem> {
+) -> Result<Json<InclusionProof>, Problem> {
     let room = with_draw(&rooms, &id)?;
     let frozen = frozen(&room)?;
     let missing = || Problem::not_found("number in the frozen line", &number);
@@ -93,7 +94,7 @@ pub(crate) async fn proof(
         .tree
         .proof(at, &frozen.leaves[chunk])
         .ok_or_else(missing)?;
-    Ok(Json(Proof {
+    Ok(Json(InclusionProof {
         number,
         holder: hex::encode(frozen.leaves[at]),
         path,
@@ -105,7 +106,7 @@ pub(crate) async fn proof(
 #[utoipa::path(get, path = "/v1/rooms/{room}/draw/leaves", tag = "draw", params(("room" = String, Path,)),
     responses((status = 200, content_type = "application/octet-stream"), (status = 404), (status = 409, description = "not_frozen")))]
 pub(crate) async fn leaves(
-    State(rooms): State<Rooms>,
+    State(rooms): State<RoomRegistry>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     let frozen = frozen(&with_draw(&rooms, &id)?)?;
@@ -119,9 +120,9 @@ pub(crate) async fn leaves(
     Ok((headers, frozen.leaves.concat()).into_response())
 }
 
-fn with_draw(rooms: &Rooms, id: &str) -> Result<Room, Problem> {
+fn with_draw(rooms: &RoomRegistry, id: &str) -> Result<Room, Problem> {
     let room = rooms.get(id)?;
-    if room.row().document.method == Method::Draw {
+    if room.row().document.method == LineMethod::Draw {
         return Ok(room);
     }
     Err(Problem::new(
@@ -132,15 +133,15 @@ fn with_draw(rooms: &Rooms, id: &str) -> Result<Room, Problem> {
     ))
 }
 
-fn frozen(room: &Room) -> Result<std::sync::Arc<Frozen>, Problem> {
-    room.draw().frozen.ok_or_else(|| {
+fn frozen(room: &Room) -> Result<std::sync::Arc<FrozenLeaves>, Problem> {
+    room.draw_state().frozen.ok_or_else(|| {
         Problem::new(
             409,
             "not_frozen",
             "The line is not frozen yet",
             "Leaves and proofs exist from the freeze on. Nothing is wrong with your place. Look again after the time of the draw.",
         )
-        .with("draw_at", fairgate_base::clock::rfc3339(room.row().document.draw_at))
+        .with_member("draw_at", fairgate_base::clock::rfc3339(room.row().document.draw_at))
         .retry_after(5)
     })
 }

@@ -8,29 +8,29 @@ use fairgate_pass::Digest;
 use tokio::sync::Notify;
 
 use super::draw_state::DrawState;
-use super::presence::Presence;
-use super::tick::Tick;
-use super::{Codes, EVERYDAY, Known, Method, Phase, next};
+use super::presence::VisitorPresence;
+use super::tick::RoomTick;
+use super::{EVERYDAY, JoinCodePolicy, LineMethod, PhaseInputs, RoomPhase, phase_at};
 use crate::draw;
 use crate::ledger::{ReleaseRow, RoomRow};
-use fairgate_rules::counter::Counter;
-use fairgate_rules::limits::Memory;
+use fairgate_rules::counter::ReleaseCounter;
+use fairgate_rules::limits::PaceMemory;
 
 /// A room's handle.
 #[derive(Clone)]
 pub struct Room {
-    inner: Arc<Inner>,
+    inner: Arc<RoomState>,
 }
 
-struct Inner {
+struct RoomState {
     id: String,
     commitment: Digest,
     row: RwLock<Arc<RoomRow>>,
     draw: RwLock<DrawState>,
-    tick: RwLock<Arc<Tick>>,
-    memory: Mutex<Memory>,
-    presence: Presence,
-    release: tokio::sync::Mutex<Counter>,
+    tick: RwLock<Arc<RoomTick>>,
+    memory: Mutex<PaceMemory>,
+    presence: VisitorPresence,
+    release: tokio::sync::Mutex<ReleaseCounter>,
     nudge: Notify,
     begun_elsewhere: AtomicBool,
     /// From when on the line may be frozen, ms, while the draw waits for that.
@@ -39,18 +39,18 @@ struct Inner {
 
 impl Room {
     pub(crate) fn new(row: RoomRow, draw: DrawState, release: ReleaseRow) -> Self {
-        let tick = Tick {
+        let tick = RoomTick {
             released: release.released,
-            ..Tick::default()
+            ..RoomTick::default()
         };
-        let inner = Inner {
+        let inner = RoomState {
             commitment: draw::commitment(&row.secret.0),
             id: row.room.clone(),
             row: RwLock::new(Arc::new(row)),
             draw: RwLock::new(draw),
             tick: RwLock::new(Arc::new(tick)),
-            memory: Mutex::new(Memory::parse(&release.memory)),
-            presence: Presence::default(),
+            memory: Mutex::new(PaceMemory::parse(&release.memory)),
+            presence: VisitorPresence::default(),
             release: tokio::sync::Mutex::new(release.into()),
             nudge: Notify::new(),
             begun_elsewhere: AtomicBool::new(false),
@@ -130,7 +130,7 @@ impl Room {
 
     /// How far the draw has come.
     #[must_use]
-    pub fn draw(&self) -> DrawState {
+    pub fn draw_state(&self) -> DrawState {
         self.inner
             .draw
             .read()
@@ -148,7 +148,7 @@ impl Room {
 
     /// The last tick.
     #[must_use]
-    pub fn tick(&self) -> Arc<Tick> {
+    pub fn last_tick(&self) -> Arc<RoomTick> {
         Arc::clone(
             &self
                 .inner
@@ -159,7 +159,7 @@ impl Room {
     }
 
     /// Takes over a new tick.
-    pub fn set_tick(&self, tick: Tick) {
+    pub fn set_tick(&self, tick: RoomTick) {
         *self
             .inner
             .tick
@@ -170,8 +170,8 @@ impl Room {
     /// Visitors released a second: as the line has been moving, or as the promoter asked where it
     /// has not.
     #[must_use]
-    pub fn pace(&self) -> f64 {
-        let (tick, asked) = (self.tick(), self.row().document.per_s);
+    pub fn pace_per_s(&self) -> f64 {
+        let (tick, asked) = (self.last_tick(), self.row().document.per_s);
         if tick.at == 0 {
             return asked;
         }
@@ -182,7 +182,7 @@ impl Room {
     }
 
     /// What the pace remembers of the seconds before.
-    pub fn memory(&self) -> MutexGuard<'_, Memory> {
+    pub fn memory(&self) -> MutexGuard<'_, PaceMemory> {
         self.inner
             .memory
             .lock()
@@ -191,12 +191,12 @@ impl Room {
 
     /// Who is here, at this node.
     #[must_use]
-    pub fn presence(&self) -> &Presence {
+    pub fn presence(&self) -> &VisitorPresence {
         &self.inner.presence
     }
 
     /// The release counter as this node knows it; held while it is moved.
-    pub async fn release(&self) -> tokio::sync::MutexGuard<'_, Counter> {
+    pub async fn release(&self) -> tokio::sync::MutexGuard<'_, ReleaseCounter> {
         self.inner.release.lock().await
     }
 
@@ -212,29 +212,29 @@ impl Room {
 
     /// The phase at `now` (ms).
     #[must_use]
-    pub fn phase(&self, now: i64) -> Phase {
+    pub fn phase(&self, now: i64) -> RoomPhase {
         let row = self.row();
-        next(&row.document, &row.facts, self.known(), now)
+        phase_at(&row.document, &row.facts, self.phase_inputs(), now)
     }
 
-    fn known(&self) -> Known {
+    fn phase_inputs(&self) -> PhaseInputs {
         let draw = self
             .inner
             .draw
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        Known {
+        PhaseInputs {
             // The freeze is published with its root; until then the lobby is still the lobby.
             frozen: draw.row.sealed.is_some(),
             drawn: draw.ranked.is_some(),
-            sold_out: self.tick().is_sold_out(),
+            sold_out: self.last_tick().is_sold_out(),
         }
     }
 
     /// The rank of a number; `None` before the draw.
     #[must_use]
     pub fn rank(&self, number: u64) -> Option<u64> {
-        if self.row().document.method != Method::Draw {
+        if self.row().document.method != LineMethod::Draw {
             return Some(number);
         }
         let draw = self
@@ -258,6 +258,6 @@ impl Room {
     /// Whether joins must show a code.
     #[must_use]
     pub fn needs_code(&self) -> bool {
-        self.row().document.codes == Codes::Required
+        self.row().document.codes == JoinCodePolicy::Required
     }
 }

@@ -9,17 +9,21 @@ mod tick;
 mod troubles;
 mod view;
 
-pub use draw_state::{DrawState, Frozen, Ranked, published};
+pub use draw_state::{DrawState, FrozenLeaves, RankedLine, published};
 pub use fairgate_model::shows::coverage::EVERYDAY;
-pub use fairgate_rules::document::{Codes, Document, DocumentInput, Method, Mode};
-pub use fairgate_rules::faults::{Faults, Refused, check_per_s, micros_per_s, text, whole};
+pub use fairgate_rules::document::{
+    JoinCodePolicy, LineMethod, PaceMode, RoomDocument, RoomDocumentInput,
+};
+pub use fairgate_rules::faults::{
+    RoomInputFaults, RoomInputRefusal, check_per_s, checked_number, checked_text, micros_per_s,
+};
 pub use fairgate_rules::naming::{is_slug, overlap};
-pub use fairgate_rules::phase::{Facts, Known, Phase, draw_due, next};
+pub use fairgate_rules::phase::{PhaseInputs, RoomFacts, RoomPhase, draw_due, phase_at};
 pub use live::Room;
-pub use registry::{RoomParts, Rooms, UnknownRoom};
-pub use tick::Tick;
+pub use registry::{RoomDependencies, RoomRegistry, UnknownRoom};
+pub use tick::RoomTick;
 pub use troubles::RoomTroubles;
-pub use view::{RoomView, SeatCounts, Trust};
+pub use view::{RoomTrust, RoomView, SeatCounts};
 
 /// How long a place in [`EVERYDAY`] lasts, seconds.
 pub const EVERYDAY_PLACE_S: i64 = 86_400;

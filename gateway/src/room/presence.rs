@@ -5,18 +5,18 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::store::Shown;
+use crate::store::PresentedPlace;
 
 /// One room's visitors at this node; a cheap handle.
 #[derive(Debug, Clone, Default)]
-pub struct Presence {
-    inner: Arc<Mutex<Inner>>,
+pub struct VisitorPresence {
+    inner: Arc<Mutex<VisitorPresenceState>>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct VisitorPresenceState {
     /// Open sockets by number, each with its place: a visitor may have several.
-    open: HashMap<u64, (u32, Shown)>,
+    open: HashMap<u64, (u32, PresentedPlace)>,
     /// Seen since the last report: pollers, and sockets that closed.
     seen: HashSet<u64>,
 }
@@ -24,14 +24,14 @@ struct Inner {
 /// A visitor is here for as long as this lives.
 #[derive(Debug)]
 pub struct PresenceGuard {
-    presence: Presence,
+    presence: VisitorPresence,
     number: u64,
 }
 
-impl Presence {
+impl VisitorPresence {
     /// A socket with that place opened.
     #[must_use]
-    pub fn here(&self, shown: Shown) -> PresenceGuard {
+    pub fn socket_opened(&self, shown: PresentedPlace) -> PresenceGuard {
         let number = shown.number;
         self.lock().open.entry(number).or_insert((0, shown)).0 += 1;
         PresenceGuard {
@@ -41,7 +41,7 @@ impl Presence {
     }
 
     /// Somebody looked with that number.
-    pub fn seen(&self, number: u64) {
+    pub fn note_visitor(&self, number: u64) {
         self.lock().seen.insert(number);
     }
 
@@ -55,12 +55,12 @@ impl Presence {
 
     /// The places of the open sockets.
     #[must_use]
-    pub fn open(&self) -> Vec<Shown> {
+    pub fn open_places(&self) -> Vec<PresentedPlace> {
         let inner = self.lock();
         inner.open.values().map(|(_, shown)| *shown).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, VisitorPresenceState> {
         // Counting does not panic half-way; a poisoned lock only says that some caller did.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use fairgate_pass::Holder;
 
-    fn reported(presence: &Presence) -> Vec<u64> {
+    fn reported(presence: &VisitorPresence) -> Vec<u64> {
         let mut numbers = presence.report();
         numbers.sort_unstable();
         numbers.dedup();
@@ -97,16 +97,16 @@ mod tests {
 
     #[test]
     fn a_visitor_is_here_until_the_last_socket_closes_and_a_poller_when_it_looks() {
-        let presence = Presence::default();
-        let shown = Shown {
+        let presence = VisitorPresence::default();
+        let shown = PresentedPlace {
             number: 1,
             holder: Holder([1; 32]),
             code: None,
             at: 0,
         };
-        let (one, other) = (presence.here(shown), presence.here(shown));
-        assert_eq!(presence.open(), [shown]);
-        presence.seen(2);
+        let (one, other) = (presence.socket_opened(shown), presence.socket_opened(shown));
+        assert_eq!(presence.open_places(), [shown]);
+        presence.note_visitor(2);
         assert_eq!(reported(&presence), [1, 2]);
         drop(one);
         assert_eq!(reported(&presence), [1]);

@@ -10,20 +10,20 @@ use rand::Rng;
 use tokio::sync::{mpsc, watch};
 
 use super::draw_state::DrawState;
-use super::{Document, Facts, Room, RoomTroubles, overlap};
-use crate::ledger::{Failure, Ledger, RoomRow, Secret};
+use super::{Room, RoomDocument, RoomFacts, RoomTroubles, overlap};
+use crate::ledger::{DrawSecret, RoomLedger, RoomLedgerFailure, RoomRow};
 use crate::store::RoomStore;
 use crate::upstream::health::BookingHealth;
-use crate::upstream::{BookingFailure, Core, ShowInShort};
+use crate::upstream::{BookingCore, BookingFailure, ShowSummary};
 
 /// What rooms are built from.
-pub struct RoomParts {
+pub struct RoomDependencies {
     /// The slow and precious half.
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Arc<dyn RoomLedger>,
     /// The fast half.
     pub store: Arc<dyn RoomStore>,
     /// Booking.
-    pub core: Arc<dyn Core>,
+    pub core: Arc<dyn BookingCore>,
     /// Signs places, passes and freezes.
     pub keyring: Keyring,
     /// Where `now` comes from.
@@ -41,24 +41,24 @@ pub struct UnknownRoom(pub String);
 
 /// A cheap handle on all rooms.
 #[derive(Clone)]
-pub struct Rooms {
-    inner: Arc<Inner>,
+pub struct RoomRegistry {
+    inner: Arc<RoomRegistryState>,
 }
 
-struct Inner {
-    parts: RoomParts,
+struct RoomRegistryState {
+    parts: RoomDependencies,
     rooms: RwLock<BTreeMap<String, Room>>,
     /// Where rooms go as they are opened.
     opened: mpsc::UnboundedSender<Room>,
     troubles: RoomTroubles,
 }
 
-impl Rooms {
+impl RoomRegistry {
     /// No rooms yet. Each room that is opened is handed to the receiver, for whoever runs its loop.
     #[must_use]
-    pub fn new(parts: RoomParts) -> (Self, mpsc::UnboundedReceiver<Room>) {
+    pub fn new(parts: RoomDependencies) -> (Self, mpsc::UnboundedReceiver<Room>) {
         let (opened, taken_up) = mpsc::unbounded_channel();
-        let inner = Inner {
+        let inner = RoomRegistryState {
             parts,
             rooms: RwLock::default(),
             opened,
@@ -72,16 +72,16 @@ impl Rooms {
 
     /// A row for a room that does not exist yet, with its draw's secret.
     #[must_use]
-    pub fn fresh_row(&self, room: &str, document: Document) -> RoomRow {
+    pub fn fresh_row(&self, room: &str, document: RoomDocument) -> RoomRow {
         let mut secret = [0; 32];
         rand::rng().fill_bytes(&mut secret);
         RoomRow {
             room: room.to_owned(),
             document,
-            facts: Facts::default(),
+            facts: RoomFacts::default(),
             version: 1,
-            secret: Secret(secret),
-            created_at: self.now(),
+            secret: DrawSecret(secret),
+            created_at: self.now_ms(),
         }
     }
 
@@ -90,7 +90,7 @@ impl Rooms {
     ///
     /// # Errors
     /// Where the ledger cannot be read.
-    pub async fn take_up(&self, row: RoomRow) -> Result<Room, Failure> {
+    pub async fn take_up(&self, row: RoomRow) -> Result<Room, RoomLedgerFailure> {
         let release = self.ledger().release(&row.room).await?;
         self.store().open(&row.room).await?;
         let draw = DrawState::restore(self.ledger(), &row).await?;
@@ -153,7 +153,7 @@ impl Rooms {
     ///
     /// # Errors
     /// Where booking does not answer.
-    pub async fn shows_of(&self, room: &Room) -> Result<Vec<ShowInShort>, BookingFailure> {
+    pub async fn shows_of(&self, room: &Room) -> Result<Vec<ShowSummary>, BookingFailure> {
         if !room.is_everyday() {
             return self.core().shows(&room.row().document.shows).await;
         }
@@ -174,7 +174,7 @@ impl Rooms {
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.store().warnings();
-        warnings.extend(self.troubles().warnings(self.now()));
+        warnings.extend(self.troubles().warnings(self.now_ms()));
         for room in self.all() {
             if let Some(at) = room.draw_waits_until() {
                 let (room, at) = (room.id(), rfc3339(at));
@@ -186,7 +186,7 @@ impl Rooms {
 
     /// The ledger.
     #[must_use]
-    pub fn ledger(&self) -> &dyn Ledger {
+    pub fn ledger(&self) -> &dyn RoomLedger {
         &*self.inner.parts.ledger
     }
 
@@ -198,7 +198,7 @@ impl Rooms {
 
     /// Booking.
     #[must_use]
-    pub fn core(&self) -> &Arc<dyn Core> {
+    pub fn core(&self) -> &Arc<dyn BookingCore> {
         &self.inner.parts.core
     }
 
@@ -222,7 +222,7 @@ impl Rooms {
 
     /// Milliseconds since the epoch.
     #[must_use]
-    pub fn now(&self) -> i64 {
+    pub fn now_ms(&self) -> i64 {
         self.inner.parts.clock.now_ms()
     }
 

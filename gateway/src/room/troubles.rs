@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fairgate_base::clock::rfc3339;
 
-use crate::ledger::Failure;
+use crate::ledger::RoomLedgerFailure;
 
 /// That a ledger was set back is told for so long, milliseconds.
 const SET_BACK_TOLD_MS: i64 = 3_600_000;
@@ -14,11 +14,11 @@ const SET_BACK_TOLD_MS: i64 = 3_600_000;
 /// What this node found, by room.
 #[derive(Debug, Default)]
 pub struct RoomTroubles {
-    inner: Mutex<Inner>,
+    inner: Mutex<RoomTroublesState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct RoomTroublesState {
     /// Rooms that cannot be read, and why.
     unreadable: BTreeMap<String, String>,
     /// When it showed last (ms) that the ledger has lost what it had of a room.
@@ -32,7 +32,7 @@ impl RoomTroubles {
     }
 
     /// The room cannot be read. Logged once, however often it is tried again.
-    pub fn unreadable(&self, room: &str, error: &Failure) {
+    pub fn unreadable(&self, room: &str, error: &RoomLedgerFailure) {
         metrics::counter!("fairgate_room_unread_total", "room" => room.to_owned()).increment(1);
         let why = error.to_string();
         let before = self.lock().unreadable.insert(room.to_owned(), why);
@@ -49,7 +49,7 @@ impl RoomTroubles {
 
     /// What is wrong at `now` (ms), a sentence each.
     pub(super) fn warnings(&self, now: i64) -> Vec<String> {
-        let Inner {
+        let RoomTroublesState {
             unreadable,
             set_back,
         } = &*self.lock();
@@ -68,7 +68,7 @@ impl RoomTroubles {
         unreadable.chain(set_back).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, RoomTroublesState> {
         // Entries are put in and taken out whole.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }

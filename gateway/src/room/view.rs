@@ -3,7 +3,7 @@
 use fairgate_base::clock::rfc3339;
 use serde::Serialize;
 
-use super::{Codes, Method, Phase, Room, Rooms};
+use super::{JoinCodePolicy, LineMethod, Room, RoomPhase, RoomRegistry};
 
 /// Seats of all the room's shows together.
 #[derive(Debug, Clone, Copy, Serialize, utoipa::ToSchema)]
@@ -18,7 +18,8 @@ pub struct SeatCounts {
 
 /// What a visitor may rely on, in this room.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
-pub struct Trust {
+#[schema(as = Trust)]
+pub struct RoomTrust {
     /// `verifiable`: the draw can be checked by anyone; `none`: there is no draw.
     pub draw: &'static str,
     /// Public randomness that nobody could choose: `none` or `drand`.
@@ -28,7 +29,7 @@ pub struct Trust {
     /// What a join must solve.
     pub challenge: &'static str,
     /// Whether a code is asked for.
-    pub codes: Codes,
+    pub codes: JoinCodePolicy,
 }
 
 /// `GET /v1/rooms/{room}`, and the `room` frame.
@@ -39,7 +40,7 @@ pub struct RoomView {
     /// What people read.
     pub title: String,
     /// Where the room stands.
-    pub phase: Phase,
+    pub phase: RoomPhase,
     /// Whether nobody is released for now.
     pub paused: bool,
     /// RFC 3339.
@@ -62,13 +63,13 @@ pub struct RoomView {
     /// A line from the promoter.
     pub message: String,
     /// What a visitor may rely on.
-    pub trust: Trust,
+    pub trust: RoomTrust,
     /// Seats of all shows of the room.
     pub seats: SeatCounts,
     /// How the line comes about.
-    pub method: Method,
+    pub method: LineMethod,
     /// Whether a code is asked for.
-    pub codes: Codes,
+    pub codes: JoinCodePolicy,
     /// The shows, as the promoter named them.
     pub shows: Vec<String>,
     /// RFC 3339: the draw is due and waits until then, because the line's store was lost a moment
@@ -80,10 +81,10 @@ pub struct RoomView {
 impl RoomView {
     /// The room now, with whoever joined since the last tick: for the calls, which may ask the
     /// store.
-    pub async fn fresh(rooms: &Rooms, room: &Room) -> Self {
-        let now = rooms.now();
+    pub async fn fresh(rooms: &RoomRegistry, room: &Room) -> Self {
+        let now = rooms.now_ms();
         let counts = rooms.store().counts(room.id(), now.div_euclid(1000)).await;
-        let mut view = Self::of(room, now);
+        let mut view = Self::from_last_tick(room, now);
         // Where the store does not answer, the room is as the last tick found it.
         if let Ok(counts) = counts {
             // Whoever came after the tick stands behind everybody the tick counted.
@@ -96,8 +97,8 @@ impl RoomView {
     /// The room at `now` (ms), as the last tick found it: for shared frames, which wait for
     /// nothing.
     #[must_use]
-    pub fn of(room: &Room, now: i64) -> Self {
-        let (row, tick) = (room.row(), room.tick());
+    pub fn from_last_tick(room: &Room, now: i64) -> Self {
+        let (row, tick) = (room.row(), room.last_tick());
         let document = &row.document;
         Self {
             room: room.id().to_owned(),
@@ -115,11 +116,11 @@ impl RoomView {
             joined: tick.counts.joined,
             waiting: tick.waiting,
             released: tick.released,
-            per_s: room.pace(),
+            per_s: room.pace_per_s(),
             commitment: room.commitment(),
             message: document.message.clone(),
-            trust: Trust {
-                draw: if document.method == Method::Draw {
+            trust: RoomTrust {
+                draw: if document.method == LineMethod::Draw {
                     "verifiable"
                 } else {
                     "none"

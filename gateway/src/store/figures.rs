@@ -4,11 +4,11 @@
 use std::collections::HashSet;
 
 use crate::ledger::ReleaseRow;
-use fairgate_rules::cohort::Call;
+use fairgate_rules::cohort::RankCall;
 
 /// Figures of one room.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct RoomCounts {
     /// The next number. After a loss it lies far above the count of people: what an earlier life
     /// may have given is left out.
     pub next: u64,
@@ -47,7 +47,7 @@ pub struct Claimant {
 
 /// How a claimant was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entered {
+pub enum AdmissionDecision {
     /// A pass of this number lives, and is to be given again.
     Lives,
     /// Room inside is reserved until the claim is written, given up, or lapses.
@@ -61,7 +61,7 @@ pub enum Entered {
 
 /// A claim that was written.
 #[derive(Debug, Clone, Copy)]
-pub struct Claimed {
+pub struct RecordedPassClaim {
     /// The join number.
     pub number: u64,
     /// The rank whose way in was reserved; `None` where the pass lived before.
@@ -72,7 +72,7 @@ pub struct Claimed {
 
 /// What the figures of a tick depend on.
 #[derive(Debug, Clone)]
-pub struct Moment {
+pub struct TickFiguresRequest {
     /// Milliseconds since the epoch.
     pub now: i64,
     /// How long a call is expected to be answered, milliseconds.
@@ -86,7 +86,7 @@ pub struct Moment {
 
 /// What a tick leaves to the next one, on whichever node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct TickCarryover {
     /// The release counter, exactly as the ledger has it.
     pub row: ReleaseRow,
     /// What the pace remembers by now; newer than the row's where the tick wrote none.
@@ -95,9 +95,9 @@ pub struct Left {
 
 /// What a tick starts from.
 #[derive(Debug, Clone, Default)]
-pub struct Figures {
+pub struct TickFigures {
     /// The line's figures.
-    pub counts: Counts,
+    pub counts: RoomCounts,
     /// To each of the times asked about, how many inside have a pass that ends after it.
     pub beyond: Vec<u64>,
     /// People called, in their window, not here yet and still expected.
@@ -109,20 +109,20 @@ pub struct Figures {
     /// What newcomers wait for: millionths of visitors who were let in ahead of the line.
     pub owed_u: u64,
     /// The calls whose window is open, oldest first.
-    pub calls: Vec<Call>,
+    pub calls: Vec<RankCall>,
     /// Up to when the pace has counted, ms.
     pub counted_until: i64,
     /// Whether the last tick was another node's,
     pub by_other: bool,
     /// and what that one left.
-    pub left_by_other: Option<Left>,
+    pub left_by_other: Option<TickCarryover>,
     /// What the nodes measured of booking, this one's own among it.
     pub vitals: Vec<String>,
 }
 
 /// Ranks that were called.
 #[derive(Debug, Clone)]
-pub struct Called {
+pub struct CalledRanks {
     /// The first.
     pub from: u64,
     /// One behind the last.
@@ -136,8 +136,8 @@ pub struct Called {
 /// How a tick ended.
 #[derive(Debug, Clone)]
 pub struct TickEnd {
-    /// [`Figures::counted_until`] as the tick began: where another tick has ended since, this one's
-    /// accounts are void.
+    /// [`TickFigures::counted_until`] as the tick began: where another tick has ended since, this
+    /// one's accounts are void.
     pub since: i64,
     /// Up to when it counted, ms.
     pub until: i64,
@@ -149,9 +149,9 @@ pub struct TickEnd {
     /// visitor.
     pub per_s_u: u64,
     /// Whoever was called; the ledger has the counter behind them already.
-    pub called: Option<Called>,
+    pub called: Option<CalledRanks>,
     /// For the other nodes.
-    pub left: Left,
+    pub left: TickCarryover,
     /// Milliseconds since the epoch.
     pub now: i64,
 }

@@ -6,7 +6,7 @@ use super::StoreFailure;
 
 /// Somebody who wants a place.
 #[derive(Debug, Clone, Copy)]
-pub struct Entrant {
+pub struct StoreJoinRequest {
     /// Who.
     pub holder: Holder,
     /// The code shown.
@@ -38,7 +38,7 @@ pub struct Place {
 
 /// A place as its visitor shows it, signed: enough to write it back where a store has lost it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shown {
+pub struct PresentedPlace {
     /// The join number.
     pub number: u64,
     /// Whose.
@@ -49,7 +49,7 @@ pub struct Shown {
     pub at: i64,
 }
 
-impl From<&Place> for Shown {
+impl From<&Place> for PresentedPlace {
     fn from(place: &Place) -> Self {
         Self {
             number: place.number,
@@ -62,7 +62,7 @@ impl From<&Place> for Shown {
 
 /// What stands behind a number that somebody shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum PresentedPlaceStatus {
     /// That holder stands there; or, where two numbers came to one holder, at this lower one.
     Here(Place),
     /// That holder stood there and left.
@@ -73,7 +73,7 @@ pub enum Standing {
 
 /// Somebody who gives a place up.
 #[derive(Debug, Clone, Copy)]
-pub struct Leaving {
+pub struct StoreLeaveRequest {
     /// Which.
     pub number: u64,
     /// Its rank, where it has one: nobody is waited for there any more.
@@ -84,7 +84,7 @@ pub struct Leaving {
 
 /// Why nobody got a place.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum JoinRefused {
+pub enum StoreJoinRefusal {
     /// The room asks for a code, and this is none of its codes.
     #[error("the code is not one of this room's codes")]
     CodeInvalid,

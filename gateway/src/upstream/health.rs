@@ -4,22 +4,22 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::vitals::{BUCKETS, SECONDS, SecondAgo, Vitals, bucket};
-use crate::load::{Level, Load};
+use super::vitals::{BUCKETS, NodeMeasurements, PastSecondCalls, SECONDS, bucket};
+use crate::load::{LoadLevel, ProcessLoad};
 
 /// A call that is given up after so long was given up because it took so long.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(5);
 
 /// The calls of one second.
 #[derive(Debug, Clone, Copy)]
-struct Second {
+struct BookingCallSecond {
     at: u64,
     calls: u64,
     errors: u64,
     buckets: [u32; BUCKETS],
 }
 
-const EMPTY: Second = Second {
+const EMPTY: BookingCallSecond = BookingCallSecond {
     at: u64::MAX,
     calls: 0,
     errors: 0,
@@ -28,29 +28,29 @@ const EMPTY: Second = Second {
 
 /// The last seconds. `at` is a second's number, from any beginning, and never falls.
 #[derive(Debug, Clone)]
-struct Window {
-    seconds: [Second; SECONDS],
+struct BookingCallWindow {
+    seconds: [BookingCallSecond; SECONDS],
 }
 
-impl Window {
+impl BookingCallWindow {
     fn record(&mut self, at: u64, took: Duration, failed: bool) {
         let slot = usize::try_from(at).unwrap_or(0) % SECONDS;
         let second = &mut self.seconds[slot];
         if second.at != at {
-            *second = Second { at, ..EMPTY };
+            *second = BookingCallSecond { at, ..EMPTY };
         }
         second.calls += 1;
         second.errors += u64::from(failed);
         second.buckets[bucket(took.as_secs_f64() * 1000.0)] += 1;
     }
 
-    fn seconds(&self, now: u64) -> Vec<SecondAgo> {
+    fn seconds(&self, now: u64) -> Vec<PastSecondCalls> {
         let ago = |back: usize| {
             let at = now.checked_sub(back as u64)?;
             let slot = usize::try_from(at).unwrap_or(0) % SECONDS;
             let second = &self.seconds[slot];
             let filled = second.buckets.iter().enumerate().filter(|(_, n)| **n > 0);
-            (second.at == at).then(|| SecondAgo {
+            (second.at == at).then(|| PastSecondCalls {
                 back,
                 calls: second.calls,
                 errors: second.errors,
@@ -66,11 +66,11 @@ impl Window {
 pub struct MeasuredCall {
     health: BookingHealth,
     asked: Instant,
-    outcome: Outcome,
+    outcome: MeasuredCallOutcome,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum MeasuredCallOutcome {
     Abandoned,
     Answered { failed: bool },
     Refused,
@@ -78,24 +78,24 @@ enum Outcome {
 
 impl MeasuredCall {
     /// It was answered, and failed where the fault was the server's.
-    pub fn answered(mut self, failed: bool) {
-        self.outcome = Outcome::Answered { failed };
+    pub fn mark_answered(mut self, failed: bool) {
+        self.outcome = MeasuredCallOutcome::Answered { failed };
     }
 
     /// It was turned away for what was sent, which says nothing of booking.
-    pub fn refused(mut self) {
-        self.outcome = Outcome::Refused;
+    pub fn mark_refused(mut self) {
+        self.outcome = MeasuredCallOutcome::Refused;
     }
 }
 
 impl Drop for MeasuredCall {
     fn drop(&mut self) {
         let failed = match self.outcome {
-            Outcome::Refused => return,
-            Outcome::Answered { failed } => failed,
+            MeasuredCallOutcome::Refused => return,
+            MeasuredCallOutcome::Answered { failed } => failed,
             // A visitor who hangs up at once says nothing of booking either.
-            Outcome::Abandoned if self.asked.elapsed() < GIVEN_UP_AFTER => return,
-            Outcome::Abandoned => true,
+            MeasuredCallOutcome::Abandoned if self.asked.elapsed() < GIVEN_UP_AFTER => return,
+            MeasuredCallOutcome::Abandoned => true,
         };
         let at = self.health.second();
         self.health
@@ -107,24 +107,24 @@ impl Drop for MeasuredCall {
 /// A cheap handle on this node's measurements of booking.
 #[derive(Clone)]
 pub struct BookingHealth {
-    inner: Arc<Inner>,
+    inner: Arc<BookingHealthState>,
 }
 
-struct Inner {
+struct BookingHealthState {
     begun: Instant,
-    window: Mutex<Window>,
-    load: Load,
+    window: Mutex<BookingCallWindow>,
+    load: ProcessLoad,
 }
 
 impl BookingHealth {
     /// Nothing measured yet; `load` tells how late this process looks at what has come.
     #[must_use]
-    pub fn new(load: Load) -> Self {
-        let window = Window {
+    pub fn new(load: ProcessLoad) -> Self {
+        let window = BookingCallWindow {
             seconds: [EMPTY; SECONDS],
         };
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(BookingHealthState {
                 begun: Instant::now(),
                 window: Mutex::new(window),
                 load,
@@ -134,22 +134,22 @@ impl BookingHealth {
 
     /// A call to booking begins.
     #[must_use]
-    pub fn call(&self) -> MeasuredCall {
+    pub fn begin_call(&self) -> MeasuredCall {
         MeasuredCall {
             health: self.clone(),
             asked: Instant::now(),
-            outcome: Outcome::Abandoned,
+            outcome: MeasuredCallOutcome::Abandoned,
         }
     }
 
     /// The last seconds.
     #[must_use]
-    pub fn vitals(&self) -> Vitals {
+    pub fn vitals(&self) -> NodeMeasurements {
         let now = self.second();
-        Vitals {
+        NodeMeasurements {
             seconds: self.window().seconds(now),
             lag_ms: self.inner.load.lag_p99_ms(),
-            shedding: self.inner.load.level() >= Level::Holds,
+            shedding: self.inner.load.level() >= LoadLevel::Holds,
         }
     }
 
@@ -157,7 +157,7 @@ impl BookingHealth {
         self.inner.begun.elapsed().as_secs()
     }
 
-    fn window(&self) -> MutexGuard<'_, Window> {
+    fn window(&self) -> MutexGuard<'_, BookingCallWindow> {
         // Counting does not panic half-way; a poisoned lock only says that some caller did.
         self.inner
             .window
@@ -171,8 +171,8 @@ mod tests {
     use super::super::vitals;
     use super::*;
 
-    fn window(calls: &[(u64, u64, u64)]) -> Window {
-        let mut window = Window {
+    fn window(calls: &[(u64, u64, u64)]) -> BookingCallWindow {
+        let mut window = BookingCallWindow {
             seconds: [EMPTY; SECONDS],
         };
         for (at, count, ms) in calls {
@@ -184,11 +184,11 @@ mod tests {
     }
 
     fn check(calls: &[(u64, u64, u64)], now: u64, expected: Option<u64>) {
-        let vitals = Vitals {
+        let vitals = NodeMeasurements {
             seconds: window(calls).seconds(now),
-            ..Vitals::default()
+            ..NodeMeasurements::default()
         };
-        let read = vitals::read(&[vitals]).p99_ms;
+        let read = vitals::combined_reading(&[vitals]).p99_ms;
         match (read, expected) {
             // A bucket's end is at most a tenth above what is in it.
             (Some(read), Some(expected)) => {

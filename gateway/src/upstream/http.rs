@@ -7,13 +7,13 @@ use fairgate_base::http::Problem;
 
 use super::BookingFailure;
 use super::remote::forward::{ForwardRefusal, forward};
-use super::remote::pool::Pool;
+use super::remote::pool::BookingNodePool;
 
 /// When to come back where no booking answers.
 const BACK_S: u64 = 2;
 
 /// Sends a call on, and gives back what booking says, or why it says nothing.
-pub async fn send_on(pool: Pool, request: Request) -> Response {
+pub async fn send_on(pool: BookingNodePool, request: Request) -> Response {
     forward(pool, request)
         .await
         .unwrap_or_else(|refusal| Problem::from(refusal).into_response())

@@ -4,21 +4,22 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use async_trait::async_trait;
-use booking::app::{Booking, Setup};
+use booking::app::{Booking, BookingSetup};
 use fairgate_pass::Holder;
 use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
-    BookingFailure, Changes, Condition, Core, CoreParts, HoldSignal, Pulse, ShowInShort, Snapshot,
+    BookingCondition, BookingCore, BookingDependencies, BookingFailure, BookingPulse,
+    BookingSeatSnapshot, CellChanges, HoldSignal, ShowSummary,
 };
 
 /// Signals kept for a slow reader.
 const SIGNALS_MAX: usize = 4_096;
 
 /// Booking, embedded. Its workers end with it.
-pub struct Local {
+pub struct EmbeddedBooking {
     booking: Booking,
     signals: broadcast::Sender<HoldSignal>,
     _workers: JoinSet<()>,
@@ -28,8 +29,8 @@ pub struct Local {
 ///
 /// # Errors
 /// Where its ledger cannot be opened.
-pub async fn open(shared: CoreParts) -> anyhow::Result<Arc<dyn Core>> {
-    let setup = Setup {
+pub async fn open(shared: BookingDependencies) -> anyhow::Result<Arc<dyn BookingCore>> {
+    let setup = BookingSetup {
         keyring: shared.keyring,
         keys: shared.keys,
         clock: shared.clock,
@@ -39,10 +40,10 @@ pub async fn open(shared: CoreParts) -> anyhow::Result<Arc<dyn Core>> {
     let booking = booking::open::booking(&shared.installation, redis_url, setup)
         .await
         .context("booking cannot be opened")?;
-    Ok(Arc::new(Local::new(booking)))
+    Ok(Arc::new(EmbeddedBooking::new(booking)))
 }
 
-impl Local {
+impl EmbeddedBooking {
     /// Starts booking's workers, and one that turns its signals into the line's.
     #[must_use]
     pub fn new(booking: Booking) -> Self {
@@ -85,7 +86,7 @@ fn turned(signal: &booking::store::HoldSignal, seats: Vec<String>) -> HoldSignal
 }
 
 #[async_trait]
-impl Core for Local {
+impl BookingCore for EmbeddedBooking {
     fn router(&self) -> OpenApiRouter {
         self.booking.router()
     }
@@ -94,12 +95,15 @@ impl Core for Local {
         show.parse().ok().map(|show| self.booking.room_of(&show))
     }
 
-    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowInShort>, BookingFailure> {
-        Ok(self.booking.shows(patterns))
+    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowSummary>, BookingFailure> {
+        Ok(self.booking.shows_matching(patterns))
     }
 
-    async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), BookingFailure> {
-        Ok(self.booking.cover(coverage).await?)
+    async fn replace_coverage(
+        &self,
+        coverage: Vec<(String, Vec<String>)>,
+    ) -> Result<(), BookingFailure> {
+        Ok(self.booking.replace_coverage(coverage).await?)
     }
 
     async fn pulse(
@@ -107,28 +111,28 @@ impl Core for Local {
         room: &str,
         shows: &[String],
         finished_after: u64,
-    ) -> Result<Pulse, BookingFailure> {
+    ) -> Result<BookingPulse, BookingFailure> {
         Ok(self.booking.pulse(room, shows, finished_after).await?)
     }
 
-    async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, BookingFailure> {
-        let picture = self.booking.snapshot(show).await?;
-        Ok(picture.map(|(version, cells, packed)| Snapshot {
+    async fn snapshot(&self, show: &str) -> Result<Option<BookingSeatSnapshot>, BookingFailure> {
+        let picture = self.booking.show_snapshot(show).await?;
+        Ok(picture.map(|(version, cells, packed)| BookingSeatSnapshot {
             version,
             cells,
             packed,
         }))
     }
 
-    async fn changes(&self, show: &str, since: u64) -> Result<Changes, BookingFailure> {
-        Ok(self.booking.changes(show, since).await)
+    async fn changes(&self, show: &str, since: u64) -> Result<CellChanges, BookingFailure> {
+        Ok(self.booking.show_changes(show, since).await)
     }
 
-    async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
+    async fn sync_waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
         Ok(self.booking.waiting(here).await?)
     }
 
-    async fn condition(&self) -> Condition {
+    async fn condition(&self) -> BookingCondition {
         self.booking.condition().await
     }
 

@@ -11,28 +11,28 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use axum::http::StatusCode;
-pub use booking::app::{Condition, Pulse, ShowInShort};
+pub use booking::app::{BookingCondition, BookingPulse, ShowSummary};
 pub use booking::door::keys::bearer;
 pub use booking::door::{Role, RoleKeys};
-pub use booking::internal::wire::Signal as HoldSignal;
+pub use booking::internal::wire::InternalHoldSignal as HoldSignal;
 use bytes::Bytes;
 use fairgate_base::clock::Clock;
 use fairgate_databases::{Installation, LedgerError};
-pub use fairgate_model::grid::picture::Changes;
+pub use fairgate_model::grid::picture::CellChanges;
 use fairgate_pass::{Holder, Keyring};
 pub use fairgate_rules::vitals;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::config::{Key, Payments, Upstream};
-use remote::Remote;
+use crate::config::{PaymentSettings, SecretSetting, UpstreamSettings};
+use remote::RemoteBooking;
 
 /// What booking is opened with, beside the gateway's own parts.
 #[derive(Clone)]
-pub struct CoreParts {
+pub struct BookingDependencies {
     /// The database that everything durable is in.
     pub installation: Installation,
     /// The Redis that seats are in; without one they are in this process's memory.
-    pub redis_url: Option<Key>,
+    pub redis_url: Option<SecretSetting>,
     /// Signs tickets, verifies passes.
     pub keyring: Keyring,
     /// Where `now` comes from.
@@ -40,18 +40,18 @@ pub struct CoreParts {
     /// Keys by role.
     pub keys: RoleKeys,
     /// Who takes the money.
-    pub payments: Payments,
+    pub payments: PaymentSettings,
     /// Where the public reaches this.
     pub public_url: Option<String>,
     /// Where booking is.
-    pub upstream: Upstream,
+    pub upstream: UpstreamSettings,
     /// Which ledger this is, in hex.
     pub ledger: String,
 }
 
 /// The picture of one show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct BookingSeatSnapshot {
     /// Of the feed.
     pub version: u64,
     /// How many.
@@ -84,42 +84,45 @@ pub enum BookingFailure {
 ///
 /// # Errors
 /// Where it cannot be opened.
-pub async fn open(shared: CoreParts) -> anyhow::Result<Arc<dyn Core>> {
+pub async fn open(shared: BookingDependencies) -> anyhow::Result<Arc<dyn BookingCore>> {
     if shared.upstream.bases.is_empty() {
         return local::open(shared).await;
     }
-    let Upstream { bases, internal } = &shared.upstream;
-    let remote = Remote::new(bases, internal.key.as_ref(), &shared.ledger)?;
+    let UpstreamSettings { bases, internal } = &shared.upstream;
+    let remote = RemoteBooking::new(bases, internal.key.as_ref(), &shared.ledger)?;
     Ok(Arc::new(remote))
 }
 
 /// Booking as the line sees it.
 #[async_trait]
-pub trait Core: Send + Sync + 'static {
+pub trait BookingCore: Send + Sync + 'static {
     /// All of booking's routes (public, promoter venues and shows, door scan), verifying passes
     /// again by itself.
     fn router(&self) -> OpenApiRouter;
     /// The room that covers a show; `None` where this is no show's name.
     fn room_of(&self, show: &str) -> Option<String>;
     /// The shows that the patterns (ids, and globs such as `g1-*`) name.
-    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowInShort>, BookingFailure>;
+    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowSummary>, BookingFailure>;
     /// Tells booking which room covers which patterns (the whole list, replacing the last one).
-    async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), BookingFailure>;
+    async fn replace_coverage(
+        &self,
+        coverage: Vec<(String, Vec<String>)>,
+    ) -> Result<(), BookingFailure>;
     /// Shared measurements of the given shows and of the trains that the room covers.
     async fn pulse(
         &self,
         room: &str,
         shows: &[String],
         finished_after: u64,
-    ) -> Result<Pulse, BookingFailure>;
+    ) -> Result<BookingPulse, BookingFailure>;
     /// The picture of one show; `None` where there is no such show.
-    async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, BookingFailure>;
+    async fn snapshot(&self, show: &str) -> Result<Option<BookingSeatSnapshot>, BookingFailure>;
     /// What changed after `since`.
-    async fn changes(&self, show: &str, since: u64) -> Result<Changes, BookingFailure>;
+    async fn changes(&self, show: &str, since: u64) -> Result<CellChanges, BookingFailure>;
     /// How booking is: why nothing can be sold now, and what should not be left so.
-    async fn condition(&self) -> Condition;
+    async fn condition(&self) -> BookingCondition;
     /// Tells booking which of those who wait for seats have a socket here, and learns who waits.
-    async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure>;
+    async fn sync_waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure>;
     /// Signals about holds, for their visitors' sockets.
     fn hold_signals(&self) -> tokio::sync::broadcast::Receiver<HoldSignal>;
 }

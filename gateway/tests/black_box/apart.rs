@@ -4,10 +4,10 @@
 
 use std::net::TcpListener;
 
-use booking::config::Config;
-use booking::service::Service;
-use fairgate_base::config::Sources;
-use fairgate_servers::{Postgres, Redis};
+use booking::config::BookingConfig;
+use booking::service::BookingService;
+use fairgate_base::config::SettingSources;
+use fairgate_servers::{PostgresServer, RedisServers};
 use reqwest::Method;
 use serde_json::json;
 
@@ -18,8 +18,8 @@ use crate::way::whole_way;
 
 /// What both processes share.
 struct Shared {
-    postgres: Postgres,
-    redis: Redis,
+    postgres: PostgresServer,
+    redis: RedisServers,
     port: u16,
 }
 
@@ -31,8 +31,8 @@ struct Core {
 impl Shared {
     async fn start() -> Self {
         Self {
-            postgres: Postgres::start().await.expect("PostgreSQL"),
-            redis: Redis::single().await.expect("Redis"),
+            postgres: PostgresServer::start().await.expect("PostgreSQL"),
+            redis: RedisServers::single().await.expect("Redis"),
             port: free_port(),
         }
     }
@@ -63,9 +63,9 @@ impl Shared {
             ("door_key", DOOR_KEY.to_owned()),
             ("payments", "sandbox".to_owned()),
         ];
-        let config = Config::resolve(&Sources {
+        let config = BookingConfig::resolve(&SettingSources {
             flags: flags.into(),
-            ..Sources::default()
+            ..SettingSources::default()
         })
         .expect("good settings");
         // The address of one that was killed may be taken a moment longer.
@@ -74,7 +74,7 @@ impl Shared {
         })
         .await;
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-        let built = runtime.spawn(Service::build(config));
+        let built = runtime.spawn(BookingService::build(config));
         let service = built.await.expect("no panic").expect("it opens");
         runtime.spawn(service.run(std::future::pending()));
         Core {

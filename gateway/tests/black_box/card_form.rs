@@ -1,13 +1,17 @@
 //! A browser that pays by card with a provider's own form, and one whose money came too late and is
 //! asked for consent.
 
-use fairgate_servers::{STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, Stripe};
+use fairgate_servers::{
+    FakeStripeServer, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET,
+};
 use serde_json::json;
 
 use crate::harness::{Browser, Ordered, Promoter, Server, Visitor};
 
-async fn selling_by_card(show: serde_json::Value) -> (Stripe, Server) {
-    let stripe = Stripe::start(1).await.expect("a port for the provider");
+async fn selling_by_card(show: serde_json::Value) -> (FakeStripeServer, Server) {
+    let stripe = FakeStripeServer::start(1)
+        .await
+        .expect("a port for the provider");
     let server = Server::with(&[
         ("FAIRGATE_PAYMENTS", "stripe"),
         ("FAIRGATE_STRIPE_SECRET_KEY", STRIPE_SECRET_KEY),
@@ -16,7 +20,7 @@ async fn selling_by_card(show: serde_json::Value) -> (Stripe, Server) {
         ("FAIRGATE_STRIPE_URL", stripe.url()),
     ])
     .await;
-    stripe.hook(vec![server.at("/v1/payments/stripe/webhook")]);
+    stripe.send_events_to(vec![server.at("/v1/payments/stripe/webhook")]);
     let promoter = Promoter::of(&server);
     promoter
         .on_sale(
@@ -116,7 +120,7 @@ async fn late_money_is_shown_the_seats_that_it_may_take_and_takes_them_by_one_ta
     browser.close("Ana").await;
 }
 
-async fn confirm(stripe: &Stripe, visitor: &Visitor<'_>, ordered: &Ordered) {
+async fn confirm(stripe: &FakeStripeServer, visitor: &Visitor<'_>, ordered: &Ordered) {
     let order = visitor.read(ordered).await.expect(200);
     let secret = order["payment"]["client"]["client_secret"]
         .as_str()

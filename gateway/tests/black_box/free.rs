@@ -1,6 +1,8 @@
 //! Seats that cost nothing, and seats that cost too little to be paid, as a browser meets them.
 
-use fairgate_servers::{STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, Stripe};
+use fairgate_servers::{
+    FakeStripeServer, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET,
+};
 use serde_json::{Value, json};
 
 use crate::harness::{Browser, Promoter, Server, in_seconds};
@@ -75,7 +77,9 @@ async fn a_sum_that_is_too_small_is_told_with_the_smallest_and_the_seats_stay_he
     let Some(ana) = Browser::open().await else {
         return;
     };
-    let stripe = Stripe::start(1).await.expect("a port for the provider");
+    let stripe = FakeStripeServer::start(1)
+        .await
+        .expect("a port for the provider");
     let server = Server::with(&[
         ("FAIRGATE_PAYMENTS", "stripe"),
         ("FAIRGATE_STRIPE_SECRET_KEY", STRIPE_SECRET_KEY),

@@ -11,13 +11,13 @@ use crate::harness::{Answer, DEADLINE, Live, Promoter, Server, Visitor, until};
 /// Somebody who writes to the ledger file and does not come to an end: every write waits.
 struct Blockage {
     _release: mpsc::Sender<()>,
-    _writer: fairgate_databases::Writer,
+    _writer: fairgate_databases::SqliteDatabase,
 }
 
 impl Blockage {
     fn of(server: &Server) -> Self {
         let path = server.data().join("ledger.db");
-        let writer = fairgate_databases::Writer::open(&path).expect("the file opens");
+        let writer = fairgate_databases::SqliteDatabase::open(&path).expect("the file opens");
         let (release, released) = mpsc::channel::<()>();
         let blocked = writer.enqueue_sql(released, |_, released| {
             // Until the other end is dropped.

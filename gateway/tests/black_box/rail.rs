@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use booking::commands::import_timetable::{Source, Wanted, import};
+use booking::commands::import_timetable::{RailFeedKind, TimetableImport, import_timetable};
 use fairgate_model::payments::kind::ProviderKind;
 use serde_json::json;
 
@@ -64,8 +64,8 @@ pub async fn put_in(zone: &str, settings: &str, data: &Path) {
     }
     let rail = feed.path().join("rail.toml");
     std::fs::write(&rail, settings).expect("written");
-    let wanted = Wanted {
-        source: Source::Timetable {
+    let wanted = TimetableImport {
+        source: RailFeedKind::Timetable {
             timezone: zone.to_owned(),
         },
         folder: feed.path().to_owned(),
@@ -74,7 +74,7 @@ pub async fn put_in(zone: &str, settings: &str, data: &Path) {
         database: None,
         payments: ProviderKind::None,
     };
-    import(wanted, 1).await.expect("imported");
+    import_timetable(wanted, 1).await.expect("imported");
 }
 
 async fn opened() -> Server {

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use fairgate_pass::Holder;
 use gateway::upstream::{
-    BookingFailure, Changes, Condition, Core, HoldSignal, Pulse, ShowInShort, Snapshot,
+    BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, CellChanges,
+    HoldSignal, ShowSummary,
 };
 use tokio::sync::broadcast;
 use utoipa_axum::router::OpenApiRouter;
@@ -20,7 +21,7 @@ pub struct Bare {
 struct State {
     version: u64,
     log: Vec<(u64, u32, u8)>,
-    pulse: Pulse,
+    pulse: BookingPulse,
     coverage: Vec<(String, Vec<String>)>,
     waiting: Vec<Holder>,
     here: Vec<Holder>,
@@ -85,7 +86,7 @@ impl Bare {
 }
 
 #[async_trait]
-impl Core for Bare {
+impl BookingCore for Bare {
     fn router(&self) -> OpenApiRouter {
         OpenApiRouter::new()
     }
@@ -94,8 +95,8 @@ impl Core for Bare {
         None
     }
 
-    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowInShort>, BookingFailure> {
-        let cards = patterns.iter().map(|pattern| ShowInShort {
+    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowSummary>, BookingFailure> {
+        let cards = patterns.iter().map(|pattern| ShowSummary {
             id: pattern.replace('*', "1").parse().expect("a show's id"),
             title: "A show".into(),
             starts_at: "2027-06-01T18:00:00Z".parse().expect("a moment"),
@@ -107,7 +108,10 @@ impl Core for Bare {
         Ok(cards.collect())
     }
 
-    async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), BookingFailure> {
+    async fn replace_coverage(
+        &self,
+        coverage: Vec<(String, Vec<String>)>,
+    ) -> Result<(), BookingFailure> {
         self.state().coverage = coverage;
         Ok(())
     }
@@ -117,7 +121,7 @@ impl Core for Bare {
         _room: &str,
         _shows: &[String],
         finished_after: u64,
-    ) -> Result<Pulse, BookingFailure> {
+    ) -> Result<BookingPulse, BookingFailure> {
         let mut pulse = self.state().pulse.clone();
         pulse
             .finished
@@ -125,42 +129,42 @@ impl Core for Bare {
         Ok(pulse)
     }
 
-    async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, BookingFailure> {
+    async fn snapshot(&self, show: &str) -> Result<Option<BookingSeatSnapshot>, BookingFailure> {
         if show.starts_with("nowhere") {
             return Ok(None);
         }
         let state = self.state();
         let mut packed = vec![0; 2];
         for (_, index, seat) in &state.log {
-            gateway::push::frame::set(&mut packed, *index, *seat);
+            gateway::push::frame::set_cell(&mut packed, *index, *seat);
         }
-        Ok(Some(Snapshot {
+        Ok(Some(BookingSeatSnapshot {
             version: state.version,
             cells: CELLS,
             packed: packed.into(),
         }))
     }
 
-    async fn changes(&self, _show: &str, since: u64) -> Result<Changes, BookingFailure> {
+    async fn changes(&self, _show: &str, since: u64) -> Result<CellChanges, BookingFailure> {
         let state = self.state();
         if since >= state.version {
-            return Ok(Changes::None);
+            return Ok(CellChanges::None);
         }
         let newer = state.log.iter().filter(|(version, ..)| *version > since);
         let cells: std::collections::BTreeMap<u32, u8> =
             newer.map(|(_, index, seat)| (*index, *seat)).collect();
-        Ok(Changes::Delta {
+        Ok(CellChanges::Delta {
             from: since,
             to: state.version,
             cells: cells.into_iter().collect(),
         })
     }
 
-    async fn condition(&self) -> Condition {
-        Condition::default()
+    async fn condition(&self) -> BookingCondition {
+        BookingCondition::default()
     }
 
-    async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
+    async fn sync_waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
         let mut state = self.state();
         state.here.extend(here);
         Ok(state.waiting.clone())

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use gateway::app::App;
-use gateway::config::{Config, Sources};
-use gateway::upstream::{Core, CoreParts};
+use gateway::app::GatewayApp;
+use gateway::config::{GatewayConfig, SettingSources};
+use gateway::upstream::{BookingCore, BookingDependencies};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -81,7 +81,7 @@ impl Gateway {
     pub async fn start_with(data: &Path, settings: &[(&'static str, &str)]) -> Self {
         let core = Bare::default();
         let handle = core.clone();
-        let open = async move |_| Ok(Arc::new(handle) as Arc<dyn Core>);
+        let open = async move |_| Ok(Arc::new(handle) as Arc<dyn BookingCore>);
         Self::over(data, settings, core, open).await
     }
 
@@ -95,10 +95,10 @@ impl Gateway {
         data: &Path,
         settings: &[(&'static str, &str)],
         core: Bare,
-        open: impl FnOnce(CoreParts) -> F,
+        open: impl FnOnce(BookingDependencies) -> F,
     ) -> Self
     where
-        F: Future<Output = anyhow::Result<Arc<dyn Core>>>,
+        F: Future<Output = anyhow::Result<Arc<dyn BookingCore>>>,
     {
         let mut flags: BTreeMap<&'static str, String> = [
             ("listen", "127.0.0.1:0".to_owned()),
@@ -112,12 +112,12 @@ impl Gateway {
                 .iter()
                 .map(|(knob, value)| (*knob, (*value).to_owned())),
         );
-        let config = Config::resolve(&Sources {
+        let config = GatewayConfig::resolve(&SettingSources {
             flags,
-            ..Sources::default()
+            ..SettingSources::default()
         })
         .expect("good settings");
-        let app = App::build(&config, open).await.expect("it builds");
+        let app = GatewayApp::build(&config, open).await.expect("it builds");
         let address = app.address().expect("an address");
         let (stop, stopped) = oneshot::channel();
         let running = tokio::spawn(app.run(async {

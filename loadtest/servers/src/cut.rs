@@ -20,14 +20,14 @@ const PIECE: usize = 16 * 1024;
 
 /// The address. Dropping it closes it.
 #[derive(Debug)]
-pub struct Cut {
+pub struct CommitCutProxy {
     port: u16,
-    shared: Arc<Shared>,
+    shared: Arc<CommitCutState>,
     accepting: tokio::task::JoinHandle<()>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct CommitCutState {
     cuts: AtomicBool,
     commits: AtomicU64,
     cut: AtomicU64,
@@ -35,32 +35,32 @@ struct Shared {
 
 /// Where a COMMIT is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Where {
+enum CommitCutPoint {
     /// The server never hears of it.
     Before,
     /// The server has carried it out, and its answer is lost.
     After,
 }
 
-impl Drop for Cut {
+impl Drop for CommitCutProxy {
     fn drop(&mut self) {
         self.accepting.abort();
     }
 }
 
-impl Cut {
+impl CommitCutProxy {
     /// An address that leads to a port.
     ///
     /// # Errors
     /// Where no port is free.
-    pub async fn to(target: u16) -> anyhow::Result<Self> {
+    pub async fn for_port(target: u16) -> anyhow::Result<Self> {
         let port = port::free_port()?;
         let listener = TcpListener::bind(("127.0.0.1", port)).await?;
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<CommitCutState>::default();
         let of_all = Arc::clone(&shared);
         let accepting = tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
-                tokio::spawn(carry(near, target, Arc::clone(&of_all)));
+                tokio::spawn(forward_connection(near, target, Arc::clone(&of_all)));
             }
         });
         Ok(Self {
@@ -83,14 +83,14 @@ impl Cut {
 
     /// How many commits were cut so far.
     #[must_use]
-    pub fn count(&self) -> u64 {
+    pub fn cut_commit_count(&self) -> u64 {
         self.shared.cut.load(Ordering::SeqCst)
     }
 }
 
-impl Shared {
+impl CommitCutState {
     /// Whether and where this commit is cut: one time before, the next time after.
-    fn falls(&self) -> Option<Where> {
+    fn falls(&self) -> Option<CommitCutPoint> {
         if !self.cuts.load(Ordering::SeqCst) {
             return None;
         }
@@ -100,13 +100,13 @@ impl Shared {
         }
         let nth = self.cut.fetch_add(1, Ordering::SeqCst);
         Some(match nth.is_multiple_of(2) {
-            true => Where::After,
-            false => Where::Before,
+            true => CommitCutPoint::After,
+            false => CommitCutPoint::Before,
         })
     }
 }
 
-async fn carry(near: TcpStream, target: u16, shared: Arc<Shared>) {
+async fn forward_connection(near: TcpStream, target: u16, shared: Arc<CommitCutState>) {
     let Ok(far) = TcpStream::connect(("127.0.0.1", target)).await else {
         // Closing the near end tells the client all there is to tell.
         return;
@@ -117,16 +117,16 @@ async fn carry(near: TcpStream, target: u16, shared: Arc<Shared>) {
     // Set when the server's next answer is the one that gets lost.
     let lost = Arc::new(AtomicBool::new(false));
     tokio::select! {
-        () = asks(from_near, to_far, &shared, &lost) => {}
+        () = forward_client_bytes(from_near, to_far, &shared, &lost) => {}
         () = answers(from_far, to_near, &lost) => {}
     }
 }
 
 /// Carries what the client says; returns where the connection is to end.
-async fn asks(
+async fn forward_client_bytes(
     mut near: OwnedReadHalf,
     mut far: OwnedWriteHalf,
-    shared: &Shared,
+    shared: &CommitCutState,
     lost: &AtomicBool,
 ) {
     let mut piece = vec![0; PIECE];
@@ -137,8 +137,8 @@ async fn asks(
         let said = &piece[..read];
         let commits = said.windows(COMMIT.len()).any(|window| window == COMMIT);
         match commits.then(|| shared.falls()).flatten() {
-            Some(Where::Before) => return,
-            Some(Where::After) => lost.store(true, Ordering::SeqCst),
+            Some(CommitCutPoint::Before) => return,
+            Some(CommitCutPoint::After) => lost.store(true, Ordering::SeqCst),
             None => {}
         }
         if far.write_all(said).await.is_err() {

@@ -12,13 +12,14 @@ mod resp;
 mod stripe;
 
 pub use clock::MovableClock;
-pub use cut::Cut;
+pub use cut::CommitCutProxy;
 pub use lua::check_lua;
-pub use needs::{clock_missing, missing, or_skip, or_skip_clock};
+pub use needs::{clock_missing, missing_programs, or_skip, or_skip_clock};
 pub use port::free_port;
-pub use postgres::{Postgres, PostgresOptions};
-pub use redis::{Redis, RedisOptions};
-pub use resp::{Reply, call};
+pub use postgres::{PostgresOptions, PostgresServer};
+pub use redis::{RedisOptions, RedisServers};
+pub use resp::{RespReply, call};
 pub use stripe::{
-    Chaos, Intent, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, Stripe,
+    FakeStripeServer, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET,
+    StripeFaultSettings, StripeIntent,
 };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The programs that Redis and PostgreSQL need and that are not here, with what installs them; none
 /// where all are.
 #[must_use]
-pub fn missing() -> Option<String> {
+pub fn missing_programs() -> Option<String> {
     let mut absent = Vec::new();
     if on_path("redis-server").is_none() {
         absent.push("redis-server (Debian package redis-server)");
@@ -20,10 +20,10 @@ pub fn missing() -> Option<String> {
     (!absent.is_empty()).then(|| absent.join(", "))
 }
 
-/// As [`missing`], for a Redis whose clock can be moved.
+/// As [`missing_programs`], for a Redis whose clock can be moved.
 #[must_use]
 pub fn clock_missing() -> Option<String> {
-    match (missing(), clock_library()) {
+    match (missing_programs(), clock_library()) {
         (None, None) => Some("libfaketime (Debian package faketime)".to_owned()),
         (missing, _) => missing,
     }
@@ -36,7 +36,7 @@ pub fn clock_missing() -> Option<String> {
 /// Instead of skipping, where `CI=true` or `FAIRGATE_NOTHING_SKIPPED=1`.
 #[must_use]
 pub fn or_skip(what: &str) -> bool {
-    skip(what, missing())
+    skip(what, missing_programs())
 }
 
 /// As [`or_skip`], for a test that moves a Redis' clock.

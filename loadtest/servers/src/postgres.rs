@@ -9,8 +9,8 @@ use anyhow::{Context, ensure};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::process::{self, Process, Program, Signal, until_ready};
-use crate::{Cut, needs, port};
+use crate::process::{self, ServerProcess, ServerProgram, Signal, until_ready};
+use crate::{CommitCutProxy, needs, port};
 
 /// After a kill it reads its log again before it answers.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -36,10 +36,10 @@ impl PostgresOptions {
     ///
     /// # Errors
     /// Where it does not start; its log is in the error.
-    pub async fn start(self) -> anyhow::Result<Postgres> {
+    pub async fn start(self) -> anyhow::Result<PostgresServer> {
         let mut tries = 1;
         loop {
-            match Postgres::start_with(self).await {
+            match PostgresServer::start_with(self).await {
                 Err(_) if tries < TRIES => tries += 1,
                 ended => return ended,
             }
@@ -49,23 +49,23 @@ impl PostgresOptions {
 
 /// A running server with one database, `fairgate`. Dropping it ends it and removes its data.
 #[derive(Debug)]
-pub struct Postgres {
-    process: Process,
+pub struct PostgresServer {
+    process: ServerProcess,
     port: u16,
     databases: AtomicUsize,
     /// Held for its drop, which comes after the server's.
     folder: TempDir,
 }
 
-impl Drop for Postgres {
+impl Drop for PostgresServer {
     fn drop(&mut self) {
         // At once, but with its own hands: killed, it would leave a segment of shared memory
         // behind.
-        self.process.end(Signal::QUIT);
+        self.process.end_by_signal(Signal::QUIT);
     }
 }
 
-impl Postgres {
+impl PostgresServer {
     /// A plain server.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Postgres {
         for setting in settings {
             args.extend(["-c".into(), setting.into()]);
         }
-        let program = Program {
+        let program = ServerProgram {
             binary: program("postgres")?,
             args,
             env: vec![("LC_ALL".to_owned(), "C".into())],
@@ -118,12 +118,12 @@ impl Postgres {
             log: folder.path().join("log"),
         };
         let server = Self {
-            process: Process::new(program),
+            process: ServerProcess::new(program),
             port,
             databases: 0.into(),
             folder,
         };
-        server.begin().await?;
+        server.ensure_running().await?;
         server.create("fairgate").await?;
         Ok(server)
     }
@@ -139,8 +139,8 @@ impl Postgres {
     ///
     /// # Errors
     /// Where no port is free.
-    pub async fn cuttable(&self) -> anyhow::Result<(Cut, String)> {
-        let cut = Cut::to(self.port).await?;
+    pub async fn cuttable(&self) -> anyhow::Result<(CommitCutProxy, String)> {
+        let cut = CommitCutProxy::for_port(self.port).await?;
         let url = format!("postgres://fairgate@127.0.0.1:{}/fairgate", cut.port());
         Ok((cut, url))
     }
@@ -173,7 +173,7 @@ impl Postgres {
     ///
     /// # Errors
     /// Where it does not; its log is in the error.
-    pub async fn begin(&self) -> anyhow::Result<()> {
+    pub async fn ensure_running(&self) -> anyhow::Result<()> {
         self.process.spawn()?;
         let ready = async || {
             self.psql(&self.url_of("postgres"), "SELECT 1")
@@ -186,10 +186,10 @@ impl Postgres {
     /// Ends it as its supervisor would, cutting every connection, and starts it again.
     ///
     /// # Errors
-    /// As [`Self::begin`].
+    /// As [`Self::ensure_running`].
     pub async fn restart(&self) -> anyhow::Result<()> {
-        self.process.end(Signal::INT);
-        self.begin().await
+        self.process.end_by_signal(Signal::INT);
+        self.ensure_running().await
     }
 
     /// Stops it where it stands: connections stay, answers do not come.
@@ -270,7 +270,7 @@ async fn make_data(data: &Path, folder: &Path, owner: Option<(u32, u32)>) -> any
     let mut args: Vec<OsString> = words.iter().map(OsString::from).collect();
     args.extend(["-D".into(), data.into()]);
     let log = folder.join("initdb.log");
-    let making = process::command(&Program {
+    let making = process::command(&ServerProgram {
         binary: program("initdb")?,
         args,
         env: vec![("LC_ALL".to_owned(), "C".into())],

@@ -22,7 +22,7 @@ const ENDS_WITHIN: Duration = Duration::from_secs(20);
 
 /// How a server is started.
 #[derive(Debug, Clone)]
-pub struct Program {
+pub struct ServerProgram {
     /// The program.
     pub binary: PathBuf,
     /// Its arguments.
@@ -39,20 +39,20 @@ pub struct Program {
 
 /// A server that can be started many times. Dropping it kills it.
 #[derive(Debug)]
-pub struct Process {
-    program: Program,
+pub struct ServerProcess {
+    program: ServerProgram,
     child: Mutex<Option<Child>>,
 }
 
-impl Drop for Process {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-impl Process {
+impl ServerProcess {
     /// Not started yet.
-    pub fn new(program: Program) -> Self {
+    pub fn new(program: ServerProgram) -> Self {
         Self {
             program,
             child: Mutex::new(None),
@@ -97,7 +97,7 @@ impl Process {
     }
 
     /// Asks it to end by a signal and waits; killed where it takes too long.
-    pub fn end(&self, signal: Signal) {
+    pub fn end_by_signal(&self, signal: Signal) {
         let Some(pid) = self.pid() else { return };
         self.resume();
         send(pid, signal);
@@ -145,7 +145,7 @@ impl Process {
 /// With the end of the log, where the process ends first or the time is over.
 pub async fn until_ready<F: Future<Output = bool>>(
     name: &str,
-    process: &Process,
+    process: &ServerProcess,
     within: Duration,
     ready: impl Fn() -> F,
 ) -> anyhow::Result<()> {
@@ -172,7 +172,7 @@ pub async fn until_ready<F: Future<Output = bool>>(
 }
 
 /// The command that runs a program as somebody else, and that tells it when we end.
-pub fn command(program: &Program) -> anyhow::Result<Command> {
+pub fn command(program: &ServerProgram) -> anyhow::Result<Command> {
     let setpriv = needs::on_path("setpriv").context("there is no setpriv")?;
     let mut command = Command::new(setpriv);
     if let Some((user, group)) = program.run_as {
@@ -201,15 +201,15 @@ pub fn command(program: &Program) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-type Wanted = (Program, mpsc::SyncSender<anyhow::Result<Child>>);
+type SpawnRequest = (ServerProgram, mpsc::SyncSender<anyhow::Result<Child>>);
 
 /// Starts a program from a thread that lives as long as we do: the kernel takes the end of the
 /// thread that started it for the end of its parent, and the threads of tests and runtimes come and
 /// go.
-fn spawn(program: Program) -> anyhow::Result<Child> {
-    static KEEPER: OnceLock<Mutex<mpsc::Sender<Wanted>>> = OnceLock::new();
+fn spawn(program: ServerProgram) -> anyhow::Result<Child> {
+    static KEEPER: OnceLock<Mutex<mpsc::Sender<SpawnRequest>>> = OnceLock::new();
     let keeper = KEEPER.get_or_init(|| {
-        let (sender, wanted) = mpsc::channel::<Wanted>();
+        let (sender, wanted) = mpsc::channel::<SpawnRequest>();
         std::thread::spawn(move || {
             for (program, answer) in wanted {
                 let started = command(&program).and_then(|mut command| {

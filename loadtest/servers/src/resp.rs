@@ -12,7 +12,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// What Redis answered; errors are errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
+pub enum RespReply {
     /// Nothing.
     Nil,
     /// A number.
@@ -23,7 +23,7 @@ pub enum Reply {
     List(Vec<Self>),
 }
 
-impl Reply {
+impl RespReply {
     /// The text; empty for anything else.
     #[must_use]
     pub fn text(&self) -> &str {
@@ -38,7 +38,7 @@ impl Reply {
 ///
 /// # Errors
 /// Where nobody answers, or with an error.
-pub async fn call(port: u16, words: &[&str]) -> anyhow::Result<Reply> {
+pub async fn call(port: u16, words: &[&str]) -> anyhow::Result<RespReply> {
     let answer = async {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
         let mut stream = BufReader::new(stream);
@@ -57,13 +57,13 @@ pub async fn call(port: u16, words: &[&str]) -> anyhow::Result<Reply> {
 
 /// Reads one reply. Lists are read without recursion into futures: what stands inside them is flat
 /// or a list again.
-async fn read(stream: &mut BufReader<TcpStream>) -> anyhow::Result<Reply> {
-    let mut open: Vec<(usize, Vec<Reply>)> = Vec::new();
+async fn read(stream: &mut BufReader<TcpStream>) -> anyhow::Result<RespReply> {
+    let mut open: Vec<(usize, Vec<RespReply>)> = Vec::new();
     loop {
-        let mut reply = match one(stream).await? {
-            Piece::Whole(reply) => reply,
-            Piece::Opens(0) => Reply::List(Vec::new()),
-            Piece::Opens(count) => {
+        let mut reply = match read_reply_part(stream).await? {
+            RespReplyPart::Whole(reply) => reply,
+            RespReplyPart::Opens(0) => RespReply::List(Vec::new()),
+            RespReplyPart::Opens(count) => {
                 open.push((count, Vec::new()));
                 continue;
             }
@@ -76,17 +76,17 @@ async fn read(stream: &mut BufReader<TcpStream>) -> anyhow::Result<Reply> {
             if list.len() < *count {
                 break;
             }
-            reply = Reply::List(open.pop().map(|(_, list)| list).unwrap_or_default());
+            reply = RespReply::List(open.pop().map(|(_, list)| list).unwrap_or_default());
         }
     }
 }
 
-enum Piece {
-    Whole(Reply),
+enum RespReplyPart {
+    Whole(RespReply),
     Opens(usize),
 }
 
-async fn one(stream: &mut BufReader<TcpStream>) -> anyhow::Result<Piece> {
+async fn read_reply_part(stream: &mut BufReader<TcpStream>) -> anyhow::Result<RespReplyPart> {
     let mut line = String::new();
     if stream.read_line(&mut line).await? == 0 {
         bail!("the connection was closed");
@@ -94,18 +94,18 @@ async fn one(stream: &mut BufReader<TcpStream>) -> anyhow::Result<Piece> {
     let line = line.trim_end();
     let (kind, rest) = line.split_at_checked(1).context("an empty reply")?;
     let whole = match kind {
-        "+" => Reply::Text(rest.to_owned()),
+        "+" => RespReply::Text(rest.to_owned()),
         "-" => bail!("{rest}"),
-        ":" => Reply::Int(rest.parse()?),
-        "$" | "*" if rest.starts_with('-') => Reply::Nil,
-        "*" => return Ok(Piece::Opens(rest.parse()?)),
+        ":" => RespReply::Int(rest.parse()?),
+        "$" | "*" if rest.starts_with('-') => RespReply::Nil,
+        "*" => return Ok(RespReplyPart::Opens(rest.parse()?)),
         "$" => {
             let mut bytes = vec![0; rest.parse::<usize>()? + 2];
             stream.read_exact(&mut bytes).await?;
             bytes.truncate(bytes.len() - 2);
-            Reply::Text(String::from_utf8_lossy(&bytes).into_owned())
+            RespReply::Text(String::from_utf8_lossy(&bytes).into_owned())
         }
         _ => bail!("a reply that is none: {line}"),
     };
-    Ok(Piece::Whole(whole))
+    Ok(RespReplyPart::Whole(whole))
 }

@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fairgate_servers::{Postgres, Redis, or_skip};
+use fairgate_servers::{PostgresServer, RedisServers, or_skip};
 
 const TOLD: &str = "FAIRGATE_SERVERS_ORPHANS";
 
@@ -68,8 +68,8 @@ async fn a_process_that_is_killed_takes_its_servers_with_it() {
 }
 
 async fn start_and_wait() {
-    let redis = Redis::single().await.expect("redis");
-    let postgres = Postgres::options()
+    let redis = RedisServers::single().await.expect("redis");
+    let postgres = PostgresServer::options()
         .without_fsync()
         .start()
         .await

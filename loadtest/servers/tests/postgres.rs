@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fairgate_servers::{Postgres, or_skip};
+use fairgate_servers::{PostgresServer, or_skip};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -11,7 +11,7 @@ async fn it_keeps_what_it_was_told_over_a_kill_and_a_restart_and_is_gone_after_i
     if or_skip("PostgreSQL") {
         return;
     }
-    let postgres = Postgres::start().await.expect("it starts");
+    let postgres = PostgresServer::start().await.expect("it starts");
     for (setting, value) in [
         ("fsync", "on"),
         ("synchronous_commit", "on"),
@@ -30,7 +30,7 @@ async fn it_keeps_what_it_was_told_over_a_kill_and_a_restart_and_is_gone_after_i
         .expect("inserted");
     postgres.kill();
     assert!(postgres.query("SELECT 1").await.is_err());
-    postgres.begin().await.expect("it starts again");
+    postgres.ensure_running().await.expect("it starts again");
     assert_eq!(postgres.query("SELECT b FROM a").await.expect("read"), "7");
     postgres.restart().await.expect("it restarts");
     assert_eq!(postgres.query("SELECT b FROM a").await.expect("read"), "7");
@@ -49,7 +49,7 @@ async fn fresh_databases_know_nothing_of_one_another_and_a_paused_server_does_no
     if or_skip("PostgreSQL") {
         return;
     }
-    let postgres = Postgres::options()
+    let postgres = PostgresServer::options()
         .without_fsync()
         .start()
         .await
@@ -108,7 +108,7 @@ async fn a_commit_that_is_cut_is_carried_out_or_not_heard_of_and_nobody_is_told_
     if or_skip("cut commits") {
         return;
     }
-    let postgres = Postgres::options()
+    let postgres = PostgresServer::options()
         .without_fsync()
         .start()
         .await
@@ -131,7 +131,7 @@ async fn a_commit_that_is_cut_is_carried_out_or_not_heard_of_and_nobody_is_told_
     cut.cut_commits(false);
     assert!(commit(10).await.is_some());
     assert_eq!(answered, [false, true, true, true, false, true, true, true]);
-    assert_eq!(cut.count(), 2);
+    assert_eq!(cut.cut_commit_count(), 2);
     let kept = postgres
         .query("SELECT string_agg(b::text, ',' ORDER BY b) FROM a")
         .await;

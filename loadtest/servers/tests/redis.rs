@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use fairgate_servers::{Redis, Reply, or_skip, or_skip_clock};
+use fairgate_servers::{RedisServers, RespReply, or_skip, or_skip_clock};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -20,19 +20,19 @@ fn is_open(port: u16) -> bool {
     std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
 }
 
-fn ports(redis: &Redis) -> Vec<u16> {
+fn ports(redis: &RedisServers) -> Vec<u16> {
     (0..redis.count()).map(|index| redis.port(index)).collect()
 }
 
-async fn get(redis: &Redis, index: usize, key: &str) -> Reply {
+async fn get(redis: &RedisServers, index: usize, key: &str) -> RespReply {
     redis
         .command(index, &["GET", key])
         .await
         .expect("an answer")
 }
 
-fn text(value: &str) -> Reply {
-    Reply::Text(value.to_owned())
+fn text(value: &str) -> RespReply {
+    RespReply::Text(value.to_owned())
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn a_single_server_answers_forgets_what_was_killed_and_is_gone_after_its_d
     if or_skip("a single Redis") {
         return;
     }
-    let redis = Redis::single().await.expect("it starts");
+    let redis = RedisServers::single().await.expect("it starts");
     assert_eq!(redis.url(), format!("redis://127.0.0.1:{}", redis.port(0)));
     redis.command(0, &["SET", "a", "1"]).await.expect("set");
     assert_eq!(get(&redis, 0, "a").await, text("1"));
@@ -49,15 +49,15 @@ async fn a_single_server_answers_forgets_what_was_killed_and_is_gone_after_its_d
         .await;
     assert_eq!(
         policy.expect("told"),
-        Reply::List(vec![text("maxmemory-policy"), text("noeviction")])
+        RespReply::List(vec![text("maxmemory-policy"), text("noeviction")])
     );
     redis.kill(0);
     assert!(!is_open(redis.port(0)));
     redis.start(0).await.expect("it starts again");
-    assert_eq!(get(&redis, 0, "a").await, Reply::Nil);
+    assert_eq!(get(&redis, 0, "a").await, RespReply::Nil);
     redis.command(0, &["SET", "a", "2"]).await.expect("set");
     redis.flush_all().await.expect("flushed");
-    assert_eq!(get(&redis, 0, "a").await, Reply::Nil);
+    assert_eq!(get(&redis, 0, "a").await, RespReply::Nil);
     let port = redis.port(0);
     drop(redis);
     assert!(!is_open(port));
@@ -68,7 +68,7 @@ async fn a_persistent_server_remembers_and_a_paused_one_does_not_answer() {
     if or_skip("a persistent Redis") {
         return;
     }
-    let redis = Redis::options()
+    let redis = RedisServers::options()
         .persistent()
         .single()
         .await
@@ -89,7 +89,7 @@ async fn an_acl_user_stands_in_the_url_and_may_do_what_its_rules_say() {
     if or_skip("a Redis with an ACL user") {
         return;
     }
-    let options = Redis::options().user("seller", "secret", "~* +get");
+    let options = RedisServers::options().user("seller", "secret", "~* +get");
     let redis = options
         .maxmemory_policy("allkeys-lru")
         .single()
@@ -118,7 +118,7 @@ async fn a_pair_copies_and_a_replica_that_was_parted_is_promoted_without_what_it
     if or_skip("a Redis pair") {
         return;
     }
-    let redis = Redis::replica_pair().await.expect("it starts");
+    let redis = RedisServers::replica_pair().await.expect("it starts");
     assert_eq!(redis.primaries().await, [0]);
     redis.command(0, &["SET", "a", "old"]).await.expect("set");
     until("copied", || redis.replica_has_all()).await;
@@ -149,7 +149,7 @@ async fn sentinels_promote_the_replica_of_a_killed_primary() {
     if or_skip("Redis with sentinels") {
         return;
     }
-    let redis = Redis::sentinel().await.expect("it starts");
+    let redis = RedisServers::sentinel().await.expect("it starts");
     let ports = ports(&redis);
     let sentinels: Vec<String> = ports[2..]
         .iter()
@@ -171,7 +171,7 @@ async fn a_cluster_shares_all_slots_among_three() {
     if or_skip("a Redis cluster") {
         return;
     }
-    let redis = Redis::cluster().await.expect("it starts");
+    let redis = RedisServers::cluster().await.expect("it starts");
     let ports = ports(&redis);
     assert_eq!(redis.primaries().await, [0, 1, 2]);
     let mut kept = 0;
@@ -203,14 +203,14 @@ async fn a_clock_that_jumps_takes_the_keys_deadlines_with_it() {
     if or_skip_clock("a Redis whose clock jumps") {
         return;
     }
-    let redis = Redis::options()
+    let redis = RedisServers::options()
         .movable_clock()
         .single()
         .await
         .expect("it starts");
     let ahead_s = async || {
         let told = redis.command(0, &["TIME"]).await.expect("told");
-        let Reply::List(parts) = told else {
+        let RespReply::List(parts) = told else {
             panic!("no list")
         };
         let true_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -224,10 +224,10 @@ async fn a_clock_that_jumps_takes_the_keys_deadlines_with_it() {
         .expect("set");
     redis.set_clock_ahead(1_200).expect("set");
     assert!((1_198..=1_202).contains(&ahead_s().await));
-    assert_eq!(get(&redis, 0, "a").await, Reply::Nil);
+    assert_eq!(get(&redis, 0, "a").await, RespReply::Nil);
     redis.set_clock_ahead(-3_600).expect("set");
     assert!((-3_602..=-3_598).contains(&ahead_s().await));
-    let fixed = Redis::single().await.expect("it starts");
+    let fixed = RedisServers::single().await.expect("it starts");
     assert!(fixed.set_clock_ahead(1).is_err());
 }
 
@@ -236,7 +236,7 @@ async fn a_start_that_fails_shows_the_servers_log() {
     if or_skip("a Redis that does not start") {
         return;
     }
-    let started = Redis::options()
+    let started = RedisServers::options()
         .maxmemory_policy("none-such")
         .single()
         .await;

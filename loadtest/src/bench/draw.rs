@@ -9,7 +9,7 @@ use fairgate_rules::draw::{self, shuffle};
 use rand::{SeedableRng, rngs::StdRng, seq::SliceRandom};
 use serde::Serialize;
 
-use super::{Verdict, median_ms, report, timed};
+use super::{BenchVerdict, median_ms, report, timed};
 
 /// A draw may take this many times as long as a plain shuffle.
 const RATIO_MAX: f64 = 1.5;
@@ -19,7 +19,7 @@ const PEAK_BYTES_MAX: u64 = 100_000_000;
 const ROUNDS: usize = 5;
 
 #[derive(clap::Args)]
-pub struct Options {
+pub struct DrawBenchOptions {
     /// How many numbers are drawn.
     #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u32).range(1..))]
     n: u32,
@@ -33,7 +33,7 @@ pub struct Options {
 
 /// The figures; times are medians in milliseconds.
 #[derive(Serialize)]
-struct Figures {
+struct DrawBenchFigures {
     bench: &'static str,
     n: u32,
     rounds: usize,
@@ -54,32 +54,32 @@ struct Figures {
     clippy::print_stdout,
     reason = "the figures are what the command is asked for"
 )]
-pub fn run(options: &Options) -> anyhow::Result<Verdict> {
+pub fn run(options: &DrawBenchOptions) -> anyhow::Result<BenchVerdict> {
     let n = options.n;
     if options.once {
-        black_box(shuffle::both(&seed(n), n));
+        black_box(shuffle::line_and_ranks(&seed(n), n));
         println!("{}", own_peak_bytes()?);
-        return Ok(Verdict::Held);
+        return Ok(BenchVerdict::Held);
     }
-    if !is_a_draw(&shuffle::both(&seed(n), n)) {
+    if !is_a_draw(&shuffle::line_and_ranks(&seed(n), n)) {
         println!(
             "FAILED: the line is no permutation of 0…{}, or the ranks are not its inverse",
             n - 1
         );
-        return Ok(Verdict::Failed);
+        return Ok(BenchVerdict::Failed);
     }
     report::print(&measure(n)?, options.json)
 }
 
-fn measure(n: u32) -> anyhow::Result<Figures> {
+fn measure(n: u32) -> anyhow::Result<DrawBenchFigures> {
     let seed = seed(n);
     let (mut plain, mut drawn, mut alone) = (Vec::new(), Vec::new(), Vec::new());
     // The first round warms the machine up and is not counted.
     for round in 0..=ROUNDS {
         let times = [
             timed(|| plain_shuffle(n)),
-            timed(|| shuffle::both(&seed, n)),
-            timed(|| shuffle::both_alone(&seed, n)),
+            timed(|| shuffle::line_and_ranks(&seed, n)),
+            timed(|| shuffle::line_and_ranks_alone(&seed, n)),
         ];
         if round > 0 {
             plain.push(times[0]);
@@ -89,7 +89,7 @@ fn measure(n: u32) -> anyhow::Result<Figures> {
     }
     let (plain_ms, draw_ms, one_thread_ms) = (median_ms(plain), median_ms(drawn), median_ms(alone));
     let (ratio, peak_bytes) = (draw_ms / plain_ms, peak_bytes_of_one_draw(n)?);
-    Ok(Figures {
+    Ok(DrawBenchFigures {
         bench: "draw",
         n,
         rounds: ROUNDS,
@@ -106,7 +106,7 @@ fn measure(n: u32) -> anyhow::Result<Figures> {
     })
 }
 
-impl report::Figures for Figures {
+impl report::BenchFigures for DrawBenchFigures {
     fn held(&self) -> bool {
         self.held
     }
@@ -156,7 +156,7 @@ fn seed(n: u32) -> draw::Digest {
     )
 }
 
-fn is_a_draw(drawn: &shuffle::Drawn) -> bool {
+fn is_a_draw(drawn: &shuffle::ShuffledLine) -> bool {
     let inverse =
         |(rank, number): (usize, &u32)| drawn.ranks.get(*number as usize) == Some(&(rank as u32));
     drawn.line.len() == drawn.ranks.len() && drawn.line.iter().enumerate().all(inverse)
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_line_with_two_ranks_swapped_is_not_a_draw() {
-        let mut drawn = shuffle::both(&seed(100), 100);
+        let mut drawn = shuffle::line_and_ranks(&seed(100), 100);
         assert!(is_a_draw(&drawn));
         drawn.ranks.swap(3, 4);
         assert!(!is_a_draw(&drawn));

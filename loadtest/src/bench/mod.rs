@@ -17,38 +17,38 @@ mod waitlist;
 
 /// The benches.
 #[derive(clap::Subcommand)]
-pub enum Bench {
+pub enum BenchCommand {
     /// Permutation and inverse of n numbers against a plain shuffle of as many.
-    Draw(draw::Options),
+    Draw(draw::DrawBenchOptions),
     /// Holds a second through booking's Redis store against its bare scripts.
-    Holds(holds::Options),
+    Holds(holds::HoldBenchOptions),
     /// A country's timetable: import, cold start, availability under a rush, one hot train beside
     /// the others.
-    Rail(rail::Options),
+    Rail(rail::RailBenchOptions),
     /// Everybody at once for one seat, over several gateways: exactly one hold.
-    OneSeat(one_seat::Options),
+    OneSeat(one_seat::OneSeatBenchOptions),
     /// A million seats in one Redis: memory, a sell-out, a restart, a rebuild.
-    Seats(seats::Options),
+    Seats(seats::SeatBenchOptions),
     /// A thousand parties on a waitlist, baskets that lapse, a kill: served in turn, no seat twice,
     /// nobody forgotten.
-    Waitlist(waitlist::Options),
+    Waitlist(waitlist::WaitlistBenchOptions),
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum BenchVerdict {
     /// Every threshold held.
     Held,
     /// One did not, or an invariant broke.
     Failed,
 }
 
-impl Bench {
+impl BenchCommand {
     /// Runs it and prints its figures.
     ///
     /// # Errors
     /// What made the run invalid.
-    pub fn run(self) -> anyhow::Result<Verdict> {
+    pub fn run(self) -> anyhow::Result<BenchVerdict> {
         match self {
             Self::Draw(options) => draw::run(&options),
             Self::Holds(options) => holds::run(&options),
@@ -60,11 +60,11 @@ impl Bench {
     }
 }
 
-impl From<Verdict> for ExitCode {
-    fn from(verdict: Verdict) -> Self {
+impl From<BenchVerdict> for ExitCode {
+    fn from(verdict: BenchVerdict) -> Self {
         match verdict {
-            Verdict::Held => Self::SUCCESS,
-            Verdict::Failed => Self::from(99),
+            BenchVerdict::Held => Self::SUCCESS,
+            BenchVerdict::Failed => Self::from(99),
         }
     }
 }

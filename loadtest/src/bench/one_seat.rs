@@ -10,10 +10,10 @@ use serde_json::json;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::{Verdict, people, report};
-use crate::http::{Answer, Call, Http};
-use crate::rig::{Rig, Spec};
-use crate::swarm::Snapshot;
+use super::{BenchVerdict, people, report};
+use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
+use crate::rig::{Rig, RigSpecification};
+use crate::swarm::SwarmSeatSnapshot;
 
 /// The show.
 const SHOW: &str = "night";
@@ -25,7 +25,7 @@ const BREATH_S: f64 = 0.1;
 const SHOWN_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
-pub struct Options {
+pub struct OneSeatBenchOptions {
     /// How many ask at once.
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(2..=5_000))]
     visitors: u32,
@@ -37,7 +37,7 @@ pub struct Options {
         long,
         default_value = "gateways=3,bookings=2,redis=single,ledger=postgres"
     )]
-    rig: Spec,
+    rig: RigSpecification,
     /// Print the figures as JSON.
     #[arg(long)]
     json: bool,
@@ -45,7 +45,7 @@ pub struct Options {
 
 /// The figures.
 #[derive(Serialize)]
-struct Figures {
+struct OneSeatBenchFigures {
     bench: &'static str,
     rig: String,
     visitors: u32,
@@ -61,7 +61,7 @@ struct Figures {
 }
 
 /// What one round came to.
-struct Round {
+struct OneSeatRound {
     held: usize,
     taken: usize,
     /// One of the other answers.
@@ -70,7 +70,7 @@ struct Round {
     longest: Duration,
 }
 
-impl Round {
+impl OneSeatRound {
     /// Whether one got it and everybody else was told.
     fn is_right(&self, visitors: usize) -> bool {
         self.held == 1 && self.held + self.taken == visitors
@@ -81,11 +81,11 @@ impl Round {
 ///
 /// # Errors
 /// What made the run invalid.
-pub fn run(options: &Options) -> anyhow::Result<Verdict> {
+pub fn run(options: &OneSeatBenchOptions) -> anyhow::Result<BenchVerdict> {
     report::measured(options.json, measure(options))
 }
 
-impl report::Figures for Figures {
+impl report::BenchFigures for OneSeatBenchFigures {
     fn held(&self) -> bool {
         self.held
     }
@@ -108,10 +108,10 @@ impl report::Figures for Figures {
     }
 }
 
-async fn measure(options: &Options) -> anyhow::Result<Figures> {
+async fn measure(options: &OneSeatBenchOptions) -> anyhow::Result<OneSeatBenchFigures> {
     let visitors = options.visitors as usize;
     let rig = Rig::start(options.rig).await?;
-    let http = Http::new(&rig.urls());
+    let http = LoadHttpClient::new(&rig.urls());
     let key = rig.promoter_key();
     people::put(&http, key, "venues/hall", json!({"plan": "grid:10x20"})).await?;
     let show = json!({
@@ -121,7 +121,12 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
     people::put(&http, key, &format!("shows/{SHOW}"), show).await?;
     people::open_room(&http, key, &[SHOW], visitors).await?;
     let passes: Arc<[String]> = people::passes(&http, visitors).await?.into();
-    let map = people::granted(&http, 0, &Call::get(format!("/v1/shows/{SHOW}/seatmap"))).await?;
+    let map = people::granted(
+        &http,
+        0,
+        &LoadHttpCall::get(format!("/v1/shows/{SHOW}/seatmap")),
+    )
+    .await?;
     let (mut right, mut held, mut put_off, mut longest) = (0, 0, 0, Duration::ZERO);
     for round in 0..options.rounds {
         let seat = people::text(&map["seats"][round as usize], "label")?;
@@ -139,10 +144,10 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
         held += came.held;
         put_off += came.put_off;
         longest = longest.max(came.longest);
-        shown(&rig.urls(), held).await?;
+        wait_until_held(&rig.urls(), held).await?;
     }
     rig.stop().await?;
-    Ok(Figures {
+    Ok(OneSeatBenchFigures {
         bench: "one-seat",
         rig: options.rig.to_string(),
         visitors: options.visitors,
@@ -155,12 +160,16 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
 }
 
 /// Everybody asks for one seat, as close to the same instant as one machine can.
-async fn one_round(http: &Http, passes: &Arc<[String]>, seat: &str) -> anyhow::Result<Round> {
+async fn one_round(
+    http: &LoadHttpClient,
+    passes: &Arc<[String]>,
+    seat: &str,
+) -> anyhow::Result<OneSeatRound> {
     let ready = Arc::new(Barrier::new(passes.len()));
     let mut asking = JoinSet::new();
     for who in 0..passes.len() {
         let (http, passes, ready) = (http.clone(), Arc::clone(passes), Arc::clone(&ready));
-        let call = Call::post(format!("/v1/shows/{SHOW}/holds"), json!({"seats": [seat]}));
+        let call = LoadHttpCall::post(format!("/v1/shows/{SHOW}/holds"), json!({"seats": [seat]}));
         let key = format!("{seat}-{who}");
         asking.spawn(async move {
             let call = call.bearer(&passes[who]).key(&key);
@@ -168,7 +177,7 @@ async fn one_round(http: &Http, passes: &Arc<[String]>, seat: &str) -> anyhow::R
             final_answer(&http, who, &call).await
         });
     }
-    let mut round = Round {
+    let mut round = OneSeatRound {
         held: 0,
         taken: 0,
         other: None,
@@ -195,10 +204,10 @@ async fn one_round(http: &Http, passes: &Arc<[String]>, seat: &str) -> anyhow::R
 /// Asks until the answer is final, always with the same key: what it was, how often it was put off,
 /// how long that took.
 async fn final_answer(
-    http: &Http,
+    http: &LoadHttpClient,
     who: usize,
-    call: &Call,
-) -> (Result<Answer, String>, usize, Duration) {
+    call: &LoadHttpCall,
+) -> (Result<LoadHttpAnswer, String>, usize, Duration) {
     let begun = Instant::now();
     let mut put_off = 0;
     loop {
@@ -218,14 +227,15 @@ async fn final_answer(
 }
 
 /// Waits until every gateway shows so many seats as held, and no more.
-async fn shown(urls: &[String], held: usize) -> anyhow::Result<()> {
-    let read = Call::get(format!("/v1/shows/{SHOW}/seats"));
+async fn wait_until_held(urls: &[String], held: usize) -> anyhow::Result<()> {
+    let read = LoadHttpCall::get(format!("/v1/shows/{SHOW}/seats"));
     for url in urls {
-        let http = Http::new(std::slice::from_ref(url));
+        let http = LoadHttpClient::new(std::slice::from_ref(url));
         let begun = Instant::now();
         loop {
             let answer = http.send(&read, 0).await.map_err(anyhow::Error::msg)?;
-            let seats = Snapshot::read(&answer.body).context("the seats could not be read")?;
+            let seats =
+                SwarmSeatSnapshot::read(&answer.body).context("the seats could not be read")?;
             let seen = seats.counts()[1];
             if seen == held {
                 break;
@@ -252,7 +262,7 @@ mod tests {
             (0, 500, false),
             (1, 498, false),
         ] {
-            let round = Round {
+            let round = OneSeatRound {
                 held,
                 taken,
                 other: None,

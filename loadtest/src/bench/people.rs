@@ -9,7 +9,7 @@ use hyper::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::http::{Answer, Call, Http};
+use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 
 /// The room of every bench.
 const ROOM: &str = "sale";
@@ -25,15 +25,20 @@ const AT_ONCE: usize = 64;
 ///
 /// # Errors
 /// Where it is refused; the answer is told.
-pub async fn put(http: &Http, key: &str, what: &str, document: Value) -> anyhow::Result<()> {
-    let call = Call {
+pub async fn put(
+    http: &LoadHttpClient,
+    key: &str,
+    what: &str,
+    document: Value,
+) -> anyhow::Result<()> {
+    let call = LoadHttpCall {
         body: Some(document),
-        ..Call::new(Method::PUT, format!("/v1/promoter/{what}"))
+        ..LoadHttpCall::new(Method::PUT, format!("/v1/promoter/{what}"))
     };
     let answer = http.send(&call.bearer(key), 0).await;
     let answer = answer.map_err(anyhow::Error::msg)?;
     if !answer.is_ok() {
-        bail!("{what} was refused {}", told(&answer));
+        bail!("{what} was refused {}", answer_text(&answer));
     }
     Ok(())
 }
@@ -43,7 +48,7 @@ pub async fn put(http: &Http, key: &str, what: &str, document: Value) -> anyhow:
 /// # Errors
 /// As [`put`].
 pub async fn open_room(
-    http: &Http,
+    http: &LoadHttpClient,
     key: &str,
     shows: &[&str],
     visitors: usize,
@@ -59,18 +64,21 @@ pub async fn open_room(
 ///
 /// # Errors
 /// Where somebody is not let in.
-pub async fn passes(http: &Http, visitors: usize) -> anyhow::Result<Vec<String>> {
-    all(http, visitors, pass).await
+pub async fn passes(http: &LoadHttpClient, visitors: usize) -> anyhow::Result<Vec<String>> {
+    for_everybody(http, visitors, pass).await
 }
 
 /// Does something for everybody, so many at once; answers stand in the order of the people.
 ///
 /// # Errors
 /// The first that fails.
-pub async fn all<T: Send + 'static, F: Future<Output = anyhow::Result<T>> + Send + 'static>(
-    http: &Http,
+pub async fn for_everybody<
+    T: Send + 'static,
+    F: Future<Output = anyhow::Result<T>> + Send + 'static,
+>(
+    http: &LoadHttpClient,
     people: usize,
-    what: impl Fn(Http, usize) -> F + Clone + Send + 'static,
+    what: impl Fn(LoadHttpClient, usize) -> F + Clone + Send + 'static,
 ) -> anyhow::Result<Vec<T>> {
     let next = Arc::new(AtomicUsize::new(0));
     let mut doing = JoinSet::new();
@@ -96,13 +104,13 @@ pub async fn all<T: Send + 'static, F: Future<Output = anyhow::Result<T>> + Send
 }
 
 /// A place and its pass, as soon as the line gives one.
-async fn pass(http: Http, who: usize) -> anyhow::Result<String> {
+async fn pass(http: LoadHttpClient, who: usize) -> anyhow::Result<String> {
     let mut secret = [0; 32];
     secret[..8].copy_from_slice(&who.to_be_bytes());
     let secret = json!({"secret": hex::encode(secret)});
-    let join = Call::post(format!("/v1/rooms/{ROOM}/places"), secret);
+    let join = LoadHttpCall::post(format!("/v1/rooms/{ROOM}/places"), secret);
     let place = text(&granted(&http, who, &join).await?, "place")?;
-    let claim = Call::new(Method::POST, format!("/v1/rooms/{ROOM}/pass")).bearer(&place);
+    let claim = LoadHttpCall::new(Method::POST, format!("/v1/rooms/{ROOM}/pass")).bearer(&place);
     text(&granted(&http, who, &claim).await?, "pass")
 }
 
@@ -110,7 +118,11 @@ async fn pass(http: Http, who: usize) -> anyhow::Result<String> {
 ///
 /// # Errors
 /// Where it is refused for good, or put off for too long.
-pub async fn granted(http: &Http, who: usize, call: &Call) -> anyhow::Result<Value> {
+pub async fn granted(
+    http: &LoadHttpClient,
+    who: usize,
+    call: &LoadHttpCall,
+) -> anyhow::Result<Value> {
     let begun = Instant::now();
     loop {
         let answer = http.send(call, who).await.map_err(anyhow::Error::msg)?;
@@ -120,7 +132,7 @@ pub async fn granted(http: &Http, who: usize, call: &Call) -> anyhow::Result<Val
         // A room that was just made is not known everywhere yet.
         let passes = matches!(answer.status, 404 | 409 | 429 | 503);
         if !passes || begun.elapsed() > GRANTED_WITHIN {
-            bail!("{} was refused {}", call.path, told(&answer));
+            bail!("{} was refused {}", call.path, answer_text(&answer));
         }
         tokio::time::sleep(AGAIN).await;
     }
@@ -136,7 +148,7 @@ pub fn text(answer: &Value, field: &str) -> anyhow::Result<String> {
 }
 
 /// An answer in words.
-fn told(answer: &Answer) -> String {
+fn answer_text(answer: &LoadHttpAnswer) -> String {
     let body = String::from_utf8_lossy(&answer.body);
     format!("({}): {body}", answer.status)
 }

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::Verdict;
+use super::BenchVerdict;
 
 /// What a bench found out.
-pub trait Figures: Serialize {
+pub trait BenchFigures: Serialize {
     /// Whether every threshold was met.
     fn held(&self) -> bool;
     /// The figures in lines, as somebody reads them.
@@ -20,7 +20,7 @@ pub trait Figures: Serialize {
     clippy::print_stdout,
     reason = "the figures are what the command is asked for"
 )]
-pub fn print(figures: &impl Figures, json: bool) -> anyhow::Result<Verdict> {
+pub fn print(figures: &impl BenchFigures, json: bool) -> anyhow::Result<BenchVerdict> {
     let held = figures.held();
     if json {
         println!("{}", serde_json::to_string_pretty(figures)?);
@@ -28,17 +28,21 @@ pub fn print(figures: &impl Figures, json: bool) -> anyhow::Result<Verdict> {
         println!("{}", figures.lines().join("\n"));
         println!("{}", if held { "held" } else { "FAILED" });
     }
-    Ok(if held { Verdict::Held } else { Verdict::Failed })
+    Ok(if held {
+        BenchVerdict::Held
+    } else {
+        BenchVerdict::Failed
+    })
 }
 
 /// Measures on all cores, then prints.
 ///
 /// # Errors
 /// What made the run invalid.
-pub fn measured<F: Figures>(
+pub fn measured<F: BenchFigures>(
     json: bool,
     measure: impl Future<Output = anyhow::Result<F>>,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<BenchVerdict> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;

@@ -9,10 +9,14 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use crate::rig::{
-    Breakable, CLASS, DEPARTURES, Judged, Payments, Rig, STOPS, SmallDisk, Spec, departure,
+    CLASS, DEPARTURES, Rig, RigFeatures, RigPaymentProvider, RigSpecification, RigVerdict, STOPS,
+    SmallDisk, departure,
 };
-use crate::swarm::schedule::{self, Strike, What};
-use crate::swarm::{Ended, Ground, Report, Scenario, Train, Trouble, play, scenario_of};
+use crate::swarm::schedule::{self, FaultAction, ScheduledFault};
+use crate::swarm::{
+    LoadtestExitCode, Scenario, ScenarioTrain, SwarmEnvironment, SwarmFaults, SwarmReport,
+    play_scenario, scenario_of,
+};
 
 /// The crowd: the file's `hold_s`, `grace_s` and `claim_grace_s` are short, so that everything is
 /// final soon.
@@ -23,7 +27,7 @@ const FINAL_WITHIN_S: f64 = 10.0;
 const SEATS_PER_CARD: u64 = 4;
 /// What `loadtest faults` is asked.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct FaultTrialOptions {
     /// How many seeds, from 1 on
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
@@ -34,31 +38,31 @@ pub struct Options {
     /// turns, with the sandbox and then with payments=stripe, and after those eight seeds two with
     /// everything in one process on SQLite
     #[arg(long)]
-    rig: Option<Spec>,
+    rig: Option<RigSpecification>,
     /// Prints what each seed came to as one JSON document
     #[arg(long)]
     json: bool,
 }
 
 /// What a seed came to.
-struct Trial {
+struct FaultTrial {
     seed: u64,
-    spec: Spec,
-    strikes: Vec<Strike>,
+    spec: RigSpecification,
+    strikes: Vec<ScheduledFault>,
     took_s: f64,
     /// What the crowd came to; none where something did not come back.
-    report: Option<Report>,
-    judged: Option<Judged>,
+    report: Option<SwarmReport>,
+    judged: Option<RigVerdict>,
     /// Why it failed; nothing where it held.
     faults: Vec<String>,
 }
 
-impl Options {
+impl FaultTrialOptions {
     /// Plays every seed.
     ///
     /// # Errors
     /// What kept a run from being one: no programs, no servers, no interrupt.
-    pub fn run(&self) -> anyhow::Result<Ended> {
+    pub fn run(&self) -> anyhow::Result<LoadtestExitCode> {
         let scenario = scenario_of("faults", CROWD).map_err(|faults| {
             anyhow::anyhow!("the crowd cannot be played: {}", faults.join("; "))
         })?;
@@ -74,10 +78,14 @@ impl Options {
         })?;
         self.print(&trials);
         let held = trials.iter().all(|trial| trial.faults.is_empty());
-        Ok(if held { Ended::Held } else { Ended::Failed })
+        Ok(if held {
+            LoadtestExitCode::Held
+        } else {
+            LoadtestExitCode::Failed
+        })
     }
 
-    async fn trials(&self, scenario: &Scenario) -> anyhow::Result<Vec<Trial>> {
+    async fn trials(&self, scenario: &Scenario) -> anyhow::Result<Vec<FaultTrial>> {
         let seeds: Vec<u64> = match self.seed.is_empty() {
             false => self.seed.clone(),
             true => (1..=self.seeds).collect(),
@@ -96,12 +104,12 @@ impl Options {
         clippy::print_stdout,
         reason = "what came of it is what the command is for"
     )]
-    fn print(&self, trials: &[Trial]) {
+    fn print(&self, trials: &[FaultTrial]) {
         let hits = hits(trials);
         let held = trials.iter().filter(|trial| trial.faults.is_empty());
         let (held, all) = (held.count(), trials.len());
         if self.json {
-            let trials: Vec<Value> = trials.iter().map(Trial::document).collect();
+            let trials: Vec<Value> = trials.iter().map(FaultTrial::document).collect();
             println!(
                 "{:#}",
                 json!({"held": held == all, "hits": hits, "trials": trials})
@@ -117,9 +125,13 @@ impl Options {
 
 /// One seed from the start of its rig to its verdict. What fails in it is the seed's fault, not the
 /// command's.
-async fn trial(scenario: &Scenario, seed: u64, spec: Spec) -> anyhow::Result<Trial> {
+async fn trial(
+    scenario: &Scenario,
+    seed: u64,
+    spec: RigSpecification,
+) -> anyhow::Result<FaultTrial> {
     let mut strikes = schedule::draw(seed, spec);
-    let fills = |strike: &Strike| strike.what == What::FullDisk;
+    let fills = |strike: &ScheduledFault| strike.what == FaultAction::FullDisk;
     if strikes.iter().any(fills) && !SmallDisk::can_be_had() {
         eprintln!("seed {seed}: no disk is filled, as this user may mount none");
         strikes.retain(|strike| !fills(strike));
@@ -128,15 +140,15 @@ async fn trial(scenario: &Scenario, seed: u64, spec: Spec) -> anyhow::Result<Tri
     let rig = Arc::new(Rig::start_with(spec, breakable(&strikes)).await?);
     let begun = Instant::now();
     let history = rig.folder().join("history.jsonl");
-    let ground = Ground {
+    let ground = SwarmEnvironment {
         urls: &rig.urls(),
         key: rig.promoter_key(),
         rig: Some(Arc::clone(&rig)),
-        trouble: Trouble::Strikes(strikes.clone()),
+        trouble: SwarmFaults::Strikes(strikes.clone()),
         seed,
         history: &history,
     };
-    let played = play(scenario, &ground).await;
+    let played = play_scenario(scenario, &ground).await;
     let mut faults = Vec::new();
     let report = played
         .map_err(|error| faults.push(format!("{error:#}")))
@@ -153,9 +165,12 @@ async fn trial(scenario: &Scenario, seed: u64, spec: Spec) -> anyhow::Result<Tri
         faults.push("the verdict does not hold".to_owned());
     }
     if !faults.is_empty() {
-        faults.push(format!("logs, history and dump are kept in {}", rig.keep()));
+        faults.push(format!(
+            "logs, history and dump are kept in {}",
+            rig.keep_folder()
+        ));
     }
-    Ok(Trial {
+    Ok(FaultTrial {
         seed,
         spec,
         strikes,
@@ -168,12 +183,12 @@ async fn trial(scenario: &Scenario, seed: u64, spec: Spec) -> anyhow::Result<Tri
 
 /// The scenario with a train on sale, and with a limit for each card where the provider tells cards
 /// apart.
-fn with_train_and_limits(scenario: &Scenario, spec: Spec) -> anyhow::Result<Scenario> {
+fn with_train_and_limits(scenario: &Scenario, spec: RigSpecification) -> anyhow::Result<Scenario> {
     let mut scenario = scenario.clone();
-    if spec.payments == Payments::Stripe {
+    if spec.payments == RigPaymentProvider::Stripe {
         scenario.onsale.limit_cards(SEATS_PER_CARD);
     }
-    scenario.onsale.sell_train(Train {
+    scenario.onsale.sell_train(ScenarioTrain {
         show: departure()?,
         departures: DEPARTURES,
         stops: &STOPS,
@@ -183,7 +198,7 @@ fn with_train_and_limits(scenario: &Scenario, spec: Spec) -> anyhow::Result<Scen
 }
 
 /// What is wrong where seats or money were not final soon after everything was healed.
-fn not_final_in_time(report: &Report) -> Option<String> {
+fn not_final_in_time(report: &SwarmReport) -> Option<String> {
     match report.figures.get("settled_s") {
         None => Some(format!("seats are held {FINAL_WITHIN_S} s after healing")),
         Some(settled_s) => (*settled_s > FINAL_WITHIN_S)
@@ -192,19 +207,19 @@ fn not_final_in_time(report: &Report) -> Option<String> {
 }
 
 /// What the rig has to be started for, so that it can be struck as it is to be.
-fn breakable(strikes: &[Strike]) -> Breakable {
-    let any = |is: fn(&What) -> bool| strikes.iter().any(|strike| is(&strike.what));
-    Breakable {
-        redis_clocks: any(|what| matches!(what, What::Clock(_))),
-        clocks: any(|what| matches!(what, What::NodeClock(..))),
-        commits: any(|what| matches!(what, What::CutCommits)),
-        disk: any(|what| matches!(what, What::FullDisk)),
+fn breakable(strikes: &[ScheduledFault]) -> RigFeatures {
+    let any = |is: fn(&FaultAction) -> bool| strikes.iter().any(|strike| is(&strike.what));
+    RigFeatures {
+        redis_clocks: any(|what| matches!(what, FaultAction::Clock(_))),
+        clocks: any(|what| matches!(what, FaultAction::NodeClock(..))),
+        commits: any(|what| matches!(what, FaultAction::CutCommits)),
+        disk: any(|what| matches!(what, FaultAction::FullDisk)),
         train: true,
     }
 }
 
 /// How often each kind of fault hit; kinds that did not stand there with 0.
-fn hits(trials: &[Trial]) -> BTreeMap<String, u64> {
+fn hits(trials: &[FaultTrial]) -> BTreeMap<String, u64> {
     let kinds = schedule::KINDS.iter().map(|kind| ((*kind).to_owned(), 0));
     let mut hits: BTreeMap<String, u64> = kinds.collect();
     for trial in trials {
@@ -215,10 +230,10 @@ fn hits(trials: &[Trial]) -> BTreeMap<String, u64> {
     hits
 }
 
-impl Trial {
+impl FaultTrial {
     /// One line, and what went wrong below it.
     fn line(&self) -> String {
-        let strikes: Vec<String> = self.strikes.iter().map(Strike::to_string).collect();
+        let strikes: Vec<String> = self.strikes.iter().map(ScheduledFault::to_string).collect();
         let figure = |name: &str| {
             let figures = self.report.as_ref().map(|report| &report.figures);
             figures.and_then(|figures| figures.get(name)).copied()

@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use fairgate_servers::{
-    Postgres, Redis, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, Stripe,
+    FakeStripeServer, PostgresServer, RedisServers, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY,
+    STRIPE_WEBHOOK_SECRET,
 };
 use futures_util::future::try_join_all;
 use rand::RngExt;
 
 use super::disk::SmallDisk;
-use super::judge::Kept;
-use super::process::{Process, Setting, find_or_build};
-use super::spec::{Ledger, Payments, RedisForm};
-use super::{Rig, Spec, judge, memory, railway};
+use super::judge::LedgerLocation;
+use super::process::{ProcessSetting, RigProcess, find_or_build};
+use super::spec::{RedisForm, RigLedgerKind, RigPaymentProvider};
+use super::{Rig, RigSpecification, judge, memory, railway};
 
 /// How often memory is read.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
@@ -28,7 +29,7 @@ const PROVIDERS_SEED: u64 = 1;
 
 /// What a rig has to be started for: what of it can be broken, and what it sells besides.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Breakable {
+pub struct RigFeatures {
     /// The clocks of Redis can be moved.
     pub redis_clocks: bool,
     /// The clock of each gateway can be moved.
@@ -46,34 +47,37 @@ impl Rig {
     ///
     /// # Errors
     /// Where there is no program, or something does not become ready.
-    pub async fn start(spec: Spec) -> anyhow::Result<Self> {
-        Self::start_with(spec, Breakable::default()).await
+    pub async fn start(spec: RigSpecification) -> anyhow::Result<Self> {
+        Self::start_with(spec, RigFeatures::default()).await
     }
 
     /// As [`Self::start`], with parts that can be broken in ways that they have to be started for.
     ///
     /// # Errors
     /// As [`Self::start`].
-    pub async fn start_with(spec: Spec, breakable: Breakable) -> anyhow::Result<Self> {
+    pub async fn start_with(
+        spec: RigSpecification,
+        breakable: RigFeatures,
+    ) -> anyhow::Result<Self> {
         let binary = find_or_build("gateway", "FAIRGATE_GATEWAY_BIN")?;
         // Found before the run rather than after it: a run without its verdict is worth nothing.
         let booking = judge::booking_binary()?;
-        let needs_servers = spec.redis != RedisForm::None || spec.ledger != Ledger::Sqlite;
-        if let Some(missing) = fairgate_servers::missing().filter(|_| needs_servers) {
+        let needs_servers = spec.redis != RedisForm::None || spec.ledger != RigLedgerKind::Sqlite;
+        if let Some(missing) = fairgate_servers::missing_programs().filter(|_| needs_servers) {
             bail!("this rig starts servers, and there is no {missing}");
         }
         let folder = tempfile::tempdir().context("no temporary folder could be made")?;
         let (redis, postgres) = tokio::try_join!(redis(spec, &breakable), postgres(spec))?;
         let key = secret();
         let stripe = match spec.payments {
-            Payments::Sandbox => None,
-            Payments::Stripe => Some(Stripe::start(PROVIDERS_SEED).await?),
+            RigPaymentProvider::Sandbox => None,
+            RigPaymentProvider::Stripe => Some(FakeStripeServer::start(PROVIDERS_SEED).await?),
         };
         let mut settings = first_settings(stripe.as_ref(), redis.as_ref(), &key);
         let mut cut = None;
         if let Some(postgres) = &postgres {
             if breakable.train {
-                let kept = Kept::Database(postgres.url());
+                let kept = LedgerLocation::Database(postgres.url());
                 railway::import(&booking, &kept, folder.path()).await?;
             }
             let mut url = postgres.url();
@@ -89,7 +93,7 @@ impl Rig {
         let bookings = processes("booking", spec.bookings, &booking, folder.path(), &settings)?;
         start_all(&bookings).await?;
         if !bookings.is_empty() {
-            let urls: Vec<&str> = bookings.iter().map(Process::url).collect();
+            let urls: Vec<&str> = bookings.iter().map(RigProcess::url).collect();
             settings.push(("FAIRGATE_BOOKING_URL", urls.join(",")));
         }
         let mut gateways = processes("gateway", spec.gateways, &binary, folder.path(), &settings)?;
@@ -98,11 +102,12 @@ impl Rig {
         let disk = start_gateways(&mut gateways, &breakable, trains).await?;
         if let Some(stripe) = &stripe {
             // Behind any of them is the same inbox.
-            let hook = |gateway: &Process| format!("{}/v1/payments/stripe/webhook", gateway.url());
-            stripe.hook(gateways.iter().map(hook).collect());
+            let hook =
+                |gateway: &RigProcess| format!("{}/v1/payments/stripe/webhook", gateway.url());
+            stripe.send_events_to(gateways.iter().map(hook).collect());
         }
         let samples = Arc::default();
-        let pids = gateways.iter().map(Process::pid_cell).collect();
+        let pids = gateways.iter().map(RigProcess::pid_cell).collect();
         let sampler = tokio::spawn(sample(pids, Arc::clone(&samples)));
         Ok(Self {
             spec,
@@ -124,7 +129,11 @@ impl Rig {
 }
 
 /// What every gateway and booking is told before its ledger stands.
-fn first_settings(stripe: Option<&Stripe>, redis: Option<&Redis>, key: &str) -> Vec<Setting> {
+fn first_settings(
+    stripe: Option<&FakeStripeServer>,
+    redis: Option<&RedisServers>,
+    key: &str,
+) -> Vec<ProcessSetting> {
     let mut settings = payment_settings(stripe);
     settings.extend([
         ("FAIRGATE_PROMOTER_KEY", key.to_owned()),
@@ -140,28 +149,28 @@ fn first_settings(stripe: Option<&Stripe>, redis: Option<&Redis>, key: &str) -> 
 /// Starts the gateways, and first what of them can be broken: their clocks and the disk of the
 /// first one. Where the ledger is a file, trains are imported into it before.
 async fn start_gateways(
-    gateways: &mut [Process],
-    breakable: &Breakable,
+    gateways: &mut [RigProcess],
+    breakable: &RigFeatures,
     trains: Option<(&Path, &Path)>,
 ) -> anyhow::Result<Option<SmallDisk>> {
     if breakable.clocks {
-        gateways.iter_mut().try_for_each(Process::give_clock)?;
+        gateways.iter_mut().try_for_each(RigProcess::give_clock)?;
     }
     let disk = match breakable.disk {
-        true => Some(SmallDisk::at(&gateways[0].data())?),
+        true => Some(SmallDisk::mount_at(&gateways[0].data())?),
         false => None,
     };
     if let Some((booking, folder)) = trains {
         let data = gateways[0].data();
         std::fs::create_dir_all(&data)?;
-        railway::import(booking, &Kept::Folder(data), folder).await?;
+        railway::import(booking, &LedgerLocation::Folder(data), folder).await?;
     }
     start_all(gateways).await?;
     Ok(disk)
 }
 
 /// Who takes the money, as a gateway or booking is told.
-fn payment_settings(stripe: Option<&Stripe>) -> Vec<Setting> {
+fn payment_settings(stripe: Option<&FakeStripeServer>) -> Vec<ProcessSetting> {
     let Some(stripe) = stripe else {
         return vec![("FAIRGATE_PAYMENTS", "sandbox".to_owned())];
     };
@@ -178,10 +187,13 @@ fn payment_settings(stripe: Option<&Stripe>) -> Vec<Setting> {
         .into()
 }
 
-async fn redis(spec: Spec, breakable: &Breakable) -> anyhow::Result<Option<Redis>> {
+async fn redis(
+    spec: RigSpecification,
+    breakable: &RigFeatures,
+) -> anyhow::Result<Option<RedisServers>> {
     let options = match breakable.redis_clocks {
-        true => Redis::options().movable_clock(),
-        false => Redis::options(),
+        true => RedisServers::options().movable_clock(),
+        false => RedisServers::options(),
     };
     Ok(match spec.redis {
         RedisForm::None => None,
@@ -192,10 +204,10 @@ async fn redis(spec: Spec, breakable: &Breakable) -> anyhow::Result<Option<Redis
     })
 }
 
-async fn postgres(spec: Spec) -> anyhow::Result<Option<Postgres>> {
+async fn postgres(spec: RigSpecification) -> anyhow::Result<Option<PostgresServer>> {
     Ok(match spec.ledger {
-        Ledger::Sqlite => None,
-        Ledger::Postgres => Some(Postgres::start().await?),
+        RigLedgerKind::Sqlite => None,
+        RigLedgerKind::Postgres => Some(PostgresServer::start().await?),
     })
 }
 
@@ -205,18 +217,18 @@ fn processes(
     count: usize,
     binary: &Path,
     folder: &Path,
-    settings: &[Setting],
-) -> anyhow::Result<Vec<Process>> {
+    settings: &[ProcessSetting],
+) -> anyhow::Result<Vec<RigProcess>> {
     let made = (0..count).map(|index| {
-        let mut process = Process::new(format!("{kind}-{index}"), binary, folder)?;
+        let mut process = RigProcess::new(format!("{kind}-{index}"), binary, folder)?;
         process.set(settings);
         Ok(process)
     });
     made.collect()
 }
 
-async fn start_all(processes: &[Process]) -> anyhow::Result<()> {
-    try_join_all(processes.iter().map(Process::start)).await?;
+async fn start_all(processes: &[RigProcess]) -> anyhow::Result<()> {
+    try_join_all(processes.iter().map(RigProcess::start)).await?;
     Ok(())
 }
 

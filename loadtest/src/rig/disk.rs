@@ -33,14 +33,14 @@ impl SmallDisk {
         let Ok(folder) = tempfile::tempdir() else {
             return false;
         };
-        Self::at(folder.path()).is_ok()
+        Self::mount_at(folder.path()).is_ok()
     }
 
     /// Puts it where a folder is, or is to be.
     ///
     /// # Errors
     /// Where this user may not mount file systems.
-    pub fn at(folder: &Path) -> anyhow::Result<Self> {
+    pub fn mount_at(folder: &Path) -> anyhow::Result<Self> {
         std::fs::create_dir_all(folder)?;
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={SIZE_MB}m"), "none"])

@@ -12,7 +12,7 @@ use super::Rig;
 use crate::verdict;
 
 /// What the judge said.
-pub struct Judged {
+pub struct RigVerdict {
     /// Whether every invariant held.
     pub held: bool,
     /// Its report, to read.
@@ -23,7 +23,7 @@ pub struct Judged {
 
 /// Where a ledger is.
 #[derive(Debug, Clone)]
-pub enum Kept {
+pub enum LedgerLocation {
     /// A SQLite file in this folder.
     Folder(PathBuf),
     /// A PostgreSQL database.
@@ -36,12 +36,12 @@ pub enum Kept {
 /// # Errors
 /// Where the ledger cannot be dumped or the history cannot be read.
 pub async fn judge(
-    kept: &Kept,
+    kept: &LedgerLocation,
     history: &Path,
     dump: &Path,
     books: Option<&[Value]>,
     folder: &Path,
-) -> anyhow::Result<Judged> {
+) -> anyhow::Result<RigVerdict> {
     dump_ledger(kept, dump).await?;
     let provider = folder.join("provider.jsonl");
     if let Some(books) = books {
@@ -50,9 +50,9 @@ pub async fn judge(
     }
     let provider = books.map(|_| provider);
     let (history, dump) = (history.to_owned(), dump.to_owned());
-    let judging = tokio::task::spawn_blocking(move || -> anyhow::Result<Judged> {
+    let judging = tokio::task::spawn_blocking(move || -> anyhow::Result<RigVerdict> {
         let report = verdict::files(&history, &dump, provider.as_deref(), None)?;
-        Ok(Judged {
+        Ok(RigVerdict {
             held: report.held(),
             told: report.text(),
             document: report.json(),
@@ -61,13 +61,13 @@ pub async fn judge(
     judging.await?
 }
 
-async fn dump_ledger(kept: &Kept, dump: &Path) -> anyhow::Result<()> {
+async fn dump_ledger(kept: &LedgerLocation, dump: &Path) -> anyhow::Result<()> {
     let booking = booking_binary()?;
     let mut command = Command::new(&booking);
     command.arg("dump");
     match kept {
-        Kept::Folder(folder) => command.arg("--data").arg(folder),
-        Kept::Database(url) => command.arg("--database").arg(url),
+        LedgerLocation::Folder(folder) => command.arg("--data").arg(folder),
+        LedgerLocation::Database(url) => command.arg("--database").arg(url),
     };
     let dumped = command
         .arg("--out")

@@ -16,18 +16,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use fairgate_servers::{Cut, MovableClock, Postgres, Redis, Stripe};
+use fairgate_servers::{
+    CommitCutProxy, FakeStripeServer, MovableClock, PostgresServer, RedisServers,
+};
 use futures_util::future::try_join_all;
 
-pub use build::Breakable;
+pub use build::RigFeatures;
 pub use disk::SmallDisk;
-pub use judge::Judged;
-pub use part::Part;
+pub use judge::RigVerdict;
+pub use part::RigComponent;
 pub use railway::{CLASS, DEPARTURES, STOPS, departure};
-pub use spec::{Kill, Ledger, Payments, RedisForm, Spec, Target};
+pub use spec::{
+    KillTarget, PlannedKill, RedisForm, RigLedgerKind, RigPaymentProvider, RigSpecification,
+};
 
-use judge::Kept;
-use process::Process;
+use judge::LedgerLocation;
+use process::RigProcess;
 
 /// One cycle of a slowed process.
 const CYCLE: Duration = Duration::from_millis(100);
@@ -45,14 +49,14 @@ pub struct MemorySample {
 
 /// A running system under test.
 pub struct Rig {
-    spec: Spec,
-    gateways: Vec<Process>,
-    bookings: Vec<Process>,
-    redis: Option<Redis>,
-    postgres: Option<Postgres>,
-    stripe: Option<Stripe>,
+    spec: RigSpecification,
+    gateways: Vec<RigProcess>,
+    bookings: Vec<RigProcess>,
+    redis: Option<RedisServers>,
+    postgres: Option<PostgresServer>,
+    stripe: Option<FakeStripeServer>,
     /// Leads to PostgreSQL, and cuts connections at their COMMIT where it is told to.
-    cut: Option<Cut>,
+    cut: Option<CommitCutProxy>,
     /// The disk of the ledger file, where it can be filled.
     disk: Option<SmallDisk>,
     key: String,
@@ -93,17 +97,17 @@ impl Rig {
     }
 
     /// What it is, for the history.
-    pub fn spec(&self) -> Spec {
+    pub fn spec(&self) -> RigSpecification {
         self.spec
     }
 
     /// Whether a gateway or booking that is killed forgets the baskets it handed out: only where
     /// they live in it.
-    pub fn forgets(&self, what: Target) -> bool {
+    pub fn forgets(&self, what: KillTarget) -> bool {
         match what {
-            Target::Gateway | Target::Booking => self.redis.is_none(),
-            Target::Redis => true,
-            Target::Ledger => false,
+            KillTarget::Gateway | KillTarget::Booking => self.redis.is_none(),
+            KillTarget::Redis => true,
+            KillTarget::Ledger => false,
         }
     }
 
@@ -111,16 +115,16 @@ impl Rig {
     ///
     /// # Errors
     /// Where it does not become ready again.
-    pub async fn kill_and_restart(&self, what: Target) -> anyhow::Result<Part> {
+    pub async fn kill_and_restart(&self, what: KillTarget) -> anyhow::Result<RigComponent> {
         let turn = |kind: usize, of: usize| self.turns[kind].fetch_add(1, Ordering::SeqCst) % of;
         let part = match what {
-            Target::Gateway => Part::Gateway(turn(0, self.gateways.len())),
-            Target::Booking => Part::Booking(turn(1, self.bookings.len())),
-            Target::Redis => Part::Redis(self.primary().await?),
-            Target::Ledger => Part::Ledger,
+            KillTarget::Gateway => RigComponent::Gateway(turn(0, self.gateways.len())),
+            KillTarget::Booking => RigComponent::Booking(turn(1, self.bookings.len())),
+            KillTarget::Redis => RigComponent::Redis(self.primary().await?),
+            KillTarget::Ledger => RigComponent::Ledger,
         };
         self.kill(part).await?;
-        if let Part::Redis(index) = part {
+        if let RigComponent::Redis(index) = part {
             self.promoted(index).await?;
         }
         self.revive(part).await?;
@@ -204,8 +208,8 @@ impl Rig {
     /// Where something did not end well.
     pub async fn stop(&self) -> anyhow::Result<()> {
         self.sampler.abort();
-        try_join_all(self.gateways.iter().map(Process::stop)).await?;
-        try_join_all(self.bookings.iter().map(Process::stop)).await?;
+        try_join_all(self.gateways.iter().map(RigProcess::stop)).await?;
+        try_join_all(self.bookings.iter().map(RigProcess::stop)).await?;
         Ok(())
     }
 
@@ -214,12 +218,12 @@ impl Rig {
     ///
     /// # Errors
     /// Where the ledger cannot be dumped or the judge cannot be asked.
-    pub async fn judge(&self, history: &Path, dump: Option<&Path>) -> anyhow::Result<Judged> {
+    pub async fn judge(&self, history: &Path, dump: Option<&Path>) -> anyhow::Result<RigVerdict> {
         let kept = match &self.postgres {
-            Some(postgres) => Kept::Database(postgres.url()),
-            None => Kept::Folder(self.gateways[0].data()),
+            Some(postgres) => LedgerLocation::Database(postgres.url()),
+            None => LedgerLocation::Folder(self.gateways[0].data()),
         };
-        let books = self.stripe.as_ref().map(Stripe::books);
+        let books = self.stripe.as_ref().map(FakeStripeServer::books);
         let own = self.folder.join("ledger.jsonl");
         let dump = dump.unwrap_or(&own);
         judge::judge(&kept, history, dump, books.as_deref(), &self.folder).await
@@ -228,7 +232,7 @@ impl Rig {
     /// Shows the ends of the logs, where something went wrong.
     pub fn tell_log(&self) {
         let processes = self.gateways.iter().chain(&self.bookings);
-        processes.for_each(Process::tell_log);
+        processes.for_each(RigProcess::tell_log);
     }
 
     /// Waits until every gateway and booking is ready.
@@ -237,7 +241,7 @@ impl Rig {
     /// Which is not, and the end of its log.
     pub async fn until_ready(&self) -> anyhow::Result<()> {
         let processes = self.gateways.iter().chain(&self.bookings);
-        try_join_all(processes.map(Process::until_ready)).await?;
+        try_join_all(processes.map(RigProcess::until_ready)).await?;
         Ok(())
     }
 
@@ -245,7 +249,7 @@ impl Rig {
     ///
     /// # Errors
     /// Where it has none.
-    pub fn redis(&self) -> anyhow::Result<&Redis> {
+    pub fn redis(&self) -> anyhow::Result<&RedisServers> {
         self.redis.as_ref().context("the rig has no Redis")
     }
 
@@ -253,7 +257,7 @@ impl Rig {
     ///
     /// # Errors
     /// Where it was not started with one that can be moved.
-    pub fn clock(&self, part: Part) -> anyhow::Result<&MovableClock> {
+    pub fn clock(&self, part: RigComponent) -> anyhow::Result<&MovableClock> {
         self.process(part)?.clock()
     }
 
@@ -261,7 +265,7 @@ impl Rig {
     ///
     /// # Errors
     /// Where the rig was not started with it.
-    pub fn cut(&self) -> anyhow::Result<&Cut> {
+    pub fn cut(&self) -> anyhow::Result<&CommitCutProxy> {
         self.cut
             .as_ref()
             .context("no COMMIT of this rig can be cut")
@@ -278,7 +282,7 @@ impl Rig {
     }
 
     /// The provider, where it is the server in the shape of Stripe.
-    pub fn stripe(&self) -> Option<&Stripe> {
+    pub fn stripe(&self) -> Option<&FakeStripeServer> {
         self.stripe.as_ref()
     }
 
@@ -288,7 +292,7 @@ impl Rig {
     }
 
     /// Leaves the folder there for somebody to look into, and says where.
-    pub fn keep(&self) -> String {
+    pub fn keep_folder(&self) -> String {
         self.kept.store(true, Ordering::SeqCst);
         self.folder.display().to_string()
     }

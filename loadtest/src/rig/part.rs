@@ -7,11 +7,11 @@ use anyhow::Context;
 
 use super::Rig;
 use super::memory;
-use super::process::{self, Process};
+use super::process::{self, RigProcess};
 
 /// One process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum RigComponent {
     /// A gateway.
     Gateway(usize),
     /// A booking.
@@ -22,7 +22,7 @@ pub enum Part {
     Ledger,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for RigComponent {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gateway(index) => write!(out, "gateway-{index}"),
@@ -35,15 +35,15 @@ impl fmt::Display for Part {
 
 impl Rig {
     /// All processes there are.
-    pub fn parts(&self) -> Vec<Part> {
-        let gateways = (0..self.gateways.len()).map(Part::Gateway);
-        let bookings = (0..self.bookings.len()).map(Part::Booking);
+    pub fn parts(&self) -> Vec<RigComponent> {
+        let gateways = (0..self.gateways.len()).map(RigComponent::Gateway);
+        let bookings = (0..self.bookings.len()).map(RigComponent::Booking);
         let redis = self
             .redis
             .as_ref()
-            .map_or(0, fairgate_servers::Redis::count);
-        let ledger = self.postgres.as_ref().map(|_| Part::Ledger);
-        let servers = (0..redis).map(Part::Redis).chain(ledger);
+            .map_or(0, fairgate_servers::RedisServers::count);
+        let ledger = self.postgres.as_ref().map(|_| RigComponent::Ledger);
+        let servers = (0..redis).map(RigComponent::Redis).chain(ledger);
         gateways.chain(bookings).chain(servers).collect()
     }
 
@@ -51,11 +51,13 @@ impl Rig {
     ///
     /// # Errors
     /// Where it was not running.
-    pub async fn kill(&self, part: Part) -> anyhow::Result<()> {
+    pub async fn kill(&self, part: RigComponent) -> anyhow::Result<()> {
         match part {
-            Part::Gateway(_) | Part::Booking(_) => self.process(part)?.kill().await?,
-            Part::Redis(index) => self.redis()?.kill(index),
-            Part::Ledger => self.postgres.as_ref().context("no PostgreSQL")?.kill(),
+            RigComponent::Gateway(_) | RigComponent::Booking(_) => {
+                self.process(part)?.kill().await?
+            }
+            RigComponent::Redis(index) => self.redis()?.kill(index),
+            RigComponent::Ledger => self.postgres.as_ref().context("no PostgreSQL")?.kill(),
         }
         Ok(())
     }
@@ -64,7 +66,7 @@ impl Rig {
     ///
     /// # Errors
     /// Where it cannot be started.
-    pub async fn launch(&self, part: Part) -> anyhow::Result<()> {
+    pub async fn launch(&self, part: RigComponent) -> anyhow::Result<()> {
         self.process(part)?.launch().await
     }
 
@@ -72,31 +74,33 @@ impl Rig {
     ///
     /// # Errors
     /// Where it does not.
-    pub async fn revive(&self, part: Part) -> anyhow::Result<()> {
+    pub async fn revive(&self, part: RigComponent) -> anyhow::Result<()> {
         match part {
-            Part::Gateway(_) | Part::Booking(_) => self.process(part)?.revive().await,
-            Part::Redis(index) => self.redis()?.start(index).await,
-            Part::Ledger => {
+            RigComponent::Gateway(_) | RigComponent::Booking(_) => {
+                self.process(part)?.revive().await
+            }
+            RigComponent::Redis(index) => self.redis()?.start(index).await,
+            RigComponent::Ledger => {
                 let postgres = self.postgres.as_ref().context("no PostgreSQL")?;
-                postgres.begin().await
+                postgres.ensure_running().await
             }
         }
     }
 
     /// Stops one where it stands.
-    pub fn pause(&self, part: Part) {
+    pub fn pause(&self, part: RigComponent) {
         match (part, &self.redis, &self.postgres) {
-            (Part::Redis(index), Some(redis), _) => redis.pause(index),
-            (Part::Ledger, _, Some(postgres)) => postgres.pause(),
+            (RigComponent::Redis(index), Some(redis), _) => redis.pause(index),
+            (RigComponent::Ledger, _, Some(postgres)) => postgres.pause(),
             _ => self.signal(part, process::STOP),
         }
     }
 
     /// Lets one that was stopped go on.
-    pub fn resume(&self, part: Part) {
+    pub fn resume(&self, part: RigComponent) {
         match (part, &self.redis, &self.postgres) {
-            (Part::Redis(index), Some(redis), _) => redis.resume(index),
-            (Part::Ledger, _, Some(postgres)) => postgres.resume(),
+            (RigComponent::Redis(index), Some(redis), _) => redis.resume(index),
+            (RigComponent::Ledger, _, Some(postgres)) => postgres.resume(),
             _ => self.signal(part, process::CONTINUE),
         }
     }
@@ -112,7 +116,7 @@ impl Rig {
 
     /// Resident memory of a gateway or booking in megabytes (10^6 bytes); none while it does not
     /// run.
-    pub fn resident_mb(&self, part: Part) -> Option<f64> {
+    pub fn resident_mb(&self, part: RigComponent) -> Option<f64> {
         let pid = self.process(part).ok()?.pid_cell();
         let pid = *pid.lock().unwrap_or_else(PoisonError::into_inner);
         memory::resident_mb(pid?)
@@ -122,23 +126,23 @@ impl Rig {
     ///
     /// # Errors
     /// Where it does not say.
-    pub async fn counted(&self, part: Part, name: &str) -> anyhow::Result<f64> {
+    pub async fn counted(&self, part: RigComponent, name: &str) -> anyhow::Result<f64> {
         let figures = process::metrics_text(self.process(part)?.url()).await;
         let figures = figures.with_context(|| format!("{part} does not tell its figures"))?;
         Ok(sum_of(&figures, name))
     }
 
-    fn signal(&self, part: Part, signal: process::Signal) {
+    fn signal(&self, part: RigComponent, signal: process::Signal) {
         if let Ok(process) = self.process(part) {
             process.signal(signal);
         }
     }
 
-    pub(super) fn process(&self, part: Part) -> anyhow::Result<&Process> {
+    pub(super) fn process(&self, part: RigComponent) -> anyhow::Result<&RigProcess> {
         let found = match part {
-            Part::Gateway(index) => self.gateways.get(index),
-            Part::Booking(index) => self.bookings.get(index),
-            Part::Redis(_) | Part::Ledger => None,
+            RigComponent::Gateway(index) => self.gateways.get(index),
+            RigComponent::Booking(index) => self.bookings.get(index),
+            RigComponent::Redis(_) | RigComponent::Ledger => None,
         };
         found.with_context(|| format!("the rig has no {part}"))
     }

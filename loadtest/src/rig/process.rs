@@ -13,7 +13,7 @@ pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process};
 use tokio::process::{Child, Command};
 
-use crate::http::{Answer, Call, Http};
+use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 
 /// Stops a process where it is.
 pub const STOP: Signal = Signal::STOP;
@@ -28,16 +28,16 @@ const ENDS_WITHIN: Duration = Duration::from_secs(30);
 const LOG_SHOWN: usize = 40;
 
 /// A setting of a process: the variable and its value.
-pub type Setting = (&'static str, String);
+pub type ProcessSetting = (&'static str, String);
 
 /// One process with a port, data and a log of its own.
-pub struct Process {
+pub struct RigProcess {
     name: String,
     binary: PathBuf,
     folder: PathBuf,
     port: u16,
     url: String,
-    settings: Vec<Setting>,
+    settings: Vec<ProcessSetting>,
     /// Its clock, where it can be moved.
     clock: Option<MovableClock>,
     child: tokio::sync::Mutex<Option<Child>>,
@@ -77,7 +77,7 @@ pub fn find_or_build(name: &str, variable: &str) -> anyhow::Result<PathBuf> {
     Ok(beside)
 }
 
-impl Process {
+impl RigProcess {
     /// A process that keeps everything in a folder of its name below `folder`; not started yet.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl Process {
     }
 
     /// What it is told by its environment.
-    pub fn set(&mut self, settings: &[Setting]) {
+    pub fn set(&mut self, settings: &[ProcessSetting]) {
         self.settings.extend_from_slice(settings);
     }
 
@@ -308,16 +308,16 @@ impl Process {
 
 /// Whether the gateway at `url` is ready for visitors.
 async fn is_ready(url: &str) -> bool {
-    let client = Http::new(&[url.to_owned()]);
-    let ready = client.send(&Call::get("/readyz"), 0).await;
+    let client = LoadHttpClient::new(&[url.to_owned()]);
+    let ready = client.send(&LoadHttpCall::get("/readyz"), 0).await;
     ready.is_ok_and(|answer| answer.is_ok())
 }
 
 /// What a gateway or booking counted, in the text format of Prometheus; none where it does not
 /// answer.
 pub async fn metrics_text(url: &str) -> Option<String> {
-    let client = Http::new(&[url.to_owned()]);
-    let answer = client.send(&Call::get("/metrics"), 0).await;
-    let answer = answer.ok().filter(Answer::is_ok)?;
+    let client = LoadHttpClient::new(&[url.to_owned()]);
+    let answer = client.send(&LoadHttpCall::get("/metrics"), 0).await;
+    let answer = answer.ok().filter(LoadHttpAnswer::is_ok)?;
     String::from_utf8(answer.body.to_vec()).ok()
 }

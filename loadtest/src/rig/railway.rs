@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use tokio::process::Command;
 
-use super::judge::Kept;
+use super::judge::LedgerLocation;
 
 /// Its files.
 const FILES: [(&str, &str); 4] = [
@@ -50,7 +50,7 @@ pub fn departure() -> anyhow::Result<String> {
 ///
 /// # Errors
 /// Where it is not taken.
-pub async fn import(booking: &Path, kept: &Kept, folder: &Path) -> anyhow::Result<()> {
+pub async fn import(booking: &Path, kept: &LedgerLocation, folder: &Path) -> anyhow::Result<()> {
     let line = folder.join("line");
     std::fs::create_dir(&line)?;
     for (name, text) in FILES {
@@ -61,8 +61,8 @@ pub async fn import(booking: &Path, kept: &Kept, folder: &Path) -> anyhow::Resul
     command.args(["--timezone", TIME_ZONE, "--rail"]);
     command.arg(line.join("rail.toml"));
     match kept {
-        Kept::Folder(data) => command.arg("--data").arg(data),
-        Kept::Database(url) => command.arg("--database").arg(url),
+        LedgerLocation::Folder(data) => command.arg("--data").arg(data),
+        LedgerLocation::Database(url) => command.arg("--database").arg(url),
     };
     let ended = command.output().await;
     let ended = ended.with_context(|| format!("{} could not be started", booking.display()))?;

@@ -8,7 +8,7 @@ const MOST: usize = 16;
 
 /// Which processes the rig has. The default is one gateway with booking inside, on SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spec {
+pub struct RigSpecification {
     /// Gateways.
     pub gateways: usize,
     /// Bookings with a process of their own; with none, booking is inside every gateway.
@@ -16,9 +16,9 @@ pub struct Spec {
     /// The fast stores.
     pub redis: RedisForm,
     /// The ledger's database.
-    pub ledger: Ledger,
+    pub ledger: RigLedgerKind,
     /// Who takes the money.
-    pub payments: Payments,
+    pub payments: RigPaymentProvider,
 }
 
 /// The fast stores.
@@ -38,7 +38,7 @@ pub enum RedisForm {
 
 /// The ledger's database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ledger {
+pub enum RigLedgerKind {
     /// A file of the one gateway.
     Sqlite,
     /// A server for all.
@@ -47,7 +47,7 @@ pub enum Ledger {
 
 /// Who takes the money.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Payments {
+pub enum RigPaymentProvider {
     /// The product's own sandbox, which a button pays.
     Sandbox,
     /// A server in the shape of Stripe, of the rig's own.
@@ -56,16 +56,16 @@ pub enum Payments {
 
 /// One kill.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Kill {
+pub struct PlannedKill {
     /// What.
-    pub what: Target,
+    pub what: KillTarget,
     /// When, as a share of the planned duration.
     pub share: f64,
 }
 
 /// What may be killed. Where there are several, they take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub enum KillTarget {
     /// A gateway.
     Gateway,
     /// A booking with a process of its own.
@@ -76,14 +76,14 @@ pub enum Target {
     Ledger,
 }
 
-impl Default for Spec {
+impl Default for RigSpecification {
     fn default() -> Self {
         Self {
             gateways: 1,
             bookings: 0,
             redis: RedisForm::None,
-            ledger: Ledger::Sqlite,
-            payments: Payments::Sandbox,
+            ledger: RigLedgerKind::Sqlite,
+            payments: RigPaymentProvider::Sandbox,
         }
     }
 }
@@ -98,16 +98,16 @@ impl RedisForm {
     ];
 }
 
-impl Ledger {
+impl RigLedgerKind {
     const NAMES: [(&'static str, Self); 2] =
         [("sqlite", Self::Sqlite), ("postgres", Self::Postgres)];
 }
 
-impl Payments {
+impl RigPaymentProvider {
     const NAMES: [(&'static str, Self); 2] = [("sandbox", Self::Sandbox), ("stripe", Self::Stripe)];
 }
 
-impl Target {
+impl KillTarget {
     const NAMES: [(&'static str, Self); 4] = [
         ("gateway", Self::Gateway),
         ("booking", Self::Booking),
@@ -116,34 +116,34 @@ impl Target {
     ];
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for KillTarget {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(name_of(&Self::NAMES, *self))
     }
 }
 
-impl fmt::Display for Spec {
+impl fmt::Display for RigSpecification {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let redis = name_of(&RedisForm::NAMES, self.redis);
-        let ledger = name_of(&Ledger::NAMES, self.ledger);
+        let ledger = name_of(&RigLedgerKind::NAMES, self.ledger);
         let (gateways, bookings) = (self.gateways, self.bookings);
         write!(
             out,
             "gateways={gateways},bookings={bookings},redis={redis},ledger={ledger}"
         )?;
         // Nearly every rig has the sandbox, and does not say so.
-        if self.payments != Payments::Sandbox {
+        if self.payments != RigPaymentProvider::Sandbox {
             write!(
                 out,
                 ",payments={}",
-                name_of(&Payments::NAMES, self.payments)
+                name_of(&RigPaymentProvider::NAMES, self.payments)
             )?;
         }
         Ok(())
     }
 }
 
-impl FromStr for Spec {
+impl FromStr for RigSpecification {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -155,9 +155,9 @@ impl FromStr for Spec {
             match name {
                 "gateways" => spec.gateways = count(name, value, 1)?,
                 "bookings" => spec.bookings = count(name, value, 0)?,
-                "redis" => spec.redis = named(&RedisForm::NAMES, name, value)?,
-                "ledger" => spec.ledger = named(&Ledger::NAMES, name, value)?,
-                "payments" => spec.payments = named(&Payments::NAMES, name, value)?,
+                "redis" => spec.redis = parse_name(&RedisForm::NAMES, name, value)?,
+                "ledger" => spec.ledger = parse_name(&RigLedgerKind::NAMES, name, value)?,
+                "payments" => spec.payments = parse_name(&RigPaymentProvider::NAMES, name, value)?,
                 _ => {
                     return Err(format!(
                         "\"{name}\" is none of gateways, bookings, redis, ledger, payments"
@@ -172,7 +172,7 @@ impl FromStr for Spec {
     }
 }
 
-impl Spec {
+impl RigSpecification {
     fn misfit(&self) -> Option<&'static str> {
         let many = self.gateways > 1 || self.bookings > 0;
         if many && self.redis == RedisForm::None {
@@ -180,12 +180,12 @@ impl Spec {
                 "with redis=none the line and the seats live in one gateway's memory, so it must be gateways=1,bookings=0; give more nodes a redis=single|replica|sentinel|cluster and ledger=postgres",
             );
         }
-        if many && self.ledger == Ledger::Sqlite {
+        if many && self.ledger == RigLedgerKind::Sqlite {
             return Some(
                 "a SQLite file belongs to one process; several nodes need ledger=postgres",
             );
         }
-        if self.redis != RedisForm::None && self.ledger == Ledger::Sqlite {
+        if self.redis != RedisForm::None && self.ledger == RigLedgerKind::Sqlite {
             return Some("a ledger that several could share goes with Redis: say ledger=postgres");
         }
         None
@@ -212,15 +212,15 @@ impl Spec {
     }
 
     /// Why a kill cannot be inflicted on this rig.
-    pub fn spares(&self, what: Target) -> Option<&'static str> {
+    pub fn spares(&self, what: KillTarget) -> Option<&'static str> {
         match what {
-            Target::Booking if self.bookings == 0 => {
+            KillTarget::Booking if self.bookings == 0 => {
                 Some("the rig has no booking with a process of its own: say bookings=1 or more")
             }
-            Target::Redis if self.redis == RedisForm::None => {
+            KillTarget::Redis if self.redis == RedisForm::None => {
                 Some("the rig has no Redis: say redis=single or another form")
             }
-            Target::Ledger if self.ledger == Ledger::Sqlite => {
+            KillTarget::Ledger if self.ledger == RigLedgerKind::Sqlite => {
                 Some("SQLite is no process: say ledger=postgres")
             }
             _ => None,
@@ -228,14 +228,14 @@ impl Spec {
     }
 }
 
-impl FromStr for Kill {
+impl FromStr for PlannedKill {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (what, when) = text
             .split_once('@')
             .ok_or_else(|| format!("\"{text}\" is not such as gateway@30%"))?;
-        let what = Target::NAMES.iter().find(|(name, _)| *name == what);
+        let what = KillTarget::NAMES.iter().find(|(name, _)| *name == what);
         let Some((_, what)) = what else {
             return Err(format!(
                 "\"{text}\": what can be killed is gateway, booking, redis or ledger"
@@ -260,7 +260,7 @@ fn count(name: &str, value: &str, least: usize) -> Result<usize, String> {
         .ok_or_else(|| format!("{name}={value}: a number from {least} to {MOST} is wanted"))
 }
 
-fn named<T: Copy>(names: &[(&str, T)], name: &str, value: &str) -> Result<T, String> {
+fn parse_name<T: Copy>(names: &[(&str, T)], name: &str, value: &str) -> Result<T, String> {
     let found = names.iter().find(|(known, _)| *known == value);
     found.map(|(_, form)| *form).ok_or_else(|| {
         let known: Vec<&str> = names.iter().map(|(known, _)| *known).collect();
@@ -292,14 +292,14 @@ mod tests {
             ("gateway=1", "gateways"),
             ("gateways", "NAME=VALUE"),
         ] {
-            let told = text.parse::<Spec>().expect_err(text);
+            let told = text.parse::<RigSpecification>().expect_err(text);
             assert!(told.contains(hint), "{text}: {told}");
         }
     }
 
     #[test]
     fn every_form_that_works_is_read_and_written_alike() {
-        assert_eq!("".parse(), Ok(Spec::default()));
+        assert_eq!("".parse(), Ok(RigSpecification::default()));
         for text in [
             "gateways=1,bookings=0,redis=none,ledger=sqlite",
             "gateways=1,bookings=0,redis=none,ledger=postgres",
@@ -309,27 +309,27 @@ mod tests {
             "gateways=3,bookings=2,redis=cluster,ledger=postgres",
             "gateways=2,bookings=2,redis=single,ledger=postgres,payments=stripe",
         ] {
-            let spec: Spec = text.parse().expect(text);
+            let spec: RigSpecification = text.parse().expect(text);
             assert_eq!(spec.to_string(), text);
         }
     }
 
     #[test]
     fn a_kill_has_a_target_that_the_rig_has_and_a_share() {
-        let kill: Kill = "gateway@30%".parse().expect("good");
+        let kill: PlannedKill = "gateway@30%".parse().expect("good");
         assert!((kill.share - 0.3).abs() < 1e-9);
         for bad in ["gateway", "line@30%", "gateway@130%", "gateway@30"] {
-            assert!(bad.parse::<Kill>().is_err(), "{bad}");
+            assert!(bad.parse::<PlannedKill>().is_err(), "{bad}");
         }
-        let small = Spec::default();
-        let large: Spec = "gateways=2,bookings=2,redis=single,ledger=postgres"
+        let small = RigSpecification::default();
+        let large: RigSpecification = "gateways=2,bookings=2,redis=single,ledger=postgres"
             .parse()
             .expect("good");
         for (what, spared) in [
-            (Target::Gateway, false),
-            (Target::Booking, true),
-            (Target::Redis, true),
-            (Target::Ledger, true),
+            (KillTarget::Gateway, false),
+            (KillTarget::Booking, true),
+            (KillTarget::Redis, true),
+            (KillTarget::Ledger, true),
         ] {
             assert_eq!(small.spares(what).is_some(), spared, "{what}");
             assert_eq!(large.spares(what), None, "{what}");

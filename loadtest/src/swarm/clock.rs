@@ -7,12 +7,12 @@ use jiff::Timestamp;
 
 /// The run's clock; cheap to copy.
 #[derive(Debug, Clone, Copy)]
-pub struct Clock {
+pub struct SwarmClock {
     base: Instant,
     base_ms: f64,
 }
 
-impl Clock {
+impl SwarmClock {
     /// A clock that starts now.
     pub fn start() -> Self {
         let wall = SystemTime::now()

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::figures::Disturbance;
-use super::scenario::Slow;
-use super::stage::{Over, Stage, round};
-use crate::rig::{Kill, Rig, Target};
+use super::scenario::PlannedSlowdown;
+use super::stage::{RunFinished, SwarmContext, round};
+use crate::rig::{KillTarget, PlannedKill, Rig};
 
 /// Inflicts all of them, each at its time.
-pub async fn inflict(stage: Arc<Stage>, rig: Arc<Rig>, kills: Vec<Kill>) {
+pub async fn inflict(stage: Arc<SwarmContext>, rig: Arc<Rig>, kills: Vec<PlannedKill>) {
     let killing = async {
         for one in kills {
             let at_s = one.share * stage.scenario.planned_s;
-            if kill(&stage, &rig, one.what, at_s).await == Err(Over) {
+            if kill(&stage, &rig, one.what, at_s).await == Err(RunFinished) {
                 return;
             }
         }
@@ -29,7 +29,12 @@ pub async fn inflict(stage: Arc<Stage>, rig: Arc<Rig>, kills: Vec<Kill>) {
     tokio::join!(killing, slowing);
 }
 
-async fn kill(stage: &Stage, rig: &Rig, what: Target, at_s: f64) -> Result<(), Over> {
+async fn kill(
+    stage: &SwarmContext,
+    rig: &Rig,
+    what: KillTarget,
+    at_s: f64,
+) -> Result<(), RunFinished> {
     stage.until(stage.clock.start_ms() + at_s * 1e3).await?;
     let at_ms = stage.clock.now_ms();
     let revived = rig.kill_and_restart(what).await;
@@ -60,7 +65,11 @@ async fn kill(stage: &Stage, rig: &Rig, what: Target, at_s: f64) -> Result<(), O
     Ok(())
 }
 
-async fn slow_down(stage: &Stage, rig: &Rig, slow: Slow) -> Result<(), Over> {
+async fn slow_down(
+    stage: &SwarmContext,
+    rig: &Rig,
+    slow: PlannedSlowdown,
+) -> Result<(), RunFinished> {
     stage
         .until(stage.clock.start_ms() + slow.at_s * 1e3)
         .await?;
@@ -81,6 +90,6 @@ async fn slow_down(stage: &Stage, rig: &Rig, slow: Slow) -> Result<(), Over> {
     );
     tokio::select! {
         () = rig.slow_down(slow.factor, slow.for_s) => Ok(()),
-        () = stage.over() => { rig.wake(); Err(Over) }
+        () = stage.wait_until_over() => { rig.wake(); Err(RunFinished) }
     }
 }

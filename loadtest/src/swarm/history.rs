@@ -13,21 +13,21 @@ use serde_json::{Map, Value, json};
 
 /// Where records go; cheap to clone.
 #[derive(Clone)]
-pub struct History {
+pub struct HistoryWriter {
     lines: Sender<Option<String>>,
 }
 
 /// The thread that writes; joined at the end.
-pub struct Writer {
+pub struct HistoryWriterThread {
     thread: JoinHandle<std::io::Result<u64>>,
 }
 
-impl History {
+impl HistoryWriter {
     /// Writes to `path`, over whatever is there.
     ///
     /// # Errors
     /// Where the file cannot be made.
-    pub fn create(path: &Path) -> anyhow::Result<(Self, Writer)> {
+    pub fn create(path: &Path) -> anyhow::Result<(Self, HistoryWriterThread)> {
         let file = File::create(path)
             .with_context(|| format!("the history {} cannot be written", path.display()))?;
         let (lines, received) = channel::<Option<String>>();
@@ -43,7 +43,7 @@ impl History {
             out.flush()?;
             Ok(written)
         });
-        Ok((Self { lines }, Writer { thread }))
+        Ok((Self { lines }, HistoryWriterThread { thread }))
     }
 
     /// Writes one record of this kind.
@@ -64,8 +64,9 @@ impl History {
     }
 }
 
-impl Writer {
-    /// Waits until everything is written, after [`History::close`]. Returns the count of lines.
+impl HistoryWriterThread {
+    /// Waits until everything is written, after [`HistoryWriter::close`]. Returns the count of
+    /// lines.
     ///
     /// # Errors
     /// Where the disk refused.

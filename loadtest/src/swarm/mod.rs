@@ -23,17 +23,17 @@ use std::sync::Arc;
 
 use anyhow::Context;
 
-use crate::rig::{Kill, Rig, Spec};
-use outcome::Outcome;
+use crate::rig::{PlannedKill, Rig, RigSpecification};
+use outcome::SwarmOutcome;
 
-pub use figures::Report;
-pub use run::{Ground, Trouble, play};
-pub use scenario::{Scenario, Train, read_text as scenario_of};
-pub use socket::Snapshot;
+pub use figures::SwarmReport;
+pub use run::{SwarmEnvironment, SwarmFaults, play_scenario};
+pub use scenario::{Scenario, ScenarioTrain, read_text as scenario_of};
+pub use socket::SwarmSeatSnapshot;
 
 /// The command line of `loadtest swarm`.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct SwarmOptions {
     /// The scenario's file
     scenario: PathBuf,
     /// A running gateway, such as http://127.0.0.1:8080; the promoter's key is read from
@@ -43,11 +43,11 @@ pub struct Options {
     /// Starts the processes itself:
     /// gateways=3,bookings=2,redis=none|single|replica|sentinel|cluster,ledger=sqlite|postgres
     #[arg(long, num_args = 0..=1, default_missing_value = "")]
-    rig: Option<Spec>,
+    rig: Option<RigSpecification>,
     /// Kills gateway, booking, redis or ledger without warning at shares of the planned duration,
     /// and starts it again: gateway@30%,gateway@60%. Where there are several, they take turns
     #[arg(long, requires = "rig", value_delimiter = ',')]
-    kill: Vec<Kill>,
+    kill: Vec<PlannedKill>,
     /// Where the history goes; without it, it is gone after the verdict
     #[arg(long)]
     history: Option<PathBuf>,
@@ -67,7 +67,7 @@ pub struct Options {
 
 /// How a command ended, as an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum LoadtestExitCode {
     /// Everything held.
     Held,
     /// A threshold or an invariant did not.
@@ -78,13 +78,13 @@ pub enum Ended {
     Invalid,
 }
 
-impl From<Ended> for std::process::ExitCode {
-    fn from(ended: Ended) -> Self {
+impl From<LoadtestExitCode> for std::process::ExitCode {
+    fn from(ended: LoadtestExitCode) -> Self {
         Self::from(match ended {
-            Ended::Held => 0,
-            Ended::Failed => 99,
-            Ended::Usage => 2,
-            Ended::Invalid => 3,
+            LoadtestExitCode::Held => 0,
+            LoadtestExitCode::Failed => 99,
+            LoadtestExitCode::Usage => 2,
+            LoadtestExitCode::Invalid => 3,
         })
     }
 }
@@ -93,19 +93,19 @@ impl From<Ended> for std::process::ExitCode {
 ///
 /// # Errors
 /// What kept the run from being one.
-pub fn run(options: &Options) -> anyhow::Result<Ended> {
+pub fn run(options: &SwarmOptions) -> anyhow::Result<LoadtestExitCode> {
     let scenario = match scenario::read(&options.scenario) {
         Ok(scenario) => scenario,
         Err(faults) => {
             let file = options.scenario.display();
             eprintln!("{file} cannot be played; nothing was started:");
             faults.iter().for_each(|fault| eprintln!("  - {fault}"));
-            return Ok(Ended::Usage);
+            return Ok(LoadtestExitCode::Usage);
         }
     };
     if let Some(fault) = misfit(options, &scenario) {
         eprintln!("{fault} Nothing was started.");
-        return Ok(Ended::Usage);
+        return Ok(LoadtestExitCode::Usage);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -120,7 +120,7 @@ pub fn run(options: &Options) -> anyhow::Result<Ended> {
 }
 
 /// What the command line and the scenario ask of each other in vain.
-fn misfit(options: &Options, scenario: &Scenario) -> Option<String> {
+fn misfit(options: &SwarmOptions, scenario: &Scenario) -> Option<String> {
     if let Some(rig) = &options.rig {
         let kills = options.kill.iter();
         let mut spared = kills.filter_map(|kill| Some((kill.what, rig.spares(kill.what)?)));
@@ -147,7 +147,7 @@ fn misfit(options: &Options, scenario: &Scenario) -> Option<String> {
     })
 }
 
-async fn perform(options: &Options, scenario: &Scenario) -> anyhow::Result<Ended> {
+async fn perform(options: &SwarmOptions, scenario: &Scenario) -> anyhow::Result<LoadtestExitCode> {
     let folder = tempfile::tempdir().context("no temporary folder could be made")?;
     let own = folder.path().join("history.jsonl");
     let history = options.history.as_deref().unwrap_or(&own);
@@ -156,30 +156,30 @@ async fn perform(options: &Options, scenario: &Scenario) -> anyhow::Result<Ended
         Some(baseline) => {
             eprintln!("first the baseline");
             let aside = folder.path().join("baseline.jsonl");
-            Some(once(options, baseline, &aside, &[]).await?.0)
+            Some(run_once(options, baseline, &aside, &[]).await?.0)
         }
     };
     let kills = &options.kill;
-    let (report, rig) = once(options, scenario, history, kills).await?;
+    let (report, rig) = run_once(options, scenario, history, kills).await?;
     let judged = match rig {
         Some(rig) if !options.no_verdict => {
             Some(rig.judge(history, options.dump.as_deref()).await?)
         }
         _ => None,
     };
-    let outcome = Outcome::of(scenario, report, baseline, judged, !kills.is_empty());
+    let outcome = SwarmOutcome::from_report(scenario, report, baseline, judged, !kills.is_empty());
     outcome.print(options.seed, options.json)?;
     Ok(outcome.ended())
 }
 
 /// One run, in a rig of its own where there is one; the rig is stopped and comes back for the
 /// verdict.
-async fn once(
-    options: &Options,
+async fn run_once(
+    options: &SwarmOptions,
     scenario: &Scenario,
     history: &Path,
-    kills: &[Kill],
-) -> anyhow::Result<(figures::Report, Option<Arc<Rig>>)> {
+    kills: &[PlannedKill],
+) -> anyhow::Result<(figures::SwarmReport, Option<Arc<Rig>>)> {
     let rig = match &options.rig {
         Some(spec) => Some(Arc::new(Rig::start(*spec).await?)),
         None => None,
@@ -192,15 +192,15 @@ async fn once(
         Some(rig) => rig.urls(),
         None => options.target.iter().cloned().collect(),
     };
-    let ground = Ground {
+    let ground = SwarmEnvironment {
         urls: &urls,
         key: &key,
         rig: rig.clone(),
-        trouble: Trouble::Kills(kills.to_vec()),
+        trouble: SwarmFaults::Kills(kills.to_vec()),
         seed: options.seed,
         history,
     };
-    let report = play(scenario, &ground).await;
+    let report = play_scenario(scenario, &ground).await;
     if let Some(rig) = &rig {
         if report.is_err() {
             rig.tell_log();

@@ -9,9 +9,12 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 
 use super::plan::secret;
-use super::socket::{Delta, Heard, Kept, Owner, Snapshot, Wish};
-use super::stage::{Stage, round};
-use crate::http::Call;
+use super::socket::{
+    SwarmSeatDelta, SwarmSeatSnapshot, SwarmSocket, SwarmSocketCommand, SwarmSocketEvent,
+    SwarmSocketOwner,
+};
+use super::stage::{SwarmContext, round};
+use crate::http::LoadHttpCall;
 
 /// Sockets that watch each show.
 const EACH: usize = 2;
@@ -33,21 +36,21 @@ impl Drop for Observers {
 ///
 /// # Errors
 /// Where the room lets nobody in.
-pub async fn open(stage: &Arc<Stage>) -> anyhow::Result<Observers> {
+pub async fn open(stage: &Arc<SwarmContext>) -> anyhow::Result<Observers> {
     let sold = Arc::new(Mutex::new(vec![None; stage.shows.len()]));
     let mut tasks = Vec::new();
     for at in 0..stage.shows.len() * EACH {
         let mut rng =
             ChaCha8Rng::seed_from_u64(SEED + at as u64 + stage.clock.start_ms().to_bits());
-        let owner = Owner {
+        let owner = SwarmSocketOwner {
             who: at,
             observer: true,
             place: join(stage, &secret(&mut rng)).await?,
         };
         let show = at / EACH;
-        let kept = Kept::open(Arc::clone(stage), owner, rng);
-        kept.wish(Wish::Watch(stage.shows[show].id.clone()));
-        let watcher = Watcher {
+        let kept = SwarmSocket::open(Arc::clone(stage), owner, rng);
+        kept.send_command(SwarmSocketCommand::Watch(stage.shows[show].id.clone()));
+        let watcher = ShowObserver {
             stage: Arc::clone(stage),
             at,
             show,
@@ -59,8 +62,8 @@ pub async fn open(stage: &Arc<Stage>) -> anyhow::Result<Observers> {
     Ok(Observers { tasks })
 }
 
-async fn join(stage: &Stage, secret: &str) -> anyhow::Result<String> {
-    let call = Call::post(stage.room_path("places"), json!({ "secret": secret }));
+async fn join(stage: &SwarmContext, secret: &str) -> anyhow::Result<String> {
+    let call = LoadHttpCall::post(stage.room_path("places"), json!({ "secret": secret }));
     for _ in 0..100 {
         match stage.http.send(&call, 0).await {
             Ok(answer) if answer.is_ok() => {
@@ -80,18 +83,18 @@ async fn join(stage: &Stage, secret: &str) -> anyhow::Result<String> {
     bail!("the lobby did not open to the observers within 20 s; its opens_at must be near \"+0s\"")
 }
 
-struct Watcher {
-    stage: Arc<Stage>,
+struct ShowObserver {
+    stage: Arc<SwarmContext>,
     at: usize,
     show: usize,
-    picture: Option<Snapshot>,
+    picture: Option<SwarmSeatSnapshot>,
     sold: Arc<Mutex<Vec<Option<f64>>>>,
 }
 
-impl Watcher {
-    async fn watch(mut self, mut kept: Kept) {
+impl ShowObserver {
+    async fn watch(mut self, mut kept: SwarmSocket) {
         while let Some(heard) = kept.heard.recv().await {
-            if let Heard::Seats(frame) = heard {
+            if let SwarmSocketEvent::Seats(frame) = heard {
                 self.seats(&frame);
             }
         }
@@ -100,7 +103,7 @@ impl Watcher {
     fn seats(&mut self, frame: &[u8]) {
         let at_ms = self.stage.clock.now_ms();
         let show = &self.stage.shows[self.show].id;
-        if let Some(snapshot) = Snapshot::read(frame) {
+        if let Some(snapshot) = SwarmSeatSnapshot::read(frame) {
             self.stage.history.write(
                 "snapshot",
                 json!({
@@ -110,7 +113,7 @@ impl Watcher {
                 }),
             );
             self.picture = Some(snapshot);
-        } else if let Some(delta) = Delta::read(frame) {
+        } else if let Some(delta) = SwarmSeatDelta::read(frame) {
             self.stage.history.write(
                 "delta",
                 json!({
@@ -128,7 +131,7 @@ impl Watcher {
     }
 
     fn look_for_the_end(&self, at_ms: f64) {
-        let Some([free, held, _, _]) = self.picture.as_ref().map(Snapshot::counts) else {
+        let Some([free, held, _, _]) = self.picture.as_ref().map(SwarmSeatSnapshot::counts) else {
             return;
         };
         let mut sold = self.sold.lock().unwrap_or_else(PoisonError::into_inner);

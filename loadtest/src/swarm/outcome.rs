@@ -5,10 +5,10 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use super::Ended;
-use super::figures::{OF_CALLS, OPS, Report};
-use super::scenario::{Missed, Scenario};
-use crate::rig::Judged;
+use super::LoadtestExitCode;
+use super::figures::{OF_CALLS, OPS, SwarmReport};
+use super::scenario::{MissedThreshold, Scenario};
+use crate::rig::RigVerdict;
 
 /// The swarm's own p99 of sending late, above which a run says nothing, milliseconds.
 const LAG_P99_MAX_MS: f64 = 250.0;
@@ -16,21 +16,21 @@ const LAG_P99_MAX_MS: f64 = 250.0;
 const LATE_SENDS_MAX: f64 = 0.01;
 
 /// Everything about a run that was.
-pub struct Outcome {
+pub struct SwarmOutcome {
     scenario: Scenario,
-    report: Report,
-    baseline: Option<Report>,
-    judged: Option<Judged>,
-    thresholds: Vec<(String, Result<f64, Missed>)>,
+    report: SwarmReport,
+    baseline: Option<SwarmReport>,
+    judged: Option<RigVerdict>,
+    thresholds: Vec<(String, Result<f64, MissedThreshold>)>,
 }
 
-impl Outcome {
+impl SwarmOutcome {
     /// Judges the thresholds; `killed` says whether processes were killed in the run.
-    pub fn of(
+    pub fn from_report(
         scenario: &Scenario,
-        report: Report,
-        baseline: Option<Report>,
-        judged: Option<Judged>,
+        report: SwarmReport,
+        baseline: Option<SwarmReport>,
+        judged: Option<RigVerdict>,
         killed: bool,
     ) -> Self {
         let base = baseline.as_ref().map(|report| &report.figures);
@@ -52,7 +52,7 @@ impl Outcome {
     }
 
     /// The exit code. A run whose generator was late says nothing of thresholds.
-    pub fn ended(&self) -> Ended {
+    pub fn ended(&self) -> LoadtestExitCode {
         let late = [Some(&self.report), self.baseline.as_ref()]
             .into_iter()
             .flatten()
@@ -61,13 +61,13 @@ impl Outcome {
         let broken = self.judged.as_ref().is_some_and(|judged| !judged.held);
         // That the swarm was late excuses no broken invariant.
         if broken {
-            Ended::Failed
+            LoadtestExitCode::Failed
         } else if late {
-            Ended::Invalid
+            LoadtestExitCode::Invalid
         } else if missed {
-            Ended::Failed
+            LoadtestExitCode::Failed
         } else {
-            Ended::Held
+            LoadtestExitCode::Held
         }
     }
 
@@ -95,13 +95,13 @@ impl Outcome {
         for (told, judged) in &self.thresholds {
             match judged {
                 Ok(value) => writeln!(out, "held    {told}: {value:.3}")?,
-                Err(Missed(why)) => writeln!(out, "FAILED  {why}")?,
+                Err(MissedThreshold(why)) => writeln!(out, "FAILED  {why}")?,
             }
         }
         if let Some(judged) = &self.judged {
             writeln!(out, "{}", judged.told.trim_end())?;
         }
-        if self.ended() == Ended::Invalid {
+        if self.ended() == LoadtestExitCode::Invalid {
             writeln!(
                 out,
                 "INVALID the swarm sent late (p99 {:.0} ms, {:.2} % by more than 1 s): this says nothing of the system",
@@ -144,15 +144,15 @@ impl Outcome {
         let mut document = self.report.document();
         document["scenario"] = json!(self.scenario.name);
         document["seed"] = json!(seed);
-        document["baseline"] = json!(self.baseline.as_ref().map(Report::document));
+        document["baseline"] = json!(self.baseline.as_ref().map(SwarmReport::document));
         document["thresholds"] = thresholds.collect();
         document["verdict"] = json!(self.judged.as_ref().map(|judged| judged.document.clone()));
-        document["valid"] = json!(self.ended() != Ended::Invalid);
+        document["valid"] = json!(self.ended() != LoadtestExitCode::Invalid);
         document
     }
 }
 
-fn is_late(report: &Report) -> bool {
+fn is_late(report: &SwarmReport) -> bool {
     let over = |name: &str, max: f64| report.figures.get(name).is_some_and(|figure| *figure > max);
     over("lag_p99_ms", LAG_P99_MAX_MS) || over("late_sends", LATE_SENDS_MAX)
 }

@@ -5,11 +5,11 @@
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::scenario::{Arrivals, Behaviour, Scenario};
+use super::scenario::{ArrivalPattern, Scenario, VisitorBehaviour};
 
 /// One visitor before it comes.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct VisitorPlan {
     /// The number in the swarm, from 0.
     pub who: usize,
     /// When it comes, seconds after the start.
@@ -38,7 +38,7 @@ fn rng_of(seed: u64, who: usize) -> ChaCha8Rng {
 }
 
 /// Plans the whole crowd.
-pub fn crowd(scenario: &Scenario, seed: u64) -> Vec<Plan> {
+pub fn crowd(scenario: &Scenario, seed: u64) -> Vec<VisitorPlan> {
     let crowd = &scenario.crowd;
     let opens_s = scenario.onsale.at_s("opens_at").unwrap_or_default() + crowd.from_s;
     let draw_s = scenario.onsale.at_s("draw_at").unwrap_or_default();
@@ -49,20 +49,25 @@ pub fn crowd(scenario: &Scenario, seed: u64) -> Vec<Plan> {
         let share = match crowd.arrivals {
             // So many independent arrivals in a time are a Poisson process that happened to bring
             // as many.
-            Arrivals::Poisson => rng.random::<f64>(),
-            Arrivals::Uniform => who as f64 / count as f64,
+            ArrivalPattern::Poisson => rng.random::<f64>(),
+            ArrivalPattern::Uniform => who as f64 / count as f64,
         };
-        let comes_after = Behaviour::roll(crowd.after_draw, &mut rng);
+        let comes_after = VisitorBehaviour::roll(crowd.after_draw, &mut rng);
         let from_s = if comes_after { draw_s } else { opens_s };
-        mind(scenario, who, from_s + share * crowd.over_s, rng)
+        plan_visitor(scenario, who, from_s + share * crowd.over_s, rng)
     };
     (0..count).map(plan).collect()
 }
 
-fn mind(scenario: &Scenario, who: usize, arrives_s: f64, mut rng: ChaCha8Rng) -> Plan {
+fn plan_visitor(
+    scenario: &Scenario,
+    who: usize,
+    arrives_s: f64,
+    mut rng: ChaCha8Rng,
+) -> VisitorPlan {
     let behaviour = &scenario.behaviour;
-    let mut roll = |share| Behaviour::roll(share, &mut rng);
-    Plan {
+    let mut roll = |share| VisitorBehaviour::roll(share, &mut rng);
+    VisitorPlan {
         who,
         arrives_s,
         mute: who < scenario.crowd.mute,

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::figures::quantile_of;
-use super::stage::Stage;
+use super::stage::SwarmContext;
 
 /// p99 is shown over the last seconds, milliseconds.
 const RECENT_MS: f64 = 5_000.0;
 
 /// Shows how the run goes until it is aborted.
-pub async fn show(stage: Arc<Stage>) {
+pub async fn show(stage: Arc<SwarmContext>) {
     let terminal = std::io::stderr().is_terminal();
     let every = if terminal { 1 } else { 5 };
     let mut tick = tokio::time::interval(Duration::from_secs(every));
@@ -36,7 +36,7 @@ pub fn end_line() {
     }
 }
 
-fn line(stage: &Stage) -> String {
+fn line(stage: &SwarmContext) -> String {
     let now_ms = stage.clock.now_ms();
     let seen = stage.tally.seen();
     let (mut joined, mut waiting, mut inside, mut ended, mut ticketed) = (0, 0, 0, 0, 0);
@@ -65,7 +65,7 @@ fn line(stage: &Stage) -> String {
     )
 }
 
-fn phase(stage: &Stage) -> &'static str {
+fn phase(stage: &SwarmContext) -> &'static str {
     let draw_s = stage.scenario.onsale.at_s("draw_at").unwrap_or_default();
     if stage.is_over() {
         "settling"

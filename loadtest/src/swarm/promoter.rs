@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use super::scenario::Cancel;
-use super::stage::{Stage, round};
-use crate::http::Call;
+use super::scenario::PlannedCancel;
+use super::stage::{SwarmContext, round};
+use crate::http::LoadHttpCall;
 
 /// A cancellation that was not heard is said again after this long.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -21,11 +21,15 @@ const TRIES_MAX: usize = 300;
 ///
 /// # Errors
 /// Where it never was.
-pub async fn cancel(stage: Arc<Stage>, key: String, cancel: Cancel) -> anyhow::Result<()> {
+pub async fn cancel(
+    stage: Arc<SwarmContext>,
+    key: String,
+    cancel: PlannedCancel,
+) -> anyhow::Result<()> {
     let at_ms = stage.clock.start_ms() + cancel.at_s * 1e3;
     tokio::time::sleep_until(stage.clock.instant(at_ms).into()).await;
     let path = format!("/v1/promoter/shows/{}/cancel", cancel.show);
-    let call = Call::post(path, json!({})).bearer(&key);
+    let call = LoadHttpCall::post(path, json!({})).bearer(&key);
     let asked_ms = stage.clock.now_ms();
     stage.cancel(&cancel.show);
     for who in 0..TRIES_MAX {
@@ -46,10 +50,10 @@ pub async fn cancel(stage: Arc<Stage>, key: String, cancel: Cancel) -> anyhow::R
 
 /// Looks at how far the refunds of every show are, and writes that down; whether nothing is left to
 /// wait for.
-pub async fn all_went_back(stage: &Stage, key: &str) -> bool {
+pub async fn all_went_back(stage: &SwarmContext, key: &str) -> bool {
     let mut all = true;
     for show in &stage.shows {
-        let call = Call::get(format!("/v1/promoter/shows/{}/refunds", show.id)).bearer(key);
+        let call = LoadHttpCall::get(format!("/v1/promoter/shows/{}/refunds", show.id)).bearer(key);
         let asked_ms = stage.clock.now_ms();
         match stage.http.send(&call, 0).await {
             Ok(answer) if answer.is_ok() => {

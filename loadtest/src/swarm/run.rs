@@ -11,16 +11,16 @@ use hyper::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::clock::Clock;
-use super::figures::{Report, Setting, Tally};
-use super::history::History;
-use super::scenario::{Scenario, Step};
-use super::schedule::Strike;
-use super::stage::{Show, Stage, round};
+use super::clock::SwarmClock;
+use super::figures::{RunConditions, SwarmReport, SwarmTally};
+use super::history::HistoryWriter;
+use super::scenario::{PromoterCall, Scenario};
+use super::schedule::ScheduledFault;
+use super::stage::{SwarmContext, SwarmShow, round};
 use super::strike;
 use super::{faults, observer, plan, progress, promoter, settle, visitor};
-use crate::http::{Call, Http};
-use crate::rig::{Kill, Rig};
+use crate::http::{LoadHttpCall, LoadHttpClient};
+use crate::rig::{PlannedKill, Rig};
 use crate::verdict::oracle;
 
 /// Every node knows of a show within this time.
@@ -29,7 +29,7 @@ const KNOWN_WITHIN: Duration = Duration::from_secs(3);
 const LAST_FRAMES: Duration = Duration::from_millis(2_000);
 
 /// What a run needs beside the scenario.
-pub struct Ground<'a> {
+pub struct SwarmEnvironment<'a> {
     /// The gateways, `http://…`
     pub urls: &'a [String],
     /// The promoter's key.
@@ -37,7 +37,7 @@ pub struct Ground<'a> {
     /// The processes, where they are ours.
     pub rig: Option<Arc<Rig>>,
     /// What is done to them.
-    pub trouble: Trouble,
+    pub trouble: SwarmFaults,
     /// Settles the crowd.
     pub seed: u64,
     /// Where the history goes.
@@ -45,32 +45,35 @@ pub struct Ground<'a> {
 }
 
 /// What is done to a system while the crowd is there.
-pub enum Trouble {
+pub enum SwarmFaults {
     /// Something is killed at shares of the planned duration.
-    Kills(Vec<Kill>),
+    Kills(Vec<PlannedKill>),
     /// A schedule of strikes, which goes on until everything is healed.
-    Strikes(Vec<Strike>),
+    Strikes(Vec<ScheduledFault>),
 }
 
 /// Plays the scenario.
 ///
 /// # Errors
 /// What kept the run from being one.
-pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Report> {
-    let http = Http::new(ground.urls);
+pub async fn play_scenario(
+    scenario: &Scenario,
+    ground: &SwarmEnvironment<'_>,
+) -> anyhow::Result<SwarmReport> {
+    let http = LoadHttpClient::new(ground.urls);
     let (venues, _) = split(scenario.onsale.steps(jiff::Timestamp::now()));
     apply(&http, ground.key, &venues).await?;
     // From here: a large plan may take a second to be read, which is no part of anybody's wait.
-    let clock = Clock::start();
+    let clock = SwarmClock::start();
     let (_, rest) = split(scenario.onsale.steps(clock.started()));
     apply(&http, ground.key, &rest).await?;
     let shows = read_shows(&http, scenario).await?;
-    let (history, writer) = History::create(ground.history)?;
+    let (history, writer) = HistoryWriter::create(ground.history)?;
     write_beginning(&history, scenario, ground, clock, &shows);
-    let tally = Tally::new(scenario.crowd.visitors);
+    let tally = SwarmTally::new(scenario.crowd.visitors);
     let provider = ground.rig.as_ref().and_then(|rig| rig.stripe());
-    let provider = provider.map(|stripe| Http::new(&[stripe.url().to_owned()]));
-    let stage = Stage::new(
+    let provider = provider.map(|stripe| LoadHttpClient::new(&[stripe.url().to_owned()]));
+    let stage = SwarmContext::new(
         scenario.clone(),
         clock,
         (http, provider),
@@ -82,7 +85,7 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
 
     let observers = observer::open(&stage).await?;
     // Seed after seed nobody reads along.
-    let shown = matches!(ground.trouble, Trouble::Kills(_));
+    let shown = matches!(ground.trouble, SwarmFaults::Kills(_));
     let shown = shown.then(|| tokio::spawn(progress::show(Arc::clone(&stage))));
     crowd_in_trouble(&stage, ground).await?;
     let end_ms = stage.clock.now_ms();
@@ -100,7 +103,7 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
     drop(observers);
 
     let memory = ground.rig.as_ref().map(|rig| rig.memory(clock.start_ms()));
-    let setting = Setting {
+    let setting = RunConditions {
         start_ms: clock.start_ms(),
         end_ms,
         settled_ms,
@@ -108,7 +111,7 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
         p99_ms: scenario.onsale.number("p99_ms").unwrap_or(300.0),
         memory: memory.unwrap_or_default(),
     };
-    let report = Report::of(&stage.tally.seen(), &setting);
+    let report = SwarmReport::from_measurements(&stage.tally.seen(), &setting);
     write_ending(&stage, &report, settled_ms.is_some());
     stage.history.close();
     tokio::task::spawn_blocking(|| writer.finish()).await??;
@@ -117,19 +120,22 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
 
 /// Lets the crowd come while shows are cancelled and the system is struck, as the run asks; returns
 /// when the crowd is done and what was struck is healed.
-async fn crowd_in_trouble(stage: &Arc<Stage>, ground: &Ground<'_>) -> anyhow::Result<()> {
+async fn crowd_in_trouble(
+    stage: &Arc<SwarmContext>,
+    ground: &SwarmEnvironment<'_>,
+) -> anyhow::Result<()> {
     let cancelling = stage.scenario.cancel.clone().map(|cancel| {
         let stage = Arc::clone(stage);
         tokio::spawn(promoter::cancel(stage, ground.key.to_owned(), cancel))
     });
     match (&ground.rig, &ground.trouble) {
-        (Some(rig), Trouble::Strikes(strikes)) => {
+        (Some(rig), SwarmFaults::Strikes(strikes)) => {
             let strikes = strike::inflict(Arc::clone(stage), Arc::clone(rig), strikes.clone());
             let strikes = tokio::spawn(strikes);
             crowd(stage, ground.seed).await;
             strikes.await??;
         }
-        (Some(rig), Trouble::Kills(kills)) => {
+        (Some(rig), SwarmFaults::Kills(kills)) => {
             let kills = faults::inflict(Arc::clone(stage), Arc::clone(rig), kills.clone());
             let kills = tokio::spawn(kills);
             crowd(stage, ground.seed).await;
@@ -146,8 +152,8 @@ async fn crowd_in_trouble(stage: &Arc<Stage>, ground: &Ground<'_>) -> anyhow::Re
 }
 
 /// Fails where something was to be killed and was not, or did not come back.
-fn all_kills_were_inflicted(stage: &Stage, trouble: &Trouble) -> anyhow::Result<()> {
-    let Trouble::Kills(kills) = trouble else {
+fn all_kills_were_inflicted(stage: &SwarmContext, trouble: &SwarmFaults) -> anyhow::Result<()> {
+    let SwarmFaults::Kills(kills) = trouble else {
         return Ok(());
     };
     let seen = stage.tally.seen();
@@ -160,7 +166,7 @@ fn all_kills_were_inflicted(stage: &Stage, trouble: &Trouble) -> anyhow::Result<
     Ok(())
 }
 
-fn write_ending(stage: &Stage, report: &Report, is_settled: bool) {
+fn write_ending(stage: &SwarmContext, report: &SwarmReport, is_settled: bool) {
     if is_settled {
         let at_ms = round(stage.clock.now_ms());
         stage.history.write("settled", json!({ "at_ms": at_ms }));
@@ -172,12 +178,12 @@ fn write_ending(stage: &Stage, report: &Report, is_settled: bool) {
 }
 
 /// Lets everybody come, and returns when all are done or the deadline is over.
-async fn crowd(stage: &Arc<Stage>, seed: u64) {
+async fn crowd(stage: &Arc<SwarmContext>, seed: u64) {
     let mut busy = JoinSet::new();
     let mut mute = JoinSet::new();
     for plan in plan::crowd(&stage.scenario, seed) {
         let set = if plan.mute { &mut mute } else { &mut busy };
-        set.spawn(visitor::live(Arc::clone(stage), plan));
+        set.spawn(visitor::run_visitor(Arc::clone(stage), plan));
     }
     let deadline_ms = stage.clock.start_ms() + stage.scenario.deadline_s * 1e3;
     let deadline = stage.clock.instant(deadline_ms).into();
@@ -190,19 +196,19 @@ async fn crowd(stage: &Arc<Stage>, seed: u64) {
 }
 
 /// Venues, and everything after them.
-fn split(steps: Vec<Step>) -> (Vec<Step>, Vec<Step>) {
+fn split(steps: Vec<PromoterCall>) -> (Vec<PromoterCall>, Vec<PromoterCall>) {
     steps
         .into_iter()
         .partition(|step| step.path.starts_with("/v1/promoter/venues/"))
 }
 
-async fn apply(http: &Http, key: &str, steps: &[Step]) -> anyhow::Result<()> {
+async fn apply(http: &LoadHttpClient, key: &str, steps: &[PromoterCall]) -> anyhow::Result<()> {
     for step in steps {
         let body: Value = serde_json::from_str(&step.body)
             .with_context(|| format!("the document of {} is no JSON", step.what))?;
-        let call = Call {
+        let call = LoadHttpCall {
             body: Some(body),
-            ..Call::new(Method::PUT, step.path.clone())
+            ..LoadHttpCall::new(Method::PUT, step.path.clone())
         }
         .bearer(key);
         let answer = http.send(&call, 0).await.map_err(anyhow::Error::msg)?;
@@ -219,14 +225,14 @@ async fn apply(http: &Http, key: &str, steps: &[Step]) -> anyhow::Result<()> {
 }
 
 /// All that is on sale, trains behind the shows.
-async fn read_shows(http: &Http, scenario: &Scenario) -> anyhow::Result<Vec<Show>> {
+async fn read_shows(http: &LoadHttpClient, scenario: &Scenario) -> anyhow::Result<Vec<SwarmShow>> {
     let mut shows = Vec::new();
     for show in scenario.onsale.shows() {
         shows.push(read_show(http, &show).await?);
     }
     for train in scenario.onsale.trains() {
         let show = read_show(http, &train.show).await?;
-        shows.push(Show {
+        shows.push(SwarmShow {
             train: Some(train.clone()),
             ..show
         });
@@ -234,8 +240,8 @@ async fn read_shows(http: &Http, scenario: &Scenario) -> anyhow::Result<Vec<Show
     Ok(shows)
 }
 
-async fn read_show(http: &Http, show: &str) -> anyhow::Result<Show> {
-    let call = Call::get(format!("/v1/shows/{show}/seatmap"));
+async fn read_show(http: &LoadHttpClient, show: &str) -> anyhow::Result<SwarmShow> {
+    let call = LoadHttpCall::get(format!("/v1/shows/{show}/seatmap"));
     let asked = std::time::Instant::now();
     let map = loop {
         let answer = http.send(&call, 0).await.map_err(anyhow::Error::msg)?;
@@ -248,7 +254,7 @@ async fn read_show(http: &Http, show: &str) -> anyhow::Result<Show> {
     let seats = map["seats"].as_array();
     let seats = seats.with_context(|| format!("the seat map of {show} could not be read"))?;
     let label = |seat: &Value| seat["label"].as_str().unwrap_or_default().to_owned();
-    Ok(Show {
+    Ok(SwarmShow {
         id: show.to_owned(),
         labels: seats.iter().map(label).collect(),
         by_label: seats.iter().map(|seat| seat["kind"].is_null()).collect(),
@@ -257,11 +263,11 @@ async fn read_show(http: &Http, show: &str) -> anyhow::Result<Show> {
 }
 
 fn write_beginning(
-    history: &History,
+    history: &HistoryWriter,
     scenario: &Scenario,
-    ground: &Ground<'_>,
-    clock: Clock,
-    shows: &[Show],
+    ground: &SwarmEnvironment<'_>,
+    clock: SwarmClock,
+    shows: &[SwarmShow],
 ) {
     let (room_doc, show_docs) = scenario.onsale.documents(clock.started());
     history.write(
@@ -282,7 +288,7 @@ fn write_beginning(
 
 /// Gives those who never asked for their rank the one that the published draw gave them: the line
 /// counted them for as long as it believed them there.
-fn rank_the_silent(stage: &Stage, record: &Value) {
+fn rank_the_silent(stage: &SwarmContext, record: &Value) {
     let seed = record["seed"]
         .as_str()
         .and_then(|hex| hex::decode(hex).ok());
@@ -301,7 +307,7 @@ fn rank_the_silent(stage: &Stage, record: &Value) {
     }
 }
 
-async fn write_finals(stage: &Stage) -> anyhow::Result<()> {
+async fn write_finals(stage: &SwarmContext) -> anyhow::Result<()> {
     for show in &stage.shows {
         let seats = settle::read_seats(stage, &show.id).await?;
         stage.history.write(
@@ -313,7 +319,7 @@ async fn write_finals(stage: &Stage) -> anyhow::Result<()> {
         );
     }
     let read = async |what: &str| {
-        let call = Call::get(stage.room_path(what));
+        let call = LoadHttpCall::get(stage.room_path(what));
         stage.http.send(&call, 0).await.map_err(anyhow::Error::msg)
     };
     let record = read("draw").await?;

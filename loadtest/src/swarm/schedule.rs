@@ -7,7 +7,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::rig::{Part, Payments, RedisForm, Spec, Target};
+use crate::rig::{KillTarget, RedisForm, RigComponent, RigPaymentProvider, RigSpecification};
 
 /// The first strike falls not before this, seconds after the start: somebody is there to be struck.
 const FROM_S: f64 = 2.5;
@@ -34,22 +34,22 @@ const FORMS: [RedisForm; 4] = [
 
 /// One thing that is done.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Strike {
+pub struct ScheduledFault {
     /// When, seconds after the start.
     pub at_s: f64,
     /// For how long.
     pub for_s: f64,
     /// What.
-    pub what: What,
+    pub what: FaultAction,
 }
 
 /// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum FaultAction {
     /// `kill -9`, and a start at the end.
-    Kill(Part),
+    Kill(RigComponent),
     /// `SIGSTOP`, and `SIGCONT` at the end.
-    Pause(Part),
+    Pause(RigComponent),
     /// PostgreSQL cuts all connections, ends and starts.
     RestartLedger,
     /// Every Redis is emptied.
@@ -59,19 +59,19 @@ pub enum What {
     /// Redis' clocks are so many seconds off, and right again at the end.
     Clock(i64),
     /// The clock of one gateway is so many seconds off, and right again at the end.
-    NodeClock(Part, i64),
+    NodeClock(RigComponent, i64),
     /// Connections to PostgreSQL are cut exactly at their COMMIT: some before it was heard of, some
     /// after it was done.
     CutCommits,
     /// The disk of the ledger file is full, and has room again at the end.
     FullDisk,
     /// The payment provider is not itself, and well again at the end.
-    Provider(Mood),
+    Provider(ProviderFaultMode),
 }
 
 /// What is wrong with the payment provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mood {
+pub enum ProviderFaultMode {
     /// It delays, repeats, reorders and drops events, answers 500 after it did what was asked, or
     /// not at all.
     Misbehaves,
@@ -113,15 +113,15 @@ pub const KINDS: [&str; 22] = [
     "provider away",
 ];
 
-impl What {
+impl FaultAction {
     /// The kind it is counted under.
-    pub fn kind(self, spec: Spec) -> String {
-        let of = |part: Part| match part {
-            Part::Gateway(_) => "gateway",
-            Part::Booking(_) => "booking",
-            Part::Redis(index) if index >= spec.data_nodes() => "sentinel",
-            Part::Redis(_) => "redis",
-            Part::Ledger => "ledger",
+    pub fn kind(self, spec: RigSpecification) -> String {
+        let of = |part: RigComponent| match part {
+            RigComponent::Gateway(_) => "gateway",
+            RigComponent::Booking(_) => "booking",
+            RigComponent::Redis(index) if index >= spec.data_nodes() => "sentinel",
+            RigComponent::Redis(_) => "redis",
+            RigComponent::Ledger => "ledger",
         };
         match self {
             Self::Kill(part) => format!("kill {}", of(part)),
@@ -134,11 +134,13 @@ impl What {
     }
 
     /// Whether baskets may be forgotten by it.
-    pub fn forgets(self, spec: Spec) -> bool {
-        let is_data = |part: Part| matches!(part, Part::Redis(index) if index < spec.data_nodes());
+    pub fn forgets(self, spec: RigSpecification) -> bool {
+        let is_data = |part: RigComponent| matches!(part, RigComponent::Redis(index) if index < spec.data_nodes());
         match self {
             Self::Kill(part) => match part {
-                Part::Gateway(_) | Part::Booking(_) => spec.redis == RedisForm::None,
+                RigComponent::Gateway(_) | RigComponent::Booking(_) => {
+                    spec.redis == RedisForm::None
+                }
                 part => is_data(part),
             },
             // A primary that stands still is replaced by a replica that may have missed its last
@@ -155,20 +157,22 @@ impl What {
 
     /// What nothing else may happen to meanwhile: all of Redis is one, as its nodes are one system.
     /// None is the provider, which is no process of ours.
-    fn subject(self) -> Option<Part> {
+    fn subject(self) -> Option<RigComponent> {
         match self {
-            Self::Kill(Part::Redis(_)) | Self::Pause(Part::Redis(_)) => Some(Part::Redis(0)),
+            Self::Kill(RigComponent::Redis(_)) | Self::Pause(RigComponent::Redis(_)) => {
+                Some(RigComponent::Redis(0))
+            }
             Self::Kill(part) | Self::Pause(part) | Self::NodeClock(part, _) => Some(part),
-            Self::RestartLedger | Self::CutCommits => Some(Part::Ledger),
+            Self::RestartLedger | Self::CutCommits => Some(RigComponent::Ledger),
             // The disk belongs to the one gateway that there is then.
-            Self::FullDisk => Some(Part::Gateway(0)),
-            Self::Flush | Self::PromoteStale | Self::Clock(_) => Some(Part::Redis(0)),
+            Self::FullDisk => Some(RigComponent::Gateway(0)),
+            Self::Flush | Self::PromoteStale | Self::Clock(_) => Some(RigComponent::Redis(0)),
             Self::Provider(_) => None,
         }
     }
 }
 
-impl fmt::Display for What {
+impl fmt::Display for FaultAction {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kill(part) => write!(out, "kill {part}"),
@@ -180,14 +184,16 @@ impl fmt::Display for What {
             Self::NodeClock(part, seconds) => write!(out, "{part}'s clock {:+} min", seconds / 60),
             Self::CutCommits => out.write_str("commits cut"),
             Self::FullDisk => out.write_str("disk full"),
-            Self::Provider(Mood::RefusesSums) => out.write_str("provider refuses sums"),
-            Self::Provider(Mood::Misbehaves) => out.write_str("provider misbehaves"),
-            Self::Provider(Mood::Away) => out.write_str("provider away"),
+            Self::Provider(ProviderFaultMode::RefusesSums) => {
+                out.write_str("provider refuses sums")
+            }
+            Self::Provider(ProviderFaultMode::Misbehaves) => out.write_str("provider misbehaves"),
+            Self::Provider(ProviderFaultMode::Away) => out.write_str("provider away"),
         }
     }
 }
 
-impl fmt::Display for Strike {
+impl fmt::Display for ScheduledFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} at {:.1} s", self.what, self.at_s)?;
         if self.for_s > 0.0 {
@@ -197,7 +203,7 @@ impl fmt::Display for Strike {
     }
 }
 
-impl Strike {
+impl ScheduledFault {
     fn meets(&self, other: &Self) -> bool {
         let until_s = |strike: &Self| strike.at_s + strike.for_s + STANDS_AGAIN_S;
         let together = self.at_s <= until_s(other) && other.at_s <= until_s(self);
@@ -206,36 +212,36 @@ impl Strike {
 }
 
 /// The rig that a seed is played on.
-pub fn spec_of_seed(seed: u64) -> Spec {
+pub fn spec_of_seed(seed: u64) -> RigSpecification {
     let turn = usize::try_from(seed % RIGS).unwrap_or_default();
     // Behind those with every form of Redis come two with everything in one process and a ledger
     // file.
     if let Some(payments) = turn.checked_sub(2 * FORMS.len()) {
-        return Spec {
-            payments: [Payments::Sandbox, Payments::Stripe][payments % 2],
-            ..Spec::default()
+        return RigSpecification {
+            payments: [RigPaymentProvider::Sandbox, RigPaymentProvider::Stripe][payments % 2],
+            ..RigSpecification::default()
         };
     }
-    Spec {
+    RigSpecification {
         gateways: 2,
         bookings: 2,
         redis: FORMS[turn % FORMS.len()],
-        ledger: crate::rig::Ledger::Postgres,
+        ledger: crate::rig::RigLedgerKind::Postgres,
         payments: if turn < FORMS.len() {
-            Payments::Sandbox
+            RigPaymentProvider::Sandbox
         } else {
-            Payments::Stripe
+            RigPaymentProvider::Stripe
         },
     }
 }
 
 /// The strikes of a seed, in the order of time. One of them is of a kind that has its turn: dice
 /// alone leave some kinds out for hundreds of seeds.
-pub fn draw(seed: u64, spec: Spec) -> Vec<Strike> {
+pub fn draw(seed: u64, spec: RigSpecification) -> Vec<ScheduledFault> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let possible = possible(spec);
     let turn = in_turn(seed, &possible);
-    let mut strikes: Vec<Strike> = Vec::new();
+    let mut strikes: Vec<ScheduledFault> = Vec::new();
     for _ in 0..rng.random_range(STRIKES.0..=STRIKES.1) {
         // Kinds are drawn before victims: what there are many of is not struck the more often for
         // it.
@@ -256,7 +262,7 @@ pub fn draw(seed: u64, spec: Spec) -> Vec<Strike> {
 }
 
 /// The kind whose turn it is with this seed: every other one is of those that few rigs have.
-fn in_turn(seed: u64, possible: &[Vec<What>]) -> Option<&Vec<What>> {
+fn in_turn(seed: u64, possible: &[Vec<FaultAction>]) -> Option<&Vec<FaultAction>> {
     let round = usize::try_from(seed / RIGS).unwrap_or_default();
     let rare: Vec<_> = possible.iter().filter(|kind| is_rare(kind)).collect();
     let all: Vec<_> = possible.iter().collect();
@@ -269,22 +275,22 @@ fn in_turn(seed: u64, possible: &[Vec<What>]) -> Option<&Vec<What>> {
 }
 
 /// Whether only some rigs have it.
-fn is_rare(kind: &[What]) -> bool {
+fn is_rare(kind: &[FaultAction]) -> bool {
     // Sentinels stand behind the two nodes that keep data.
-    let is_behind = |part: Part| matches!(part, Part::Redis(2..));
+    let is_behind = |part: RigComponent| matches!(part, RigComponent::Redis(2..));
     kind.first().is_some_and(|what| match *what {
-        What::PromoteStale | What::Provider(_) | What::FullDisk => true,
-        What::Kill(part) | What::Pause(part) => is_behind(part),
+        FaultAction::PromoteStale | FaultAction::Provider(_) | FaultAction::FullDisk => true,
+        FaultAction::Kill(part) | FaultAction::Pause(part) => is_behind(part),
         _ => false,
     })
 }
 
-fn at_some_time(what: What, rng: &mut impl Rng) -> Strike {
+fn at_some_time(what: FaultAction, rng: &mut impl Rng) -> ScheduledFault {
     let for_s = match what {
-        What::Flush | What::RestartLedger => 0.0,
+        FaultAction::Flush | FaultAction::RestartLedger => 0.0,
         _ => rng.random_range(LASTS_S.0..LASTS_S.1),
     };
-    Strike {
+    ScheduledFault {
         at_s: rng.random_range(FROM_S..UNTIL_S),
         for_s,
         what,
@@ -292,24 +298,24 @@ fn at_some_time(what: What, rng: &mut impl Rng) -> Strike {
 }
 
 /// What can happen to a rig, by kind.
-fn possible(spec: Spec) -> Vec<Vec<What>> {
-    let gateways: Vec<Part> = (0..spec.gateways).map(Part::Gateway).collect();
-    let bookings: Vec<Part> = (0..spec.bookings).map(Part::Booking).collect();
-    let data: Vec<Part> = (0..spec.data_nodes()).map(Part::Redis).collect();
-    let sentinels = (spec.data_nodes()..spec.redis_nodes()).map(Part::Redis);
+fn possible(spec: RigSpecification) -> Vec<Vec<FaultAction>> {
+    let gateways: Vec<RigComponent> = (0..spec.gateways).map(RigComponent::Gateway).collect();
+    let bookings: Vec<RigComponent> = (0..spec.bookings).map(RigComponent::Booking).collect();
+    let data: Vec<RigComponent> = (0..spec.data_nodes()).map(RigComponent::Redis).collect();
+    let sentinels = (spec.data_nodes()..spec.redis_nodes()).map(RigComponent::Redis);
     let mut ledger = Vec::new();
     let mut kinds = Vec::new();
-    if spec.spares(Target::Ledger).is_none() {
-        ledger.push(Part::Ledger);
-        kinds.push(vec![What::RestartLedger]);
-        kinds.push(vec![What::CutCommits]);
+    if spec.spares(KillTarget::Ledger).is_none() {
+        ledger.push(RigComponent::Ledger);
+        kinds.push(vec![FaultAction::RestartLedger]);
+        kinds.push(vec![FaultAction::CutCommits]);
     } else {
-        kinds.push(vec![What::FullDisk]);
+        kinds.push(vec![FaultAction::FullDisk]);
     }
-    let clock = |seconds| -> Vec<What> {
+    let clock = |seconds| -> Vec<FaultAction> {
         let gateways = gateways.iter();
         gateways
-            .map(|part| What::NodeClock(*part, seconds))
+            .map(|part| FaultAction::NodeClock(*part, seconds))
             .collect()
     };
     // The clock of an only one is its ledger's, by which everything is dated.
@@ -317,19 +323,23 @@ fn possible(spec: Spec) -> Vec<Vec<What>> {
         kinds.extend(NODE_OFF_S.map(clock));
     }
     for parts in [gateways, bookings, data, sentinels.collect(), ledger] {
-        kinds.push(parts.iter().copied().map(What::Kill).collect());
-        kinds.push(parts.iter().copied().map(What::Pause).collect());
+        kinds.push(parts.iter().copied().map(FaultAction::Kill).collect());
+        kinds.push(parts.iter().copied().map(FaultAction::Pause).collect());
     }
     if spec.redis != RedisForm::None {
-        kinds.push(vec![What::Flush]);
-        kinds.extend([AHEAD_S, BEHIND_S].map(|seconds| vec![What::Clock(seconds)]));
+        kinds.push(vec![FaultAction::Flush]);
+        kinds.extend([AHEAD_S, BEHIND_S].map(|seconds| vec![FaultAction::Clock(seconds)]));
     }
-    if spec.payments == Payments::Stripe {
-        let moods = [Mood::Misbehaves, Mood::Away, Mood::RefusesSums];
-        kinds.extend(moods.map(|mood| vec![What::Provider(mood)]));
+    if spec.payments == RigPaymentProvider::Stripe {
+        let moods = [
+            ProviderFaultMode::Misbehaves,
+            ProviderFaultMode::Away,
+            ProviderFaultMode::RefusesSums,
+        ];
+        kinds.extend(moods.map(|mood| vec![FaultAction::Provider(mood)]));
     }
     if matches!(spec.redis, RedisForm::Replica | RedisForm::Sentinel) {
-        kinds.push(vec![What::PromoteStale]);
+        kinds.push(vec![FaultAction::PromoteStale]);
     }
     kinds.retain(|kind| !kind.is_empty());
     kinds
@@ -341,7 +351,7 @@ mod tests {
 
     use super::*;
 
-    fn spec(redis: &str) -> Spec {
+    fn spec(redis: &str) -> RigSpecification {
         let text = format!("gateways=2,bookings=2,redis={redis},ledger=postgres,payments=stripe");
         text.parse().expect("good")
     }
@@ -367,9 +377,13 @@ mod tests {
         all.sort_unstable();
         assert_eq!(kinds, all);
         assert!(seen.values().all(|count| *count >= 6), "{seen:?}");
-        for strike in (0..100).flat_map(|seed| draw(seed, Spec::default())) {
-            let gateway = Part::Gateway(0);
-            let whole = [What::Kill(gateway), What::Pause(gateway), What::FullDisk];
+        for strike in (0..100).flat_map(|seed| draw(seed, RigSpecification::default())) {
+            let gateway = RigComponent::Gateway(0);
+            let whole = [
+                FaultAction::Kill(gateway),
+                FaultAction::Pause(gateway),
+                FaultAction::FullDisk,
+            ];
             assert!(whole.contains(&strike.what));
         }
     }

@@ -8,9 +8,9 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::promoter;
-use super::socket::Snapshot;
-use super::stage::{Paid, Stage};
-use crate::http::Call;
+use super::socket::SwarmSeatSnapshot;
+use super::stage::{SwarmContext, SwarmPaidOrder};
+use crate::http::LoadHttpCall;
 use crate::rig::Rig;
 
 /// Baskets and orders that were left behind are waited for at most this long.
@@ -22,7 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(300);
 
 /// Waits until baskets and orders that were left behind have ended and all money is decided;
 /// returns when, or nothing where some of it never was.
-pub async fn settle(stage: &Stage, rig: Option<&Rig>, promoter_key: &str) -> Option<f64> {
+pub async fn settle(stage: &SwarmContext, rig: Option<&Rig>, promoter_key: &str) -> Option<f64> {
     let now_ms = stage.clock.now_ms();
     let wait_s = ((stage.lapses_ms() - now_ms) / 1e3).clamp(0.0, SETTLE_MAX_S);
     tokio::time::sleep(Duration::from_secs_f64(wait_s)).await;
@@ -32,7 +32,7 @@ pub async fn settle(stage: &Stage, rig: Option<&Rig>, promoter_key: &str) -> Opt
         let undecided = stripe.is_some_and(|stripe| stripe.undecided() > 0);
         // In this order: whoever says no frees seats, and money that comes last goes back last.
         if all_seen_through(stage).await
-            && held(stage).await == 0
+            && held_cells(stage).await == 0
             && !undecided
             && went_back(stage, promoter_key).await
         {
@@ -44,12 +44,12 @@ pub async fn settle(stage: &Stage, rig: Option<&Rig>, promoter_key: &str) -> Opt
 }
 
 /// Whether all that is to go back has gone, where anything may.
-async fn went_back(stage: &Stage, key: &str) -> bool {
+async fn went_back(stage: &SwarmContext, key: &str) -> bool {
     !stage.scenario.gives_back() || promoter::all_went_back(stage, key).await
 }
 
 /// How many cells are held, as far as it can be read.
-async fn held(stage: &Stage) -> usize {
+async fn held_cells(stage: &SwarmContext) -> usize {
     let mut held = 0;
     for show in &stage.shows {
         match read_seats(stage, &show.id).await {
@@ -62,7 +62,7 @@ async fn held(stage: &Stage) -> usize {
 }
 
 /// Whether every order that was paid is at its end.
-async fn all_seen_through(stage: &Stage) -> bool {
+async fn all_seen_through(stage: &SwarmContext) -> bool {
     let mut all = true;
     for paid in stage.not_seen_through() {
         if see_through(stage, &paid).await.unwrap_or(false) {
@@ -75,13 +75,13 @@ async fn all_seen_through(stage: &Stage) -> bool {
 }
 
 /// Reads an order as its buyer would, and answers what it asks; whether it is at its end.
-async fn see_through(stage: &Stage, paid: &Paid) -> Result<bool, String> {
+async fn see_through(stage: &SwarmContext, paid: &SwarmPaidOrder) -> Result<bool, String> {
     let path = format!("/v1/orders/{}", paid.order);
-    let read = Call::get(path.clone()).bearer(&paid.key);
+    let read = LoadHttpCall::get(path.clone()).bearer(&paid.key);
     let said = stage.http.send(&read, paid.who).await?.json();
     if said["state"] == "awaiting_consent" {
         let body = json!({ "accept": accepts(paid.who) });
-        let call = Call::post(format!("{path}/consent"), body).bearer(&paid.key);
+        let call = LoadHttpCall::post(format!("{path}/consent"), body).bearer(&paid.key);
         stage.http.send(&call, paid.who).await?;
         return Ok(false);
     }
@@ -108,14 +108,14 @@ pub fn is_over(order: &Value) -> bool {
 ///
 /// # Errors
 /// Where they cannot be read.
-pub async fn read_seats(stage: &Stage, show: &str) -> anyhow::Result<Snapshot> {
-    let call = Call::get(format!("/v1/shows/{show}/seats"));
+pub async fn read_seats(stage: &SwarmContext, show: &str) -> anyhow::Result<SwarmSeatSnapshot> {
+    let call = LoadHttpCall::get(format!("/v1/shows/{show}/seats"));
     let answer = stage
         .http
         .send(&call, 0)
         .await
         .map_err(anyhow::Error::msg)?;
-    let snapshot = Snapshot::read(&answer.body).filter(|_| answer.is_ok());
+    let snapshot = SwarmSeatSnapshot::read(&answer.body).filter(|_| answer.is_ok());
     snapshot.with_context(|| format!("the seats of {show} could not be read in the end"))
 }
 

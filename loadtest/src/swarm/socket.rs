@@ -16,13 +16,13 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
-pub use frames::{Delta, Snapshot};
+pub use frames::{SwarmSeatDelta, SwarmSeatSnapshot};
 
-use super::stage::{Stage, round};
+use super::stage::{SwarmContext, round};
 
 /// Where a socket comes from and who it is.
 #[derive(Clone)]
-pub struct Owner {
+pub struct SwarmSocketOwner {
     /// The visitor, or the observer, by number.
     pub who: usize,
     /// Whether it is an observer.
@@ -33,7 +33,7 @@ pub struct Owner {
 
 /// What a visitor hears.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
+pub enum SwarmSocketEvent {
     /// Number and rank.
     Place(Option<u64>, Option<u64>),
     /// The turn.
@@ -46,7 +46,7 @@ pub enum Heard {
 
 /// What a visitor does with its socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
+pub enum SwarmSocketCommand {
     /// Hear of the seats of a show.
     Watch(String),
     /// Lose it for so long.
@@ -54,14 +54,14 @@ pub enum Wish {
 }
 
 /// A kept socket; it ends when this is dropped.
-pub struct Kept {
+pub struct SwarmSocket {
     /// What it hears.
-    pub heard: mpsc::UnboundedReceiver<Heard>,
-    wishes: mpsc::UnboundedSender<Wish>,
+    pub heard: mpsc::UnboundedReceiver<SwarmSocketEvent>,
+    wishes: mpsc::UnboundedSender<SwarmSocketCommand>,
 }
 
 /// How one connection ended.
-enum Ended {
+enum SwarmConnectionEnd {
     /// It closed; come back after so many milliseconds, where that was said.
     Closed(Option<f64>),
     /// It was dropped on purpose.
@@ -70,12 +70,12 @@ enum Ended {
     Unwanted,
 }
 
-impl Kept {
+impl SwarmSocket {
     /// Keeps a socket open for its owner.
-    pub fn open(stage: Arc<Stage>, owner: Owner, rng: ChaCha8Rng) -> Self {
+    pub fn open(stage: Arc<SwarmContext>, owner: SwarmSocketOwner, rng: ChaCha8Rng) -> Self {
         let (tell, heard) = mpsc::unbounded_channel();
         let (wishes, wished) = mpsc::unbounded_channel();
-        let line = Line {
+        let line = SwarmSocketTask {
             stage,
             owner,
             tell,
@@ -83,12 +83,12 @@ impl Kept {
             watched: None,
             rng,
         };
-        tokio::spawn(line.keep());
+        tokio::spawn(line.keep_connected());
         Self { heard, wishes }
     }
 
     /// Asks something of it.
-    pub fn wish(&self, wish: Wish) {
+    pub fn send_command(&self, wish: SwarmSocketCommand) {
         // It ends by itself only where the run is over.
         let _ = self.wishes.send(wish);
     }
@@ -98,7 +98,7 @@ impl Kept {
 ///
 /// # Errors
 /// Why it could not be opened.
-pub async fn open_mute(stage: &Stage, owner: &Owner) -> Result<(), String> {
+pub async fn open_mute(stage: &SwarmContext, owner: &SwarmSocketOwner) -> Result<(), String> {
     let mut socket = wire::connect(stage, owner).await?;
     if let Some(show) = stage.shows.first() {
         let watch = json!({"type": "watch", "show": show.id}).to_string();
@@ -108,21 +108,21 @@ pub async fn open_mute(stage: &Stage, owner: &Owner) -> Result<(), String> {
             .await
             .map_err(|error| error.to_string())?;
     }
-    stage.over().await;
+    stage.wait_until_over().await;
     Ok(())
 }
 
-struct Line {
-    stage: Arc<Stage>,
-    owner: Owner,
-    tell: mpsc::UnboundedSender<Heard>,
-    wished: mpsc::UnboundedReceiver<Wish>,
+struct SwarmSocketTask {
+    stage: Arc<SwarmContext>,
+    owner: SwarmSocketOwner,
+    tell: mpsc::UnboundedSender<SwarmSocketEvent>,
+    wished: mpsc::UnboundedReceiver<SwarmSocketCommand>,
     watched: Option<String>,
     rng: ChaCha8Rng,
 }
 
-impl Line {
-    async fn keep(mut self) {
+impl SwarmSocketTask {
+    async fn keep_connected(mut self) {
         let mut breath_ms = 200.0;
         let mut opened = false;
         loop {
@@ -132,23 +132,25 @@ impl Line {
                     breath_ms = 200.0;
                     let ended = self.listen(&mut socket, opened).await;
                     opened = true;
-                    let dropped = matches!(ended, Ended::Dropped(_));
+                    let dropped = matches!(ended, SwarmConnectionEnd::Dropped(_));
                     if !dropped {
                         // Where the other side closed, this only says so once more.
                         let _ =
                             tokio::time::timeout(Duration::from_secs(1), socket.close(None)).await;
                     }
                     match ended {
-                        Ended::Unwanted => {
+                        SwarmConnectionEnd::Unwanted => {
                             self.note("close", None);
                             return;
                         }
-                        Ended::Dropped(away) => {
+                        SwarmConnectionEnd::Dropped(away) => {
                             self.note("close", None);
                             away.as_secs_f64() * 1e3
                         }
-                        Ended::Closed(Some(retry_ms)) => retry_ms,
-                        Ended::Closed(None) => breath_ms * (0.5 + self.rng.random::<f64>()),
+                        SwarmConnectionEnd::Closed(Some(retry_ms)) => retry_ms,
+                        SwarmConnectionEnd::Closed(None) => {
+                            breath_ms * (0.5 + self.rng.random::<f64>())
+                        }
                     }
                 }
                 Err(_) => breath_ms * (0.5 + self.rng.random::<f64>()),
@@ -162,48 +164,52 @@ impl Line {
         }
     }
 
-    async fn listen(&mut self, socket: &mut wire::Socket, again: bool) -> Ended {
+    async fn listen(
+        &mut self,
+        socket: &mut wire::SwarmWebSocket,
+        again: bool,
+    ) -> SwarmConnectionEnd {
         if let Some(show) = self.watched.clone()
             && self.watch(socket, &show).await.is_err()
         {
-            return Ended::Closed(None);
+            return SwarmConnectionEnd::Closed(None);
         }
         loop {
             tokio::select! {
                 frame = socket.next() => match frame {
-                    Some(Ok(Message::Text(text))) => self.hear(&text, again),
+                    Some(Ok(Message::Text(text))) => self.handle_frame(&text, again),
                     Some(Ok(Message::Binary(seats))) => {
                         if self.owner.observer {
-                            let _ = self.tell.send(Heard::Seats(seats));
+                            let _ = self.tell.send(SwarmSocketEvent::Seats(seats));
                         }
                     }
                     Some(Ok(Message::Close(frame))) => {
                         let code = frame.as_ref().map(|frame| u16::from(frame.code));
                         self.note("close", code);
-                        return Ended::Closed(frame.and_then(|frame| retry_ms(&frame.reason)));
+                        return SwarmConnectionEnd::Closed(frame.and_then(|frame| retry_ms(&frame.reason)));
                     }
                     Some(Ok(_)) => {}
                     Some(Err(_)) | None => {
                         self.note("close", None);
-                        return Ended::Closed(None);
+                        return SwarmConnectionEnd::Closed(None);
                     }
                 },
                 wish = self.wished.recv() => match wish {
-                    Some(Wish::Watch(show)) => {
+                    Some(SwarmSocketCommand::Watch(show)) => {
                         self.watched = Some(show.clone());
                         if self.watch(socket, &show).await.is_err() {
-                            return Ended::Closed(None);
+                            return SwarmConnectionEnd::Closed(None);
                         }
                     }
-                    Some(Wish::Drop(away)) => return Ended::Dropped(away),
-                    None => return Ended::Unwanted,
+                    Some(SwarmSocketCommand::Drop(away)) => return SwarmConnectionEnd::Dropped(away),
+                    None => return SwarmConnectionEnd::Unwanted,
                 },
-                () = unwanted(&self.stage, &self.owner) => return Ended::Unwanted,
+                () = unwanted(&self.stage, &self.owner) => return SwarmConnectionEnd::Unwanted,
             }
         }
     }
 
-    async fn watch(&self, socket: &mut wire::Socket, show: &str) -> Result<(), ()> {
+    async fn watch(&self, socket: &mut wire::SwarmWebSocket, show: &str) -> Result<(), ()> {
         let watch = json!({"type": "watch", "show": show}).to_string();
         socket
             .send(Message::Text(Utf8Bytes::from(watch)))
@@ -212,12 +218,12 @@ impl Line {
     }
 
     /// Passes a text frame on and writes it down; `again` where this is not the first connection.
-    fn hear(&self, text: &str, again: bool) {
+    fn handle_frame(&self, text: &str, again: bool) {
         let at_ms = self.stage.clock.now_ms();
         let Some(frame) = frames::read(text) else {
             return;
         };
-        if let frames::Frame::Line { released, free } = &frame {
+        if let frames::VisitorFrame::Line { released, free } = &frame {
             self.stage.tally.line(at_ms, *released, *free);
         }
         if self.owner.observer || frame.is_personal() {
@@ -227,18 +233,20 @@ impl Line {
             self.stage.history.write("frame", record);
         }
         let heard = match frame {
-            frames::Frame::Place { number, rank } => {
+            frames::VisitorFrame::Place { number, rank } => {
                 if again && !self.owner.observer {
                     let who = self.owner.who;
                     self.stage
                         .tally
                         .person(who, |person| person.reread(number, rank));
                 }
-                Heard::Place(number, rank)
+                SwarmSocketEvent::Place(number, rank)
             }
-            frames::Frame::Turn => Heard::Turn,
-            frames::Frame::Closed { reason } => Heard::Closed(reason),
-            frames::Frame::Line { .. } | frames::Frame::Hold | frames::Frame::Other => return,
+            frames::VisitorFrame::Turn => SwarmSocketEvent::Turn,
+            frames::VisitorFrame::Closed { reason } => SwarmSocketEvent::Closed(reason),
+            frames::VisitorFrame::Line { .. }
+            | frames::VisitorFrame::Hold
+            | frames::VisitorFrame::Other => return,
         };
         // A visitor that ended has dropped its ear; the next select sees it.
         let _ = self.tell.send(heard);
@@ -262,11 +270,11 @@ impl Line {
 }
 
 /// Visitors go home when the run is over; observers stay until somebody lets them go.
-async fn unwanted(stage: &Stage, owner: &Owner) {
+async fn unwanted(stage: &SwarmContext, owner: &SwarmSocketOwner) {
     if owner.observer {
         std::future::pending::<()>().await;
     }
-    stage.over().await;
+    stage.wait_until_over().await;
 }
 
 /// The hint of a 1012.

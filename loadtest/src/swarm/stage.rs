@@ -9,11 +9,11 @@ use rand::{Rng, RngExt};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
-use super::clock::Clock;
-use super::figures::Tally;
-use super::history::History;
-use super::scenario::{Scenario, Train};
-use crate::http::{Answer, Call, Http};
+use super::clock::SwarmClock;
+use super::figures::SwarmTally;
+use super::history::HistoryWriter;
+use super::scenario::{Scenario, ScenarioTrain};
+use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 
 /// How long a visitor tries to get one answer out of a server that comes and goes.
 const PATIENCE_MS: f64 = 90_000.0;
@@ -23,11 +23,11 @@ const GIVEN_KEPT: usize = 20;
 
 /// The run is over: whoever waits goes home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Over;
+pub struct RunFinished;
 
 /// Why a call has no answer for good.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NoAnswer {
+pub enum UnansweredCall {
     /// The run is over.
     Over,
     /// Patience ran out.
@@ -36,7 +36,7 @@ pub enum NoAnswer {
 
 /// One show as visitors know it.
 #[derive(Debug, Clone)]
-pub struct Show {
+pub struct SwarmShow {
     /// The slug.
     pub id: String,
     /// Labels, by seat index.
@@ -44,10 +44,10 @@ pub struct Show {
     /// Whether a label can be asked for: standing places are asked for by area.
     pub by_label: Vec<bool>,
     /// Where it is a train: its stops and its class.
-    pub train: Option<Train>,
+    pub train: Option<ScenarioTrain>,
 }
 
-impl Show {
+impl SwarmShow {
     /// What a party asks for that takes the best: on a train from one stop to another.
     pub fn best(&self, quantity: usize, rng: &mut impl Rng) -> Value {
         let Some(train) = &self.train else {
@@ -74,7 +74,7 @@ impl Show {
 
 /// An order that somebody paid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Paid {
+pub struct SwarmPaidOrder {
     /// The buyer.
     pub who: usize,
     /// The order.
@@ -84,21 +84,21 @@ pub struct Paid {
 }
 
 /// Shared by all visitors.
-pub struct Stage {
+pub struct SwarmContext {
     /// What is played.
     pub scenario: Scenario,
     /// The time.
-    pub clock: Clock,
+    pub clock: SwarmClock,
     /// The wire.
-    pub http: Http,
+    pub http: LoadHttpClient,
     /// Where card forms send their cards; none where the sandbox is paid by its button.
-    pub provider: Option<Http>,
+    pub provider: Option<LoadHttpClient>,
     /// What was told.
-    pub history: History,
+    pub history: HistoryWriter,
     /// What is counted.
-    pub tally: Tally,
+    pub tally: SwarmTally,
     /// What is sold.
-    pub shows: Vec<Show>,
+    pub shows: Vec<SwarmShow>,
     /// What the door shows when it scans.
     pub door_key: String,
     /// Holds that visitors were given, the newest last.
@@ -106,7 +106,7 @@ pub struct Stage {
     /// Until when baskets and orders that were left behind may take to lapse, ms since the epoch.
     lapses_ms: Mutex<f64>,
     /// Orders that were paid, and whose buyers have not seen how that ended.
-    paid: Mutex<Vec<Paid>>,
+    paid: Mutex<Vec<SwarmPaidOrder>>,
     /// Shows that the promoter cancelled, or is about to.
     cancelled: Mutex<Vec<String>>,
     /// Set when the run is over.
@@ -114,15 +114,15 @@ pub struct Stage {
     bell: Notify,
 }
 
-impl Stage {
+impl SwarmContext {
     /// A stage before anybody came.
     pub fn new(
         scenario: Scenario,
-        clock: Clock,
-        (http, provider): (Http, Option<Http>),
-        history: History,
-        tally: Tally,
-        shows: Vec<Show>,
+        clock: SwarmClock,
+        (http, provider): (LoadHttpClient, Option<LoadHttpClient>),
+        history: HistoryWriter,
+        tally: SwarmTally,
+        shows: Vec<SwarmShow>,
         door_key: String,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -158,7 +158,7 @@ impl Stage {
     }
 
     /// Notes that a visitor was given a hold.
-    pub fn given(&self, who: usize, hold: &str) {
+    pub fn note_given_hold(&self, who: usize, hold: &str) {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         if given.len() == GIVEN_KEPT {
             given.pop_front();
@@ -174,7 +174,7 @@ impl Stage {
     }
 
     /// Notes that an order may have been paid.
-    pub fn paid(&self, paid: Paid) {
+    pub fn note_paid_order(&self, paid: SwarmPaidOrder) {
         let mut all = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(paid);
     }
@@ -186,7 +186,7 @@ impl Stage {
     }
 
     /// Orders whose buyers went before they had seen how it ended.
-    pub fn not_seen_through(&self) -> Vec<Paid> {
+    pub fn not_seen_through(&self) -> Vec<SwarmPaidOrder> {
         let all = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
         all.clone()
     }
@@ -229,7 +229,7 @@ impl Stage {
     }
 
     /// Returns when the run is over.
-    pub async fn over(&self) {
+    pub async fn wait_until_over(&self) {
         loop {
             let bell = self.bell.notified();
             if self.is_over() {
@@ -242,15 +242,15 @@ impl Stage {
     /// Waits until a time in milliseconds since the epoch, or the end.
     ///
     /// # Errors
-    /// [`Over`].
-    pub async fn until(&self, at_ms: f64) -> Result<(), Over> {
+    /// [`RunFinished`].
+    pub async fn until(&self, at_ms: f64) -> Result<(), RunFinished> {
         if self.is_over() {
-            return Err(Over);
+            return Err(RunFinished);
         }
         let at = self.clock.instant(at_ms).into();
         tokio::select! {
             () = tokio::time::sleep_until(at) => Ok(()),
-            () = self.over() => Err(Over),
+            () = self.wait_until_over() => Err(RunFinished),
         }
     }
 
@@ -264,18 +264,18 @@ impl Stage {
         &self,
         who: usize,
         op: &'static str,
-        call: &Call,
+        call: &LoadHttpCall,
         intended_ms: f64,
         rng: &mut impl Rng,
-        more: impl Fn(Option<&Answer>) -> Map<String, Value>,
-    ) -> Result<Answer, NoAnswer> {
+        more: impl Fn(Option<&LoadHttpAnswer>) -> Map<String, Value>,
+    ) -> Result<LoadHttpAnswer, UnansweredCall> {
         let mut intended_ms = intended_ms;
         let give_up_ms = intended_ms + PATIENCE_MS;
         let mut breath_s = 0.1;
         loop {
             self.until(intended_ms)
                 .await
-                .map_err(|Over| NoAnswer::Over)?;
+                .map_err(|RunFinished| UnansweredCall::Over)?;
             let sent_ms = self.clock.now_ms();
             // A form is the provider's.
             let http = self.provider.as_ref().filter(|_| call.form.is_some());
@@ -289,7 +289,7 @@ impl Stage {
                 &answer,
                 &more,
             );
-            let code = answer.as_ref().ok().and_then(Answer::code);
+            let code = answer.as_ref().ok().and_then(LoadHttpAnswer::code);
             self.tally.called(
                 op,
                 intended_ms,
@@ -311,7 +311,7 @@ impl Stage {
                     Ok(answer) => format!("{op} was put off with {} to the end", answer.status),
                     Err(error) => format!("{op} had no answer to the end: {error}"),
                 };
-                return Err(NoAnswer::Lost(why));
+                return Err(UnansweredCall::Lost(why));
             }
             breath_s = (breath_s * 2.0_f64).min(2.0);
             intended_ms = done_ms + wait_s * 1e3;
@@ -322,17 +322,17 @@ impl Stage {
         &self,
         who: usize,
         op: &str,
-        call: &Call,
+        call: &LoadHttpCall,
         [intended_ms, sent_ms, done_ms]: [f64; 3],
-        answer: &Result<Answer, String>,
-        more: impl Fn(Option<&Answer>) -> Map<String, Value>,
+        answer: &Result<LoadHttpAnswer, String>,
+        more: impl Fn(Option<&LoadHttpAnswer>) -> Map<String, Value>,
     ) {
         let answered = answer.as_ref().ok();
         let mut record = json!({
             "visitor": who, "op": op,
             "intended_ms": round(intended_ms), "sent_ms": round(sent_ms), "done_ms": round(done_ms),
             "status": answered.map(|answer| answer.status),
-            "code": answered.and_then(Answer::code),
+            "code": answered.and_then(LoadHttpAnswer::code),
             "error": answer.as_ref().err(),
             "key": call.key, "body": call.key.as_ref().map(|_| call.digest()),
         });
@@ -348,7 +348,7 @@ pub fn round(ms: f64) -> f64 {
     (ms * 10.0).round() / 10.0
 }
 
-fn is_put_off(answer: &Answer, code: Option<&str>) -> bool {
+fn is_put_off(answer: &LoadHttpAnswer, code: Option<&str>) -> bool {
     // A waiting room at booking's door is no overload: it says that the pass is missing.
     let no_pass = code == Some("waiting_room");
     (matches!(answer.status, 429 | 502 | 503 | 504) && !no_pass)

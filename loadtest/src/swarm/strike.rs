@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use fairgate_servers::Chaos;
+use fairgate_servers::StripeFaultSettings;
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::schedule::{Mood, Strike, What};
-use crate::rig::{Part, RedisForm, Rig};
+use super::schedule::{FaultAction, ProviderFaultMode, ScheduledFault};
+use crate::rig::{RedisForm, Rig, RigComponent};
 use crate::swarm::figures::Disturbance;
-use crate::swarm::stage::{Stage, round};
+use crate::swarm::stage::{SwarmContext, round};
 
 /// Behind a loss the stores are rebuilt, which may take so long, milliseconds.
 const REBUILT_WITHIN_MS: f64 = 3_000.0;
@@ -25,11 +25,13 @@ const PROMOTED_WITHIN: Duration = Duration::from_secs(15);
 /// # Errors
 /// What could not be inflicted, or did not come back.
 pub async fn inflict(
-    stage: Arc<Stage>,
+    stage: Arc<SwarmContext>,
     rig: Arc<Rig>,
-    strikes: Vec<Strike>,
+    strikes: Vec<ScheduledFault>,
 ) -> anyhow::Result<f64> {
-    let inflicted = strikes.iter().map(|strike| one(&stage, &rig, strike));
+    let inflicted = strikes
+        .iter()
+        .map(|strike| inflict_fault(&stage, &rig, strike));
     for ended in join_all(inflicted).await {
         ended?;
     }
@@ -37,7 +39,11 @@ pub async fn inflict(
     Ok(stage.clock.now_ms())
 }
 
-async fn one(stage: &Stage, rig: &Rig, strike: &Strike) -> anyhow::Result<()> {
+async fn inflict_fault(
+    stage: &SwarmContext,
+    rig: &Rig,
+    strike: &ScheduledFault,
+) -> anyhow::Result<()> {
     let at_ms = stage.clock.start_ms() + strike.at_s * 1e3;
     tokio::time::sleep_until(stage.clock.instant(at_ms).into()).await;
     let at_ms = stage.clock.now_ms();
@@ -62,65 +68,65 @@ async fn one(stage: &Stage, rig: &Rig, strike: &Strike) -> anyhow::Result<()> {
     healed.with_context(|| strike.to_string())
 }
 
-async fn carry_out(rig: &Rig, what: What, lasts: Duration) -> anyhow::Result<()> {
+async fn carry_out(rig: &Rig, what: FaultAction, lasts: Duration) -> anyhow::Result<()> {
     match what {
-        What::Kill(part) => {
+        FaultAction::Kill(part) => {
             rig.kill(part).await?;
             tokio::time::sleep(lasts).await;
             rig.revive(part).await
         }
-        What::Pause(part) => {
+        FaultAction::Pause(part) => {
             rig.pause(part);
             tokio::time::sleep(lasts).await;
             rig.resume(part);
             Ok(())
         }
-        What::RestartLedger => rig.restart_ledger().await,
-        What::Flush => rig.redis()?.flush_all().await,
-        What::PromoteStale => promote_stale(rig, lasts).await,
-        What::Clock(seconds) => {
+        FaultAction::RestartLedger => rig.restart_ledger().await,
+        FaultAction::Flush => rig.redis()?.flush_all().await,
+        FaultAction::PromoteStale => promote_stale(rig, lasts).await,
+        FaultAction::Clock(seconds) => {
             rig.redis()?.set_clock_ahead(seconds)?;
             tokio::time::sleep(lasts).await;
             rig.redis()?.set_clock_ahead(0)
         }
-        What::NodeClock(part, seconds) => {
+        FaultAction::NodeClock(part, seconds) => {
             rig.clock(part)?.set_ahead(seconds)?;
             tokio::time::sleep(lasts).await;
             rig.clock(part)?.set_ahead(0)
         }
-        What::CutCommits => {
+        FaultAction::CutCommits => {
             rig.cut()?.cut_commits(true);
             tokio::time::sleep(lasts).await;
             rig.cut()?.cut_commits(false);
             Ok(())
         }
-        What::FullDisk => {
+        FaultAction::FullDisk => {
             rig.disk()?.fill()?;
             tokio::time::sleep(lasts).await;
             rig.disk()?.free()
         }
-        What::Provider(mood) => {
+        FaultAction::Provider(mood) => {
             let stripe = rig.stripe().context("the rig has the sandbox's payments")?;
             stripe.misbehave(chaos(mood));
             tokio::time::sleep(lasts).await;
-            stripe.misbehave(Chaos::default());
+            stripe.misbehave(StripeFaultSettings::default());
             Ok(())
         }
     }
 }
 
 /// How a provider is that is not itself: bad enough that most orders of that time meet some of it.
-fn chaos(mood: Mood) -> Chaos {
+fn chaos(mood: ProviderFaultMode) -> StripeFaultSettings {
     match mood {
-        Mood::Away => Chaos {
+        ProviderFaultMode::Away => StripeFaultSettings {
             away: true,
-            ..Chaos::default()
+            ..StripeFaultSettings::default()
         },
-        Mood::RefusesSums => Chaos {
+        ProviderFaultMode::RefusesSums => StripeFaultSettings {
             sums_pct: 50,
-            ..Chaos::default()
+            ..StripeFaultSettings::default()
         },
-        Mood::Misbehaves => Chaos {
+        ProviderFaultMode::Misbehaves => StripeFaultSettings {
             away: false,
             sums_pct: 0,
             too_many_pct: 10,
@@ -144,11 +150,11 @@ async fn promote_stale(rig: &Rig, lasts: Duration) -> anyhow::Result<()> {
     }
     let primary = rig.primary().await?;
     let replica = 1 - primary.min(1);
-    rig.pause(Part::Redis(replica));
+    rig.pause(RigComponent::Redis(replica));
     tokio::time::sleep(lasts).await;
     // In this order: it must not catch up in between.
-    rig.kill(Part::Redis(primary)).await?;
-    rig.resume(Part::Redis(replica));
+    rig.kill(RigComponent::Redis(primary)).await?;
+    rig.resume(RigComponent::Redis(replica));
     let killed = Instant::now();
     while redis.primaries().await != [replica] {
         if killed.elapsed() > PROMOTED_WITHIN {
@@ -156,5 +162,5 @@ async fn promote_stale(rig: &Rig, lasts: Duration) -> anyhow::Result<()> {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    rig.revive(Part::Redis(primary)).await
+    rig.revive(RigComponent::Redis(primary)).await
 }

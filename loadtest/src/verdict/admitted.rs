@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::history::Op;
+use super::history::HistoryOperation;
 use super::report::{Findings, Invariant};
-use super::story::Story;
+use super::story::RunTimeline;
 
 /// Clocks of two programs on one machine agree to this, milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
@@ -17,10 +17,10 @@ const PASS_LEEWAY_MS: f64 = 6_000.0;
 type PassTimes = HashMap<u64, Vec<(f64, f64)>>;
 
 /// Orders of nobody who was let in; holds taken without a pass that lives.
-pub fn judge(story: &Story<'_>, findings: &mut Findings) {
+pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut passes = PassTimes::new();
     for call in story.history.calls.iter().filter(|call| call.done()) {
-        if let Op::Claim { exp_ms, .. } = call.op {
+        if let HistoryOperation::Claim { exp_ms, .. } = call.op {
             passes
                 .entry(call.visitor)
                 .or_default()
@@ -31,7 +31,7 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
     holds_had_passes(story, &passes, findings);
 }
 
-fn orders_had_passes(story: &Story<'_>, passes: &PassTimes, findings: &mut Findings) {
+fn orders_had_passes(story: &RunTimeline<'_>, passes: &PassTimes, findings: &mut Findings) {
     let none = Vec::new();
     for order in story
         .dump
@@ -58,14 +58,14 @@ fn orders_had_passes(story: &Story<'_>, passes: &PassTimes, findings: &mut Findi
     }
 }
 
-fn holds_had_passes(story: &Story<'_>, passes: &PassTimes, findings: &mut Findings) {
+fn holds_had_passes(story: &RunTimeline<'_>, passes: &PassTimes, findings: &mut Findings) {
     let none = Vec::new();
     let mut first_tries: HashMap<(u64, &str), f64> = HashMap::new();
     for call in story
         .history
         .calls
         .iter()
-        .filter(|call| matches!(call.op, Op::Hold(_)))
+        .filter(|call| matches!(call.op, HistoryOperation::Hold(_)))
     {
         if let Some(key) = &call.key {
             let first = first_tries

@@ -7,18 +7,18 @@ use std::io::BufRead;
 use anyhow::bail;
 use serde::Deserialize;
 
-use super::dump::{Dump, Payment};
+use super::dump::{DumpedLedger, DumpedPayment};
 use super::lines::{each_line, kind_of};
 use super::report::{Findings, Invariant};
 
 /// What the provider knows, one intent a line.
 #[derive(Default)]
-pub struct Books {
-    intents: Vec<Intent>,
+pub struct ProviderBooks {
+    intents: Vec<ProviderIntent>,
 }
 
 #[derive(Deserialize)]
-struct Intent {
+struct ProviderIntent {
     intent: String,
     payment: String,
     order: String,
@@ -28,18 +28,18 @@ struct Intent {
     captured: i64,
     refunded: i64,
     /// Each refund that went back or is on its way; absent where the books do not tell.
-    refunds: Option<Vec<Booked>>,
+    refunds: Option<Vec<ProviderBookRefund>>,
 }
 
 /// A refund, as the provider knows it.
 #[derive(Deserialize)]
-struct Booked {
+struct ProviderBookRefund {
     /// The ledger's id of it; empty where all of the money went back without one.
     refund: String,
     amount: i64,
 }
 
-impl Books {
+impl ProviderBooks {
     /// Reads them.
     ///
     /// # Errors
@@ -63,12 +63,12 @@ impl Books {
     }
 
     /// Holds them to the ledger.
-    pub fn judge(&self, dump: &Dump, findings: &mut Findings) {
-        let mut by_payment: HashMap<&str, Vec<&Intent>> = HashMap::new();
+    pub fn judge(&self, dump: &DumpedLedger, findings: &mut Findings) {
+        let mut by_payment: HashMap<&str, Vec<&ProviderIntent>> = HashMap::new();
         for intent in &self.intents {
             by_payment.entry(&intent.payment).or_default().push(intent);
         }
-        let known: HashMap<&str, &Payment> = dump
+        let known: HashMap<&str, &DumpedPayment> = dump
             .payments
             .iter()
             .map(|payment| (payment.payment.as_str(), payment))
@@ -95,7 +95,7 @@ impl Books {
     }
 }
 
-impl Intent {
+impl ProviderIntent {
     /// All that was taken went back at once, without a refund's id.
     fn went_back_whole(&self) -> bool {
         let refunds = self.refunds.as_deref().unwrap_or_default();
@@ -103,10 +103,10 @@ impl Intent {
     }
 }
 
-impl Books {
+impl ProviderBooks {
     /// Each refund that the ledger has as done is in the books once, with its amount, and no other
     /// is.
-    fn refunds(&self, dump: &Dump, findings: &mut Findings) {
+    fn refunds(&self, dump: &DumpedLedger, findings: &mut Findings) {
         let mut owed: HashMap<&str, (&str, i64)> = HashMap::new();
         let done = dump
             .refunds
@@ -156,7 +156,7 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
 
 /// Money of a buyer that is neither captured nor let go: only an order that waits for consent may
 /// keep it.
-fn undecided(intent: &Intent, dump: &Dump, findings: &mut Findings) {
+fn undecided(intent: &ProviderIntent, dump: &DumpedLedger, findings: &mut Findings) {
     let waits = dump
         .order(&intent.order)
         .is_some_and(|order| order.state == "awaiting_consent");
@@ -170,9 +170,15 @@ fn undecided(intent: &Intent, dump: &Dump, findings: &mut Findings) {
     }
 }
 
-fn agree(payment: &Payment, intents: &[&Intent], dump: &Dump, findings: &mut Findings) {
+fn agree(
+    payment: &DumpedPayment,
+    intents: &[&ProviderIntent],
+    dump: &DumpedLedger,
+    findings: &mut Findings,
+) {
     let id = &payment.payment;
-    let sum = |field: fn(&Intent) -> i64| intents.iter().map(|intent| field(intent)).sum::<i64>();
+    let sum =
+        |field: fn(&ProviderIntent) -> i64| intents.iter().map(|intent| field(intent)).sum::<i64>();
     let (captured, refunded) = (sum(|intent| intent.captured), sum(|intent| intent.refunded));
     if (captured, refunded) != (payment.captured, payment.refunded) {
         wrong(findings, || {

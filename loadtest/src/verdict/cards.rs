@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::report::{Findings, Invariant};
-use super::story::Story;
+use super::story::RunTimeline;
 
 /// Checks both; returns how many cards bought seats of a show that limits them.
-pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
+pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     // By show and card: seats that are sold.
     let mut by_ledger: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     let mut by_buyers: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
@@ -52,6 +52,6 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
     limited
 }
 
-fn limit(story: &Story<'_>, show: &str) -> Option<u64> {
+fn limit(story: &RunTimeline<'_>, show: &str) -> Option<u64> {
     story.dump.shows.get(show)?.seats_per_card
 }

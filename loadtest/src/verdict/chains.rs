@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::dump::{Exchange, Order};
+use super::dump::{DumpedExchange, DumpedOrder};
 use super::report::{Findings, Invariant};
-use super::story::Story;
+use super::story::RunTimeline;
 
 /// Checks everything; returns how many orders were given for others.
-pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
-    let mut given: BTreeMap<&str, &Order> = BTreeMap::new();
-    let done = |order: &&Order| exchange_of(order).is_some_and(|one| one.done_ms.is_some());
+pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
+    let mut given: BTreeMap<&str, &DumpedOrder> = BTreeMap::new();
+    let done = |order: &&DumpedOrder| exchange_of(order).is_some_and(|one| one.done_ms.is_some());
     for new in story.dump.orders.iter().filter(done) {
         let Some(exchange) = exchange_of(new) else {
             continue;
@@ -29,7 +29,7 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
             continue;
         };
         link(story, exchange, new, findings);
-        ends(story, new, findings);
+        check_no_cycle(story, new, findings);
     }
     given.len() as u64
 }
@@ -38,12 +38,17 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
     findings.add(Invariant::Chains, evidence);
 }
 
-fn exchange_of(order: &Order) -> Option<&Exchange> {
+fn exchange_of(order: &DumpedOrder) -> Option<&DumpedExchange> {
     order.made_in.as_ref()
 }
 
 /// What is given counts for what it had cost, and was not given back before.
-fn link(story: &Story<'_>, exchange: &Exchange, new: &Order, findings: &mut Findings) {
+fn link(
+    story: &RunTimeline<'_>,
+    exchange: &DumpedExchange,
+    new: &DumpedOrder,
+    findings: &mut Findings,
+) {
     let Some(old) = story.dump.order(&exchange.order) else {
         return wrong(findings, || {
             format!(
@@ -81,7 +86,7 @@ fn link(story: &Story<'_>, exchange: &Exchange, new: &Order, findings: &mut Find
 }
 
 /// No order is its own ancestor, and no one of a chain lives but the last.
-fn ends(story: &Story<'_>, new: &Order, findings: &mut Findings) {
+fn check_no_cycle(story: &RunTimeline<'_>, new: &DumpedOrder, findings: &mut Findings) {
     let mut seen = BTreeSet::from([&*new.order]);
     let mut next = exchange_of(new);
     while let Some(exchange) = next {

@@ -5,13 +5,13 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::history::{Op, Seen};
+use super::history::{HistoryFrameBody, HistoryOperation};
 use super::oracle::{self, Bytes32, VOID};
 use super::report::{Findings, Invariant};
-use super::story::Story;
+use super::story::RunTimeline;
 
 /// A draw as it was published.
-pub struct Published<'a> {
+pub struct ObservedDraw<'a> {
     /// The answer of `GET …/draw`.
     pub record: &'a Value,
     /// All holders, 32 bytes each, where they were fetched.
@@ -19,7 +19,7 @@ pub struct Published<'a> {
 }
 
 /// What a visitor was told of its place.
-struct Told {
+struct ReportedPlace {
     line: u32,
     visitor: u64,
     number: Option<u64>,
@@ -27,10 +27,14 @@ struct Told {
 }
 
 /// Checks numbers, ranks and, where there is one, the draw.
-pub fn judge(story: &Story<'_>, published: Option<&Published<'_>>, findings: &mut Findings) {
-    let told = told(story);
+pub fn judge(
+    story: &RunTimeline<'_>,
+    published: Option<&ObservedDraw<'_>>,
+    findings: &mut Findings,
+) {
+    let told = reported_places(story);
     let left: HashSet<u64> = (story.history.calls.iter())
-        .filter(|call| matches!(call.op, Op::Leave) && call.perhaps())
+        .filter(|call| matches!(call.op, HistoryOperation::Leave) && call.perhaps())
         .map(|call| call.visitor)
         .collect();
     numbers(&told, &left, findings);
@@ -55,7 +59,7 @@ pub fn judge(story: &Story<'_>, published: Option<&Published<'_>>, findings: &mu
     }
 }
 
-fn told(story: &Story<'_>) -> Vec<Told> {
+fn reported_places(story: &RunTimeline<'_>) -> Vec<ReportedPlace> {
     let calls = story
         .history
         .calls
@@ -63,12 +67,12 @@ fn told(story: &Story<'_>) -> Vec<Told> {
         .filter(|call| call.done())
         .filter_map(|call| {
             let (number, rank) = match call.op {
-                Op::Join { number, .. } => (number, None),
-                Op::Place { number, rank } => (number, rank),
-                Op::Claim { rank, .. } => (None, rank),
+                HistoryOperation::Join { number, .. } => (number, None),
+                HistoryOperation::Place { number, rank } => (number, rank),
+                HistoryOperation::Claim { rank, .. } => (None, rank),
                 _ => return None,
             };
-            Some(Told {
+            Some(ReportedPlace {
                 line: call.line,
                 visitor: call.visitor,
                 number,
@@ -81,7 +85,7 @@ fn told(story: &Story<'_>) -> Vec<Told> {
             .frames
             .iter()
             .filter_map(|frame| match (&frame.seen, frame.visitor) {
-                (Seen::Place { number, rank }, Some(visitor)) => Some(Told {
+                (HistoryFrameBody::Place { number, rank }, Some(visitor)) => Some(ReportedPlace {
                     line: frame.line,
                     visitor,
                     number: *number,
@@ -89,12 +93,12 @@ fn told(story: &Story<'_>) -> Vec<Told> {
                 }),
                 _ => None,
             });
-    let mut told: Vec<Told> = calls.chain(frames).collect();
+    let mut told: Vec<ReportedPlace> = calls.chain(frames).collect();
     told.sort_by_key(|told| told.line);
     told
 }
 
-fn numbers(told: &[Told], left: &HashSet<u64>, findings: &mut Findings) {
+fn numbers(told: &[ReportedPlace], left: &HashSet<u64>, findings: &mut Findings) {
     let mut own: HashMap<u64, u64> = HashMap::new();
     let mut holders: HashMap<u64, u64> = HashMap::new();
     for told in told {
@@ -121,7 +125,7 @@ fn numbers(told: &[Told], left: &HashSet<u64>, findings: &mut Findings) {
 }
 
 /// The ranks by number, where the record holds.
-fn check(published: &Published<'_>, findings: &mut Findings) -> Option<Vec<u64>> {
+fn check(published: &ObservedDraw<'_>, findings: &mut Findings) -> Option<Vec<u64>> {
     let record = published.record;
     let mut wrong =
         |what: &str| findings.add(Invariant::Draw, || format!("the published draw: {what}"));
@@ -184,7 +188,12 @@ fn holders(leaves: &[u8]) -> Vec<Bytes32> {
         .collect()
 }
 
-fn check_ranks(told: &[Told], left: &HashSet<u64>, ranks: Option<&[u64]>, findings: &mut Findings) {
+fn check_ranks(
+    told: &[ReportedPlace],
+    left: &HashSet<u64>,
+    ranks: Option<&[u64]>,
+    findings: &mut Findings,
+) {
     let mut own: HashMap<u64, u64> = HashMap::new();
     let mut by_number: HashMap<u64, u64> = HashMap::new();
     let mut by_rank: HashMap<u64, u64> = HashMap::new();
@@ -224,8 +233,8 @@ fn check_ranks(told: &[Told], left: &HashSet<u64>, ranks: Option<&[u64]>, findin
 
 /// Every visitor's own leaf is under the root.
 fn check_leaves(
-    story: &Story<'_>,
-    told: &[Told],
+    story: &RunTimeline<'_>,
+    told: &[ReportedPlace],
     left: &HashSet<u64>,
     leaves: &[u8],
     findings: &mut Findings,
@@ -250,7 +259,7 @@ fn check_leaves(
         }
     }
     for call in story.history.calls.iter().filter(|call| call.done()) {
-        let Op::Join {
+        let HistoryOperation::Join {
             number: Some(number),
             holder: Some(holder),
         } = &call.op

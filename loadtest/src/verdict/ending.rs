@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::report::{Findings, Invariant};
-use super::story::Story;
+use super::story::RunTimeline;
 
 /// An order may be expired so much later than its deadline, milliseconds.
 const EXPIRY_LATE_MS: f64 = 2_000.0;
@@ -12,12 +12,12 @@ const EXPIRY_LATE_MS: f64 = 2_000.0;
 const ACCOUNTED_PCT: u64 = 95;
 
 /// Checks both.
-pub fn judge(story: &Story<'_>, findings: &mut Findings) {
+pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
     nothing_pending(story, findings);
     accounted(story, findings);
 }
 
-fn nothing_pending(story: &Story<'_>, findings: &mut Findings) {
+fn nothing_pending(story: &RunTimeline<'_>, findings: &mut Findings) {
     let dump = story.dump;
     let mut on_the_way = |what: String| findings.add(Invariant::Settled, || what);
     let pending = &dump.pending;
@@ -88,7 +88,7 @@ fn nothing_pending(story: &Story<'_>, findings: &mut Findings) {
     }
 }
 
-fn accounted(story: &Story<'_>, findings: &mut Findings) {
+fn accounted(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut missing = |what: String| findings.add(Invariant::Accounted, || what);
     let Some(run) = &story.history.run else {
         return missing("the history is empty".to_owned());

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeSet;
 
-use super::dump::{Exchange, Order};
+use super::dump::{DumpedExchange, DumpedOrder};
 use super::history::ExchangeCall;
 use super::report::{Findings, Invariant};
-use super::story::Story;
+use super::story::RunTimeline;
 
 /// Checks everything.
-pub fn judge(story: &Story<'_>, findings: &mut Findings) {
+pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut given = BTreeSet::new();
     for order in &story.dump.orders {
         let Some(exchange) = &order.made_in else {
@@ -28,7 +28,7 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
             });
         }
         if story.of_this_run(order) {
-            asked(story, exchange, order, findings);
+            check_requested(story, exchange, order, findings);
         }
     }
     for order in &story.dump.orders {
@@ -38,7 +38,7 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
             });
         }
     }
-    answered(story, findings);
+    check_acknowledged(story, findings);
 }
 
 fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
@@ -46,7 +46,12 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
 }
 
 /// Somebody asked for it, for these seats.
-fn asked(story: &Story<'_>, exchange: &Exchange, new: &Order, findings: &mut Findings) {
+fn check_requested(
+    story: &RunTimeline<'_>,
+    exchange: &DumpedExchange,
+    new: &DumpedOrder,
+    findings: &mut Findings,
+) {
     let seats: BTreeSet<&str> = new.labels.iter().map(String::as_str).collect();
     let cells: BTreeSet<u32> = new.cells.iter().copied().collect();
     let show = story.dump.shows.get(&new.show);
@@ -85,7 +90,7 @@ fn asked(story: &Story<'_>, exchange: &Exchange, new: &Order, findings: &mut Fin
 }
 
 /// What was acknowledged is there, with the difference that was told.
-fn answered(story: &Story<'_>, findings: &mut Findings) {
+fn check_acknowledged(story: &RunTimeline<'_>, findings: &mut Findings) {
     let calls = story.orders.values().flat_map(|told| &told.exchanges);
     for (call, asked) in calls.filter(|(call, _)| call.done()) {
         let new = story.dump.order(&asked.successor);

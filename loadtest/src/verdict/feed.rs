@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::dump::Show;
-use super::history::{Feed, Shown};
+use super::dump::DumpedShow;
+use super::history::{HistoryFeedBody, HistoryFeedFrame};
 use super::report::{Findings, Invariant};
-use super::story::Story;
+use super::story::RunTimeline;
 
 /// Behind a gap a snapshot is there within this, milliseconds, or the socket is gone.
 const HEALED_WITHIN_MS: f64 = 3_000.0;
@@ -16,7 +16,7 @@ const HELD: u8 = 1;
 const SOLD: u8 = 2;
 
 /// What one observer saw of one show.
-pub struct Picture<'a> {
+pub struct ObserverPicture<'a> {
     /// The observer.
     pub observer: &'a str,
     /// The show.
@@ -38,14 +38,14 @@ pub struct Picture<'a> {
 }
 
 /// Checks the versions, and returns what everybody saw.
-pub fn judge<'a>(story: &Story<'a>, findings: &mut Findings) -> Vec<Picture<'a>> {
-    let mut pictures: BTreeMap<(&str, &str), Picture<'a>> = BTreeMap::new();
-    let mut lost: BTreeMap<(&str, &str), &Feed> = BTreeMap::new();
+pub fn judge<'a>(story: &RunTimeline<'a>, findings: &mut Findings) -> Vec<ObserverPicture<'a>> {
+    let mut pictures: BTreeMap<(&str, &str), ObserverPicture<'a>> = BTreeMap::new();
+    let mut lost: BTreeMap<(&str, &str), &HistoryFeedFrame> = BTreeMap::new();
     for feed in &story.history.feed {
         let key = (feed.observer.as_str(), &*feed.show);
         match (&feed.shown, pictures.get_mut(&key)) {
             (
-                Shown::Snapshot {
+                HistoryFeedBody::Snapshot {
                     version,
                     cells,
                     packed,
@@ -62,14 +62,14 @@ pub fn judge<'a>(story: &Story<'a>, findings: &mut Findings) -> Vec<Picture<'a>>
                 match known {
                     Some(picture) => picture.renew(story, feed, (*version, cells), findings),
                     None => {
-                        pictures.insert(key, Picture::new(feed, *version, cells));
+                        pictures.insert(key, ObserverPicture::new(feed, *version, cells));
                     }
                 }
             }
-            (Shown::Delta { .. }, None) => {
+            (HistoryFeedBody::Delta { .. }, None) => {
                 lost.entry(key).or_insert(feed);
             }
-            (Shown::Delta { from, to, cells }, Some(picture)) => {
+            (HistoryFeedBody::Delta { from, to, cells }, Some(picture)) => {
                 // Behind a gap only a snapshot helps; one finding says so, whatever follows.
                 if !lost.contains_key(&key) && !picture.follow(feed, (*from, *to), cells, findings)
                 {
@@ -100,13 +100,13 @@ pub fn judge<'a>(story: &Story<'a>, findings: &mut Findings) -> Vec<Picture<'a>>
 }
 
 /// Whether a gap ended in time: with a snapshot that came at that moment, or with the socket.
-fn healed(story: &Story<'_>, gap: &Feed, snapshot_ms: f64) -> bool {
+fn healed(story: &RunTimeline<'_>, gap: &HistoryFeedFrame, snapshot_ms: f64) -> bool {
     let in_time = gap.at_ms..=gap.at_ms + HEALED_WITHIN_MS;
     let closed = |(who, at): &(String, f64)| *who == gap.observer && in_time.contains(at);
     in_time.contains(&snapshot_ms) || story.history.closes.iter().any(closed)
 }
 
-fn gone_on(gap: &Feed, findings: &mut Findings) {
+fn gone_on(gap: &HistoryFeedFrame, findings: &mut Findings) {
     findings.add(Invariant::Feed, || {
         format!(
             "line {}: {} was sent a delta of {} that does not follow, and no snapshot after it",
@@ -120,8 +120,8 @@ fn unpacked(packed: &[u8], cells: usize) -> Vec<u8> {
     packed.iter().flat_map(four).take(cells).collect()
 }
 
-impl<'a> Picture<'a> {
-    fn new(feed: &'a Feed, version: u64, cells: Vec<u8>) -> Self {
+impl<'a> ObserverPicture<'a> {
+    fn new(feed: &'a HistoryFeedFrame, version: u64, cells: Vec<u8>) -> Self {
         Self {
             observer: &feed.observer,
             show: &feed.show,
@@ -139,8 +139,8 @@ impl<'a> Picture<'a> {
 
     fn renew(
         &mut self,
-        story: &Story<'_>,
-        feed: &Feed,
+        story: &RunTimeline<'_>,
+        feed: &HistoryFeedFrame,
         (version, cells): (u64, Vec<u8>),
         findings: &mut Findings,
     ) {
@@ -174,7 +174,7 @@ impl<'a> Picture<'a> {
     /// Takes a delta; false where it does not follow.
     fn follow(
         &mut self,
-        feed: &Feed,
+        feed: &HistoryFeedFrame,
         (from, to): (u64, u64),
         cells: &[(u32, u8)],
         findings: &mut Findings,
@@ -214,7 +214,7 @@ impl<'a> Picture<'a> {
     }
 
     /// Whether it saw everything in a stretch of time.
-    pub fn saw(&self, from_ms: f64, to_ms: f64) -> bool {
+    pub fn saw_all_between(&self, from_ms: f64, to_ms: f64) -> bool {
         let blind = self
             .blind
             .iter()
@@ -223,7 +223,7 @@ impl<'a> Picture<'a> {
     }
 
     /// The state of a cell at a moment within sight.
-    pub fn at(&self, cell: u32, at_ms: f64) -> Option<u8> {
+    pub fn state_at(&self, cell: u32, at_ms: f64) -> Option<u8> {
         let changes = self.changes.get(&cell).map_or(&[][..], Vec::as_slice);
         let before = changes.partition_point(|(at, _)| *at <= at_ms);
         match before.checked_sub(1) {
@@ -258,7 +258,7 @@ pub fn is_free(state: u8) -> bool {
     state == FREE
 }
 
-fn ends(story: &Story<'_>, pictures: &[Picture<'_>], findings: &mut Findings) {
+fn ends(story: &RunTimeline<'_>, pictures: &[ObserverPicture<'_>], findings: &mut Findings) {
     for (show, last) in &story.history.finals {
         let Some(known) = story.dump.shows.get(show) else {
             findings.add(Invariant::Feed, || {
@@ -305,9 +305,9 @@ fn ends(story: &Story<'_>, pictures: &[Picture<'_>], findings: &mut Findings) {
 }
 
 fn against_ledger(
-    story: &Story<'_>,
+    story: &RunTimeline<'_>,
     show: &str,
-    known: &Show,
+    known: &DumpedShow,
     cells: &[u8],
     findings: &mut Findings,
 ) {
@@ -336,7 +336,7 @@ fn against_ledger(
 }
 
 /// Whether a basket that had not run out may still have a cell in the end.
-fn basket_lives(story: &Story<'_>, show: &str, cell: u32) -> bool {
+fn basket_lives(story: &RunTimeline<'_>, show: &str, cell: u32) -> bool {
     let end = story
         .history
         .settled_ms

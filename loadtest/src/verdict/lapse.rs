@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::feed::{Picture, is_free, is_held};
-use super::history::Seen;
+use super::feed::{ObserverPicture, is_free, is_held};
+use super::history::HistoryFrameBody;
 use super::report::{Findings, Invariant};
-use super::story::{HoldStory, Story};
+use super::story::{HoldTimeline, RunTimeline};
 
 /// So long after deadline and grace a hold may still be seen, milliseconds.
 const GONE_WITHIN_MS: f64 = 2_000.0;
@@ -18,10 +18,10 @@ const FRAME_LATE_MS: f64 = 1_500.0;
 const RECOVERY_MS: f64 = 5_000.0;
 
 /// Who was given a cell, by show and cell, and when that was asked and answered.
-type Takers<'a> = HashMap<(&'a str, u32), Vec<(&'a str, f64, f64)>>;
+type CellTakers<'a> = HashMap<(&'a str, u32), Vec<(&'a str, f64, f64)>>;
 
-fn takers<'a>(story: &Story<'a>) -> Takers<'a> {
-    let mut takers: Takers<'a> = HashMap::new();
+fn takers<'a>(story: &RunTimeline<'a>) -> CellTakers<'a> {
+    let mut takers: CellTakers<'a> = HashMap::new();
     for (id, hold) in &story.holds {
         let taken = hold.asked.seats.iter().map(|seat| (hold.call, seat));
         let changed = hold
@@ -54,7 +54,11 @@ fn takers<'a>(story: &Story<'a>) -> Takers<'a> {
 }
 
 /// Checks all holds; returns of how many that ran out an observer saw what became of their seats.
-pub fn judge(story: &Story<'_>, pictures: &[Picture<'_>], findings: &mut Findings) -> u64 {
+pub fn judge(
+    story: &RunTimeline<'_>,
+    pictures: &[ObserverPicture<'_>],
+    findings: &mut Findings,
+) -> u64 {
     taken_early(story, findings);
     told_early(story, findings);
     let takers = takers(story);
@@ -83,7 +87,7 @@ pub fn judge(story: &Story<'_>, pictures: &[Picture<'_>], findings: &mut Finding
 }
 
 /// Nothing is done with a hold that is over.
-fn honoured_late(id: &str, hold: &HoldStory<'_>, gone_ms: f64, findings: &mut Findings) {
+fn honoured_late(id: &str, hold: &HoldTimeline<'_>, gone_ms: f64, findings: &mut Findings) {
     let changes = hold.changes.iter().map(|(call, _)| (*call, "changed"));
     let drops = hold.drops.iter().map(|call| (*call, "given back"));
     // An order that was made before is answered again at any time.
@@ -114,10 +118,10 @@ fn honoured_late(id: &str, hold: &HoldStory<'_>, gone_ms: f64, findings: &mut Fi
 /// The cells of a hold that ran out are seen free, or another's; true where somebody watched one of
 /// them.
 fn held_late(
-    story: &Story<'_>,
-    pictures: &[Picture<'_>],
-    takers: &Takers<'_>,
-    (id, hold): (&str, &HoldStory<'_>),
+    story: &RunTimeline<'_>,
+    pictures: &[ObserverPicture<'_>],
+    takers: &CellTakers<'_>,
+    (id, hold): (&str, &HoldTimeline<'_>),
     gone_ms: f64,
     findings: &mut Findings,
 ) -> bool {
@@ -154,14 +158,16 @@ fn held_late(
             });
         let mut watching = pictures
             .iter()
-            .filter(|picture| picture.show == &*hold.asked.show && picture.saw(deadline, seen_ms))
+            .filter(|picture| {
+                picture.show == &*hold.asked.show && picture.saw_all_between(deadline, seen_ms)
+            })
             .peekable();
         if anothers || watching.peek().is_none() {
             continue;
         }
         watched = true;
         let still = watching.all(|picture| {
-            let held = picture.at(cell, deadline).is_some_and(is_held);
+            let held = picture.state_at(cell, deadline).is_some_and(is_held);
             held && picture
                 .came_to(cell, |state| !is_held(state), deadline, seen_ms)
                 .is_none()
@@ -179,9 +185,9 @@ fn held_late(
 
 /// The cells of a hold that stands are never seen free, but by its owner's doing.
 fn freed_early(
-    story: &Story<'_>,
-    pictures: &[Picture<'_>],
-    (id, hold): (&str, &HoldStory<'_>),
+    story: &RunTimeline<'_>,
+    pictures: &[ObserverPicture<'_>],
+    (id, hold): (&str, &HoldTimeline<'_>),
     findings: &mut Findings,
 ) {
     let from = hold.call.done_ms + FRAME_LATE_MS;
@@ -201,10 +207,9 @@ fn freed_early(
             .map(move |cell| (seat, cell))
     });
     for (seat, cell) in cells {
-        for picture in pictures
-            .iter()
-            .filter(|picture| picture.show == &*hold.asked.show && picture.saw(from, until))
-        {
+        for picture in pictures.iter().filter(|picture| {
+            picture.show == &*hold.asked.show && picture.saw_all_between(from, until)
+        }) {
             if let Some(at) = picture.came_to(cell, is_free, from, until) {
                 findings.add(Invariant::Lapse, || {
                     format!(
@@ -219,11 +224,11 @@ fn freed_early(
 }
 
 /// From when until when a hold had a cell for certain, by show and cell.
-type Stays<'a> = HashMap<(&'a str, u32), Vec<(f64, f64, &'a str)>>;
+type CellHoldSpans<'a> = HashMap<(&'a str, u32), Vec<(f64, f64, &'a str)>>;
 
 /// Nobody is given a cell that stands in somebody's basket.
-fn taken_early(story: &Story<'_>, findings: &mut Findings) {
-    let mut by_cell: Stays<'_> = HashMap::new();
+fn taken_early(story: &RunTimeline<'_>, findings: &mut Findings) {
+    let mut by_cell: CellHoldSpans<'_> = HashMap::new();
     for (id, hold) in &story.holds {
         for stretch in &hold.stretches {
             let until = stretch.until_ms.min(hold.ended_ms());
@@ -254,9 +259,9 @@ fn taken_early(story: &Story<'_>, findings: &mut Findings) {
 }
 
 /// Nobody is told that a hold lapsed before its deadline.
-fn told_early(story: &Story<'_>, findings: &mut Findings) {
+fn told_early(story: &RunTimeline<'_>, findings: &mut Findings) {
     for frame in &story.history.frames {
-        let Seen::Hold { hold, state } = &frame.seen else {
+        let HistoryFrameBody::Hold { hold, state } = &frame.seen else {
             continue;
         };
         if let Some(known) = story.holds.get(&**hold)

@@ -3,18 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::history::Op;
+use super::history::HistoryOperation;
 use super::report::{Findings, Invariant};
-use super::story::Story;
+use super::story::RunTimeline;
 
 /// Checks both.
-pub fn judge(story: &Story<'_>, findings: &mut Findings) {
+pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
     seats_in_the_end(story, findings);
     seats_at_any_time(story, findings);
     inside(story, findings);
 }
 
-fn seats_in_the_end(story: &Story<'_>, findings: &mut Findings) {
+fn seats_in_the_end(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut has: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for order in story.dump.orders.iter().filter(|order| order.lives()) {
         let seats = has.entry((&order.show, &order.visitor)).or_default();
@@ -30,7 +30,7 @@ fn seats_in_the_end(story: &Story<'_>, findings: &mut Findings) {
     }
 }
 
-fn limit(story: &Story<'_>, show: &str) -> u64 {
+fn limit(story: &RunTimeline<'_>, show: &str) -> u64 {
     story
         .dump
         .shows
@@ -39,10 +39,10 @@ fn limit(story: &Story<'_>, show: &str) -> u64 {
 }
 
 /// From when until when somebody had which seats for certain.
-type Had<'a> = (f64, f64, Vec<&'a str>);
+type VisitorSeatSpan<'a> = (f64, f64, Vec<&'a str>);
 
-fn seats_at_any_time(story: &Story<'_>, findings: &mut Findings) {
-    let mut had: BTreeMap<(&str, u64), Vec<Had<'_>>> = BTreeMap::new();
+fn seats_at_any_time(story: &RunTimeline<'_>, findings: &mut Findings) {
+    let mut had: BTreeMap<(&str, u64), Vec<VisitorSeatSpan<'_>>> = BTreeMap::new();
     for hold in story.holds.values() {
         let had = had
             .entry((&hold.asked.show, hold.call.visitor))
@@ -98,7 +98,7 @@ fn seats_at_any_time(story: &Story<'_>, findings: &mut Findings) {
 
 /// So many passes lived at once: each from its answer until it ran out, its visitor had tickets, or
 /// left.
-fn inside(story: &Story<'_>, findings: &mut Findings) {
+fn inside(story: &RunTimeline<'_>, findings: &mut Findings) {
     let Some(run) = &story.history.run else {
         return;
     };
@@ -114,7 +114,7 @@ fn inside(story: &Story<'_>, findings: &mut Findings) {
         .history
         .calls
         .iter()
-        .filter(|call| call.perhaps() && matches!(call.op, Op::Leave))
+        .filter(|call| call.perhaps() && matches!(call.op, HistoryOperation::Leave))
     {
         let first = done.entry(call.visitor).or_insert(call.sent_ms);
         *first = first.min(call.sent_ms);
@@ -122,7 +122,7 @@ fn inside(story: &Story<'_>, findings: &mut Findings) {
     // The same pass given again is the same person inside.
     let mut passes: HashMap<u64, Vec<(f64, f64)>> = HashMap::new();
     for call in story.history.calls.iter().filter(|call| call.done()) {
-        if let Op::Claim { exp_ms, .. } = call.op {
+        if let HistoryOperation::Claim { exp_ms, .. } = call.op {
             let until = done
                 .get(&call.visitor)
                 .copied()

@@ -2,25 +2,25 @@
 
 use std::collections::HashMap;
 
-use super::history::{Frame, Op, Seen};
+use super::history::{HistoryFrame, HistoryFrameBody, HistoryOperation};
 use super::report::{Findings, Invariant};
-use super::story::Story;
+use super::story::RunTimeline;
 
 /// A frame may be so long on its way, milliseconds: one that came later tells of a moment after the
 /// claim.
 const FRAME_LATE_MS: f64 = 1_500.0;
 
 /// Checks all three; returns how many passes could be held against the counter.
-pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
+pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut compared = 0;
     never_falls(story, findings);
-    let released = told(story);
+    let released = reported_counters(story);
     let paused = paused(story);
     let mut passes: HashMap<u64, Vec<f64>> = HashMap::new();
     let mut own_rank: HashMap<u64, u64> = HashMap::new();
     for frame in &story.history.frames {
         if let (
-            Seen::Place {
+            HistoryFrameBody::Place {
                 rank: Some(rank), ..
             },
             Some(visitor),
@@ -38,12 +38,12 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
     calls.sort_by(|a, b| a.sent_ms.total_cmp(&b.sent_ms));
     for call in calls {
         match call.op {
-            Op::Place {
+            HistoryOperation::Place {
                 rank: Some(rank), ..
             } if call.done() => {
                 own_rank.insert(call.visitor, rank);
             }
-            Op::Claim { exp_ms, rank } => {
+            HistoryOperation::Claim { exp_ms, rank } => {
                 let before = passes.entry(call.visitor).or_default();
                 // A pass that lives, or one that nobody heard of, is given again at any time.
                 let lives = before.iter().any(|exp| *exp > call.sent_ms);
@@ -83,7 +83,7 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
 }
 
 /// The most that anybody had been told of the counter, in the order of time.
-fn told(story: &Story<'_>) -> Vec<(f64, u64)> {
+fn reported_counters(story: &RunTimeline<'_>) -> Vec<(f64, u64)> {
     let mut told: Vec<(f64, u64)> = story
         .history
         .frames
@@ -100,10 +100,10 @@ fn told(story: &Story<'_>) -> Vec<(f64, u64)> {
     told
 }
 
-fn counter(frame: &Frame) -> Option<u64> {
+fn counter(frame: &HistoryFrame) -> Option<u64> {
     match frame.seen {
-        Seen::Line { released } => Some(released),
-        Seen::Room { released, .. } => released,
+        HistoryFrameBody::Line { released } => Some(released),
+        HistoryFrameBody::Room { released, .. } => released,
         _ => None,
     }
 }
@@ -116,7 +116,7 @@ fn bound(told: &[(f64, u64)], done_ms: f64) -> Option<(f64, u64)> {
     told.get(after).copied()
 }
 
-fn never_falls(story: &Story<'_>, findings: &mut Findings) {
+fn never_falls(story: &RunTimeline<'_>, findings: &mut Findings) {
     // Frames of the line and of the room come from two sources of one socket, each in its own
     // order.
     let mut last: HashMap<(&str, bool), (u64, u32, f64)> = HashMap::new();
@@ -124,7 +124,7 @@ fn never_falls(story: &Story<'_>, findings: &mut Findings) {
         let Some(released) = counter(frame) else {
             continue;
         };
-        let of_line = matches!(frame.seen, Seen::Line { .. });
+        let of_line = matches!(frame.seen, HistoryFrameBody::Line { .. });
         let (before, line, at_ms) = last
             .insert((&frame.who, of_line), (released, frame.line, frame.at_ms))
             .unwrap_or_default();
@@ -148,11 +148,11 @@ fn never_falls(story: &Story<'_>, findings: &mut Findings) {
 
 /// When the room was paused for certain: from when an observer knew it until its socket closed, a
 /// gateway was stopped, or shortly before it heard otherwise.
-fn paused(story: &Story<'_>) -> Vec<(f64, f64)> {
+fn paused(story: &RunTimeline<'_>) -> Vec<(f64, f64)> {
     let mut open: HashMap<&str, f64> = HashMap::new();
     let mut paused = Vec::new();
     for frame in &story.history.frames {
-        let Seen::Room {
+        let HistoryFrameBody::Room {
             paused: Some(now), ..
         } = frame.seen
         else {
@@ -175,7 +175,7 @@ fn paused(story: &Story<'_>) -> Vec<(f64, f64)> {
     paused
 }
 
-fn certain_until(story: &Story<'_>, who: &str, from: f64, to: f64) -> f64 {
+fn certain_until(story: &RunTimeline<'_>, who: &str, from: f64, to: f64) -> f64 {
     let closes = story
         .history
         .closes

@@ -47,13 +47,13 @@ pub fn open(path: &Path) -> anyhow::Result<BufReader<File>> {
 ///
 /// # Errors
 /// Where the line is no record.
-pub fn kind_of(line: &str) -> anyhow::Result<Kind> {
+pub fn kind_of(line: &str) -> anyhow::Result<JsonRecordKind> {
     serde_json::from_str(line).context("this is no record with a \"kind\"")
 }
 
 /// What every record begins with.
 #[derive(Deserialize)]
-pub struct Kind {
+pub struct JsonRecordKind {
     /// Its kind.
     pub kind: String,
 }

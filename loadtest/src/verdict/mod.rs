@@ -36,15 +36,15 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use books::Books;
-use dump::Dump;
-use history::History;
-use report::{Findings, Report};
-use story::Story;
+use books::ProviderBooks;
+use dump::DumpedLedger;
+use history::RunHistory;
+use report::{Findings, VerdictReport};
+use story::RunTimeline;
 
 /// What `loadtest verdict` is asked.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct VerdictOptions {
     /// The history that the swarm wrote.
     #[arg(required_unless_present = "self_test")]
     history: Option<PathBuf>,
@@ -68,7 +68,7 @@ pub struct Options {
     self_test: bool,
 }
 
-impl Options {
+impl VerdictOptions {
     /// Judges, prints, and turns the outcome into the exit code: 0 held, 99 failed, 2 unreadable.
     pub fn run(&self) -> ExitCode {
         let judged = match (&self.history, &self.ledger) {
@@ -110,7 +110,7 @@ pub fn files(
     ledger: &Path,
     provider: Option<&Path>,
     draw: Option<&Path>,
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<VerdictReport> {
     let record = draw.map(|path| -> anyhow::Result<Value> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("{} cannot be read", path.display()))?;
@@ -119,7 +119,7 @@ pub fn files(
     let record = record.transpose()?;
     let books = provider.map(|path| {
         let text = lines::open(path)?;
-        Books::read(&path.display().to_string(), text)
+        ProviderBooks::read(&path.display().to_string(), text)
     });
     let books = books.transpose()?;
     texts(
@@ -134,9 +134,9 @@ pub fn files(
 fn texts(
     (history_name, history): (&str, impl BufRead),
     (dump_name, dump): (&str, impl BufRead),
-    books: Option<&Books>,
+    books: Option<&ProviderBooks>,
     record: Option<&Value>,
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<VerdictReport> {
     let history = history::read(history_name, history)?;
     let dump = dump::read(dump_name, dump)?;
     ensure!(
@@ -146,9 +146,14 @@ fn texts(
     Ok(judge(&history, &dump, books, record))
 }
 
-fn judge(history: &History, dump: &Dump, books: Option<&Books>, record: Option<&Value>) -> Report {
+fn judge(
+    history: &RunHistory,
+    dump: &DumpedLedger,
+    books: Option<&ProviderBooks>,
+    record: Option<&Value>,
+) -> VerdictReport {
     let mut findings = Findings::default();
-    let story = Story::new(history, dump);
+    let story = RunTimeline::new(history, dump);
     let room = history.run.as_ref().map_or("", |run| run.room.as_str());
     let drawn = history
         .draws
@@ -158,7 +163,7 @@ fn judge(history: &History, dump: &Dump, books: Option<&Books>, record: Option<&
         .or(history.draws.last());
     let published = record
         .or(drawn.map(|drawn| &drawn.record))
-        .map(|record| draw::Published {
+        .map(|record| draw::ObservedDraw {
             record,
             leaves: drawn.and_then(|drawn| drawn.leaves.as_deref()),
         });
@@ -209,5 +214,5 @@ fn judge(history: &History, dump: &Dump, books: Option<&Books>, record: Option<&
         ("offers of waitlists", offers),
     ];
     figures.extend(of_some_runs.into_iter().filter(|(_, count)| *count > 0));
-    Report { findings, figures }
+    VerdictReport { findings, figures }
 }

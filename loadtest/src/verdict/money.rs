@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::dump::{Effect, Order, Payment, Refund, Ticket};
+use super::dump::{DumpedEffect, DumpedOrder, DumpedPayment, DumpedRefund, DumpedTicket};
 use super::prices::{DIFFERENCE, uncharged};
 use super::report::{Findings, Invariant};
-use super::story::Story;
+use super::story::RunTimeline;
 
 /// Checks both.
-pub fn judge(story: &Story<'_>, findings: &mut Findings) {
-    let mut payments: HashMap<&str, Vec<&Payment>> = HashMap::new();
+pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
+    let mut payments: HashMap<&str, Vec<&DumpedPayment>> = HashMap::new();
     for payment in &story.dump.payments {
         payments.entry(&payment.order).or_default().push(payment);
         if story.dump.order(&payment.order).is_none() {
@@ -21,11 +21,11 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
             });
         }
     }
-    let mut effects: HashMap<&str, Vec<&Effect>> = HashMap::new();
+    let mut effects: HashMap<&str, Vec<&DumpedEffect>> = HashMap::new();
     for effect in &story.dump.effects {
         effects.entry(&effect.order).or_default().push(effect);
     }
-    let mut tickets: HashMap<&str, Vec<&Ticket>> = HashMap::new();
+    let mut tickets: HashMap<&str, Vec<&DumpedTicket>> = HashMap::new();
     for ticket in &story.dump.tickets {
         tickets.entry(&ticket.order).or_default().push(ticket);
     }
@@ -60,10 +60,10 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
 /// The refunds by their orders, each held to what its seats had cost: what goes back and what is
 /// kept is exactly that.
 fn fair_refunds<'a>(
-    story: &Story<'a>,
+    story: &RunTimeline<'a>,
     findings: &mut Findings,
-) -> HashMap<&'a str, Vec<&'a Refund>> {
-    let mut refunds: HashMap<&str, Vec<&Refund>> = HashMap::new();
+) -> HashMap<&'a str, Vec<&'a DumpedRefund>> {
+    let mut refunds: HashMap<&str, Vec<&DumpedRefund>> = HashMap::new();
     let mut parts: HashMap<&str, i64> = HashMap::new();
     for refund in &story.dump.refunds {
         refunds.entry(&refund.order).or_default().push(refund);
@@ -116,7 +116,7 @@ fn fair_refunds<'a>(
 
 /// The sandbox keeps records of its own, as a provider does: what it gave back in parts is what the
 /// ledger says, each refund once.
-fn sandbox_agrees(story: &Story<'_>, findings: &mut Findings) {
+fn sandbox_agrees(story: &RunTimeline<'_>, findings: &mut Findings) {
     for payment in &story.dump.payments {
         let Some(booked) = &payment.provider_refunds else {
             continue;
@@ -159,7 +159,7 @@ fn sandbox_agrees(story: &Story<'_>, findings: &mut Findings) {
 }
 
 /// Old seats are given when the new ones are had, and not else.
-fn swapped(story: &Story<'_>, findings: &mut Findings) {
+fn swapped(story: &RunTimeline<'_>, findings: &mut Findings) {
     for order in &story.dump.orders {
         let Some(exchange) = &order.made_in else {
             continue;
@@ -180,7 +180,7 @@ fn swapped(story: &Story<'_>, findings: &mut Findings) {
     }
 }
 
-fn captured(owed: &[&Effect]) -> Option<f64> {
+fn captured(owed: &[&DumpedEffect]) -> Option<f64> {
     owed.iter()
         .find(|effect| effect.what == "capture")
         .and_then(|effect| effect.done_ms)
@@ -188,10 +188,10 @@ fn captured(owed: &[&Effect]) -> Option<f64> {
 
 /// What was kept, and what should have been.
 fn taken_and_owed(
-    order: &Order,
-    paid: &[&Payment],
-    owed: &[&Effect],
-    back: &[&Refund],
+    order: &DumpedOrder,
+    paid: &[&DumpedPayment],
+    owed: &[&DumpedEffect],
+    back: &[&DumpedRefund],
 ) -> (i64, i64) {
     let net: i64 = paid
         .iter()
@@ -215,9 +215,9 @@ fn taken_and_owed(
 }
 
 fn right_money(
-    story: &Story<'_>,
-    order: &Order,
-    paid: &[&Payment],
+    story: &RunTimeline<'_>,
+    order: &DumpedOrder,
+    paid: &[&DumpedPayment],
     (net, owes): (i64, i64),
     findings: &mut Findings,
 ) {
@@ -273,11 +273,11 @@ fn right_money(
 }
 
 fn right_order(
-    story: &Story<'_>,
-    order: &Order,
-    paid: &[&Payment],
-    owed: &[&Effect],
-    tickets: &[&Ticket],
+    story: &RunTimeline<'_>,
+    order: &DumpedOrder,
+    paid: &[&DumpedPayment],
+    owed: &[&DumpedEffect],
+    tickets: &[&DumpedTicket],
     findings: &mut Findings,
 ) {
     let id = &order.order;
@@ -323,10 +323,10 @@ fn right_order(
 
 /// No ticket is issued before its money was captured.
 fn tickets_after_the_capture(
-    order: &Order,
+    order: &DumpedOrder,
     capture: Option<f64>,
     money_moved: bool,
-    tickets: &[&Ticket],
+    tickets: &[&DumpedTicket],
     wrong: &mut impl FnMut(String),
 ) {
     for ticket in tickets {
@@ -345,7 +345,11 @@ fn tickets_after_the_capture(
 }
 
 /// From outside: nothing is confirmed that nobody approved.
-fn confirmed_after_an_approval(story: &Story<'_>, order: &Order, wrong: &mut impl FnMut(String)) {
+fn confirmed_after_an_approval(
+    story: &RunTimeline<'_>,
+    order: &DumpedOrder,
+    wrong: &mut impl FnMut(String),
+) {
     let confirmed = order.first("confirmed");
     if let Some(told) = story.orders.get(order.order.as_str()) {
         let asked = told

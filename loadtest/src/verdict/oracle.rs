@@ -57,7 +57,7 @@ pub fn root(holders: &[Bytes32]) -> Bytes32 {
 
 /// The numbers in the order of their ranks.
 pub fn line(seed: &Bytes32, n: u64) -> Vec<u64> {
-    let mut words = Words::new(seed);
+    let mut words = OracleKeystream::new(seed);
     let mut line: Vec<u64> = (0..n).collect();
     for last in (1..line.len()).rev() {
         let bound = last as u64 + 1;
@@ -75,14 +75,14 @@ pub fn line(seed: &Bytes32, n: u64) -> Vec<u64> {
 }
 
 /// The ChaCha20 keystream as little-endian words.
-struct Words {
+struct OracleKeystream {
     key: [u32; 8],
     block: [u32; 16],
     at: usize,
     counter: u64,
 }
 
-impl Words {
+impl OracleKeystream {
     fn new(key: &Bytes32) -> Self {
         let mut words = [0; 8];
         for (word, bytes) in words.iter_mut().zip(key.chunks_exact(4)) {
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn the_keystream_is_that_of_the_published_test_vector() {
         // RFC 8439, appendix A.1, test vector 1.
-        let mut words = Words::new(&[0; 32]);
+        let mut words = OracleKeystream::new(&[0; 32]);
         assert_eq!([words.next(), words.next()], [0xade0_b876, 0x903d_f1a0]);
     }
 

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::dump::Order;
-use super::history::{Call, Op, OrderRead};
+use super::dump::DumpedOrder;
+use super::history::{HistoryCall, HistoryOperation, OrderRead};
 use super::report::{Findings, Invariant};
-use super::story::{OrderStory, Story};
+use super::story::{OrderTimeline, RunTimeline};
 
 /// Clocks of two programs on one machine agree to this, milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
@@ -14,7 +14,7 @@ const ROUNDING_MS: f64 = 5.0;
 const WRITTEN_WITHIN_MS: f64 = 1_000.0;
 
 /// Checks all three.
-pub fn judge(story: &Story<'_>, findings: &mut Findings) {
+pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
     let tickets = story
         .dump
         .tickets
@@ -46,10 +46,10 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
 }
 
 fn kept(
-    story: &Story<'_>,
+    story: &RunTimeline<'_>,
     tickets: &HashMap<&str, &str>,
-    told: &OrderStory<'_>,
-    order: &Order,
+    told: &OrderTimeline<'_>,
+    order: &DumpedOrder,
     findings: &mut Findings,
 ) {
     let id = &order.order;
@@ -62,9 +62,9 @@ fn kept(
 
 /// What was answered when the order was made.
 fn made_as_told(
-    story: &Story<'_>,
-    told: &OrderStory<'_>,
-    order: &Order,
+    story: &RunTimeline<'_>,
+    told: &OrderTimeline<'_>,
+    order: &DumpedOrder,
     wrong: &mut impl FnMut(u32, String),
 ) {
     for (call, made) in &told.made {
@@ -108,10 +108,10 @@ fn made_as_told(
 
 /// What was shown when the order was read.
 fn read_as_told(
-    story: &Story<'_>,
+    story: &RunTimeline<'_>,
     tickets: &HashMap<&str, &str>,
-    told: &OrderStory<'_>,
-    order: &Order,
+    told: &OrderTimeline<'_>,
+    order: &DumpedOrder,
     wrong: &mut impl FnMut(u32, String),
 ) {
     let id = &order.order;
@@ -148,7 +148,7 @@ fn read_as_told(
 }
 
 /// A state that was told stands in the order's history, and the ledger has not gone back behind it.
-fn state_kept(state: &str, line: u32, order: &Order, wrong: &mut impl FnMut(u32, String)) {
+fn state_kept(state: &str, line: u32, order: &DumpedOrder, wrong: &mut impl FnMut(u32, String)) {
     let stood = order.history.iter().any(|step| step.state == state);
     let later: &[&str] = match state {
         "confirmed" => &[
@@ -189,7 +189,11 @@ fn state_kept(state: &str, line: u32, order: &Order, wrong: &mut impl FnMut(u32,
 /// The seats that an order may have been read with by a call: those of its refunds are gone a
 /// moment after they were given back, and the seats that it was made for are shown until late money
 /// buys it others.
-fn seats_while<'a>(story: &Story<'_>, order: &'a Order, call: &Call) -> Vec<BTreeSet<&'a str>> {
+fn seats_while<'a>(
+    story: &RunTimeline<'_>,
+    order: &'a DumpedOrder,
+    call: &HistoryCall,
+) -> Vec<BTreeSet<&'a str>> {
     let set =
         |labels: &'a [String]| -> BTreeSet<&'a str> { labels.iter().map(String::as_str).collect() };
     let made = order.made_for.as_ref().map(|made| set(&made.labels));
@@ -217,12 +221,12 @@ fn seats_of(read: &OrderRead) -> Option<BTreeSet<&str>> {
 }
 
 /// One holder in the ledger is one visitor of the run, and the other way round.
-fn one_visitor(story: &Story<'_>, findings: &mut Findings) {
+fn one_visitor(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut holder_of: HashMap<(u64, &str), &str> = HashMap::new();
     let mut visitor_of: HashMap<&str, u64> = HashMap::new();
     let calls = story.history.calls.iter();
     let left: HashSet<u64> = calls
-        .filter(|call| matches!(call.op, Op::Leave))
+        .filter(|call| matches!(call.op, HistoryOperation::Leave))
         .map(|call| call.visitor)
         .collect();
     for (id, told) in &story.orders {
@@ -244,12 +248,12 @@ fn one_visitor(story: &Story<'_>, findings: &mut Findings) {
 }
 
 /// A key has one hold, a hold one order, whatever was heard of the calls.
-fn one_outcome(story: &Story<'_>, findings: &mut Findings) {
+fn one_outcome(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_key: HashMap<(u64, &str, &str), (&str, u32)> = HashMap::new();
     for call in story.history.calls.iter().filter(|call| call.done()) {
         let (op, made) = match &call.op {
-            Op::Hold(hold) => ("hold", &*hold.hold),
-            Op::Order(order) => ("order", &*order.order),
+            HistoryOperation::Hold(hold) => ("hold", &*hold.hold),
+            HistoryOperation::Order(order) => ("order", &*order.order),
             _ => continue,
         };
         let Some(key) = &call.key else { continue };
@@ -289,7 +293,12 @@ fn one_outcome(story: &Story<'_>, findings: &mut Findings) {
 }
 
 /// A read that was sent after another was answered never shows an earlier state, nor other seats.
-fn reads_agree(story: &Story<'_>, told: &OrderStory<'_>, order: &Order, findings: &mut Findings) {
+fn reads_agree(
+    story: &RunTimeline<'_>,
+    told: &OrderTimeline<'_>,
+    order: &DumpedOrder,
+    findings: &mut Findings,
+) {
     let steps = &order.history;
     let first = |state: &str| steps.iter().position(|step| step.state == state);
     let last = |state: &str| steps.iter().rposition(|step| step.state == state);
@@ -328,9 +337,9 @@ fn reads_agree(story: &Story<'_>, told: &OrderStory<'_>, order: &Order, findings
 }
 
 fn paid_has_tickets(
-    story: &Story<'_>,
-    told: &OrderStory<'_>,
-    order: &Order,
+    story: &RunTimeline<'_>,
+    told: &OrderTimeline<'_>,
+    order: &DumpedOrder,
     findings: &mut Findings,
 ) {
     let in_time = told
@@ -365,7 +374,7 @@ fn paid_has_tickets(
 }
 
 /// Whoever ended with tickets has them.
-fn told_tickets(story: &Story<'_>, findings: &mut Findings) {
+fn told_tickets(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut has: HashSet<u64> = HashSet::new();
     for order in story
         .dump

@@ -3,30 +3,31 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::history::{Call, Op};
+use super::history::{HistoryCall, HistoryOperation};
 use super::report::{Findings, Invariant};
-use super::story::Story;
+use super::story::RunTimeline;
 
 /// Checks both; returns how many calls tried another's hold, and how many keys came with two
 /// bodies.
-pub fn judge(story: &Story<'_>, findings: &mut Findings) -> (u64, u64) {
+pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> (u64, u64) {
     baskets_in_the_ledger(story, findings);
     (foreign(story, findings), keys(story, findings))
 }
 
 /// Nobody orders a hold that it was never given.
-fn foreign(story: &Story<'_>, findings: &mut Findings) -> u64 {
+fn foreign(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut tries = 0;
     for call in &story.history.calls {
         let hold = match &call.op {
-            Op::ForeignOrder { hold } => {
+            HistoryOperation::ForeignOrder { hold } => {
                 tries += 1;
                 hold
             }
-            Op::Order(order) => &order.hold,
+            HistoryOperation::Order(order) => &order.hold,
             _ => continue,
         };
-        let own = matches!(call.op, Op::Order(_)) && may_own(story, hold, call.visitor);
+        let own =
+            matches!(call.op, HistoryOperation::Order(_)) && may_own(story, hold, call.visitor);
         if call.done() && !own {
             findings.add(Invariant::OwnBasket, || {
                 format!(
@@ -40,7 +41,7 @@ fn foreign(story: &Story<'_>, findings: &mut Findings) -> u64 {
 }
 
 /// Whether a visitor was given a hold, or may have been without hearing of it.
-fn may_own(story: &Story<'_>, hold: &str, visitor: u64) -> bool {
+fn may_own(story: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
     match story.holds.get(hold) {
         Some(hold) => hold.call.visitor == visitor,
         None => offered(story, hold, visitor) || did_not_hear(story, visitor),
@@ -48,7 +49,7 @@ fn may_own(story: &Story<'_>, hold: &str, visitor: u64) -> bool {
 }
 
 /// Whether the hold was offered to a visitor who waited.
-fn offered(story: &Story<'_>, hold: &str, visitor: u64) -> bool {
+fn offered(story: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
     let waiters = story.dump.waiters.iter();
     let mut with = waiters.filter(|waiter| {
         let offer = waiter.offer.as_ref();
@@ -58,12 +59,12 @@ fn offered(story: &Story<'_>, hold: &str, visitor: u64) -> bool {
 }
 
 /// Whether some hold that a visitor asked for was left without an answer.
-fn did_not_hear(story: &Story<'_>, visitor: u64) -> bool {
+fn did_not_hear(story: &RunTimeline<'_>, visitor: u64) -> bool {
     story.lost_holds.iter().any(|lost| lost.visitor == visitor)
 }
 
 /// In the ledger, too, an order that was made at a checkout is of its visitor's basket.
-fn baskets_in_the_ledger(story: &Story<'_>, findings: &mut Findings) {
+fn baskets_in_the_ledger(story: &RunTimeline<'_>, findings: &mut Findings) {
     let successors: HashSet<&str> = story
         .dump
         .orders
@@ -90,8 +91,8 @@ fn baskets_in_the_ledger(story: &Story<'_>, findings: &mut Findings) {
 }
 
 /// Of two bodies under one key one was carried out at most.
-fn keys(story: &Story<'_>, findings: &mut Findings) -> u64 {
-    let mut by_key: HashMap<(u64, &str), Vec<&Call>> = HashMap::new();
+fn keys(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
+    let mut by_key: HashMap<(u64, &str), Vec<&HistoryCall>> = HashMap::new();
     for call in &story.history.calls {
         if let Some(key) = &call.key {
             by_key.entry((call.visitor, key)).or_default().push(call);

@@ -5,10 +5,13 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::dump::{Category, Exchange, Item, Order, Refund, Show, Terms};
+use super::dump::{
+    DumpedCategory, DumpedExchange, DumpedOrder, DumpedOrderItem, DumpedRefund, DumpedShow,
+    DumpedTerms,
+};
 use super::report::{Findings, Invariant};
 use super::rules::{best_refund, differences};
-use super::story::Story;
+use super::story::RunTimeline;
 
 /// Why the difference of an exchange goes back.
 pub const DIFFERENCE: &str = "exchange_difference";
@@ -28,7 +31,7 @@ const STRIPE_LEAST: [(&str, i64); 6] = [
 ];
 
 /// Checks everything; returns how many prices were worked out.
-pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
+pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut back: HashMap<&str, i64> = HashMap::new();
     let mut parts: HashMap<&str, i64> = HashMap::new();
     for refund in &story.dump.refunds {
@@ -44,7 +47,7 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
             let amount = refund.amount + parts.get(&*refund.refund).unwrap_or(&0);
             *back.entry(&refund.order).or_default() += amount;
         } else if let Some(order) = story.dump.order(&refund.order) {
-            kept(story, order, refund, findings);
+            check_refund_fee(story, order, refund, findings);
         }
     }
     for terms in story
@@ -101,9 +104,9 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
 
 /// The terms that orders of the run go by are what the promoter of the run wrote.
 fn announced(
-    story: &Story<'_>,
-    order: &Order,
-    (show, terms): (&Show, &Terms),
+    story: &RunTimeline<'_>,
+    order: &DumpedOrder,
+    (show, terms): (&DumpedShow, &DumpedTerms),
     findings: &mut Findings,
 ) {
     let run = story.history.run.as_ref();
@@ -113,7 +116,7 @@ fn announced(
     };
     let price = |name: &str| {
         let mut categories = show.categories.iter();
-        let is_named = |category: &&Category| category.key == name || category.label == name;
+        let is_named = |category: &&DumpedCategory| category.key == name || category.label == name;
         let other = categories.find(is_named).and_then(|category| {
             let price = terms.prices.get(&category.key);
             price.or(terms.prices.get(&category.label))
@@ -137,7 +140,12 @@ fn announced(
 }
 
 /// Each seat costs what the order's terms say; returns how many there are.
-fn seats(order: &Order, show: &Show, terms: &Terms, findings: &mut Findings) -> u64 {
+fn seats(
+    order: &DumpedOrder,
+    show: &DumpedShow,
+    terms: &DumpedTerms,
+    findings: &mut Findings,
+) -> u64 {
     if order.currency != terms.currency {
         wrong(findings, || {
             format!(
@@ -166,12 +174,12 @@ fn seats(order: &Order, show: &Show, terms: &Terms, findings: &mut Findings) -> 
     order.items.len() as u64
 }
 
-fn sum<'a>(items: impl IntoIterator<Item = &'a Item>) -> i64 {
+fn sum<'a>(items: impl IntoIterator<Item = &'a DumpedOrderItem>) -> i64 {
     items.into_iter().map(|item| item.amount).sum()
 }
 
 /// What an order is to pay is what its seats cost.
-fn total(order: &Order, findings: &mut Findings) {
+fn total(order: &DumpedOrder, findings: &mut Findings) {
     let expected = sum(&order.items);
     if order.amount != expected || order.let_go != 0 {
         wrong(findings, || {
@@ -185,9 +193,9 @@ fn total(order: &Order, findings: &mut Findings) {
 
 /// What an exchange costs more, or brings back, is what the rules say of both orders' prices.
 fn difference(
-    story: &Story<'_>,
-    new: &Order,
-    exchange: &Exchange,
+    story: &RunTimeline<'_>,
+    new: &DumpedOrder,
+    exchange: &DumpedExchange,
     back: i64,
     findings: &mut Findings,
 ) {
@@ -253,7 +261,7 @@ fn difference(
 
 /// What of an order's price was let go when it was made: what is open of it still, and what its
 /// refunds were less for it.
-fn let_go(story: &Story<'_>, order: &Order) -> i64 {
+fn let_go(story: &RunTimeline<'_>, order: &DumpedOrder) -> i64 {
     let own = story.dump.refunds.iter();
     let own = own.filter(|refund| refund.order == order.order && refund.reason != DIFFERENCE);
     let less: i64 = own
@@ -264,7 +272,7 @@ fn let_go(story: &Story<'_>, order: &Order) -> i64 {
 }
 
 /// What goes back less of a refund's seats, because it never was charged.
-pub fn uncharged(story: &Story<'_>, refund: &Refund) -> i64 {
+pub fn uncharged(story: &RunTimeline<'_>, refund: &DumpedRefund) -> i64 {
     let parts = story.dump.refunds.iter();
     let parts = parts.filter(|part| part.part_of.as_ref() == Some(&refund.refund));
     let back: i64 = parts.map(|part| part.amount).sum();
@@ -273,7 +281,12 @@ pub fn uncharged(story: &Story<'_>, refund: &Refund) -> i64 {
 
 /// What is kept of tickets that go back is what the better of the order's and the present rules
 /// keeps of each.
-fn kept(story: &Story<'_>, order: &Order, refund: &Refund, findings: &mut Findings) {
+fn check_refund_fee(
+    story: &RunTimeline<'_>,
+    order: &DumpedOrder,
+    refund: &DumpedRefund,
+    findings: &mut Findings,
+) {
     let Some(show) = story.dump.shows.get(&order.show) else {
         return;
     };
@@ -314,7 +327,7 @@ fn kept(story: &Story<'_>, order: &Order, refund: &Refund, findings: &mut Findin
 
 /// Nothing is kept of a show that was cancelled, nor of one that was postponed while its buyers may
 /// think it over.
-fn without_fee(show: &Show, refund: &Refund, findings: &mut Findings) {
+fn without_fee(show: &DumpedShow, refund: &DumpedRefund, findings: &mut Findings) {
     let fate = show.fate.as_ref();
     // Whether it was cancelled at all is another invariant's concern; a postponed one may have been
     // cancelled since.

@@ -3,17 +3,20 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::dump::{Order, Refund};
-use super::history::{Amount, Cancelled, Progress, Sum, Told};
+use super::dump::{DumpedOrder, DumpedRefund};
+use super::history::{
+    HistoryCancellation, HistoryRefundReport, RefundReportAmount, RefundReportFigures,
+    RefundReportSum,
+};
 use super::report::{Findings, Invariant};
-use super::story::{OrderStory, Story};
+use super::story::{OrderTimeline, RunTimeline};
 
 /// Clocks of two programs on one machine agree to this, milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
 
 /// Checks everything.
-pub fn judge(story: &Story<'_>, findings: &mut Findings) {
-    let mut by_order: HashMap<&str, Vec<&Refund>> = HashMap::new();
+pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
+    let mut by_order: HashMap<&str, Vec<&DumpedRefund>> = HashMap::new();
     for refund in &story.dump.refunds {
         by_order.entry(&refund.order).or_default().push(refund);
         // A part goes back for the reason of what it is a part of.
@@ -24,7 +27,7 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
     }
     for (id, told) in &story.orders {
         if let Some(order) = story.dump.order(id) {
-            answered(story, order, told, findings);
+            check_acknowledged(story, order, told, findings);
         }
     }
     for order in story
@@ -34,7 +37,7 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
         .filter(|order| story.of_this_run(order))
     {
         let back = by_order.get(&*order.order).map_or(&[][..], Vec::as_slice);
-        asked(story, order, back, findings);
+        check_requested(story, order, back, findings);
     }
     for cancelled in &story.history.cancelled {
         nothing_left(story, cancelled, findings);
@@ -46,13 +49,18 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
     findings.add(Invariant::Refunds, evidence);
 }
 
-fn cancelled<'a>(story: &Story<'a>, show: &str) -> Option<&'a Cancelled> {
+fn cancelled<'a>(story: &RunTimeline<'a>, show: &str) -> Option<&'a HistoryCancellation> {
     let mut all = story.history.cancelled.iter();
     all.find(|cancelled| cancelled.show == show)
 }
 
 /// Why it went back is what became of the show then.
-fn for_its_reason(story: &Story<'_>, order: &Order, refund: &Refund, findings: &mut Findings) {
+fn for_its_reason(
+    story: &RunTimeline<'_>,
+    order: &DumpedOrder,
+    refund: &DumpedRefund,
+    findings: &mut Findings,
+) {
     let id = &refund.refund;
     let cancelled = cancelled(story, &order.show);
     match refund.reason.as_str() {
@@ -78,8 +86,13 @@ fn for_its_reason(story: &Story<'_>, order: &Order, refund: &Refund, findings: &
 }
 
 /// What goes back as its buyer's wish was named by it, and no call made more than one refund.
-fn asked(story: &Story<'_>, order: &Order, back: &[&Refund], findings: &mut Findings) {
-    let wishes: Vec<&Refund> = back
+fn check_requested(
+    story: &RunTimeline<'_>,
+    order: &DumpedOrder,
+    back: &[&DumpedRefund],
+    findings: &mut Findings,
+) {
+    let wishes: Vec<&DumpedRefund> = back
         .iter()
         .copied()
         .filter(|refund| refund.reason == "refund_by_buyer" && refund.part_of.is_none())
@@ -123,7 +136,7 @@ fn asked(story: &Story<'_>, order: &Order, back: &[&Refund], findings: &mut Find
 }
 
 /// The seats of some tickets.
-fn labels_of<'a>(story: &Story<'a>, order: &str, named: &[Box<str>]) -> BTreeSet<&'a str> {
+fn labels_of<'a>(story: &RunTimeline<'a>, order: &str, named: &[Box<str>]) -> BTreeSet<&'a str> {
     let tickets = story.dump.tickets.iter();
     let named = tickets.filter(|ticket| {
         ticket.order == order && named.iter().any(|named| **named == *ticket.ticket)
@@ -132,7 +145,12 @@ fn labels_of<'a>(story: &Story<'a>, order: &str, named: &[Box<str>]) -> BTreeSet
 }
 
 /// What was acknowledged as given back is.
-fn answered(story: &Story<'_>, order: &Order, told: &OrderStory<'_>, findings: &mut Findings) {
+fn check_acknowledged(
+    story: &RunTimeline<'_>,
+    order: &DumpedOrder,
+    told: &OrderTimeline<'_>,
+    findings: &mut Findings,
+) {
     let gone: BTreeSet<&str> = order
         .given_back
         .iter()
@@ -155,7 +173,7 @@ fn answered(story: &Story<'_>, order: &Order, told: &OrderStory<'_>, findings: &
 }
 
 /// All that was sold of a cancelled show went back, and nothing more was sold.
-fn nothing_left(story: &Story<'_>, show: &Cancelled, findings: &mut Findings) {
+fn nothing_left(story: &RunTimeline<'_>, show: &HistoryCancellation, findings: &mut Findings) {
     let orders = story.dump.orders.iter();
     for order in orders.filter(|order| order.show == show.show) {
         if order.created_ms > show.at_ms + ROUNDING_MS {
@@ -184,8 +202,8 @@ fn nothing_left(story: &Story<'_>, show: &Cancelled, findings: &mut Findings) {
 }
 
 /// What promoters were told of refunds never goes back, and is the ledger's in the end.
-fn progress(story: &Story<'_>, findings: &mut Findings) {
-    let mut last: HashMap<&str, &Progress> = HashMap::new();
+fn progress(story: &RunTimeline<'_>, findings: &mut Findings) {
+    let mut last: HashMap<&str, &HistoryRefundReport> = HashMap::new();
     for next in &story.history.progress {
         let before = last.insert(&next.show, next);
         let fell = before.filter(|before| {
@@ -219,23 +237,28 @@ fn progress(story: &Story<'_>, findings: &mut Findings) {
     }
 }
 
-fn in_the_end(story: &Story<'_>, show: &str, last: &Progress, findings: &mut Findings) {
+fn in_the_end(
+    story: &RunTimeline<'_>,
+    show: &str,
+    last: &HistoryRefundReport,
+    findings: &mut Findings,
+) {
     let dump = story.dump;
     let of_show = |order: &str| dump.order(order).is_some_and(|order| order.show == show);
     let refunds = || dump.refunds.iter().filter(|refund| of_show(&refund.order));
     let sum = |is_done: bool| {
         let which = || refunds().filter(|refund| refund.done_ms.is_some() == is_done);
-        Sum {
+        RefundReportSum {
             refunds: which().count() as u64,
-            amount: Amount {
+            amount: RefundReportAmount {
                 amount: which().map(|refund| refund.amount).sum(),
             },
         }
     };
-    let given_back = |order: &&Order| {
+    let given_back = |order: &&DumpedOrder| {
         order.show == show && matches!(order.state.as_str(), "refunded" | "partly_refunded")
     };
-    let Told {
+    let RefundReportFigures {
         fate,
         orders_left,
         orders_refunded,

@@ -63,12 +63,12 @@ invariants! {
 /// What was found, by invariant.
 #[derive(Default)]
 pub struct Findings {
-    by: Vec<Found>,
+    by: Vec<InvariantFindings>,
 }
 
 /// What was found against one invariant.
 #[derive(Default, Clone)]
-pub struct Found {
+pub struct InvariantFindings {
     /// How often.
     pub count: u64,
     /// The first ones.
@@ -78,7 +78,8 @@ pub struct Found {
 impl Findings {
     /// Notes one finding.
     pub fn add(&mut self, invariant: Invariant, evidence: impl FnOnce() -> String) {
-        self.by.resize(Invariant::ALL.len(), Found::default());
+        self.by
+            .resize(Invariant::ALL.len(), InvariantFindings::default());
         let found = &mut self.by[invariant as usize];
         found.count += 1;
         if found.first.len() < KEPT_MAX {
@@ -87,27 +88,27 @@ impl Findings {
     }
 
     /// What was found against one invariant.
-    pub fn of(&self, invariant: Invariant) -> Found {
+    pub fn for_invariant(&self, invariant: Invariant) -> InvariantFindings {
         self.by.get(invariant as usize).cloned().unwrap_or_default()
     }
 
     /// Which invariants were broken.
     pub fn broken(&self) -> Vec<Invariant> {
         let all = Invariant::ALL.iter().copied();
-        all.filter(|invariant| self.of(*invariant).count > 0)
+        all.filter(|invariant| self.for_invariant(*invariant).count > 0)
             .collect()
     }
 }
 
 /// A judged run.
-pub struct Report {
+pub struct VerdictReport {
     /// What was found.
     pub findings: Findings,
     /// What was judged: names and counts.
     pub figures: Vec<(&'static str, u64)>,
 }
 
-impl Report {
+impl VerdictReport {
     /// Whether everything held.
     pub fn held(&self) -> bool {
         self.findings.broken().is_empty()
@@ -117,7 +118,7 @@ impl Report {
     pub fn text(&self) -> String {
         let mut text = String::new();
         for &invariant in Invariant::ALL {
-            let found = self.findings.of(invariant);
+            let found = self.findings.for_invariant(invariant);
             let word = if found.count == 0 { "held  " } else { "FAILED" };
             let _ = writeln!(
                 text,
@@ -154,7 +155,7 @@ impl Report {
         let invariants: Vec<_> = Invariant::ALL
             .iter()
             .map(|&invariant| {
-                let found = self.findings.of(invariant);
+                let found = self.findings.for_invariant(invariant);
                 json!({
                     "invariant": invariant.name(), "sentence": invariant.sentence(), "held": found.count == 0,
                     "findings": found.count, "first": found.first,

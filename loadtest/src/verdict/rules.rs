@@ -1,13 +1,13 @@
 //! The rules of terms, worked out from what is written in them: which refund rule counts, and what
 //! an exchange costs. Pure.
 
-use super::dump::{Cheaper, ExchangeRule, Order, Show, Terms};
+use super::dump::{DumpedCheaperRule, DumpedExchangeRule, DumpedOrder, DumpedShow, DumpedTerms};
 
 const HOUR_MS: f64 = 3_600_000.0;
 
 /// What an exchange comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Difference {
+pub struct ExpectedExchange {
     /// What is to be paid.
     pub due: i64,
     /// What goes back.
@@ -18,7 +18,12 @@ pub struct Difference {
 
 /// The terms that count for an order at a moment: its own, and those in force then. Where they were
 /// replaced within `leeway_ms` of it, the others may have been in force as well.
-fn counting<'a>(show: &'a Show, order: &Order, at_ms: f64, leeway_ms: f64) -> Vec<&'a Terms> {
+fn counting<'a>(
+    show: &'a DumpedShow,
+    order: &DumpedOrder,
+    at_ms: f64,
+    leeway_ms: f64,
+) -> Vec<&'a DumpedTerms> {
     let own = show.terms.get(&order.terms);
     let then = [show.terms_at(at_ms), show.terms_at(at_ms - leeway_ms)];
     own.into_iter().chain(then.into_iter().flatten()).collect()
@@ -26,7 +31,7 @@ fn counting<'a>(show: &'a Show, order: &Order, at_ms: f64, leeway_ms: f64) -> Ve
 
 /// When an order's show begins: the later of what was told and what is known. A train begins at the
 /// stop where one boards.
-fn starts_ms(show: &Show, order: &Order, terms: &[&Terms]) -> f64 {
+fn starts_ms(show: &DumpedShow, order: &DumpedOrder, terms: &[&DumpedTerms]) -> f64 {
     let boards = order.items.iter().map(|item| item.from).min();
     let departs = boards.and_then(|leg| show.departs_ms(leg));
     let starts = terms.iter().map(|terms| terms.starts_ms);
@@ -35,7 +40,12 @@ fn starts_ms(show: &Show, order: &Order, terms: &[&Terms]) -> f64 {
 
 /// The share that is kept of a ticket that goes back at a moment: of all rules that count and have
 /// not run out, the one that keeps least. Nothing where none lets it go back.
-pub fn best_refund(show: &Show, order: &Order, at_ms: f64, leeway_ms: f64) -> Option<i64> {
+pub fn best_refund(
+    show: &DumpedShow,
+    order: &DumpedOrder,
+    at_ms: f64,
+    leeway_ms: f64,
+) -> Option<i64> {
     let terms = counting(show, order, at_ms, leeway_ms);
     let starts_ms = starts_ms(show, order, &terms);
     let rules = terms.iter().flat_map(|terms| &terms.refunds);
@@ -46,20 +56,20 @@ pub fn best_refund(show: &Show, order: &Order, at_ms: f64, leeway_ms: f64) -> Op
 /// What an exchange may come to: one outcome for each exchange rule that counts and has not run
 /// out. The buyer gets the better one; where both cost alike they are the same.
 pub fn differences(
-    show: &Show,
-    old: &Order,
+    show: &DumpedShow,
+    old: &DumpedOrder,
     (credit, price): (i64, i64),
     at_ms: f64,
-) -> Vec<Difference> {
+) -> Vec<ExpectedExchange> {
     let terms = counting(show, old, at_ms, 0.0);
     let starts_ms = starts_ms(show, old, &terms);
     let rules = terms.iter().filter_map(|terms| terms.exchange.as_ref());
     let lives = rules.filter(|rule| at_ms <= starts_ms - rule.until_h * HOUR_MS);
     let pct = best_refund(show, old, at_ms, 0.0);
-    let mut outcomes: Vec<Difference> = lives
+    let mut outcomes: Vec<ExpectedExchange> = lives
         .map(|rule| difference(rule, (credit, price), pct))
         .collect();
-    let better = |outcome: &Difference| outcome.back - outcome.due;
+    let better = |outcome: &ExpectedExchange| outcome.back - outcome.due;
     let best = outcomes.iter().map(better).max();
     outcomes.retain(|outcome| Some(better(outcome)) == best);
     outcomes.dedup();
@@ -68,15 +78,19 @@ pub fn differences(
 
 /// What one rule says of seats of `credit` given for seats of `price`, where `pct` would be kept of
 /// a refund.
-fn difference(rule: &ExchangeRule, (credit, price): (i64, i64), pct: Option<i64>) -> Difference {
+fn difference(
+    rule: &DumpedExchangeRule,
+    (credit, price): (i64, i64),
+    pct: Option<i64>,
+) -> ExpectedExchange {
     let cheaper = (credit - price).max(0);
     let back = match (rule.cheaper, pct) {
-        (Cheaper::Refund, _) => cheaper,
-        (Cheaper::RefundRule, Some(pct)) => cheaper - cheaper * pct / 100,
-        (Cheaper::Keep, _) | (Cheaper::RefundRule, None) => 0,
+        (DumpedCheaperRule::Refund, _) => cheaper,
+        (DumpedCheaperRule::RefundRule, Some(pct)) => cheaper - cheaper * pct / 100,
+        (DumpedCheaperRule::Keep, _) | (DumpedCheaperRule::RefundRule, None) => 0,
     };
     let net = (price - credit).max(0) + rule.fee - back;
-    Difference {
+    ExpectedExchange {
         due: net.max(0),
         back: (-net).max(0),
         fee: rule.fee,
@@ -87,8 +101,8 @@ fn difference(rule: &ExchangeRule, (credit, price): (i64, i64), pct: Option<i64>
 mod tests {
     use super::*;
 
-    fn rule(fee: i64, cheaper: Cheaper) -> ExchangeRule {
-        ExchangeRule {
+    fn rule(fee: i64, cheaper: DumpedCheaperRule) -> DumpedExchangeRule {
+        DumpedExchangeRule {
             until_h: 2.0,
             fee,
             cheaper,
@@ -96,30 +110,58 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(rule: &ExchangeRule, prices: (i64, i64), pct: Option<i64>, (due, back): (i64, i64)) {
+    fn check(
+        rule: &DumpedExchangeRule,
+        prices: (i64, i64),
+        pct: Option<i64>,
+        (due, back): (i64, i64),
+    ) {
         let fee = rule.fee;
-        assert_eq!(difference(rule, prices, pct), Difference { due, back, fee });
+        assert_eq!(
+            difference(rule, prices, pct),
+            ExpectedExchange { due, back, fee }
+        );
     }
 
     #[test]
     fn dearer_seats_cost_the_difference_and_the_fee() {
-        let rule = rule(200, Cheaper::RefundRule);
+        let rule = rule(200, DumpedCheaperRule::RefundRule);
         check(&rule, (4_900, 9_900), Some(10), (5_200, 0));
         check(&rule, (4_900, 4_900), None, (200, 0));
     }
 
     #[test]
     fn cheaper_seats_bring_back_what_their_rule_says_less_the_fee() {
-        check(&rule(0, Cheaper::Refund), (9_900, 4_900), None, (0, 5_000));
-        check(&rule(0, Cheaper::Keep), (9_900, 4_900), Some(0), (0, 0));
-        let by_rule = rule(200, Cheaper::RefundRule);
+        check(
+            &rule(0, DumpedCheaperRule::Refund),
+            (9_900, 4_900),
+            None,
+            (0, 5_000),
+        );
+        check(
+            &rule(0, DumpedCheaperRule::Keep),
+            (9_900, 4_900),
+            Some(0),
+            (0, 0),
+        );
+        let by_rule = rule(200, DumpedCheaperRule::RefundRule);
         check(&by_rule, (9_905, 4_900), Some(10), (0, 5_005 - 500 - 200));
         check(&by_rule, (9_900, 4_900), None, (200, 0));
     }
 
     #[test]
     fn a_fee_above_what_goes_back_is_to_be_paid() {
-        check(&rule(200, Cheaper::Refund), (5_000, 4_900), None, (100, 0));
-        check(&rule(200, Cheaper::Keep), (9_900, 4_900), None, (200, 0));
+        check(
+            &rule(200, DumpedCheaperRule::Refund),
+            (5_000, 4_900),
+            None,
+            (100, 0),
+        );
+        check(
+            &rule(200, DumpedCheaperRule::Keep),
+            (9_900, 4_900),
+            None,
+            (200, 0),
+        );
     }
 }

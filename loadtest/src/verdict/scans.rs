@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::dump::Ticket;
-use super::history::{Call, Op};
+use super::dump::DumpedTicket;
+use super::history::{HistoryCall, HistoryOperation};
 use super::report::{Findings, Invariant};
-use super::story::Story;
+use super::story::RunTimeline;
 
 /// A scan's key counts for so long, milliseconds.
 const KEY_COUNTS_MS: f64 = 60_000.0;
@@ -14,20 +14,20 @@ const KEY_COUNTS_MS: f64 = 60_000.0;
 const ROUNDING_MS: f64 = 5.0;
 
 /// Checks everything; returns how many scans let somebody in.
-pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
+pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let tickets = story.dump.tickets.iter();
-    let tickets: HashMap<&str, &Ticket> = tickets
+    let tickets: HashMap<&str, &DumpedTicket> = tickets
         .map(|ticket| (ticket.ticket.as_str(), ticket))
         .collect();
-    let mut scans: HashMap<&str, Vec<&Call>> = HashMap::new();
+    let mut scans: HashMap<&str, Vec<&HistoryCall>> = HashMap::new();
     for call in &story.history.calls {
-        if let Op::Scan { ticket } = &call.op {
+        if let HistoryOperation::Scan { ticket } = &call.op {
             scans.entry(ticket).or_default().push(call);
         }
     }
     let mut entries = 0;
     for (id, calls) in &scans {
-        let let_in: Vec<&Call> = calls.iter().copied().filter(|call| call.done()).collect();
+        let let_in: Vec<&HistoryCall> = calls.iter().copied().filter(|call| call.done()).collect();
         entries += let_in.len() as u64;
         once(id, &let_in, findings);
         match tickets.get(id) {
@@ -63,7 +63,7 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
 }
 
 /// All scans of a ticket that let in are one: they have the same key, while it counts.
-fn once(id: &str, let_in: &[&Call], findings: &mut Findings) {
+fn once(id: &str, let_in: &[&HistoryCall], findings: &mut Findings) {
     let first = let_in.iter().min_by(|a, b| a.sent_ms.total_cmp(&b.sent_ms));
     let Some(first) = first else { return };
     for again in let_in.iter().filter(|call| call.line != first.line) {
@@ -80,7 +80,7 @@ fn once(id: &str, let_in: &[&Call], findings: &mut Findings) {
 }
 
 /// A scan that let in is in the ledger.
-fn kept(ticket: &Ticket, let_in: &[&Call], findings: &mut Findings) {
+fn kept(ticket: &DumpedTicket, let_in: &[&HistoryCall], findings: &mut Findings) {
     let Some(first) = let_in.iter().min_by(|a, b| a.done_ms.total_cmp(&b.done_ms)) else {
         return;
     };

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::dump::{Order, Stay};
+use super::dump::{DumpedOrder, OrderSeatSpan};
 use super::report::{Findings, Invariant};
-use super::story::Story;
+use super::story::RunTimeline;
 
 /// Checks both.
-pub fn judge(story: &Story<'_>, findings: &mut Findings) {
+pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
     one_claim(story, findings);
     one_ticket(story, findings);
     one_order(story, findings);
@@ -17,7 +17,7 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
 }
 
 /// A cell by name.
-fn named(story: &Story<'_>, show: &str, cell: u32) -> String {
+fn named(story: &RunTimeline<'_>, show: &str, cell: u32) -> String {
     let label = story
         .dump
         .shows
@@ -26,7 +26,7 @@ fn named(story: &Story<'_>, show: &str, cell: u32) -> String {
     format!("cell {cell} ({label}) of {show}")
 }
 
-fn one_claim(story: &Story<'_>, findings: &mut Findings) {
+fn one_claim(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut owners: HashMap<(&str, u32), &str> = HashMap::new();
     for claim in &story.dump.claims {
         if let Some(other) = owners.insert((&claim.show, claim.cell), &claim.order) {
@@ -41,7 +41,7 @@ fn one_claim(story: &Story<'_>, findings: &mut Findings) {
     }
 }
 
-fn one_ticket(story: &Story<'_>, findings: &mut Findings) {
+fn one_ticket(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut owners: HashMap<(&str, &str, u16), &str> = HashMap::new();
     for ticket in &story.dump.tickets {
         // Void tickets open nothing; their seats may be sold again.
@@ -71,7 +71,7 @@ fn one_ticket(story: &Story<'_>, findings: &mut Findings) {
 /// When an order surely had which seats: from its answer, or, where nobody heard one, from when it
 /// was written. An answer that came only after the order had given its seats up tells of no time at
 /// all.
-fn stays<'a>(story: &Story<'a>, order: &'a Order) -> Vec<Stay<'a>> {
+fn stays<'a>(story: &RunTimeline<'a>, order: &'a DumpedOrder) -> Vec<OrderSeatSpan<'a>> {
     let told = story
         .orders
         .get(order.order.as_str())
@@ -89,10 +89,10 @@ fn stays<'a>(story: &Story<'a>, order: &'a Order) -> Vec<Stay<'a>> {
 }
 
 /// From when until when which order had something.
-type Had<'a> = (f64, f64, &'a Order);
+type OrderCellSpan<'a> = (f64, f64, &'a DumpedOrder);
 
-fn one_order(story: &Story<'_>, findings: &mut Findings) {
-    let mut by_cell: BTreeMap<(&str, u32), Vec<Had<'_>>> = BTreeMap::new();
+fn one_order(story: &RunTimeline<'_>, findings: &mut Findings) {
+    let mut by_cell: BTreeMap<(&str, u32), Vec<OrderCellSpan<'_>>> = BTreeMap::new();
     for order in &story.dump.orders {
         for stay in stays(story, order) {
             for cell in stay.cells {
@@ -123,8 +123,8 @@ fn one_order(story: &Story<'_>, findings: &mut Findings) {
 }
 
 /// No basket is handed out over a living order, not even after a restart.
-fn no_basket_over_an_order(story: &Story<'_>, findings: &mut Findings) {
-    let mut by_cell: HashMap<(&str, u32), Vec<Had<'_>>> = HashMap::new();
+fn no_basket_over_an_order(story: &RunTimeline<'_>, findings: &mut Findings) {
+    let mut by_cell: HashMap<(&str, u32), Vec<OrderCellSpan<'_>>> = HashMap::new();
     for order in &story.dump.orders {
         for stay in stays(story, order) {
             for cell in stay.cells {
@@ -163,7 +163,7 @@ fn set<'a>(labels: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
     labels.into_iter().collect()
 }
 
-fn whole_holds(story: &Story<'_>, findings: &mut Findings) {
+fn whole_holds(story: &RunTimeline<'_>, findings: &mut Findings) {
     for (id, hold) in &story.holds {
         let got = set(hold.asked.seats.iter().map(|seat| &**seat));
         let line = hold.call.line;
@@ -192,7 +192,7 @@ fn whole_holds(story: &Story<'_>, findings: &mut Findings) {
 
 fn whole_changes(
     id: &str,
-    hold: &super::story::HoldStory<'_>,
+    hold: &super::story::HoldTimeline<'_>,
     got: BTreeSet<&str>,
     findings: &mut Findings,
 ) {
@@ -222,7 +222,7 @@ fn whole_changes(
 }
 
 /// What was given back was the order's, once, and its tickets, and no others, are void.
-fn given_back(story: &Story<'_>, findings: &mut Findings) {
+fn given_back(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut back: HashMap<&str, BTreeSet<&str>> = HashMap::new();
     for refund in &story.dump.refunds {
         let mut wrong = |what: String| {
@@ -265,7 +265,7 @@ fn given_back(story: &Story<'_>, findings: &mut Findings) {
     }
 }
 
-fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
+fn whole_orders(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut claims: HashMap<&str, BTreeSet<u32>> = HashMap::new();
     for claim in &story.dump.claims {
         claims.entry(&claim.order).or_default().insert(claim.cell);
@@ -322,7 +322,7 @@ fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
 }
 
 /// An order is made for what its hold took.
-fn made_for_its_hold(story: &Story<'_>, order: &Order, wrong: &mut impl FnMut(String)) {
+fn made_for_its_hold(story: &RunTimeline<'_>, order: &DumpedOrder, wrong: &mut impl FnMut(String)) {
     let Some(hold) = story.holds.get(order.hold.as_str()) else {
         return;
     };
@@ -349,7 +349,7 @@ fn made_for_its_hold(story: &Story<'_>, order: &Order, wrong: &mut impl FnMut(St
 
 /// An order has tickets for its seats where its state says so, and for all of its cells.
 fn right_tickets(
-    order: &Order,
+    order: &DumpedOrder,
     issued: &BTreeSet<&str>,
     admits: Option<&BTreeSet<u32>>,
     wrong: &mut impl FnMut(String),

@@ -2,22 +2,22 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::dump::{Dump, Order};
+use super::dump::{DumpedLedger, DumpedOrder};
 use super::history::{
-    Call, ChangeCall, ExchangeCall, History, HoldCall, Op, OrderCall, OrderRead, PayCall,
-    RefundCall,
+    ChangeCall, ExchangeCall, HistoryCall, HistoryOperation, HoldCall, OrderCall, OrderRead,
+    PayCall, RefundCall, RunHistory,
 };
 
 /// The history and the ledger side by side.
-pub struct Story<'a> {
+pub struct RunTimeline<'a> {
     /// What visitors and observers saw.
-    pub history: &'a History,
+    pub history: &'a RunHistory,
     /// What the ledger says.
-    pub dump: &'a Dump,
+    pub dump: &'a DumpedLedger,
     /// Holds that were answered, by id.
-    pub holds: BTreeMap<&'a str, HoldStory<'a>>,
+    pub holds: BTreeMap<&'a str, HoldTimeline<'a>>,
     /// What was done with orders, by id.
-    pub orders: BTreeMap<&'a str, OrderStory<'a>>,
+    pub orders: BTreeMap<&'a str, OrderTimeline<'a>>,
     /// The visitor of a ledger's holder, where the history tells.
     pub visitor_of_holder: HashMap<&'a str, u64>,
     /// Hold calls of which nobody ever learned what became of them.
@@ -35,13 +35,13 @@ pub struct LostHold<'a> {
 }
 
 /// One hold, from its first answer on.
-pub struct HoldStory<'a> {
+pub struct HoldTimeline<'a> {
     /// The first answer.
-    pub call: &'a Call,
+    pub call: &'a HistoryCall,
     /// What it said.
     pub asked: &'a HoldCall,
     /// What it had when, as far as that is certain.
-    pub stretches: Vec<Stretch<'a>>,
+    pub stretches: Vec<HoldSeatSpan<'a>>,
     /// What it has now; none where a change was left open.
     pub seats: Option<Vec<&'a str>>,
     /// When its owner first did anything to it that may have ended or changed it.
@@ -49,15 +49,15 @@ pub struct HoldStory<'a> {
     /// Whether it was, or may have been, given back.
     pub dropped: bool,
     /// Changes that were asked for.
-    pub changes: Vec<(&'a Call, &'a ChangeCall)>,
+    pub changes: Vec<(&'a HistoryCall, &'a ChangeCall)>,
     /// When it was given back.
-    pub drops: Vec<&'a Call>,
+    pub drops: Vec<&'a HistoryCall>,
     /// When an order was asked for.
-    pub orders: Vec<(&'a Call, &'a OrderCall)>,
+    pub orders: Vec<(&'a HistoryCall, &'a OrderCall)>,
 }
 
 /// What a hold had for certain.
-pub struct Stretch<'a> {
+pub struct HoldSeatSpan<'a> {
     /// From this answer on.
     pub from_ms: f64,
     /// Until this call was sent, or the deadline.
@@ -67,27 +67,27 @@ pub struct Stretch<'a> {
 }
 
 /// One order, as it was asked for and read.
-pub struct OrderStory<'a> {
+pub struct OrderTimeline<'a> {
     /// Whose it is.
     pub visitor: u64,
     /// The answers that made it.
-    pub made: Vec<(&'a Call, &'a OrderCall)>,
+    pub made: Vec<(&'a HistoryCall, &'a OrderCall)>,
     /// The sandbox's button.
-    pub pays: Vec<(&'a Call, &'a PayCall)>,
+    pub pays: Vec<(&'a HistoryCall, &'a PayCall)>,
     /// Reads that were answered.
-    pub reads: Vec<(&'a Call, &'a OrderRead)>,
+    pub reads: Vec<(&'a HistoryCall, &'a OrderRead)>,
     /// Cancellations that were asked for.
-    pub cancels: Vec<&'a Call>,
+    pub cancels: Vec<&'a HistoryCall>,
     /// Tickets that were to go back.
-    pub refunds: Vec<(&'a Call, &'a RefundCall)>,
+    pub refunds: Vec<(&'a HistoryCall, &'a RefundCall)>,
     /// Others that were to be had for its seats.
-    pub exchanges: Vec<(&'a Call, &'a ExchangeCall)>,
+    pub exchanges: Vec<(&'a HistoryCall, &'a ExchangeCall)>,
 }
 
-impl<'a> Story<'a> {
+impl<'a> RunTimeline<'a> {
     /// Puts a run in order.
-    pub fn new(history: &'a History, dump: &'a Dump) -> Self {
-        let mut calls: Vec<&Call> = history.calls.iter().collect();
+    pub fn new(history: &'a RunHistory, dump: &'a DumpedLedger) -> Self {
+        let mut calls: Vec<&HistoryCall> = history.calls.iter().collect();
         calls.sort_by(|a, b| a.sent_ms.total_cmp(&b.sent_ms));
         let mut story = Self {
             history,
@@ -102,30 +102,35 @@ impl<'a> Story<'a> {
             story.tell(call);
         }
         for hold in story.holds.values_mut() {
-            hold.live(history);
+            hold.compute_stretches(history);
         }
         story
     }
 
     /// Holds first: what is done to them may stand before a late answer.
-    fn begin_holds(&mut self, calls: &[&'a Call]) {
+    fn begin_holds(&mut self, calls: &[&'a HistoryCall]) {
         let mut answered: HashMap<(u64, &str), ()> = HashMap::new();
         for call in calls.iter().filter(|call| call.done()) {
-            let Op::Hold(asked) = &call.op else { continue };
+            let HistoryOperation::Hold(asked) = &call.op else {
+                continue;
+            };
             if let Some(key) = &call.key {
                 answered.insert((call.visitor, key), ());
             }
-            let hold = self.holds.entry(&asked.hold).or_insert_with(|| HoldStory {
-                call,
-                asked,
-                stretches: Vec::new(),
-                seats: None,
-                touched_ms: f64::INFINITY,
-                dropped: false,
-                changes: Vec::new(),
-                drops: Vec::new(),
-                orders: Vec::new(),
-            });
+            let hold = self
+                .holds
+                .entry(&asked.hold)
+                .or_insert_with(|| HoldTimeline {
+                    call,
+                    asked,
+                    stretches: Vec::new(),
+                    seats: None,
+                    touched_ms: f64::INFINITY,
+                    dropped: false,
+                    changes: Vec::new(),
+                    drops: Vec::new(),
+                    orders: Vec::new(),
+                });
             // A journey on a train has one id until it is ordered: once its basket ran out or was
             // lost, the next one has other seats under it, and that is what is ordered.
             let is_anew = asked.legs.is_some() && call.visitor == hold.call.visitor;
@@ -134,7 +139,9 @@ impl<'a> Story<'a> {
             }
         }
         for call in calls.iter().filter(|call| call.perhaps() && !call.done()) {
-            let Op::Hold(asked) = &call.op else { continue };
+            let HistoryOperation::Hold(asked) = &call.op else {
+                continue;
+            };
             let known = call
                 .key
                 .as_ref()
@@ -149,28 +156,28 @@ impl<'a> Story<'a> {
         }
     }
 
-    fn tell(&mut self, call: &'a Call) {
+    fn tell(&mut self, call: &'a HistoryCall) {
         match &call.op {
-            Op::Join {
+            HistoryOperation::Join {
                 holder: Some(holder),
                 ..
             } => {
                 self.visitor_of_holder.entry(holder).or_insert(call.visitor);
             }
-            Op::Change(change) => {
+            HistoryOperation::Change(change) => {
                 if let Some(hold) = self.holds.get_mut(&*change.hold) {
                     hold.changes.push((call, change));
                     hold.touched_ms = hold.touched_ms.min(call.sent_ms);
                 }
             }
-            Op::Drop { hold } => {
+            HistoryOperation::Drop { hold } => {
                 if let Some(hold) = self.holds.get_mut(&**hold) {
                     hold.drops.push(call);
                     hold.dropped |= call.perhaps();
                     hold.touched_ms = hold.touched_ms.min(call.sent_ms);
                 }
             }
-            Op::Order(order) => {
+            HistoryOperation::Order(order) => {
                 if let Some(hold) = self.holds.get_mut(&*order.hold) {
                     hold.orders.push((call, order));
                     hold.touched_ms = hold.touched_ms.min(call.sent_ms);
@@ -181,22 +188,26 @@ impl<'a> Story<'a> {
                         .push((call, order));
                 }
             }
-            Op::Pay(pay) => self.order(&pay.order, call.visitor).pays.push((call, pay)),
-            Op::OrderRead(read) => {
+            HistoryOperation::Pay(pay) => {
+                self.order(&pay.order, call.visitor).pays.push((call, pay))
+            }
+            HistoryOperation::OrderRead(read) => {
                 let order = self.order(&read.order, call.visitor);
                 if call.done() {
                     order.reads.push((call, read));
                 }
             }
-            Op::Cancel { order } => self.order(order, call.visitor).cancels.push(call),
-            Op::Exchange(exchange) => {
+            HistoryOperation::Cancel { order } => {
+                self.order(order, call.visitor).cancels.push(call)
+            }
+            HistoryOperation::Exchange(exchange) => {
                 if call.done() {
                     self.order(&exchange.successor, call.visitor);
                 }
                 let order = self.order(&exchange.order, call.visitor);
                 order.exchanges.push((call, exchange));
             }
-            Op::Refund(refund) => {
+            HistoryOperation::Refund(refund) => {
                 let order = self.order(&refund.order, call.visitor);
                 order.refunds.push((call, refund));
             }
@@ -204,8 +215,8 @@ impl<'a> Story<'a> {
         }
     }
 
-    fn order(&mut self, id: &'a str, visitor: u64) -> &mut OrderStory<'a> {
-        self.orders.entry(id).or_insert_with(|| OrderStory {
+    fn order(&mut self, id: &'a str, visitor: u64) -> &mut OrderTimeline<'a> {
+        self.orders.entry(id).or_insert_with(|| OrderTimeline {
             visitor,
             made: Vec::new(),
             pays: Vec::new(),
@@ -218,7 +229,7 @@ impl<'a> Story<'a> {
 
     /// Who an order of the ledger belongs to, by what the history says of it, of its hold, or of
     /// its holder.
-    pub fn visitor_of(&self, order: &Order) -> Option<u64> {
+    pub fn visitor_of(&self, order: &DumpedOrder) -> Option<u64> {
         let by_order = self
             .orders
             .get(order.order.as_str())
@@ -239,7 +250,7 @@ impl<'a> Story<'a> {
     }
 
     /// Whether an order of the ledger is this run's.
-    pub fn of_this_run(&self, order: &Order) -> bool {
+    pub fn of_this_run(&self, order: &DumpedOrder) -> bool {
         self.history
             .run
             .as_ref()
@@ -247,14 +258,14 @@ impl<'a> Story<'a> {
     }
 }
 
-impl<'a> HoldStory<'a> {
+impl<'a> HoldTimeline<'a> {
     /// Whether an order was made of it, or may have been.
     pub fn ordered(&self) -> bool {
         self.orders.iter().any(|(call, _)| call.perhaps())
     }
 
     /// Walks through its life.
-    fn live(&mut self, history: &History) {
+    fn compute_stretches(&mut self, history: &RunHistory) {
         let mut seats: Option<Vec<&'a str>> =
             Some(self.asked.seats.iter().map(|seat| &**seat).collect());
         let mut from_ms = self.call.done_ms;
@@ -267,7 +278,7 @@ impl<'a> HoldStory<'a> {
             // A change that was refused changed nothing, but it may only be called certain where
             // none was under way.
             if let Some(seats) = &seats {
-                self.stretches.push(Stretch {
+                self.stretches.push(HoldSeatSpan {
                     from_ms,
                     until_ms: call.sent_ms.min(ends),
                     seats: seats.clone(),
@@ -282,7 +293,7 @@ impl<'a> HoldStory<'a> {
             from_ms = call.done_ms;
         }
         if let Some(seats) = &seats {
-            self.stretches.push(Stretch {
+            self.stretches.push(HoldSeatSpan {
                 from_ms,
                 until_ms: ends,
                 seats: seats.clone(),
@@ -294,7 +305,7 @@ impl<'a> HoldStory<'a> {
     }
 }
 
-impl HoldStory<'_> {
+impl HoldTimeline<'_> {
     /// When it may first have ended by its owner's doing: given back, or made an order.
     pub fn ended_ms(&self) -> f64 {
         let orders = self.orders.iter().map(|(call, _)| call.sent_ms);

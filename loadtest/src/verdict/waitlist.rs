@@ -3,10 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::dump::{Offer, Waiter};
-use super::history::{Call, Op, WaitCall};
+use super::dump::{DumpedOffer, DumpedWaiter};
+use super::history::{HistoryCall, HistoryOperation, WaitCall};
 use super::report::{Findings, Invariant};
-use super::story::Story;
+use super::story::RunTimeline;
 
 /// A party counts as here for so long after it was seen, milliseconds.
 const HERE_MS: f64 = 15_000.0;
@@ -14,8 +14,8 @@ const HERE_MS: f64 = 15_000.0;
 const TOLD_WITHIN_MS: f64 = 4_000.0;
 
 /// Checks everything; returns how many offers were held against those who waited.
-pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
-    let mut looks: HashMap<&str, Vec<&Call>> = HashMap::new();
+pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
+    let mut looks: HashMap<&str, Vec<&HistoryCall>> = HashMap::new();
     let known: HashSet<&str> = story
         .dump
         .waiters
@@ -23,7 +23,9 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
         .map(|waiter| &*waiter.waiter)
         .collect();
     for call in story.history.calls.iter().filter(|call| call.done()) {
-        let Op::Wait(wait) = &call.op else { continue };
+        let HistoryOperation::Wait(wait) = &call.op else {
+            continue;
+        };
         if wait.waiter.is_empty() {
             continue;
         }
@@ -31,7 +33,7 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
         acknowledged(call, wait, &known, findings);
     }
     let mut offers = 0;
-    let mut offered: HashMap<&str, &Waiter> = HashMap::new();
+    let mut offered: HashMap<&str, &DumpedWaiter> = HashMap::new();
     for waiter in &story.dump.waiters {
         let Some(offer) = &waiter.offer else { continue };
         offers += 1;
@@ -64,7 +66,12 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
     findings.add(Invariant::Waitlist, evidence);
 }
 
-fn acknowledged(call: &Call, wait: &WaitCall, known: &HashSet<&str>, findings: &mut Findings) {
+fn acknowledged(
+    call: &HistoryCall,
+    wait: &WaitCall,
+    known: &HashSet<&str>,
+    findings: &mut Findings,
+) {
     if !known.contains(&*wait.waiter) {
         findings.add(Invariant::AckKept, || {
             format!(
@@ -78,7 +85,7 @@ fn acknowledged(call: &Call, wait: &WaitCall, known: &HashSet<&str>, findings: &
 /// Whether a party that never had an offer before stood before another one when that one was made
 /// its offer, and would have been content with the same seats. Numbers only grow, so whoever has a
 /// lower one now had it then.
-fn comes_first(other: &Waiter, waiter: &Waiter, offer: &Offer) -> bool {
+fn comes_first(other: &DumpedWaiter, waiter: &DumpedWaiter, offer: &DumpedOffer) -> bool {
     let at = offer.made_ms;
     let stood = other.number < waiter.number
         && other.since_ms < at
@@ -92,7 +99,7 @@ fn comes_first(other: &Waiter, waiter: &Waiter, offer: &Offer) -> bool {
 }
 
 /// Whether a party surely counted as here at a moment.
-fn is_here(story: &Story<'_>, looks: &[&Call], at_ms: f64) -> bool {
+fn is_here(story: &RunTimeline<'_>, looks: &[&HistoryCall], at_ms: f64) -> bool {
     looks.iter().any(|look| {
         let told_ms = look.done_ms + TOLD_WITHIN_MS;
         // What a process was not yet able to write down went with it.

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{Clock, Source};
+use super::{Clock, ClockSource};
 
 const MEASURE_EVERY: Duration = Duration::from_secs(1);
 /// Of so many round trips the shortest says the most.
@@ -14,7 +14,7 @@ const ROUND_TRIPS: u32 = 3;
 const TOLD_BEYOND_MS: u64 = 2_000;
 
 /// A clock that was set by another one.
-pub(super) struct Followed {
+pub(super) struct FollowedClock {
     begun: Instant,
     /// What the followed clock showed at `begun`.
     began_at_ms: AtomicI64,
@@ -22,13 +22,13 @@ pub(super) struct Followed {
 
 /// One look at the followed clock.
 #[derive(Debug, Clone, Copy)]
-struct Measured {
+struct ClockMeasurement {
     shown_ms: i64,
     asked: Duration,
     answered: Duration,
 }
 
-impl Followed {
+impl FollowedClock {
     pub(super) fn new(now_ms: i64) -> Self {
         Self {
             begun: Instant::now(),
@@ -37,22 +37,22 @@ impl Followed {
     }
 
     pub(super) fn now_ms(&self) -> i64 {
-        self.began_at_ms.load(Ordering::Acquire) + ms(self.begun.elapsed())
+        self.began_at_ms.load(Ordering::Acquire) + duration_ms(self.begun.elapsed())
     }
 }
 
-impl Measured {
-    fn took(&self) -> Duration {
+impl ClockMeasurement {
+    fn round_trip(&self) -> Duration {
         self.answered.saturating_sub(self.asked)
     }
 }
 
 /// What the followed clock showed at the beginning, from what was known and one look: a look can be
 /// wrong by half of its round trip, and where it may be right as it was known nothing moves.
-fn began_at(known: i64, measured: &Measured) -> i64 {
-    let error_ms = ms(measured.took()) / 2 + 1;
-    let middle = measured.asked + measured.took() / 2;
-    let began_at = measured.shown_ms - ms(middle);
+fn began_at(known: i64, measured: &ClockMeasurement) -> i64 {
+    let error_ms = duration_ms(measured.round_trip()) / 2 + 1;
+    let middle = measured.asked + measured.round_trip() / 2;
+    let began_at = measured.shown_ms - duration_ms(middle);
     if (began_at - known).abs() <= error_ms {
         known
     } else {
@@ -60,22 +60,22 @@ fn began_at(known: i64, measured: &Measured) -> i64 {
     }
 }
 
-fn ms(duration: Duration) -> i64 {
+fn duration_ms(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Keeps a clock of [`Clock::following`] by what `ask` shows, for ever; any other clock is left
 /// alone. While the followed one does not answer, time goes on as it went.
-pub async fn follow<E, F>(clock: Clock, ask: impl Fn() -> F)
+pub async fn follow_clock<E, F>(clock: Clock, ask: impl Fn() -> F)
 where
     F: Future<Output = Result<i64, E>>,
 {
-    let Source::Followed(followed) = &clock.source else {
+    let ClockSource::Followed(followed) = &clock.source else {
         return;
     };
     let mut told = false;
     loop {
-        if look(followed, &ask).await {
+        if measure_and_adjust(followed, &ask).await {
             let (own, ledgers) = (Clock::system().now_ms(), followed.now_ms());
             metrics::gauge!("fairgate_clock_off_ms").set((own - ledgers) as f64);
             let off_ms = own.abs_diff(ledgers);
@@ -93,22 +93,22 @@ where
 
 /// Looks at the followed clock some times in a row, and goes by the quickest answer; gives whether
 /// there was one.
-async fn look<E, F>(followed: &Followed, ask: &impl Fn() -> F) -> bool
+async fn measure_and_adjust<E, F>(followed: &FollowedClock, ask: &impl Fn() -> F) -> bool
 where
     F: Future<Output = Result<i64, E>>,
 {
-    let mut best: Option<Measured> = None;
+    let mut best: Option<ClockMeasurement> = None;
     for _ in 0..ROUND_TRIPS {
         let asked = followed.begun.elapsed();
         let Ok(shown_ms) = ask().await else {
             continue;
         };
-        let measured = Measured {
+        let measured = ClockMeasurement {
             shown_ms,
             asked,
             answered: followed.begun.elapsed(),
         };
-        if best.is_none_or(|best| measured.took() < best.took()) {
+        if best.is_none_or(|best| measured.round_trip() < best.round_trip()) {
             best = Some(measured);
         }
     }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     fn check(known: i64, shown_ms: i64, asked: u64, answered: u64, expected: i64) {
-        let measured = Measured {
+        let measured = ClockMeasurement {
             shown_ms,
             asked: Duration::from_millis(asked),
             answered: Duration::from_millis(answered),
@@ -146,19 +146,19 @@ mod tests {
 
     #[tokio::test]
     async fn it_shows_what_the_other_shows_whatever_the_system_says() {
-        let followed = Followed::new(5_000_000);
+        let followed = FollowedClock::new(5_000_000);
         let minute_from = |begin: i64| begin..begin + 60_000;
         assert!(minute_from(5_000_000).contains(&followed.now_ms()));
-        assert!(look(&followed, &|| async { Ok::<_, ()>(9_000_000) }).await);
+        assert!(measure_and_adjust(&followed, &|| async { Ok::<_, ()>(9_000_000) }).await);
         assert!(minute_from(9_000_000).contains(&followed.now_ms()));
-        assert!(look(&followed, &|| async { Ok::<_, ()>(2_000_000) }).await);
+        assert!(measure_and_adjust(&followed, &|| async { Ok::<_, ()>(2_000_000) }).await);
         assert!(minute_from(2_000_000).contains(&followed.now_ms()));
     }
 
     #[tokio::test]
     async fn while_the_other_does_not_answer_time_goes_on_as_it_went() {
-        let followed = Followed::new(5_000_000);
-        assert!(!look(&followed, &|| async { Err::<i64, ()>(()) }).await);
+        let followed = FollowedClock::new(5_000_000);
+        assert!(!measure_and_adjust(&followed, &|| async { Err::<i64, ()>(()) }).await);
         assert!((5_000_000..5_060_000).contains(&followed.now_ms()));
     }
 }

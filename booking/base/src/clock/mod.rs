@@ -8,21 +8,21 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
 
-use follow::Followed;
-pub use follow::follow;
+use follow::FollowedClock;
+pub use follow::follow_clock;
 
 /// A cheap handle on the time; everything that decides takes `now` as an argument instead.
 #[derive(Clone, Default)]
 pub struct Clock {
-    source: Source,
+    source: ClockSource,
 }
 
 #[derive(Clone, Default)]
-enum Source {
+enum ClockSource {
     #[default]
     System,
     Set(Arc<AtomicI64>),
-    Followed(Arc<Followed>),
+    Followed(Arc<FollowedClock>),
 }
 
 impl Clock {
@@ -36,21 +36,22 @@ impl Clock {
     #[must_use]
     pub fn standing_at(now: Timestamp) -> Self {
         Self {
-            source: Source::Set(Arc::new(AtomicI64::new(now.as_millisecond()))),
+            source: ClockSource::Set(Arc::new(AtomicI64::new(now.as_millisecond()))),
         }
     }
 
-    /// A clock that shows `now_ms` and goes on by itself; [`follow()`] keeps it by another one.
+    /// A clock that shows `now_ms` and goes on by itself; [`follow_clock()`] keeps it by another
+    /// one.
     #[must_use]
     pub fn following(now_ms: i64) -> Self {
         Self {
-            source: Source::Followed(Arc::new(Followed::new(now_ms))),
+            source: ClockSource::Followed(Arc::new(FollowedClock::new(now_ms))),
         }
     }
 
     /// Moves a standing clock forward; no other can be moved.
     pub fn advance_ms(&self, ms: i64) {
-        if let Source::Set(set) = &self.source {
+        if let ClockSource::Set(set) = &self.source {
             set.fetch_add(ms, Ordering::SeqCst);
         }
     }
@@ -59,9 +60,9 @@ impl Clock {
     #[must_use]
     pub fn now_ms(&self) -> i64 {
         match &self.source {
-            Source::System => Timestamp::now().as_millisecond(),
-            Source::Set(set) => set.load(Ordering::SeqCst),
-            Source::Followed(followed) => followed.now_ms(),
+            ClockSource::System => Timestamp::now().as_millisecond(),
+            ClockSource::Set(set) => set.load(Ordering::SeqCst),
+            ClockSource::Followed(followed) => followed.now_ms(),
         }
     }
 }

@@ -2,4 +2,4 @@
 
 mod sources;
 
-pub use sources::{BadConfig, Key, Reader, Sources};
+pub use sources::{BadConfig, SecretSetting, SettingReader, SettingSources};

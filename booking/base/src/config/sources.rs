@@ -7,9 +7,9 @@ use std::path::Path;
 
 /// A secret setting; `Debug` shows nothing of it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(pub String);
+pub struct SecretSetting(pub String);
 
-impl fmt::Debug for Key {
+impl fmt::Debug for SecretSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
     }
@@ -32,7 +32,7 @@ impl std::error::Error for BadConfig {}
 
 /// Where values come from, the first that has one wins.
 #[derive(Debug, Clone, Default)]
-pub struct Sources {
+pub struct SettingSources {
     /// From the command line, by knob.
     pub flags: BTreeMap<&'static str, String>,
     /// From the environment, by variable.
@@ -41,7 +41,7 @@ pub struct Sources {
     pub file: Option<(String, String)>,
 }
 
-impl Sources {
+impl SettingSources {
     /// The flags, the process's own environment, and the file, where one is named.
     ///
     /// # Errors
@@ -68,15 +68,15 @@ impl Sources {
 
     /// Whether anything but the file sets a knob.
     #[must_use]
-    pub fn set(&self, knob: &str) -> bool {
+    pub fn is_overridden(&self, knob: &str) -> bool {
         let variable = format!("FAIRGATE_{}", knob.to_uppercase());
         self.flags.contains_key(knob) || self.env.contains_key(&variable)
     }
 
     /// Looks up the values of these knobs; what the file sets besides is a fault.
     #[must_use]
-    pub fn read(&self, knobs: &[&str]) -> Reader {
-        let mut reader = Reader {
+    pub fn read(&self, knobs: &[&str]) -> SettingReader {
+        let mut reader = SettingReader {
             faults: Vec::new(),
             values: BTreeMap::new(),
         };
@@ -98,13 +98,13 @@ impl Sources {
 
 /// The values that were set, and what is wrong with them.
 #[derive(Debug)]
-pub struct Reader {
+pub struct SettingReader {
     faults: Vec<String>,
     /// By knob: where it was set, and to what.
     values: BTreeMap<String, (String, String)>,
 }
 
-impl Reader {
+impl SettingReader {
     fn read_file(&mut self, file: Option<&(String, String)>, knobs: &[&str]) {
         let Some((text, name)) = file else {
             return;
@@ -141,7 +141,7 @@ impl Reader {
     }
 
     /// The knob's value, parsed, or the default; a value that cannot be parsed is a fault.
-    pub fn take<T>(
+    pub fn parsed_or_default<T>(
         &mut self,
         knob: &str,
         default: T,
@@ -160,17 +160,17 @@ impl Reader {
     }
 
     /// A secret of visible characters, where it is set.
-    pub fn key(&mut self, knob: &str) -> Option<Key> {
+    pub fn secret_setting(&mut self, knob: &str) -> Option<SecretSetting> {
         let what = "a key: visible characters without spaces";
-        self.take(knob, None, what, |text| {
+        self.parsed_or_default(knob, None, what, |text| {
             let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-            good.then(|| Some(Key(text.to_owned())))
+            good.then(|| Some(SecretSetting(text.to_owned())))
         })
     }
 
     /// Where a knob was set, if it was.
     #[must_use]
-    pub fn place(&self, knob: &str) -> Option<&str> {
+    pub fn setting_source(&self, knob: &str) -> Option<&str> {
         self.values.get(knob).map(|(at, _)| at.as_str())
     }
 

@@ -10,7 +10,7 @@ use super::Problem;
 
 /// A JSON body; unknown fields, wrong types and bad syntax are told by name and place.
 #[derive(Debug, Clone)]
-pub struct Body<T>(pub T);
+pub struct JsonBody<T>(pub T);
 
 /// A body as text (UTF-8), for formats that are not JSON documents of the contract.
 #[derive(Debug, Clone)]
@@ -22,17 +22,17 @@ pub struct BodyBytes(pub Bytes);
 
 /// Parts of the path; what is not UTF-8 names nothing.
 #[derive(Debug, Clone)]
-pub struct Path<T>(pub T);
+pub struct PathParams<T>(pub T);
 
 /// Query parameters, refused whole like bodies.
 #[derive(Debug, Clone)]
-pub struct Params<T>(pub T);
+pub struct QueryParams<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let bytes = read(request, state).await?;
+        let bytes = read_body(request, state).await?;
         parse_json(&bytes).map(Self)
     }
 }
@@ -41,7 +41,7 @@ impl<S: Send + Sync> FromRequest<S> for BodyText {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let bytes = read(request, state).await?;
+        let bytes = read_body(request, state).await?;
         String::from_utf8(bytes.into()).map(Self).map_err(|_| {
             Problem::new(
                 400,
@@ -57,11 +57,11 @@ impl<S: Send + Sync> FromRequest<S> for BodyBytes {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        read(request, state).await.map(Self)
+        read_body(request, state).await.map(Self)
     }
 }
 
-impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for PathParams<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -72,7 +72,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
     }
 }
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
@@ -92,7 +92,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     }
 }
 
-async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
+async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
     Bytes::from_request(request, state).await.map_err(|rejection| {
         if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
             Problem::new(
@@ -145,8 +145,8 @@ fn explain(path: &str, error: &serde_json::Error) -> Problem {
             "The body is not JSON",
             format!("{error}. Nothing was changed. Send one well-formed JSON document."),
         )
-        .with("line", line)
-        .with("column", column);
+        .with_member("line", line)
+        .with_member("column", column);
     }
     let text = error.to_string();
     let message = text.split(" at line ").next().unwrap_or(&text);
@@ -183,5 +183,5 @@ fn explain(path: &str, error: &serde_json::Error) -> Problem {
         },
         format!("{field}: {message} (line {line}, column {column}). Nothing was changed."),
     )
-    .with("field", field)
+    .with_member("field", field)
 }

@@ -53,7 +53,7 @@ impl RoleKeys {
     /// # Errors
     /// 401 `key_required` without a key, 401 `key_invalid` for an unknown one, 403 `key_role` for
     /// one of another role.
-    pub fn admit(&self, headers: &HeaderMap, needed: Role) -> Result<Role, Problem> {
+    pub fn require_role(&self, headers: &HeaderMap, needed: Role) -> Result<Role, Problem> {
         let key = bearer(headers).ok_or_else(|| {
             Problem::new(
                 401,

@@ -7,7 +7,7 @@ mod problem;
 mod request_id;
 mod wrap;
 
-pub use body::{Body, BodyBytes, BodyText, Params, Path, parse_json};
+pub use body::{BodyBytes, BodyText, JsonBody, PathParams, QueryParams, parse_json};
 pub use problem::{CODE, Problem};
 pub use request_id::{RequestId, request_id};
 pub use wrap::{wrapped, wrong_method};

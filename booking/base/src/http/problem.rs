@@ -47,14 +47,14 @@ impl Problem {
     }
 
     /// 422 `invalid_field`: one field of the input is wrong.
-    pub fn field(field: &str, detail: impl Into<String>) -> Self {
-        Self::new(422, "invalid_field", "A field is not valid", detail).with("field", field)
+    pub fn invalid_field(field: &str, detail: impl Into<String>) -> Self {
+        Self::new(422, "invalid_field", "A field is not valid", detail).with_member("field", field)
     }
 
     /// 422 `not_available`: the setting exists in the contract, its machinery is not built or not
     /// configured here.
     pub fn not_available(field: &str, detail: impl Into<String>) -> Self {
-        Self::new(422, "not_available", "Not available here", detail).with("field", field)
+        Self::new(422, "not_available", "Not available here", detail).with_member("field", field)
     }
 
     /// 404 `not_found`.
@@ -69,7 +69,7 @@ impl Problem {
     }
 
     /// 503 `ledger_unavailable`: fail closed, nothing was changed.
-    pub fn ledger(error: &dyn std::fmt::Display) -> Self {
+    pub fn ledger_unavailable(error: &dyn std::fmt::Display) -> Self {
         tracing::error!(%error, "the ledger did not answer");
         Self::new(
             503,
@@ -82,7 +82,7 @@ impl Problem {
 
     /// Adds a member to the answer; a value that cannot be JSON is left out.
     #[must_use]
-    pub fn with(mut self, key: &str, value: impl serde::Serialize) -> Self {
+    pub fn with_member(mut self, key: &str, value: impl serde::Serialize) -> Self {
         if let Ok(value) = serde_json::to_value(value) {
             self.extra.insert(key.to_owned(), value);
         }
@@ -98,7 +98,7 @@ impl Problem {
 
     /// The JSON document as it is sent.
     #[must_use]
-    pub fn document(&self) -> Value {
+    pub fn json_document(&self) -> Value {
         let mut members = self.extra.clone();
         members.insert(
             "type".into(),
@@ -118,7 +118,7 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut response = (self.status, self.document().to_string()).into_response();
+        let mut response = (self.status, self.json_document().to_string()).into_response();
         let headers = response.headers_mut();
         headers.insert(
             header::CONTENT_TYPE,
@@ -146,7 +146,7 @@ impl From<fairgate_databases::LedgerError> for Problem {
                 )
                 .retry_after(2)
             }
-            _ => Self::ledger(&error),
+            _ => Self::ledger_unavailable(&error),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use fairgate_databases::{Database, Installation, LedgerError};
+use fairgate_databases::{Installation, LedgerError, PostgresDatabase};
 use rand::RngExt;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -21,14 +21,14 @@ const SHARED: &str = "shared through Redis";
 
 /// What a process keeps, and shares or does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keeps {
+pub enum ProcessStoreKind {
     /// The lines of the rooms: a gateway.
     Rooms,
     /// Who holds which seat: whoever hosts booking.
     Seats,
 }
 
-impl Keeps {
+impl ProcessStoreKind {
     fn lease(self) -> &'static str {
         match self {
             Self::Rooms => "keeps rooms",
@@ -46,62 +46,65 @@ impl Keeps {
 
 /// Why a process may not work on this database.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum ProcessRefusal {
     /// It is alone, and another one is there.
     #[error(
         "another process works on this database, and this one keeps its {} in its own memory, so neither would see what the other does. Nothing was started. Set FAIRGATE_REDIS_URL at both, or stop the other one",
         .0.name()
     )]
-    NotAlone(Keeps),
+    NotAlone(ProcessStoreKind),
     /// It shares, and one that does not is there.
     #[error(
         "another process works on this database and keeps its {} in its own memory, so it would not see what this one does. Nothing was started. Set FAIRGATE_REDIS_URL there too and start it again, or stop it",
         .0.name()
     )]
-    OtherAlone(Keeps),
+    OtherAlone(ProcessStoreKind),
     /// The database did not answer.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
 
 /// This process's leave to work on the database, kept for as long as this lives.
-pub struct Company {
+pub struct ProcessLeases {
     installation: Installation,
-    places: Vec<Place>,
+    places: Vec<StoreLease>,
     renewing: JoinHandle<()>,
-    lost: watch::Receiver<Option<Keeps>>,
+    lost: watch::Receiver<Option<ProcessStoreKind>>,
 }
 
 /// One lease that this process works under.
 #[derive(Debug, Clone)]
-struct Place {
-    keeps: Keeps,
+struct StoreLease {
+    keeps: ProcessStoreKind,
     owner: String,
     shared: bool,
 }
 
-impl Company {
+impl ProcessLeases {
     /// Takes a lease for each thing this process keeps: alone, or (where its store is `shared`)
     /// together with others.
     ///
     /// # Errors
-    /// [`Refused`], after waiting for a process that may have been killed just now.
-    pub async fn enter(database: &Database, keeps: &[(Keeps, bool)]) -> Result<Self, Refused> {
-        Self::enter_within(database, keeps, WAIT_MAX).await
+    /// [`ProcessRefusal`], after waiting for a process that may have been killed just now.
+    pub async fn acquire_all(
+        database: &PostgresDatabase,
+        keeps: &[(ProcessStoreKind, bool)],
+    ) -> Result<Self, ProcessRefusal> {
+        Self::acquire_all_within(database, keeps, WAIT_MAX).await
     }
 
-    async fn enter_within(
-        database: &Database,
-        keeps: &[(Keeps, bool)],
+    async fn acquire_all_within(
+        database: &PostgresDatabase,
+        keeps: &[(ProcessStoreKind, bool)],
         wait_max: Duration,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, ProcessRefusal> {
         let installation = Installation::Server(database.clone());
         let mut places = Vec::new();
         for (keeps, shared) in keeps.iter().copied() {
-            places.push(take(&installation, keeps, shared, wait_max).await?);
+            places.push(acquire_lease(&installation, keeps, shared, wait_max).await?);
         }
         let (tell, lost) = watch::channel(None);
-        let renewing = tokio::spawn(renew(installation.clone(), places.clone(), tell));
+        let renewing = tokio::spawn(renew_leases(installation.clone(), places.clone(), tell));
         Ok(Self {
             installation,
             places,
@@ -112,14 +115,14 @@ impl Company {
 
     /// Answers when a lease is somebody else's: this process stood still for so long that another
     /// one took its place, and must end.
-    pub async fn lost(&self) {
+    pub async fn wait_until_lost(&self) {
         let mut lost = self.lost.clone();
         let taken = lost.wait_for(Option::is_some).await.map(|keeps| *keeps);
         let Ok(keeps) = taken else {
             // Nobody renews any more because this is being given up.
             return std::future::pending().await;
         };
-        let keeps = keeps.map_or("", Keeps::name);
+        let keeps = keeps.map_or("", ProcessStoreKind::name);
         tracing::error!(
             keeps,
             "another process has taken this one's place on the database"
@@ -127,30 +130,30 @@ impl Company {
     }
 
     /// Gives the places up, so that the next process need not wait.
-    pub async fn leave(self) {
+    pub async fn release_all(self) {
         self.renewing.abort();
         // What others share goes on being theirs.
         for place in self.places.iter().filter(|place| !place.shared) {
             let lease = place.keeps.lease();
-            if let Err(error) = self.installation.let_go(lease, &place.owner).await {
+            if let Err(error) = self.installation.release_lease(lease, &place.owner).await {
                 tracing::debug!(%error, "the lease runs out by itself");
             }
         }
     }
 }
 
-impl Drop for Company {
+impl Drop for ProcessLeases {
     fn drop(&mut self) {
         self.renewing.abort();
     }
 }
 
-async fn take(
+async fn acquire_lease(
     installation: &Installation,
-    keeps: Keeps,
+    keeps: ProcessStoreKind,
     shared: bool,
     wait_max: Duration,
-) -> Result<Place, Refused> {
+) -> Result<StoreLease, ProcessRefusal> {
     let owner = if shared {
         SHARED.to_owned()
     } else {
@@ -160,14 +163,14 @@ async fn take(
     while !installation.lease(keeps.lease(), &owner, TTL_MS).await? {
         if asked.elapsed() >= wait_max {
             return Err(if shared {
-                Refused::OtherAlone(keeps)
+                ProcessRefusal::OtherAlone(keeps)
             } else {
-                Refused::NotAlone(keeps)
+                ProcessRefusal::NotAlone(keeps)
             });
         }
         tokio::time::sleep(AGAIN).await;
     }
-    Ok(Place {
+    Ok(StoreLease {
         keeps,
         owner,
         shared,
@@ -176,10 +179,14 @@ async fn take(
 
 /// Renews until somebody else has a lease. A database that does not answer has not given it to
 /// anybody.
-async fn renew(installation: Installation, places: Vec<Place>, lost: watch::Sender<Option<Keeps>>) {
+async fn renew_leases(
+    installation: Installation,
+    places: Vec<StoreLease>,
+    lost: watch::Sender<Option<ProcessStoreKind>>,
+) {
     loop {
         tokio::time::sleep(RENEW_EVERY).await;
-        for Place { keeps, owner, .. } in &places {
+        for StoreLease { keeps, owner, .. } in &places {
             match installation.lease(keeps.lease(), owner, TTL_MS).await {
                 Ok(true) => {}
                 Ok(false) => {
@@ -195,38 +202,49 @@ async fn renew(installation: Installation, places: Vec<Place>, lost: watch::Send
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairgate_servers::{Postgres, or_skip};
+    use fairgate_servers::{PostgresServer, or_skip};
 
     #[tokio::test(flavor = "multi_thread")]
     async fn one_process_is_alone_or_all_of_them_share() {
         if or_skip("who works on one database") {
             return;
         }
-        let server = Postgres::options().without_fsync().start().await;
+        let server = PostgresServer::options().without_fsync().start().await;
         let server = server.expect("a server");
-        let database = Database::connect(&server.url()).await.expect("it connects");
+        let database = PostgresDatabase::connect(&server.url())
+            .await
+            .expect("it connects");
         let enter = async |shared| {
-            Company::enter_within(&database, &[(Keeps::Rooms, shared)], Duration::ZERO).await
+            ProcessLeases::acquire_all_within(
+                &database,
+                &[(ProcessStoreKind::Rooms, shared)],
+                Duration::ZERO,
+            )
+            .await
         };
 
         let alone = enter(false).await.expect("nobody is there");
         let (second, sharing) = tokio::join!(enter(false), enter(true));
-        assert!(matches!(second, Err(Refused::NotAlone(_))));
-        assert!(matches!(sharing, Err(Refused::OtherAlone(_))));
-        let seats = Company::enter(&database, &[(Keeps::Seats, false)]).await;
+        assert!(matches!(second, Err(ProcessRefusal::NotAlone(_))));
+        assert!(matches!(sharing, Err(ProcessRefusal::OtherAlone(_))));
+        let seats =
+            ProcessLeases::acquire_all(&database, &[(ProcessStoreKind::Seats, false)]).await;
         assert!(seats.is_ok(), "rooms and seats are kept apart");
 
-        alone.leave().await;
+        alone.release_all().await;
         let shared = enter(true).await.expect("the first has left");
         assert!(enter(true).await.is_ok(), "all that share may");
-        assert!(matches!(enter(false).await, Err(Refused::NotAlone(_))));
+        assert!(matches!(
+            enter(false).await,
+            Err(ProcessRefusal::NotAlone(_))
+        ));
         drop(shared);
 
         // Somebody else took the place while this process stood still.
         let taken = enter(true).await.expect("the place is theirs");
         let sql = "UPDATE leases SET owner = 'another', until = until + 60000";
         server.query(sql).await.expect("it is written");
-        tokio::time::timeout(Duration::from_secs(20), taken.lost())
+        tokio::time::timeout(Duration::from_secs(20), taken.wait_until_lost())
             .await
             .expect("it hears of it");
     }

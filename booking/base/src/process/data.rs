@@ -12,7 +12,7 @@ pub struct DataLock {
 
 /// Why the folder is not this process's.
 #[derive(Debug, thiserror::Error)]
-pub enum NotOurs {
+pub enum DataLockError {
     /// The system refuses.
     #[error("the data folder {} cannot be used: {error}", .folder.display())]
     Unusable {
@@ -30,8 +30,8 @@ pub enum NotOurs {
 ///
 /// # Errors
 /// Where the folder cannot be made, or another process holds it.
-pub fn lock(data: &Path) -> Result<DataLock, NotOurs> {
-    let unusable = |error| NotOurs::Unusable {
+pub fn lock_data_folder(data: &Path) -> Result<DataLock, DataLockError> {
+    let unusable = |error| DataLockError::Unusable {
         folder: data.to_owned(),
         error,
     };
@@ -44,7 +44,7 @@ pub fn lock(data: &Path) -> Result<DataLock, NotOurs> {
         .map_err(unusable)?;
     match file.try_lock() {
         Ok(()) => Ok(DataLock { _file: file }),
-        Err(TryLockError::WouldBlock) => Err(NotOurs::Taken(data.to_owned())),
+        Err(TryLockError::WouldBlock) => Err(DataLockError::Taken(data.to_owned())),
         Err(TryLockError::Error(error)) => Err(unusable(error)),
     }
 }
@@ -56,8 +56,8 @@ mod tests {
     #[test]
     fn a_second_process_is_told_which_folder_and_what_to_do() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let held = lock(folder.path()).expect("the first holds it");
-        let told = lock(folder.path())
+        let held = lock_data_folder(folder.path()).expect("the first holds it");
+        let told = lock_data_folder(folder.path())
             .expect_err("the second does not")
             .to_string();
         assert!(
@@ -66,7 +66,7 @@ mod tests {
         );
         drop(held);
         assert!(
-            lock(folder.path()).is_ok(),
+            lock_data_folder(folder.path()).is_ok(),
             "a held folder is free again when its process ends"
         );
     }

@@ -5,7 +5,7 @@ pub mod company;
 pub mod data;
 pub mod serve;
 
-use company::Company;
+use company::ProcessLeases;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tokio::sync::watch;
 use tracing::Level;
@@ -14,7 +14,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// Logs to the terminal; `FAIRGATE_LOG` names levels by target, as in `warn,gateway=debug`.
-pub fn log() {
+pub fn start_logging() {
     let standard = || {
         Targets::new().with_default(Level::WARN).with_targets([
             ("gateway", Level::INFO),
@@ -73,10 +73,10 @@ pub fn recorder() -> PrometheusHandle {
 }
 
 /// Ends at `shutdown`, or when another process has taken this one's place.
-pub async fn until_ended(shutdown: impl Future<Output = ()>, company: Option<&Company>) {
+pub async fn until_ended(shutdown: impl Future<Output = ()>, company: Option<&ProcessLeases>) {
     let lost = async {
         match company {
-            Some(company) => company.lost().await,
+            Some(company) => company.wait_until_lost().await,
             None => std::future::pending().await,
         }
     };

@@ -44,7 +44,7 @@ pub async fn run(
 ) {
     let (alive, mut all_gone) = mpsc::channel::<Infallible>(1);
     let begin = |(stream, peer)| {
-        let connection = serve(stream, peer, router.clone(), closing.clone());
+        let connection = serve_connection(stream, peer, router.clone(), closing.clone());
         let alive = alive.clone();
         tokio::spawn(async move {
             connection.await;
@@ -84,7 +84,7 @@ async fn back_off(error: &io::Error) {
     tokio::time::sleep(ACCEPT_AGAIN).await;
 }
 
-async fn serve(
+async fn serve_connection(
     stream: TcpStream,
     peer: SocketAddr,
     router: Router,

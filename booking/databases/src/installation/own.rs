@@ -3,7 +3,7 @@
 
 use super::Installation;
 use crate::LedgerError;
-use crate::finding::Finding;
+use crate::finding::LastWriteCheck;
 use crate::sql::now_ms;
 
 /// Takes or renews a lease. Its end is told and compared by the database's clock, within one
@@ -25,11 +25,11 @@ impl Installation {
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn id(&self) -> Result<[u8; 32], LedgerError> {
+    pub async fn ledger_id(&self) -> Result<[u8; 32], LedgerError> {
         self.read((), |tx, ()| {
             Box::pin(async move {
                 let sql = "SELECT value FROM installation WHERE name = 'ledger_id'";
-                tx.one(sql, &[]).await?.get(0)
+                tx.query_one(sql, &[]).await?.get(0)
             })
         })
         .await
@@ -46,7 +46,7 @@ impl Installation {
                      ON CONFLICT (name) DO NOTHING";
                 tx.execute(sql, &[&name, fresh]).await?;
                 let sql = "SELECT value FROM installation WHERE name = $1";
-                tx.one(sql, &[&name]).await?.get(0)
+                tx.query_one(sql, &[&name]).await?.get(0)
             })
         })
         .await
@@ -80,7 +80,7 @@ impl Installation {
     ///
     /// # Errors
     /// Where the database did not take it.
-    pub async fn let_go(&self, name: &str, owner: &str) -> Result<(), LedgerError> {
+    pub async fn release_lease(&self, name: &str, owner: &str) -> Result<(), LedgerError> {
         let given = (name.to_owned(), owner.to_owned());
         self.write(given, |tx, (name, owner)| {
             Box::pin(async move {
@@ -96,18 +96,18 @@ impl Installation {
     ///
     /// # Errors
     /// [`LedgerError::Unavailable`] with the reason where it does not.
-    pub async fn check(&self) -> Result<(), LedgerError> {
-        self.finding().or_look(self.look()).await
+    pub async fn check_writable(&self) -> Result<(), LedgerError> {
+        self.finding().or_look(self.probe_write()).await
     }
 
-    fn finding(&self) -> &Finding {
+    fn finding(&self) -> &LastWriteCheck {
         match self {
             Self::File(writer) => writer.finding(),
             Self::Server(database) => database.finding(),
         }
     }
 
-    async fn look(&self) -> Result<(), LedgerError> {
+    async fn probe_write(&self) -> Result<(), LedgerError> {
         if let Self::File(writer) = self {
             writer.may_take_writes()?;
         }

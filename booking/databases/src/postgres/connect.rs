@@ -25,7 +25,7 @@ const SETTINGS: &str = "-c synchronous_commit=on -c statement_timeout=30000 -c l
 ///
 /// # Errors
 /// Where the address cannot be read, or TLS is asked for and this machine has no root certificates.
-pub(super) fn pool(url: &str) -> Result<Pool, LedgerError> {
+pub(super) fn pool_for_url(url: &str) -> Result<Pool, LedgerError> {
     // The chain and the name are verified whenever TLS is used at all, so the stricter words mean
     // the same here.
     let url = url
@@ -50,7 +50,7 @@ pub(super) fn pool(url: &str) -> Result<Pool, LedgerError> {
         recycling_method: RecyclingMethod::Fast,
     };
     let manager = if config.get_ssl_mode() == SslMode::Require {
-        Manager::from_config(config, tls()?, asked)
+        Manager::from_config(config, tls_connector()?, asked)
     } else {
         config.ssl_mode(SslMode::Disable);
         Manager::from_config(config, NoTls, asked)
@@ -67,7 +67,7 @@ pub(super) fn pool(url: &str) -> Result<Pool, LedgerError> {
         .map_err(|error| LedgerError::Unavailable(error.to_string()))
 }
 
-fn tls() -> Result<MakeRustlsConnect, LedgerError> {
+fn tls_connector() -> Result<MakeRustlsConnect, LedgerError> {
     match MakeRustlsConnect::with_native_certs() {
         Ok((tls, _)) => Ok(tls),
         Err(errors) => Err(LedgerError::Unavailable(format!(

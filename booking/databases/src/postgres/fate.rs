@@ -25,47 +25,47 @@ pub(super) const WHO_AM_I: &str =
 
 /// A transaction as the server can be asked about it.
 #[derive(Debug, Clone)]
-pub(super) struct Identity {
+pub(super) struct TransactionIdentity {
     pub(super) xid: String,
     pub(super) life: Option<String>,
 }
 
 /// What became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum CommitStatus {
     Committed,
     Aborted,
     Unknown,
 }
 
 /// Asks on other connections until the answer is definite or the time is over.
-pub(super) async fn of(pool: &Pool, who: &Identity) -> Fate {
+pub(super) async fn commit_status(pool: &Pool, who: &TransactionIdentity) -> CommitStatus {
     let until = Instant::now() + ASK_FOR;
     while Instant::now() < until {
-        match ask(pool, who).await {
-            Some(Fate::Unknown) => return Fate::Unknown,
+        match query_commit_status(pool, who).await {
+            Some(CommitStatus::Unknown) => return CommitStatus::Unknown,
             Some(fate) => return fate,
             None => tokio::time::sleep(ASK_EVERY).await,
         }
     }
-    Fate::Unknown
+    CommitStatus::Unknown
 }
 
 /// `None` where the server does not answer, or the transaction is not over.
-async fn ask(pool: &Pool, who: &Identity) -> Option<Fate> {
+async fn query_commit_status(pool: &Pool, who: &TransactionIdentity) -> Option<CommitStatus> {
     let connection = pool.get().await.ok()?;
     let question = "SELECT pg_xact_status($1::text::xid8), (SELECT life FROM server_life)";
     let row = connection.query_one(question, &[&who.xid]).await.ok()?;
     let (status, life): (Option<String>, Option<String>) = (row.get(0), row.get(1));
-    judge(status.as_deref(), who.life.is_some() && life == who.life)
+    status_from_server(status.as_deref(), who.life.is_some() && life == who.life)
 }
 
-fn judge(status: Option<&str>, same_life: bool) -> Option<Fate> {
+fn status_from_server(status: Option<&str>, same_life: bool) -> Option<CommitStatus> {
     match status {
-        Some("committed") if same_life => Some(Fate::Committed),
-        Some("aborted") => Some(Fate::Aborted),
+        Some("committed") if same_life => Some(CommitStatus::Committed),
+        Some("aborted") => Some(CommitStatus::Aborted),
         Some("in progress") => None,
-        _ => Some(Fate::Unknown),
+        _ => Some(CommitStatus::Unknown),
     }
 }
 
@@ -75,22 +75,34 @@ mod tests {
 
     #[test]
     fn a_number_that_may_have_been_given_twice_proves_no_commit() {
-        assert_eq!(judge(Some("committed"), true), Some(Fate::Committed));
-        assert_eq!(judge(Some("committed"), false), Some(Fate::Unknown));
+        assert_eq!(
+            status_from_server(Some("committed"), true),
+            Some(CommitStatus::Committed)
+        );
+        assert_eq!(
+            status_from_server(Some("committed"), false),
+            Some(CommitStatus::Unknown)
+        );
     }
 
     #[test]
     fn what_was_not_committed_before_a_crash_is_aborted_after_it() {
-        assert_eq!(judge(Some("aborted"), true), Some(Fate::Aborted));
-        assert_eq!(judge(Some("aborted"), false), Some(Fate::Aborted));
+        assert_eq!(
+            status_from_server(Some("aborted"), true),
+            Some(CommitStatus::Aborted)
+        );
+        assert_eq!(
+            status_from_server(Some("aborted"), false),
+            Some(CommitStatus::Aborted)
+        );
     }
 
     #[test]
     fn a_transaction_that_still_runs_is_asked_about_again() {
-        assert_eq!(judge(Some("in progress"), true), None);
+        assert_eq!(status_from_server(Some("in progress"), true), None);
         assert_eq!(
-            judge(None, true),
-            Some(Fate::Unknown),
+            status_from_server(None, true),
+            Some(CommitStatus::Unknown),
             "too old to be known"
         );
     }

@@ -13,10 +13,10 @@ use tokio_postgres::SimpleQueryMessage;
 
 use crate::LedgerError;
 use crate::error::cut_off;
-use crate::finding::Finding;
-use fate::{Fate, Identity};
-use tx::Lent;
-pub use tx::Tx;
+use crate::finding::LastWriteCheck;
+use fate::{CommitStatus, TransactionIdentity};
+use tx::PooledConnection;
+pub use tx::PostgresTransaction;
 
 /// How often one transaction is begun at most: it may give way to others, or lose its connection
 /// before the commit.
@@ -30,12 +30,12 @@ const MIGRATION_LOCK: i64 = 0x6661_6972;
 
 /// A handle on one PostgreSQL database.
 #[derive(Clone)]
-pub struct Database {
+pub struct PostgresDatabase {
     pool: Pool,
-    finding: Arc<Finding>,
+    finding: Arc<LastWriteCheck>,
 }
 
-impl Database {
+impl PostgresDatabase {
     /// A handle for reading only, over the same kind of address: it makes no tables, and asks
     /// nothing of the database before it is used.
     ///
@@ -43,13 +43,13 @@ impl Database {
     /// Where the address cannot be read.
     pub fn reading(url: &str) -> Result<Self, LedgerError> {
         Ok(Self {
-            pool: connect::pool(url)?,
+            pool: connect::pool_for_url(url)?,
             finding: Arc::default(),
         })
     }
 
     /// What was found when somebody asked last whether the database takes writes.
-    pub(crate) fn finding(&self) -> &Finding {
+    pub(crate) fn finding(&self) -> &LastWriteCheck {
         &self.finding
     }
 
@@ -68,7 +68,7 @@ impl Database {
     where
         T: Send + 'static,
         E: From<LedgerError> + Send + 'static,
-        F: Fn(Tx) -> R + Send + Sync + 'static,
+        F: Fn(PostgresTransaction) -> R + Send + Sync + 'static,
         R: Future<Output = Result<T, E>> + Send + 'static,
     {
         let pool = self.pool.clone();
@@ -92,15 +92,15 @@ impl Database {
     where
         T: Send + 'static,
         E: From<LedgerError> + Send + 'static,
-        F: FnOnce(Tx) -> R + Send + 'static,
+        F: FnOnce(PostgresTransaction) -> R + Send + 'static,
         R: Future<Output = Result<T, E>> + Send + 'static,
     {
         let pool = self.pool.clone();
         let reading = tokio::spawn(async move {
-            let lent = lend(&pool).await?;
+            let lent = take_connection(&pool).await?;
             // Nothing is ever open on it, so a reader that panics does no harm.
             lent.is_clean();
-            query(lent.tx()).await
+            query(lent.transaction()).await
         });
         answer_of(reading).await
     }
@@ -109,23 +109,23 @@ impl Database {
     ///
     /// # Errors
     /// Whatever the closure returns, or [`LedgerError`].
-    pub async fn snapshot<T, E, F, R>(&self, query: F) -> Result<T, E>
+    pub async fn read_snapshot<T, E, F, R>(&self, query: F) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<LedgerError> + Send + 'static,
-        F: FnOnce(Tx) -> R + Send + 'static,
+        F: FnOnce(PostgresTransaction) -> R + Send + 'static,
         R: Future<Output = Result<T, E>> + Send + 'static,
     {
         let pool = self.pool.clone();
         let reading = tokio::spawn(async move {
-            let lent = lend(&pool).await?;
-            lent.tx()
+            let lent = take_connection(&pool).await?;
+            lent.transaction()
                 .batch(
                     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
                      SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0",
                 )
                 .await?;
-            let result = query(lent.tx()).await;
+            let result = query(lent.transaction()).await;
             if lent.connection()?.batch_execute("ROLLBACK").await.is_ok() {
                 lent.is_clean();
             }
@@ -143,7 +143,7 @@ impl Database {
     /// Whatever `work` returns; nothing of it stays then.
     pub(crate) async fn alone<R>(
         &self,
-        work: impl FnOnce(Tx) -> R + Send + 'static,
+        work: impl FnOnce(PostgresTransaction) -> R + Send + 'static,
     ) -> Result<(), LedgerError>
     where
         R: Future<Output = Result<(), LedgerError>> + Send + 'static,
@@ -151,14 +151,14 @@ impl Database {
         let pool = self.pool.clone();
         // Not by `write`: the table that it looks into may not be there yet.
         let migrating = tokio::spawn(async move {
-            let lent = lend(&pool).await?;
-            let tx = lent.tx();
+            let lent = take_connection(&pool).await?;
+            let tx = lent.transaction();
             tx.batch(&format!(
                 "BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; \
                  SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"
             ))
             .await?;
-            work(lent.tx()).await?;
+            work(lent.transaction()).await?;
             tx.batch("COMMIT").await?;
             lent.is_clean();
             Ok(())
@@ -183,9 +183,9 @@ async fn answer_of<T, E: From<LedgerError>>(
     }
 }
 
-async fn lend(pool: &Pool) -> Result<Arc<Lent>, LedgerError> {
+async fn take_connection(pool: &Pool) -> Result<Arc<PooledConnection>, LedgerError> {
     match pool.get().await {
-        Ok(connection) => Ok(Lent::new(connection)),
+        Ok(connection) => Ok(PooledConnection::new(connection)),
         Err(deadpool_postgres::PoolError::Backend(error)) => Err(error.into()),
         Err(error) => Err(LedgerError::Unavailable(error.to_string())),
     }
@@ -193,50 +193,54 @@ async fn lend(pool: &Pool) -> Result<Arc<Lent>, LedgerError> {
 
 /// How long a transaction that gave way stays back: whoever it gave way to takes what it let go.
 /// Longer each time, and never quite as long as another's.
-fn pause(tries: u32) -> Duration {
+fn retry_pause(tries: u32) -> Duration {
     let dice = RandomState::new().build_hasher().finish();
     let longest_us = 10_000_u64 << tries.min(5);
     Duration::from_micros(longest_us / 2 + dice % longest_us)
 }
 
 /// How one try of a transaction ended.
-enum Ended<T, E> {
+enum TransactionOutcome<T, E> {
     Committed(T),
     /// Nothing of it stays; whether it may be run again.
     Undone(E, bool),
     /// The connection broke at the commit.
-    Lost(T, Identity, tokio_postgres::Error),
+    Lost(T, TransactionIdentity, tokio_postgres::Error),
 }
 
 /// Runs a transaction until it is committed, refused by itself, or out of tries.
 async fn carry_through<T, E, F, R>(pool: &Pool, transaction: &F) -> Result<T, E>
 where
     E: From<LedgerError>,
-    F: Fn(Tx) -> R,
+    F: Fn(PostgresTransaction) -> R,
     R: Future<Output = Result<T, E>>,
 {
     let mut tries = 0;
     loop {
         tries += 1;
-        let lent = lend(pool).await?;
+        let lent = take_connection(pool).await?;
         let (error, may_run_again) = match try_once(&lent, transaction).await {
-            Ended::Committed(value) => return Ok(value),
-            Ended::Undone(error, may_run_again) => {
+            TransactionOutcome::Committed(value) => return Ok(value),
+            TransactionOutcome::Undone(error, may_run_again) => {
                 if lent.connection()?.batch_execute("ROLLBACK").await.is_ok() {
                     lent.is_clean();
                 }
                 (error, may_run_again)
             }
-            Ended::Lost(value, who, lost) => {
+            TransactionOutcome::Lost(value, who, lost) => {
                 // The broken connection leaves the pool first: many that ask at once would wait for
                 // one another.
                 drop(lent);
-                let fate = fate::of(pool, &who).await;
+                let fate = fate::commit_status(pool, &who).await;
                 tracing::warn!(error = %lost, xid = who.xid, ?fate, "the answer to a ledger commit was lost");
                 match fate {
-                    Fate::Committed => return Ok(value),
-                    Fate::Aborted => (LedgerError::Unavailable(lost.to_string()).into(), true),
-                    Fate::Unknown => return Err(LedgerError::Unknown(lost.to_string()).into()),
+                    CommitStatus::Committed => return Ok(value),
+                    CommitStatus::Aborted => {
+                        (LedgerError::Unavailable(lost.to_string()).into(), true)
+                    }
+                    CommitStatus::Unknown => {
+                        return Err(LedgerError::Unknown(lost.to_string()).into());
+                    }
                 }
             }
         };
@@ -244,49 +248,54 @@ where
             return Err(error);
         }
         tracing::debug!(tries, "a ledger transaction is run again");
-        tokio::time::sleep(pause(tries)).await;
+        tokio::time::sleep(retry_pause(tries)).await;
     }
 }
 
-async fn try_once<T, E, F, R>(lent: &Arc<Lent>, transaction: &F) -> Ended<T, E>
+async fn try_once<T, E, F, R>(
+    lent: &Arc<PooledConnection>,
+    transaction: &F,
+) -> TransactionOutcome<T, E>
 where
     E: From<LedgerError>,
-    F: Fn(Tx) -> R,
+    F: Fn(PostgresTransaction) -> R,
     R: Future<Output = Result<T, E>>,
 {
-    let who = match begin(lent).await {
+    let who = match begin_transaction(lent).await {
         Ok(who) => who,
-        Err(error) => return Ended::Undone(error.into(), lent.may_run_again()),
+        Err(error) => return TransactionOutcome::Undone(error.into(), lent.may_run_again()),
     };
-    let value = match transaction(lent.tx()).await {
-        Ok(value) if !lent.failed() => value,
+    let value = match transaction(lent.transaction()).await {
+        Ok(value) if !lent.has_failed() => value,
         // An error that the closure swallowed has spoilt the transaction: its commit would be a
         // rollback.
         Ok(_) => {
             let spoilt = LedgerError::Sql("a statement of the transaction failed".to_owned());
-            return Ended::Undone(spoilt.into(), lent.may_run_again());
+            return TransactionOutcome::Undone(spoilt.into(), lent.may_run_again());
         }
-        Err(error) => return Ended::Undone(error, lent.may_run_again()),
+        Err(error) => return TransactionOutcome::Undone(error, lent.may_run_again()),
     };
     let committed = match lent.connection() {
         Ok(connection) => connection.batch_execute("COMMIT").await,
-        Err(error) => return Ended::Undone(error.into(), false),
+        Err(error) => return TransactionOutcome::Undone(error.into(), false),
     };
     match committed {
         Ok(()) => {
             lent.is_clean();
-            Ended::Committed(value)
+            TransactionOutcome::Committed(value)
         }
-        Err(error) if cut_off(&error) => Ended::Lost(value, who, error),
+        Err(error) if cut_off(&error) => TransactionOutcome::Lost(value, who, error),
         Err(error) => {
-            let error = lent.note(error);
-            Ended::Undone(error.into(), lent.may_run_again())
+            let error = lent.note_failure(error);
+            TransactionOutcome::Undone(error.into(), lent.may_run_again())
         }
     }
 }
 
 /// Begins, and learns in the same round trip who the transaction is.
-async fn begin(lent: &Arc<Lent>) -> Result<Identity, LedgerError> {
+async fn begin_transaction(
+    lent: &Arc<PooledConnection>,
+) -> Result<TransactionIdentity, LedgerError> {
     let connection = lent.connection()?;
     loop {
         let begun = connection
@@ -295,14 +304,14 @@ async fn begin(lent: &Arc<Lent>) -> Result<Identity, LedgerError> {
                 fate::WHO_AM_I
             ))
             .await
-            .map_err(|error| lent.note(error))?;
+            .map_err(|error| lent.note_failure(error))?;
         let row = begun.iter().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => Some(row),
             _ => None,
         });
         let row =
             row.ok_or_else(|| LedgerError::Corrupt("a transaction without a number".into()))?;
-        let who = Identity {
+        let who = TransactionIdentity {
             xid: row.get(0).unwrap_or_default().to_owned(),
             life: row.get(1).map(str::to_owned),
         };
@@ -311,6 +320,6 @@ async fn begin(lent: &Arc<Lent>) -> Result<Identity, LedgerError> {
         }
         let anew = format!("ROLLBACK; {}", fate::BEGIN_LIFE);
         let told = connection.batch_execute(&anew).await;
-        told.map_err(|error| lent.note(error))?;
+        told.map_err(|error| lent.note_failure(error))?;
     }
 }

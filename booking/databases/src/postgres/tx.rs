@@ -11,16 +11,16 @@ use crate::LedgerError;
 use crate::error::{cut_off, gave_way};
 
 /// What a statement is given.
-type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
+type PostgresParameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// Runs the statements of one transaction, or of one reading. It is good for as long as the closure
 /// that was given it runs, and must not be kept beyond.
-pub struct Tx {
-    lent: Arc<Lent>,
+pub struct PostgresTransaction {
+    lent: Arc<PooledConnection>,
 }
 
 /// A connection out of the pool, and what happened on it.
-pub(super) struct Lent {
+pub(super) struct PooledConnection {
     connection: Option<Object>,
     /// A statement failed: the transaction can only be rolled back.
     failed: AtomicBool,
@@ -31,7 +31,7 @@ pub(super) struct Lent {
     clean: AtomicBool,
 }
 
-impl Lent {
+impl PooledConnection {
     pub(super) fn new(connection: Object) -> Arc<Self> {
         Arc::new(Self {
             connection: Some(connection),
@@ -41,8 +41,8 @@ impl Lent {
         })
     }
 
-    pub(super) fn tx(self: &Arc<Self>) -> Tx {
-        Tx {
+    pub(super) fn transaction(self: &Arc<Self>) -> PostgresTransaction {
+        PostgresTransaction {
             lent: Arc::clone(self),
         }
     }
@@ -53,7 +53,7 @@ impl Lent {
             .ok_or_else(|| LedgerError::Unavailable("the connection was given back".to_owned()))
     }
 
-    pub(super) fn failed(&self) -> bool {
+    pub(super) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
     }
 
@@ -67,7 +67,7 @@ impl Lent {
     }
 
     /// Takes down what an error means for the transaction, and hands it on.
-    pub(super) fn note(&self, error: tokio_postgres::Error) -> LedgerError {
+    pub(super) fn note_failure(&self, error: tokio_postgres::Error) -> LedgerError {
         self.failed.store(true, Ordering::Release);
         if gave_way(&error) || cut_off(&error) {
             self.again.store(true, Ordering::Release);
@@ -76,7 +76,7 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for PooledConnection {
     fn drop(&mut self) {
         // A panic or a shutdown in the middle leaves a transaction open; closing the connection
         // rolls it back.
@@ -88,10 +88,10 @@ impl Drop for Lent {
     }
 }
 
-impl Tx {
+impl PostgresTransaction {
     /// Notes that a statement failed, and what that means for the transaction.
-    pub(crate) fn note(&self, error: tokio_postgres::Error) -> LedgerError {
-        self.lent.note(error)
+    pub(crate) fn note_failure(&self, error: tokio_postgres::Error) -> LedgerError {
+        self.lent.note_failure(error)
     }
 
     async fn prepared(&self, sql: &str) -> Result<(&Object, Statement), LedgerError> {
@@ -99,7 +99,7 @@ impl Tx {
         let statement = connection.prepare_cached(sql).await;
         Ok((
             connection,
-            statement.map_err(|error| self.lent.note(error))?,
+            statement.map_err(|error| self.lent.note_failure(error))?,
         ))
     }
 
@@ -107,17 +107,25 @@ impl Tx {
     ///
     /// # Errors
     /// [`LedgerError`]; the transaction can then only be rolled back, and will be.
-    pub async fn query(&self, sql: &str, with: Parameters<'_>) -> Result<Vec<Row>, LedgerError> {
+    pub async fn query(
+        &self,
+        sql: &str,
+        with: PostgresParameters<'_>,
+    ) -> Result<Vec<Row>, LedgerError> {
         let (connection, statement) = self.prepared(sql).await?;
         let rows = connection.query(&statement, with).await;
-        rows.map_err(|error| self.lent.note(error))
+        rows.map_err(|error| self.lent.note_failure(error))
     }
 
     /// The row of a query that has at most one.
     ///
     /// # Errors
     /// As [`Self::query`].
-    pub async fn first(&self, sql: &str, with: Parameters<'_>) -> Result<Option<Row>, LedgerError> {
+    pub async fn first(
+        &self,
+        sql: &str,
+        with: PostgresParameters<'_>,
+    ) -> Result<Option<Row>, LedgerError> {
         Ok(self.query(sql, with).await?.into_iter().next())
     }
 
@@ -125,7 +133,11 @@ impl Tx {
     ///
     /// # Errors
     /// As [`Self::query`]; [`LedgerError::Corrupt`] where there is none.
-    pub async fn one(&self, sql: &str, with: Parameters<'_>) -> Result<Row, LedgerError> {
+    pub async fn query_one(
+        &self,
+        sql: &str,
+        with: PostgresParameters<'_>,
+    ) -> Result<Row, LedgerError> {
         let row = self.first(sql, with).await?;
         row.ok_or_else(|| LedgerError::Corrupt(format!("no row for {sql}")))
     }
@@ -134,20 +146,28 @@ impl Tx {
     ///
     /// # Errors
     /// As [`Self::query`].
-    pub async fn execute(&self, sql: &str, with: Parameters<'_>) -> Result<u64, LedgerError> {
+    pub async fn execute(
+        &self,
+        sql: &str,
+        with: PostgresParameters<'_>,
+    ) -> Result<u64, LedgerError> {
         let (connection, statement) = self.prepared(sql).await?;
         let touched = connection.execute(&statement, with).await;
-        touched.map_err(|error| self.lent.note(error))
+        touched.map_err(|error| self.lent.note_failure(error))
     }
 
     /// The rows of a query as they come, for what is too large to hold twice.
     ///
     /// # Errors
     /// As [`Self::query`]; an error within the stream is a `tokio_postgres` error.
-    pub async fn stream(&self, sql: &str, with: Parameters<'_>) -> Result<RowStream, LedgerError> {
+    pub async fn stream(
+        &self,
+        sql: &str,
+        with: PostgresParameters<'_>,
+    ) -> Result<RowStream, LedgerError> {
         let (connection, statement) = self.prepared(sql).await?;
         let rows = connection.query_raw(&statement, with.iter().copied()).await;
-        rows.map_err(|error| self.lent.note(error))
+        rows.map_err(|error| self.lent.note_failure(error))
     }
 
     /// Runs several statements without parameters.
@@ -156,6 +176,6 @@ impl Tx {
     /// As [`Self::query`].
     pub async fn batch(&self, sql: &str) -> Result<(), LedgerError> {
         let done = self.lent.connection()?.batch_execute(sql).await;
-        done.map_err(|error| self.lent.note(error))
+        done.map_err(|error| self.lent.note_failure(error))
     }
 }

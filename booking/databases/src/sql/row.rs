@@ -24,7 +24,7 @@ pub enum ColumnValue<'a> {
 impl ColumnValue<'_> {
     /// What an error says of the value. Text and bytes may be secrets or people's, so they are not
     /// told.
-    fn kind(&self) -> String {
+    fn error_description(&self) -> String {
         match self {
             Self::Null => "nothing".to_owned(),
             Self::Flag(flag) => flag.to_string(),
@@ -138,10 +138,10 @@ impl<'a> FromSql<'a> for ColumnValue<'a> {
 
 /// A row of either database.
 #[derive(Debug)]
-pub struct SqlRow(Columns);
+pub struct SqlRow(SqlRowColumns);
 
 #[derive(Debug)]
-enum Columns {
+enum SqlRowColumns {
     Sqlite(Vec<rusqlite::types::Value>),
     Postgres(tokio_postgres::Row),
 }
@@ -153,11 +153,11 @@ impl SqlRow {
         let values = (0..columns)
             .map(|at| row.get(at))
             .collect::<Result<_, _>>()?;
-        Ok(Self(Columns::Sqlite(values)))
+        Ok(Self(SqlRowColumns::Sqlite(values)))
     }
 
     pub(crate) fn of_postgres(row: tokio_postgres::Row) -> Self {
-        Self(Columns::Postgres(row))
+        Self(SqlRowColumns::Postgres(row))
     }
 
     /// The column at a position, counted from 0.
@@ -169,7 +169,7 @@ impl SqlRow {
         T::from_column(value).ok_or_else(|| {
             LedgerError::Corrupt(format!(
                 "column {at} holds {}, which is no {}",
-                value.kind(),
+                value.error_description(),
                 std::any::type_name::<T>()
             ))
         })
@@ -178,8 +178,8 @@ impl SqlRow {
     fn column(&self, at: usize) -> Result<ColumnValue<'_>, LedgerError> {
         use rusqlite::types::Value;
         match &self.0 {
-            Columns::Postgres(row) => Ok(row.try_get(at)?),
-            Columns::Sqlite(values) => match values.get(at) {
+            SqlRowColumns::Postgres(row) => Ok(row.try_get(at)?),
+            SqlRowColumns::Sqlite(values) => match values.get(at) {
                 Some(Value::Null) => Ok(ColumnValue::Null),
                 Some(Value::Integer(number)) => Ok(ColumnValue::Number(*number)),
                 Some(Value::Text(text)) => Ok(ColumnValue::Text(text)),

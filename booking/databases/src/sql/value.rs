@@ -160,7 +160,7 @@ impl ToSql for SqlValue<'_> {
         column: &Type,
         out: &mut BytesMut,
     ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        if self.fits(column) {
+        if self.fits_column(column) {
             self.to_sql(column, out)
         } else {
             Err(format!("{self:?} does not fit a column of the type {column}").into())
@@ -169,7 +169,7 @@ impl ToSql for SqlValue<'_> {
 }
 
 impl SqlValue<'_> {
-    fn fits(&self, column: &Type) -> bool {
+    fn fits_column(&self, column: &Type) -> bool {
         match self {
             Self::Null => true,
             Self::Flag(_) => *column == Type::BOOL,
@@ -182,7 +182,7 @@ impl SqlValue<'_> {
             }
             Self::Bytes(_) => *column == Type::BYTEA,
             Self::List(members) => match column.kind() {
-                Kind::Array(member) => members.iter().all(|value| value.fits(member)),
+                Kind::Array(member) => members.iter().all(|value| value.fits_column(member)),
                 _ => false,
             },
         }

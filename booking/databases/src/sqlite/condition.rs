@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::statvfs;
 
-use super::Writer;
+use super::SqliteDatabase;
 use crate::LedgerError;
-use crate::finding::Finding;
+use crate::finding::LastWriteCheck;
 
 /// With less room than this the next commits may not fit, though a small one may find room in the
 /// log.
@@ -18,14 +18,14 @@ const FAILED_COUNTS: Duration = Duration::from_secs(1);
 
 /// How the file was found last.
 #[derive(Default)]
-pub(crate) struct Condition {
+pub(crate) struct SqliteFileHealth {
     failed: Mutex<Option<(Instant, String)>>,
-    finding: Finding,
+    finding: LastWriteCheck,
 }
 
-impl Condition {
+impl SqliteFileHealth {
     /// A commit failed.
-    pub(crate) fn failed(&self, reason: &str) {
+    pub(crate) fn note_commit_failure(&self, reason: &str) {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         *failed = Some((Instant::now(), reason.to_owned()));
     }
@@ -37,9 +37,9 @@ impl Condition {
     }
 }
 
-impl Writer {
+impl SqliteDatabase {
     /// What was found when somebody asked last whether the file takes writes.
-    pub(crate) fn finding(&self) -> &Finding {
+    pub(crate) fn finding(&self) -> &LastWriteCheck {
         &self.condition.finding
     }
 

@@ -10,15 +10,15 @@ use crate::sql::{SqlRow, SqlValues, for_sqlite};
 
 /// A connection that a transaction's future may name while another thread could in principle run
 /// it. It never is: the lock is free whenever it is taken.
-pub(crate) struct SqliteConnection(Mutex<Inner>);
+pub(crate) struct SqliteConnection(Mutex<CachingConnection>);
 
-struct Inner {
+struct CachingConnection {
     connection: Connection,
     /// Statements by the text they are written in.
     translated: HashMap<String, Arc<str>>,
 }
 
-impl Inner {
+impl CachingConnection {
     fn prepare(&mut self, sql: &str) -> Result<CachedStatement<'_>, LedgerError> {
         let known = self.translated.get(sql).map(Arc::clone);
         let translated = known.unwrap_or_else(|| {
@@ -32,7 +32,10 @@ impl Inner {
 }
 
 /// Binds what the statement has a place for: a value that only PostgreSQL's text names has none.
-fn bind(statement: &mut CachedStatement<'_>, with: SqlValues<'_>) -> Result<(), LedgerError> {
+fn bind_values(
+    statement: &mut CachedStatement<'_>,
+    with: SqlValues<'_>,
+) -> Result<(), LedgerError> {
     let places = statement.parameter_count();
     if places > with.len() {
         return Err(LedgerError::Sql(format!(
@@ -48,20 +51,20 @@ fn bind(statement: &mut CachedStatement<'_>, with: SqlValues<'_>) -> Result<(), 
 
 impl SqliteConnection {
     pub(crate) fn new(connection: Connection) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Inner {
+        Arc::new(Self(Mutex::new(CachingConnection {
             connection,
             translated: HashMap::new(),
         })))
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, CachingConnection> {
         // A panic in a statement leaves a connection behind that is still sound: its transaction is
         // rolled back by whoever began it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lends the connection itself.
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&Connection) -> T) -> T {
+    pub(crate) fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> T) -> T {
         work(&self.inner().connection)
     }
 
@@ -79,7 +82,7 @@ impl SqliteConnection {
     ) -> Result<(), E> {
         let mut inner = self.inner();
         let mut statement = inner.prepare(sql)?;
-        bind(&mut statement, with)?;
+        bind_values(&mut statement, with)?;
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next().map_err(LedgerError::from)? {
             each(SqlRow::of_sqlite(row)?)?;
@@ -90,12 +93,12 @@ impl SqliteConnection {
     pub(crate) fn execute(&self, sql: &str, with: SqlValues<'_>) -> Result<u64, LedgerError> {
         let mut inner = self.inner();
         let mut statement = inner.prepare(sql)?;
-        bind(&mut statement, with)?;
+        bind_values(&mut statement, with)?;
         Ok(statement.raw_execute()? as u64)
     }
 
     pub(crate) fn batch(&self, sql: &str) -> Result<(), LedgerError> {
-        self.with(|connection| connection.execute_batch(sql))?;
+        self.with_connection(|connection| connection.execute_batch(sql))?;
         Ok(())
     }
 }

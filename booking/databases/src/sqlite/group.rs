@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::condition::Condition;
+use super::condition::SqliteFileHealth;
 use super::connection::SqliteConnection;
 use crate::LedgerError;
 
@@ -19,21 +19,25 @@ const CHECKPOINT_AFTER_IDLE: Duration = Duration::from_secs(2);
 
 /// A queued transaction: runs inside the group, and hands back what to do once the group's fate is
 /// known.
-pub(crate) type Job = Box<dyn FnOnce(Option<&Arc<SqliteConnection>>) -> Settle + Send>;
+pub(crate) type SqliteWriteJob =
+    Box<dyn FnOnce(Option<&Arc<SqliteConnection>>) -> CommitCallback + Send>;
 
 /// What the writing thread is told.
-pub(crate) enum Order {
+pub(crate) enum WriterCommand {
     /// Write this.
-    Write(Job),
+    Write(SqliteWriteJob),
     /// Fold the log into the file, close it, say how that went, and end.
     Close(oneshot::Sender<Result<(), LedgerError>>),
 }
 
 /// Called with `None` when the group's commit succeeded, with the reason when it did not.
-type Settle = Box<dyn FnOnce(Option<&str>) + Send>;
+type CommitCallback = Box<dyn FnOnce(Option<&str>) + Send>;
 
 /// Wraps a transaction so that its answer is given only after the commit that holds it.
-pub(crate) fn job<T, E, F>(transaction: F, answer: oneshot::Sender<Result<T, E>>) -> Job
+pub(crate) fn write_job<T, E, F>(
+    transaction: F,
+    answer: oneshot::Sender<Result<T, E>>,
+) -> SqliteWriteJob
 where
     T: Send + 'static,
     E: From<LedgerError> + Send + 'static,
@@ -76,17 +80,17 @@ where
 /// Serves the queue until it is told to close, or until every handle is dropped.
 pub(crate) fn run(
     connection: Arc<SqliteConnection>,
-    inbox: &Receiver<Order>,
-    condition: &Condition,
+    inbox: &Receiver<WriterCommand>,
+    condition: &SqliteFileHealth,
 ) {
     let mut dirty = false;
     loop {
         let closing = match inbox.recv_timeout(CHECKPOINT_AFTER_IDLE) {
-            Ok(Order::Write(first)) => {
+            Ok(WriterCommand::Write(first)) => {
                 dirty = true;
                 commit_group(&connection, first, inbox, condition)
             }
-            Ok(Order::Close(closed)) => Some(closed),
+            Ok(WriterCommand::Close(closed)) => Some(closed),
             Err(RecvTimeoutError::Timeout) => {
                 if dirty && let Err(error) = connection.batch("PRAGMA wal_checkpoint(PASSIVE)") {
                     tracing::warn!(%error, "the ledger's log could not be folded in; trying again later");
@@ -98,14 +102,14 @@ pub(crate) fn run(
         };
         if let Some(closed) = closing {
             // Whoever asked may have stopped waiting; the file is closed all the same.
-            let _ = closed.send(close(connection));
+            let _ = closed.send(checkpoint_and_close(connection));
             return;
         }
     }
 }
 
 /// Leaves the file whole by itself: whoever copies it needs no log beside it.
-fn close(connection: Arc<SqliteConnection>) -> Result<(), LedgerError> {
+fn checkpoint_and_close(connection: Arc<SqliteConnection>) -> Result<(), LedgerError> {
     let connection = connection
         .into_connection()
         .ok_or_else(|| LedgerError::Unavailable("the file is still being used".to_owned()))?;
@@ -123,7 +127,7 @@ fn close(connection: Arc<SqliteConnection>) -> Result<(), LedgerError> {
 /// Commits what is open. Where the file does not take it, nothing of it stays.
 fn commit(connection: &SqliteConnection) -> Result<(), LedgerError> {
     let committed = connection.batch("COMMIT");
-    if committed.is_err() && !connection.with(rusqlite::Connection::is_autocommit) {
+    if committed.is_err() && !connection.with_connection(rusqlite::Connection::is_autocommit) {
         connection.batch("ROLLBACK")?;
     }
     committed
@@ -133,9 +137,9 @@ fn commit(connection: &SqliteConnection) -> Result<(), LedgerError> {
 /// gives that back: nothing is written after it.
 fn commit_group(
     connection: &Arc<SqliteConnection>,
-    first: Job,
-    inbox: &Receiver<Order>,
-    condition: &Condition,
+    first: SqliteWriteJob,
+    inbox: &Receiver<WriterCommand>,
+    condition: &SqliteFileHealth,
 ) -> Option<oneshot::Sender<Result<(), LedgerError>>> {
     let mut settles = Vec::new();
     let mut closing = None;
@@ -144,8 +148,8 @@ fn commit_group(
             settles.push(first(Some(connection)));
             while settles.len() < GROUP_MAX {
                 match inbox.try_recv() {
-                    Ok(Order::Write(next)) => settles.push(next(Some(connection))),
-                    Ok(Order::Close(closed)) => {
+                    Ok(WriterCommand::Write(next)) => settles.push(next(Some(connection))),
+                    Ok(WriterCommand::Close(closed)) => {
                         closing = Some(closed);
                         break;
                     }
@@ -161,7 +165,7 @@ fn commit_group(
     };
     let failure = outcome.err().map(|error| error.to_string());
     if let Some(reason) = &failure {
-        condition.failed(reason);
+        condition.note_commit_failure(reason);
         tracing::error!(
             reason,
             writes = settles.len(),

@@ -13,22 +13,22 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::LedgerError;
-use condition::Condition;
+use condition::SqliteFileHealth;
 pub(crate) use connection::SqliteConnection;
-use group::Order;
-use reader::Readers;
+use group::WriterCommand;
+use reader::SqliteReaderPool;
 pub(crate) use reader::open as open_to_read;
 
 /// A handle on one ledger file: one thread writes, a few connections read.
 #[derive(Clone)]
-pub struct Writer {
-    jobs: mpsc::Sender<Order>,
-    readers: Arc<Readers>,
+pub struct SqliteDatabase {
+    jobs: mpsc::Sender<WriterCommand>,
+    readers: Arc<SqliteReaderPool>,
     path: Arc<PathBuf>,
-    condition: Arc<Condition>,
+    condition: Arc<SqliteFileHealth>,
 }
 
-impl Writer {
+impl SqliteDatabase {
     /// Starts the writing thread of the file at `path` over a connection of [`open_to_write`].
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl Writer {
         connection: Arc<SqliteConnection>,
     ) -> Result<Self, LedgerError> {
         let (jobs, inbox) = mpsc::channel();
-        let condition = Arc::<Condition>::default();
+        let condition = Arc::<SqliteFileHealth>::default();
         let told = Arc::clone(&condition);
         std::thread::Builder::new()
             .name("ledger-writer".to_owned())
@@ -46,7 +46,7 @@ impl Writer {
             .map_err(|error| LedgerError::Unavailable(error.to_string()))?;
         Ok(Self {
             jobs,
-            readers: Arc::new(Readers::new(path.to_owned())),
+            readers: Arc::new(SqliteReaderPool::new(path.to_owned())),
             path: Arc::new(path.to_owned()),
             condition,
         })
@@ -71,7 +71,7 @@ impl Writer {
         E: From<LedgerError> + Send + 'static,
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
     {
-        self.enqueue_on(move |connection| connection.with(transaction))
+        self.enqueue_on(move |connection| connection.with_connection(transaction))
     }
 
     /// Queues a transaction over the connection that writes.
@@ -87,7 +87,7 @@ impl Writer {
         let (answer, answered) = oneshot::channel();
         let sent = self
             .jobs
-            .send(Order::Write(group::job(transaction, answer)));
+            .send(WriterCommand::Write(group::write_job(transaction, answer)));
         async move {
             sent.map_err(|_| LedgerError::Unavailable("the writer has stopped".to_owned()))?;
             answered
@@ -119,7 +119,8 @@ impl Writer {
         E: From<LedgerError> + Send + 'static,
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
     {
-        self.read_on(move |connection| connection.with(query)).await
+        self.read_on(move |connection| connection.with_connection(query))
+            .await
     }
 
     /// Reads over one of the connections that read.
@@ -130,7 +131,7 @@ impl Writer {
         F: FnOnce(&Arc<SqliteConnection>) -> Result<T, E> + Send + 'static,
     {
         let readers = Arc::clone(&self.readers);
-        tokio::task::spawn_blocking(move || readers.with(query))
+        tokio::task::spawn_blocking(move || readers.with_reader(query))
             .await
             .map_err(|error| LedgerError::Unavailable(error.to_string()))?
     }
@@ -146,7 +147,7 @@ impl Writer {
         let (answer, closed) = oneshot::channel();
         let stopped = || LedgerError::Unavailable("the writer has stopped".to_owned());
         self.jobs
-            .send(Order::Close(answer))
+            .send(WriterCommand::Close(answer))
             .map_err(|_| stopped())?;
         closed.await.map_err(|_| stopped())?
     }

@@ -12,19 +12,19 @@ use crate::LedgerError;
 /// More idle connections than this are closed: each holds its own page cache.
 const IDLE_MAX: usize = 4;
 
-pub(crate) struct Readers {
+pub(crate) struct SqliteReaderPool {
     path: PathBuf,
-    idle: Mutex<Idle>,
+    idle: Mutex<IdleConnections>,
 }
 
 #[derive(Default)]
-struct Idle {
+struct IdleConnections {
     connections: Vec<Arc<SqliteConnection>>,
     /// The file is being closed: nothing is read any more.
     closed: bool,
 }
 
-impl Readers {
+impl SqliteReaderPool {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -32,25 +32,25 @@ impl Readers {
         }
     }
 
-    pub(crate) fn with<T, E, F>(&self, query: F) -> Result<T, E>
+    pub(crate) fn with_reader<T, E, F>(&self, query: F) -> Result<T, E>
     where
         E: From<LedgerError>,
         F: FnOnce(&Arc<SqliteConnection>) -> Result<T, E>,
     {
-        let connection = match self.idle()? {
+        let connection = match self.take_idle_connection()? {
             Some(connection) => connection,
             None => open(&self.path).map_err(LedgerError::from)?,
         };
         let result = query(&connection);
-        let mut idle = self.lock();
+        let mut idle = self.lock_idle_list();
         if idle.connections.len() < IDLE_MAX && !idle.closed {
             idle.connections.push(connection);
         }
         result
     }
 
-    fn idle(&self) -> Result<Option<Arc<SqliteConnection>>, LedgerError> {
-        let mut idle = self.lock();
+    fn take_idle_connection(&self) -> Result<Option<Arc<SqliteConnection>>, LedgerError> {
+        let mut idle = self.lock_idle_list();
         if idle.closed {
             return Err(LedgerError::Unavailable("the ledger is closed".to_owned()));
         }
@@ -59,12 +59,12 @@ impl Readers {
 
     /// Closes the connections that nobody reads with; the others close when their reading ends.
     pub(crate) fn close(&self) {
-        let mut idle = self.lock();
+        let mut idle = self.lock_idle_list();
         idle.closed = true;
         idle.connections.clear();
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Idle> {
+    fn lock_idle_list(&self) -> std::sync::MutexGuard<'_, IdleConnections> {
         // A panicking query leaves a list of connections behind that is still sound.
         self.idle
             .lock()

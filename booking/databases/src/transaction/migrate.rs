@@ -6,9 +6,9 @@ use super::{SqlTransaction, on_file};
 use crate::own_tables;
 use crate::sql::{Migration, SqlDialect};
 use crate::sqlite::open_to_write;
-use crate::{Database, LedgerError, Writer};
+use crate::{LedgerError, PostgresDatabase, SqliteDatabase};
 
-impl Writer {
+impl SqliteDatabase {
     /// Opens (or creates) the file at `path`, makes what belongs to the installation, and starts
     /// its writing thread.
     ///
@@ -19,8 +19,8 @@ impl Writer {
         let steps = Migration::steps(SqlDialect::Sqlite, own_tables::MIGRATIONS);
         connection.batch("BEGIN IMMEDIATE")?;
         // Where it fails, the connection is closed with it, and so nothing of it stays.
-        on_file::run(&connection, &steps, |tx, steps| {
-            Box::pin(apply(tx, "installation", steps))
+        on_file::run_on_file(&connection, &steps, |tx, steps| {
+            Box::pin(apply_migrations(tx, "installation", steps))
         })?;
         connection.batch("COMMIT")?;
         Self::start(path, connection)
@@ -42,12 +42,14 @@ impl Writer {
             .into_iter()
             .map(|step| step.to_string())
             .collect();
-        self.enqueue_sql(steps, move |tx, steps| Box::pin(apply(tx, owner, steps)))
-            .await
+        self.enqueue_sql(steps, move |tx, steps| {
+            Box::pin(apply_migrations(tx, owner, steps))
+        })
+        .await
     }
 }
 
-impl Database {
+impl PostgresDatabase {
     /// Opens a pool over `url` (`postgres://user:password@host:port/database`, with
     /// `sslmode=require` for TLS) and makes what belongs to the installation. Needs PostgreSQL 13
     /// or newer.
@@ -77,8 +79,10 @@ impl Database {
             .into_iter()
             .map(|step| step.to_string())
             .collect();
-        self.alone(async move |tx| apply(&SqlTransaction::on_postgres(tx), owner, &steps).await)
-            .await
+        self.alone(async move |tx| {
+            apply_migrations(&SqlTransaction::on_postgres(tx), owner, &steps).await
+        })
+        .await
     }
 }
 
@@ -86,7 +90,7 @@ impl Database {
 ///
 /// # Errors
 /// Where a step fails; [`LedgerError::Corrupt`] where the database has more than these.
-pub(crate) async fn apply(
+pub(crate) async fn apply_migrations(
     tx: &SqlTransaction,
     owner: &str,
     steps: &[String],
@@ -105,7 +109,7 @@ pub(crate) async fn apply(
     };
     tx.batch(table).await?;
     let sql = "SELECT COALESCE(MAX(version), 0) FROM migrations WHERE owner = $1";
-    let have: i64 = tx.one(sql, &[&owner]).await?.get(0)?;
+    let have: i64 = tx.query_one(sql, &[&owner]).await?.get(0)?;
     let newest = i64::try_from(steps.len()).unwrap_or(i64::MAX);
     if have > newest {
         return Err(LedgerError::Corrupt(format!(

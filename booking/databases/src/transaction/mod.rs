@@ -16,7 +16,7 @@ use futures_util::TryStreamExt;
 use tokio_postgres::types::ToSql;
 
 use crate::LedgerError;
-use crate::postgres::Tx;
+use crate::postgres::PostgresTransaction;
 use crate::sql::{SqlDialect, SqlRow, SqlValue, SqlValues, now_ms};
 use crate::sqlite::SqliteConnection;
 pub use locks::NamedLock;
@@ -24,28 +24,28 @@ pub use on_file::snapshot_of_file;
 
 /// Runs the statements of one transaction, or of one reading. It is good for as long as the
 /// function that was given it runs, and must not be kept beyond.
-pub struct SqlTransaction(On);
+pub struct SqlTransaction(TransactionBackend);
 
-enum On {
+enum TransactionBackend {
     Sqlite(Arc<SqliteConnection>),
-    Postgres(Tx),
+    Postgres(PostgresTransaction),
 }
 
 impl SqlTransaction {
     pub(crate) fn on_sqlite(connection: Arc<SqliteConnection>) -> Self {
-        Self(On::Sqlite(connection))
+        Self(TransactionBackend::Sqlite(connection))
     }
 
-    pub(crate) fn on_postgres(tx: Tx) -> Self {
-        Self(On::Postgres(tx))
+    pub(crate) fn on_postgres(tx: PostgresTransaction) -> Self {
+        Self(TransactionBackend::Postgres(tx))
     }
 
     /// Which database this is.
     #[must_use]
     pub fn dialect(&self) -> SqlDialect {
         match self.0 {
-            On::Sqlite(_) => SqlDialect::Sqlite,
-            On::Postgres(_) => SqlDialect::Postgres,
+            TransactionBackend::Sqlite(_) => SqlDialect::Sqlite,
+            TransactionBackend::Postgres(_) => SqlDialect::Postgres,
         }
     }
 
@@ -82,12 +82,16 @@ impl SqlTransaction {
         mut each: impl FnMut(SqlRow) -> Result<(), E> + Send,
     ) -> Result<(), E> {
         match &self.0 {
-            On::Sqlite(connection) => connection.query_each(sql, with, each),
-            On::Postgres(tx) => {
+            TransactionBackend::Sqlite(connection) => connection.query_each(sql, with, each),
+            TransactionBackend::Postgres(tx) => {
                 let values = sql_values(with);
                 let values: Vec<&(dyn ToSql + Sync)> = parameters(&values);
                 let mut rows = pin!(tx.stream(sql, &values).await?);
-                while let Some(row) = rows.try_next().await.map_err(|error| tx.note(error))? {
+                while let Some(row) = rows
+                    .try_next()
+                    .await
+                    .map_err(|error| tx.note_failure(error))?
+                {
                     each(SqlRow::of_postgres(row))?;
                 }
                 Ok(())
@@ -111,7 +115,7 @@ impl SqlTransaction {
     ///
     /// # Errors
     /// As [`Self::query`]; [`LedgerError::Corrupt`] where there is none.
-    pub async fn one(&self, sql: &str, with: SqlValues<'_>) -> Result<SqlRow, LedgerError> {
+    pub async fn query_one(&self, sql: &str, with: SqlValues<'_>) -> Result<SqlRow, LedgerError> {
         let row = self.first(sql, with).await?;
         row.ok_or_else(|| LedgerError::Corrupt(format!("no row for {sql}")))
     }
@@ -122,8 +126,8 @@ impl SqlTransaction {
     /// As [`Self::query`].
     pub async fn execute(&self, sql: &str, with: SqlValues<'_>) -> Result<u64, LedgerError> {
         match &self.0 {
-            On::Sqlite(connection) => connection.execute(sql, with),
-            On::Postgres(tx) => {
+            TransactionBackend::Sqlite(connection) => connection.execute(sql, with),
+            TransactionBackend::Postgres(tx) => {
                 let values = sql_values(with);
                 tx.execute(sql, &parameters(&values)).await
             }
@@ -136,8 +140,8 @@ impl SqlTransaction {
     /// As [`Self::query`].
     pub async fn batch(&self, sql: &str) -> Result<(), LedgerError> {
         match &self.0 {
-            On::Sqlite(connection) => connection.batch(sql),
-            On::Postgres(tx) => tx.batch(sql).await,
+            TransactionBackend::Sqlite(connection) => connection.batch(sql),
+            TransactionBackend::Postgres(tx) => tx.batch(sql).await,
         }
     }
 
@@ -146,7 +150,9 @@ impl SqlTransaction {
     /// # Errors
     /// As [`Self::query`].
     pub async fn now_ms(&self) -> Result<i64, LedgerError> {
-        self.one(concat!("SELECT ", now_ms!()), &[]).await?.get(0)
+        self.query_one(concat!("SELECT ", now_ms!()), &[])
+            .await?
+            .get(0)
     }
 }
 

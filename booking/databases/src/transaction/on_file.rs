@@ -8,10 +8,10 @@ use std::task::{Context, Poll, Waker};
 use super::SqlTransaction;
 use crate::LedgerError;
 use crate::sql::SqlFuture;
-use crate::sqlite::{SqliteConnection, Writer, open_to_read};
+use crate::sqlite::{SqliteConnection, SqliteDatabase, open_to_read};
 
-impl Writer {
-    /// As [`Writer::enqueue`], over the seam of both databases.
+impl SqliteDatabase {
+    /// As [`SqliteDatabase::enqueue`], over the seam of both databases.
     pub fn enqueue_sql<A, T, E, F>(
         &self,
         given: A,
@@ -23,7 +23,7 @@ impl Writer {
         E: From<LedgerError> + Send + 'static,
         F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
     {
-        self.enqueue_on(move |connection| run(connection, &given, transaction))
+        self.enqueue_on(move |connection| run_on_file(connection, &given, transaction))
     }
 
     /// Reads over the seam of both databases; all statements see one moment where `one_moment` says
@@ -42,9 +42,9 @@ impl Writer {
     {
         self.read_on(move |connection| {
             if one_moment {
-                snapshot(connection, &given, query)
+                run_in_snapshot(connection, &given, query)
             } else {
-                run(connection, &given, query)
+                run_on_file(connection, &given, query)
             }
         })
         .await
@@ -61,23 +61,27 @@ where
     F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E>,
 {
     let connection = open_to_read(path).map_err(LedgerError::from)?;
-    snapshot(&connection, given, query)
+    run_in_snapshot(&connection, given, query)
 }
 
 /// Runs the future of a reading whose statements all see one moment.
-fn snapshot<A, T, E, F>(connection: &Arc<SqliteConnection>, given: &A, query: F) -> Result<T, E>
+fn run_in_snapshot<A, T, E, F>(
+    connection: &Arc<SqliteConnection>,
+    given: &A,
+    query: F,
+) -> Result<T, E>
 where
     E: From<LedgerError>,
     F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E>,
 {
     connection.batch("BEGIN DEFERRED")?;
-    let result = run(connection, given, query);
+    let result = run_on_file(connection, given, query);
     connection.batch("ROLLBACK")?;
     result
 }
 
 /// Runs a transaction's future, which never waits here.
-pub(super) fn run<A, T, E, F>(
+pub(super) fn run_on_file<A, T, E, F>(
     connection: &Arc<SqliteConnection>,
     given: &A,
     transaction: F,

@@ -3,25 +3,25 @@
 
 use rand::{Rng, RngExt};
 
-use super::{Choice, Manner, NotFound};
-use crate::choosing::view::{Class, View};
-use crate::choosing::wish::Wish;
-use crate::plans::seatmap::{Area, SeatMap};
+use super::{SeatArrangement, SeatChoice, SeatsNotFound};
+use crate::choosing::view::{CellEligibility, WishSeatView};
+use crate::choosing::wish::BestSeatsWish;
+use crate::plans::seatmap::{AdmissionArea, SeatMap};
 
 /// Takes `quantity` free units of the area, beginning at a random one.
 ///
 /// # Errors
-/// [`NotFound::Capacity`] where fewer are free.
+/// [`SeatsNotFound::Capacity`] where fewer are free.
 pub fn pick_area(
     map: &SeatMap,
     free: &dyn Fn(u32) -> bool,
-    area: &Area,
+    area: &AdmissionArea,
     quantity: u32,
     rng: &mut impl Rng,
-) -> Result<Vec<u32>, NotFound> {
+) -> Result<Vec<u32>, SeatsNotFound> {
     let cells = area.first..area.cells().end.min(map.cell_count());
     if quantity == 0 || quantity > area.capacity || cells.is_empty() {
-        return Err(NotFound::Capacity);
+        return Err(SeatsNotFound::Capacity);
     }
     let start = rng.random_range(cells.clone());
     let mut taken: Vec<u32> = (start..cells.end)
@@ -30,16 +30,20 @@ pub fn pick_area(
         .take(quantity as usize)
         .collect();
     if taken.len() < quantity as usize {
-        return Err(NotFound::Capacity);
+        return Err(SeatsNotFound::Capacity);
     }
     taken.sort_unstable();
     Ok(taken)
 }
 
 /// The nearest area that holds the whole party, where the wish leads to standing places at all.
-pub fn nearest(view: &View<'_>, wish: &Wish, rng: &mut impl Rng) -> Option<Choice> {
-    let open = |cell: u32| view.class(cell) == Class::Seat;
-    let mut areas: Vec<(f32, &Area)> = view
+pub fn nearest(
+    view: &WishSeatView<'_>,
+    wish: &BestSeatsWish,
+    rng: &mut impl Rng,
+) -> Option<SeatChoice> {
+    let open = |cell: u32| view.class(cell) == CellEligibility::Seat;
+    let mut areas: Vec<(f32, &AdmissionArea)> = view
         .map
         .areas
         .iter()
@@ -48,10 +52,10 @@ pub fn nearest(view: &View<'_>, wish: &Wish, rng: &mut impl Rng) -> Option<Choic
     areas.sort_by(|a, b| a.0.total_cmp(&b.0));
     areas.into_iter().find_map(|(_, area)| {
         let cells = pick_area(view.map, &open, area, wish.quantity, rng).ok()?;
-        Some(Choice {
+        Some(SeatChoice {
             cells,
             next_to_each_other: true,
-            manner: Manner::Standing,
+            manner: SeatArrangement::Standing,
         })
     })
 }

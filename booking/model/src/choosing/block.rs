@@ -3,13 +3,13 @@
 
 use rand::Rng;
 
-use super::{Choice, Manner, orphans_of};
-use crate::choosing::pick::{Candidate, pick};
-use crate::choosing::view::{Class, View};
-use crate::choosing::wish::Wish;
-use crate::plans::seatmap::Bench;
+use super::{SeatArrangement, SeatChoice, orphans_of};
+use crate::choosing::pick::{SeatCandidate, pick_candidate};
+use crate::choosing::view::{CellEligibility, WishSeatView};
+use crate::choosing::wish::BestSeatsWish;
+use crate::plans::seatmap::SeatBench;
 
-struct Window {
+struct SeatBlock {
     bench: u32,
     start: u32,
     len: u32,
@@ -17,7 +17,7 @@ struct Window {
     score: f32,
 }
 
-impl Candidate for Window {
+impl SeatCandidate for SeatBlock {
     fn rank(&self) -> u32 {
         self.orphans
     }
@@ -30,23 +30,28 @@ impl Candidate for Window {
 }
 
 /// The best block, if the party can sit in one row at all.
-pub fn best(view: &View<'_>, wish: &Wish, spread: usize, rng: &mut impl Rng) -> Option<Choice> {
+pub fn best(
+    view: &WishSeatView<'_>,
+    wish: &BestSeatsWish,
+    spread: usize,
+    rng: &mut impl Rng,
+) -> Option<SeatChoice> {
     let mut windows = Vec::new();
     for (number, bench) in (0..).zip(view.map.benches()) {
         on_bench(view, wish, number, bench, &mut windows);
     }
     let len = wish.quantity as usize;
-    let chosen = pick(windows, spread, len.saturating_mul(2), rng)?;
+    let chosen = pick_candidate(windows, spread, len.saturating_mul(2), rng)?;
     let bench = &view.map.benches()[chosen.bench as usize];
     let mut cells = view.map.on_bench(bench)[chosen.start as usize..][..len].to_vec();
     let single = !orphans_of(view.map, &|cell| view.is_free(cell), &cells).is_empty();
     cells.sort_unstable();
     let manner = if single {
-        Manner::BlockLeavingSingle
+        SeatArrangement::BlockLeavingSingle
     } else {
-        Manner::Block
+        SeatArrangement::Block
     };
-    Some(Choice {
+    Some(SeatChoice {
         cells,
         next_to_each_other: true,
         manner,
@@ -54,7 +59,7 @@ pub fn best(view: &View<'_>, wish: &Wish, spread: usize, rng: &mut impl Rng) -> 
 }
 
 /// Whether some block leaves no single seat.
-pub fn has_clean(view: &View<'_>, wish: &Wish) -> bool {
+pub fn has_clean(view: &WishSeatView<'_>, wish: &BestSeatsWish) -> bool {
     let mut windows = Vec::new();
     (0..).zip(view.map.benches()).any(|(number, bench)| {
         windows.clear();
@@ -63,7 +68,13 @@ pub fn has_clean(view: &View<'_>, wish: &Wish) -> bool {
     })
 }
 
-fn on_bench(view: &View<'_>, wish: &Wish, number: u32, bench: &Bench, windows: &mut Vec<Window>) {
+fn on_bench(
+    view: &WishSeatView<'_>,
+    wish: &BestSeatsWish,
+    number: u32,
+    bench: &SeatBench,
+    windows: &mut Vec<SeatBlock>,
+) {
     let cells = view.map.on_bench(bench);
     let len = wish.quantity as usize;
     if cells.len() < len {
@@ -73,7 +84,7 @@ fn on_bench(view: &View<'_>, wish: &Wish, number: u32, bench: &Bench, windows: &
     for (end, cell) in cells.iter().enumerate() {
         let class = view.class(*cell);
         barred += usize::from(!class.eligible());
-        accessible += u32::from(class == Class::Accessible);
+        accessible += u32::from(class == CellEligibility::Accessible);
         sum += f64::from(view.distance(*cell));
         if end + 1 < len {
             continue;
@@ -91,7 +102,7 @@ fn on_bench(view: &View<'_>, wish: &Wish, number: u32, bench: &Bench, windows: &
                 0
             };
             let start = u32::try_from(start).expect("a bench is no longer than the map");
-            windows.push(Window {
+            windows.push(SeatBlock {
                 bench: number,
                 start,
                 len: wish.quantity,
@@ -101,13 +112,13 @@ fn on_bench(view: &View<'_>, wish: &Wish, number: u32, bench: &Bench, windows: &
         }
         let class = view.class(cells[start]);
         barred -= usize::from(!class.eligible());
-        accessible -= u32::from(class == Class::Accessible);
+        accessible -= u32::from(class == CellEligibility::Accessible);
         sum -= f64::from(view.distance(cells[start]));
     }
 }
 
 /// On how many sides taking `start..end` leaves exactly one free seat before the next wall.
-pub fn single_sides(view: &View<'_>, cells: &[u32], start: usize, end: usize) -> u32 {
+pub fn single_sides(view: &WishSeatView<'_>, cells: &[u32], start: usize, end: usize) -> u32 {
     let free = |at: Option<usize>| {
         at.and_then(|at| cells.get(at))
             .is_some_and(|cell| view.is_free(*cell))

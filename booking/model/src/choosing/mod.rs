@@ -41,25 +41,25 @@ use serde::Serialize;
 pub use area::pick_area;
 pub use orphan::{orphans_of, would_orphan};
 pub use suggest::suggest;
-pub use wish::{Ask, BadWish, CellSet, Wish};
+pub use wish::{BestSeatsRequest, BestSeatsWish, BestSeatsWishFault, CellSet};
 
 use crate::plans::seatmap::SeatMap;
-use view::View;
+use view::WishSeatView;
 
 /// The seats for a party.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct SeatChoice {
     /// Seat indices, ascending, as many as were wished.
     pub cells: Vec<u32>,
     /// Whether all of them sit side by side in one row (or stand in one area).
     pub next_to_each_other: bool,
     /// Which preference it satisfies.
-    pub manner: Manner,
+    pub manner: SeatArrangement,
 }
 
 /// The preferences, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Manner {
+pub enum SeatArrangement {
     /// Side by side, leaving no single seat.
     Block,
     /// Side by side, leaving a single seat that could not be helped.
@@ -75,7 +75,7 @@ pub enum Manner {
 /// Why no seats were chosen; the contract's `reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
-pub enum NotFound {
+pub enum SeatsNotFound {
     /// Fewer free places fit the wish than it asks for.
     #[error(
         "fewer places are free than you asked for; nothing was held; ask for fewer or widen the wish"
@@ -90,8 +90,8 @@ pub enum NotFound {
 
 /// How many of the places that `has` names the wish may have, wherever they are.
 #[must_use]
-pub fn fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &Wish) -> usize {
-    let count = View::of(map, has, wish).count();
+pub fn fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -> usize {
+    let count = WishSeatView::for_wish(map, has, wish).count_eligible();
     count.seats as usize + count.accessible as usize + count.standing as usize
 }
 
@@ -103,7 +103,7 @@ pub fn fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &Wish) -> usize {
 /// seats.
 ///
 /// # Errors
-/// [`NotFound`] where nothing fits.
+/// [`SeatsNotFound`] where nothing fits.
 ///
 /// # Panics
 /// Never for a wish of this map; a wish resolved on another map may name categories this one lacks,
@@ -111,15 +111,15 @@ pub fn fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &Wish) -> usize {
 pub fn choose(
     map: &SeatMap,
     free: &dyn Fn(u32) -> bool,
-    wish: &Wish,
+    wish: &BestSeatsWish,
     spread: usize,
     rng: &mut impl Rng,
-) -> Result<Choice, NotFound> {
+) -> Result<SeatChoice, SeatsNotFound> {
     if wish.quantity == 0 || wish.accessible > wish.quantity {
-        return Err(NotFound::Capacity);
+        return Err(SeatsNotFound::Capacity);
     }
-    let view = View::of(map, free, wish);
-    let count = view.count();
+    let view = WishSeatView::for_wish(map, free, wish);
+    let count = view.count_eligible();
     if count.accessible >= wish.accessible && count.seats >= wish.quantity - wish.accessible {
         if let Some(choice) = block::best(&view, wish, spread, rng) {
             return Ok(choice);
@@ -134,8 +134,8 @@ pub fn choose(
     let enough =
         wish.accessible == 0 && count.seats.saturating_add(count.standing) >= wish.quantity;
     Err(if enough {
-        NotFound::NoBlock
+        SeatsNotFound::NoBlock
     } else {
-        NotFound::Capacity
+        SeatsNotFound::Capacity
     })
 }

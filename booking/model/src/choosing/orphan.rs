@@ -5,8 +5,8 @@
 use std::collections::HashSet;
 
 use super::block;
-use crate::choosing::view::View;
-use crate::choosing::wish::Wish;
+use crate::choosing::view::WishSeatView;
+use crate::choosing::wish::BestSeatsWish;
 use crate::plans::seatmap::SeatMap;
 
 /// The free seats that would have no free neighbour any more once the free `cells` are taken,
@@ -51,15 +51,15 @@ pub fn would_orphan(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) ->
     if orphans.is_empty() {
         return None;
     }
-    let wish = like(map, cells)?;
-    let view = View::of(map, free, &wish);
+    let wish = similar_wish(map, cells)?;
+    let view = WishSeatView::for_wish(map, free, &wish);
     block::has_clean(&view, &wish).then_some(orphans)
 }
 
 /// A wish for as many seats of the same categories, accessible where these are. `None` for no
 /// seats.
-pub fn like(map: &SeatMap, cells: &[u32]) -> Option<Wish> {
-    let mut wish = Wish::party(0);
+pub fn similar_wish(map: &SeatMap, cells: &[u32]) -> Option<BestSeatsWish> {
+    let mut wish = BestSeatsWish::party(0);
     let mut categories = Vec::new();
     for cell in cells {
         let seat = map

@@ -3,7 +3,7 @@
 use rand::{Rng, RngExt};
 
 /// Something that could be chosen.
-pub trait Candidate {
+pub trait SeatCandidate {
     /// The preference that comes before nearness, smaller is better.
     fn rank(&self) -> u32;
     /// The distance, smaller is better.
@@ -20,15 +20,18 @@ fn equal_up_to(best: f32) -> f32 {
 /// Picks among the equal best or, with `spread` above 1, among the `spread` best of the same rank
 /// that share no seat. `width` is how many candidates may overlap one of them at most, itself
 /// included.
-pub fn pick<C: Candidate>(
+pub fn pick_candidate<C: SeatCandidate>(
     mut all: Vec<C>,
     spread: usize,
     width: usize,
     rng: &mut impl Rng,
 ) -> Option<C> {
-    let rank = all.iter().map(Candidate::rank).min()?;
+    let rank = all.iter().map(SeatCandidate::rank).min()?;
     all.retain(|candidate| candidate.rank() == rank);
-    let best = all.iter().map(Candidate::score).min_by(f32::total_cmp)?;
+    let best = all
+        .iter()
+        .map(SeatCandidate::score)
+        .min_by(f32::total_cmp)?;
     if spread <= 1 {
         all.retain(|candidate| candidate.score() <= equal_up_to(best));
     } else {

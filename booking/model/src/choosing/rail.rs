@@ -16,14 +16,14 @@ use std::ops::Range;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use super::{Choice, Manner, NotFound};
-use crate::choosing::pick::{Candidate, pick};
-use crate::grid::{CellState, Grid};
-use crate::plans::seatmap::{Kind, Seat, SeatMap};
+use super::{SeatArrangement, SeatChoice, SeatsNotFound};
+use crate::choosing::pick::{SeatCandidate, pick_candidate};
+use crate::grid::{CellGrid, CellState};
+use crate::plans::seatmap::{Seat, SeatKind, SeatMap};
 
 /// Who travels together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Party {
+pub struct TrainParty {
     /// How many, 1 or more.
     pub quantity: u32,
     /// The class: a category of the plan.
@@ -32,16 +32,16 @@ pub struct Party {
 
 /// A train as it is sold at one moment.
 #[derive(Debug, Clone, Copy)]
-pub struct Train<'a> {
+pub struct TrainSeatStates<'a> {
     /// Its carriages.
     pub map: &'a SeatMap,
     /// Its shape.
-    pub grid: Grid,
+    pub grid: CellGrid,
     /// The state of each cell.
     pub states: &'a [CellState],
 }
 
-impl Train<'_> {
+impl TrainSeatStates<'_> {
     /// Whether the seat is free over all these legs.
     #[must_use]
     pub fn is_free(&self, seat: u32, legs: &Range<u16>) -> bool {
@@ -77,19 +77,19 @@ impl Train<'_> {
 
 /// A seat that could be had.
 #[derive(Debug, Clone, Copy)]
-struct Fit {
+struct FittingSeat {
     seat: u32,
     left_over: u16,
 }
 
 /// Seats that could be had together.
-struct Group {
+struct TrainSeatGroup {
     seats: Vec<u32>,
     left_over: u32,
     beside: u16,
 }
 
-impl Candidate for Group {
+impl SeatCandidate for TrainSeatGroup {
     fn rank(&self) -> u32 {
         0
     }
@@ -108,59 +108,65 @@ impl Candidate for Group {
 /// Chooses seats of the class for the party over these legs. `spread` as for [`super::choose`].
 ///
 /// # Errors
-/// [`NotFound::Capacity`] where fewer seats are free over all of the legs.
+/// [`SeatsNotFound::Capacity`] where fewer seats are free over all of the legs.
 pub fn choose(
-    train: &Train<'_>,
+    train: &TrainSeatStates<'_>,
     legs: &Range<u16>,
-    party: Party,
+    party: TrainParty,
     spread: usize,
     rng: &mut impl Rng,
-) -> Result<Choice, NotFound> {
+) -> Result<SeatChoice, SeatsNotFound> {
     let quantity = party.quantity as usize;
     let mut fits = fitting(train, legs, party.class);
     if quantity == 0 || fits.len() < quantity {
-        return Err(NotFound::Capacity);
+        return Err(SeatsNotFound::Capacity);
     }
     if quantity == 1 {
-        let alone = |fit: Fit| Group {
+        let alone = |fit: FittingSeat| TrainSeatGroup {
             seats: vec![fit.seat],
             left_over: fit.left_over.into(),
             beside: train.free_beside(fit.seat, legs),
         };
         let all = fits.into_iter().map(alone).collect();
-        return picked(all, spread, 1, Manner::Block, rng);
+        return picked(all, spread, 1, SeatArrangement::Block, rng);
     }
     let together = side_by_side(train, &fits, quantity);
     if !together.is_empty() {
-        return picked(together, spread, 2 * quantity - 1, Manner::Block, rng);
+        return picked(
+            together,
+            spread,
+            2 * quantity - 1,
+            SeatArrangement::Block,
+            rng,
+        );
     }
     // Equals in one row or carriage are as good as each other, whatever their place in the plan.
     fits.shuffle(rng);
     fits.sort_by_key(|fit| fit.left_over);
-    let seat_of = |fit: &Fit| train.map.seats.get(fit.seat as usize);
+    let seat_of = |fit: &FittingSeat| train.map.seats.get(fit.seat as usize);
     let in_rows = grouped(&fits, quantity, |fit| seat_of(fit)?.row);
     if !in_rows.is_empty() {
-        return picked(in_rows, spread, 1, Manner::AcrossRows, rng);
+        return picked(in_rows, spread, 1, SeatArrangement::AcrossRows, rng);
     }
     let in_carriages = grouped(&fits, quantity, |fit| seat_of(fit)?.section);
     if !in_carriages.is_empty() {
-        return picked(in_carriages, spread, 1, Manner::AcrossRows, rng);
+        return picked(in_carriages, spread, 1, SeatArrangement::AcrossRows, rng);
     }
     let anywhere = grouped(&fits, quantity, |_| Some(0));
-    picked(anywhere, spread, 1, Manner::AcrossSections, rng)
+    picked(anywhere, spread, 1, SeatArrangement::AcrossSections, rng)
 }
 
 /// Whether a seat is given to whoever asks for its class; all others are for those who name them.
 #[must_use]
 pub fn is_offered(seat: &Seat) -> bool {
-    !seat.accessible && !seat.companion && seat.kind != Kind::Booth
+    !seat.accessible && !seat.companion && seat.kind != SeatKind::Booth
 }
 
 /// Whether as many seats of the class are free over all of these legs, wherever they are.
 #[must_use]
-pub fn has_room(train: &Train<'_>, legs: &Range<u16>, party: Party) -> bool {
+pub fn has_room(train: &TrainSeatStates<'_>, legs: &Range<u16>, party: TrainParty) -> bool {
     let quantity = party.quantity as usize;
-    free(train, legs, party.class).take(quantity).count() == quantity
+    free_seats(train, legs, party.class).take(quantity).count() == quantity
 }
 
 /// The seats of the class that are given to whoever asks for it.
@@ -171,17 +177,17 @@ pub fn of_class(map: &SeatMap, class: u16) -> impl Iterator<Item = u32> + '_ {
 }
 
 /// Those of them that are free over all of these legs.
-fn free<'a>(
-    train: &'a Train<'_>,
+fn free_seats<'a>(
+    train: &'a TrainSeatStates<'_>,
     legs: &'a Range<u16>,
     class: u16,
 ) -> impl Iterator<Item = u32> + 'a {
     of_class(train.map, class).filter(|seat| train.is_free(*seat, legs))
 }
 
-fn fitting(train: &Train<'_>, legs: &Range<u16>, class: u16) -> Vec<Fit> {
-    free(train, legs, class)
-        .map(|seat| Fit {
+fn fitting(train: &TrainSeatStates<'_>, legs: &Range<u16>, class: u16) -> Vec<FittingSeat> {
+    free_seats(train, legs, class)
+        .map(|seat| FittingSeat {
             seat,
             left_over: train.left_over(seat, legs),
         })
@@ -189,7 +195,11 @@ fn fitting(train: &Train<'_>, legs: &Range<u16>, class: u16) -> Vec<Fit> {
 }
 
 /// Every run of so many neighbours on a bench.
-fn side_by_side(train: &Train<'_>, fits: &[Fit], quantity: usize) -> Vec<Group> {
+fn side_by_side(
+    train: &TrainSeatStates<'_>,
+    fits: &[FittingSeat],
+    quantity: usize,
+) -> Vec<TrainSeatGroup> {
     let left_over: BTreeMap<u32, u16> = fits.iter().map(|fit| (fit.seat, fit.left_over)).collect();
     let mut groups = Vec::new();
     for bench in train.map.benches() {
@@ -198,7 +208,7 @@ fn side_by_side(train: &Train<'_>, fits: &[Fit], quantity: usize) -> Vec<Group> 
                 .iter()
                 .map(|seat| left_over.get(seat).copied().map(u32::from));
             if let Some(left_over) = sum.sum::<Option<u32>>() {
-                groups.push(Group {
+                groups.push(TrainSeatGroup {
                     seats: seats.to_vec(),
                     left_over,
                     beside: 0,
@@ -210,11 +220,15 @@ fn side_by_side(train: &Train<'_>, fits: &[Fit], quantity: usize) -> Vec<Group> 
 }
 
 /// The tightest so many of each group that has as many; `fits` come tightest first.
-fn grouped(fits: &[Fit], quantity: usize, of: impl Fn(&Fit) -> Option<u32>) -> Vec<Group> {
-    let mut groups: BTreeMap<u32, Group> = BTreeMap::new();
+fn grouped(
+    fits: &[FittingSeat],
+    quantity: usize,
+    of: impl Fn(&FittingSeat) -> Option<u32>,
+) -> Vec<TrainSeatGroup> {
+    let mut groups: BTreeMap<u32, TrainSeatGroup> = BTreeMap::new();
     for fit in fits {
         let Some(group) = of(fit) else { continue };
-        let group = groups.entry(group).or_insert_with(|| Group {
+        let group = groups.entry(group).or_insert_with(|| TrainSeatGroup {
             seats: Vec::new(),
             left_over: 0,
             beside: 0,
@@ -231,17 +245,18 @@ fn grouped(fits: &[Fit], quantity: usize, of: impl Fn(&Fit) -> Option<u32>) -> V
 }
 
 fn picked(
-    groups: Vec<Group>,
+    groups: Vec<TrainSeatGroup>,
     spread: usize,
     width: usize,
-    manner: Manner,
+    manner: SeatArrangement,
     rng: &mut impl Rng,
-) -> Result<Choice, NotFound> {
-    let Group { mut seats, .. } = pick(groups, spread, width, rng).ok_or(NotFound::Capacity)?;
+) -> Result<SeatChoice, SeatsNotFound> {
+    let TrainSeatGroup { mut seats, .. } =
+        pick_candidate(groups, spread, width, rng).ok_or(SeatsNotFound::Capacity)?;
     seats.sort_unstable();
-    Ok(Choice {
+    Ok(SeatChoice {
         cells: seats,
-        next_to_each_other: manner == Manner::Block,
+        next_to_each_other: manner == SeatArrangement::Block,
         manner,
     })
 }

@@ -6,18 +6,18 @@ use std::collections::{BTreeMap, HashSet};
 
 use rand::Rng;
 
-use super::{Choice, Manner};
-use crate::choosing::pick::{Candidate, pick};
-use crate::choosing::stretch::{Stretch, deal, place, stretches, without};
-use crate::choosing::view::{Class, View, apart};
-use crate::choosing::wish::Wish;
-use crate::plans::seatmap::Point;
+use super::{SeatArrangement, SeatChoice};
+use crate::choosing::pick::{SeatCandidate, pick_candidate};
+use crate::choosing::stretch::{BenchStretch, cell_position, pick_seats_near, stretches, without};
+use crate::choosing::view::{CellEligibility, WishSeatView, apart};
+use crate::choosing::wish::BestSeatsWish;
+use crate::plans::seatmap::PlanPoint;
 
 /// Anchors tried in each scope: the nearest, and the longest stretches.
 const NEAREST: usize = 8;
 const LONGEST: usize = 4;
 
-struct Group {
+struct SeatGroup {
     /// Ascending.
     cells: Vec<u32>,
     /// How many sit without a neighbour of their party.
@@ -26,7 +26,7 @@ struct Group {
     score: f32,
 }
 
-impl Candidate for Group {
+impl SeatCandidate for SeatGroup {
     fn rank(&self) -> u32 {
         self.alone
     }
@@ -42,15 +42,20 @@ impl Candidate for Group {
 
 /// What may be combined: the seats of one section, or of the house.
 #[derive(Default)]
-struct Scope {
-    stretches: Vec<Stretch>,
+struct ScatterScope {
+    stretches: Vec<BenchStretch>,
     /// Accessible seats, where the wish asks for some.
     accessible: Vec<u32>,
 }
 
 /// The best group, if there are seats enough.
-pub fn best(view: &View<'_>, wish: &Wish, spread: usize, rng: &mut impl Rng) -> Option<Choice> {
-    let mut sections: BTreeMap<Option<u32>, Scope> = BTreeMap::new();
+pub fn best(
+    view: &WishSeatView<'_>,
+    wish: &BestSeatsWish,
+    spread: usize,
+    rng: &mut impl Rng,
+) -> Option<SeatChoice> {
+    let mut sections: BTreeMap<Option<u32>, ScatterScope> = BTreeMap::new();
     for stretch in stretches(view) {
         sections
             .entry(stretch.section)
@@ -59,37 +64,41 @@ pub fn best(view: &View<'_>, wish: &Wish, spread: usize, rng: &mut impl Rng) -> 
             .push(stretch);
     }
     for (cell, seat) in (0..).zip(&view.map.seats) {
-        if seat.row.is_some() && view.class(cell) == Class::Accessible {
+        if seat.row.is_some() && view.class(cell) == CellEligibility::Accessible {
             let section = seat.row.and_then(|row| view.map.rows[row as usize].section);
             sections.entry(section).or_default().accessible.push(cell);
         }
     }
-    let groups: Vec<Group> = sections
+    let groups: Vec<SeatGroup> = sections
         .values()
         .flat_map(|scope| around_anchors(view, scope, wish))
         .collect();
-    if let Some(group) = pick(groups, spread, usize::MAX, rng) {
-        return Some(Choice {
+    if let Some(group) = pick_candidate(groups, spread, usize::MAX, rng) {
+        return Some(SeatChoice {
             cells: group.cells,
             next_to_each_other: false,
-            manner: Manner::AcrossRows,
+            manner: SeatArrangement::AcrossRows,
         });
     }
-    let mut house = Scope::default();
+    let mut house = ScatterScope::default();
     for scope in sections.into_values() {
         house.stretches.extend(scope.stretches);
         house.accessible.extend(scope.accessible);
     }
-    let group = pick(around_anchors(view, &house, wish), spread, usize::MAX, rng)?;
-    Some(Choice {
+    let group = pick_candidate(around_anchors(view, &house, wish), spread, usize::MAX, rng)?;
+    Some(SeatChoice {
         cells: group.cells,
         next_to_each_other: false,
-        manner: Manner::AcrossSections,
+        manner: SeatArrangement::AcrossSections,
     })
 }
 
 /// One group for each anchor, where the scope has seats enough.
-fn around_anchors(view: &View<'_>, scope: &Scope, wish: &Wish) -> Vec<Group> {
+fn around_anchors(
+    view: &WishSeatView<'_>,
+    scope: &ScatterScope,
+    wish: &BestSeatsWish,
+) -> Vec<SeatGroup> {
     let ordinary = (wish.quantity - wish.accessible) as usize;
     let seats: usize = scope.stretches.iter().map(|stretch| stretch.len).sum();
     if seats < ordinary || scope.accessible.len() < wish.accessible as usize {
@@ -99,30 +108,30 @@ fn around_anchors(view: &View<'_>, scope: &Scope, wish: &Wish) -> Vec<Group> {
         anchors(view, &scope.stretches)
             .into_iter()
             .filter_map(|point| {
-                deal(view, &scope.stretches, ordinary, point, false)
-                    .or_else(|| deal(view, &scope.stretches, ordinary, point, true))
+                pick_seats_near(view, &scope.stretches, ordinary, point, false)
+                    .or_else(|| pick_seats_near(view, &scope.stretches, ordinary, point, true))
             })
             .collect()
     } else {
         nearest_to_focus(view, scope.accessible.clone())
             .into_iter()
-            .filter_map(|anchor| with_accessible(view, scope, wish, place(view, anchor)))
+            .filter_map(|anchor| with_accessible(view, scope, wish, cell_position(view, anchor)))
             .collect()
     };
     groups
         .into_iter()
-        .map(|cells| Group::of(view, cells))
+        .map(|cells| SeatGroup::from_cells(view, cells))
         .collect()
 }
 
-fn nearest_to_focus(view: &View<'_>, mut cells: Vec<u32>) -> Vec<u32> {
+fn nearest_to_focus(view: &WishSeatView<'_>, mut cells: Vec<u32>) -> Vec<u32> {
     cells.sort_by(|a, b| view.distance(*a).total_cmp(&view.distance(*b)));
     cells.truncate(NEAREST);
     cells
 }
 
 /// The points to grow from: the seat nearest the focal point of each anchor stretch.
-fn anchors(view: &View<'_>, stretches: &[Stretch]) -> Vec<Point> {
+fn anchors(view: &WishSeatView<'_>, stretches: &[BenchStretch]) -> Vec<PlanPoint> {
     let mut near: Vec<(f32, u32, usize)> = stretches
         .iter()
         .filter_map(|stretch| {
@@ -137,15 +146,24 @@ fn anchors(view: &View<'_>, stretches: &[Stretch]) -> Vec<Point> {
     chosen.extend(near.iter().take(LONGEST).map(|anchor| anchor.1));
     chosen.sort_unstable();
     chosen.dedup();
-    chosen.into_iter().map(|cell| place(view, cell)).collect()
+    chosen
+        .into_iter()
+        .map(|cell| cell_position(view, cell))
+        .collect()
 }
 
 /// The accessible seats nearest to the anchor, companions and others beside them, and the rest in
 /// pieces nearby.
-fn with_accessible(view: &View<'_>, scope: &Scope, wish: &Wish, point: Point) -> Option<Vec<u32>> {
+fn with_accessible(
+    view: &WishSeatView<'_>,
+    scope: &ScatterScope,
+    wish: &BestSeatsWish,
+    point: PlanPoint,
+) -> Option<Vec<u32>> {
     let mut accessible = scope.accessible.clone();
-    accessible
-        .sort_by(|a, b| apart(place(view, *a), point).total_cmp(&apart(place(view, *b), point)));
+    accessible.sort_by(|a, b| {
+        apart(cell_position(view, *a), point).total_cmp(&apart(cell_position(view, *b), point))
+    });
     accessible.truncate(wish.accessible as usize);
     let ordinary = (wish.quantity - wish.accessible) as usize;
     let beside = beside(view, &accessible, ordinary, point);
@@ -158,26 +176,26 @@ fn with_accessible(view: &View<'_>, scope: &Scope, wish: &Wish, point: Point) ->
             cells.extend(&beside[..kept]);
             let used: HashSet<u32> = cells.iter().copied().collect();
             let open = without(view, &scope.stretches, &used);
-            cells.extend(deal(view, &open, ordinary - kept, point, alone)?);
+            cells.extend(pick_seats_near(view, &open, ordinary - kept, point, alone)?);
             Some(cells)
         })
 }
 
 /// Up to `most` ordinary seats grown from the taken ones along their benches, companion seats
 /// first.
-fn beside(view: &View<'_>, from: &[u32], most: usize, point: Point) -> Vec<u32> {
+fn beside(view: &WishSeatView<'_>, from: &[u32], most: usize, point: PlanPoint) -> Vec<u32> {
     let mut taken: HashSet<u32> = from.iter().copied().collect();
     let mut grown = Vec::new();
     while grown.len() < most {
         let next = taken
             .iter()
             .flat_map(|cell| neighbours(view, *cell))
-            .filter(|cell| view.class(*cell) == Class::Seat && !taken.contains(cell))
+            .filter(|cell| view.class(*cell) == CellEligibility::Seat && !taken.contains(cell))
             .min_by(|a, b| {
                 let order = |cell: u32| {
                     (
                         !view.map.seats[cell as usize].companion,
-                        apart(place(view, cell), point),
+                        apart(cell_position(view, cell), point),
                     )
                 };
                 let (a, b) = ((order(*a), *a), (order(*b), *b));
@@ -193,7 +211,7 @@ fn beside(view: &View<'_>, from: &[u32], most: usize, point: Point) -> Vec<u32> 
     grown
 }
 
-fn neighbours(view: &View<'_>, cell: u32) -> impl Iterator<Item = u32> {
+fn neighbours(view: &WishSeatView<'_>, cell: u32) -> impl Iterator<Item = u32> {
     let found = view.map.bench_of(cell).map(|(bench, at)| {
         let row = view.map.on_bench(bench);
         [
@@ -204,8 +222,8 @@ fn neighbours(view: &View<'_>, cell: u32) -> impl Iterator<Item = u32> {
     found.into_iter().flatten().flatten()
 }
 
-impl Group {
-    fn of(view: &View<'_>, mut cells: Vec<u32>) -> Self {
+impl SeatGroup {
+    fn from_cells(view: &WishSeatView<'_>, mut cells: Vec<u32>) -> Self {
         cells.sort_unstable();
         let alone = cells
             .iter()
@@ -226,12 +244,12 @@ impl Group {
             let mean = (sum / cells.len() as f64) as f32;
             mean
         };
-        let middle = Point {
-            x: mean(&|cell| place(view, cell).x),
-            y: mean(&|cell| place(view, cell).y),
+        let middle = PlanPoint {
+            x: mean(&|cell| cell_position(view, cell).x),
+            y: mean(&|cell| cell_position(view, cell).y),
         };
-        let score =
-            mean(&|cell| view.distance(cell)) + mean(&|cell| apart(place(view, cell), middle));
+        let score = mean(&|cell| view.distance(cell))
+            + mean(&|cell| apart(cell_position(view, cell), middle));
         let alone = u32::try_from(alone).expect("no more than the party");
         Self {
             cells,

@@ -9,12 +9,12 @@
 use std::collections::HashSet;
 
 use crate::choosing::block::single_sides;
-use crate::choosing::view::{Class, View, apart};
-use crate::plans::seatmap::Point;
+use crate::choosing::view::{CellEligibility, WishSeatView, apart};
+use crate::plans::seatmap::PlanPoint;
 
 /// Neighbouring ordinary seats that the wish may have, as long as they go.
 #[derive(Debug, Clone, Copy)]
-pub struct Stretch {
+pub struct BenchStretch {
     /// Index into the map's benches.
     pub bench: u32,
     /// Position of the first on the bench.
@@ -23,65 +23,81 @@ pub struct Stretch {
     pub len: usize,
     /// Of the section that the bench stands in.
     pub section: Option<u32>,
-    ends: (Point, Point),
+    ends: (PlanPoint, PlanPoint),
 }
 
 /// Every stretch of the house.
-pub fn stretches(view: &View<'_>) -> Vec<Stretch> {
+pub fn stretches(view: &WishSeatView<'_>) -> Vec<BenchStretch> {
     let mut found = Vec::new();
     for (number, bench) in (0..).zip(view.map.benches()) {
         let cells = view.map.on_bench(bench);
         let section = view.map.rows[bench.row as usize].section;
-        let whole = Stretch {
+        let whole = BenchStretch {
             bench: number,
             start: 0,
             len: cells.len(),
             section,
-            ends: ends(view, cells),
+            ends: end_points(view, cells),
         };
-        whole.cut(view, &|cell| view.class(cell) == Class::Seat, &mut found);
+        whole.push_open_parts(
+            view,
+            &|cell| view.class(cell) == CellEligibility::Seat,
+            &mut found,
+        );
     }
     found
 }
 
 /// The same stretches without the seats in `used`.
-pub fn without(view: &View<'_>, stretches: &[Stretch], used: &HashSet<u32>) -> Vec<Stretch> {
+pub fn without(
+    view: &WishSeatView<'_>,
+    stretches: &[BenchStretch],
+    used: &HashSet<u32>,
+) -> Vec<BenchStretch> {
     let mut found = Vec::with_capacity(stretches.len() + used.len());
     for stretch in stretches {
-        stretch.cut(view, &|cell| !used.contains(&cell), &mut found);
+        stretch.push_open_parts(view, &|cell| !used.contains(&cell), &mut found);
     }
     found
 }
 
-fn ends(view: &View<'_>, cells: &[u32]) -> (Point, Point) {
-    (place(view, cells[0]), place(view, cells[cells.len() - 1]))
+fn end_points(view: &WishSeatView<'_>, cells: &[u32]) -> (PlanPoint, PlanPoint) {
+    (
+        cell_position(view, cells[0]),
+        cell_position(view, cells[cells.len() - 1]),
+    )
 }
 
 /// Where a cell is.
-pub fn place(view: &View<'_>, cell: u32) -> Point {
+pub fn cell_position(view: &WishSeatView<'_>, cell: u32) -> PlanPoint {
     let seat = &view.map.seats[cell as usize];
-    Point {
+    PlanPoint {
         x: seat.x,
         y: seat.y,
     }
 }
 
-impl Stretch {
+impl BenchStretch {
     /// The cells.
-    pub fn cells<'a>(&self, view: &View<'a>) -> &'a [u32] {
+    pub fn cells<'a>(&self, view: &WishSeatView<'a>) -> &'a [u32] {
         &view.map.on_bench(&view.map.benches()[self.bench as usize])
             [self.start..self.start + self.len]
     }
 
     /// The parts of it that are open.
-    fn cut(&self, view: &View<'_>, open: &dyn Fn(u32) -> bool, found: &mut Vec<Self>) {
+    fn push_open_parts(
+        &self,
+        view: &WishSeatView<'_>,
+        open: &dyn Fn(u32) -> bool,
+        found: &mut Vec<Self>,
+    ) {
         let mut start = self.start;
         for run in self.cells(view).chunk_by(|a, b| open(*a) == open(*b)) {
             if open(run[0]) {
                 found.push(Self {
                     start,
                     len: run.len(),
-                    ends: ends(view, run),
+                    ends: end_points(view, run),
                     ..*self
                 });
             }
@@ -90,7 +106,7 @@ impl Stretch {
     }
 
     /// From a point to the nearest seat, as if the row were straight.
-    pub fn distance(&self, point: Point) -> f32 {
+    pub fn distance(&self, point: PlanPoint) -> f32 {
         let (a, b) = self.ends;
         let (x, y) = (b.x - a.x, b.y - a.y);
         let square = x * x + y * y;
@@ -99,7 +115,7 @@ impl Stretch {
         }
         let along = (((point.x - a.x) * x + (point.y - a.y) * y) / square).clamp(0.0, 1.0);
         apart(
-            Point {
+            PlanPoint {
                 x: a.x + along * x,
                 y: a.y + along * y,
             },
@@ -109,12 +125,12 @@ impl Stretch {
 
     /// The piece of `len` seats that leaves the fewest single seats, and of those the one nearest
     /// to the point.
-    fn piece<'a>(&self, view: &View<'a>, len: usize, point: Point) -> &'a [u32] {
+    fn piece<'a>(&self, view: &WishSeatView<'a>, len: usize, point: PlanPoint) -> &'a [u32] {
         let bench = view.map.on_bench(&view.map.benches()[self.bench as usize]);
         let far = |start: usize| -> f32 {
             bench[start..start + len]
                 .iter()
-                .map(|cell| apart(place(view, *cell), point))
+                .map(|cell| apart(cell_position(view, *cell), point))
                 .sum()
         };
         let start = (self.start..=self.start + self.len - len)
@@ -138,19 +154,19 @@ fn can_deal(wanted: usize, total: usize, any_long: bool) -> bool {
 
 /// Deals `wanted` seats near `point`; where `alone` is allowed, with as few single seats as there
 /// must be.
-pub fn deal(
-    view: &View<'_>,
-    stretches: &[Stretch],
+pub fn pick_seats_near(
+    view: &WishSeatView<'_>,
+    stretches: &[BenchStretch],
     wanted: usize,
-    point: Point,
+    point: PlanPoint,
     alone: bool,
 ) -> Option<Vec<u32>> {
-    let mut near: Vec<(f32, Stretch)> = stretches
+    let mut near: Vec<(f32, BenchStretch)> = stretches
         .iter()
         .map(|stretch| (stretch.distance(point), *stretch))
         .collect();
     near.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (long, short): (Vec<Stretch>, Vec<Stretch>) = near
+    let (long, short): (Vec<BenchStretch>, Vec<BenchStretch>) = near
         .into_iter()
         .map(|(_, stretch)| stretch)
         .partition(|stretch| stretch.len >= 2);
@@ -189,7 +205,12 @@ pub fn deal(
 }
 
 /// Deals `wanted`, which [`can_deal`] allowed, from stretches in order.
-fn pieces(view: &View<'_>, long: &[Stretch], wanted: usize, point: Point) -> Vec<u32> {
+fn pieces(
+    view: &WishSeatView<'_>,
+    long: &[BenchStretch],
+    wanted: usize,
+    point: PlanPoint,
+) -> Vec<u32> {
     // What the stretches after each one could still give.
     let mut after = vec![(0, false); long.len()];
     for at in (1..long.len()).rev() {

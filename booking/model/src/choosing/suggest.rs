@@ -3,9 +3,9 @@
 
 use rand::Rng;
 
-use super::{Choice, Manner, choose, orphans_of, pick_area};
-use crate::choosing::orphan::like;
-use crate::plans::seatmap::{Point, SeatMap};
+use super::{SeatArrangement, SeatChoice, choose, orphans_of, pick_area};
+use crate::choosing::orphan::similar_wish;
+use crate::plans::seatmap::{PlanPoint, SeatMap};
 
 /// As many free places as `refused` has: seats near the refused ones (the same section before
 /// others), in their categories and with as many accessible among them; and units of the same areas
@@ -20,7 +20,7 @@ pub fn suggest(
     refused: &[u32],
     clean: bool,
     rng: &mut impl Rng,
-) -> Option<Choice> {
+) -> Option<SeatChoice> {
     let mut cells = Vec::with_capacity(refused.len());
     for area in &map.areas {
         let units = refused
@@ -39,11 +39,11 @@ pub fn suggest(
     if seats.len() + cells.len() != refused.len() {
         return None;
     }
-    let Some(mut wish) = like(map, &seats) else {
-        let found = Choice {
+    let Some(mut wish) = similar_wish(map, &seats) else {
+        let found = SeatChoice {
             cells,
             next_to_each_other: true,
-            manner: Manner::Standing,
+            manner: SeatArrangement::Standing,
         };
         return (!found.cells.is_empty()).then_some(found);
     };
@@ -55,8 +55,8 @@ pub fn suggest(
     sections.dedup();
     let mut near = wish.clone();
     near.sections = (!sections.is_empty()).then_some(sections);
-    let good = |choice: &Choice| {
-        choice.manner != Manner::Standing
+    let good = |choice: &SeatChoice| {
+        choice.manner != SeatArrangement::Standing
             && (!clean || orphans_of(map, free, &choice.cells).is_empty())
     };
     let found = [near, wish]
@@ -64,14 +64,14 @@ pub fn suggest(
         .find_map(|wish| choose(map, free, wish, 0, rng).ok().filter(good))?;
     cells.extend(&found.cells);
     cells.sort_unstable();
-    Some(Choice {
+    Some(SeatChoice {
         next_to_each_other: found.next_to_each_other,
         manner: found.manner,
         cells,
     })
 }
 
-fn middle(map: &SeatMap, cells: &[u32]) -> Point {
+fn middle(map: &SeatMap, cells: &[u32]) -> PlanPoint {
     let mut sum = (0.0_f64, 0.0_f64);
     for cell in cells {
         let seat = &map.seats[*cell as usize];
@@ -83,7 +83,7 @@ fn middle(map: &SeatMap, cells: &[u32]) -> Point {
         clippy::cast_possible_truncation,
         reason = "a mean of f32 values fits where they fit"
     )]
-    Point {
+    PlanPoint {
         x: (sum.0 / count) as f32,
         y: (sum.1 / count) as f32,
     }

@@ -1,12 +1,12 @@
 //! The map as one wish sees it: for every cell whether it is free, whether the wish may have it,
 //! and how far it is from where the wish looks. Read once, so that the searches ask nobody twice.
 
-use crate::choosing::wish::Wish;
-use crate::plans::seatmap::{Kind, Point, Seat, SeatMap};
+use crate::choosing::wish::BestSeatsWish;
+use crate::plans::seatmap::{PlanPoint, Seat, SeatKind, SeatMap};
 
 /// What a cell is to a wish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum CellEligibility {
     /// Held, sold, or not for sale.
     Taken,
     /// Free, but not for this wish.
@@ -17,7 +17,7 @@ pub enum Class {
     Accessible,
 }
 
-impl Class {
+impl CellEligibility {
     /// Whether the wish may have it.
     pub fn eligible(self) -> bool {
         matches!(self, Self::Seat | Self::Accessible)
@@ -25,7 +25,7 @@ impl Class {
 }
 
 /// How many cells the wish may have.
-pub struct Count {
+pub struct EligibleCounts {
     /// Ordinary seats on benches.
     pub seats: u32,
     /// Accessible seats on benches.
@@ -35,25 +35,25 @@ pub struct Count {
 }
 
 /// See the module.
-pub struct View<'a> {
+pub struct WishSeatView<'a> {
     /// The map.
     pub map: &'a SeatMap,
-    class: Vec<Class>,
+    class: Vec<CellEligibility>,
     /// From the focal point; 0 where the class is not eligible.
     distance: Vec<f32>,
 }
 
-impl<'a> View<'a> {
+impl<'a> WishSeatView<'a> {
     /// Reads the picture.
-    pub fn of(map: &'a SeatMap, free: &dyn Fn(u32) -> bool, wish: &Wish) -> Self {
-        let focus = Focus::of(map, wish);
+    pub fn for_wish(map: &'a SeatMap, free: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -> Self {
+        let focus = WishFocus::for_wish(map, wish);
         let mut class = Vec::with_capacity(map.seats.len());
         let mut distance = Vec::with_capacity(map.seats.len());
         for (cell, seat) in (0..).zip(&map.seats) {
             let seen = if free(cell) {
                 classify(cell, seat, wish)
             } else {
-                Class::Taken
+                CellEligibility::Taken
             };
             class.push(seen);
             distance.push(if seen.eligible() {
@@ -70,13 +70,13 @@ impl<'a> View<'a> {
     }
 
     /// What a cell is.
-    pub fn class(&self, cell: u32) -> Class {
+    pub fn class(&self, cell: u32) -> CellEligibility {
         self.class[cell as usize]
     }
 
     /// Whether a cell is free, for this wish or another.
     pub fn is_free(&self, cell: u32) -> bool {
-        self.class(cell) != Class::Taken
+        self.class(cell) != CellEligibility::Taken
     }
 
     /// From the focal point, in the plan's units.
@@ -85,17 +85,17 @@ impl<'a> View<'a> {
     }
 
     /// Adds up what the wish may have.
-    pub fn count(&self) -> Count {
-        let mut count = Count {
+    pub fn count_eligible(&self) -> EligibleCounts {
+        let mut count = EligibleCounts {
             seats: 0,
             accessible: 0,
             standing: 0,
         };
         for (seat, class) in self.map.seats.iter().zip(&self.class) {
             match class {
-                Class::Seat if seat.kind == Kind::Standing => count.standing += 1,
-                Class::Seat if seat.row.is_some() => count.seats += 1,
-                Class::Accessible if seat.row.is_some() => count.accessible += 1,
+                CellEligibility::Seat if seat.kind == SeatKind::Standing => count.standing += 1,
+                CellEligibility::Seat if seat.row.is_some() => count.seats += 1,
+                CellEligibility::Accessible if seat.row.is_some() => count.accessible += 1,
                 _ => {}
             }
         }
@@ -104,7 +104,7 @@ impl<'a> View<'a> {
 }
 
 /// Whether the wish may have a free seat.
-fn classify(cell: u32, seat: &Seat, wish: &Wish) -> Class {
+fn classify(cell: u32, seat: &Seat, wish: &BestSeatsWish) -> CellEligibility {
     let led_to_stand =
         wish.accessible == 0 && (wish.categories.is_some() || wish.sections.is_some());
     let fits = wish
@@ -123,26 +123,26 @@ fn classify(cell: u32, seat: &Seat, wish: &Wish) -> Class {
             .is_none_or(|blocked| !blocked.contains(cell))
         && (wish.accessible > 0 || !seat.accessible && !seat.companion)
         && match seat.kind {
-            Kind::Seat | Kind::Table => true,
-            Kind::Standing => led_to_stand,
-            Kind::Booth => false,
+            SeatKind::Seat | SeatKind::Table => true,
+            SeatKind::Standing => led_to_stand,
+            SeatKind::Booth => false,
         };
     match (fits, seat.accessible) {
-        (false, _) => Class::Other,
-        (true, false) => Class::Seat,
-        (true, true) => Class::Accessible,
+        (false, _) => CellEligibility::Other,
+        (true, false) => CellEligibility::Seat,
+        (true, true) => CellEligibility::Accessible,
     }
 }
 
 /// Where a wish looks from its seats.
-enum Focus<'a> {
-    At(Point),
+enum WishFocus<'a> {
+    At(PlanPoint),
     /// Each seat at its zone's, or at this point.
-    OwnZone(&'a SeatMap, Point),
+    OwnZone(&'a SeatMap, PlanPoint),
 }
 
-impl<'a> Focus<'a> {
-    fn of(map: &'a SeatMap, wish: &Wish) -> Self {
+impl<'a> WishFocus<'a> {
+    fn for_wish(map: &'a SeatMap, wish: &BestSeatsWish) -> Self {
         let zone = wish
             .zone
             .and_then(|zone| map.zones.get(usize::from(zone))?.focal);
@@ -152,7 +152,7 @@ impl<'a> Focus<'a> {
         let bounds = map.bounds();
         Self::OwnZone(
             map,
-            Point {
+            PlanPoint {
                 x: f32::midpoint(bounds.min_x, bounds.max_x),
                 y: bounds.min_y,
             },
@@ -168,7 +168,7 @@ impl<'a> Focus<'a> {
                 .unwrap_or(*fallback),
         };
         apart(
-            Point {
+            PlanPoint {
                 x: seat.x,
                 y: seat.y,
             },
@@ -179,7 +179,7 @@ impl<'a> Focus<'a> {
 
 /// Straight distance. Not `hypot`: its care for overflow costs more than all else here, and
 /// coordinates are bounded.
-pub fn apart(a: Point, b: Point) -> f32 {
+pub fn apart(a: PlanPoint, b: PlanPoint) -> f32 {
     let (x, y) = (a.x - b.x, a.y - b.y);
     (x * x + y * y).sqrt()
 }

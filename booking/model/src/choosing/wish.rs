@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plans::seatmap::{Point, SeatMap};
+use crate::plans::seatmap::{PlanPoint, SeatMap};
 
 /// Characters of an unknown name that are told back: a long one is rubbish.
 const NAME_SHOWN_MAX: usize = 80;
@@ -54,7 +54,7 @@ impl FromIterator<u32> for CellSet {
 /// `best` of `POST /v1/shows/{show}/holds`, as a client sends it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ask {
+pub struct BestSeatsRequest {
     /// How many seats.
     pub quantity: u32,
     /// Rail: the class, a category's key or label.
@@ -79,17 +79,17 @@ pub struct Ask {
     #[serde(default)]
     pub accessible: u32,
     /// Leave no single empty seat where another block can be had.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub avoid_orphans: bool,
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
 /// A wish that makes no sense on this map; the message names the field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadWish {
+pub enum BestSeatsWishFault {
     /// A name that the map does not have.
     #[error(
         "`best.{field}` names {name:?}, which this show does not have; nothing was held; choose one that it has"
@@ -110,7 +110,7 @@ pub enum BadWish {
     },
 }
 
-impl BadWish {
+impl BestSeatsWishFault {
     /// The field at fault, without `best.`.
     #[must_use]
     pub fn field(&self) -> &'static str {
@@ -122,7 +122,7 @@ impl BadWish {
 
 /// A wish on one map.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wish {
+pub struct BestSeatsWish {
     /// How many seats, 1 or more.
     pub quantity: u32,
     /// Category indices; all when `None`.
@@ -140,10 +140,10 @@ pub struct Wish {
     /// Prefer blocks that leave no single seat.
     pub avoid_orphans: bool,
     /// Measured from here instead of from the focal point.
-    pub near: Option<Point>,
+    pub near: Option<PlanPoint>,
 }
 
-impl Wish {
+impl BestSeatsWish {
     /// `quantity` seats anywhere.
     #[must_use]
     pub fn party(quantity: u32) -> Self {
@@ -161,18 +161,18 @@ impl Wish {
     }
 }
 
-impl Ask {
+impl BestSeatsRequest {
     /// Looks every name up. `channels` are the show's; a show without any gives an empty map, and
     /// naming one is then refused as unknown.
     ///
     /// # Errors
-    /// [`BadWish`] for the first field that the map or the contract does not allow.
+    /// [`BestSeatsWishFault`] for the first field that the map or the contract does not allow.
     pub fn resolve(
         &self,
         map: &SeatMap,
         channels: &BTreeMap<String, CellSet>,
-    ) -> Result<Wish, BadWish> {
-        let invalid = |field, problem| Err(BadWish::Invalid { field, problem });
+    ) -> Result<BestSeatsWish, BestSeatsWishFault> {
+        let invalid = |field, problem| Err(BestSeatsWishFault::Invalid { field, problem });
         if self.quantity == 0 {
             return invalid("quantity", "must be 1 or more");
         }
@@ -186,12 +186,12 @@ impl Ask {
             );
         }
         let (only, blocked) = self.by_channel(channels)?;
-        Ok(Wish {
+        Ok(BestSeatsWish {
             quantity: self.quantity,
-            categories: each("categories", self.categories.as_deref(), |name| {
+            categories: resolve_names("categories", self.categories.as_deref(), |name| {
                 map.category_index(name)
             })?,
-            sections: each("sections", self.sections.as_deref(), |name| {
+            sections: resolve_names("sections", self.sections.as_deref(), |name| {
                 map.section_index(name)
             })?,
             zone: match &self.zone {
@@ -209,11 +209,11 @@ impl Ask {
     fn by_channel(
         &self,
         channels: &BTreeMap<String, CellSet>,
-    ) -> Result<(Option<CellSet>, Option<CellSet>), BadWish> {
+    ) -> Result<(Option<CellSet>, Option<CellSet>), BestSeatsWishFault> {
         let mut cells = CellSet::default();
         if let Some(names) = &self.channels {
             if names.is_empty() {
-                return Err(BadWish::Invalid {
+                return Err(BestSeatsWishFault::Invalid {
                     field: "channels",
                     problem: "must name at least one, or be left out",
                 });
@@ -235,21 +235,21 @@ impl Ask {
     }
 }
 
-fn unknown(field: &'static str, name: &str) -> BadWish {
-    BadWish::Unknown {
+fn unknown(field: &'static str, name: &str) -> BestSeatsWishFault {
+    BestSeatsWishFault::Unknown {
         field,
         name: name.chars().take(NAME_SHOWN_MAX).collect(),
     }
 }
 
-fn each<T>(
+fn resolve_names<T>(
     field: &'static str,
     names: Option<&[String]>,
     index: impl Fn(&str) -> Option<T>,
-) -> Result<Option<Vec<T>>, BadWish> {
+) -> Result<Option<Vec<T>>, BestSeatsWishFault> {
     let Some(names) = names else { return Ok(None) };
     if names.is_empty() {
-        return Err(BadWish::Invalid {
+        return Err(BestSeatsWishFault::Invalid {
             field,
             problem: "must name at least one, or be left out",
         });

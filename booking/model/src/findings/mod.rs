@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::grid::CellState;
-use crate::holds::Secured;
+use crate::holds::SecuredHold;
 use crate::ids::{OrderId, PaymentId, ShowId};
 use crate::orders::OrderState;
-use crate::orders::transition::{EffectKind, Owed};
-use crate::payments::{Payment, PaymentState, ReadBack};
+use crate::orders::transition::{EffectKind, OwedProviderCall};
+use crate::payments::{Payment, PaymentState, ProviderPayment};
 
 /// What is younger than this is on its way, and no drift.
 pub const ON_ITS_WAY_MS: i64 = 5_000;
@@ -25,7 +25,7 @@ const CELLS_TOLD_MAX: usize = 8;
 /// The kinds of drift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum DriftKind {
     /// An order stands beyond its deadline.
     OrderOverdue,
     /// An order is confirmed, and nobody owes its capture.
@@ -48,7 +48,7 @@ pub enum Kind {
     RefundFailed,
 }
 
-impl Kind {
+impl DriftKind {
     /// All, so that every count exists from the start.
     pub const ALL: [Self; 10] = [
         Self::OrderOverdue,
@@ -65,7 +65,7 @@ impl Kind {
 
     /// The word in metrics.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::OrderOverdue => "order_overdue",
             Self::CaptureNotOwed => "capture_not_owed",
@@ -83,18 +83,18 @@ impl Kind {
 
 /// What a finding is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum About {
+pub enum DriftSubject {
     /// An order in the ledger.
     Order(OrderId),
     /// A payment, and how the provider has it.
-    Payment(Box<Payment>, ReadBack),
+    Payment(Box<Payment>, ProviderPayment),
     /// A show's cells.
     Show(ShowId),
     /// A hold in the store.
-    Hold(Secured),
+    Hold(SecuredHold),
 }
 
-impl fmt::Display for About {
+impl fmt::Display for DriftSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Order(order) => order.fmt(f),
@@ -107,11 +107,11 @@ impl fmt::Display for About {
 
 /// One thing that does not agree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct DriftFinding {
     /// Of which kind.
-    pub kind: Kind,
+    pub kind: DriftKind,
     /// About what.
-    pub about: About,
+    pub about: DriftSubject,
     /// Since when, as far as can be told.
     pub since_ms: i64,
     /// In words.
@@ -162,18 +162,18 @@ pub struct ShowFacts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldFacts {
     /// The hold.
-    pub secured: Secured,
+    pub secured: SecuredHold,
     /// Since when the ledger has answered so.
     pub since_ms: i64,
 }
 
 /// All that is compared at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct ReconcilerSnapshot {
     /// Orders that are not plainly in order.
     pub orders: Vec<OrderFacts>,
     /// Payments that were read back.
-    pub payments: Vec<(Payment, i64, ReadBack)>,
+    pub payments: Vec<(Payment, i64, ProviderPayment)>,
     /// Shows that the store has open.
     pub shows: Vec<ShowFacts>,
     /// Holds without the orders that they are locked for.
@@ -182,24 +182,29 @@ pub struct Snapshot {
 
 /// What an order's state asks for and is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
+pub enum MissingOrderPart {
     /// Its tickets, or some of them.
     Tickets,
     /// Somebody who owes this.
-    Owed(Owed),
+    Owed(OwedProviderCall),
 }
 
 /// What may be missing for an order in a state: whether something is `owed` for it, whether late
 /// money is `searched` for its seats, and whether the provider has its `money`.
 #[must_use]
-pub fn missing(state: OrderState, owed: bool, searched: bool, money: bool) -> Option<Missing> {
+pub fn missing_for_order(
+    state: OrderState,
+    owed: bool,
+    searched: bool,
+    money: bool,
+) -> Option<MissingOrderPart> {
     match state {
-        OrderState::Ticketed => Some(Missing::Tickets),
-        OrderState::Confirmed if !owed => Some(Missing::Owed(Owed::Capture)),
+        OrderState::Ticketed => Some(MissingOrderPart::Tickets),
+        OrderState::Confirmed if !owed => Some(MissingOrderPart::Owed(OwedProviderCall::Capture)),
         OrderState::Expired | OrderState::Cancelled | OrderState::CaptureFailed
             if money && !owed && !searched =>
         {
-            Some(Missing::Owed(Owed::MoneyBack))
+            Some(MissingOrderPart::Owed(OwedProviderCall::MoneyBack))
         }
         _ => None,
     }
@@ -207,8 +212,8 @@ pub fn missing(state: OrderState, owed: bool, searched: bool, money: bool) -> Op
 
 /// Everything in the snapshot that does not agree.
 #[must_use]
-pub fn findings(snapshot: &Snapshot, now_ms: i64) -> Vec<Finding> {
-    let mut found: Vec<Finding> = snapshot
+pub fn findings(snapshot: &ReconcilerSnapshot, now_ms: i64) -> Vec<DriftFinding> {
+    let mut found: Vec<DriftFinding> = snapshot
         .orders
         .iter()
         .filter_map(|facts| of_order(facts, now_ms))
@@ -229,23 +234,23 @@ pub fn findings(snapshot: &Snapshot, now_ms: i64) -> Vec<Finding> {
 }
 
 /// A moment in words. What no calendar has is told as the beginning of 1970.
-fn moment(ms: i64) -> Timestamp {
+fn timestamp_from_ms(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-fn of_hold(facts: &HoldFacts, now_ms: i64) -> Option<Finding> {
-    (facts.since_ms + ORDER_COMES_WITHIN_MS <= now_ms).then(|| Finding {
-        kind: Kind::HoldWithoutOrder,
-        about: About::Hold(facts.secured.clone()),
+fn of_hold(facts: &HoldFacts, now_ms: i64) -> Option<DriftFinding> {
+    (facts.since_ms + ORDER_COMES_WITHIN_MS <= now_ms).then(|| DriftFinding {
+        kind: DriftKind::HoldWithoutOrder,
+        about: DriftSubject::Hold(facts.secured.clone()),
         since_ms: facts.since_ms,
         told: format!(
             "locked until {} for an order that was not made",
-            moment(facts.secured.lock_until_ms)
+            timestamp_from_ms(facts.secured.lock_until_ms)
         ),
     })
 }
 
-fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<Finding> {
+fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<DriftFinding> {
     let settled = facts.changed_ms + ON_ITS_WAY_MS < now_ms;
     let (kind, since_ms, told) = match facts.state {
         _ if facts.refund_failed => {
@@ -253,32 +258,32 @@ fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<Finding> {
                 "the provider could not bring back the money of {}",
                 facts.payment
             );
-            (Kind::RefundFailed, facts.changed_ms, told)
+            (DriftKind::RefundFailed, facts.changed_ms, told)
         }
         OrderState::Pending | OrderState::AwaitingConsent => {
             let overdue = facts.claim_until_ms + ON_ITS_WAY_MS < now_ms;
             let told = format!(
                 "{} beyond its deadline of {}",
-                facts.state.word(),
-                moment(facts.claim_until_ms)
+                facts.state.as_str(),
+                timestamp_from_ms(facts.claim_until_ms)
             );
-            overdue.then_some((Kind::OrderOverdue, facts.claim_until_ms, told))?
+            overdue.then_some((DriftKind::OrderOverdue, facts.claim_until_ms, told))?
         }
         OrderState::Confirmed => {
             let owed = facts.owed.contains(&EffectKind::Capture);
             let told = "confirmed, and its capture is owed by nobody".to_owned();
-            (settled && !owed).then_some((Kind::CaptureNotOwed, facts.changed_ms, told))?
+            (settled && !owed).then_some((DriftKind::CaptureNotOwed, facts.changed_ms, told))?
         }
         OrderState::Expired | OrderState::Cancelled | OrderState::CaptureFailed => {
             let on_its_way = facts.late || !facts.owed.is_empty();
             let told = format!(
                 "{}, and the money of {} ({}) goes back by nobody's doing",
-                facts.state.word(),
+                facts.state.as_str(),
                 facts.payment,
-                facts.money.word()
+                facts.money.as_str()
             );
             (settled && facts.money.has_money() && !on_its_way).then_some((
-                Kind::MoneyNotReturned,
+                DriftKind::MoneyNotReturned,
                 facts.changed_ms,
                 told,
             ))?
@@ -289,40 +294,40 @@ fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<Finding> {
         OrderState::Ticketed => {
             let told = format!("ticketed with {} of {} tickets", facts.tickets, facts.seats);
             (facts.tickets < facts.seats).then_some((
-                Kind::TicketsMissing,
+                DriftKind::TicketsMissing,
                 facts.changed_ms,
                 told,
             ))?
         }
     };
-    Some(Finding {
+    Some(DriftFinding {
         kind,
-        about: About::Order(facts.order.clone()),
+        about: DriftSubject::Order(facts.order.clone()),
         since_ms,
         told,
     })
 }
 
-fn of_payment(payment: &Payment, changed_ms: i64, read: &ReadBack) -> Option<Finding> {
+fn of_payment(payment: &Payment, changed_ms: i64, read: &ProviderPayment) -> Option<DriftFinding> {
     let last = read.events(payment).pop()?;
     let news = payment.state.may_become(read.state)
         || (read.state == PaymentState::Refunded
             && payment.state.may_become(PaymentState::Captured))
         || (payment.state == PaymentState::Captured && read.refunded != payment.refunded);
-    news.then(|| Finding {
-        kind: Kind::NewsMissed,
+    news.then(|| DriftFinding {
+        kind: DriftKind::NewsMissed,
         since_ms: changed_ms,
         told: format!(
             "{} here and {} at the provider, over {}",
-            payment.state.word(),
-            read.state.word(),
+            payment.state.as_str(),
+            read.state.as_str(),
             last.amount.amount
         ),
-        about: About::Payment(Box::new(payment.clone()), read.clone()),
+        about: DriftSubject::Payment(Box::new(payment.clone()), read.clone()),
     })
 }
 
-fn of_show(facts: &ShowFacts, found: &mut Vec<Finding>) {
+fn of_show(facts: &ShowFacts, found: &mut Vec<DriftFinding>) {
     let state = |cell: u32| facts.states.get(cell as usize).copied();
     let mut claimed = vec![false; facts.states.len()];
     let (mut unsold, mut unheld, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
@@ -344,17 +349,17 @@ fn of_show(facts: &ShowFacts, found: &mut Vec<Finding>) {
     }
     for (kind, cells, what) in [
         (
-            Kind::SoldOnlyInLedger,
+            DriftKind::SoldOnlyInLedger,
             unsold,
             "sold in the ledger and not in the store",
         ),
         (
-            Kind::SoldOnlyInStore,
+            DriftKind::SoldOnlyInStore,
             unknown,
             "sold in the store and not in the ledger",
         ),
         (
-            Kind::ClaimNotHeld,
+            DriftKind::ClaimNotHeld,
             unheld,
             "an order's in the ledger and free in the store",
         ),
@@ -363,9 +368,9 @@ fn of_show(facts: &ShowFacts, found: &mut Vec<Finding>) {
             continue;
         }
         let shown = &cells[..cells.len().min(CELLS_TOLD_MAX)];
-        found.push(Finding {
+        found.push(DriftFinding {
             kind,
-            about: About::Show(facts.show.clone()),
+            about: DriftSubject::Show(facts.show.clone()),
             since_ms: facts.read_ms,
             told: format!("{} cells are {what}, such as {shown:?}", cells.len()),
         });

@@ -24,10 +24,10 @@ fn facts(state: OrderState, money: PaymentState) -> OrderFacts {
     }
 }
 
-fn check(facts: &OrderFacts, expected: Option<Kind>) {
-    let snapshot = Snapshot {
+fn check(facts: &OrderFacts, expected: Option<DriftKind>) {
+    let snapshot = ReconcilerSnapshot {
         orders: vec![facts.clone()],
-        ..Snapshot::default()
+        ..ReconcilerSnapshot::default()
     };
     let found = findings(&snapshot, NOW_MS);
     assert_eq!(
@@ -63,24 +63,24 @@ fn each_kind_of_drift_of_an_order_is_found() {
     for state in [S::Pending, S::AwaitingConsent] {
         let mut overdue = facts(state, P::Created);
         overdue.claim_until_ms = NOW_MS - ON_ITS_WAY_MS - 1;
-        check(&overdue, Some(Kind::OrderOverdue));
+        check(&overdue, Some(DriftKind::OrderOverdue));
     }
     check(
         &facts(S::Confirmed, P::Authorised),
-        Some(Kind::CaptureNotOwed),
+        Some(DriftKind::CaptureNotOwed),
     );
     for money in [P::Authorised, P::Captured] {
         for state in [S::Expired, S::Cancelled, S::CaptureFailed] {
-            check(&facts(state, money), Some(Kind::MoneyNotReturned));
+            check(&facts(state, money), Some(DriftKind::MoneyNotReturned));
         }
     }
     let mut bare = facts(S::Ticketed, P::Captured);
     bare.tickets = 1;
-    check(&bare, Some(Kind::TicketsMissing));
+    check(&bare, Some(DriftKind::TicketsMissing));
     let mut failed = facts(S::Expired, P::Captured);
     failed.owed = vec![EffectKind::Refund];
     failed.refund_failed = true;
-    check(&failed, Some(Kind::RefundFailed));
+    check(&failed, Some(DriftKind::RefundFailed));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn news_of_the_provider_is_found_and_old_news_is_not() {
         id: facts.payment.clone(),
         order: facts.order.clone(),
         provider: "stripe".to_owned(),
-        amount: Currency::EUR.of(100),
+        amount: Currency::EUR.with_amount(100),
         state,
         reference: None,
         client: None,
@@ -108,9 +108,9 @@ fn news_of_the_provider_is_found_and_old_news_is_not() {
         (P::Captured, P::Refunded, 100, true),
         (P::Voided, P::Voided, 0, false),
     ] {
-        let read = ReadBack {
+        let read = ProviderPayment {
             state: there,
-            amount: Currency::EUR.of(100),
+            amount: Currency::EUR.with_amount(100),
             refunded,
             card: None,
         };
@@ -128,7 +128,7 @@ fn cells_are_compared_both_ways_and_baskets_are_no_drift() {
         states: states.to_vec(),
         read_ms: NOW_MS,
     };
-    let kinds = |facts: ShowFacts| -> Vec<Kind> {
+    let kinds = |facts: ShowFacts| -> Vec<DriftKind> {
         let mut found = Vec::new();
         of_show(&facts, &mut found);
         found.iter().map(|finding| finding.kind).collect()
@@ -137,15 +137,15 @@ fn cells_are_compared_both_ways_and_baskets_are_no_drift() {
     assert!(kinds(facts(&[(0, true), (1, false)], &right)).is_empty());
     assert_eq!(
         kinds(facts(&[(0, true), (2, true)], &right)),
-        [Kind::SoldOnlyInLedger]
+        [DriftKind::SoldOnlyInLedger]
     );
-    assert_eq!(kinds(facts(&[], &right)), [Kind::SoldOnlyInStore]);
+    assert_eq!(kinds(facts(&[], &right)), [DriftKind::SoldOnlyInStore]);
     assert_eq!(
         kinds(facts(&[(0, true), (3, false)], &right)),
-        [Kind::ClaimNotHeld]
+        [DriftKind::ClaimNotHeld]
     );
     assert_eq!(
         kinds(facts(&[(0, true), (9, true)], &right)),
-        [Kind::SoldOnlyInLedger]
+        [DriftKind::SoldOnlyInLedger]
     );
 }

@@ -22,7 +22,7 @@ pub enum CellState {
 impl CellState {
     /// The word of the contract.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Free => "free",
             Self::Held => "held",
@@ -44,17 +44,17 @@ impl CellState {
 
 /// The shape of a show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Grid {
+pub struct CellGrid {
     /// How many seats.
     pub seats: u32,
     /// How many stretches; at least one.
     pub legs: u16,
 }
 
-impl Grid {
+impl CellGrid {
     /// How many cells.
     #[must_use]
-    pub fn cells(self) -> u32 {
+    pub fn cell_count(self) -> u32 {
         self.seats * u32::from(self.legs)
     }
 
@@ -78,7 +78,7 @@ impl Grid {
 }
 
 /// A claimed cell: seat, leg, and whether it is sold.
-pub type Claimed = (u32, u16, bool);
+pub type ClaimedCell = (u32, u16, bool);
 
 #[cfg(test)]
 mod tests {
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn neighbouring_intervals_of_one_seat_share_no_cell() {
-        let train = Grid {
+        let train = CellGrid {
             seats: 100,
             legs: 4,
         };

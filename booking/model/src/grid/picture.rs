@@ -15,7 +15,7 @@ const LOG_MAX: usize = 65_536;
 /// What leads from one version to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Changes {
+pub enum CellChanges {
     /// The follower is up to date.
     None,
     /// The cells that differ, ascending, with their present state.
@@ -33,7 +33,7 @@ pub enum Changes {
 
 /// How many cells are in each state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct CellCounts {
     /// Free cells.
     pub free: u64,
     /// Held cells.
@@ -44,7 +44,7 @@ pub struct Counts {
 
 /// The whole picture of a show at one version.
 #[derive(Debug, Clone)]
-pub struct View {
+pub struct VersionedCells {
     /// The version.
     pub version: u64,
     /// State by cell.
@@ -53,7 +53,7 @@ pub struct View {
 
 /// The states of all cells of a show and the recent changes.
 #[derive(Debug)]
-pub struct Picture {
+pub struct CellPicture {
     states: Vec<CellState>,
     base: u64,
     /// The counter this copy began at: what lies before it is not in the log.
@@ -79,16 +79,16 @@ pub const fn life_of_version(version: u64) -> u64 {
     version >> COUNTER_BITS
 }
 
-impl Picture {
+impl CellPicture {
     /// The picture of a new incarnation.
     #[must_use]
     pub fn new(incarnation: u64, states: Vec<CellState>) -> Self {
-        Self::at(incarnation, 0, states)
+        Self::at_counter(incarnation, 0, states)
     }
 
     /// A picture that somebody else counts, as it is at `counter` of its incarnation.
     #[must_use]
-    pub fn at(incarnation: u64, counter: u64, states: Vec<CellState>) -> Self {
+    pub fn at_counter(incarnation: u64, counter: u64, states: Vec<CellState>) -> Self {
         let mut counts = [0; 4];
         for state in &states {
             counts[*state as usize] += 1;
@@ -132,33 +132,37 @@ impl Picture {
 
     /// How many cells are in each state; those not for sale are not counted.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> CellCounts {
         let [free, held, sold, _] = self.counts;
-        Counts { free, held, sold }
+        CellCounts { free, held, sold }
     }
 
     /// Sets cells to a state as one change: one new version, if anything differs.
-    pub fn set(&mut self, cells: impl IntoIterator<Item = u32>, state: CellState) {
+    pub fn set_cells(&mut self, cells: impl IntoIterator<Item = u32>, state: CellState) {
         let next = self.counter + 1;
         for cell in cells {
-            if self.put(next, cell, state) {
+            if self.put_cell_state(next, cell, state) {
                 self.counter = next;
             }
         }
-        self.trim();
+        self.trim_log();
     }
 
     /// Takes over a change that somebody else counted.
-    pub fn follow(&mut self, counter: u64, cells: impl IntoIterator<Item = (u32, CellState)>) {
+    pub fn apply_change(
+        &mut self,
+        counter: u64,
+        cells: impl IntoIterator<Item = (u32, CellState)>,
+    ) {
         for (cell, state) in cells {
-            self.put(counter, cell, state);
+            self.put_cell_state(counter, cell, state);
         }
         self.counter = counter;
-        self.trim();
+        self.trim_log();
     }
 
     /// Whether the cell had another state.
-    fn put(&mut self, version: u64, cell: u32, state: CellState) -> bool {
+    fn put_cell_state(&mut self, version: u64, cell: u32, state: CellState) -> bool {
         let Some(slot) = self.states.get_mut(cell as usize) else {
             return false;
         };
@@ -172,7 +176,7 @@ impl Picture {
         true
     }
 
-    fn trim(&mut self) {
+    fn trim_log(&mut self) {
         while self.log.len() > LOG_MAX {
             self.log.pop_front();
         }
@@ -180,16 +184,16 @@ impl Picture {
 
     /// What changed after `since`.
     #[must_use]
-    pub fn changes(&self, since: u64) -> Changes {
+    pub fn changes_since(&self, since: u64) -> CellChanges {
         let to = self.version();
         if since == to {
-            return Changes::None;
+            return CellChanges::None;
         }
         let Some(seen) = since
             .checked_sub(self.base)
             .filter(|seen| (self.begun..self.counter).contains(seen))
         else {
-            return Changes::Gap;
+            return CellChanges::Gap;
         };
         // The log may have lost a part of its oldest version, so only what lies behind that one is
         // whole.
@@ -199,7 +203,7 @@ impl Picture {
             0
         };
         if seen < whole_after {
-            return Changes::Gap;
+            return CellChanges::Gap;
         }
         let start = self.log.partition_point(|(version, _)| *version <= seen);
         let cells: BTreeMap<u32, u8> = self
@@ -207,7 +211,7 @@ impl Picture {
             .range(start..)
             .map(|(_, cell)| (*cell, self.state(*cell) as u8))
             .collect();
-        Changes::Delta {
+        CellChanges::Delta {
             from: since,
             to,
             cells: cells.into_iter().collect(),
@@ -237,23 +241,26 @@ mod tests {
 
     #[test]
     fn a_follower_of_another_incarnation_is_told_to_start_over() {
-        let picture = Picture::new(2, vec![CellState::Free; 4]);
+        let picture = CellPicture::new(2, vec![CellState::Free; 4]);
         assert_eq!(
-            picture.changes(Picture::new(1, vec![]).version()),
-            Changes::Gap
+            picture.changes_since(CellPicture::new(1, vec![]).version()),
+            CellChanges::Gap
         );
-        assert_eq!(picture.changes(picture.version() + 5), Changes::Gap);
-        assert_eq!(picture.changes(picture.version()), Changes::None);
+        assert_eq!(
+            picture.changes_since(picture.version() + 5),
+            CellChanges::Gap
+        );
+        assert_eq!(picture.changes_since(picture.version()), CellChanges::None);
     }
 
     #[test]
     fn a_copy_tells_what_it_followed_and_nothing_of_before() {
-        let mut copy = Picture::at(1, 40, vec![CellState::Free; 4]);
+        let mut copy = CellPicture::at_counter(1, 40, vec![CellState::Free; 4]);
         let start = copy.version();
-        copy.follow(41, [(2, CellState::Held), (3, CellState::Free)]);
+        copy.apply_change(41, [(2, CellState::Held), (3, CellState::Free)]);
         assert_eq!(copy.version(), start + 1);
-        assert_eq!(copy.changes(start - 1), Changes::Gap);
-        let Changes::Delta { cells, .. } = copy.changes(start) else {
+        assert_eq!(copy.changes_since(start - 1), CellChanges::Gap);
+        let CellChanges::Delta { cells, .. } = copy.changes_since(start) else {
             panic!("it followed that change");
         };
         assert_eq!(cells, [(2, 1)]);
@@ -262,15 +269,15 @@ mod tests {
     #[test]
     fn what_the_log_no_longer_holds_is_a_gap_and_never_a_wrong_delta() {
         let cells = u32::try_from(LOG_MAX).expect("small") + 10;
-        let mut picture = Picture::new(1, vec![CellState::Free; cells as usize]);
+        let mut picture = CellPicture::new(1, vec![CellState::Free; cells as usize]);
         let start = picture.version();
-        picture.set(0..cells, CellState::Held);
+        picture.set_cells(0..cells, CellState::Held);
         let middle = picture.version();
-        picture.set([3], CellState::Free);
-        assert_eq!(picture.changes(start), Changes::Gap);
+        picture.set_cells([3], CellState::Free);
+        assert_eq!(picture.changes_since(start), CellChanges::Gap);
         assert_eq!(
-            picture.changes(middle),
-            Changes::Delta {
+            picture.changes_since(middle),
+            CellChanges::Delta {
                 from: middle,
                 to: picture.version(),
                 cells: vec![(3, 0)]
@@ -285,14 +292,14 @@ mod tests {
             after in proptest::collection::vec((0_u32..40, 0_u8..4), 0..60),
         ) {
             let state = |n: u8| [CellState::Free, CellState::Held, CellState::Sold, CellState::Blocked][n as usize];
-            let mut picture = Picture::new(1, vec![CellState::Free; 40]);
-            for (cell, to) in before { picture.set([cell], state(to)); }
+            let mut picture = CellPicture::new(1, vec![CellState::Free; 40]);
+            for (cell, to) in before { picture.set_cells([cell], state(to)); }
             let (since, mut copy) = (picture.version(), picture.states().to_vec());
-            for (cell, to) in after { picture.set([cell], state(to)); }
-            match picture.changes(since) {
-                Changes::None => {}
-                Changes::Delta { cells, .. } => for (cell, to) in cells { copy[cell as usize] = state(to); },
-                Changes::Gap => prop_assert!(false, "nothing was lost"),
+            for (cell, to) in after { picture.set_cells([cell], state(to)); }
+            match picture.changes_since(since) {
+                CellChanges::None => {}
+                CellChanges::Delta { cells, .. } => for (cell, to) in cells { copy[cell as usize] = state(to); },
+                CellChanges::Gap => prop_assert!(false, "nothing was lost"),
             }
             prop_assert_eq!(&copy[..], picture.states());
             let counted = copy.iter().filter(|s| **s == CellState::Held).count();

@@ -1,11 +1,11 @@
 //! What late money may still buy: pure, but for the dice between equals.
 
 use crate::choosing;
-use crate::choosing::rail::Train;
-use crate::grid::picture::View;
-use crate::holds::Held;
-use crate::orders::item::named;
-use crate::orders::transition::LateReason;
+use crate::choosing::rail::TrainSeatStates;
+use crate::grid::picture::VersionedCells;
+use crate::holds::HeldSeat;
+use crate::orders::item::order_item_for_seat;
+use crate::orders::transition::LateRefundReason;
 use crate::orders::{Order, OrderItem};
 use crate::payments::PaymentState;
 use crate::shows::Show;
@@ -17,12 +17,12 @@ pub fn out_of_bounds(
     payment: PaymentState,
     show: Option<&Show>,
     now_ms: i64,
-) -> Option<LateReason> {
+) -> Option<LateRefundReason> {
     if !payment.has_money() {
-        return Some(LateReason::Withdrawn);
+        return Some(LateRefundReason::Withdrawn);
     }
     let Some(show) = show.filter(|show| show.plan.version == order.plan_version) else {
-        return Some(LateReason::PlanChanged);
+        return Some(LateRefundReason::PlanChanged);
     };
     let legs = order.items.first().map(|item| item.held.legs.clone());
     let legs = legs.unwrap_or_else(|| show.legs());
@@ -32,9 +32,9 @@ pub fn out_of_bounds(
     // Of a train: it has left where the journey begins.
     let begun = show.run.is_some() || show.document.starts_at.as_millisecond() <= now_ms;
     Some(if begun {
-        LateReason::ShowBegun
+        LateRefundReason::ShowBegun
     } else {
-        LateReason::SalesEnded
+        LateRefundReason::SalesEnded
     })
 }
 
@@ -44,7 +44,7 @@ pub fn out_of_bounds(
 pub fn seats_like(
     show: &Show,
     order: &Order,
-    view: &View,
+    view: &VersionedCells,
     rng: &mut impl rand::Rng,
 ) -> Option<Vec<OrderItem>> {
     let map = &show.plan.map;
@@ -53,7 +53,7 @@ pub fn seats_like(
             .get(item.held.seat as usize)
             .map(|seat| seat.category)
     };
-    let train = Train {
+    let train = TrainSeatStates {
         map,
         grid: show.grid(),
         states: &view.states,
@@ -85,28 +85,28 @@ pub fn seats_like(
 
 /// A seat in the place of another: same legs, same price, same traveller.
 fn item_of(show: &Show, seat: u32, like: &OrderItem) -> OrderItem {
-    let held = Held {
+    let held = HeldSeat {
         seat,
         ..like.held.clone()
     };
     OrderItem {
         traveller: like.traveller.clone(),
-        ..named(show, held, like.amount)
+        ..order_item_for_seat(show, held, like.amount)
     }
 }
 
 /// The items of a hold that keeps seats for an order, each at the price and with the traveller of
 /// one of its category; `None` where they are not of the order's categories.
 #[must_use]
-pub fn items_of(show: &Show, order: &Order, kept: &[Held]) -> Option<Vec<OrderItem>> {
+pub fn items_of(show: &Show, order: &Order, kept: &[HeldSeat]) -> Option<Vec<OrderItem>> {
     let mut left: Vec<&OrderItem> = order.items.iter().collect();
-    let item = |held: &Held| {
+    let item = |held: &HeldSeat| {
         let category = show.category(held.seat);
         let of_class = left.iter().position(|item| item.category == category)?;
         let like = left.remove(of_class);
         Some(OrderItem {
             traveller: like.traveller.clone(),
-            ..named(show, held.clone(), like.amount)
+            ..order_item_for_seat(show, held.clone(), like.amount)
         })
     };
     kept.iter().map(item).collect()

@@ -12,7 +12,7 @@ pub mod transition;
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
 
-use crate::holds::Held;
+use crate::holds::HeldSeat;
 use crate::ids::{HoldId, OrderId, PaymentId, ShowId, TicketId};
 use crate::money::Currency;
 
@@ -60,7 +60,7 @@ impl OrderState {
 
     /// The word of the contract.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::Confirmed => "confirmed",
@@ -77,8 +77,8 @@ impl OrderState {
 
     /// Reads the word back.
     #[must_use]
-    pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.word() == word)
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == word)
     }
 }
 
@@ -104,7 +104,7 @@ pub struct Traveller {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderItem {
     /// Seat and legs.
-    pub held: Held,
+    pub held: HeldSeat,
     /// What it costs, in minor units.
     pub amount: i64,
     /// The seat's label.
@@ -169,14 +169,14 @@ impl Order {
 
     /// Its seats without their words.
     #[must_use]
-    pub fn held(&self) -> Vec<Held> {
+    pub fn held_seats(&self) -> Vec<HeldSeat> {
         self.items.iter().map(|item| item.held.clone()).collect()
     }
 }
 
 /// Other seats for money that came after the order's own had gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
+pub struct ReplacementOffer {
     /// The hold that keeps them.
     pub hold: HoldId,
     /// The seats; together they cost what the order's own did.
@@ -187,7 +187,8 @@ pub struct Offer {
 
 /// One step in an order's life.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-pub struct Step {
+#[schema(as = Step)]
+pub struct OrderHistoryEntry {
     /// When, RFC 3339.
     pub at: String,
     /// The state after it.
@@ -229,15 +230,15 @@ pub struct OrderRecord {
     /// The order.
     pub order: Order,
     /// Its life so far.
-    pub history: Vec<Step>,
+    pub history: Vec<OrderHistoryEntry>,
     /// Its tickets, once issued.
     pub tickets: Vec<Ticket>,
     /// Where its payment stands.
     pub payment: crate::payments::PaymentState,
     /// What it waits for consent to; none in every other state.
-    pub offer: Option<Offer>,
+    pub offer: Option<ReplacementOffer>,
     /// What went back or goes back of its money, in order.
     pub refunds: Vec<refund::Refund>,
     /// The exchanges it is part of: at most one as a successor, and one as what is exchanged.
-    pub exchanges: Vec<exchange::Part>,
+    pub exchanges: Vec<exchange::ExchangeRole>,
 }

@@ -2,16 +2,16 @@
 //! carries out the same.
 
 use crate::orders::OrderState;
-use crate::orders::transition::Happening;
+use crate::orders::transition::OrderEvent;
 use crate::payments::{Payment, PaymentState, ProviderEvent, ProviderEventKind};
 
 /// What follows from an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settling {
+pub struct PaymentSettlement {
     /// Where the payment stands now; none where it stays.
     pub payment: Option<PaymentState>,
     /// What happens to the order.
-    pub happening: Option<Happening>,
+    pub happening: Option<OrderEvent>,
     /// How much went back so far, where the event tells.
     pub refunded: Option<i64>,
     /// Whether less went back than is written: what was done for tickets that were given back is to
@@ -21,7 +21,7 @@ pub struct Settling {
     pub outcome: &'static str,
 }
 
-impl Settling {
+impl PaymentSettlement {
     fn nothing(outcome: &'static str) -> Self {
         Self {
             payment: None,
@@ -36,26 +36,26 @@ impl Settling {
 /// Decides. `over_card_limit`: whether the order's seats and those bought with the same card are
 /// more than the show allows.
 #[must_use]
-pub fn settle(
+pub fn settle_event(
     payment: &Payment,
     order: OrderState,
     provider: &str,
     says: &ProviderEvent,
     over_card_limit: bool,
-) -> Settling {
+) -> PaymentSettlement {
     if payment.provider != provider {
-        return Settling::nothing("foreign_provider");
+        return PaymentSettlement::nothing("foreign_provider");
     }
     if let (Some(known), Some(named)) = (&payment.reference, &says.reference)
         && known != named
     {
-        return Settling::nothing("foreign_reference");
+        return PaymentSettlement::nothing("foreign_reference");
     }
     if says.kind == ProviderEventKind::Refunded {
         return refunded(payment, says);
     }
     if payment.amount != says.amount {
-        return Settling::nothing("wrong_amount");
+        return PaymentSettlement::nothing("wrong_amount");
     }
     let next = match says.kind {
         ProviderEventKind::Authorised => PaymentState::Authorised,
@@ -64,21 +64,21 @@ pub fn settle(
         ProviderEventKind::Captured | ProviderEventKind::Refunded => PaymentState::Captured,
     };
     if !payment.state.may_become(next) {
-        return Settling::nothing("out_of_order");
+        return PaymentSettlement::nothing("out_of_order");
     }
     let happening = match next {
-        PaymentState::Authorised if over_card_limit => Some(Happening::CardFull),
-        PaymentState::Authorised => Some(Happening::Authorised),
-        PaymentState::Declined => Some(Happening::Declined),
+        PaymentState::Authorised if over_card_limit => Some(OrderEvent::CardFull),
+        PaymentState::Authorised => Some(OrderEvent::Authorised),
+        PaymentState::Declined => Some(OrderEvent::Declined),
         // Our own capture, told by its event before its answer was heard.
-        PaymentState::Captured if order == OrderState::Confirmed => Some(Happening::Captured),
+        PaymentState::Captured if order == OrderState::Confirmed => Some(OrderEvent::Captured),
         // Money that was taken at the provider without having been held first is money that came.
         PaymentState::Captured if payment.state == PaymentState::Authorised => None,
-        PaymentState::Captured if over_card_limit => Some(Happening::CardFull),
-        PaymentState::Captured => Some(Happening::Authorised),
+        PaymentState::Captured if over_card_limit => Some(OrderEvent::CardFull),
+        PaymentState::Captured => Some(OrderEvent::Authorised),
         _ => None,
     };
-    Settling {
+    PaymentSettlement {
         payment: Some(next),
         happening,
         refunded: None,
@@ -87,11 +87,11 @@ pub fn settle(
     }
 }
 
-fn refunded(payment: &Payment, says: &ProviderEvent) -> Settling {
+fn refunded(payment: &Payment, says: &ProviderEvent) -> PaymentSettlement {
     let whole = payment.amount.amount;
     if payment.amount.currency != says.amount.currency || !(0..=whole).contains(&says.amount.amount)
     {
-        return Settling::nothing("wrong_amount");
+        return PaymentSettlement::nothing("wrong_amount");
     }
     // A refund of what is not known to be captured waits for the reconciler, which reads both back
     // in order.
@@ -99,10 +99,10 @@ fn refunded(payment: &Payment, says: &ProviderEvent) -> Settling {
         payment.state,
         PaymentState::Captured | PaymentState::Refunded
     ) {
-        return Settling::nothing("out_of_order");
+        return PaymentSettlement::nothing("out_of_order");
     }
     let all = says.amount.amount == whole && payment.state == PaymentState::Captured;
-    Settling {
+    PaymentSettlement {
         payment: all.then_some(PaymentState::Refunded),
         happening: None,
         refunded: Some(says.amount.amount),
@@ -125,7 +125,7 @@ mod tests {
             id: PaymentId::of_order(&order),
             order,
             provider: "stripe".to_owned(),
-            amount: Currency::EUR.of(2_000),
+            amount: Currency::EUR.with_amount(2_000),
             state,
             reference: Some("pi_1".to_owned()),
             client: None,
@@ -145,8 +145,8 @@ mod tests {
         }
     }
 
-    fn check(state: PaymentState, order: OrderState, says: &ProviderEvent) -> Settling {
-        settle(&payment(state), order, "stripe", says, false)
+    fn check(state: PaymentState, order: OrderState, says: &ProviderEvent) -> PaymentSettlement {
+        settle_event(&payment(state), order, "stripe", says, false)
     }
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
             OrderState::Confirmed,
             &says(ProviderEventKind::Captured),
         );
-        assert_eq!(told.happening, Some(Happening::Captured));
+        assert_eq!(told.happening, Some(OrderEvent::Captured));
         assert_eq!(told.payment, Some(PaymentState::Captured));
     }
 
@@ -172,7 +172,7 @@ mod tests {
                 order,
                 &says(ProviderEventKind::Captured),
             );
-            assert_eq!(told.happening, Some(Happening::Authorised), "{order:?}");
+            assert_eq!(told.happening, Some(OrderEvent::Authorised), "{order:?}");
         }
     }
 
@@ -181,11 +181,11 @@ mod tests {
         let mut other = says(ProviderEventKind::Authorised);
         other.reference = Some("pi_2".to_owned());
         let told = check(PaymentState::Created, OrderState::Pending, &other);
-        assert_eq!(told, Settling::nothing("foreign_reference"));
+        assert_eq!(told, PaymentSettlement::nothing("foreign_reference"));
         other = says(ProviderEventKind::Authorised);
         other.amount.amount -= 1;
         let told = check(PaymentState::Created, OrderState::Pending, &other);
-        assert_eq!(told, Settling::nothing("wrong_amount"));
+        assert_eq!(told, PaymentSettlement::nothing("wrong_amount"));
     }
 
     #[test]
@@ -201,7 +201,7 @@ mod tests {
         known.refunded = 2_000;
         for (told, came_back) in [(1_999, true), (2_000, false)] {
             part.amount.amount = told;
-            let told = settle(&known, OrderState::Refunded, "stripe", &part, false);
+            let told = settle_event(&known, OrderState::Refunded, "stripe", &part, false);
             assert_eq!(told.came_back, came_back);
         }
         part.amount.amount = 2_001;

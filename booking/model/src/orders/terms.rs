@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::OrderItem;
-use crate::runs::Run;
-use crate::shows::fate::Fate;
+use crate::runs::TrainRun;
+use crate::shows::fate::ShowFate;
 use crate::shows::terms::SaleTerms;
 
 /// What bears on an order's refunds and exchanges.
@@ -16,9 +16,9 @@ pub struct OrderTerms {
     /// The show's terms of the moment.
     pub present: SaleTerms,
     /// The stops and fares of a train.
-    pub run: Option<Arc<Run>>,
+    pub run: Option<Arc<TrainRun>>,
     /// What became of the show.
-    pub fate: Option<Fate>,
+    pub fate: Option<ShowFate>,
 }
 
 impl OrderTerms {

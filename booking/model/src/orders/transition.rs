@@ -3,7 +3,7 @@
 
 use super::OrderState;
 use super::refund::RefundReason;
-use crate::holds::SeatRowKind;
+use crate::holds::SeatOutboxAction;
 use crate::payments::PaymentState;
 
 /// The reason of an order whose payment the provider refused to prepare.
@@ -11,7 +11,7 @@ pub const PAYMENT_REFUSED: &str = "payment_refused";
 
 /// What happens to an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Happening {
+pub enum OrderEvent {
     /// The provider holds the money for us.
     Authorised,
     /// The provider holds the money for us, and the card has bought as many seats of the show as it
@@ -34,7 +34,7 @@ pub enum Happening {
     /// The money came late, and seats like the order's own are kept for the buyer to say yes to.
     LateOther,
     /// The money came late and buys nothing any more.
-    LateBack(LateReason),
+    LateBack(LateRefundReason),
     /// The buyer takes the other seats.
     Consented,
     /// The buyer does not want the other seats.
@@ -53,7 +53,7 @@ pub enum Happening {
 
 /// Why late money goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LateReason {
+pub enum LateRefundReason {
     /// Neither the seats nor any like them are free.
     SeatsGone,
     /// The visitor has as many seats as it may have by now.
@@ -72,7 +72,7 @@ pub enum LateReason {
     ExchangeOver,
 }
 
-impl LateReason {
+impl LateRefundReason {
     /// All, for the ledger's tests.
     pub const ALL: [Self; 8] = [
         Self::SeatsGone,
@@ -87,7 +87,7 @@ impl LateReason {
 
     /// The code in the order's history.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::SeatsGone => "late_seats_gone",
             Self::Limit => "late_limit",
@@ -115,7 +115,7 @@ pub enum EffectKind {
 impl EffectKind {
     /// The word in the ledger.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Capture => "capture",
             Self::Void => "void",
@@ -125,23 +125,23 @@ impl EffectKind {
 
     /// Reads the word back.
     #[must_use]
-    pub fn of_word(word: &str) -> Option<Self> {
+    pub fn parse(word: &str) -> Option<Self> {
         [Self::Capture, Self::Void, Self::Refund]
             .into_iter()
-            .find(|kind| kind.word() == word)
+            .find(|kind| kind.as_str() == word)
     }
 }
 
 /// What is owed to the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owed {
+pub enum OwedProviderCall {
     /// The capture of what is authorised.
     Capture,
     /// The way back for the money, whichever way that is.
     MoneyBack,
 }
 
-impl Owed {
+impl OwedProviderCall {
     /// The effect, by where the payment stands: what was captured is refunded, everything else let
     /// go.
     #[must_use]
@@ -156,7 +156,7 @@ impl Owed {
 
 /// What becomes of the order's claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Claims {
+pub enum OrderClaimChange {
     /// They stay as they are.
     Stay,
     /// They are made anew, or nothing is done at all.
@@ -169,27 +169,27 @@ pub enum Claims {
 
 /// What follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Decision {
+pub struct OrderDecision {
     /// The state afterwards; the same as before where only the history grows.
     pub state: OrderState,
     /// A stable reason code for the history.
     pub reason: &'static str,
     /// The claims.
-    pub claims: Claims,
+    pub claims: OrderClaimChange,
     /// What the seat outbox says.
-    pub seats: Option<SeatRowKind>,
+    pub seats: Option<SeatOutboxAction>,
     /// What the effects outbox says.
-    pub owed: Option<Owed>,
+    pub owed: Option<OwedProviderCall>,
     /// Whether the worker of late money has to find out what the money still buys.
     pub late: bool,
 }
 
-impl Decision {
-    fn to(state: OrderState, reason: &'static str) -> Self {
+impl OrderDecision {
+    fn with_state(state: OrderState, reason: &'static str) -> Self {
         Self {
             state,
             reason,
-            claims: Claims::Stay,
+            claims: OrderClaimChange::Stay,
             seats: None,
             owed: None,
             late: false,
@@ -198,44 +198,44 @@ impl Decision {
 
     fn sells(self) -> Self {
         Self {
-            seats: Some(SeatRowKind::Sell),
+            seats: Some(SeatOutboxAction::Sell),
             ..self
         }
     }
 
     fn captures(self) -> Self {
         Self {
-            owed: Some(Owed::Capture),
+            owed: Some(OwedProviderCall::Capture),
             ..self
         }
     }
 
     fn frees(self) -> Self {
         Self {
-            claims: Claims::Drop,
-            seats: Some(SeatRowKind::Free),
+            claims: OrderClaimChange::Drop,
+            seats: Some(SeatOutboxAction::Free),
             ..self
         }
     }
 
     fn frees_named(self) -> Self {
         Self {
-            claims: Claims::DropNamed,
-            seats: Some(SeatRowKind::Free),
+            claims: OrderClaimChange::DropNamed,
+            seats: Some(SeatOutboxAction::Free),
             ..self
         }
     }
 
-    fn claims(self) -> Self {
+    fn make_claims(self) -> Self {
         Self {
-            claims: Claims::Make,
+            claims: OrderClaimChange::Make,
             ..self
         }
     }
 
     fn money_back(self) -> Self {
         Self {
-            owed: Some(Owed::MoneyBack),
+            owed: Some(OwedProviderCall::MoneyBack),
             ..self
         }
     }
@@ -244,10 +244,10 @@ impl Decision {
 /// Decides; `None` means that nothing follows, now or ever: a repetition, or an event that came out
 /// of order.
 #[must_use]
-pub fn decide(state: OrderState, happening: Happening) -> Option<Decision> {
-    use Happening as H;
+pub fn decide(state: OrderState, happening: OrderEvent) -> Option<OrderDecision> {
+    use OrderEvent as H;
     use OrderState as S;
-    let to = Decision::to;
+    let to = OrderDecision::with_state;
     let decision = match (state, happening) {
         (S::Pending, H::Authorised) => to(S::Confirmed, "payment_authorised").sells().captures(),
         (S::Pending, H::CardFull) => to(S::Cancelled, "card_limit").frees().money_back(),
@@ -264,10 +264,10 @@ pub fn decide(state: OrderState, happening: Happening) -> Option<Decision> {
         }
         // What goes back has a row of its own that says how much, and is owed by that.
         (S::Ticketed | S::PartlyRefunded, H::RefundedPart(why)) => {
-            to(S::PartlyRefunded, why.word()).frees_named()
+            to(S::PartlyRefunded, why.as_str()).frees_named()
         }
         (S::Confirmed | S::Ticketed | S::PartlyRefunded, H::RefundedAll(why)) => {
-            to(S::Refunded, why.word()).frees()
+            to(S::Refunded, why.as_str()).frees()
         }
         // The seats went back before the money was taken, and now it will not be: nothing is left
         // but to let it go.
@@ -277,17 +277,19 @@ pub fn decide(state: OrderState, happening: Happening) -> Option<Decision> {
         }
         // Money that comes too late: what it still buys is found out beside the ledger, for seats
         // must be taken first.
-        (S::Expired, H::Authorised) => Decision {
+        (S::Expired, H::Authorised) => OrderDecision {
             late: true,
             ..to(S::Expired, "late_money")
         },
-        (S::Expired, H::CardFull) => to(S::Expired, LateReason::CardLimit.word()).money_back(),
+        (S::Expired, H::CardFull) => {
+            to(S::Expired, LateRefundReason::CardLimit.as_str()).money_back()
+        }
         (S::Expired, H::LateSame) => to(S::Confirmed, "late_same_seats")
-            .claims()
+            .make_claims()
             .sells()
             .captures(),
-        (S::Expired, H::LateOther) => to(S::AwaitingConsent, "late_other_seats").claims(),
-        (S::Expired, H::LateBack(why)) => to(S::Expired, why.word()).money_back(),
+        (S::Expired, H::LateOther) => to(S::AwaitingConsent, "late_other_seats").make_claims(),
+        (S::Expired, H::LateBack(why)) => to(S::Expired, why.as_str()).money_back(),
         (S::AwaitingConsent, H::Consented) => to(S::Confirmed, "consent_given").sells().captures(),
         (S::AwaitingConsent, H::ConsentDeclined) => {
             to(S::Cancelled, "consent_declined").frees().money_back()
@@ -313,27 +315,27 @@ pub fn decide(state: OrderState, happening: Happening) -> Option<Decision> {
 mod tests {
     use super::*;
 
-    fn all() -> Vec<Happening> {
+    fn all() -> Vec<OrderEvent> {
         let plain = [
-            Happening::Authorised,
-            Happening::CardFull,
-            Happening::Declined,
-            Happening::Captured,
-            Happening::CaptureRefused,
-            Happening::PaymentRefused,
-            Happening::DeadlinePassed,
-            Happening::GivenUp,
-            Happening::LateSame,
-            Happening::LateOther,
-            Happening::Consented,
-            Happening::ConsentDeclined,
-            Happening::NothingToPay,
-            Happening::Exchanged,
-            Happening::ExchangeOver,
+            OrderEvent::Authorised,
+            OrderEvent::CardFull,
+            OrderEvent::Declined,
+            OrderEvent::Captured,
+            OrderEvent::CaptureRefused,
+            OrderEvent::PaymentRefused,
+            OrderEvent::DeadlinePassed,
+            OrderEvent::GivenUp,
+            OrderEvent::LateSame,
+            OrderEvent::LateOther,
+            OrderEvent::Consented,
+            OrderEvent::ConsentDeclined,
+            OrderEvent::NothingToPay,
+            OrderEvent::Exchanged,
+            OrderEvent::ExchangeOver,
         ];
-        let back = LateReason::ALL.map(Happening::LateBack);
-        let part = RefundReason::ALL.map(Happening::RefundedPart);
-        let whole = RefundReason::ALL.map(Happening::RefundedAll);
+        let back = LateRefundReason::ALL.map(OrderEvent::LateBack);
+        let part = RefundReason::ALL.map(OrderEvent::RefundedPart);
+        let whole = RefundReason::ALL.map(OrderEvent::RefundedAll);
         plain
             .into_iter()
             .chain(back)
@@ -343,7 +345,7 @@ mod tests {
     }
 
     /// Every decision there is.
-    fn table() -> Vec<(OrderState, Happening, Decision)> {
+    fn table() -> Vec<(OrderState, OrderEvent, OrderDecision)> {
         let mut table = Vec::new();
         for state in OrderState::ALL {
             for happening in all() {
@@ -358,14 +360,14 @@ mod tests {
     #[test]
     fn no_capture_before_confirm_and_no_tickets_before_capture() {
         for (state, happening, decision) in table() {
-            if decision.owed == Some(Owed::Capture) {
+            if decision.owed == Some(OwedProviderCall::Capture) {
                 assert_eq!(decision.state, OrderState::Confirmed);
             }
             if decision.state == OrderState::Ticketed {
                 assert_eq!(state, OrderState::Confirmed);
                 assert!(matches!(
                     happening,
-                    Happening::Captured | Happening::NothingToPay
+                    OrderEvent::Captured | OrderEvent::NothingToPay
                 ));
             }
         }
@@ -385,10 +387,12 @@ mod tests {
         };
         for (state, happening, decision) in table() {
             let expected = match (owns(state), owns(decision.state)) {
-                _ if matches!(happening, Happening::RefundedPart(_)) => Claims::DropNamed,
-                (false, true) => Claims::Make,
-                (true, false) => Claims::Drop,
-                _ => Claims::Stay,
+                _ if matches!(happening, OrderEvent::RefundedPart(_)) => {
+                    OrderClaimChange::DropNamed
+                }
+                (false, true) => OrderClaimChange::Make,
+                (true, false) => OrderClaimChange::Drop,
+                _ => OrderClaimChange::Stay,
             };
             assert_eq!(decision.claims, expected, "{state:?} {happening:?}");
         }
@@ -404,10 +408,10 @@ mod tests {
                 continue;
             }
             for second in [
-                Happening::Authorised,
-                Happening::CardFull,
-                Happening::DeadlinePassed,
-                Happening::GivenUp,
+                OrderEvent::Authorised,
+                OrderEvent::CardFull,
+                OrderEvent::DeadlinePassed,
+                OrderEvent::GivenUp,
             ] {
                 let after = decide(decision.state, second);
                 assert!(
@@ -429,12 +433,12 @@ mod tests {
                 assert_eq!(state, OrderState::Expired);
                 assert!(matches!(
                     happening,
-                    Happening::LateSame | Happening::LateOther
+                    OrderEvent::LateSame | OrderEvent::LateOther
                 ));
-                assert_eq!(decision.claims, Claims::Make);
+                assert_eq!(decision.claims, OrderClaimChange::Make);
             }
             if ended {
-                assert_ne!(decision.seats, Some(SeatRowKind::Free));
+                assert_ne!(decision.seats, Some(SeatOutboxAction::Free));
             }
         }
     }
@@ -442,7 +446,7 @@ mod tests {
     #[test]
     fn money_that_comes_is_never_left_without_somebody_who_owes_it() {
         for state in OrderState::ALL {
-            for money in [Happening::Authorised, Happening::CardFull] {
+            for money in [OrderEvent::Authorised, OrderEvent::CardFull] {
                 let decision = decide(state, money);
                 // States that have had their money get no more of it: a payment is authorised once.
                 let has_money = matches!(
@@ -467,7 +471,7 @@ mod tests {
         for (state, happening, decision) in table() {
             let refunds = matches!(
                 happening,
-                Happening::RefundedPart(_) | Happening::RefundedAll(_)
+                OrderEvent::RefundedPart(_) | OrderEvent::RefundedAll(_)
             );
             if refunds {
                 assert!(
@@ -477,15 +481,18 @@ mod tests {
                     ),
                     "{state:?}"
                 );
-                assert_eq!(decision.seats, Some(SeatRowKind::Free));
+                assert_eq!(decision.seats, Some(SeatOutboxAction::Free));
             }
             if state == OrderState::Refunded {
                 assert_eq!(decision.state, OrderState::Refunded, "{happening:?}");
-                assert_eq!((decision.claims, decision.seats), (Claims::Stay, None));
+                assert_eq!(
+                    (decision.claims, decision.seats),
+                    (OrderClaimChange::Stay, None)
+                );
             }
             if state == OrderState::PartlyRefunded {
                 assert!(
-                    refunds || happening == Happening::Exchanged,
+                    refunds || happening == OrderEvent::Exchanged,
                     "{happening:?}"
                 );
             }
@@ -495,15 +502,15 @@ mod tests {
     #[test]
     fn what_was_captured_is_refunded_and_everything_else_let_go() {
         assert_eq!(
-            Owed::MoneyBack.effect(PaymentState::Captured),
+            OwedProviderCall::MoneyBack.effect(PaymentState::Captured),
             EffectKind::Refund
         );
         assert_eq!(
-            Owed::MoneyBack.effect(PaymentState::Authorised),
+            OwedProviderCall::MoneyBack.effect(PaymentState::Authorised),
             EffectKind::Void
         );
         assert_eq!(
-            Owed::Capture.effect(PaymentState::Captured),
+            OwedProviderCall::Capture.effect(PaymentState::Captured),
             EffectKind::Capture
         );
     }
@@ -511,7 +518,7 @@ mod tests {
     #[test]
     fn words_are_read_back() {
         for state in OrderState::ALL {
-            assert_eq!(OrderState::of_word(state.word()), Some(state));
+            assert_eq!(OrderState::parse(state.as_str()), Some(state));
         }
     }
 }

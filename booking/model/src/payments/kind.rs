@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::limits::Limits;
+use super::limits::PaymentLimits;
 use super::stripe_sums;
 use crate::money::Currency;
 
@@ -27,9 +27,9 @@ impl ProviderKind {
     /// The sums that it takes in one payment. Where nobody takes money yet, every sum may still be
     /// asked for.
     #[must_use]
-    pub fn limits(self, currency: Currency) -> Limits {
+    pub fn limits(self, currency: Currency) -> PaymentLimits {
         match self {
-            Self::None | Self::Sandbox => Limits::NONE,
+            Self::None | Self::Sandbox => PaymentLimits::NONE,
             Self::Stripe => stripe_sums::limits(currency),
         }
     }
@@ -50,14 +50,14 @@ pub struct ProviderRules {
     /// Whether it tells one card from another.
     pub names_cards: bool,
     /// The sums that it takes.
-    pub limits: Limits,
+    pub limits: PaymentLimits,
 }
 
 impl ProviderRules {
     /// For what was stored under whichever provider there was.
     pub const STORED: Self = Self {
         names_cards: true,
-        limits: Limits::NONE,
+        limits: PaymentLimits::NONE,
     };
 }
 

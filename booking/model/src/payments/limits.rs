@@ -4,7 +4,7 @@ use crate::money::Money;
 
 /// The sums that a provider takes in one payment, in minor units of a currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct PaymentLimits {
     /// The smallest sum.
     pub smallest: i64,
     /// The largest sum.
@@ -15,7 +15,7 @@ pub struct Limits {
 
 /// Why a provider does not take a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum SumRefused {
+pub enum PaymentSumError {
     /// Below the smallest.
     #[error("too small")]
     TooSmall,
@@ -27,7 +27,7 @@ pub enum SumRefused {
     TooFine,
 }
 
-impl Limits {
+impl PaymentLimits {
     /// Of a provider that takes every sum.
     pub const NONE: Self = Self {
         smallest: 1,
@@ -38,10 +38,10 @@ impl Limits {
     /// Whether a payment may be of this sum.
     ///
     /// # Errors
-    /// [`SumRefused`], by what is wrong with it.
-    pub fn check(self, sum: Money) -> Result<(), SumRefused> {
+    /// [`PaymentSumError`], by what is wrong with it.
+    pub fn check_sum(self, sum: Money) -> Result<(), PaymentSumError> {
         if sum.amount < self.smallest {
-            return Err(SumRefused::TooSmall);
+            return Err(PaymentSumError::TooSmall);
         }
         self.check_price(sum.amount)
     }
@@ -50,12 +50,12 @@ impl Limits {
     /// nothing costs nothing.
     ///
     /// # Errors
-    /// [`SumRefused::TooLarge`], [`SumRefused::TooFine`].
-    pub fn check_price(self, amount: i64) -> Result<(), SumRefused> {
+    /// [`PaymentSumError::TooLarge`], [`PaymentSumError::TooFine`].
+    pub fn check_price(self, amount: i64) -> Result<(), PaymentSumError> {
         if amount > self.largest {
-            Err(SumRefused::TooLarge)
+            Err(PaymentSumError::TooLarge)
         } else if amount % self.step != 0 {
-            Err(SumRefused::TooFine)
+            Err(PaymentSumError::TooFine)
         } else {
             Ok(())
         }
@@ -63,14 +63,14 @@ impl Limits {
 
     /// Why nobody could ever pay this price.
     #[must_use]
-    pub fn why_not(self, price: Money, refused: SumRefused) -> String {
-        let of = |amount| price.currency.of(amount);
+    pub fn why_not(self, price: Money, refused: PaymentSumError) -> String {
+        let of = |amount| price.currency.with_amount(amount);
         match refused {
-            SumRefused::TooFine => format!(
+            PaymentSumError::TooFine => format!(
                 "{price} is no multiple of {}, and the payment provider takes nothing else",
                 of(self.step)
             ),
-            SumRefused::TooLarge | SumRefused::TooSmall => format!(
+            PaymentSumError::TooLarge | PaymentSumError::TooSmall => format!(
                 "{price} is more than the {} that the payment provider takes at once",
                 of(self.largest)
             ),
@@ -85,30 +85,30 @@ mod tests {
 
     #[test]
     fn a_sum_is_taken_from_the_smallest_to_the_largest_in_steps() {
-        let limits = Limits {
+        let limits = PaymentLimits {
             smallest: 50,
             largest: 1_000,
             step: 10,
         };
-        let check = |amount| limits.check(Currency::EUR.of(amount));
-        assert_eq!(check(49), Err(SumRefused::TooSmall));
+        let check = |amount| limits.check_sum(Currency::EUR.with_amount(amount));
+        assert_eq!(check(49), Err(PaymentSumError::TooSmall));
         assert_eq!(check(50), Ok(()));
-        assert_eq!(check(55), Err(SumRefused::TooFine));
+        assert_eq!(check(55), Err(PaymentSumError::TooFine));
         assert_eq!(check(1_000), Ok(()));
-        assert_eq!(check(1_001), Err(SumRefused::TooLarge));
+        assert_eq!(check(1_001), Err(PaymentSumError::TooLarge));
     }
 
     #[test]
     fn a_price_may_be_below_the_smallest_sum_and_nothing_at_all() {
-        let limits = Limits {
+        let limits = PaymentLimits {
             smallest: 50,
-            ..Limits::NONE
+            ..PaymentLimits::NONE
         };
         for amount in [0, 1, 49, 50] {
             assert_eq!(limits.check_price(amount), Ok(()), "{amount}");
         }
         assert_eq!(
-            Limits::NONE.check(Currency::EUR.of(1)),
+            PaymentLimits::NONE.check_sum(Currency::EUR.with_amount(1)),
             Ok(()),
             "the sandbox takes a cent"
         );

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{OrderId, PaymentId};
 use crate::money::Money;
-use crate::payments::limits::SumRefused;
+use crate::payments::limits::PaymentSumError;
 
 /// Where a payment stands; it only moves forward, as [`PaymentState::may_become`] says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -36,7 +36,7 @@ impl PaymentState {
 
     /// The word in answers and in the ledger.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Created => "created",
             Self::Declined => "declined",
@@ -74,8 +74,8 @@ impl PaymentState {
 
     /// Reads the word back.
     #[must_use]
-    pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.word() == word)
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == word)
     }
 }
 
@@ -146,7 +146,7 @@ impl ProviderEventKind {
 
 /// What a stored body turns out to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum ParsedProviderEvent {
     /// Something about a payment.
     Event(ProviderEvent),
     /// Something that is of no concern here.
@@ -157,7 +157,7 @@ pub enum Said {
 
 /// A payment as the provider has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReadBack {
+pub struct ProviderPayment {
     /// Where it stands there.
     pub state: PaymentState,
     /// What is held or was taken.
@@ -168,7 +168,7 @@ pub struct ReadBack {
     pub card: Option<String>,
 }
 
-impl ReadBack {
+impl ProviderPayment {
     /// The events that would have told this. Their ids follow from what they say, so that what is
     /// read twice is stored once. A refund is told only of a payment that is known to be captured:
     /// the capture has to be settled before.
@@ -197,11 +197,11 @@ impl ReadBack {
         };
         if payment.state.is_taken() && self.refunded < payment.refunded {
             // What arrived once may come back, and arrive again: each time is news.
-            let back = payment.amount.currency.of(self.refunded);
+            let back = payment.amount.currency.with_amount(self.refunded);
             let word = format!("of_{}_refunded", payment.refunded);
             events.push(event(K::Refunded, back, &word));
         } else if self.refunded > 0 && payment.state.is_taken() {
-            let back = payment.amount.currency.of(self.refunded);
+            let back = payment.amount.currency.with_amount(self.refunded);
             events.push(event(K::Refunded, back, "refunded"));
         }
         events
@@ -210,7 +210,7 @@ impl ReadBack {
 
 /// A payment that was made at the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
+pub struct CreatedPayment {
     /// What the provider calls it.
     pub reference: String,
     /// What its part of the page needs.
@@ -229,7 +229,7 @@ pub enum ProviderError {
     Refused(String),
     /// The provider never takes such a sum. Only the making of a payment ends so.
     #[error("the provider does not take this sum: it is {0}")]
-    Sum(SumRefused),
+    Sum(PaymentSumError),
     /// The provider has taken it on and is not done: money that goes back takes its time.
     #[error("the provider is not done: {0}")]
     Pending(String),

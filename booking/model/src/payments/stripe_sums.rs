@@ -3,7 +3,7 @@
 //! (<https://docs.stripe.com/currencies>, as are the smallest and largest charges).
 
 use crate::money::{Currency, Money};
-use crate::payments::limits::Limits;
+use crate::payments::limits::PaymentLimits;
 
 /// Without minor units in ISO 4217, yet sent with two decimals.
 const SENT_WITH_TWO: [&str; 2] = ["ISK", "UGX"];
@@ -63,7 +63,7 @@ const LARGEST_ELSEWHERE: i64 = 99_999_999;
 
 /// The sums that Stripe takes, in our minor units.
 #[must_use]
-pub fn limits(currency: Currency) -> Limits {
+pub fn limits(currency: Currency) -> PaymentLimits {
     let code = currency.as_str();
     let of = |list: &[(&str, i64)], elsewhere| {
         let listed = list.iter().find(|(listed, _)| *listed == code);
@@ -72,14 +72,14 @@ pub fn limits(currency: Currency) -> Limits {
     let smallest = of(&SMALLEST, SMALLEST_ELSEWHERE);
     let largest = of(&LARGEST, LARGEST_ELSEWHERE);
     if SENT_WITH_TWO.contains(&code) {
-        return Limits {
+        return PaymentLimits {
             smallest: (smallest + 99) / 100,
             largest: largest / 100,
             step: 1,
         };
     }
     if SENT_WITH_NONE.contains(&code) {
-        return Limits {
+        return PaymentLimits {
             smallest: smallest * 100,
             largest: largest * 100,
             step: 100,
@@ -90,7 +90,7 @@ pub fn limits(currency: Currency) -> Limits {
     } else {
         1
     };
-    Limits {
+    PaymentLimits {
         smallest,
         largest: largest - largest % step,
         step,
@@ -100,15 +100,15 @@ pub fn limits(currency: Currency) -> Limits {
 /// An amount that Stripe cannot take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0} {1} cannot be charged exactly")]
-pub struct NotExact(i64, String);
+pub struct StripeSumError(i64, String);
 
 /// Ours to theirs.
 ///
 /// # Errors
-/// [`NotExact`] where their unit is coarser than the amount.
-pub fn to_stripe(money: Money) -> Result<i64, NotExact> {
+/// [`StripeSumError`] where their unit is coarser than the amount.
+pub fn to_stripe(money: Money) -> Result<i64, StripeSumError> {
     let (amount, code) = (money.amount, money.currency.as_str());
-    let not_exact = || NotExact(amount, code.to_owned());
+    let not_exact = || StripeSumError(amount, code.to_owned());
     if SENT_WITH_TWO.contains(&code) {
         return amount.checked_mul(100).ok_or_else(not_exact);
     }
@@ -135,7 +135,7 @@ pub fn from_stripe(amount: i64, code: &str) -> Option<Money> {
     } else {
         amount
     };
-    Some(currency.of(ours))
+    Some(currency.with_amount(ours))
 }
 
 #[cfg(test)]
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn check(code: &str, ours: i64, theirs: Option<i64>) {
-        let money = Currency::parse(code).expect("a currency").of(ours);
+        let money = Currency::parse(code).expect("a currency").with_amount(ours);
         assert_eq!(to_stripe(money).ok(), theirs, "{code} {ours}");
         if let Some(theirs) = theirs {
             let back = from_stripe(theirs, &code.to_ascii_lowercase());
@@ -155,7 +155,7 @@ mod tests {
     fn the_limits_are_the_documented_ones_in_our_units() {
         let check = |code: &str, smallest, largest, step| {
             let currency = Currency::parse(code).expect("a currency");
-            let expected = Limits {
+            let expected = PaymentLimits {
                 smallest,
                 largest,
                 step,
@@ -178,11 +178,14 @@ mod tests {
     fn whatever_the_limits_allow_is_sent_exactly() {
         for code in ["EUR", "JPY", "ISK", "UGX", "MGA", "KWD", "TND"] {
             let currency = Currency::parse(code).expect("a currency");
-            let Limits {
+            let PaymentLimits {
                 smallest, largest, ..
             } = limits(currency);
             for amount in [smallest, largest] {
-                assert!(to_stripe(currency.of(amount)).is_ok(), "{code} {amount}");
+                assert!(
+                    to_stripe(currency.with_amount(amount)).is_ok(),
+                    "{code} {amount}"
+                );
             }
         }
     }

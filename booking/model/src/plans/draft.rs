@@ -3,15 +3,15 @@
 
 use std::collections::HashMap;
 
-use super::{Fault, Imported, PLAN_SEATS_MAX};
-use crate::plans::reader::Faults;
-use crate::plans::seatmap::{Area, Parts, Seat, SeatMap};
+use super::{PLAN_SEATS_MAX, PlanFault, PlanImportResult};
+use crate::plans::reader::PlanFaults;
+use crate::plans::seatmap::{AdmissionArea, Seat, SeatMap, SeatMapParts};
 
 /// Parts so far, with what is needed to refuse duplicates.
 #[derive(Default)]
-pub struct Draft {
+pub struct SeatMapDraft {
     /// What becomes the map.
-    pub parts: Parts,
+    pub parts: SeatMapParts,
     sections: HashMap<String, u32>,
     /// Where each label stood first.
     first_at: HashMap<String, String>,
@@ -20,7 +20,7 @@ pub struct Draft {
     overflowed: bool,
 }
 
-impl Draft {
+impl SeatMapDraft {
     /// The index of the section with this label, new or known.
     pub fn section(&mut self, label: &str) -> u32 {
         if let Some(known) = self.sections.get(label) {
@@ -34,11 +34,11 @@ impl Draft {
     }
 
     /// Counts units against the limit; false (with one fault) when the plan has too many.
-    pub fn admit(
+    pub fn count_units(
         &mut self,
         units: usize,
         at: impl FnOnce() -> String,
-        faults: &mut Faults,
+        faults: &mut PlanFaults,
     ) -> bool {
         self.met = self.met.saturating_add(units);
         if self.met <= PLAN_SEATS_MAX {
@@ -46,7 +46,7 @@ impl Draft {
         }
         if !self.overflowed {
             self.overflowed = true;
-            faults.add(
+            faults.add_fault(
                 at(),
                 "too_many_seats",
                 format!("From here on the plan has more than {PLAN_SEATS_MAX} seats. Split it into several venues."),
@@ -56,13 +56,13 @@ impl Draft {
     }
 
     /// Adds a seat and gives its index; `None`, with a fault, where its label is taken.
-    pub fn seat(
+    pub fn add_seat(
         &mut self,
         seat: Seat,
         at: impl FnOnce() -> String,
-        faults: &mut Faults,
+        faults: &mut PlanFaults,
     ) -> Option<u32> {
-        self.claim(&seat.label, at, faults)?;
+        self.claim_label(&seat.label, at, faults)?;
         let index =
             u32::try_from(self.parts.seats.len()).expect("the limit on seats is far below 2^32");
         self.parts.seats.push(seat);
@@ -70,14 +70,20 @@ impl Draft {
     }
 
     /// Adds an area with its units; the units are `unit` with a label and number of their own.
-    pub fn area(&mut self, area: Area, unit: &Seat, at: &str, faults: &mut Faults) {
+    pub fn add_area(
+        &mut self,
+        area: AdmissionArea,
+        unit: &Seat,
+        at: &str,
+        faults: &mut PlanFaults,
+    ) {
         let first =
             u32::try_from(self.parts.seats.len()).expect("the limit on seats is far below 2^32");
         for number in 1..=area.capacity {
             let number = number.to_string();
             let label = format!("{}-{number}", area.label);
             // The rest would repeat the same fault: one is enough to find the other area or row by.
-            if self.claim(&label, || at.to_owned(), faults).is_none() {
+            if self.claim_label(&label, || at.to_owned(), faults).is_none() {
                 return;
             }
             self.parts.seats.push(Seat {
@@ -86,22 +92,22 @@ impl Draft {
                 ..unit.clone()
             });
         }
-        self.parts.areas.push(Area { first, ..area });
+        self.parts.areas.push(AdmissionArea { first, ..area });
     }
 
     /// Takes a label, or tells who has it.
-    pub fn claim(
+    pub fn claim_label(
         &mut self,
         label: &str,
         at: impl FnOnce() -> String,
-        faults: &mut Faults,
+        faults: &mut PlanFaults,
     ) -> Option<()> {
         let at = at();
         if let Some(first) = self.first_at.get(label) {
             let message = format!(
                 "The label {label:?} is already that of {first}. Every seat needs its own."
             );
-            faults.add(at, "duplicate_label", message);
+            faults.add_fault(at, "duplicate_label", message);
             return None;
         }
         self.first_at.insert(label.to_owned(), at);
@@ -109,15 +115,15 @@ impl Draft {
     }
 
     /// The map, or the faults.
-    pub fn finish(self, mut faults: Faults) -> Imported {
+    pub fn finish(self, mut faults: PlanFaults) -> PlanImportResult {
         if faults.is_empty() && self.parts.seats.is_empty() {
-            faults.add("", "no_seats", "The plan has no seats, tables, booths or general-admission areas: there is nothing to sell.");
+            faults.add_fault("", "no_seats", "The plan has no seats, tables, booths or general-admission areas: there is nothing to sell.");
         }
         if !faults.is_empty() {
             return Err(faults.into_vec());
         }
         SeatMap::new(self.parts).map_err(|unsound| {
-            vec![Fault {
+            vec![PlanFault {
                 at: String::new(),
                 code: "unsound",
                 message: unsound.to_string(),

@@ -8,10 +8,10 @@
 //! stage: the front half of the rows is `cat1`, the rest `cat2`, as in the on-sale file's example.
 //! The focal point is in the middle, in front of row A.
 
-use super::{Fault, Imported};
-use crate::plans::draft::Draft;
-use crate::plans::reader::Faults;
-use crate::plans::seatmap::{Category, Kind, Point, Row, Seat};
+use super::{PlanFault, PlanImportResult};
+use crate::plans::draft::SeatMapDraft;
+use crate::plans::reader::PlanFaults;
+use crate::plans::seatmap::{PlanPoint, PriceCategory, Seat, SeatKind, SeatingRow};
 
 /// The most seats of a grid.
 const SEATS_MAX: u32 = 200_000;
@@ -37,15 +37,15 @@ const BANDS: u32 = 2;
 /// # Errors
 /// Faults where the text is not two whole numbers with an `x` between, or the hall is empty or too
 /// large.
-pub fn parse_grid(text: &str) -> Imported {
+pub fn parse_grid(text: &str) -> PlanImportResult {
     let (rows, columns) = sides(text)?;
     let blocks = columns.div_ceil(BLOCK_MAX);
-    let mut draft = Draft::default();
-    let mut faults = Faults::default();
+    let mut draft = SeatMapDraft::default();
+    let mut faults = PlanFaults::default();
     draft.parts.name = format!("Grid {rows} × {columns}");
     draft.parts.categories = (1..=BANDS)
         .zip(COLORS)
-        .map(|(band, color)| Category {
+        .map(|(band, color)| PriceCategory {
             key: format!("cat{band}"),
             label: format!("Category {band}"),
             color: color.to_owned(),
@@ -73,27 +73,27 @@ pub fn parse_grid(text: &str) -> Imported {
                     accessible: false,
                     companion: false,
                     restricted_view: false,
-                    kind: Kind::Seat,
+                    kind: SeatKind::Seat,
                 };
-                cells.extend(draft.seat(seat, String::new, &mut faults));
+                cells.extend(draft.add_seat(seat, String::new, &mut faults));
             }
-            draft.parts.rows.push(Row {
+            draft.parts.rows.push(SeatingRow {
                 section,
                 label: letters.clone(),
                 cells,
             });
         }
     }
-    draft.parts.focal = Some(Point {
+    draft.parts.focal = Some(PlanPoint {
         x: across(columns - 1, blocks - 1) / 2.0,
         y: -STAGE,
     });
     draft.finish(faults)
 }
 
-fn sides(text: &str) -> Result<(u32, u32), Vec<Fault>> {
+fn sides(text: &str) -> Result<(u32, u32), Vec<PlanFault>> {
     let refuse = |code, message: String| {
-        vec![Fault {
+        vec![PlanFault {
             at: format!("grid:{}", text.escape_debug()),
             code,
             message,

@@ -1,5 +1,6 @@
-//! Seating plans, and how they are read from outside, one file a format. An importer gives a whole [`SeatMap`] or *every*
-//! fault it found, each with where it stands, so that whoever drew the plan mends it in one go.
+//! Seating plans, and how they are read from outside, one file a format. An importer gives a whole
+//! [`SeatMap`] or *every* fault it found, each with where it stands, so that whoever drew the plan
+//! mends it in one go.
 
 mod draft;
 mod grid;
@@ -30,7 +31,7 @@ pub const LABEL_CHARS_MAX: usize = 100;
 
 /// One thing that is wrong with a plan. Nothing of a plan with faults is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct PlanFault {
     /// Where it stands: `sections[2] "Goal Stand 4" › row "A" › seat "12"`, or a line and column.
     pub at: String,
     /// Stable, for programs: `duplicate_label`, `no_category`, …
@@ -39,7 +40,7 @@ pub struct Fault {
     pub message: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for PlanFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.at.is_empty() {
             write!(f, "{} ({})", self.message, self.code)
@@ -61,7 +62,7 @@ pub enum PlanFormat {
 impl PlanFormat {
     /// Reads the word by which calls and programmes name the format.
     #[must_use]
-    pub fn of_word(word: &str) -> Option<Self> {
+    pub fn parse(word: &str) -> Option<Self> {
         match word {
             "grid" => Some(Self::Grid),
             "seatsio" => Some(Self::Seatsio),
@@ -74,7 +75,7 @@ impl PlanFormat {
 ///
 /// # Errors
 /// Every fault of the plan.
-pub fn parse(format: PlanFormat, text: &str) -> Imported {
+pub fn parse(format: PlanFormat, text: &str) -> PlanImportResult {
     match format {
         PlanFormat::Grid => parse_grid(text),
         PlanFormat::Seatsio => parse_seatsio(text),
@@ -82,4 +83,4 @@ pub fn parse(format: PlanFormat, text: &str) -> Imported {
 }
 
 /// What every importer answers.
-pub type Imported = Result<SeatMap, Vec<Fault>>;
+pub type PlanImportResult = Result<SeatMap, Vec<PlanFault>>;

@@ -4,18 +4,18 @@ use super::seatmap::SeatMap;
 
 /// A plan version, read once and shared by every show that pins it.
 #[derive(Debug)]
-pub struct Plan {
+pub struct SeatingPlan {
     /// Its version.
     pub version: u32,
     /// The seats.
     pub map: SeatMap,
     /// The seat map as it is served.
-    pub geometry: Geometry,
+    pub geometry: EncodedGeometry,
 }
 
 /// The seat map as it is served, made once a plan version.
 #[derive(Debug, Clone)]
-pub struct Geometry {
+pub struct EncodedGeometry {
     /// The JSON document.
     pub json: bytes::Bytes,
     /// The compact form.

@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{COORDINATE_MAX, Fault, LABEL_CHARS_MAX};
-use crate::plans::seatmap::Point;
+use super::{COORDINATE_MAX, LABEL_CHARS_MAX, PlanFault};
+use crate::plans::seatmap::PlanPoint;
 
 /// More faults than this are counted, not told one by one: a plan of half a million broken seats
 /// must not become an answer many times its size.
@@ -12,19 +12,24 @@ const FAULTS_TOLD_MAX: usize = 10_000;
 
 /// Collects faults while the reading goes on.
 #[derive(Debug, Default)]
-pub struct Faults {
-    told: Vec<Fault>,
+pub struct PlanFaults {
+    told: Vec<PlanFault>,
     untold: usize,
 }
 
-impl Faults {
+impl PlanFaults {
     /// Notes one fault.
-    pub fn add(&mut self, at: impl Into<String>, code: &'static str, message: impl Into<String>) {
+    pub fn add_fault(
+        &mut self,
+        at: impl Into<String>,
+        code: &'static str,
+        message: impl Into<String>,
+    ) {
         if self.told.len() == FAULTS_TOLD_MAX {
             self.untold += 1;
             return;
         }
-        self.told.push(Fault {
+        self.told.push(PlanFault {
             at: at.into(),
             code,
             message: message.into(),
@@ -37,13 +42,13 @@ impl Faults {
     }
 
     /// The list, in the order of the document.
-    pub fn into_vec(mut self) -> Vec<Fault> {
+    pub fn into_vec(mut self) -> Vec<PlanFault> {
         if self.untold > 0 {
             let message = format!(
                 "{} more faults are not listed. Mend these first.",
                 self.untold
             );
-            self.told.push(Fault {
+            self.told.push(PlanFault {
                 at: String::new(),
                 code: "more_faults",
                 message,
@@ -58,9 +63,9 @@ const UNLABELLED: &str = "?";
 
 /// One JSON object and where it stands.
 #[derive(Clone, Copy)]
-pub struct Spot<'a> {
+pub struct PlanObject<'a> {
     /// The object that holds this one.
-    within: Option<&'a Spot<'a>>,
+    within: Option<&'a PlanObject<'a>>,
     /// What it is, "row".
     noun: &'a str,
     /// Its position in its list.
@@ -69,10 +74,10 @@ pub struct Spot<'a> {
     object: &'a Map<String, Value>,
 }
 
-impl<'a> Spot<'a> {
+impl<'a> PlanObject<'a> {
     /// The place of `object`, the `index`-th `noun` within `within`.
     pub fn new(
-        within: Option<&'a Spot<'a>>,
+        within: Option<&'a PlanObject<'a>>,
         noun: &'a str,
         index: usize,
         object: &'a Map<String, Value>,
@@ -111,17 +116,17 @@ impl<'a> Spot<'a> {
     }
 
     /// Whether a flag is set; absent is `absent`, and anything but true and false is a fault.
-    pub fn flag(&self, key: &str, absent: bool, faults: &mut Faults) -> bool {
+    pub fn flag(&self, key: &str, absent: bool, faults: &mut PlanFaults) -> bool {
         match self.get(key) {
             None => absent,
             Some(Value::Bool(flag)) => *flag,
             Some(other) => {
-                faults.add(
+                faults.add_fault(
                     self.path(),
                     "bad_flag",
                     format!(
                         "`{key}` is {} where true or false is expected.",
-                        shown(other)
+                        quote_value(other)
                     ),
                 );
                 absent
@@ -130,7 +135,7 @@ impl<'a> Spot<'a> {
     }
 
     /// The object's label, fit to be shown and typed; a fault and `None` where it has none.
-    pub fn label(&self, faults: &mut Faults) -> Option<&'a str> {
+    pub fn label(&self, faults: &mut PlanFaults) -> Option<&'a str> {
         let (code, message) = match self.get("label") {
             Some(Value::String(label)) if label == UNLABELLED => (
                 "no_label",
@@ -151,24 +156,30 @@ impl<'a> Spot<'a> {
             None => ("empty_label", "There is no label. Give it one.".to_owned()),
             Some(other) => (
                 "bad_label",
-                format!("The label is {} where text is expected.", shown(other)),
+                format!(
+                    "The label is {} where text is expected.",
+                    quote_value(other)
+                ),
             ),
         };
-        faults.add(self.path(), code, message);
+        faults.add_fault(self.path(), code, message);
         None
     }
 
     /// A point in the member `key`; absent is no fault, half a point is one.
-    pub fn point(&self, key: &str, faults: &mut Faults) -> Option<(f64, f64)> {
+    pub fn point(&self, key: &str, faults: &mut PlanFaults) -> Option<(f64, f64)> {
         match self.get(key)? {
             Value::Object(object) => {
-                Spot { object, ..*self }.xy_at(&format!("{}.{key}", self.path()), faults)
+                PlanObject { object, ..*self }.xy_at(&format!("{}.{key}", self.path()), faults)
             }
             other => {
-                faults.add(
+                faults.add_fault(
                     self.path(),
                     "bad_coordinate",
-                    format!("`{key}` is {} where a point is expected.", shown(other)),
+                    format!(
+                        "`{key}` is {} where a point is expected.",
+                        quote_value(other)
+                    ),
                 );
                 None
             }
@@ -176,19 +187,19 @@ impl<'a> Spot<'a> {
     }
 
     /// The object's own `x` and `y`.
-    pub fn xy(&self, faults: &mut Faults) -> Option<(f64, f64)> {
+    pub fn coordinates(&self, faults: &mut PlanFaults) -> Option<(f64, f64)> {
         self.xy_at(&self.path(), faults)
     }
 
-    fn xy_at(&self, at: &str, faults: &mut Faults) -> Option<(f64, f64)> {
+    fn xy_at(&self, at: &str, faults: &mut PlanFaults) -> Option<(f64, f64)> {
         let mut number = |key: &str| match self.object.get(key).and_then(Value::as_f64) {
             Some(number) if number.is_finite() && number.abs() <= COORDINATE_MAX => Some(number),
             _ => {
                 let found = self
                     .object
                     .get(key)
-                    .map_or_else(|| "missing".to_owned(), shown);
-                faults.add(
+                    .map_or_else(|| "missing".to_owned(), quote_value);
+                faults.add_fault(
                     at,
                     "bad_coordinate",
                     format!("`{key}` is {found}; expected a number between ±{COORDINATE_MAX}."),
@@ -202,7 +213,11 @@ impl<'a> Spot<'a> {
 
     /// The objects of the list `key`; absent is an empty list, and each thing in it that is no
     /// object is a fault.
-    pub fn list(&self, key: &str, faults: &mut Faults) -> Vec<(usize, &'a Map<String, Value>)> {
+    pub fn list_objects(
+        &self,
+        key: &str,
+        faults: &mut PlanFaults,
+    ) -> Vec<(usize, &'a Map<String, Value>)> {
         match self.get(key) {
             None => Vec::new(),
             Some(Value::Array(values)) => {
@@ -210,20 +225,26 @@ impl<'a> Spot<'a> {
                 for (index, value) in values.iter().enumerate() {
                     match value {
                         Value::Object(object) => objects.push((index, object)),
-                        other => faults.add(
+                        other => faults.add_fault(
                             format!("{} › {key}[{index}]", self.path()),
                             "bad_object",
-                            format!("This is {} where an object is expected.", shown(other)),
+                            format!(
+                                "This is {} where an object is expected.",
+                                quote_value(other)
+                            ),
                         ),
                     }
                 }
                 objects
             }
             Some(other) => {
-                faults.add(
+                faults.add_fault(
                     self.path(),
                     "bad_list",
-                    format!("`{key}` is {} where a list is expected.", shown(other)),
+                    format!(
+                        "`{key}` is {} where a list is expected.",
+                        quote_value(other)
+                    ),
                 );
                 Vec::new()
             }
@@ -235,10 +256,10 @@ impl<'a> Spot<'a> {
 pub fn placed(
     at: impl FnOnce() -> String,
     (x, y): (f64, f64),
-    faults: &mut Faults,
-) -> Option<Point> {
+    faults: &mut PlanFaults,
+) -> Option<PlanPoint> {
     if x.abs() > COORDINATE_MAX || y.abs() > COORDINATE_MAX {
-        faults.add(
+        faults.add_fault(
             at(),
             "bad_coordinate",
             format!("The position is beyond ±{COORDINATE_MAX}."),
@@ -249,14 +270,14 @@ pub fn placed(
         clippy::cast_possible_truncation,
         reason = "bounded above; a seat's place needs no more than f32 holds"
     )]
-    Some(Point {
+    Some(PlanPoint {
         x: x as f32,
         y: y as f32,
     })
 }
 
 /// A value as a fault quotes it: short, whatever its size.
-pub fn shown(value: &Value) -> String {
+pub fn quote_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Array(_) => "a list".to_owned(),

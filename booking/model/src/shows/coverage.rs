@@ -7,9 +7,9 @@ pub const EVERYDAY: &str = "everyday";
 
 /// Rooms with the shows they name.
 #[derive(Debug, Default)]
-pub struct Coverage(Vec<(String, Vec<String>)>);
+pub struct RoomCoverage(Vec<(String, Vec<String>)>);
 
-impl Coverage {
+impl RoomCoverage {
     /// Of a list of (room, patterns).
     #[must_use]
     pub fn new(rooms: Vec<(String, Vec<String>)>) -> Self {
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_no_room_names_is_the_everyday_rooms() {
-        let coverage = Coverage::new(vec![("demo".into(), vec!["night-*".into()])]);
+        let coverage = RoomCoverage::new(vec![("demo".into(), vec!["night-*".into()])]);
         let room = |show: &str| coverage.room_of(&show.parse().expect("a slug"));
         assert_eq!(
             (room("night-1"), room("film")),

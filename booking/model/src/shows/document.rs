@@ -59,7 +59,7 @@ pub struct ShowDocument {
     pub seats_per_card: Option<u32>,
     /// Whether a plain hold may leave a single empty seat.
     #[serde(default)]
-    pub orphans: Orphans,
+    pub orphans: OrphanSeatRule,
     /// By which rules tickets may be given back; none by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refunds: Vec<RefundRule>,
@@ -71,7 +71,8 @@ pub struct ShowDocument {
 /// What a plain hold that leaves a single empty seat meets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Orphans {
+#[schema(as = Orphans)]
+pub enum OrphanSeatRule {
     /// 422 `would_orphan`, with a suggestion.
     #[default]
     Refuse,
@@ -112,17 +113,17 @@ pub struct FieldFault {
 }
 
 /// Prices by category index; `None` is not for sale.
-pub type Prices = Vec<Option<i64>>;
+pub type CategoryPrices = Vec<Option<i64>>;
 
 /// Checks a document against the plan it would pin, and against what the payment provider can do.
 ///
 /// # Errors
 /// Every fault of the document.
-pub fn check(
+pub fn check_show_document(
     document: &ShowDocument,
     map: &SeatMap,
     provider: ProviderRules,
-) -> Result<Prices, Vec<FieldFault>> {
+) -> Result<CategoryPrices, Vec<FieldFault>> {
     let mut faults = Vec::new();
     let mut wrong = |field: &str, code, detail: String| {
         faults.push(FieldFault {
@@ -182,14 +183,17 @@ pub fn check(
     for (field, detail) in rule_faults(&document.refunds, document.exchange.as_ref()) {
         wrong(&field, "invalid_field", detail);
     }
-    let mut prices: Prices = vec![None; map.categories.len()];
+    let mut prices: CategoryPrices = vec![None; map.categories.len()];
     for (name, amount) in &document.prices {
         let field = format!("prices.{name}");
         match map.category_index(name) {
             None => wrong(
                 &field,
                 "invalid_field",
-                format!("the plan has no category \"{name}\"; it has {}", named(map)),
+                format!(
+                    "the plan has no category \"{name}\"; it has {}",
+                    category_list(map)
+                ),
             ),
             Some(_) if !(0..=AMOUNT_MAX).contains(amount) => {
                 wrong(
@@ -204,7 +208,7 @@ pub fn check(
                     "invalid_field",
                     provider
                         .limits
-                        .why_not(document.currency.of(*amount), refused),
+                        .why_not(document.currency.with_amount(*amount), refused),
                 );
             }
             Some(index) => match prices.get_mut(usize::from(index)) {
@@ -223,7 +227,7 @@ pub fn check(
             "invalid_field",
             format!(
                 "nothing would be for sale: give at least one price, by {}",
-                named(map)
+                category_list(map)
             ),
         );
     }
@@ -234,7 +238,7 @@ pub fn check(
     }
 }
 
-fn named(map: &SeatMap) -> String {
+fn category_list(map: &SeatMap) -> String {
     let names: Vec<_> = map
         .categories
         .iter()

@@ -2,7 +2,7 @@
 
 /// A show's fate; a show that simply takes place has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum ShowFate {
     /// It does not take place: nothing more is sold, and all money goes back.
     Cancelled,
     /// It takes place at another time, at which its document says it begins.
@@ -12,10 +12,10 @@ pub enum Fate {
     },
 }
 
-impl Fate {
+impl ShowFate {
     /// The word in answers and in the ledger.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Cancelled => "cancelled",
             Self::Postponed { .. } => "postponed",
@@ -33,7 +33,7 @@ impl Fate {
 
     /// Reads both back.
     #[must_use]
-    pub fn of(word: &str, refunds_until_ms: Option<i64>) -> Option<Self> {
+    pub fn from_stored(word: &str, refunds_until_ms: Option<i64>) -> Option<Self> {
         match (word, refunds_until_ms) {
             ("cancelled", _) => Some(Self::Cancelled),
             ("postponed", Some(refunds_until_ms)) => Some(Self::Postponed { refunds_until_ms }),

@@ -13,20 +13,20 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::grid::{CellState, Claimed, Grid};
+use crate::grid::{CellGrid, CellState, ClaimedCell};
 use crate::ids::ShowId;
-use crate::plans::pinned::Plan;
+use crate::plans::pinned::SeatingPlan;
 use crate::plans::seatmap::SeatMap;
-use crate::runs::Run;
-use document::{Prices, ShowDocument};
-use fate::Fate;
+use crate::runs::TrainRun;
+use document::{CategoryPrices, ShowDocument};
+use fate::ShowFate;
 use terms::{CategoryNames, SaleTerms};
 
 /// What the classes of a plan cost over a whole run: what the fares say, or the dearest stretch
 /// that they name. A class without any fare is not for sale.
 #[must_use]
-pub fn prices_of_run(run: &Run, map: &SeatMap) -> Prices {
-    let legs = run.legs();
+pub fn prices_of_run(run: &TrainRun, map: &SeatMap) -> CategoryPrices {
+    let legs = run.leg_count();
     let dearest = |class: &str| {
         let stretches = (0..legs).flat_map(|from| (from + 1..=legs).map(move |to| from..to));
         stretches
@@ -48,18 +48,18 @@ pub struct Show {
     /// What the promoter wrote; of a departure, what follows from the timetable.
     pub document: ShowDocument,
     /// The pinned plan.
-    pub plan: Arc<Plan>,
+    pub plan: Arc<SeatingPlan>,
     /// By category index; of a run, see [`prices_of_run`].
-    pub prices: Prices,
+    pub prices: CategoryPrices,
     /// A train's run on one date: its legs, and what they cost. None for whatever stays where it
     /// is.
-    pub run: Option<Arc<Run>>,
+    pub run: Option<Arc<TrainRun>>,
     /// A departure that nobody has held anything of: it has no row in the ledger and no keys in the
     /// store.
     pub untouched: bool,
     /// What became of it, where it does not simply take place.
-    pub fate: Option<Fate>,
-    /// The number of the terms that its document states; [`super::terms::UNNUMBERED`] while it has
+    pub fate: Option<ShowFate>,
+    /// The number of the terms that its document states; [`terms::UNNUMBERED`] while it has
     /// no row in the ledger.
     pub terms: u32,
 }
@@ -67,10 +67,10 @@ pub struct Show {
 impl Show {
     /// The shape: one leg for anything that is not rail.
     #[must_use]
-    pub fn grid(&self) -> Grid {
-        Grid {
+    pub fn grid(&self) -> CellGrid {
+        CellGrid {
             seats: self.plan.map.cell_count(),
-            legs: self.run.as_ref().map_or(1, |run| run.legs().max(1)),
+            legs: self.run.as_ref().map_or(1, |run| run.leg_count().max(1)),
         }
     }
 
@@ -147,7 +147,7 @@ impl Show {
     /// Its cells while nobody has anything of it.
     #[must_use]
     pub fn unsold(&self) -> Vec<CellState> {
-        let mut states = vec![CellState::Free; self.grid().cells() as usize];
+        let mut states = vec![CellState::Free; self.grid().cell_count() as usize];
         for cell in self.blocked() {
             if let Some(state) = states.get_mut(cell as usize) {
                 *state = CellState::Blocked;
@@ -158,7 +158,7 @@ impl Show {
 
     /// Its cells where only what the ledger has claimed is taken: baskets are in the store alone.
     #[must_use]
-    pub fn claimed_only(&self, claimed: &[Claimed]) -> Vec<CellState> {
+    pub fn claimed_only(&self, claimed: &[ClaimedCell]) -> Vec<CellState> {
         let mut states = self.unsold();
         let seats = self.grid().seats;
         for (seat, leg, sold) in claimed {
@@ -176,7 +176,7 @@ impl Show {
 
     /// A seat's label; seats beyond the plan have none.
     #[must_use]
-    pub fn label(&self, seat: u32) -> &str {
+    pub fn seat_label(&self, seat: u32) -> &str {
         self.plan
             .map
             .seats

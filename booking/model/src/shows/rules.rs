@@ -31,13 +31,14 @@ pub struct ExchangeRule {
     pub fee: i64,
     /// What becomes of the difference where the new seats are cheaper.
     #[serde(default)]
-    pub cheaper: Cheaper,
+    pub cheaper: CheaperSeatsRule,
 }
 
 /// What becomes of the difference where the new seats of an exchange are cheaper.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Cheaper {
+#[schema(as = Cheaper)]
+pub enum CheaperSeatsRule {
     /// As much of it goes back as the refund rule in force would give back; without one, nothing.
     #[default]
     RefundRule,

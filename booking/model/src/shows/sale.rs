@@ -6,22 +6,25 @@ use std::ops::Range;
 use jiff::Timestamp;
 
 use crate::shows::Show;
-use crate::shows::fate::Fate;
+use crate::shows::fate::ShowFate;
 
 impl Show {
     /// Until when seats are sold over some legs; all legs of a show without stops.
     #[must_use]
     pub fn sells_until(&self, legs: &Range<u16>) -> Timestamp {
-        let ends = self.leaves(legs).or(self.document.sells_until);
+        let ends = self.departs_at(legs).or(self.document.sells_until);
         ends.unwrap_or(self.document.starts_at)
     }
 
     /// When the train leaves where some legs begin. One that was put off leaves every station later
     /// by as much.
-    fn leaves(&self, legs: &Range<u16>) -> Option<Timestamp> {
+    fn departs_at(&self, legs: &Range<u16>) -> Option<Timestamp> {
         let run = self.run.as_ref()?;
-        let put_off = self.document.starts_at.duration_since(run.leaves(&(0..1))?);
-        run.leaves(legs)?.checked_add(put_off).ok()
+        let put_off = self
+            .document
+            .starts_at
+            .duration_since(run.departs_at(&(0..1))?);
+        run.departs_at(legs)?.checked_add(put_off).ok()
     }
 
     /// Whether nothing of it is sold any more over some legs.
@@ -33,7 +36,7 @@ impl Show {
     /// Whether the show does not take place.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.fate == Some(Fate::Cancelled)
+        self.fate == Some(ShowFate::Cancelled)
     }
 
     /// Whether nothing of it can be held any more, wherever one gets on: it is cancelled, or its
@@ -58,8 +61,8 @@ mod tests {
 
     use super::*;
     use crate::plans::parse_grid;
-    use crate::plans::pinned::{Geometry, Plan};
-    use crate::runs::{Call, Fares, Run};
+    use crate::plans::pinned::{EncodedGeometry, SeatingPlan};
+    use crate::runs::{StationCall, TrainFares, TrainRun};
     use crate::shows::terms::UNNUMBERED;
 
     const MINUTE_MS: i64 = 60_000;
@@ -68,14 +71,14 @@ mod tests {
         Timestamp::from_millisecond(minute * MINUTE_MS).expect("a moment")
     }
 
-    fn show(sells_until: Option<Timestamp>, run: Option<Run>) -> Show {
+    fn show(sells_until: Option<Timestamp>, run: Option<TrainRun>) -> Show {
         let document = serde_json::json!({
             "venue": "hall", "title": "A show", "starts_at": at(10), "sells_until": sells_until, "prices": {},
         });
-        let plan = Plan {
+        let plan = SeatingPlan {
             version: 1,
             map: parse_grid("1x4").expect("a grid"),
-            geometry: Geometry {
+            geometry: EncodedGeometry {
                 json: Default::default(),
                 packed: Default::default(),
                 digest: String::new(),
@@ -103,7 +106,7 @@ mod tests {
             assert!(show.is_over(ends * MINUTE_MS));
         }
         let cancelled = Show {
-            fate: Some(Fate::Cancelled),
+            fate: Some(ShowFate::Cancelled),
             ..hall(None)
         };
         assert!(cancelled.is_over(0));
@@ -111,19 +114,19 @@ mod tests {
 
     #[test]
     fn a_train_is_sold_at_each_stop_until_it_leaves_there() {
-        let call = |station: &str, departs: Option<i64>| Call {
+        let call = |station: &str, departs: Option<i64>| StationCall {
             station: station.to_owned(),
             name: station.to_owned(),
             arrives: None,
             departs: departs.map(at),
             at_m: 0,
         };
-        let run = Run {
+        let run = TrainRun {
             train: "G1".to_owned(),
             date: jiff::civil::date(2027, 1, 1),
             time_zone: None,
             calls: vec![call("A", Some(10)), call("B", Some(20)), call("C", None)],
-            fares: Arc::new(Fares::ByDistance(Default::default())),
+            fares: Arc::new(TrainFares::ByDistance(Default::default())),
         };
         let train = show(None, Some(run));
         assert_eq!(train.sells_until(&(0..2)), at(10));

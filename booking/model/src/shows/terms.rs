@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::money::Currency;
-use crate::runs::Run;
+use crate::runs::TrainRun;
 use crate::shows::document::ShowDocument;
 use crate::shows::rules::{ExchangeRule, RefundRule};
 
@@ -46,7 +46,7 @@ pub struct CategoryNames<'a> {
 impl SaleTerms {
     /// The terms that a document states.
     #[must_use]
-    pub fn of(document: &ShowDocument) -> Self {
+    pub fn from_document(document: &ShowDocument) -> Self {
         Self {
             currency: document.currency,
             prices: document.prices.clone(),
@@ -63,7 +63,7 @@ impl SaleTerms {
         &self,
         category: CategoryNames<'_>,
         legs: &Range<u16>,
-        run: Option<&Run>,
+        run: Option<&TrainRun>,
     ) -> Option<i64> {
         match run {
             Some(run) => run.fare(category.key, legs),
@@ -77,7 +77,7 @@ impl SaleTerms {
     /// When what some legs are for begins, in milliseconds since the epoch: a train where it is
     /// boarded.
     #[must_use]
-    pub fn begins_ms(&self, first_leg: Option<u16>, run: Option<&Run>) -> i64 {
+    pub fn begins_ms(&self, first_leg: Option<u16>, run: Option<&TrainRun>) -> i64 {
         let starts_ms = self.starts_at.as_millisecond();
         let boarded_ms = || {
             let run = run?;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Days of the week and the dates between which they count, and dates that are otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Service {
+pub struct ServiceCalendar {
     /// One bit a day, Monday's the lowest.
     #[serde(default)]
     pub weekdays: u8,
@@ -27,10 +27,10 @@ pub struct Service {
 /// All days of the week.
 pub const EVERY_DAY: u8 = 0b111_1111;
 
-impl Service {
+impl ServiceCalendar {
     /// Whether it runs on a date.
     #[must_use]
-    pub fn runs(&self, date: Date) -> bool {
+    pub fn runs_on(&self, date: Date) -> bool {
         if self.added.contains(&date) {
             return true;
         }
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn weekdays_count_between_the_dates_and_exceptions_above_all() {
         // 2026-11-21 is a Saturday.
-        let service = Service {
+        let service = ServiceCalendar {
             weekdays: 0b110_0000,
             first: Some(date(2026, 11, 1)),
             last: Some(date(2026, 11, 29)),
@@ -75,24 +75,24 @@ mod tests {
             (date(2026, 10, 31), false),
             (date(2027, 1, 1), true),
         ] {
-            assert_eq!(service.runs(day), runs, "{day}");
+            assert_eq!(service.runs_on(day), runs, "{day}");
         }
     }
 
     #[test]
     fn every_day_has_no_end() {
-        let service = Service {
+        let service = ServiceCalendar {
             weekdays: EVERY_DAY,
-            ..Service::default()
+            ..ServiceCalendar::default()
         };
-        assert!(service.runs(date(1999, 1, 1)) && service.runs(date(2099, 12, 31)));
+        assert!(service.runs_on(date(1999, 1, 1)) && service.runs_on(date(2099, 12, 31)));
         assert!(!service.never_runs());
-        let backwards = Service {
+        let backwards = ServiceCalendar {
             first: Some(date(2016, 2, 10)),
             last: Some(date(2016, 2, 6)),
             ..service
         };
         assert!(backwards.never_runs());
-        assert!(!backwards.runs(date(2016, 2, 8)));
+        assert!(!backwards.runs_on(date(2016, 2, 8)));
     }
 }

@@ -9,8 +9,8 @@ use jiff::civil::Date;
 use super::{Tariff, Timetable, Trip, seconds_on};
 use crate::ids::{ShowId, VenueId};
 use crate::money::Currency;
-use crate::runs::{Call, Fares, Run};
-use crate::timetables::settings::Terms;
+use crate::runs::{StationCall, TrainFares, TrainRun};
+use crate::timetables::settings::DepartureTerms;
 
 /// A train's departure on a date: its run, the plan of its carriages, and the terms of sale.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct Departure {
     /// Its show.
     pub show: ShowId,
     /// Its calls and fares.
-    pub run: Run,
+    pub run: TrainRun,
     /// The venue whose plan its carriages are.
     pub stock: VenueId,
     /// Which plan of that venue.
@@ -30,19 +30,19 @@ pub struct Departure {
     /// Of all fares.
     pub currency: Currency,
     /// How long holds last, how many seats one may have, and so on.
-    pub terms: Terms,
+    pub terms: DepartureTerms,
 }
 
 impl Timetable {
     /// A trip's run on a date.
     #[must_use]
-    pub fn run(&self, trip: u32, date: Date) -> Option<Run> {
+    pub fn run_on_date(&self, trip: u32, date: Date) -> Option<TrainRun> {
         let of = self.trips.get(trip as usize)?;
         let start = self.day_start(date);
         let at = |seconds: Option<u32>| Some(seconds_on(start, seconds? + of.shift_s));
         let calls = self.stops(of).iter().map(|stop| {
             let station = &self.stations[stop.station as usize];
-            Call {
+            StationCall {
                 station: station.code.clone(),
                 name: station.name.clone(),
                 arrives: at(stop.arrives),
@@ -50,7 +50,7 @@ impl Timetable {
                 at_m: u64::from(stop.at_m),
             }
         });
-        Some(Run {
+        Some(TrainRun {
             train: of.train.clone(),
             date,
             time_zone: Some(self.timezone.clone()),
@@ -60,13 +60,13 @@ impl Timetable {
     }
 
     /// The fares of all stretches of a trip.
-    fn fares(&self, trip: &Trip) -> Fares {
+    fn fares(&self, trip: &Trip) -> TrainFares {
         let of_train = self.stocks[usize::from(trip.stock)].clone();
         let classes = (0_u16..).zip(&self.classes);
         let classes = classes.filter(|(_, class)| of_train.capacity(&class.key) > 0);
         if self.tariffs[trip.tariff as usize] == Tariff::Distance {
             let rates = classes.map(|(_, class)| (class.key.clone(), class.rate));
-            return Fares::ByDistance(rates.collect());
+            return TrainFares::ByDistance(rates.collect());
         }
         let stops = self.stops(trip);
         let mut table = BTreeMap::new();
@@ -81,14 +81,14 @@ impl Timetable {
                 }
             }
         }
-        Fares::Table(table)
+        TrainFares::Table(table)
     }
 
     /// What a departure is called.
     #[must_use]
     pub fn title(&self, trip: &Trip) -> String {
         let stops = self.stops(trip);
-        let name = |stop: Option<&super::Stop>| {
+        let name = |stop: Option<&super::TripStop>| {
             stop.map_or("", |stop| &self.stations[stop.station as usize].name)
         };
         let (from, to) = (name(stops.first()), name(stops.last()));
@@ -103,15 +103,15 @@ impl Timetable {
     /// The departure that a show's id means. `plan` says which venue and plan version the carriages
     /// of a kind of train are.
     #[must_use]
-    pub fn departure(
+    pub fn departure_for_show(
         &self,
         id: &ShowId,
         plan: impl Fn(usize) -> Option<(VenueId, u32)>,
     ) -> Option<Departure> {
-        let (trip, date) = self.named(id)?;
+        let (trip, date) = self.trip_of_show(id)?;
         let of = &self.trips[trip as usize];
         let (stock, plan_version) = plan(usize::from(of.stock))?;
-        let run = self.run(trip, date)?;
+        let run = self.run_on_date(trip, date)?;
         Some(Departure {
             show: id.clone(),
             starts_at: run.calls.first()?.departs?,

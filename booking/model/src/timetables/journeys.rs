@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use super::{DAY_S, Ride, Timetable, days_on, seconds_on};
-use crate::timetables::rides::Days;
+use super::{DAY_S, Timetable, TrainRide, days_on, seconds_on};
+use crate::timetables::rides::ServiceDayStarts;
 
 /// Who changes trains has at least so many seconds for it, and does not wait longer than the other.
 const CHANGE_S_MIN: i64 = 15 * 60;
@@ -17,16 +17,16 @@ const JOURNEYS_MAX: usize = 20;
 
 /// Two rides, and where one changes between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Journey {
+pub struct TransferJourney {
     /// The first train.
-    pub first: Ride,
+    pub first: TrainRide,
     /// The second train.
-    pub second: Ride,
+    pub second: TrainRide,
     /// Index of the station between.
     pub change: u32,
 }
 
-impl Journey {
+impl TransferJourney {
     /// Seconds from leaving to arriving.
     #[must_use]
     pub fn duration_s(&self) -> i64 {
@@ -45,10 +45,10 @@ impl Timetable {
     /// both leaves later and arrives earlier, the twenty best. Between the trains lie 15 minutes at
     /// least and four hours at most.
     #[must_use]
-    pub fn journeys(&self, from: u32, to: u32, date: Date) -> Vec<Journey> {
-        let mut days = Days::new(self);
+    pub fn journeys(&self, from: u32, to: u32, date: Date) -> Vec<TransferJourney> {
+        let mut days = ServiceDayStarts::new(self);
         let onward = self.onward(to, date, &mut days);
-        let mut best: HashMap<(u32, Timestamp), Journey> = HashMap::new();
+        let mut best: HashMap<(u32, Timestamp), TransferJourney> = HashMap::new();
         let trips = self.calling.get(from as usize).into_iter().flatten();
         for first in trips.flat_map(|trip| self.outward(*trip, from, to, date, &mut days)) {
             let change = self.stops(&self.trips[first.trip as usize])[usize::from(first.legs.end)];
@@ -66,14 +66,14 @@ impl Timetable {
                 .filter(|ride| (ride.trip, ride.date) != (first.trip, first.date))
                 .min_by_key(|ride| (ride.arrives, ride.trip));
             let Some(second) = second else { continue };
-            let journey = Journey {
+            let journey = TransferJourney {
                 second: second.clone(),
                 change: change.station,
                 first,
             };
             let key = (journey.first.trip, journey.first.departs);
             // Of two places to change between the same trains the one with more time is better.
-            let worth = |of: &Journey| (-of.second.arrives.as_second(), of.change_s());
+            let worth = |of: &TransferJourney| (-of.second.arrives.as_second(), of.change_s());
             match best.get(&key) {
                 Some(known) if worth(known) >= worth(&journey) => {}
                 _ => _ = best.insert(key, journey),
@@ -83,7 +83,14 @@ impl Timetable {
     }
 
     /// The stretches of a trip that begin at `from` on a date and end before `to`.
-    fn outward(&self, trip: u32, from: u32, to: u32, date: Date, days: &mut Days<'_>) -> Vec<Ride> {
+    fn outward(
+        &self,
+        trip: u32,
+        from: u32,
+        to: u32,
+        date: Date,
+        days: &mut ServiceDayStarts<'_>,
+    ) -> Vec<TrainRide> {
         let of = &self.trips[trip as usize];
         let stops = self.stops(of);
         let mut rides = Vec::new();
@@ -93,7 +100,7 @@ impl Timetable {
                 let Some(departs) = stop.departs else { break };
                 let departs = departs + of.shift_s;
                 let began = days_on(date, -i64::from(departs / DAY_S));
-                let runs = self.services[of.service as usize].runs(began);
+                let runs = self.services[of.service as usize].runs_on(began);
                 boards = runs.then_some((at, began, departs));
                 continue;
             }
@@ -103,8 +110,8 @@ impl Timetable {
             if stop.station == to {
                 break;
             }
-            let day = days.start(began);
-            rides.push(Ride {
+            let day = days.day_start(began);
+            rides.push(TrainRide {
                 trip,
                 date: began,
                 legs: start..at,
@@ -117,8 +124,13 @@ impl Timetable {
 
     /// The stretches that end at `to`, by where they begin, earliest first: those that leave on a
     /// date or the day after.
-    fn onward(&self, to: u32, date: Date, days: &mut Days<'_>) -> HashMap<u32, Vec<Ride>> {
-        let mut onward: HashMap<u32, Vec<Ride>> = HashMap::new();
+    fn onward(
+        &self,
+        to: u32,
+        date: Date,
+        days: &mut ServiceDayStarts<'_>,
+    ) -> HashMap<u32, Vec<TrainRide>> {
+        let mut onward: HashMap<u32, Vec<TrainRide>> = HashMap::new();
         let trips = self.calling.get(to as usize).into_iter().flatten();
         for trip in trips {
             let of = &self.trips[*trip as usize];
@@ -137,11 +149,11 @@ impl Timetable {
                 let departs = departs + of.shift_s;
                 for leaves in [date, days_on(date, 1)] {
                     let began = days_on(leaves, -i64::from(departs / DAY_S));
-                    if !self.services[of.service as usize].runs(began) {
+                    if !self.services[of.service as usize].runs_on(began) {
                         continue;
                     }
-                    let day = days.start(began);
-                    onward.entry(stop.station).or_default().push(Ride {
+                    let day = days.day_start(began);
+                    onward.entry(stop.station).or_default().push(TrainRide {
                         trip: *trip,
                         date: began,
                         legs: at..end,
@@ -159,8 +171,8 @@ impl Timetable {
 }
 
 /// Without those of which another leaves no earlier and arrives no later.
-fn fastest(mut all: Vec<Journey>) -> Vec<Journey> {
-    let order = |of: &Journey| {
+fn fastest(mut all: Vec<TransferJourney>) -> Vec<TransferJourney> {
+    let order = |of: &TransferJourney| {
         let leaves = std::cmp::Reverse(of.first.departs);
         (leaves, of.second.arrives, of.first.trip, of.second.trip)
     };

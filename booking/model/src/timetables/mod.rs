@@ -1,8 +1,8 @@
 //! A timetable as everything else reads it: stations, trips over shared lists of calls, services,
 //! fares and carriages, with the indexes that answer a pair of stations on a date at once.
 //!
-//! A timetable is immutable. It is built whole from [`Parts`] (by an importer, or from the JSON
-//! that the ledger keeps), checked once, and from then on only read.
+//! A timetable is immutable. It is built whole from [`TimetableParts`] (by an importer, or from the
+//! JSON that the ledger keeps), checked once, and from then on only read.
 
 mod calendar;
 mod departure;
@@ -23,17 +23,17 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-pub use calendar::{EVERY_DAY, Service};
+pub use calendar::{EVERY_DAY, ServiceCalendar};
 pub use departure::Departure;
-pub use journeys::Journey;
+pub use journeys::TransferJourney;
 pub use names::slug;
-pub use on_sale::OnSale;
-pub use rides::Ride;
-pub use stations::Near;
+pub use on_sale::DepartureOnSale;
+pub use rides::TrainRide;
+pub use stations::NearbyStation;
 
 use crate::money::Currency;
-use crate::timetables::settings::Terms;
-use crate::timetables::stock::{Class, Stock};
+use crate::timetables::settings::DepartureTerms;
+use crate::timetables::stock::{RollingStock, TravelClass};
 
 /// Seconds of a service day; times may lie beyond.
 pub const DAY_S: u32 = 86_400;
@@ -67,9 +67,9 @@ pub struct Station {
 /// One call of a trip; times are seconds from the beginning of the service day, by GTFS: twelve
 /// hours before its noon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "StopRow", into = "StopRow")]
-pub struct Stop {
-    /// Index into [`Parts::stations`].
+#[serde(from = "TripStopTuple", into = "TripStopTuple")]
+pub struct TripStop {
+    /// Index into [`TimetableParts::stations`].
     pub station: u32,
     /// As the source numbers it: rises along the trip, with gaps.
     pub sequence: u32,
@@ -81,10 +81,10 @@ pub struct Stop {
     pub at_m: u32,
 }
 
-type StopRow = (u32, u32, Option<u32>, Option<u32>, u32);
+type TripStopTuple = (u32, u32, Option<u32>, Option<u32>, u32);
 
-impl From<StopRow> for Stop {
-    fn from((station, sequence, arrives, departs, at_m): StopRow) -> Self {
+impl From<TripStopTuple> for TripStop {
+    fn from((station, sequence, arrives, departs, at_m): TripStopTuple) -> Self {
         Self {
             station,
             sequence,
@@ -95,9 +95,9 @@ impl From<StopRow> for Stop {
     }
 }
 
-impl From<Stop> for StopRow {
-    fn from(stop: Stop) -> Self {
-        let Stop {
+impl From<TripStop> for TripStopTuple {
+    fn from(stop: TripStop) -> Self {
+        let TripStop {
             station,
             sequence,
             arrives,
@@ -116,13 +116,13 @@ pub struct Trip {
     pub id: String,
     /// The train's code, as people say it; several trips may have one.
     pub train: String,
-    /// Index into [`Parts::services`].
+    /// Index into [`TimetableParts::services`].
     pub service: u32,
-    /// Index into [`Parts::stocks`].
+    /// Index into [`TimetableParts::stocks`].
     pub stock: u16,
-    /// Index into [`Parts::tariffs`].
+    /// Index into [`TimetableParts::tariffs`].
     pub tariff: u32,
-    /// Index into [`Parts::patterns`].
+    /// Index into [`TimetableParts::patterns`].
     pub pattern: u32,
     /// Seconds that it runs behind the pattern's times: one pattern serves all departures of a
     /// headway.
@@ -151,25 +151,25 @@ pub enum Tariff {
 /// What a timetable is made of and stored as.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Parts {
+pub struct TimetableParts {
     /// An IANA name.
     pub timezone: String,
     /// Of all fares.
     pub currency: Currency,
     /// The terms of sale.
-    pub terms: Terms,
+    pub terms: DepartureTerms,
     /// Classes of travel.
-    pub classes: Vec<Class>,
+    pub classes: Vec<TravelClass>,
     /// Kinds of train.
-    pub stocks: Vec<Stock>,
+    pub stocks: Vec<RollingStock>,
     /// Where trains call.
     pub stations: Vec<Station>,
     /// When trains run.
-    pub services: Vec<Service>,
+    pub services: Vec<ServiceCalendar>,
     /// What they cost.
     pub tariffs: Vec<Tariff>,
     /// Lists of calls.
-    pub patterns: Vec<Vec<Stop>>,
+    pub patterns: Vec<Vec<TripStop>>,
     /// The trains.
     pub trips: Vec<Trip>,
 }
@@ -177,7 +177,7 @@ pub struct Parts {
 /// Why parts do not make a timetable. Importers find these faults earlier and say where they stand;
 /// this is the last check.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unsound {
+pub enum TimetableError {
     /// There is no such time zone.
     #[error("there is no time zone {0:?}; an IANA name is meant, such as Asia/Shanghai")]
     Zone(String),
@@ -197,10 +197,11 @@ pub enum Unsound {
     SameShow(String, String),
 }
 
-/// A checked timetable with its indexes. Reads like its [`Parts`]; there is no way to change it.
+/// A checked timetable with its indexes. Reads like its [`TimetableParts`]; there is no way to
+/// change it.
 #[derive(Debug)]
 pub struct Timetable {
-    parts: Parts,
+    parts: TimetableParts,
     zone: TimeZone,
     /// Stations by code and by their platforms' codes.
     by_code: HashMap<Box<str>, u32>,
@@ -211,12 +212,12 @@ pub struct Timetable {
     /// The trips of a train, by the slug of its code.
     by_train: HashMap<String, Vec<u32>>,
     /// What stations are found by.
-    found_by: Vec<stations::Terms>,
+    found_by: Vec<stations::StationSearchTerms>,
 }
 
 impl Deref for Timetable {
-    type Target = Parts;
-    fn deref(&self) -> &Parts {
+    type Target = TimetableParts;
+    fn deref(&self) -> &TimetableParts {
         &self.parts
     }
 }
@@ -225,16 +226,16 @@ impl Timetable {
     /// Checks the parts and indexes them.
     ///
     /// # Errors
-    /// [`Unsound`].
-    pub fn new(parts: Parts) -> Result<Self, Unsound> {
-        let zone =
-            TimeZone::get(&parts.timezone).map_err(|_| Unsound::Zone(parts.timezone.clone()))?;
-        check(&parts)?;
+    /// [`TimetableError`].
+    pub fn new(parts: TimetableParts) -> Result<Self, TimetableError> {
+        let zone = TimeZone::get(&parts.timezone)
+            .map_err(|_| TimetableError::Zone(parts.timezone.clone()))?;
+        check_parts(&parts)?;
         let mut by_code: HashMap<Box<str>, u32> = HashMap::with_capacity(parts.stations.len());
         for (station, at) in parts.stations.iter().zip(0..) {
             for code in std::iter::once(&station.code).chain(&station.platforms) {
                 if by_code.insert(code.as_str().into(), at).is_some() {
-                    return Err(Unsound::DuplicateStation(code.clone()));
+                    return Err(TimetableError::DuplicateStation(code.clone()));
                 }
             }
         }
@@ -254,7 +255,7 @@ impl Timetable {
             by_name: stations::by_name(&parts.stations),
             calling: calling.into_iter().map(Vec::into_boxed_slice).collect(),
             by_train: names::by_train(&parts.trips)?,
-            found_by: stations::terms(&parts.stations, &counts),
+            found_by: stations::search_terms(&parts.stations, &counts),
             parts,
         })
     }
@@ -264,7 +265,8 @@ impl Timetable {
     /// # Errors
     /// Where it is not a timetable.
     pub fn read(text: &str) -> Result<Self, String> {
-        let parts: Parts = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let parts: TimetableParts =
+            serde_json::from_str(text).map_err(|error| error.to_string())?;
         Self::new(parts).map_err(|error| error.to_string())
     }
 
@@ -291,7 +293,7 @@ impl Timetable {
     pub fn next_day(&self, now_ms: i64) -> Option<Date> {
         let (mut date, last) = self.window(now_ms);
         while date <= last {
-            if self.leaves(date, now_ms) {
+            if self.any_train_leaves(date, now_ms) {
                 return Some(date);
             }
             date = days_on(date, 1);
@@ -300,13 +302,17 @@ impl Timetable {
     }
 
     /// Whether a train leaves any station on a date, after a moment.
-    fn leaves(&self, date: Date, now_ms: i64) -> bool {
+    fn any_train_leaves(&self, date: Date, now_ms: i64) -> bool {
         // Who leaves on a date may have begun some days before: by how many, when that day began,
         // and which services ran.
         let began: Vec<(i64, Vec<bool>)> = (0..NIGHTS_MAX)
             .map(|nights| days_on(date, -nights))
             .map(|date| {
-                let ran = self.parts.services.iter().map(|service| service.runs(date));
+                let ran = self
+                    .parts
+                    .services
+                    .iter()
+                    .map(|service| service.runs_on(date));
                 (self.day_start(date).as_millisecond(), ran.collect())
             })
             .collect();
@@ -326,7 +332,7 @@ impl Timetable {
 
     /// The calls of a trip.
     #[must_use]
-    pub fn stops(&self, trip: &Trip) -> &[Stop] {
+    pub fn stops(&self, trip: &Trip) -> &[TripStop] {
         &self.parts.patterns[trip.pattern as usize]
     }
 
@@ -346,7 +352,11 @@ impl Timetable {
         match &self.parts.tariffs[trip.tariff as usize] {
             Tariff::Distance => {
                 let class = self.parts.classes.get(usize::from(class))?;
-                Some(class.rate.of(u64::from(to.at_m.saturating_sub(from.at_m))))
+                Some(
+                    class
+                        .rate
+                        .fare_for_distance(u64::from(to.at_m.saturating_sub(from.at_m))),
+                )
             }
             Tariff::Table(table) => {
                 let key = (class, from.station, to.station);
@@ -358,10 +368,10 @@ impl Timetable {
 }
 
 /// Every index stands for something, and every trip has calls to go between.
-fn check(parts: &Parts) -> Result<(), Unsound> {
-    let dangling = |what, at| Err(Unsound::Dangling { what, at });
+fn check_parts(parts: &TimetableParts) -> Result<(), TimetableError> {
+    let dangling = |what, at| Err(TimetableError::Dangling { what, at });
     for (at, pattern) in parts.patterns.iter().enumerate() {
-        let known = |stop: &Stop| (stop.station as usize) < parts.stations.len();
+        let known = |stop: &TripStop| (stop.station as usize) < parts.stations.len();
         // Legs are counted in 16 bits.
         if !(2..usize::from(u16::MAX)).contains(&pattern.len()) || !pattern.iter().all(known) {
             return dangling("list of calls", at);

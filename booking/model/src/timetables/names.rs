@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::civil::Date;
 use sha2::{Digest, Sha256};
 
-use super::{Timetable, Trip, Unsound};
+use super::{Timetable, TimetableError, Trip};
 use crate::ids::ShowId;
 
 /// The longest part that is a train's, and the longest that is a trip's: with the date between them
@@ -38,7 +38,7 @@ pub fn slug(name: &str, chars_max: usize) -> String {
     format!("{}-{digest}", kept.trim_end_matches('-'))
 }
 
-pub(super) fn by_train(trips: &[Trip]) -> Result<HashMap<String, Vec<u32>>, Unsound> {
+pub(super) fn by_train(trips: &[Trip]) -> Result<HashMap<String, Vec<u32>>, TimetableError> {
     let mut by_train: HashMap<String, Vec<u32>> = HashMap::new();
     for (trip, at) in trips.iter().zip(0_u32..) {
         let train = by_train.entry(slug(&trip.train, TRAIN_MAX)).or_default();
@@ -49,7 +49,7 @@ pub(super) fn by_train(trips: &[Trip]) -> Result<HashMap<String, Vec<u32>>, Unso
         for at in train {
             let id = &trips[*at as usize].id;
             if let Some(other) = seen.insert(slug(id, TRIP_MAX), id) {
-                return Err(Unsound::SameShow(other.clone(), id.clone()));
+                return Err(TimetableError::SameShow(other.clone(), id.clone()));
             }
         }
     }
@@ -65,7 +65,7 @@ impl Timetable {
         let train = slug(&of.train, TRAIN_MAX);
         let runs = |at: &&u32| {
             let trip = &self.trips[**at as usize];
-            self.services[trip.service as usize].runs(date)
+            self.services[trip.service as usize].runs_on(date)
         };
         let alone = self.by_train.get(&train)?.iter().filter(runs).count() < 2;
         let id = if alone {
@@ -78,7 +78,7 @@ impl Timetable {
 
     /// The trip and the date that a show's id means, if it means a departure that runs.
     #[must_use]
-    pub fn named(&self, id: &ShowId) -> Option<(u32, Date)> {
+    pub fn trip_of_show(&self, id: &ShowId) -> Option<(u32, Date)> {
         let text = id.as_str();
         // The date is found wherever it stands: a train's code may have hyphens, and figures.
         let dates = text.match_indices('-').filter_map(|(at, _)| {
@@ -91,7 +91,7 @@ impl Timetable {
         });
         trips.find(|(trip, date)| {
             let service = self.trips[*trip as usize].service;
-            self.services[service as usize].runs(*date)
+            self.services[service as usize].runs_on(*date)
                 && self.show_id(*trip, *date).as_ref() == Some(id)
         })
     }

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use super::{NIGHTS_MAX, Stop, Timetable, Trip, days_on, seconds_on};
+use super::{NIGHTS_MAX, Timetable, Trip, TripStop, days_on, seconds_on};
 use crate::ids::ShowId;
 use crate::shows::coverage::matches;
 
 /// A departure on sale, as long as nobody has taken a seat of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OnSale {
+pub struct DepartureOnSale {
     /// Its show.
     pub show: ShowId,
     /// Its seats over which a stretch is offered that the train has not left yet.
@@ -21,7 +21,7 @@ pub struct OnSale {
 impl Timetable {
     /// Tells the departures that some patterns name, from today to the last date on sale, and those
     /// that began their run before and are still on their way.
-    pub fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(OnSale)) {
+    pub fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(DepartureOnSale)) {
         let (today, last) = self.window(now_ms);
         let mut days: Vec<(Date, Timestamp)> = Vec::new();
         let mut date = days_on(today, 1 - NIGHTS_MAX);
@@ -40,7 +40,7 @@ impl Timetable {
             for (date, start) in &days {
                 let runs = |trip: u32| {
                     let service = self.trips[trip as usize].service;
-                    self.services[service as usize].runs(*date)
+                    self.services[service as usize].runs_on(*date)
                 };
                 for (trip, whole) in trips.iter().zip(&whole).filter(|(trip, _)| runs(**trip)) {
                     let Some(show) = self.show_id(*trip, *date) else {
@@ -58,7 +58,7 @@ impl Timetable {
                     };
                     if free > 0 || *date >= today {
                         let gone = whole - free;
-                        each(OnSale { show, free, gone });
+                        each(DepartureOnSale { show, free, gone });
                     }
                 }
             }
@@ -67,7 +67,7 @@ impl Timetable {
 
     /// The first call that the train has not left at a moment.
     fn next_call(&self, trip: &Trip, start: Timestamp, now_ms: i64) -> Option<usize> {
-        let leaves_later = |stop: &Stop| {
+        let leaves_later = |stop: &TripStop| {
             stop.departs.is_some_and(|seconds| {
                 seconds_on(start, seconds + trip.shift_s).as_millisecond() > now_ms
             })

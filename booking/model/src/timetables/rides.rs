@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use super::{DAY_S, Timetable, days_on, seconds_on};
-use crate::runs::stretch;
+use crate::runs::legs_between;
 
 /// A train taken from one station to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ride {
+pub struct TrainRide {
     /// Index of the trip.
     pub trip: u32,
     /// Its service date, on which it leaves its first station.
@@ -27,11 +27,11 @@ impl Timetable {
     /// The trains that leave `from` on a date, by the clocks there, and go to `to`: earliest first.
     /// A train that began its run the day before is among them.
     #[must_use]
-    pub fn rides(&self, from: u32, to: u32, date: Date) -> Vec<Ride> {
-        let mut days = Days::new(self);
-        let mut rides: Vec<Ride> = self
+    pub fn rides(&self, from: u32, to: u32, date: Date) -> Vec<TrainRide> {
+        let mut days = ServiceDayStarts::new(self);
+        let mut rides: Vec<TrainRide> = self
             .calling_at_both(from, to)
-            .filter_map(|trip| self.ride(trip, from, to, date, &mut days))
+            .filter_map(|trip| self.find_ride(trip, from, to, date, &mut days))
             .collect();
         rides.sort_by_key(|ride| (ride.departs, ride.arrives, ride.trip));
         rides
@@ -51,18 +51,25 @@ impl Timetable {
             .filter(move |trip| many.binary_search(trip).is_ok())
     }
 
-    fn ride(&self, trip: u32, from: u32, to: u32, date: Date, days: &mut Days<'_>) -> Option<Ride> {
+    fn find_ride(
+        &self,
+        trip: u32,
+        from: u32,
+        to: u32,
+        date: Date,
+        days: &mut ServiceDayStarts<'_>,
+    ) -> Option<TrainRide> {
         let of = self.trips.get(trip as usize)?;
         let stops = self.stops(of);
-        let legs = stretch(stops.iter().map(|stop| stop.station), from, to)?;
+        let legs = legs_between(stops.iter().map(|stop| stop.station), from, to)?;
         let departs = stops[usize::from(legs.start)].departs? + of.shift_s;
         let arrives = stops[usize::from(legs.end)].arrives? + of.shift_s;
         let began = days_on(date, -i64::from(departs / DAY_S));
-        if !self.services[of.service as usize].runs(began) {
+        if !self.services[of.service as usize].runs_on(began) {
             return None;
         }
-        let start = days.start(began);
-        Some(Ride {
+        let start = days.day_start(began);
+        Some(TrainRide {
             trip,
             date: began,
             legs,
@@ -73,12 +80,12 @@ impl Timetable {
 }
 
 /// When the few service days of one search begin, each asked for once.
-pub(super) struct Days<'a> {
+pub(super) struct ServiceDayStarts<'a> {
     timetable: &'a Timetable,
     known: Vec<(Date, Timestamp)>,
 }
 
-impl<'a> Days<'a> {
+impl<'a> ServiceDayStarts<'a> {
     pub(super) fn new(timetable: &'a Timetable) -> Self {
         Self {
             timetable,
@@ -86,7 +93,7 @@ impl<'a> Days<'a> {
         }
     }
 
-    pub(super) fn start(&mut self, date: Date) -> Timestamp {
+    pub(super) fn day_start(&mut self, date: Date) -> Timestamp {
         if let Some((_, start)) = self.known.iter().find(|(known, _)| *known == date) {
             return *start;
         }

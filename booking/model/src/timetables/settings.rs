@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::is_slug;
 use crate::money::{AMOUNT_MAX, Currency};
-use crate::runs::Rate;
+use crate::runs::DistanceRate;
 use crate::shows::rules::{ExchangeRule, RefundRule, rule_faults};
-use crate::timetables::stock::{Carriage, Class, SEATS_MAX, Stock};
+use crate::timetables::stock::{Carriage, RollingStock, SEATS_MAX, TravelClass};
 
 /// The terms that every departure is sold on. Times are in seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Terms {
+pub struct DepartureTerms {
     /// ISO 4217; none: the feed's, or else CNY for the CSV form and EUR for GTFS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<Currency>,
@@ -39,7 +39,7 @@ pub struct Terms {
     pub exchange: Option<ExchangeRule>,
 }
 
-impl Default for Terms {
+impl Default for DepartureTerms {
     fn default() -> Self {
         Self {
             currency: None,
@@ -60,20 +60,20 @@ impl Default for Terms {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RailFile {
     /// The terms.
-    pub terms: Terms,
+    pub terms: DepartureTerms,
     /// Classes, dearest first.
-    pub class: Vec<Class>,
+    pub class: Vec<TravelClass>,
     /// Kinds of train; the first one that names a train's kind, or else the first one that names
     /// none.
-    pub stock: Vec<Stock>,
+    pub stock: Vec<RollingStock>,
     /// Fares by table; where there are any, nothing else is sold.
-    pub fare: Vec<Fare>,
+    pub fare: Vec<TableFare>,
 }
 
 /// One fare of the table, both stations by their codes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fare {
+pub struct TableFare {
     /// A class's key.
     pub class: String,
     /// Where one gets on.
@@ -87,20 +87,20 @@ pub struct Fare {
 /// As it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RailFileInput {
     #[serde(default)]
-    terms: Terms,
+    terms: DepartureTerms,
     #[serde(default)]
-    class: Vec<WrittenClass>,
+    class: Vec<RailClassInput>,
     #[serde(default)]
-    stock: Vec<Stock>,
+    stock: Vec<RollingStock>,
     #[serde(default)]
-    fare: Vec<Fare>,
+    fare: Vec<TableFare>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenClass {
+struct RailClassInput {
     key: String,
     label: Option<String>,
     color: Option<String>,
@@ -110,11 +110,11 @@ struct WrittenClass {
     per_km: i64,
     #[serde(default)]
     least: i64,
-    #[serde(default = "whole")]
+    #[serde(default = "default_feed_pct")]
     feed_pct: u32,
 }
 
-const fn whole() -> u32 {
+const fn default_feed_pct() -> u32 {
     100
 }
 
@@ -127,11 +127,11 @@ impl Default for RailFile {
     /// Eight carriages of three classes; a second-class seat costs 0.46 a kilometre and 5.00 at
     /// least.
     fn default() -> Self {
-        let class = |at: usize, key: &str, label: &str, per_km, feed_pct| Class {
+        let class = |at: usize, key: &str, label: &str, per_km, feed_pct| TravelClass {
             key: key.to_owned(),
             label: label.to_owned(),
             color: COLORS[at].to_owned(),
-            rate: Rate {
+            rate: DistanceRate {
                 base: 0,
                 per_km,
                 least: per_km / 10,
@@ -145,13 +145,13 @@ impl Default for RailFile {
             count,
         };
         Self {
-            terms: Terms::default(),
+            terms: DepartureTerms::default(),
             class: vec![
                 class(0, "business", "Business class", 14_500, 300),
                 class(1, "first", "First class", 7_400, 160),
                 class(2, "second", "Second class", 4_600, 100),
             ],
-            stock: vec![Stock {
+            stock: vec![RollingStock {
                 id: "standard".to_owned(),
                 kinds: Vec::new(),
                 carriages: vec![
@@ -171,14 +171,16 @@ impl RailFile {
     /// # Errors
     /// Every fault, each with where it stands.
     pub fn parse(text: &str) -> Result<Self, Vec<String>> {
-        let written: Written =
+        let written: RailFileInput =
             toml::from_str(text).map_err(|error| vec![error.to_string().trim_end().to_owned()])?;
         let default = Self::default();
         let class = if written.class.is_empty() {
             default.class
         } else {
             let classes = written.class.into_iter().zip(COLORS.iter().cycle());
-            classes.map(|(class, color)| class.read(color)).collect()
+            classes
+                .map(|(class, color)| class.into_class(color))
+                .collect()
         };
         let stock = if written.stock.is_empty() {
             default.stock
@@ -308,23 +310,23 @@ impl RailFile {
                     ));
                 }
             }
-            if !(1..=SEATS_MAX).contains(&stock.seats()) {
+            if !(1..=SEATS_MAX).contains(&stock.seat_count()) {
                 faults.push(format!(
                     "stock[{at}]: {} seats; a train has 1 to {SEATS_MAX}",
-                    stock.seats()
+                    stock.seat_count()
                 ));
             }
         }
     }
 }
 
-impl WrittenClass {
-    fn read(self, color: &str) -> Class {
-        Class {
+impl RailClassInput {
+    fn into_class(self, color: &str) -> TravelClass {
+        TravelClass {
             label: self.label.unwrap_or_else(|| self.key.clone()),
             key: self.key,
             color: self.color.unwrap_or_else(|| color.to_owned()),
-            rate: Rate {
+            rate: DistanceRate {
                 base: self.base,
                 per_km: self.per_km,
                 least: self.least,
@@ -365,7 +367,7 @@ mod tests {
             (24, 5)
         );
         assert_eq!(file.terms.currency, Currency::parse("USD"));
-        assert_eq!(file.stock[0].seats(), 40);
+        assert_eq!(file.stock[0].seat_count(), 40);
         assert_eq!(file.stock[0].capacity("one"), 40);
         assert_eq!(file.fare[0].amount, 975);
     }

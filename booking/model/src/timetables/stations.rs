@@ -12,7 +12,7 @@ const OFFERED_MAX: usize = 5;
 
 /// What a station is found by, in lower case.
 #[derive(Debug)]
-pub(super) struct Terms {
+pub(super) struct StationSearchTerms {
     code: String,
     name: String,
     latin: String,
@@ -23,21 +23,24 @@ pub(super) struct Terms {
 
 /// A station and how far away it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Near {
+pub struct NearbyStation {
     /// Index of the station.
     pub station: u32,
     /// Metres.
     pub distance_m: u32,
 }
 
-pub(super) fn terms(stations: &[Station], calls: &[usize]) -> Vec<Terms> {
-    let terms = stations.iter().zip(calls).map(|(station, calls)| Terms {
-        code: station.code.to_lowercase(),
-        name: station.name.to_lowercase(),
-        latin: station.pinyin.to_lowercase(),
-        short: station.short.iter().map(|of| of.to_lowercase()).collect(),
-        calls: *calls,
-    });
+pub(super) fn search_terms(stations: &[Station], calls: &[usize]) -> Vec<StationSearchTerms> {
+    let terms = stations
+        .iter()
+        .zip(calls)
+        .map(|(station, calls)| StationSearchTerms {
+            code: station.code.to_lowercase(),
+            name: station.name.to_lowercase(),
+            latin: station.pinyin.to_lowercase(),
+            short: station.short.iter().map(|of| of.to_lowercase()).collect(),
+            calls: *calls,
+        });
     terms.collect()
 }
 
@@ -55,9 +58,9 @@ pub(super) fn by_name(stations: &[Station]) -> HashMap<Box<str>, u32> {
     by_name
 }
 
-impl Terms {
+impl StationSearchTerms {
     /// How well a station answers to what was typed: 0 best, none not at all.
-    fn rank(&self, typed: &str) -> Option<u8> {
+    fn match_quality(&self, typed: &str) -> Option<u8> {
         let words = |text: &str| text.split_whitespace().any(|word| word.starts_with(typed));
         if self.code == typed || self.name == typed {
             Some(0)
@@ -95,7 +98,7 @@ impl Timetable {
     pub fn find_stations(&self, typed: &str) -> Vec<u32> {
         let typed = typed.trim().to_lowercase();
         let ranked = self.found_by.iter().zip(0_u32..).filter_map(|(terms, at)| {
-            let rank = terms.rank(&typed)?;
+            let rank = terms.match_quality(&typed)?;
             Some((rank, std::cmp::Reverse(terms.calls), at))
         });
         let mut ranked: Vec<_> = ranked.collect();
@@ -107,14 +110,15 @@ impl Timetable {
     /// Stations within some metres of a point (longitude, latitude) at which trains call: at most
     /// twenty, nearest first.
     #[must_use]
-    pub fn stations_near(&self, point: (f64, f64), within_m: u32) -> Vec<Near> {
+    pub fn stations_near(&self, point: (f64, f64), within_m: u32) -> Vec<NearbyStation> {
         let served = self.stations.iter().zip(0_u32..).zip(&self.calling);
         let served = served.filter(|(_, calling)| !calling.is_empty());
-        let near = served.map(|((station, at), _)| Near {
+        let near = served.map(|((station, at), _)| NearbyStation {
             station: at,
             distance_m: metres(point, (station.lon, station.lat)),
         });
-        let mut near: Vec<Near> = near.filter(|near| near.distance_m <= within_m).collect();
+        let mut near: Vec<NearbyStation> =
+            near.filter(|near| near.distance_m <= within_m).collect();
         near.sort_by_key(|near| (near.distance_m, near.station));
         near.truncate(FOUND_MAX);
         near

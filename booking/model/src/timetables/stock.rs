@@ -3,8 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::plans::seatmap::{Category, Kind, Parts, Row, Seat, SeatMap, Unsound};
-use crate::runs::Rate;
+use crate::plans::seatmap::{
+    PriceCategory, Seat, SeatKind, SeatMap, SeatMapError, SeatMapParts, SeatingRow,
+};
+use crate::runs::DistanceRate;
 
 /// The most seats of one train.
 pub const SEATS_MAX: u32 = 5_000;
@@ -17,7 +19,7 @@ const COUPLING: f32 = 60.0;
 /// A class of travel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Class {
+pub struct TravelClass {
     /// As holds name it: `second`.
     pub key: String,
     /// As people read it.
@@ -25,7 +27,7 @@ pub struct Class {
     /// A CSS colour.
     pub color: String,
     /// What it costs by distance, where no table says.
-    pub rate: Rate,
+    pub rate: DistanceRate,
     /// Per cent of the fares of a feed, which know no classes.
     pub feed_pct: u32,
 }
@@ -33,7 +35,7 @@ pub struct Class {
 /// A kind of train: its carriages, and which trains are made of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stock {
+pub struct RollingStock {
     /// The venue's slug is `rail-` and this.
     pub id: String,
     /// Trains of these kinds run with it; all others where it is empty.
@@ -54,11 +56,11 @@ pub struct Carriage {
     /// The letters of a row's seats from window to window, with spaces for aisles: `ABC DF`.
     pub seats: String,
     /// How many carriages of this shape follow each other.
-    #[serde(default = "one")]
+    #[serde(default = "default_count")]
     pub count: u32,
 }
 
-const fn one() -> u32 {
+const fn default_count() -> u32 {
     1
 }
 
@@ -78,7 +80,7 @@ impl Carriage {
     }
 }
 
-impl Stock {
+impl RollingStock {
     /// How many seats a class has.
     #[must_use]
     pub fn capacity(&self, class: &str) -> u32 {
@@ -88,7 +90,7 @@ impl Stock {
 
     /// All seats.
     #[must_use]
-    pub fn seats(&self) -> u32 {
+    pub fn seat_count(&self) -> u32 {
         let all = self.carriages.iter().map(Carriage::capacity);
         all.fold(0, u32::saturating_add)
     }
@@ -97,18 +99,18 @@ impl Stock {
     /// front to the left.
     ///
     /// # Errors
-    /// [`Unsound`] where two seats of a row have one letter.
-    pub fn plan(&self, classes: &[Class]) -> Result<SeatMap, Unsound> {
-        let mut parts = Parts {
+    /// [`SeatMapError`] where two seats of a row have one letter.
+    pub fn seat_map(&self, classes: &[TravelClass]) -> Result<SeatMap, SeatMapError> {
+        let mut parts = SeatMapParts {
             name: self.id.clone(),
             categories: classes.iter().map(category).collect(),
-            ..Parts::default()
+            ..SeatMapParts::default()
         };
         let mut x = 0.0;
         for carriage in &self.carriages {
             let class = classes.iter().position(|of| of.key == carriage.class);
             let class = class.and_then(|at| u16::try_from(at).ok());
-            let class = class.ok_or(Unsound::Dangling {
+            let class = class.ok_or(SeatMapError::Dangling {
                 what: "class of carriage",
                 at: parts.sections.len(),
             })?;
@@ -120,8 +122,8 @@ impl Stock {
     }
 }
 
-fn category(class: &Class) -> Category {
-    Category {
+fn category(class: &TravelClass) -> PriceCategory {
+    PriceCategory {
         key: class.key.clone(),
         label: class.label.clone(),
         color: class.color.clone(),
@@ -129,7 +131,7 @@ fn category(class: &Class) -> Category {
 }
 
 /// Adds a carriage that begins at `x`, and gives where it ends.
-fn add_carriage(parts: &mut Parts, carriage: &Carriage, class: u16, mut x: f32) -> f32 {
+fn add_carriage(parts: &mut SeatMapParts, carriage: &Carriage, class: u16, mut x: f32) -> f32 {
     let section = u32::try_from(parts.sections.len()).unwrap_or(u32::MAX);
     let name = (parts.sections.len() + 1).to_string();
     for row in 1..=carriage.rows {
@@ -151,13 +153,13 @@ fn add_carriage(parts: &mut Parts, carriage: &Carriage, class: u16, mut x: f32) 
                     accessible: false,
                     companion: false,
                     restricted_view: false,
-                    kind: Kind::Seat,
+                    kind: SeatKind::Seat,
                 });
             }
             // An aisle is as wide as a chair and a half.
             y += if letter == ' ' { CHAIR * 1.5 } else { CHAIR };
         }
-        parts.rows.push(Row {
+        parts.rows.push(SeatingRow {
             section: Some(section),
             label: row.to_string(),
             cells,
@@ -176,9 +178,9 @@ mod tests {
     fn carriages_are_sections_and_classes_are_categories() {
         let file = RailFile::default();
         let stock = &file.stock[0];
-        let map = stock.plan(&file.class).expect("sound");
+        let map = stock.seat_map(&file.class).expect("sound");
         assert_eq!(map.sections.len(), 8);
-        assert_eq!(map.cell_count(), stock.seats());
+        assert_eq!(map.cell_count(), stock.seat_count());
         let keys: Vec<_> = map.categories.iter().map(|of| of.key.as_str()).collect();
         assert_eq!(keys, ["business", "first", "second"]);
         for (at, class) in (0_u16..).zip(&file.class) {

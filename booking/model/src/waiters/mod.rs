@@ -21,7 +21,7 @@ pub const MISSED_MAX: u32 = 3;
 
 /// What a party wants.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Party {
+pub struct WaitlistParty {
     /// How many seats.
     pub quantity: u32,
     /// Category keys or labels, any of them; all where there are none.
@@ -32,12 +32,12 @@ pub struct Party {
     pub accessible: u32,
     /// On a train: where it travels, and in which class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stretch: Option<Stretch>,
+    pub stretch: Option<WaitlistStretch>,
 }
 
 /// From one station to another in a class.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Stretch {
+pub struct WaitlistStretch {
     /// The key of the class.
     pub class: String,
     /// The code of the station where the party gets on.
@@ -56,7 +56,7 @@ pub struct Waiter {
     /// The room of the pass that it came with.
     pub room: String,
     /// What it wants.
-    pub party: Party,
+    pub party: WaitlistParty,
     /// Where it stands: lower numbers are served first.
     pub number: u64,
     /// When it came.
@@ -70,14 +70,14 @@ pub struct Waiter {
     /// Those of them that it let pass.
     pub missed: u32,
     /// The offer that it has now.
-    pub offer: Option<Offered>,
+    pub offer: Option<WaitlistOffer>,
     /// When and why it ended.
-    pub ended: Option<(i64, WaitEnd)>,
+    pub ended: Option<(i64, WaitEndReason)>,
 }
 
 /// Seats that are held for a party.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offered {
+pub struct WaitlistOffer {
     /// The hold.
     pub hold: HoldId,
     /// Until when the party may take it.
@@ -89,7 +89,7 @@ pub struct Offered {
 
 /// What became of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OfferEnd {
+pub enum WaitlistOfferEnd {
     /// The party ordered the seats: it waits no longer.
     Taken,
     /// The party let it pass: it waits on behind all others.
@@ -100,14 +100,14 @@ pub enum OfferEnd {
 
 /// How long seats for a party are sold, milliseconds since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SaleEnd {
+pub enum PartySaleEnd {
     /// Until the train leaves the station where the party wants to get on.
     Leaves(i64),
     /// Until the show's sale ends.
     Ends(i64),
 }
 
-impl SaleEnd {
+impl PartySaleEnd {
     /// When.
     #[must_use]
     pub fn at_ms(self) -> i64 {
@@ -119,7 +119,7 @@ impl SaleEnd {
 
 /// Why a party waits no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WaitEnd {
+pub enum WaitEndReason {
     /// It has its seats.
     Taken,
     /// It left.
@@ -140,7 +140,7 @@ pub enum WaitEnd {
     SalesEnded,
 }
 
-impl WaitEnd {
+impl WaitEndReason {
     const ALL: [Self; 9] = [
         Self::Taken,
         Self::Left,
@@ -155,7 +155,7 @@ impl WaitEnd {
 
     /// The word in the ledger and in answers.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Taken => "taken",
             Self::Left => "left",
@@ -171,8 +171,8 @@ impl WaitEnd {
 
     /// The end that a word tells of.
     #[must_use]
-    pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|end| end.word() == word)
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|end| end.as_str() == word)
     }
 }
 
@@ -186,17 +186,17 @@ impl Waiter {
     /// Why its time is over, where it is. `sale` is how long seats for it are sold; a show that was
     /// postponed meanwhile is sold longer than it was when the party came.
     #[must_use]
-    pub fn time_over(&self, sale: SaleEnd, now_ms: i64) -> Option<WaitEnd> {
+    pub fn time_over(&self, sale: PartySaleEnd, now_ms: i64) -> Option<WaitEndReason> {
         let over = match sale {
-            SaleEnd::Leaves(at_ms) => (at_ms <= now_ms).then_some(WaitEnd::Departed),
-            SaleEnd::Ends(at_ms) => (at_ms <= now_ms).then_some(WaitEnd::SalesEnded),
+            PartySaleEnd::Leaves(at_ms) => (at_ms <= now_ms).then_some(WaitEndReason::Departed),
+            PartySaleEnd::Ends(at_ms) => (at_ms <= now_ms).then_some(WaitEndReason::SalesEnded),
         };
-        over.or_else(|| (self.until_ms <= now_ms).then_some(WaitEnd::TimeOver))
+        over.or_else(|| (self.until_ms <= now_ms).then_some(WaitEndReason::TimeOver))
     }
 
     /// Until when it waits, as far as is known now.
     #[must_use]
-    pub fn waits_until_ms(&self, sale: SaleEnd) -> i64 {
+    pub fn waits_until_ms(&self, sale: PartySaleEnd) -> i64 {
         self.until_ms.min(sale.at_ms())
     }
 }
@@ -208,15 +208,15 @@ mod tests {
     #[test]
     fn a_party_that_was_written_before_trains_had_a_waitlist_is_read_as_it_was() {
         let old = r#"{"quantity":2,"categories":["cat1"],"accessible":1}"#;
-        let party: Party = serde_json::from_str(old).expect("a party");
+        let party: WaitlistParty = serde_json::from_str(old).expect("a party");
         assert_eq!((party.quantity, &party.stretch), (2, &None));
         assert_eq!(serde_json::to_string(&party).expect("JSON"), old);
     }
 
     #[test]
     fn every_end_is_read_from_its_word() {
-        for end in WaitEnd::ALL {
-            assert_eq!(WaitEnd::of_word(end.word()), Some(end));
+        for end in WaitEndReason::ALL {
+            assert_eq!(WaitEndReason::parse(end.as_str()), Some(end));
         }
     }
 }

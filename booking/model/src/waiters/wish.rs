@@ -5,37 +5,35 @@ use std::ops::Range;
 
 use rand::Rng;
 
-use super::{Party, SaleEnd};
-use crate::choosing;
-use crate::choosing::rail;
-use crate::choosing::rail::Train;
-use crate::choosing::{Ask, Wish};
-use crate::grid::{CellState, Grid};
+use super::{PartySaleEnd, WaitlistParty};
+use crate::choosing::rail::{self, TrainSeatStates};
+use crate::choosing::{self, BestSeatsRequest, BestSeatsWish};
+use crate::grid::{CellGrid, CellState};
 use crate::plans::seatmap::SeatMap;
-use crate::runs::Run;
+use crate::runs::TrainRun;
 use crate::shows::Show;
 
 /// What of a show is shared out: its seats, and its stops where it has any.
 #[derive(Debug, Clone, Copy)]
-pub struct House<'a> {
+pub struct ShowLayout<'a> {
     /// The seats.
     pub map: &'a SeatMap,
     /// The run of a train.
-    pub run: Option<&'a Run>,
+    pub run: Option<&'a TrainRun>,
 }
 
 /// A party's wish, resolved.
 #[derive(Debug)]
-pub enum Wanted {
+pub enum PartyWish {
     /// Seats of a hall.
-    Seats(Box<Wish>),
+    Seats(Box<BestSeatsWish>),
     /// Seats of a class over some legs.
-    Stretch(rail::Party, Range<u16>),
+    Stretch(rail::TrainParty, Range<u16>),
 }
 
 /// Seats that were chosen for a party.
 #[derive(Debug)]
-pub struct Seated {
+pub struct PartySeats {
     /// Seat indices.
     pub seats: Vec<u32>,
     /// The legs.
@@ -44,10 +42,10 @@ pub struct Seated {
     pub next_to_each_other: bool,
 }
 
-impl<'a> House<'a> {
+impl<'a> ShowLayout<'a> {
     /// Of a show.
     #[must_use]
-    pub fn of(show: &'a Show) -> Self {
+    pub fn for_show(show: &'a Show) -> Self {
         Self {
             map: &show.plan.map,
             run: show.run.as_deref(),
@@ -56,15 +54,15 @@ impl<'a> House<'a> {
 
     /// As [`Show::grid`].
     #[must_use]
-    pub fn grid(self) -> Grid {
-        Grid {
+    pub fn grid(self) -> CellGrid {
+        CellGrid {
             seats: self.map.cell_count(),
-            legs: self.run.map_or(1, |run| run.legs().max(1)),
+            legs: self.run.map_or(1, |run| run.leg_count().max(1)),
         }
     }
 
-    fn train(self, states: &'a [CellState]) -> Train<'a> {
-        Train {
+    fn train(self, states: &'a [CellState]) -> TrainSeatStates<'a> {
+        TrainSeatStates {
             map: self.map,
             grid: self.grid(),
             states,
@@ -72,11 +70,11 @@ impl<'a> House<'a> {
     }
 }
 
-impl Party {
+impl WaitlistParty {
     /// The party's wish in a hall in names.
     #[must_use]
-    pub fn ask(&self, categories: Option<Vec<String>>) -> Ask {
-        Ask {
+    pub fn best_seats_request(&self, categories: Option<Vec<String>>) -> BestSeatsRequest {
+        BestSeatsRequest {
             quantity: self.quantity,
             categories,
             sections: None,
@@ -92,35 +90,35 @@ impl Party {
     /// The party's wish; `None` where the show lacks a category, a class or a stretch that it
     /// names. Where a show has standing places only, whoever waits for it is ready to stand.
     #[must_use]
-    pub fn wanted(&self, house: House<'_>) -> Option<Wanted> {
+    pub fn wanted(&self, house: ShowLayout<'_>) -> Option<PartyWish> {
         let map = house.map;
         if let Some(run) = house.run {
             let stretch = self.stretch.as_ref()?;
-            let party = rail::Party {
+            let party = rail::TrainParty {
                 quantity: self.quantity,
                 class: map.category_index(&stretch.class)?,
             };
             let legs = run.between(&stretch.from, &stretch.to)?;
-            return Some(Wanted::Stretch(party, legs));
+            return Some(PartyWish::Stretch(party, legs));
         }
         let categories = (!self.categories.is_empty()).then(|| self.categories.clone());
-        let ask = self.ask(categories);
+        let ask = self.best_seats_request(categories);
         let mut wish = ask.resolve(map, &BTreeMap::new()).ok()?;
         if wish.categories.is_none() && map.benches().is_empty() {
             wish.categories = Some((0..).take(map.categories.len()).collect());
         }
-        Some(Wanted::Seats(Box::new(wish)))
+        Some(PartyWish::Seats(Box::new(wish)))
     }
 
     /// How long seats for the party are sold: of a train, until it leaves where the party wants to
     /// get on.
     #[must_use]
-    pub fn sale_end(&self, show: &Show) -> SaleEnd {
+    pub fn sale_end(&self, show: &Show) -> PartySaleEnd {
         let stretch = show.run.as_ref().zip(self.stretch.as_ref());
         let legs = stretch.and_then(|(run, stretch)| run.between(&stretch.from, &stretch.to));
         match legs {
-            Some(legs) => SaleEnd::Leaves(show.sells_until(&legs).as_millisecond()),
-            None => SaleEnd::Ends(show.sells_until(&show.legs()).as_millisecond()),
+            Some(legs) => PartySaleEnd::Leaves(show.sells_until(&legs).as_millisecond()),
+            None => PartySaleEnd::Ends(show.sells_until(&show.legs()).as_millisecond()),
         }
     }
 
@@ -128,21 +126,26 @@ impl Party {
     #[must_use]
     pub fn may_be_served(
         &self,
-        house: House<'_>,
+        house: ShowLayout<'_>,
         states: &[CellState],
         rng: &mut impl Rng,
     ) -> bool {
-        self.fits(house, &unsold(states), rng)
+        self.can_be_seated(house, &unsold(states), rng)
     }
 
     /// Whether what is free is enough for the party.
-    pub(super) fn fits(&self, house: House<'_>, states: &[CellState], rng: &mut impl Rng) -> bool {
+    pub(super) fn can_be_seated(
+        &self,
+        house: ShowLayout<'_>,
+        states: &[CellState],
+        rng: &mut impl Rng,
+    ) -> bool {
         match self.wanted(house) {
             None => false,
-            Some(Wanted::Stretch(party, legs)) => {
+            Some(PartyWish::Stretch(party, legs)) => {
                 rail::has_room(&house.train(states), &legs, party)
             }
-            Some(wanted) => wanted.choose(house, states, rng).is_some(),
+            Some(wanted) => wanted.choose_seats(house, states, rng).is_some(),
         }
     }
 }
@@ -156,14 +159,14 @@ pub(super) fn unsold(states: &[CellState]) -> Vec<CellState> {
     states.iter().map(freed).collect()
 }
 
-impl Wanted {
+impl PartyWish {
     /// The best of what is free; `None` where it is too little.
-    pub(super) fn choose(
+    pub(super) fn choose_seats(
         &self,
-        house: House<'_>,
+        house: ShowLayout<'_>,
         states: &[CellState],
         rng: &mut impl Rng,
-    ) -> Option<Seated> {
+    ) -> Option<PartySeats> {
         let (choice, legs) = match self {
             Self::Seats(wish) => {
                 let free = |seat: u32| states.get(seat as usize) == Some(&CellState::Free);
@@ -175,7 +178,7 @@ impl Wanted {
             }
         };
         let choice = choice.ok()?;
-        Some(Seated {
+        Some(PartySeats {
             seats: choice.cells,
             legs,
             next_to_each_other: choice.next_to_each_other,

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 /// The line of each path, from 1; of a path that is not there the line of what it is missing in.
 /// The text must be JSON.
-pub fn of<'p>(text: &str, paths: impl Iterator<Item = &'p str> + Clone) -> Vec<usize> {
+pub fn line_numbers<'p>(text: &str, paths: impl Iterator<Item = &'p str> + Clone) -> Vec<usize> {
     let wanted: HashSet<&str> = paths.clone().flat_map(with_outer).collect();
-    let mut walk = Walk {
+    let mut walk = JsonLineFinder {
         bytes: text.as_bytes(),
         at: 0,
         line: 1,
@@ -28,7 +28,7 @@ fn with_outer(path: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-struct Walk<'t> {
+struct JsonLineFinder<'t> {
     bytes: &'t [u8],
     at: usize,
     line: usize,
@@ -37,19 +37,19 @@ struct Walk<'t> {
     found: HashMap<String, usize>,
 }
 
-impl Walk<'_> {
+impl JsonLineFinder<'_> {
     fn value(&mut self) {
         self.space();
         if self.wanted.contains(self.path.as_str()) {
             self.found.entry(self.path.clone()).or_insert(self.line);
         }
-        match self.byte() {
+        match self.current_byte() {
             Some(b'{') => self.members(),
             Some(b'[') => self.elements(),
-            Some(b'"') => drop(self.text()),
+            Some(b'"') => drop(self.quoted_text()),
             _ => {
                 while self
-                    .byte()
+                    .current_byte()
                     .is_some_and(|byte| !b",]} \t\r\n".contains(&byte))
                 {
                     self.at += 1;
@@ -62,7 +62,7 @@ impl Walk<'_> {
         self.at += 1;
         loop {
             self.space();
-            match self.byte() {
+            match self.current_byte() {
                 Some(b'"') => {}
                 Some(b',') => {
                     self.at += 1;
@@ -70,7 +70,7 @@ impl Walk<'_> {
                 }
                 _ => break,
             }
-            let key = self.text();
+            let key = self.quoted_text();
             self.space();
             // The colon.
             self.at += 1;
@@ -90,7 +90,7 @@ impl Walk<'_> {
         let mut index = 0;
         loop {
             self.space();
-            match self.byte() {
+            match self.current_byte() {
                 Some(b',') => self.at += 1,
                 None | Some(b']') => break,
                 Some(_) => {
@@ -106,10 +106,10 @@ impl Walk<'_> {
     }
 
     /// The text between quotes, as it is written.
-    fn text(&mut self) -> String {
+    fn quoted_text(&mut self) -> String {
         let start = self.at + 1;
         self.at = start;
-        while let Some(byte) = self.byte() {
+        while let Some(byte) = self.current_byte() {
             match byte {
                 b'"' => break,
                 b'\\' => self.at += 2,
@@ -122,13 +122,13 @@ impl Walk<'_> {
     }
 
     fn space(&mut self) {
-        while let Some(byte @ (b' ' | b'\t' | b'\r' | b'\n')) = self.byte() {
+        while let Some(byte @ (b' ' | b'\t' | b'\r' | b'\n')) = self.current_byte() {
             self.line += usize::from(byte == b'\n');
             self.at += 1;
         }
     }
 
-    fn byte(&self) -> Option<u8> {
+    fn current_byte(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 }
@@ -150,7 +150,11 @@ mod tests {
             ("nowhere.at.all", 1),
             ("", 1),
         ] {
-            assert_eq!(super::of(text, [path].into_iter()), [line], "{path}");
+            assert_eq!(
+                super::line_numbers(text, [path].into_iter()),
+                [line],
+                "{path}"
+            );
         }
     }
 }

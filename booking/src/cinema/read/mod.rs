@@ -11,15 +11,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Programme;
-pub use spot::Faults;
-use spot::Spot;
+pub use spot::ProgrammeFaults;
+use spot::ProgrammeObject;
 
 /// The longest document that is read, in bytes.
 pub const DOCUMENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// One thing that is wrong with a programme.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-pub struct Fault {
+#[schema(as = Fault)]
+pub struct ProgrammeFault {
     /// The path in the document: `cities[0].cinemas[1].halls[0].plan`.
     pub at: String,
     /// The line, from 1.
@@ -30,7 +31,7 @@ pub struct Fault {
     pub message: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ProgrammeFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             at,
@@ -48,8 +49,11 @@ impl fmt::Display for Fault {
 ///
 /// # Errors
 /// The one fault of a text that is no JSON.
-pub fn programme(text: &str, faults: &mut Faults) -> Result<Programme, Fault> {
-    let document: Value = serde_json::from_str(text).map_err(|error| Fault {
+pub fn read_programme(
+    text: &str,
+    faults: &mut ProgrammeFaults,
+) -> Result<Programme, ProgrammeFault> {
+    let document: Value = serde_json::from_str(text).map_err(|error| ProgrammeFault {
         at: String::new(),
         line: error.line(),
         code: "invalid_json",
@@ -57,16 +61,16 @@ pub fn programme(text: &str, faults: &mut Faults) -> Result<Programme, Fault> {
     })?;
     match &document {
         Value::Object(members) => {
-            let spot = Spot::new(String::new(), members);
-            Ok(parts::programme(&spot, faults))
+            let spot = ProgrammeObject::new(String::new(), members);
+            Ok(parts::parse_programme(&spot, faults))
         }
-        other => Err(Fault {
+        other => Err(ProgrammeFault {
             at: String::new(),
             line: 1,
             code: "bad_object",
             message: format!(
                 "The document is {} where an object with cities, films and showings is expected.",
-                spot::shown(other)
+                spot::short_value(other)
             ),
         }),
     }

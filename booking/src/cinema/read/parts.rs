@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use fairgate_model::ids::{ShowId, VenueId, is_slug};
+use fairgate_model::money::{AMOUNT_MAX, Currency};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::spot::{Faults, Spot, shown};
+use super::spot::{ProgrammeFaults, ProgrammeObject, short_value};
 use crate::cinema::{Cinema, City, Film, Hall, Programme, Showing};
-use fairgate_model::ids::{ShowId, VenueId, is_slug};
-use fairgate_model::money::{AMOUNT_MAX, Currency};
 
 /// Halls of one programme.
 const HALLS_MAX: usize = 20_000;
@@ -28,13 +28,13 @@ const DURATION_S_MAX: i64 = 86_400;
 const SLUG: &str = "a name of 1 to 64 of a-z, 0-9 and \"-\", beginning with a letter or a digit,";
 
 /// What was read, whole where no fault was noted.
-pub fn programme(spot: &Spot<'_>, faults: &mut Faults) -> Programme {
-    spot.only(&["currency", "cities", "films", "showings"], faults);
+pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults) -> Programme {
+    spot.add_unknown_faults(&["currency", "cities", "films", "showings"], faults);
     let mut programme = Programme::default();
     if let Some(value) = spot.get("currency") {
         match value.as_str().and_then(Currency::parse) {
             Some(currency) => programme.currency = currency,
-            None => spot.wrong(
+            None => spot.add_value_fault(
                 "currency",
                 "bad_currency",
                 value,
@@ -43,14 +43,14 @@ pub fn programme(spot: &Spot<'_>, faults: &mut Faults) -> Programme {
             ),
         }
     }
-    let mut named = Named::default();
-    for city in spot.list("cities", faults) {
+    let mut named = FirstIdPaths::default();
+    for city in spot.list_member("cities", faults) {
         read_city(&city, &mut programme, &mut named, faults);
     }
-    for film in spot.list("films", faults) {
+    for film in spot.list_member("films", faults) {
         read_film(&film, &mut programme, &mut named, faults);
     }
-    let showings = spot.list("showings", faults);
+    let showings = spot.list_member("showings", faults);
     for (count, most, what) in [
         (programme.halls.len(), HALLS_MAX, "cities"),
         (showings.len(), SHOWINGS_MAX, "showings"),
@@ -75,7 +75,7 @@ pub fn programme(spot: &Spot<'_>, faults: &mut Faults) -> Programme {
 /// Where each name stood first, so that a second one is told of it, and a film that has other
 /// faults is still there.
 #[derive(Default)]
-struct Named {
+struct FirstIdPaths {
     cities: HashMap<String, String>,
     cinemas: HashMap<String, String>,
     halls: HashMap<String, String>,
@@ -84,14 +84,14 @@ struct Named {
 }
 
 /// A slug that nothing of its kind has yet.
-fn slug(
-    spot: &Spot<'_>,
+fn unused_slug(
+    spot: &ProgrammeObject<'_>,
     chars_max: usize,
     taken: &mut HashMap<String, String>,
-    faults: &mut Faults,
+    faults: &mut ProgrammeFaults,
 ) -> Option<String> {
     let Some(value) = spot.get("id") else {
-        spot.missing("id", faults);
+        spot.add_missing_fault("id", faults);
         return None;
     };
     let Some(id) = value
@@ -101,17 +101,17 @@ fn slug(
         let expected = format!(
             "a name of 1 to {chars_max} of a-z, 0-9 and \"-\", beginning with a letter or a digit,"
         );
-        spot.wrong("id", "bad_id", value, &expected, faults);
+        spot.add_value_fault("id", "bad_id", value, &expected, faults);
         return None;
     };
-    first_of_its_name(id, spot.path("id"), taken, faults).then(|| id.to_owned())
+    first_of_its_name(id, spot.member_path("id"), taken, faults).then(|| id.to_owned())
 }
 
 fn first_of_its_name(
     id: &str,
     at: String,
     taken: &mut HashMap<String, String>,
-    faults: &mut Faults,
+    faults: &mut ProgrammeFaults,
 ) -> bool {
     if let Some(first) = taken.get(id) {
         let message = format!("The id \"{id}\" is already that of {first}. Each needs its own.");
@@ -122,10 +122,15 @@ fn first_of_its_name(
     true
 }
 
-fn read_city(spot: &Spot<'_>, programme: &mut Programme, named: &mut Named, faults: &mut Faults) {
-    spot.only(&["id", "name", "country", "time_zone", "cinemas"], faults);
-    let id = slug(spot, 64, &mut named.cities, faults);
-    let name = spot.text("name", NAME_MAX, faults);
+fn read_city(
+    spot: &ProgrammeObject<'_>,
+    programme: &mut Programme,
+    named: &mut FirstIdPaths,
+    faults: &mut ProgrammeFaults,
+) {
+    spot.add_unknown_faults(&["id", "name", "country", "time_zone", "cinemas"], faults);
+    let id = unused_slug(spot, 64, &mut named.cities, faults);
+    let name = spot.text_member("name", NAME_MAX, faults);
     let country = spot.words("country", NAME_MAX, faults);
     let time_zone = match spot.get("time_zone") {
         None => Some("UTC".to_owned()),
@@ -133,12 +138,12 @@ fn read_city(spot: &Spot<'_>, programme: &mut Programme, named: &mut Named, faul
             let known = value.as_str().filter(|name| TimeZone::get(name).is_ok());
             if known.is_none() {
                 let expected = "the name of a time zone, such as \"Europe/Berlin\",";
-                spot.wrong("time_zone", "bad_time_zone", value, expected, faults);
+                spot.add_value_fault("time_zone", "bad_time_zone", value, expected, faults);
             }
             known.map(ToOwned::to_owned)
         }
     };
-    for cinema in spot.list("cinemas", faults) {
+    for cinema in spot.list_member("cinemas", faults) {
         read_cinema(&cinema, id.as_deref(), programme, named, faults);
     }
     if let (Some(id), Some(name), Some(time_zone)) = (id, name, time_zone) {
@@ -152,11 +157,11 @@ fn read_city(spot: &Spot<'_>, programme: &mut Programme, named: &mut Named, faul
 }
 
 fn read_cinema(
-    spot: &Spot<'_>,
+    spot: &ProgrammeObject<'_>,
     city: Option<&str>,
     programme: &mut Programme,
-    named: &mut Named,
-    faults: &mut Faults,
+    named: &mut FirstIdPaths,
+    faults: &mut ProgrammeFaults,
 ) {
     let fields = [
         "id",
@@ -167,14 +172,14 @@ fn read_cinema(
         "lon",
         "halls",
     ];
-    spot.only(&fields, faults);
-    let id = slug(spot, 64, &mut named.cinemas, faults);
-    let name = spot.text("name", NAME_MAX, faults);
-    let address = spot.text("address", NAME_MAX, faults);
-    let postal_code = spot.text("postal_code", 20, faults);
-    let lat = spot.number("lat", -90.0..=90.0, faults);
-    let lon = spot.number("lon", -180.0..=180.0, faults);
-    for hall in spot.list("halls", faults) {
+    spot.add_unknown_faults(&fields, faults);
+    let id = unused_slug(spot, 64, &mut named.cinemas, faults);
+    let name = spot.text_member("name", NAME_MAX, faults);
+    let address = spot.text_member("address", NAME_MAX, faults);
+    let postal_code = spot.text_member("postal_code", 20, faults);
+    let lat = spot.number_member("lat", -90.0..=90.0, faults);
+    let lon = spot.number_member("lon", -180.0..=180.0, faults);
+    for hall in spot.list_member("halls", faults) {
         let read = read_hall(&hall, id.as_deref(), named, faults);
         programme.halls.extend(read);
     }
@@ -202,14 +207,14 @@ fn read_cinema(
 }
 
 fn read_hall(
-    spot: &Spot<'_>,
+    spot: &ProgrammeObject<'_>,
     cinema: Option<&str>,
-    named: &mut Named,
-    faults: &mut Faults,
+    named: &mut FirstIdPaths,
+    faults: &mut ProgrammeFaults,
 ) -> Option<Hall> {
-    spot.only(&["id", "name", "plan"], faults);
-    let id = slug(spot, HALL_SLUG_MAX, &mut named.halls, faults);
-    let name = spot.text("name", NAME_MAX, faults);
+    spot.add_unknown_faults(&["id", "name", "plan"], faults);
+    let id = unused_slug(spot, HALL_SLUG_MAX, &mut named.halls, faults);
+    let name = spot.text_member("name", NAME_MAX, faults);
     let plan = spot.words("plan", 4_096, faults);
     Some(Hall {
         id: id?.parse::<VenueId>().ok()?,
@@ -220,7 +225,12 @@ fn read_hall(
     })
 }
 
-fn read_film(spot: &Spot<'_>, programme: &mut Programme, named: &mut Named, faults: &mut Faults) {
+fn read_film(
+    spot: &ProgrammeObject<'_>,
+    programme: &mut Programme,
+    named: &mut FirstIdPaths,
+    faults: &mut ProgrammeFaults,
+) {
     let fields = [
         "id",
         "title",
@@ -231,10 +241,10 @@ fn read_film(spot: &Spot<'_>, programme: &mut Programme, named: &mut Named, faul
         "release_date",
         "country",
     ];
-    spot.only(&fields, faults);
-    let id = slug(spot, 64, &mut named.films, faults);
-    let title = spot.text("title", NAME_MAX, faults);
-    let duration_s = spot.whole("duration_s", 1..=DURATION_S_MAX, faults);
+    spot.add_unknown_faults(&fields, faults);
+    let id = unused_slug(spot, 64, &mut named.films, faults);
+    let title = spot.text_member("title", NAME_MAX, faults);
+    let duration_s = spot.integer_member("duration_s", 1..=DURATION_S_MAX, faults);
     let description = match spot.get("description") {
         Some(Value::String(empty)) if empty.is_empty() => None,
         _ => spot.words("description", DESCRIPTION_MAX, faults),
@@ -259,10 +269,14 @@ fn read_film(spot: &Spot<'_>, programme: &mut Programme, named: &mut Named, faul
     }
 }
 
-fn read_showing(spot: &Spot<'_>, named: &mut Named, faults: &mut Faults) -> Option<Showing> {
-    spot.only(&["id", "film", "hall", "starts_at", "prices"], faults);
-    let film: Option<String> = spot.text("film", 64, faults);
-    let hall: Option<String> = spot.text("hall", 64, faults);
+fn read_showing(
+    spot: &ProgrammeObject<'_>,
+    named: &mut FirstIdPaths,
+    faults: &mut ProgrammeFaults,
+) -> Option<Showing> {
+    spot.add_unknown_faults(&["id", "film", "hall", "starts_at", "prices"], faults);
+    let film: Option<String> = spot.text_member("film", 64, faults);
+    let hall: Option<String> = spot.text_member("hall", 64, faults);
     for (name, given, known) in [("film", &film, &named.films), ("hall", &hall, &named.halls)] {
         if let Some(given) = given
             && !known.contains_key(given)
@@ -273,7 +287,7 @@ fn read_showing(spot: &Spot<'_>, named: &mut Named, faults: &mut Faults) -> Opti
                 "unknown_hall"
             };
             let message = format!("There is no {name} with the id \"{given}\" in this programme.");
-            faults.add(spot.path(name), code, message);
+            faults.add(spot.member_path(name), code, message);
         }
     }
     let expected = "a moment with its offset, such as \"2026-12-01T20:15:00+01:00\",";
@@ -303,14 +317,17 @@ fn named_by_time(hall: &str, starts_at: Timestamp) -> Option<ShowId> {
     format!("{hall}-{time}").parse().ok()
 }
 
-fn read_prices(spot: &Spot<'_>, faults: &mut Faults) -> Option<BTreeMap<String, i64>> {
+fn read_prices(
+    spot: &ProgrammeObject<'_>,
+    faults: &mut ProgrammeFaults,
+) -> Option<BTreeMap<String, i64>> {
     let Some(value) = spot.get("prices") else {
-        spot.missing("prices", faults);
+        spot.add_missing_fault("prices", faults);
         return None;
     };
     let expected = "an object of minor units by category";
     let Value::Object(given) = value else {
-        spot.wrong("prices", "bad_object", value, expected, faults);
+        spot.add_value_fault("prices", "bad_object", value, expected, faults);
         return None;
     };
     let mut prices = BTreeMap::new();
@@ -326,10 +343,10 @@ fn read_prices(spot: &Spot<'_>, faults: &mut Faults) -> Option<BTreeMap<String, 
                 let short: String = category.chars().take(80).collect();
                 let message = format!(
                     "This is {} where a whole number of minor units from 0 to {AMOUNT_MAX} is expected.",
-                    shown(amount)
+                    short_value(amount)
                 );
                 faults.add(
-                    format!("{}.{short}", spot.path("prices")),
+                    format!("{}.{short}", spot.member_path("prices")),
                     "bad_price",
                     message,
                 );
@@ -339,7 +356,7 @@ fn read_prices(spot: &Spot<'_>, faults: &mut Faults) -> Option<BTreeMap<String, 
     Some(prices)
 }
 
-fn no_hall_shows_two_at_once(programme: &Programme, faults: &mut Faults) {
+fn no_hall_shows_two_at_once(programme: &Programme, faults: &mut ProgrammeFaults) {
     let durations: HashMap<&str, u32> = programme
         .films
         .iter()

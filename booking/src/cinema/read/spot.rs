@@ -5,26 +5,26 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
-use super::{Fault, lines};
+use super::{ProgrammeFault, lines};
 
 /// More faults than this are counted, not told one by one.
 const FAULTS_TOLD_MAX: usize = 10_000;
 
 /// Faults by their paths; their lines are looked up once, at the end.
 #[derive(Debug, Default)]
-pub struct Faults {
-    told: Vec<Fault>,
+pub struct ProgrammeFaults {
+    told: Vec<ProgrammeFault>,
     untold: usize,
 }
 
-impl Faults {
+impl ProgrammeFaults {
     /// Notes one.
     pub fn add(&mut self, at: impl Into<String>, code: &'static str, message: impl Into<String>) {
         if self.told.len() == FAULTS_TOLD_MAX {
             self.untold += 1;
             return;
         }
-        self.told.push(Fault {
+        self.told.push(ProgrammeFault {
             at: at.into(),
             line: 1,
             code,
@@ -40,14 +40,14 @@ impl Faults {
 
     /// All of them in the order of their lines in the document they were found in.
     #[must_use]
-    pub fn placed(mut self, text: &str) -> Vec<Fault> {
-        let lines = lines::of(text, self.told.iter().map(|fault| fault.at.as_str()));
+    pub fn placed(mut self, text: &str) -> Vec<ProgrammeFault> {
+        let lines = lines::line_numbers(text, self.told.iter().map(|fault| fault.at.as_str()));
         for (fault, line) in self.told.iter_mut().zip(lines) {
             fault.line = line;
         }
         self.told.sort_by_key(|fault| fault.line);
         if self.untold > 0 {
-            self.told.push(Fault {
+            self.told.push(ProgrammeFault {
                 at: String::new(),
                 line: 1,
                 code: "more_faults",
@@ -62,20 +62,20 @@ impl Faults {
 }
 
 /// An object and its path.
-pub struct Spot<'a> {
+pub struct ProgrammeObject<'a> {
     /// The path; empty for the document itself.
     pub at: String,
     members: &'a Map<String, Value>,
 }
 
-impl<'a> Spot<'a> {
+impl<'a> ProgrammeObject<'a> {
     /// An object at a path.
     pub fn new(at: String, members: &'a Map<String, Value>) -> Self {
         Self { at, members }
     }
 
     /// The path of a member.
-    pub fn path(&self, name: &str) -> String {
+    pub fn member_path(&self, name: &str) -> String {
         if self.at.is_empty() {
             name.to_owned()
         } else {
@@ -89,7 +89,7 @@ impl<'a> Spot<'a> {
     }
 
     /// Notes every member that none of these names.
-    pub fn only(&self, names: &[&str], faults: &mut Faults) {
+    pub fn add_unknown_faults(&self, names: &[&str], faults: &mut ProgrammeFaults) {
         for name in self.members.keys() {
             if !names.contains(&name.as_str()) {
                 let short: String = name.chars().take(80).collect();
@@ -97,15 +97,20 @@ impl<'a> Spot<'a> {
                     "There is no such field here; there are {}.",
                     names.join(", ")
                 );
-                faults.add(self.path(&short), "unknown_field", message);
+                faults.add(self.member_path(&short), "unknown_field", message);
             }
         }
     }
 
     /// A text of 1 to `chars_max` printable characters.
-    pub fn text(&self, name: &str, chars_max: usize, faults: &mut Faults) -> Option<String> {
+    pub fn text_member(
+        &self,
+        name: &str,
+        chars_max: usize,
+        faults: &mut ProgrammeFaults,
+    ) -> Option<String> {
         let Some(value) = self.get(name) else {
-            self.missing(name, faults);
+            self.add_missing_fault(name, faults);
             return None;
         };
         let good = value.as_str().filter(|text| {
@@ -115,15 +120,20 @@ impl<'a> Spot<'a> {
         });
         if good.is_none() {
             let expected = format!("1 to {chars_max} printable characters");
-            self.wrong(name, "bad_text", value, &expected, faults);
+            self.add_value_fault(name, "bad_text", value, &expected, faults);
         }
         good.map(ToOwned::to_owned)
     }
 
     /// As `text`, where it may be left out.
-    pub fn words(&self, name: &str, chars_max: usize, faults: &mut Faults) -> Option<String> {
+    pub fn words(
+        &self,
+        name: &str,
+        chars_max: usize,
+        faults: &mut ProgrammeFaults,
+    ) -> Option<String> {
         self.get(name)?;
-        self.text(name, chars_max, faults)
+        self.text_member(name, chars_max, faults)
     }
 
     /// A text of a form of its own.
@@ -132,74 +142,81 @@ impl<'a> Spot<'a> {
         name: &str,
         code: &'static str,
         expected: &str,
-        faults: &mut Faults,
+        faults: &mut ProgrammeFaults,
     ) -> Option<T> {
         let Some(value) = self.get(name) else {
-            self.missing(name, faults);
+            self.add_missing_fault(name, faults);
             return None;
         };
         let good = value.as_str().and_then(|text| text.parse().ok());
         if good.is_none() {
-            self.wrong(name, code, value, expected, faults);
+            self.add_value_fault(name, code, value, expected, faults);
         }
         good
     }
 
     /// A number within bounds.
-    pub fn number(
+    pub fn number_member(
         &self,
         name: &str,
         bounds: RangeInclusive<f64>,
-        faults: &mut Faults,
+        faults: &mut ProgrammeFaults,
     ) -> Option<f64> {
         let Some(value) = self.get(name) else {
-            self.missing(name, faults);
+            self.add_missing_fault(name, faults);
             return None;
         };
         let good = value.as_f64().filter(|number| bounds.contains(number));
         if good.is_none() {
             let expected = format!("a number from {} to {}", bounds.start(), bounds.end());
-            self.wrong(name, "bad_number", value, &expected, faults);
+            self.add_value_fault(name, "bad_number", value, &expected, faults);
         }
         good
     }
 
     /// A whole number within bounds.
-    pub fn whole(
+    pub fn integer_member(
         &self,
         name: &str,
         bounds: RangeInclusive<i64>,
-        faults: &mut Faults,
+        faults: &mut ProgrammeFaults,
     ) -> Option<i64> {
         let Some(value) = self.get(name) else {
-            self.missing(name, faults);
+            self.add_missing_fault(name, faults);
             return None;
         };
         let good = value.as_i64().filter(|number| bounds.contains(number));
         if good.is_none() {
             let expected = format!("a whole number from {} to {}", bounds.start(), bounds.end());
-            self.wrong(name, "bad_number", value, &expected, faults);
+            self.add_value_fault(name, "bad_number", value, &expected, faults);
         }
         good
     }
 
     /// The objects of a list.
-    pub fn list(&self, name: &str, faults: &mut Faults) -> Vec<Spot<'a>> {
+    pub fn list_member(
+        &self,
+        name: &str,
+        faults: &mut ProgrammeFaults,
+    ) -> Vec<ProgrammeObject<'a>> {
         let Some(value) = self.get(name) else {
-            self.missing(name, faults);
+            self.add_missing_fault(name, faults);
             return Vec::new();
         };
         let Value::Array(values) = value else {
-            self.wrong(name, "bad_list", value, "a list", faults);
+            self.add_value_fault(name, "bad_list", value, "a list", faults);
             return Vec::new();
         };
         let mut spots = Vec::with_capacity(values.len());
         for (index, value) in values.iter().enumerate() {
-            let at = format!("{}[{index}]", self.path(name));
+            let at = format!("{}[{index}]", self.member_path(name));
             match value {
-                Value::Object(members) => spots.push(Spot::new(at, members)),
+                Value::Object(members) => spots.push(ProgrammeObject::new(at, members)),
                 other => {
-                    let message = format!("This is {} where an object is expected.", shown(other));
+                    let message = format!(
+                        "This is {} where an object is expected.",
+                        short_value(other)
+                    );
                     faults.add(at, "bad_object", message);
                 }
             }
@@ -208,26 +225,29 @@ impl<'a> Spot<'a> {
     }
 
     /// Notes that a member is not there.
-    pub fn missing(&self, name: &str, faults: &mut Faults) {
-        faults.add(self.path(name), "missing", "This field is missing.");
+    pub fn add_missing_fault(&self, name: &str, faults: &mut ProgrammeFaults) {
+        faults.add(self.member_path(name), "missing", "This field is missing.");
     }
 
     /// Notes that a member is not what it should be.
-    pub fn wrong(
+    pub fn add_value_fault(
         &self,
         name: &str,
         code: &'static str,
         found: &Value,
         expected: &str,
-        faults: &mut Faults,
+        faults: &mut ProgrammeFaults,
     ) {
-        let message = format!("This is {} where {expected} is expected.", shown(found));
-        faults.add(self.path(name), code, message);
+        let message = format!(
+            "This is {} where {expected} is expected.",
+            short_value(found)
+        );
+        faults.add(self.member_path(name), code, message);
     }
 }
 
 /// A value as a fault quotes it: short, whatever its size.
-pub fn shown(value: &Value) -> String {
+pub fn short_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Array(_) => "a list".to_owned(),

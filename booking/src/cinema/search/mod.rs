@@ -5,19 +5,19 @@ mod place;
 
 use std::collections::{HashMap, HashSet};
 
+use fairgate_model::ids::ShowId;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::near::Plain;
+use super::near::SearchText;
 use super::{Cinema, City, Film, Hall, Programme, Showing};
-use crate::catalogue::places::{Place, Places};
-use fairgate_model::ids::ShowId;
-pub use place::{Point, km_between};
+use crate::catalogue::places::{VenueLocation, VenueLocations};
+pub use place::{GeoPoint, km_between};
 
 /// What is asked for; what is `None` does not matter.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Query {
+pub struct ShowingQuery {
     /// Words of the title, or words that genre and description mention.
     pub keyword: Option<String>,
     /// Whether titles that are near the keyword are found, too. Not said: where no title is it.
@@ -29,17 +29,17 @@ pub struct Query {
     /// A city's slug.
     pub city: Option<String>,
     /// Where distances are measured from.
-    pub near: Option<Point>,
+    pub near: Option<GeoPoint>,
     /// Kilometres from there, at most.
     pub radius_km: Option<f64>,
     /// The first beginning.
-    pub from: Option<Moment>,
+    pub from: Option<MomentOrDay>,
     /// The last beginning.
-    pub to: Option<Moment>,
+    pub to: Option<MomentOrDay>,
     /// The cinema's postal code.
     pub postal_code: Option<String>,
     /// The order.
-    pub sort: Sort,
+    pub sort: ShowingSort,
     /// The page, from 1.
     pub page: usize,
     /// Showings of a page.
@@ -48,7 +48,7 @@ pub struct Query {
 
 /// A moment, or a whole day where the cinema is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
+pub enum MomentOrDay {
     /// A moment.
     At(Timestamp),
     /// A day.
@@ -57,7 +57,7 @@ pub enum Moment {
 
 /// The order of what is found; what is equal goes by beginning, then by id.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Sort {
+pub enum ShowingSort {
     /// Those that begin first.
     #[default]
     Start,
@@ -71,19 +71,19 @@ pub enum Sort {
 
 /// A page of what was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct ShowingHitPage {
     /// How many there are on all pages.
     pub total: usize,
     /// Whether no title is the keyword, and these are near it.
     pub near_only: bool,
     /// Those of this page.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<ShowingHit>,
 }
 
 /// A showing that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hit {
-    /// Its position in [`Index::showing`].
+pub struct ShowingHit {
+    /// Its position in [`ProgrammeIndex::showing`].
     pub at: usize,
     /// Kilometres from where was asked.
     pub distance_km: Option<f64>,
@@ -91,7 +91,7 @@ pub struct Hit {
 
 /// A showing with all it belongs to.
 #[derive(Debug, Clone, Copy)]
-pub struct On<'i> {
+pub struct ShowingDetails<'i> {
     /// The showing.
     pub showing: &'i Showing,
     /// Its film.
@@ -106,12 +106,12 @@ pub struct On<'i> {
 
 /// A programme, made ready to be searched.
 #[derive(Debug, Default)]
-pub struct Index {
+pub struct ProgrammeIndex {
     programme: Programme,
     /// By beginning, then by id.
-    entries: Vec<Entry>,
+    entries: Vec<IndexedShowing>,
     /// By film: its title, and everything that is said of it.
-    titles: Vec<(Plain, Plain)>,
+    titles: Vec<(SearchText, SearchText)>,
     /// By cinema: its city.
     city_of: Vec<usize>,
     shows: HashSet<ShowId>,
@@ -119,7 +119,7 @@ pub struct Index {
 
 /// A showing by positions.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct IndexedShowing {
     starts_at_s: i64,
     showing: usize,
     film: usize,
@@ -128,7 +128,7 @@ struct Entry {
     cheapest: i64,
 }
 
-impl Index {
+impl ProgrammeIndex {
     /// Of a programme in which every name is there; a showing that names nothing is not found.
     #[must_use]
     pub fn new(programme: Programme) -> Self {
@@ -145,7 +145,7 @@ impl Index {
             let hall = *halls.get(showing.hall.as_str())?;
             let cinema = *cinemas.get(&programme.halls[hall].cinema)?;
             cities.get(&programme.cinemas[cinema].city)?;
-            Some(Entry {
+            Some(IndexedShowing {
                 starts_at_s: showing.starts_at.as_second(),
                 showing: at,
                 film: *films.get(&showing.film)?,
@@ -154,20 +154,20 @@ impl Index {
                 cheapest: showing.prices.values().copied().min().unwrap_or(i64::MAX),
             })
         };
-        let mut entries: Vec<Entry> = programme
+        let mut entries: Vec<IndexedShowing> = programme
             .showings
             .iter()
             .enumerate()
             .filter_map(entry)
             .collect();
         entries.sort_by(|a, b| {
-            let id = |entry: &Entry| &programme.showings[entry.showing].show;
+            let id = |entry: &IndexedShowing| &programme.showings[entry.showing].show;
             (a.starts_at_s, id(a)).cmp(&(b.starts_at_s, id(b)))
         });
         let said = |film: &Film| {
             let genre = film.genre.as_deref().unwrap_or_default();
             let all = format!("{} {genre} {}", film.title, film.description);
-            (Plain::new(&film.title), Plain::new(&all))
+            (SearchText::new(&film.title), SearchText::new(&all))
         };
         let city_of = programme.cinemas.iter();
         let city_of = city_of.map(|cinema| cities.get(&cinema.city).copied().unwrap_or_default());
@@ -192,7 +192,7 @@ impl Index {
 
     /// Where its halls are: the cinema and what stands at the hall's door, by the city's clocks.
     #[must_use]
-    pub fn places(&self) -> Places {
+    pub fn places(&self) -> VenueLocations {
         let cinemas = self.programme.cinemas.iter().zip(&self.city_of);
         let cinemas: HashMap<&str, (&Cinema, &City)> = cinemas
             .filter_map(|(cinema, city)| {
@@ -202,7 +202,7 @@ impl Index {
             .collect();
         let place = |hall: &Hall| {
             let (cinema, city) = cinemas.get(hall.cinema.as_str())?;
-            let place = Place {
+            let place = VenueLocation {
                 name: Some(format!("{}, {}", cinema.name, hall.name)),
                 time_zone: Some(city.time_zone.clone()),
             };
@@ -213,13 +213,13 @@ impl Index {
 
     /// Whether a show is one of its showings.
     #[must_use]
-    pub fn has(&self, show: &ShowId) -> bool {
+    pub fn has_show(&self, show: &ShowId) -> bool {
         self.shows.contains(show)
     }
 
     /// The city with this slug.
     #[must_use]
-    pub fn city(&self, id: &str) -> Option<&City> {
+    pub fn find_city(&self, id: &str) -> Option<&City> {
         self.programme.cities.iter().find(|city| city.id == id)
     }
 
@@ -228,10 +228,10 @@ impl Index {
     /// # Panics
     /// Where the hit is another index's.
     #[must_use]
-    pub fn showing(&self, hit: &Hit) -> On<'_> {
+    pub fn showing(&self, hit: &ShowingHit) -> ShowingDetails<'_> {
         let entry = &self.entries[hit.at];
         let cinema = &self.programme.cinemas[entry.cinema];
-        On {
+        ShowingDetails {
             showing: &self.programme.showings[entry.showing],
             film: &self.programme.films[entry.film],
             hall: &self.programme.halls[entry.hall],
@@ -292,7 +292,7 @@ impl Index {
         films
     }
 
-    fn coming(&self, now: Timestamp) -> &[Entry] {
+    fn coming(&self, now: Timestamp) -> &[IndexedShowing] {
         let first = self
             .entries
             .partition_point(|entry| self.programme.showings[entry.showing].starts_at < now);
@@ -301,7 +301,7 @@ impl Index {
 
     /// The showings that are asked for.
     #[must_use]
-    pub fn search(&self, query: &Query) -> Found {
+    pub fn search(&self, query: &ShowingQuery) -> ShowingHitPage {
         let (films, near_only) = self.films_asked_for(query);
         let cinemas = self.cinemas_asked_for(query);
         let bounds: Vec<(i64, i64)> = self
@@ -332,13 +332,13 @@ impl Index {
             };
             let (from, to) = bounds[self.city_of[entry.cinema]];
             if films[entry.film] && (from..to).contains(&entry.starts_at_s) {
-                hits.push(Hit { at, distance_km });
+                hits.push(ShowingHit { at, distance_km });
             }
         }
-        self.order(&mut hits, query.sort);
+        self.sort_hits(&mut hits, query.sort);
         let total = hits.len();
         let skipped = (query.page - 1).saturating_mul(query.per_page);
-        Found {
+        ShowingHitPage {
             total,
             near_only: near_only && total > 0,
             hits: hits
@@ -350,27 +350,27 @@ impl Index {
     }
 
     /// Hits come in the order of their beginnings, and a stable sort leaves equal ones so.
-    fn order(&self, hits: &mut [Hit], sort: Sort) {
-        let entry = |hit: &Hit| &self.entries[hit.at];
+    fn sort_hits(&self, hits: &mut [ShowingHit], sort: ShowingSort) {
+        let entry = |hit: &ShowingHit| &self.entries[hit.at];
         match sort {
-            Sort::Start => {}
-            Sort::Distance => hits.sort_by(|a, b| {
-                let km = |hit: &Hit| hit.distance_km.unwrap_or(f64::INFINITY);
+            ShowingSort::Start => {}
+            ShowingSort::Distance => hits.sort_by(|a, b| {
+                let km = |hit: &ShowingHit| hit.distance_km.unwrap_or(f64::INFINITY);
                 km(a).total_cmp(&km(b))
             }),
-            Sort::Price => hits.sort_by_key(|hit| entry(hit).cheapest),
-            Sort::Title => {
-                let title = |hit: &Hit| &self.programme.films[entry(hit).film].title;
+            ShowingSort::Price => hits.sort_by_key(|hit| entry(hit).cheapest),
+            ShowingSort::Title => {
+                let title = |hit: &ShowingHit| &self.programme.films[entry(hit).film].title;
                 hits.sort_by(|a, b| title(a).cmp(title(b)));
             }
         }
     }
 
     /// Which films are asked for, and whether only because their titles are near the keyword.
-    fn films_asked_for(&self, query: &Query) -> (Vec<bool>, bool) {
+    fn films_asked_for(&self, query: &ShowingQuery) -> (Vec<bool>, bool) {
         let named = |film: &Film| query.film.as_ref().is_none_or(|id| film.id == *id);
         let named: Vec<bool> = self.programme.films.iter().map(named).collect();
-        let typed = query.keyword.as_deref().map(Plain::new);
+        let typed = query.keyword.as_deref().map(SearchText::new);
         let Some(typed) = typed else {
             return (named, false);
         };
@@ -400,7 +400,7 @@ impl Index {
     }
 
     /// By cinema: whether it is asked for, and how far it is where that was asked.
-    fn cinemas_asked_for(&self, query: &Query) -> Vec<Option<Option<f64>>> {
+    fn cinemas_asked_for(&self, query: &ShowingQuery) -> Vec<Option<Option<f64>>> {
         let code = query.postal_code.as_deref().map(plain_code);
         let asked = |cinema: &Cinema| {
             let fits = query.cinema.as_ref().is_none_or(|id| cinema.id == *id)
@@ -408,7 +408,7 @@ impl Index {
                 && code
                     .as_ref()
                     .is_none_or(|code| plain_code(&cinema.postal_code) == *code);
-            let here = Point {
+            let here = GeoPoint {
                 lat: cinema.lat,
                 lon: cinema.lon,
             };
@@ -432,7 +432,7 @@ fn plain_code(code: &str) -> String {
 }
 
 /// The seconds in which a city's showings may begin: from the first, and before the second.
-fn bounds_in(city: &City, query: &Query) -> (i64, i64) {
+fn bounds_in(city: &City, query: &ShowingQuery) -> (i64, i64) {
     let zone = TimeZone::get(&city.time_zone).unwrap_or(TimeZone::UTC);
     let midnight = |day: Date| {
         let zoned = day.to_zoned(zone.clone());
@@ -440,13 +440,13 @@ fn bounds_in(city: &City, query: &Query) -> (i64, i64) {
     };
     let from = match query.from {
         None => i64::MIN,
-        Some(Moment::At(moment)) => ceil_s(moment),
-        Some(Moment::Day(day)) => midnight(day).unwrap_or(i64::MIN),
+        Some(MomentOrDay::At(moment)) => ceil_s(moment),
+        Some(MomentOrDay::Day(day)) => midnight(day).unwrap_or(i64::MIN),
     };
     let to = match query.to {
         None => i64::MAX,
-        Some(Moment::At(moment)) => moment.as_second().saturating_add(1),
-        Some(Moment::Day(day)) => day.tomorrow().and_then(midnight).unwrap_or(i64::MAX),
+        Some(MomentOrDay::At(moment)) => moment.as_second().saturating_add(1),
+        Some(MomentOrDay::Day(day)) => day.tomorrow().and_then(midnight).unwrap_or(i64::MAX),
     };
     (from, to)
 }

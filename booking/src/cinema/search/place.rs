@@ -5,7 +5,7 @@ const EARTH_KM: f64 = 6_371.008_8;
 
 /// A place, in degrees.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub struct GeoPoint {
     /// North.
     pub lat: f64,
     /// East.
@@ -15,7 +15,7 @@ pub struct Point {
 /// Kilometres between two places along a great circle (haversine, exact also for places that are
 /// near each other).
 #[must_use]
-pub fn km_between(a: Point, b: Point) -> f64 {
+pub fn km_between(a: GeoPoint, b: GeoPoint) -> f64 {
     let [from, to] = [a, b].map(|point| point.lat.to_radians());
     let north = ((to - from) / 2.0).sin().powi(2);
     let east = ((b.lon - a.lon).to_radians() / 2.0).sin().powi(2);
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn a_quarter_of_the_globe_and_two_cities_are_as_far_as_they_are() {
-        let at = |lat, lon| Point { lat, lon };
+        let at = |lat, lon| GeoPoint { lat, lon };
         for (a, b, km) in [
             (at(0.0, 0.0), at(0.0, 90.0), 10_007.6),
             (at(90.0, 12.0), at(0.0, -77.0), 10_007.6),

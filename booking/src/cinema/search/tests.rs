@@ -210,16 +210,16 @@ fn showing(id: usize, film: usize, hall: usize, starts_at: Timestamp, price: i64
     }
 }
 
-fn all() -> Query {
-    Query {
+fn all() -> ShowingQuery {
+    ShowingQuery {
         page: 1,
         per_page: 10_000,
-        ..Query::default()
+        ..ShowingQuery::default()
     }
 }
 
 /// One showing of each film, in the order of the films.
-fn one_of_each(titles: &[String]) -> Index {
+fn one_of_each(titles: &[String]) -> ProgrammeIndex {
     let mut programme = places(&[(0, 52.5, 13.4)]);
     for (at, title) in titles.iter().enumerate() {
         programme.films.push(film(at, title));
@@ -227,12 +227,12 @@ fn one_of_each(titles: &[String]) -> Index {
         let begins = moment("2027-01-01T00:00:00Z") + hour.hours();
         programme.showings.push(showing(at, at, 0, begins, 1_000));
     }
-    Index::new(programme)
+    ProgrammeIndex::new(programme)
 }
 
-fn found(index: &Index, query: &Query) -> Vec<String> {
+fn found(index: &ProgrammeIndex, query: &ShowingQuery) -> Vec<String> {
     let found = index.search(query);
-    let id = |hit: &Hit| index.showing(hit).showing.show.to_string();
+    let id = |hit: &ShowingHit| index.showing(hit).showing.show.to_string();
     found.hits.iter().map(id).collect()
 }
 
@@ -245,7 +245,7 @@ fn one_slip_of_the_finger_still_finds_nearly_every_title() {
         let mut missed = Vec::new();
         for (at, title) in titles.iter().enumerate() {
             let typed = slip(title, &mut dice);
-            let query = Query {
+            let query = ShowingQuery {
                 keyword: Some(typed.clone()),
                 fuzzy,
                 ..all()
@@ -272,13 +272,13 @@ fn what_is_typed_right_finds_no_more_than_what_it_is_unless_asked() {
     let titles = ["Heat", "Heart", "Wheat", "Alien", "Aliens"].map(ToOwned::to_owned);
     let index = one_of_each(&titles);
     let check = |keyword: &str, fuzzy, expected: &[&str], near_only| {
-        let query = Query {
+        let query = ShowingQuery {
             keyword: Some(keyword.to_owned()),
             fuzzy,
             ..all()
         };
         let hits = index.search(&query);
-        let title = |hit: &Hit| index.showing(hit).film.title.clone();
+        let title = |hit: &ShowingHit| index.showing(hit).film.title.clone();
         let titles: Vec<_> = hits.hits.iter().map(title).collect();
         assert_eq!(
             (titles, hits.near_only),
@@ -308,14 +308,14 @@ fn genre_and_description_are_searched_for_whole_words() {
     programme
         .showings
         .push(showing(0, 0, 0, moment("2027-01-01T18:00:00Z"), 900));
-    let index = Index::new(programme);
+    let index = ProgrammeIndex::new(programme);
     for (keyword, expected) in [
         ("balloon", 1),
         ("science boy", 1),
         ("ballon", 0),
         ("fict", 0),
     ] {
-        let query = Query {
+        let query = ShowingQuery {
             keyword: Some(keyword.to_owned()),
             ..all()
         };
@@ -332,10 +332,10 @@ fn a_day_is_the_cinemas_own_and_pages_follow_each_other() {
     for hall in 0..3 {
         programme.showings.push(showing(hall, 0, hall, late, 1_000));
     }
-    let index = Index::new(programme);
-    let on = |day| Query {
-        from: Some(Moment::Day(day)),
-        to: Some(Moment::Day(day)),
+    let index = ProgrammeIndex::new(programme);
+    let on = |day| ShowingQuery {
+        from: Some(MomentOrDay::Day(day)),
+        to: Some(MomentOrDay::Day(day)),
         ..all()
     };
     assert_eq!(
@@ -346,7 +346,7 @@ fn a_day_is_the_cinemas_own_and_pages_follow_each_other() {
         found(&index, &on(jiff::civil::date(2027, 1, 2))),
         ["show-0", "show-2"]
     );
-    let page = |page| Query {
+    let page = |page| ShowingQuery {
         page,
         per_page: 2,
         ..all()
@@ -358,8 +358,8 @@ fn a_day_is_the_cinemas_own_and_pages_follow_each_other() {
 }
 
 /// The distance by another way: the angle between the two directions from the globe's middle.
-fn km_by_chords(a: Point, b: Point) -> f64 {
-    let direction = |point: Point| {
+fn km_by_chords(a: GeoPoint, b: GeoPoint) -> f64 {
+    let direction = |point: GeoPoint| {
         let (lat, lon) = (point.lat.to_radians(), point.lon.to_radians());
         [lat.cos() * lon.cos(), lat.cos() * lon.sin(), lat.sin()]
     };
@@ -369,7 +369,7 @@ fn km_by_chords(a: Point, b: Point) -> f64 {
 }
 
 /// What the filters say, one showing after the other, without an index.
-fn by_brute_force(programme: &Programme, query: &Query) -> Vec<String> {
+fn by_brute_force(programme: &Programme, query: &ShowingQuery) -> Vec<String> {
     let mut found = Vec::new();
     for showing in &programme.showings {
         let hall = programme.halls.iter().find(|hall| hall.id == showing.hall);
@@ -382,15 +382,15 @@ fn by_brute_force(programme: &Programme, query: &Query) -> Vec<String> {
         let day = showing.starts_at.to_zoned(zone).date();
         let begun = match query.from {
             None => true,
-            Some(Moment::At(moment)) => showing.starts_at >= moment,
-            Some(Moment::Day(first)) => day >= first,
+            Some(MomentOrDay::At(moment)) => showing.starts_at >= moment,
+            Some(MomentOrDay::Day(first)) => day >= first,
         };
         let in_time = match query.to {
             None => true,
-            Some(Moment::At(moment)) => showing.starts_at <= moment,
-            Some(Moment::Day(last)) => day <= last,
+            Some(MomentOrDay::At(moment)) => showing.starts_at <= moment,
+            Some(MomentOrDay::Day(last)) => day <= last,
         };
-        let here = Point {
+        let here = GeoPoint {
             lat: cinema.lat,
             lon: cinema.lon,
         };
@@ -413,12 +413,12 @@ fn by_brute_force(programme: &Programme, query: &Query) -> Vec<String> {
     found
 }
 
-fn some_moment() -> impl Strategy<Value = Option<Moment>> {
+fn some_moment() -> impl Strategy<Value = Option<MomentOrDay>> {
     let at = |hour: i64| moment("2027-03-26T00:00:00Z") + (hour * 30).minutes();
     prop_oneof![
         1 => Just(None),
-        2 => (0_i64..240).prop_map(move |hour| Some(Moment::At(at(hour)))),
-        2 => (24_i8..=31).prop_map(|day| Some(Moment::Day(jiff::civil::date(2027, 3, day)))),
+        2 => (0_i64..240).prop_map(move |hour| Some(MomentOrDay::At(at(hour)))),
+        2 => (24_i8..=31).prop_map(|day| Some(MomentOrDay::Day(jiff::civil::date(2027, 3, day)))),
     ]
 }
 
@@ -442,8 +442,8 @@ proptest! {
             let begins = moment("2027-03-26T00:00:00Z") + (half_hour * 30).minutes();
             programme.showings.push(showing(id, film, hall % cinemas.len(), begins, price));
         }
-        let near = near.map(|(lat, lon)| Point { lat, lon });
-        let query = Query {
+        let near = near.map(|(lat, lon)| GeoPoint { lat, lon });
+        let query = ShowingQuery {
             near,
             radius_km: radius_km.filter(|_| near.is_some()),
             from,
@@ -454,20 +454,20 @@ proptest! {
             ..all()
         };
         let expected = by_brute_force(&programme, &query);
-        let index = Index::new(programme);
+        let index = ProgrammeIndex::new(programme);
         let mut ids = found(&index, &query);
         ids.sort();
         prop_assert_eq!(&ids, &expected);
-        for sort in [Sort::Start, Sort::Price, Sort::Distance, Sort::Title] {
-            let hits = index.search(&Query { sort, ..query.clone() }).hits;
+        for sort in [ShowingSort::Start, ShowingSort::Price, ShowingSort::Distance, ShowingSort::Title] {
+            let hits = index.search(&ShowingQuery { sort, ..query.clone() }).hits;
             prop_assert_eq!(hits.len(), expected.len());
-            let key = |hit: &Hit| {
+            let key = |hit: &ShowingHit| {
                 let on = index.showing(hit);
                 let price = on.showing.prices.values().copied().min();
                 match sort {
-                    Sort::Start | Sort::Title => (on.showing.starts_at.as_second() as f64, None),
-                    Sort::Price => (0.0, price),
-                    Sort::Distance => (hit.distance_km.unwrap_or(0.0), None),
+                    ShowingSort::Start | ShowingSort::Title => (on.showing.starts_at.as_second() as f64, None),
+                    ShowingSort::Price => (0.0, price),
+                    ShowingSort::Distance => (hit.distance_km.unwrap_or(0.0), None),
                 }
             };
             prop_assert!(hits.is_sorted_by(|a, b| key(a) <= key(b)), "{:?}", sort);

@@ -8,14 +8,14 @@ use fairgate_base::http::Problem;
 
 /// A JSON answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct JsonAnswer {
     /// The status.
     pub status: StatusCode,
     /// The body.
     pub body: serde_json::Value,
 }
 
-impl Answer {
+impl JsonAnswer {
     /// An answer with a body.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl Answer {
     }
 }
 
-impl IntoResponse for Answer {
+impl IntoResponse for JsonAnswer {
     fn into_response(self) -> Response {
         let headers = [
             (header::CONTENT_TYPE, "application/json"),
@@ -47,7 +47,7 @@ impl IntoResponse for Answer {
     }
 }
 
-pub(super) fn respond(result: Result<Answer, Problem>) -> Response {
+pub(super) fn respond(result: Result<JsonAnswer, Problem>) -> Response {
     match result {
         Ok(answer) => answer.into_response(),
         Err(problem) => problem.into_response(),

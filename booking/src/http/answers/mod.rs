@@ -9,11 +9,11 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::http::Problem;
 
-pub use answer::Answer;
+pub use answer::JsonAnswer;
 use answer::{in_flight, mismatch, replay, respond};
 
-pub use crate::idempotency::Answers;
-use crate::idempotency::CallOutset;
+pub use crate::idempotency::IdempotencyAnswers;
+use crate::idempotency::IdempotencyCheck;
 
 /// Longest key accepted, in characters.
 const KEY_MAX: usize = 255;
@@ -39,26 +39,26 @@ pub fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     }
 }
 
-impl Answers {
+impl IdempotencyAnswers {
     /// Answers a call once: `act` runs unless an answer is kept under this caller's key.
     ///
     /// `caller` scopes the key; `call` names method and path; `body` is what was sent.
-    pub async fn once(
+    pub async fn answer_once(
         &self,
         caller: &[u8],
         call: &str,
         key: Option<String>,
         body: &[u8],
-        act: impl Future<Output = Result<Answer, Problem>>,
+        act: impl Future<Output = Result<JsonAnswer, Problem>>,
     ) -> Response {
         let Some(key) = key else {
             return respond(act.await);
         };
         let underway = match self.begin(caller, call, key, body).await {
-            Ok(CallOutset::Act(underway)) => underway,
-            Ok(CallOutset::Answered(kept)) => return replay(kept),
-            Ok(CallOutset::Running) => return in_flight().into_response(),
-            Ok(CallOutset::OtherCall) => return mismatch().into_response(),
+            Ok(IdempotencyCheck::Act(underway)) => underway,
+            Ok(IdempotencyCheck::Answered(kept)) => return replay(kept),
+            Ok(IdempotencyCheck::Running) => return in_flight().into_response(),
+            Ok(IdempotencyCheck::OtherCall) => return mismatch().into_response(),
             Err(error) => return Problem::from(error).into_response(),
         };
         let result = tokio::select! {
@@ -67,10 +67,10 @@ impl Answers {
         };
         let (status, body) = match &result {
             Ok(answer) => (answer.status, answer.body.to_string()),
-            Err(problem) => (problem.status, problem.document().to_string()),
+            Err(problem) => (problem.status, problem.json_document().to_string()),
         };
         let passes = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
-        underway.note(status.as_u16(), body, passes).await;
+        underway.keep_answer(status.as_u16(), body, passes).await;
         respond(result)
     }
 }

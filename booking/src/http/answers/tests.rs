@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::to_bytes;
-use fairgate_databases::{Installation, Writer};
+use fairgate_base::clock::Clock;
+use fairgate_databases::{Installation, SqliteDatabase};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Notify;
@@ -13,7 +14,6 @@ use tokio::sync::Notify;
 use super::*;
 use crate::ledger::CALL_LENT_MS;
 use crate::ledger::sql::SqlLedger;
-use fairgate_base::clock::Clock;
 
 const CALL: &str = "POST /v1/things";
 /// How long anything may take on a slow machine.
@@ -21,21 +21,21 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Two nodes, their clock, and the folder of their ledger.
 struct Nodes {
-    nodes: [Answers; 2],
+    nodes: [IdempotencyAnswers; 2],
     clock: Clock,
-    writer: Writer,
+    writer: SqliteDatabase,
     _folder: TempDir,
 }
 
 impl Nodes {
     async fn open() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let writer = Writer::open(&folder.path().join("ledger.db")).expect("a file");
+        let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a file");
         let ledger = SqlLedger::open(Installation::File(writer.clone())).await;
         let ledger = Arc::new(ledger.expect("its tables"));
         let clock = Clock::standing_at("2027-01-10T09:00:00Z".parse().expect("a moment"));
         Self {
-            nodes: [0, 1].map(|_| Answers::new(ledger.clone(), clock.clone())),
+            nodes: [0, 1].map(|_| IdempotencyAnswers::new(ledger.clone(), clock.clone())),
             clock,
             writer,
             _folder: folder,
@@ -68,10 +68,10 @@ impl Nodes {
         &self,
         at: usize,
         body: &str,
-        act: impl Future<Output = Result<Answer, Problem>>,
+        act: impl Future<Output = Result<JsonAnswer, Problem>>,
     ) -> (u16, Value) {
         let key = Some("k".to_owned());
-        let answered = self.nodes[at].once(b"ana", CALL, key, body.as_bytes(), act);
+        let answered = self.nodes[at].answer_once(b"ana", CALL, key, body.as_bytes(), act);
         let answer = answered.await;
         let status = answer.status().as_u16();
         let body = to_bytes(answer.into_body(), usize::MAX).await;
@@ -81,12 +81,12 @@ impl Nodes {
     }
 
     async fn made(&self, at: usize, body: &str, what: u32) -> (u16, Value) {
-        let act = async { Answer::json(201, &json!({"made": what})) };
+        let act = async { JsonAnswer::json(201, &json!({"made": what})) };
         self.call(at, body, act).await
     }
 }
 
-fn refusal(status: u16, code: &'static str) -> Result<Answer, Problem> {
+fn refusal(status: u16, code: &'static str) -> Result<JsonAnswer, Problem> {
     Err(Problem::new(status, code, "A title", "What happened."))
 }
 
@@ -109,7 +109,7 @@ async fn a_call_in_flight_at_one_node_is_in_flight_at_the_other_and_no_other_cal
     let act = async {
         acting.notify_one();
         go_on.notified().await;
-        Answer::json(201, &json!({"made": 1}))
+        JsonAnswer::json(201, &json!({"made": 1}))
     };
     let mut first = pin!(nodes.call(0, "a", act));
     begun(&mut first, &acting).await;
@@ -193,7 +193,7 @@ async fn a_call_that_takes_long_stays_in_flight_at_the_other_node() {
         async move {
             let act = async {
                 go_on.notified().await;
-                Answer::json(201, &json!({"made": 1}))
+                JsonAnswer::json(201, &json!({"made": 1}))
             };
             nodes.call(0, "a", act).await
         }

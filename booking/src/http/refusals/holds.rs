@@ -1,12 +1,12 @@
 //! Why seats are not held, changed or kept, in words.
 
 use fairgate_base::http::Problem;
+use fairgate_model::holds::HoldPurpose;
+use fairgate_model::ids::{HoldId, OrderId};
 use serde_json::{Map, json};
 
 use super::stretch::stretch_problem;
-use crate::holds::refusal::{HoldRefusal, HoldRequestFault, LeftUndone, SeatSuggestion};
-use fairgate_model::holds::Purpose;
-use fairgate_model::ids::{HoldId, OrderId};
+use crate::holds::refusal::{HoldRefusal, HoldRefusalOutcome, HoldRequestFault, SeatSuggestion};
 
 /// Names that are told back at most, and characters of each.
 const LABELS_SHOWN_MAX: usize = 10;
@@ -15,10 +15,10 @@ const LABEL_SHOWN_MAX: usize = 80;
 impl From<HoldRefusal> for Problem {
     fn from(refusal: HoldRefusal) -> Self {
         match refusal {
-            HoldRefusal::Stretch(why, LeftUndone::NothingHeld) => {
+            HoldRefusal::Stretch(why, HoldRefusalOutcome::NothingHeld) => {
                 stretch_problem(&why, "Nothing was held.")
             }
-            HoldRefusal::Stretch(why, LeftUndone::HoldUnchanged) => {
+            HoldRefusal::Stretch(why, HoldRefusalOutcome::HoldUnchanged) => {
                 stretch_problem(&why, "The hold is as it was.")
             }
             HoldRefusal::Request(fault) => request_problem(fault),
@@ -127,18 +127,18 @@ pub fn limit_exceeded(have: u32, more: u64, limit: u32) -> Problem {
         "A visitor may have {limit} seats of this show; you have {have} and asked for {more} more. Nothing was changed. Ask for fewer."
     );
     Problem::new(422, "limit_exceeded", "Too many seats", detail)
-        .with("limit", limit)
-        .with("have", have)
-        .with("asked", more)
+        .with_member("limit", limit)
+        .with_member("have", have)
+        .with_member("asked", more)
 }
 
 fn request_problem(fault: HoldRequestFault) -> Problem {
     match fault {
-        HoldRequestFault::AgainWithoutJourneys => Problem::field(
+        HoldRequestFault::AgainWithoutJourneys => Problem::invalid_field(
             "again",
             "again: this show has no journeys; leave it out. Nothing was held.",
         ),
-        HoldRequestFault::BestAndNamed => Problem::field(
+        HoldRequestFault::BestAndNamed => Problem::invalid_field(
             "best",
             "best: ask for the best available or for named seats, not for both. Nothing was held.",
         ),
@@ -146,33 +146,33 @@ fn request_problem(fault: HoldRequestFault) -> Problem {
             field,
             format!("{field}: this version has no sales channels; leave it out. Nothing was held."),
         ),
-        HoldRequestFault::ClassOfHall => Problem::field(
+        HoldRequestFault::ClassOfHall => Problem::invalid_field(
             "best.class",
             "best.class: classes are for trains; this show has best.categories. Nothing was held.",
         ),
         HoldRequestFault::BadWish(bad) => {
-            Problem::field(&format!("best.{}", bad.field()), bad.to_string())
+            Problem::invalid_field(&format!("best.{}", bad.field()), bad.to_string())
         }
-        HoldRequestFault::NothingAsked => Problem::field(
+        HoldRequestFault::NothingAsked => Problem::invalid_field(
             "seats",
             "seats: ask for at least one seat, by seats, areas or best. Nothing was held.",
         ),
-        HoldRequestFault::AreasOfTrain => Problem::field(
+        HoldRequestFault::AreasOfTrain => Problem::invalid_field(
             "areas",
             "areas: a train has seats only; ask for them by seats or best. Nothing was held.",
         ),
-        HoldRequestFault::NotOnTrains(field) => Problem::field(
+        HoldRequestFault::NotOnTrains(field) => Problem::invalid_field(
             &format!("best.{field}"),
             format!(
                 "best.{field}: on a train the best available is asked for by quantity and class; name seats for anything else. Nothing was held."
             ),
         ),
-        HoldRequestFault::PartyOfNobody => Problem::field(
+        HoldRequestFault::PartyOfNobody => Problem::invalid_field(
             "best.quantity",
             "best.quantity: must be 1 or more. Nothing was held.",
         ),
         HoldRequestFault::NoQuantity(field) => {
-            Problem::field(&field, "A quantity is 1 or more. Nothing was held.")
+            Problem::invalid_field(&field, "A quantity is 1 or more. Nothing was held.")
         }
         HoldRequestFault::UnknownSeats { field, labels } => unknown_seats(&field, &labels),
         HoldRequestFault::NamedTwice { field, label } => Problem::new(
@@ -181,21 +181,21 @@ fn request_problem(fault: HoldRequestFault) -> Problem {
             "A seat is named twice",
             format!("\"{label}\" is named twice. Nothing was held. Name every seat once."),
         )
-        .with("field", field),
+        .with_member("field", field),
         HoldRequestFault::StandingPlace { field, label, area } => {
             let detail = format!(
                 "\"{label}\" is a standing place; those are held by quantity, as areas: [{{\"label\": \"{area}\", \"quantity\": 1}}]. Nothing was held."
             );
             let title = "A standing place is not a seat";
             Problem::new(422, "unknown_seat", title, detail)
-                .with("field", field)
-                .with("area", area)
+                .with_member("field", field)
+                .with_member("area", area)
         }
-        HoldRequestFault::NothingToChange => Problem::field(
+        HoldRequestFault::NothingToChange => Problem::invalid_field(
             "add",
             "add: name seats to add or to remove. The hold is as it was.",
         ),
-        HoldRequestFault::NothingLeft => Problem::field(
+        HoldRequestFault::NothingLeft => Problem::invalid_field(
             "remove",
             "remove: nothing would be left; give the whole hold back with DELETE. The hold is as it was.",
         ),
@@ -214,8 +214,8 @@ fn unknown_seats(field: &str, labels: &[String]) -> Problem {
         quoted.join(", ")
     );
     Problem::new(422, "unknown_seat", "A seat is unknown", detail)
-        .with("field", field)
-        .with("seats", shown)
+        .with_member("field", field)
+        .with_member("seats", shown)
 }
 
 fn not_for_sale(labels: Vec<String>) -> Problem {
@@ -223,7 +223,7 @@ fn not_for_sale(labels: Vec<String>) -> Problem {
         "These seats are not for sale: {}. Nothing was held. Choose others.",
         labels.join(", ")
     );
-    Problem::new(422, "not_for_sale", "Seats are not for sale", detail).with("seats", labels)
+    Problem::new(422, "not_for_sale", "Seats are not for sale", detail).with_member("seats", labels)
 }
 
 fn not_in_hold(labels: Vec<String>) -> Problem {
@@ -232,19 +232,19 @@ fn not_in_hold(labels: Vec<String>) -> Problem {
         labels.join(", ")
     );
     Problem::new(422, "unknown_seat", "A seat is not in the hold", detail)
-        .with("seats", labels)
-        .with("field", "remove")
+        .with_member("seats", labels)
+        .with_member("field", "remove")
 }
 
 fn not_found(reason: &str, detail: String) -> Problem {
     let title = "No such seats are free";
-    Problem::new(409, "best_available_not_found", title, detail).with("reason", reason)
+    Problem::new(409, "best_available_not_found", title, detail).with_member("reason", reason)
 }
 
 fn no_block() -> Problem {
     not_found(
         "no_block",
-        fairgate_model::choosing::NotFound::NoBlock.to_string(),
+        fairgate_model::choosing::SeatsNotFound::NoBlock.to_string(),
     )
 }
 
@@ -255,7 +255,7 @@ fn too_few_free(in_baskets: usize) -> Problem {
             "Fewer places are free than you asked for. {in_baskets} more that fit are in the baskets of others and may come back within minutes. Nothing was held. Ask for fewer, or try again in a minute."
         ),
     };
-    not_found("capacity", detail).with("seats_in_baskets", in_baskets)
+    not_found("capacity", detail).with_member("seats_in_baskets", in_baskets)
 }
 
 fn would_orphan(labels: Vec<String>, suggestion: Option<Box<SeatSuggestion>>) -> Problem {
@@ -264,7 +264,7 @@ fn would_orphan(labels: Vec<String>, suggestion: Option<Box<SeatSuggestion>>) ->
         labels.join(", ")
     );
     let title = "A single seat would be left";
-    let problem = Problem::new(422, "would_orphan", title, detail).with("seats", labels);
+    let problem = Problem::new(422, "would_orphan", title, detail).with_member("seats", labels);
     with_suggestion(problem, suggestion)
 }
 
@@ -282,7 +282,8 @@ fn seats_taken(
             ""
         }
     );
-    let problem = Problem::new(409, "seats_taken", "Seats are taken", detail).with("seats", labels);
+    let problem =
+        Problem::new(409, "seats_taken", "Seats are taken", detail).with_member("seats", labels);
     with_suggestion(problem, suggestion)
 }
 
@@ -310,26 +311,26 @@ fn with_suggestion(problem: Problem, suggestion: Option<Box<SeatSuggestion>>) ->
         members.insert("from".into(), json!(from));
         members.insert("to".into(), json!(to));
     }
-    problem.with("suggestion", members)
+    problem.with_member("suggestion", members)
 }
 
-fn other_purpose(purpose: Purpose) -> Problem {
+fn other_purpose(purpose: HoldPurpose) -> Problem {
     let detail = match purpose {
-        Purpose::Exchange => {
+        HoldPurpose::Exchange => {
             "These seats are kept for an exchange, and only that may use them. Nothing was changed. Pay or cancel the exchange's order, or choose other seats."
         }
-        Purpose::Offer => {
+        HoldPurpose::Offer => {
             "These seats are an offer from the waitlist: order them or give them back as they are. Nothing was changed."
         }
-        Purpose::LateMoney => {
+        HoldPurpose::LateMoney => {
             "These seats are kept for an order whose payment came late. Nothing was changed. Read that order to see what is asked of you."
         }
-        Purpose::Basket => {
+        HoldPurpose::Basket => {
             "This is a basket of seats, and what you asked for needs another kind of hold. Nothing was changed. Order the seats, or give them back."
         }
     };
     let title = "The hold is for something else";
-    Problem::new(409, "hold_purpose", title, detail).with("purpose", purpose.word())
+    Problem::new(409, "hold_purpose", title, detail).with_member("purpose", purpose.as_str())
 }
 
 fn journey_held(hold: &HoldId, labels: Vec<String>) -> Problem {
@@ -338,7 +339,9 @@ fn journey_held(hold: &HoldId, labels: Vec<String>) -> Problem {
         labels.join(", ")
     );
     let problem = Problem::new(409, "journey_held", "You hold this journey", detail);
-    problem.with("hold", hold).with("seats", labels)
+    problem
+        .with_member("hold", hold)
+        .with_member("seats", labels)
 }
 
 fn journey_ordered(order: &OrderId) -> Problem {
@@ -346,5 +349,5 @@ fn journey_ordered(order: &OrderId) -> Problem {
         "Your order {order} has seats of this train between the same stations. Nothing was held. Look at that order; if you want more seats of this journey, send the same request with \"again\": true."
     );
     let title = "You have ordered this journey";
-    Problem::new(409, "journey_ordered", title, detail).with("order", order)
+    Problem::new(409, "journey_ordered", title, detail).with_member("order", order)
 }

@@ -1,16 +1,16 @@
 //! Why an order is not made, paid or exchanged, in words.
 
+use fairgate_base::clock::rfc3339;
 use fairgate_base::http::Problem;
+use fairgate_model::ids::OrderId;
+use fairgate_model::money::Money;
+use fairgate_model::orders::exchange::deal::ExchangeRuleError;
+use fairgate_model::payments::limits::PaymentSumError;
 
 use crate::http::holds::MoneyView;
 use crate::ledger::ExchangeRefused;
 use crate::orders::refusal::{NamesFault, OrderRefusal};
 use crate::orders::travellers::NAME_CHARS_MAX;
-use fairgate_base::clock::rfc3339;
-use fairgate_model::ids::OrderId;
-use fairgate_model::money::Money;
-use fairgate_model::orders::exchange::deal::NoExchange;
-use fairgate_model::payments::limits::SumRefused;
 
 /// Only the organiser sets payments up, so asking more often would help nobody.
 const NOT_CONFIGURED_RETRY_S: u64 = 600;
@@ -30,7 +30,7 @@ impl From<OrderRefusal> for Problem {
             } => provider_unreachable(&order, pay_until_ms),
             OrderRefusal::NoSuchOrder(order) => Self::not_found("order", order.as_str()),
             OrderRefusal::NoSuchShow(show) => Self::not_found("show", show.as_str()),
-            OrderRefusal::OtherCurrency { show, order } => Self::field(
+            OrderRefusal::OtherCurrency { show, order } => Self::invalid_field(
                 "show",
                 format!(
                     "show: it is sold in {}, and the order was paid in {}. Nothing was changed; choose a show in the same currency.",
@@ -43,7 +43,7 @@ impl From<OrderRefusal> for Problem {
                     "The order has {seats} seats, and {asked} were asked for. Nothing was changed; ask for as many as it has. What nobody needs any more is given back by a refund."
                 );
                 let title = "Another number of seats";
-                Self::new(422, "exchange_quantity", title, detail).with("seats", seats)
+                Self::new(422, "exchange_quantity", title, detail).with_member("seats", seats)
             }
             OrderRefusal::NothingToExchange => Self::new(
                 422,
@@ -59,19 +59,19 @@ impl From<OrderRefusal> for Problem {
 
 fn names_problem(fault: &NamesFault) -> Problem {
     match fault {
-        NamesFault::BuyerName => Problem::field(
+        NamesFault::BuyerName => Problem::invalid_field(
             "buyer.name",
             "buyer.name: a name has 1 to 200 printable characters. Your seats are still held.",
         ),
-        NamesFault::BuyerEmail => Problem::field(
+        NamesFault::BuyerEmail => Problem::invalid_field(
             "buyer.email",
             "buyer.email: this is not an e-mail address. Your seats are still held.",
         ),
-        NamesFault::NotWanted => Problem::field(
+        NamesFault::NotWanted => Problem::invalid_field(
             "travellers",
             "travellers: this show wants no names; leave them out. Your seats are still held.",
         ),
-        NamesFault::NotOneEach { seats, came } => Problem::field(
+        NamesFault::NotOneEach { seats, came } => Problem::invalid_field(
             "travellers",
             format!(
                 "travellers: give one name a seat, in the order of the hold's seats; it has {seats}, and {came} came. Your seats are still held."
@@ -82,7 +82,7 @@ fn names_problem(fault: &NamesFault) -> Problem {
             let detail = format!(
                 "{field}: a name has 1 to {NAME_CHARS_MAX} printable characters. Your seats are still held."
             );
-            Problem::field(&field, detail)
+            Problem::invalid_field(&field, detail)
         }
     }
 }
@@ -97,7 +97,7 @@ fn card_limit(limit: Option<u32>) -> Problem {
             limit.unwrap_or_default()
         ),
     )
-    .with("limit", limit)
+    .with_member("limit", limit)
 }
 
 fn not_configured() -> Problem {
@@ -120,15 +120,15 @@ fn provider_unreachable(order: &OrderId, pay_until_ms: i64) -> Problem {
             rfc3339(pay_until_ms)
         ),
     )
-    .with("order", order)
+    .with_member("order", order)
     .retry_after(2)
 }
 
-fn sum_refused(sum: Money, why: SumRefused, limit: Money) -> Problem {
+fn sum_refused(sum: Money, why: PaymentSumError, limit: Money) -> Problem {
     let told = match why {
-        SumRefused::TooSmall => "takes no less than",
-        SumRefused::TooLarge => "takes no more at once than",
-        SumRefused::TooFine => "takes only multiples of",
+        PaymentSumError::TooSmall => "takes no less than",
+        PaymentSumError::TooLarge => "takes no more at once than",
+        PaymentSumError::TooFine => "takes only multiples of",
     };
     let detail = format!(
         "{sum} would have to be paid, and the payment provider {told} {limit}. No order was made, and your seats are as they were. {}",
@@ -136,36 +136,36 @@ fn sum_refused(sum: Money, why: SumRefused, limit: Money) -> Problem {
     );
     let (code, title, member) = words(why);
     Problem::new(422, code, title, detail)
-        .with("total", MoneyView(sum))
-        .with(member, MoneyView(limit))
+        .with_member("total", MoneyView(sum))
+        .with_member(member, MoneyView(limit))
 }
 
 /// Code, title, and the member that tells the limit.
-fn words(why: SumRefused) -> (&'static str, &'static str, &'static str) {
+fn words(why: PaymentSumError) -> (&'static str, &'static str, &'static str) {
     match why {
-        SumRefused::TooSmall => (
+        PaymentSumError::TooSmall => (
             "amount_too_small",
             "The sum is too small to be paid",
             "minimum",
         ),
-        SumRefused::TooLarge => (
+        PaymentSumError::TooLarge => (
             "amount_too_large",
             "The sum is too large to be paid at once",
             "maximum",
         ),
-        SumRefused::TooFine => ("amount_too_fine", "The sum cannot be paid exactly", "step"),
+        PaymentSumError::TooFine => ("amount_too_fine", "The sum cannot be paid exactly", "step"),
     }
 }
 
-fn advice(why: SumRefused) -> &'static str {
+fn advice(why: PaymentSumError) -> &'static str {
     match why {
-        SumRefused::TooSmall => "Add seats, or tell the promoter.",
-        SumRefused::TooLarge => "Give some of the seats back and buy them in another order.",
-        SumRefused::TooFine => "Tell the promoter.",
+        PaymentSumError::TooSmall => "Add seats, or tell the promoter.",
+        PaymentSumError::TooLarge => "Give some of the seats back and buy them in another order.",
+        PaymentSumError::TooFine => "Tell the promoter.",
     }
 }
 
-fn payment_refused(order: &OrderId, sum: Money, why: Option<SumRefused>) -> Problem {
+fn payment_refused(order: &OrderId, sum: Money, why: Option<PaymentSumError>) -> Problem {
     let (code, title, advice) = match why {
         Some(why) => {
             let (code, title, _) = words(why);
@@ -181,8 +181,8 @@ fn payment_refused(order: &OrderId, sum: Money, why: Option<SumRefused>) -> Prob
         "The payment provider does not take this payment of {sum}. Nothing was charged; the order was ended and its seats went back to everybody. {advice}"
     );
     Problem::new(422, code, title, detail)
-        .with("order", order)
-        .with("total", MoneyView(sum))
+        .with_member("order", order)
+        .with_member("total", MoneyView(sum))
 }
 
 /// 409 `exchange_open`: nothing else is done with the order until its exchange is paid or given up.
@@ -191,7 +191,8 @@ pub fn exchange_open(successor: &OrderId) -> Problem {
     let detail = format!(
         "An exchange of this order waits for its payment, as {successor}. Nothing was changed: pay that one, or cancel it, before anything else."
     );
-    Problem::new(409, "exchange_open", "An exchange is being paid", detail).with("order", successor)
+    Problem::new(409, "exchange_open", "An exchange is being paid", detail)
+        .with_member("order", successor)
 }
 
 fn exchange_problem(refused: ExchangeRefused) -> Problem {
@@ -202,22 +203,22 @@ fn exchange_problem(refused: ExchangeRefused) -> Problem {
         ExchangeRefused::State(state) => {
             let detail = format!(
                 "The order is {}; only a paid order's seats can be given for others. Nothing was changed.",
-                state.word()
+                state.as_str()
             );
-            not_exchangeable(usual, detail).with("state", state)
+            not_exchangeable(usual, detail).with_member("state", state)
         }
-        ExchangeRefused::Rule(NoExchange::NotOffered) => {
+        ExchangeRefused::Rule(ExchangeRuleError::NotOffered) => {
             let detail = "This show offers no exchange. Nothing was changed; the tickets are good.";
-            not_exchangeable(usual, detail.to_owned()).with("reason", "no_exchange")
+            not_exchangeable(usual, detail.to_owned()).with_member("reason", "no_exchange")
         }
-        ExchangeRefused::Rule(NoExchange::Over { until_ms }) => {
+        ExchangeRefused::Rule(ExchangeRuleError::Over { until_ms }) => {
             let until = rfc3339(until_ms);
             let detail = format!(
                 "These seats could be exchanged until {until}. Nothing was changed; the tickets are as they were."
             );
             not_exchangeable(usual, detail)
-                .with("reason", "too_late")
-                .with("until", until)
+                .with_member("reason", "too_late")
+                .with_member("until", until)
         }
         ExchangeRefused::Scanned(seats) => Problem::new(
             409,
@@ -228,7 +229,7 @@ fn exchange_problem(refused: ExchangeRefused) -> Problem {
                 seats.join(", ")
             ),
         )
-        .with("seats", seats),
+        .with_member("seats", seats),
         ExchangeRefused::Open(successor) => exchange_open(&successor),
         ExchangeRefused::Changed => not_exchangeable(
             "The order has changed",

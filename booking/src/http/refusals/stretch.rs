@@ -8,7 +8,7 @@ use crate::holds::stretch::StretchRefusal;
 #[must_use]
 pub fn stretch_problem(refusal: &StretchRefusal, undone: &str) -> Problem {
     match refusal {
-        StretchRefusal::NoStops(field) => Problem::field(
+        StretchRefusal::NoStops(field) => Problem::invalid_field(
             field,
             format!("{field}: this show has no stops; leave it out. {undone}"),
         ),
@@ -17,7 +17,7 @@ pub fn stretch_problem(refusal: &StretchRefusal, undone: &str) -> Problem {
             what,
             train,
             stations,
-        } => Problem::field(
+        } => Problem::invalid_field(
             field,
             format!(
                 "{field}: say where the journey {what}, by the code of a station; {train} calls at {}. {undone}",
@@ -29,7 +29,7 @@ pub fn stretch_problem(refusal: &StretchRefusal, undone: &str) -> Problem {
             shown,
             train,
             stations,
-        } => Problem::field(
+        } => Problem::invalid_field(
             field,
             format!(
                 "{field}: {train} does not call at \"{shown}\"; it calls at {}. {undone}",
@@ -41,7 +41,7 @@ pub fn stretch_problem(refusal: &StretchRefusal, undone: &str) -> Problem {
             from,
             to,
             stations,
-        } => Problem::field(
+        } => Problem::invalid_field(
             "to",
             format!(
                 "to: {train} does not go from {from} to {to}; it calls at {}, in this order. {undone}",
@@ -54,7 +54,7 @@ pub fn stretch_problem(refusal: &StretchRefusal, undone: &str) -> Problem {
             "The train has left",
             format!("{train} has left {station}. {undone} Choose a later train."),
         )
-        .with("from", station),
+        .with_member("from", station),
         StretchRefusal::SalesEnded { title, since } => Problem::new(
             409,
             "sales_ended",
@@ -63,14 +63,14 @@ pub fn stretch_problem(refusal: &StretchRefusal, undone: &str) -> Problem {
                 "Seats of {title} were sold until {since}. {undone} What you hold since before then can still be ordered and paid; for anything else, look for another show."
             ),
         )
-        .with("since", since),
+        .with_member("since", since),
         StretchRefusal::NoSuchClass { field, shown, sold } => {
             let what = shown.as_ref().map_or_else(
                 || "say which class".to_owned(),
                 |shown| format!("\"{shown}\" is not sold"),
             );
             let sold = sold.join(", ");
-            Problem::field(
+            Problem::invalid_field(
                 field,
                 format!("{field}: {what}; this train has {sold} over this stretch. {undone}"),
             )

@@ -4,11 +4,11 @@
 
 use std::collections::HashSet;
 
-use crate::ledger::LedgerError;
-use crate::store::{Refused, SeatRow};
 use fairgate_model::ids::ShowId;
 
-use super::{Seats, locked};
+use super::{SeatInventory, locked};
+use crate::ledger::LedgerError;
+use crate::store::{InventoryRefusal, SeatOutboxRow};
 
 /// Outbox rows carried in one go.
 const BATCH_MAX: u32 = 100;
@@ -17,7 +17,7 @@ const LEASE: &str = "seat-outbox";
 /// How long it lasts without being renewed.
 const LEASE_MS: i64 = 3_000;
 
-impl Seats {
+impl SeatInventory {
     /// Carries what the ledger decided to the store, in order; returns how many rows.
     ///
     /// # Errors
@@ -29,13 +29,17 @@ impl Seats {
             return Ok(carried);
         }
         for (show, after) in self.ledger.number_seat_rows().await? {
-            carried += self.carry(&show, after).await?;
+            carried += self.carry_seat_rows(&show, after).await?;
         }
         Ok(carried)
     }
 
     /// Carries a show's rows behind a number to the store and marks what is there as delivered.
-    pub(super) async fn carry(&self, show: &ShowId, mut after: u64) -> Result<usize, LedgerError> {
+    pub(super) async fn carry_seat_rows(
+        &self,
+        show: &ShowId,
+        mut after: u64,
+    ) -> Result<usize, LedgerError> {
         let (mut carried, mut went_back) = (0, false);
         loop {
             let rows = self.ledger.seat_rows(show, after, BATCH_MAX).await?;
@@ -62,7 +66,7 @@ impl Seats {
                 }
                 // A show that is not open needs none: its next picture contains these rows, and
                 // whoever is opening it carries those after its picture.
-                Err(Refused::NotReady) if self.is_closed(show).await => after = last,
+                Err(InventoryRefusal::NotReady) if self.is_closed(show).await => after = last,
                 // They are carried by the next run.
                 Err(_) => return Ok(carried),
             }
@@ -132,7 +136,7 @@ impl Seats {
             if begin_behind_a_gap(&rows, cursor) {
                 self.abandon(show, cursor).await;
             } else {
-                self.carry(show, cursor).await?;
+                self.carry_seat_rows(show, cursor).await?;
             }
         }
         Ok(())
@@ -141,6 +145,6 @@ impl Seats {
 
 /// Whether the rows that follow a cursor in the ledger are not all there: the first ones of them
 /// are deleted.
-fn begin_behind_a_gap(rows: &[SeatRow], cursor: u64) -> bool {
+fn begin_behind_a_gap(rows: &[SeatOutboxRow], cursor: u64) -> bool {
     rows.first().is_none_or(|row| row.seq > cursor + 1)
 }

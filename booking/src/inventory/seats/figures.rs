@@ -7,13 +7,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
+use fairgate_model::grid::picture::CellCounts;
+use fairgate_model::shows::Show;
 use futures_util::future::join_all;
 
-use super::{Seats, locked, train, unavailable};
+use super::{SeatInventory, locked, train, unavailable};
 use crate::ledger::LedgerError;
-use crate::store::{Baskets, Refused};
-use fairgate_model::grid::picture::Counts;
-use fairgate_model::shows::Show;
+use crate::store::{InventoryRefusal, ShowHoldFigures};
 
 /// Shows at rest that one call asks the store for: those first that were not asked for the longest.
 const ASKED_MAX: usize = 100;
@@ -25,11 +25,11 @@ const SOON_MS: i64 = 10 * 1_000;
 
 /// How some shows stand together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct ShowSeatFigures {
     /// The cells by state.
-    pub counts: Counts,
+    pub counts: CellCounts,
     /// The holds, with those that run out within five minutes.
-    pub baskets: Baskets,
+    pub baskets: ShowHoldFigures,
     /// Held cells whose holds run out so soon that they count as free for who is called now.
     pub lapsing_soon: u64,
     /// Cells that nobody can have any more and that are not sold: of shows that are cancelled,
@@ -37,10 +37,10 @@ pub struct Figures {
     pub gone: u64,
 }
 
-impl Figures {
+impl ShowSeatFigures {
     /// Both together.
     #[must_use]
-    pub fn and(mut self, more: &Self) -> Self {
+    pub fn combined_with(mut self, more: &Self) -> Self {
         self.counts.free += more.counts.free;
         self.counts.held += more.counts.held;
         self.counts.sold += more.counts.sold;
@@ -54,16 +54,16 @@ impl Figures {
 
     /// Those of a show as it is told at a moment: what cannot be had any more is neither free nor
     /// waited for.
-    fn told(self, show: &Show, now_ms: i64) -> Self {
+    fn public_figures(self, show: &Show, now_ms: i64) -> Self {
         if !show.is_over(now_ms) {
             return self;
         }
-        let Counts { free, held, sold } = self.counts;
+        let CellCounts { free, held, sold } = self.counts;
         let sold_still = if show.is_cancelled() { 0 } else { sold };
         Self {
-            counts: Counts {
+            counts: CellCounts {
                 sold: sold_still,
-                ..Counts::default()
+                ..CellCounts::default()
             },
             gone: self.gone + free + held + sold - sold_still,
             ..Self::default()
@@ -73,12 +73,12 @@ impl Figures {
     /// Those of a show nobody has taken anything of.
     fn unsold(show: &Show, now_ms: i64) -> Self {
         if show.run.is_some() {
-            return train::count(show, &show.unsold(), now_ms);
+            return train::count_train_seats(show, &show.unsold(), now_ms);
         }
         let blocked = show.blocked().len() as u64;
-        let counts = Counts {
-            free: u64::from(show.grid().cells()).saturating_sub(blocked),
-            ..Counts::default()
+        let counts = CellCounts {
+            free: u64::from(show.grid().cell_count()).saturating_sub(blocked),
+            ..CellCounts::default()
         };
         Self {
             counts,
@@ -88,32 +88,36 @@ impl Figures {
 }
 
 /// What was counted last, and when; never, where it follows from the plan alone.
-pub(super) struct Counted {
-    figures: Figures,
+pub(super) struct CountedFigures {
+    figures: ShowSeatFigures,
     at: Option<Instant>,
 }
 
-impl Seats {
+impl SeatInventory {
     /// How some shows stand together. Trains count by the seat, everything else by the cell, which
     /// is the same where there are no legs.
     ///
     /// # Errors
     /// Where the store or the ledger had to be asked and did not answer.
-    pub async fn figures(&self, shows: &[Arc<Show>], now_ms: i64) -> Result<Figures, LedgerError> {
+    pub async fn show_figures(
+        &self,
+        shows: &[Arc<Show>],
+        now_ms: i64,
+    ) -> Result<ShowSeatFigures, LedgerError> {
         let shows_now = self.to_be_counted(shows, now_ms).await;
         // Side by side: a store that is silent keeps them all waiting no longer than one.
-        let counting = shows_now.iter().map(|show| self.count(show, now_ms));
+        let counting = shows_now.iter().map(|show| self.count_show(show, now_ms));
         let figures = join_all(counting).await;
         for (show, figures) in shows_now.iter().zip(figures) {
             let (figures, at) = (figures?, Some(Instant::now()));
-            locked(&self.shared.counted).insert(show.id.clone(), Counted { figures, at });
+            locked(&self.shared.counted).insert(show.id.clone(), CountedFigures { figures, at });
         }
         let counted = locked(&self.shared.counted);
         let of = shows.iter().filter_map(|show| {
             let counted = counted.get(&show.id)?;
-            Some(counted.figures.told(show, now_ms))
+            Some(counted.figures.public_figures(show, now_ms))
         });
-        Ok(of.fold(Figures::default(), |sum, of| sum.and(&of)))
+        Ok(of.fold(ShowSeatFigures::default(), |sum, of| sum.combined_with(&of)))
     }
 
     /// The shows in use, and a few of those at rest.
@@ -126,8 +130,8 @@ impl Seats {
                 now.push(Arc::clone(show));
                 continue;
             }
-            let unsold = || Counted {
-                figures: Figures::unsold(show, now_ms),
+            let unsold = || CountedFigures {
+                figures: ShowSeatFigures::unsold(show, now_ms),
                 at: None,
             };
             let at = counted.entry(show.id.clone()).or_insert_with(unsold).at;
@@ -142,18 +146,18 @@ impl Seats {
         now
     }
 
-    async fn count(&self, show: &Show, now_ms: i64) -> Result<Figures, LedgerError> {
+    async fn count_show(&self, show: &Show, now_ms: i64) -> Result<ShowSeatFigures, LedgerError> {
         if show.run.is_some() {
             return self.count_train(show, now_ms).await;
         }
         if let Some(figures) = self.figures_in_store(show, now_ms).await {
             return Ok(figures);
         }
-        if self.store.cursor(&show.id).await == Err(Refused::Unreachable) {
+        if self.store.cursor(&show.id).await == Err(InventoryRefusal::Unreachable) {
             return Err(unavailable("the store of the seats does not answer"));
         }
         if self.ledger.claimed(&show.id).await?.is_empty() {
-            return Ok(Figures::unsold(show, now_ms));
+            return Ok(ShowSeatFigures::unsold(show, now_ms));
         }
         self.ensure_open(show).await?;
         let figures = self.figures_in_store(show, now_ms).await;
@@ -161,36 +165,36 @@ impl Seats {
     }
 
     /// Looked at and never opened for that: a room may cover all departures of a country.
-    async fn count_train(&self, show: &Show, now_ms: i64) -> Result<Figures, LedgerError> {
+    async fn count_train(&self, show: &Show, now_ms: i64) -> Result<ShowSeatFigures, LedgerError> {
         let Some(view) = self.store.glance(&show.id).await else {
-            if self.store.cursor(&show.id).await == Err(Refused::Unreachable) {
+            if self.store.cursor(&show.id).await == Err(InventoryRefusal::Unreachable) {
                 return Err(unavailable("the store of the seats does not answer"));
             }
             let states = show.claimed_only(&self.ledger.claimed(&show.id).await?);
-            return Ok(train::count(show, &states, now_ms));
+            return Ok(train::count_train_seats(show, &states, now_ms));
         };
-        let figures = train::count(show, &view.states, now_ms);
+        let figures = train::count_train_seats(show, &view.states, now_ms);
         let Some(in_store) = self.figures_in_store(show, now_ms).await else {
             return Ok(figures);
         };
         // The store counts cells, of which a seat has many: no more seats may come free than are
         // held.
         let held = figures.counts.held;
-        let baskets = Baskets {
+        let baskets = ShowHoldFigures {
             lapsing_cells: in_store.baskets.lapsing_cells.min(held),
             ..in_store.baskets
         };
-        Ok(Figures {
+        Ok(ShowSeatFigures {
             baskets,
             lapsing_soon: in_store.lapsing_soon.min(held),
             ..figures
         })
     }
 
-    async fn figures_in_store(&self, show: &Show, now_ms: i64) -> Option<Figures> {
+    async fn figures_in_store(&self, show: &Show, now_ms: i64) -> Option<ShowSeatFigures> {
         let (_, soon) = self.store.counts(&show.id, now_ms, SOON_MS).await?;
         let (counts, baskets) = self.store.counts(&show.id, now_ms, LAPSING_MS).await?;
-        Some(Figures {
+        Some(ShowSeatFigures {
             counts,
             baskets,
             lapsing_soon: soon.lapsing_cells,
@@ -201,19 +205,19 @@ impl Seats {
 
 #[cfg(test)]
 mod tests {
-    use fairgate_databases::{Installation, Writer};
+    use fairgate_databases::{Installation, SqliteDatabase};
     use fairgate_pass::Holder;
     use fairgate_redis::Redis;
     use fairgate_servers as servers;
 
     use super::*;
     use crate::ledger::sql::SqlLedger;
-    use crate::store::redis::{Options, RedisStore};
+    use crate::store::redis::{RedisStore, RedisStoreOptions};
     use fairgate_base::clock::Clock;
-    use fairgate_model::holds::{Held, Hold, Stage};
+    use fairgate_model::holds::{HeldSeat, Hold, HoldStage};
     use fairgate_model::ids::HoldId;
     use fairgate_model::plans::parse_grid;
-    use fairgate_model::plans::pinned::{Geometry, Plan};
+    use fairgate_model::plans::pinned::{EncodedGeometry, SeatingPlan};
 
     /// So many trains on so many days.
     const DEPARTURES: usize = 10_000;
@@ -222,9 +226,9 @@ mod tests {
 
     fn departures() -> Vec<Arc<Show>> {
         let map = parse_grid("4x10").expect("a grid");
-        let plan = Arc::new(Plan {
+        let plan = Arc::new(SeatingPlan {
             version: 1,
-            geometry: Geometry {
+            geometry: EncodedGeometry {
                 json: Default::default(),
                 packed: Default::default(),
                 digest: String::new(),
@@ -251,7 +255,7 @@ mod tests {
     }
 
     /// What Redis was asked so far, and how many keys it has.
-    async fn asked(redis: &servers::Redis) -> (u64, servers::Reply) {
+    async fn asked(redis: &servers::RedisServers) -> (u64, servers::RespReply) {
         let stats = redis.command(0, &["INFO", "commandstats"]).await;
         let stats = stats.expect("it answers");
         let calls = stats.text().lines().find_map(|line| {
@@ -268,9 +272,9 @@ mod tests {
             return;
         }
         const ROUNDS: u64 = 5;
-        let redis = servers::Redis::single().await.expect("it starts");
+        let redis = servers::RedisServers::single().await.expect("it starts");
         let folder = tempfile::tempdir().expect("a folder");
-        let writer = Writer::open(&folder.path().join("ledger.db")).expect("a file");
+        let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a file");
         let ledger = Arc::new(
             SqlLedger::open(Installation::File(writer))
                 .await
@@ -278,14 +282,14 @@ mod tests {
         );
         let clock = Clock::system();
         let connected = Redis::connect(&redis.url()).expect("a URL");
-        let store = RedisStore::open(connected, "ledger", Options::new(clock.clone()));
+        let store = RedisStore::open(connected, "ledger", RedisStoreOptions::new(clock.clone()));
         let store = Arc::new(store.await.expect("it answers"));
-        let seats = Seats::new(store, ledger, clock.clone());
+        let seats = SeatInventory::new(store, ledger, clock.clone());
         let shows = departures();
 
         for _ in 0..ROUNDS {
             let figures = seats
-                .figures(&shows, clock.now_ms())
+                .show_figures(&shows, clock.now_ms())
                 .await
                 .expect("counted");
             assert_eq!(figures.counts.free, SEATS * DEPARTURES as u64);
@@ -298,7 +302,7 @@ mod tests {
         assert!(calls <= most, "{calls} scripts in {ROUNDS} rounds");
         assert_eq!(
             keys,
-            servers::Reply::Int(1),
+            servers::RespReply::Int(1),
             "whose data these are, no more"
         );
         assert!(seats.store.in_use().await.is_empty());
@@ -310,9 +314,9 @@ mod tests {
             id: HoldId::of_key(&show.id, visitor, "k"),
             visitor,
             room: "everyday".to_owned(),
-            purpose: fairgate_model::holds::Purpose::Basket,
+            purpose: fairgate_model::holds::HoldPurpose::Basket,
             terms: 1,
-            items: vec![Held {
+            items: vec![HeldSeat {
                 seat: 0,
                 legs: 0..1,
             }],
@@ -321,12 +325,12 @@ mod tests {
             expires_at_ms: clock.now_ms() + 60_000,
             lock_until_ms: clock.now_ms() + 65_000,
             extensions_left: 0,
-            stage: Stage::Basket,
+            stage: HoldStage::Basket,
         };
         seats.store.take(hold, 4).await.expect("free");
         assert_eq!(seats.store.in_use().await, std::slice::from_ref(&show.id));
         let figures = seats
-            .figures(&shows, clock.now_ms())
+            .show_figures(&shows, clock.now_ms())
             .await
             .expect("counted");
         assert_eq!(figures.counts.held, 1, "what is in use is counted at once");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-use super::Seats;
+use super::SeatInventory;
 use crate::catalogue::Catalogue;
 
 /// How often the store is asked for what it lost.
@@ -16,7 +16,7 @@ const MEND_EVERY: Duration = Duration::from_millis(200);
 const COMPARE_EVERY: Duration = Duration::from_secs(1);
 
 /// Opens what the store lost, for as long as the process runs.
-pub async fn mend_forever(seats: Seats, catalogue: Catalogue) {
+pub async fn mend_forever(seats: SeatInventory, catalogue: Catalogue) {
     let mut every = tokio::time::interval(MEND_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -49,7 +49,7 @@ pub async fn mend_forever(seats: Seats, catalogue: Catalogue) {
 }
 
 /// Compares store and ledger, for as long as the process runs.
-pub async fn compare_forever(seats: Seats) {
+pub async fn compare_forever(seats: SeatInventory) {
     let mut every = tokio::time::interval(COMPARE_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

@@ -29,7 +29,7 @@ pub(super) async fn under<T>(
     // Dropped with the work, however that ends. The task beside it then ends by itself: a renewal
     // is never cut off.
     let (working, over) = oneshot::channel();
-    let renewing = tokio::spawn(renew(
+    let renewing = tokio::spawn(renew_lease(
         Arc::clone(ledger),
         name.to_owned(),
         owner.to_owned(),
@@ -51,7 +51,7 @@ pub(super) async fn under<T>(
 
 /// Renews until the work is over or the lease is somebody else's. A ledger that does not answer has
 /// given it to nobody.
-async fn renew(
+async fn renew_lease(
     ledger: Arc<dyn Ledger>,
     name: String,
     owner: String,
@@ -73,7 +73,7 @@ async fn renew(
 
 #[cfg(test)]
 mod tests {
-    use fairgate_databases::{Installation, Writer};
+    use fairgate_databases::{Installation, SqliteDatabase};
 
     use super::*;
     use crate::ledger::sql::SqlLedger;
@@ -81,7 +81,7 @@ mod tests {
     const TTL_MS: i64 = 400;
 
     async fn ledger(folder: &tempfile::TempDir) -> Arc<dyn Ledger> {
-        let writer = Writer::open(&folder.path().join("ledger.db")).expect("a file");
+        let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a file");
         Arc::new(
             SqlLedger::open(Installation::File(writer))
                 .await

@@ -6,13 +6,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
-
-use super::{Seats, locked};
-use crate::ledger::LedgerError;
-use crate::store::View;
 use fairgate_model::grid::CellState;
 use fairgate_model::shows::Show;
+use futures_util::future::join_all;
+
+use super::{SeatInventory, locked};
+use crate::ledger::LedgerError;
+use crate::store::VersionedCells;
 
 /// How long a look is good.
 const GOOD_FOR: Duration = Duration::from_secs(1);
@@ -21,7 +21,7 @@ const KEPT_MAX: usize = 20_000;
 
 /// What is left of one category.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct SeatsLeft {
     /// Free seats.
     pub free: u32,
     /// Seats that are for sale at all.
@@ -29,23 +29,26 @@ pub struct Left {
 }
 
 /// The last look at a show.
-pub(super) struct Seen {
+pub(super) struct CachedSeatsLeft {
     at: Instant,
     edition: u64,
-    left: Arc<[Left]>,
+    left: Arc<[SeatsLeft]>,
 }
 
-impl Seats {
+impl SeatInventory {
     /// What is left of each show, by category index.
     ///
     /// # Errors
     /// Where the ledger had to be asked about a show that was never looked at, and did not answer.
-    pub async fn left(&self, shows: &[Arc<Show>]) -> Result<Vec<Arc<[Left]>>, LedgerError> {
-        let looks = shows.iter().map(|show| self.look(show));
+    pub async fn seats_left(
+        &self,
+        shows: &[Arc<Show>],
+    ) -> Result<Vec<Arc<[SeatsLeft]>>, LedgerError> {
+        let looks = shows.iter().map(|show| self.seats_left_of_show(show));
         join_all(looks).await.into_iter().collect()
     }
 
-    async fn look(&self, show: &Show) -> Result<Arc<[Left]>, LedgerError> {
+    async fn seats_left_of_show(&self, show: &Show) -> Result<Arc<[SeatsLeft]>, LedgerError> {
         // Without asking anybody: of what is over nothing is left.
         if show.is_over(self.clock.now_ms()) {
             let everything = (0..show.grid().seats).collect();
@@ -62,7 +65,7 @@ impl Seats {
         {
             return Ok(Arc::clone(left));
         }
-        let left: Arc<[Left]> = match self.store.glance(&show.id).await {
+        let left: Arc<[SeatsLeft]> = match self.store.glance(&show.id).await {
             Some(view) => in_picture(show, &view).into(),
             // Nobody holds anything of a show that is not open, and what was sold of it the ledger
             // knows.
@@ -85,7 +88,7 @@ impl Seats {
         let kept = Arc::clone(&left);
         all.insert(
             show.id.clone(),
-            Seen {
+            CachedSeatsLeft {
                 at,
                 edition,
                 left: kept,
@@ -95,9 +98,9 @@ impl Seats {
     }
 }
 
-fn in_picture(show: &Show, view: &View) -> Vec<Left> {
+fn in_picture(show: &Show, view: &VersionedCells) -> Vec<SeatsLeft> {
     let grid = show.grid();
-    let not_free = (0..grid.cells())
+    let not_free = (0..grid.cell_count())
         .zip(&view.states)
         .filter(|(_, state)| **state != CellState::Free);
     let taken = not_free.map(|(cell, _)| grid.seat_of(cell));
@@ -105,9 +108,9 @@ fn in_picture(show: &Show, view: &View) -> Vec<Left> {
 }
 
 /// A seat is free where all of it is; a seat that is not for sale counts nowhere.
-fn less_the_taken(show: &Show, taken: &HashSet<u32>) -> Vec<Left> {
+fn less_the_taken(show: &Show, taken: &HashSet<u32>) -> Vec<SeatsLeft> {
     let map = &show.plan.map;
-    let mut left = vec![Left::default(); map.categories.len()];
+    let mut left = vec![SeatsLeft::default(); map.categories.len()];
     for seat in (0..map.cell_count()).filter(|seat| show.price(*seat).is_some()) {
         let category = map.seats.get(seat as usize).map(|seat| seat.category);
         let Some(of) = category.and_then(|category| left.get_mut(usize::from(category))) else {
@@ -121,7 +124,7 @@ fn less_the_taken(show: &Show, taken: &HashSet<u32>) -> Vec<Left> {
 
 #[cfg(test)]
 mod tests {
-    use fairgate_databases::{Installation, Writer};
+    use fairgate_databases::{Installation, SqliteDatabase};
 
     use super::*;
     use crate::catalogue::Catalogue;
@@ -135,7 +138,7 @@ mod tests {
     #[tokio::test]
     async fn a_list_of_shows_is_looked_at_without_opening_one() {
         let folder = tempfile::tempdir().expect("a folder");
-        let writer = Writer::open(&folder.path().join("ledger.db")).expect("a file");
+        let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a file");
         let ledger = Arc::new(
             SqlLedger::open(Installation::File(writer))
                 .await
@@ -154,9 +157,9 @@ mod tests {
         let show = catalogue.put_show(&id, document, &[], 0).await;
         let show = show.expect("stored");
         let store = Arc::new(MemoryStore::default());
-        let seats = Seats::new(store.clone(), ledger, Clock::system());
-        let left = seats.left(std::slice::from_ref(&show)).await;
-        let expected = [Left { free: 20, of: 20 }, Left::default()];
+        let seats = SeatInventory::new(store.clone(), ledger, Clock::system());
+        let left = seats.seats_left(std::slice::from_ref(&show)).await;
+        let expected = [SeatsLeft { free: 20, of: 20 }, SeatsLeft::default()];
         assert_eq!(left.expect("counted")[0][..], expected);
         assert_eq!(store.edition(&id).await, Ok(None), "nobody opened it");
     }

@@ -18,19 +18,19 @@ use bytes::Bytes;
 use rand::RngExt;
 use tokio::sync::Mutex;
 
-pub use figures::Figures;
+pub use figures::ShowSeatFigures;
 pub use keep::{compare_forever, mend_forever};
-pub use left::Left;
+pub use left::SeatsLeft;
 pub use prolong::prolong_forever;
 
-use figures::Counted;
+use figures::CountedFigures;
 
 use crate::catalogue::Catalogue;
 use crate::ledger::{Ledger, LedgerError};
-use crate::store::{InventoryStore, Opening, Refused, View};
+use crate::store::{InventoryRefusal, InventoryStore, OpeningInventory, VersionedCells};
 use fairgate_base::clock::Clock;
 use fairgate_model::grid::CellState;
-use fairgate_model::grid::picture::{Changes, Picture};
+use fairgate_model::grid::picture::{CellChanges, CellPicture};
 use fairgate_model::holds::lock_until_ms;
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::Show;
@@ -52,34 +52,34 @@ const CLOCK_OFF_MS_MAX: i64 = 5_000;
 
 /// A handle on the seats of all shows.
 #[derive(Clone)]
-pub struct Seats {
+pub struct SeatInventory {
     /// The fast state.
     pub store: Arc<dyn InventoryStore>,
     ledger: Arc<dyn Ledger>,
     clock: Clock,
     /// Names this process in leases.
     owner: Arc<str>,
-    shared: Arc<Shared>,
+    shared: Arc<SeatInventoryState>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct SeatInventoryState {
     /// One opening of a show at a time in this process.
     opening: Lock<HashMap<ShowId, Arc<Mutex<()>>>>,
     carrying: Mutex<()>,
     /// Since when a show's picture has been of another edition than the catalogue here.
     other_since: Lock<HashMap<ShowId, Instant>>,
     /// What was counted of each show last, for the line.
-    counted: Lock<HashMap<ShowId, Counted>>,
+    counted: Lock<HashMap<ShowId, CountedFigures>>,
     /// What was left of shows when somebody looked last, for lists.
-    seen: Lock<HashMap<ShowId, left::Seen>>,
+    seen: Lock<HashMap<ShowId, left::CachedSeatsLeft>>,
     /// Shows of which the store has seen decisions that the ledger does not know.
     regressed: Lock<HashSet<ShowId>>,
     /// Shows that this process has compared with the ledger since it started.
     compared: Lock<HashSet<ShowId>>,
 }
 
-impl Seats {
+impl SeatInventory {
     /// With a store that knows nothing yet, or what other nodes opened.
     #[must_use]
     pub fn new(store: Arc<dyn InventoryStore>, ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
@@ -116,7 +116,7 @@ impl Seats {
         }
         // On a task of its own: a request that is given up must not leave a show half opened.
         let (seats, show) = (self.clone(), show.clone());
-        let opening = tokio::spawn(async move { seats.open(&show).await });
+        let opening = tokio::spawn(async move { seats.open_in_store(&show).await });
         match opening.await {
             Ok(opened) => opened,
             Err(error) => Err(unavailable(&error.to_string())),
@@ -141,10 +141,10 @@ impl Seats {
     ///
     /// # Errors
     /// As `ensure_open`, where there is no picture at all.
-    pub async fn seen(&self, show: &Show) -> Result<Option<View>, LedgerError> {
+    pub async fn current_view(&self, show: &Show) -> Result<Option<VersionedCells>, LedgerError> {
         if show.untouched {
             let (version, states) = (0, show.unsold());
-            return Ok(Some(View { version, states }));
+            return Ok(Some(VersionedCells { version, states }));
         }
         self.ensure_seen(show).await?;
         let mut view = self.store.view(&show.id).await;
@@ -160,24 +160,24 @@ impl Seats {
     /// it stays what the store has, whatever becomes of the show.
     ///
     /// # Errors
-    /// As [`Seats::seen`].
+    /// As [`SeatInventory::current_view`].
     pub async fn packed(&self, show: &Show) -> Result<Option<(u64, u32, Bytes)>, LedgerError> {
         if show.untouched {
-            let picture = Picture::at(0, 0, show.unsold());
-            return Ok(Some((0, show.grid().cells(), picture.packed())));
+            let picture = CellPicture::at_counter(0, 0, show.unsold());
+            return Ok(Some((0, show.grid().cell_count(), picture.packed())));
         }
         self.ensure_seen(show).await?;
         Ok(self.store.packed(&show.id).await)
     }
 
     /// What changed after a version; a show that is not open is a gap.
-    pub async fn changes(&self, show: &Show, since: u64) -> Changes {
+    pub async fn changes_since(&self, show: &Show, since: u64) -> CellChanges {
         match show.untouched {
-            true if since == 0 => Changes::None,
-            true => Changes::Gap,
+            true if since == 0 => CellChanges::None,
+            true => CellChanges::Gap,
             false => {
                 let changes = self.store.changes(&show.id, since).await;
-                changes.unwrap_or(Changes::Gap)
+                changes.unwrap_or(CellChanges::Gap)
             }
         }
     }
@@ -205,7 +205,7 @@ impl Seats {
         Ok(counts.is_some_and(|(_, baskets)| baskets.lapsing > 0))
     }
 
-    async fn open(&self, show: &Show) -> Result<(), LedgerError> {
+    async fn open_in_store(&self, show: &Show) -> Result<(), LedgerError> {
         let gate = Arc::clone(
             locked(&self.shared.opening)
                 .entry(show.id.clone())
@@ -238,7 +238,7 @@ impl Seats {
         let was_open = matches!(self.store.edition(&show.id).await, Ok(Some(_)));
         match self.reopen(show).await? {
             // A basket that came in between keeps the old picture for as long as it lives.
-            Err(Refused::Taken(_)) if was_open => Ok(()),
+            Err(InventoryRefusal::Taken(_)) if was_open => Ok(()),
             Ok(()) => Ok(()),
             Err(refused) => Err(unavailable(&refused.to_string())),
         }
@@ -248,7 +248,7 @@ impl Seats {
     ///
     /// # Errors
     /// The inner error names baskets that stand in the way; the outer one is the ledger's.
-    pub async fn reopen(&self, show: &Show) -> Result<Result<(), Refused>, LedgerError> {
+    pub async fn reopen(&self, show: &Show) -> Result<Result<(), InventoryRefusal>, LedgerError> {
         if self.store.is_shared() {
             let off_ms = self.ledger.now_ms().await? - self.clock.now_ms();
             if off_ms.abs() > CLOCK_OFF_MS_MAX {
@@ -265,7 +265,7 @@ impl Seats {
                 "the ledger is older than what the seats have seen of it",
             ));
         }
-        let mut opening = Opening {
+        let mut opening = OpeningInventory {
             grid: show.grid(),
             plan_version: show.plan.version,
             incarnation: self.ledger.next_incarnation(&show.id).await?,
@@ -301,7 +301,7 @@ impl Seats {
         let opened = self.store.open(&show.id, opening).await;
         if opened.is_ok() {
             // Rows numbered since the picture was read may have gone to the life before this one.
-            self.carry(&show.id, cursor).await?;
+            self.carry_seat_rows(&show.id, cursor).await?;
             metrics::histogram!("fairgate_show_opening_seconds").record(began.elapsed());
         }
         Ok(opened)
@@ -321,12 +321,12 @@ impl Seats {
     }
 
     /// The seats of a show in baskets and orders, by the store's picture.
-    pub async fn held(&self, catalogue: &Catalogue, id: &ShowId) -> Vec<u32> {
+    pub async fn held_seats(&self, catalogue: &Catalogue, id: &ShowId) -> Vec<u32> {
         let (Some(show), Some(view)) = (catalogue.show(id), self.store.view(id).await) else {
             return Vec::new();
         };
         let grid = show.grid();
-        (0..grid.cells())
+        (0..grid.cell_count())
             .zip(&view.states)
             .filter(|(_, state)| **state == CellState::Held)
             .map(|(cell, _)| grid.seat_of(cell))

@@ -4,12 +4,12 @@
 
 use std::time::Duration;
 
+use fairgate_model::holds::lock_until_ms;
 use tokio::time::MissedTickBehavior;
 
-use super::Seats;
+use super::SeatInventory;
 use crate::ledger::{LedgerError, OverdueClaim};
-use crate::store::Refused;
-use fairgate_model::holds::lock_until_ms;
+use crate::store::InventoryRefusal;
 
 /// How often such claims are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -20,7 +20,7 @@ const LEASE: &str = "overdue-locks";
 /// How long it lasts without being renewed.
 const LEASE_MS: i64 = 3_000;
 
-impl Seats {
+impl SeatInventory {
     /// Prolongs the locks of claims that stand beyond their deadline, and takes those again that
     /// fell. What somebody else has meanwhile stays theirs: the ledger will refuse to sell it to
     /// them.
@@ -56,7 +56,7 @@ impl Seats {
         match self.store.prolong(hold, cursor).await {
             // A show that is not open locks it when it is opened; what was decided meanwhile is
             // read by the next run.
-            Ok(()) | Err(Refused::NotReady) => {}
+            Ok(()) | Err(InventoryRefusal::NotReady) => {}
             Err(refused) => {
                 tracing::debug!(%order, %refused, "seats of an order cannot be locked again yet");
             }
@@ -65,7 +65,7 @@ impl Seats {
 }
 
 /// Prolongs locks for as long as the process runs.
-pub async fn prolong_forever(seats: Seats) {
+pub async fn prolong_forever(seats: SeatInventory) {
     let mut every = tokio::time::interval(LOOK_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

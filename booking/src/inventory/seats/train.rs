@@ -1,28 +1,29 @@
 //! How a train's seats stand for the line: pure. Each seat counts once, by the best that can still
 //! be done with it.
 
-use super::Figures;
 use fairgate_model::grid::CellState;
-use fairgate_model::grid::picture::Counts;
+use fairgate_model::grid::picture::CellCounts;
 use fairgate_model::shows::Show;
+
+use super::ShowSeatFigures;
 
 /// By class: the leg behind the shortest offered stretch that begins at each leg; none where
 /// nothing is offered from there.
-type Shortest = Vec<Vec<Option<u16>>>;
+type ShortestStretches = Vec<Vec<Option<u16>>>;
 
 /// Counts the seats of a train at a moment: *free* are those that somebody could still hold over
 /// some offered stretch whose train has not left; *held* those that could be had if every basket
 /// ran out; *sold* the others of which somebody has something; *gone* those that the train has left
 /// behind. Seats that no stretch is offered of count nowhere.
 #[must_use]
-pub fn count(show: &Show, states: &[CellState], now_ms: i64) -> Figures {
+pub fn count_train_seats(show: &Show, states: &[CellState], now_ms: i64) -> ShowSeatFigures {
     let shortest = shortest(show);
     let legs = show.legs();
     let first = show
         .first_leg_on_sale(now_ms)
         .filter(|_| !show.is_cancelled());
     let grid = show.grid();
-    let (mut counts, mut gone) = (Counts::default(), 0);
+    let (mut counts, mut gone) = (CellCounts::default(), 0);
     for (seat, of) in (0..grid.seats).zip(&show.plan.map.seats) {
         let Some(offered) = shortest.get(usize::from(of.category)) else {
             continue;
@@ -64,14 +65,14 @@ pub fn count(show: &Show, states: &[CellState], now_ms: i64) -> Figures {
             gone += 1;
         }
     }
-    Figures {
+    ShowSeatFigures {
         counts,
         gone,
-        ..Figures::default()
+        ..ShowSeatFigures::default()
     }
 }
 
-fn shortest(show: &Show) -> Shortest {
+fn shortest(show: &Show) -> ShortestStretches {
     let legs = show.legs();
     let Some(run) = &show.run else {
         return Vec::new();
@@ -94,8 +95,8 @@ mod tests {
 
     use super::*;
     use fairgate_model::plans::parse_grid;
-    use fairgate_model::plans::pinned::{Geometry, Plan};
-    use fairgate_model::runs::{Call, Fares, Rate, Run};
+    use fairgate_model::plans::pinned::{EncodedGeometry, SeatingPlan};
+    use fairgate_model::runs::{DistanceRate, StationCall, TrainFares, TrainRun};
     use fairgate_model::shows::terms::UNNUMBERED;
 
     const FREE: CellState = CellState::Free;
@@ -103,17 +104,17 @@ mod tests {
     const SOLD: CellState = CellState::Sold;
 
     /// One seat on a train that leaves A at minute 10, B at 20 and C at 30, and ends at D.
-    fn train(fares: Fares) -> Show {
+    fn train(fares: TrainFares) -> Show {
         let at = |minute: i64| Timestamp::from_second(minute * 60).ok();
         let calls = [("A", 10), ("B", 20), ("C", 30), ("D", 40)];
-        let calls = calls.map(|(station, minute)| Call {
+        let calls = calls.map(|(station, minute)| StationCall {
             station: station.to_owned(),
             name: station.to_owned(),
             arrives: at(minute),
             departs: at(minute).filter(|_| station != "D"),
             at_m: 0,
         });
-        let run = Run {
+        let run = TrainRun {
             train: "G1".to_owned(),
             date: jiff::civil::date(2027, 1, 1),
             time_zone: None,
@@ -123,10 +124,10 @@ mod tests {
         let document = serde_json::json!({
             "venue": "train", "title": "A train", "starts_at": "1970-01-01T00:10:00Z", "prices": {},
         });
-        let plan = Plan {
+        let plan = SeatingPlan {
             version: 1,
             map: parse_grid("1x1").expect("a grid"),
-            geometry: Geometry {
+            geometry: EncodedGeometry {
                 json: Default::default(),
                 packed: Default::default(),
                 digest: String::new(),
@@ -144,23 +145,23 @@ mod tests {
         }
     }
 
-    fn by_distance() -> Fares {
-        let rate = Rate {
+    fn by_distance() -> TrainFares {
+        let rate = DistanceRate {
             base: 100,
             per_km: 1,
             least: 0,
         };
-        Fares::ByDistance(BTreeMap::from([("cat1".to_owned(), rate)]))
+        TrainFares::ByDistance(BTreeMap::from([("cat1".to_owned(), rate)]))
     }
 
     /// Only from A to C and from C to D.
-    fn by_table() -> Fares {
+    fn by_table() -> TrainFares {
         let key = |from: &str, to: &str| ("cat1".to_owned(), from.to_owned(), to.to_owned());
-        Fares::Table(BTreeMap::from([(key("A", "C"), 200), (key("C", "D"), 100)]))
+        TrainFares::Table(BTreeMap::from([(key("A", "C"), 200), (key("C", "D"), 100)]))
     }
 
-    fn check(fares: Fares, states: [CellState; 3], minute: i64, expected: &str) {
-        let figures = count(&train(fares), &states, minute * 60_000);
+    fn check(fares: TrainFares, states: [CellState; 3], minute: i64, expected: &str) {
+        let figures = count_train_seats(&train(fares), &states, minute * 60_000);
         let counts = &figures.counts;
         let all = [
             ("free", counts.free),
@@ -195,15 +196,15 @@ mod tests {
         check(by_distance(), [FREE; 3], 30, "gone");
         check(by_table(), [FREE, FREE, SOLD], 10, "sold");
         let cancelled = Show {
-            fate: Some(fairgate_model::shows::fate::Fate::Cancelled),
+            fate: Some(fairgate_model::shows::fate::ShowFate::Cancelled),
             ..train(by_distance())
         };
-        let figures = count(&cancelled, &[FREE; 3], 0);
+        let figures = count_train_seats(&cancelled, &[FREE; 3], 0);
         assert_eq!((figures.counts.free, figures.gone), (0, 1));
     }
 
     #[test]
     fn a_class_without_fares_counts_nowhere() {
-        check(Fares::Table(BTreeMap::new()), [FREE; 3], 0, "nowhere");
+        check(TrainFares::Table(BTreeMap::new()), [FREE; 3], 0, "nowhere");
     }
 }

@@ -1,10 +1,11 @@
 //! What the reconciler is shown, and what its repairs do.
 
-use super::*;
-use crate::ledger::{LateOutcome, LedgerError, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
 use OrderState::{Cancelled, Confirmed, Pending};
 use fairgate_model::findings::OrderFacts;
-use fairgate_model::orders::transition::{EffectKind, Happening};
+use fairgate_model::orders::transition::{EffectKind, OrderEvent};
+
+use super::*;
+use crate::ledger::{LateMoneyOutcome, LedgerError, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
 
 pub(super) const CASES: &[Case] = cases![
     what_waits_is_shown_and_what_is_done_is_not,
@@ -53,7 +54,7 @@ async fn what_waits_is_shown_and_what_is_done_is_not(ledger: Books) {
 async fn money_on_an_ended_order_is_shown(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let ended = ledger.happen(&order.id, Happening::GivenUp, NOW_MS).await;
+    let ended = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
     ended.expect("written");
     assert!(facts(&ledger).await.is_empty(), "no money, no concern");
     authorised(&ledger, &order).await;
@@ -124,12 +125,12 @@ async fn a_hold_that_late_money_keeps_has_an_order(ledger: Books) {
     let told = async || alone(&ledger, &[&same, &other]).await.len();
     assert_eq!(told().await, 2, "nobody searches");
     let ended = ledger
-        .happen(&order.id, Happening::DeadlinePassed, CLAIM_UNTIL_MS)
+        .happen(&order.id, OrderEvent::DeadlinePassed, CLAIM_UNTIL_MS)
         .await;
     ended.expect("written");
     authorised(&ledger, &order).await;
     assert_eq!(told().await, 0, "either may be the one");
-    let outcome = LateOutcome::SameSeats(same.clone());
+    let outcome = LateMoneyOutcome::SameSeats(same.clone());
     let decided = ledger.late_settle(&order.id, outcome, Some(LATE), CLAIM_UNTIL_MS);
     assert!(decided.await.expect("written").expect("known").changed);
     assert_eq!(alone(&ledger, &[&same, &other]).await, [other]);
@@ -144,7 +145,7 @@ async fn a_try_that_was_given_up_is_refused_and_a_later_one_is_not(ledger: Books
     let refused = claim(&ledger, &early).await;
     assert!(matches!(
         refused,
-        Err(ClaimRefused::Ledger(LedgerError::Unavailable(_)))
+        Err(SeatClaimRefused::Ledger(LedgerError::Unavailable(_)))
     ));
     assert!(ledger.order(&early.id).await.expect("readable").is_none());
     let later = Order {
@@ -168,7 +169,7 @@ async fn of_an_order_and_its_giving_up_at_once_exactly_one_stands(ledger: Books)
         let found = ledger.order(&order.id).await.expect("readable");
         assert_eq!(found.is_some(), made);
         if made {
-            let ended = ledger.happen(&order.id, Happening::GivenUp, NOW_MS).await;
+            let ended = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
             ended.expect("written");
         }
     }
@@ -197,7 +198,7 @@ async fn a_show_is_busy_while_something_is_on_its_way(ledger: Books) {
 async fn a_refund_that_failed_is_shown_until_it_is_done(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let ended = ledger.happen(&order.id, Happening::GivenUp, NOW_MS).await;
+    let ended = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
     ended.expect("written");
     let taken = says(&order, ProviderEventKind::Captured);
     assert_eq!(settled(&ledger, taken, NOW_MS + 1).await, "applied");

@@ -2,7 +2,7 @@
 //! they arrive.
 
 use super::*;
-use crate::ledger::{CALL_LENT_MS, CallBegun, KeptAnswer, KeyedCall};
+use crate::ledger::{BeginCallOutcome, CALL_LENT_MS, KeptAnswer, KeyedCall};
 
 pub(super) const CASES: &[Case] = cases![
     of_calls_with_one_key_at_once_one_acts,
@@ -39,11 +39,11 @@ fn other(call: KeyedCall) -> KeyedCall {
     }
 }
 
-pub(super) async fn begin(ledger: &Books, call: KeyedCall) -> CallBegun {
+pub(super) async fn begin(ledger: &Books, call: KeyedCall) -> BeginCallOutcome {
     begin_at(ledger, call, NOW_MS).await
 }
 
-async fn begin_at(ledger: &Books, call: KeyedCall, now_ms: i64) -> CallBegun {
+async fn begin_at(ledger: &Books, call: KeyedCall, now_ms: i64) -> BeginCallOutcome {
     let begun = ledger.begin_call(call, now_ms).await;
     begun.expect("written")
 }
@@ -58,9 +58,14 @@ async fn of_calls_with_one_key_at_once_one_acts(ledger: Books) {
             beginning.spawn(async move { begin(&ledger, own).await });
         }
         let begun = beginning.join_all().await;
-        let count = |what: CallBegun| begun.iter().filter(|begun| **begun == what).count();
+        let count = |what: BeginCallOutcome| begun.iter().filter(|begun| **begun == what).count();
         assert_eq!(
-            [CallBegun::Act, CallBegun::Running, CallBegun::OtherCall].map(count),
+            [
+                BeginCallOutcome::Act,
+                BeginCallOutcome::Running,
+                BeginCallOutcome::OtherCall
+            ]
+            .map(count),
             [1, 2, 3],
             "{begun:?}"
         );
@@ -68,48 +73,48 @@ async fn of_calls_with_one_key_at_once_one_acts(ledger: Books) {
 }
 
 async fn a_key_belongs_to_its_caller(ledger: Books) {
-    assert_eq!(begin(&ledger, call("k", 1)).await, CallBegun::Act);
+    assert_eq!(begin(&ledger, call("k", 1)).await, BeginCallOutcome::Act);
     let stranger = KeyedCall {
         scope: [2; 32],
         ..other(call("k", 2))
     };
-    assert_eq!(begin(&ledger, stranger).await, CallBegun::Act);
-    assert_eq!(begin(&ledger, call("l", 2)).await, CallBegun::Act);
+    assert_eq!(begin(&ledger, stranger).await, BeginCallOutcome::Act);
+    assert_eq!(begin(&ledger, call("l", 2)).await, BeginCallOutcome::Act);
 }
 
 async fn a_call_that_runs_is_begun_elsewhere_only_after_its_node_was_silent(ledger: Books) {
-    assert_eq!(begin(&ledger, call("k", 1)).await, CallBegun::Act);
+    assert_eq!(begin(&ledger, call("k", 1)).await, BeginCallOutcome::Act);
     assert_eq!(
         begin(&ledger, call("k", 1)).await,
-        CallBegun::Act,
+        BeginCallOutcome::Act,
         "its own node"
     );
     let until_ms = NOW_MS + CALL_LENT_MS;
     let elsewhere = async |now_ms| begin_at(&ledger, call("k", 2), now_ms).await;
-    assert_eq!(elsewhere(until_ms - 1).await, CallBegun::Running);
+    assert_eq!(elsewhere(until_ms - 1).await, BeginCallOutcome::Running);
     let lent = ledger.lend_call(call("k", 1), until_ms + 100).await;
     lent.expect("written");
-    assert_eq!(elsewhere(until_ms + 99).await, CallBegun::Running);
+    assert_eq!(elsewhere(until_ms + 99).await, BeginCallOutcome::Running);
     let begun = begin_at(&ledger, other(call("k", 2)), until_ms + 100).await;
-    assert_eq!(begun, CallBegun::OtherCall, "silence frees no key");
-    assert_eq!(elsewhere(until_ms + 100).await, CallBegun::Act);
+    assert_eq!(begun, BeginCallOutcome::OtherCall, "silence frees no key");
+    assert_eq!(elsewhere(until_ms + 100).await, BeginCallOutcome::Act);
     // The first node was only slow: the call is the second one's, and the first answer is kept.
     let back = ledger.lend_call(call("k", 1), 0).await;
     back.expect("nothing is written");
     let third = begin_at(&ledger, call("k", 3), until_ms + 101).await;
-    assert_eq!(third, CallBegun::Running);
+    assert_eq!(third, BeginCallOutcome::Running);
 }
 
 async fn a_call_that_was_given_back_is_begun_again_and_by_no_other_call(ledger: Books) {
-    assert_eq!(begin(&ledger, call("k", 1)).await, CallBegun::Act);
+    assert_eq!(begin(&ledger, call("k", 1)).await, BeginCallOutcome::Act);
     ledger.lend_call(call("k", 1), 0).await.expect("written");
     let begun = begin(&ledger, other(call("k", 2))).await;
-    assert_eq!(begun, CallBegun::OtherCall);
-    assert_eq!(begin(&ledger, call("k", 2)).await, CallBegun::Act);
+    assert_eq!(begun, BeginCallOutcome::OtherCall);
+    assert_eq!(begin(&ledger, call("k", 2)).await, BeginCallOutcome::Act);
 }
 
 async fn an_answer_stays_the_first_and_ends_its_call(ledger: Books) {
-    assert_eq!(begin(&ledger, call("k", 1)).await, CallBegun::Act);
+    assert_eq!(begin(&ledger, call("k", 1)).await, BeginCallOutcome::Act);
     for status in [201, 409] {
         let written = ledger.keep([1; 32], "k".to_owned(), answer(status), NOW_MS + 1);
         written.await.expect("written");
@@ -118,11 +123,11 @@ async fn an_answer_stays_the_first_and_ends_its_call(ledger: Books) {
         .lend_call(call("k", 1), 0)
         .await
         .expect("nothing is written");
-    let kept = CallBegun::Answered(answer(201));
+    let kept = BeginCallOutcome::Answered(answer(201));
     for node in [1, 2] {
         assert_eq!(begin(&ledger, call("k", node)).await, kept);
         let begun = begin(&ledger, other(call("k", node))).await;
-        assert_eq!(begun, CallBegun::OtherCall);
+        assert_eq!(begun, BeginCallOutcome::OtherCall);
     }
     // Answers from before calls were registered have no such row.
     let written = ledger.keep([1; 32], "old".to_owned(), answer(201), NOW_MS);

@@ -1,10 +1,10 @@
 //! Transaction 1, the deadline, and the picture a store is opened with.
 
-use SeatRowKind::{Free, Sell};
+use SeatOutboxAction::{Free, Sell};
+use fairgate_model::orders::transition::OrderEvent;
 
 use super::*;
 use crate::ledger::ShowRefused;
-use fairgate_model::orders::transition::Happening;
 
 pub(super) const CASES: &[Case] = cases![
     a_claim_is_all_or_none_and_names_the_cells,
@@ -33,7 +33,7 @@ async fn a_claim_is_all_or_none_and_names_the_cells(ledger: Books) {
     claimed(&ledger, "a", ANA, &[2, 3]).await;
     let late = order("b", BEN, &[1, 2, 3]);
     let refused = claim(&ledger, &late).await;
-    let Err(ClaimRefused::Taken(mut cells)) = refused else {
+    let Err(SeatClaimRefused::Taken(mut cells)) = refused else {
         panic!("claimed twice: {refused:?}");
     };
     cells.sort_unstable();
@@ -54,7 +54,7 @@ async fn two_journeys_claim_one_seat_where_their_legs_do_not_meet(ledger: Books)
     assert!(claim(&ledger, &over("a", ANA, 0..1)).await.is_ok());
     assert!(claim(&ledger, &over("b", BEN, 1..2)).await.is_ok());
     let refused = claim(&ledger, &over("c", BEN, 0..2)).await;
-    assert!(matches!(refused, Err(ClaimRefused::Taken(cells)) if cells == [5, 13]));
+    assert!(matches!(refused, Err(SeatClaimRefused::Taken(cells)) if cells == [5, 13]));
 }
 
 async fn a_journey_is_ordered_from_its_claim_until_its_cells_are_free(ledger: Books) {
@@ -108,7 +108,7 @@ async fn the_visitors_count_is_checked_again(ledger: Books) {
     let refused = ledger.claim(over.clone(), payment(&over), four).await;
     assert!(matches!(
         refused,
-        Err(ClaimRefused::Limit { have: 2, limit: 4 })
+        Err(SeatClaimRefused::Limit { have: 2, limit: 4 })
     ));
     let fits = order("c", ANA, &[2, 3]);
     assert!(
@@ -117,7 +117,9 @@ async fn the_visitors_count_is_checked_again(ledger: Books) {
             .await
             .is_ok()
     );
-    let given_up = ledger.happen(&pending.id, Happening::GivenUp, NOW_MS).await;
+    let given_up = ledger
+        .happen(&pending.id, OrderEvent::GivenUp, NOW_MS)
+        .await;
     assert!(given_up.expect("written").expect("known").changed);
     let again = order("d", ANA, &[4, 5]);
     assert!(
@@ -136,7 +138,7 @@ async fn an_order_on_another_plan_is_refused(ledger: Books) {
         ..order("a", ANA, &[0])
     };
     let refused = claim(&ledger, &old).await;
-    assert!(matches!(refused, Err(ClaimRefused::PlanChanged)));
+    assert!(matches!(refused, Err(SeatClaimRefused::PlanChanged)));
     assert!(ledger.order(&old.id).await.expect("readable").is_none());
 }
 
@@ -237,7 +239,7 @@ async fn a_claim_beyond_its_deadline_is_told_with_what_was_decided_before(ledger
     let own: Vec<_> = orders.iter().map(|order| &order.id).collect();
     assert_eq!(told, own, "what is sold needs no lock");
     assert_eq!(all[0].hold.id, orders[0].hold);
-    assert_eq!(all[0].hold.items, orders[0].held());
+    assert_eq!(all[0].hold.items, orders[0].held_seats());
     assert!(all[0].hold.lock_until_ms > CLAIM_UNTIL_MS);
     assert_eq!(
         all.iter().map(|claim| claim.cursor).collect::<Vec<_>>(),
@@ -258,12 +260,12 @@ async fn money_before_the_deadline_wins_and_the_deadline_does_nothing(ledger: Bo
     let expired = ledger.expire_due(CLAIM_UNTIL_MS * 2, 10).await;
     assert!(expired.expect("written").is_empty());
     let late = ledger
-        .happen(&order.id, Happening::DeadlinePassed, CLAIM_UNTIL_MS)
+        .happen(&order.id, OrderEvent::DeadlinePassed, CLAIM_UNTIL_MS)
         .await;
     assert!(!late.expect("written").expect("known").changed);
     assert_eq!(outbox(&ledger).await, [(Sell, order.hold.clone())]);
     let taken = claim(&ledger, &super::order("b", BEN, &[0])).await;
-    assert!(matches!(taken, Err(ClaimRefused::Taken(_))));
+    assert!(matches!(taken, Err(SeatClaimRefused::Taken(_))));
 }
 
 async fn money_and_deadline_at_once_find_exactly_one_winner(ledger: Books) {
@@ -283,7 +285,7 @@ async fn money_and_deadline_at_once_find_exactly_one_winner(ledger: Books) {
         let told = ledger.seat_rows(&show(), before, 10).await;
         let told = told.expect("readable");
         let state = record(&ledger, &order).await.order.state;
-        let kinds: Vec<SeatRowKind> = told.iter().map(|row| row.kind).collect();
+        let kinds: Vec<SeatOutboxAction> = told.iter().map(|row| row.kind).collect();
         if expired {
             assert_eq!((state, kinds), (OrderState::Expired, vec![Free]));
         } else {
@@ -303,7 +305,7 @@ async fn an_order_given_up_frees_its_cells_once(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     for changed in [true, false] {
-        let applied = ledger.happen(&order.id, Happening::GivenUp, NOW_MS).await;
+        let applied = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
         let applied = applied.expect("written").expect("known");
         assert_eq!(
             (applied.changed, applied.order.state),
@@ -312,7 +314,9 @@ async fn an_order_given_up_frees_its_cells_once(ledger: Books) {
     }
     assert_eq!(outbox(&ledger).await, [(Free, order.hold)]);
     let unknown = super::order("never", BEN, &[1]);
-    let applied = ledger.happen(&unknown.id, Happening::GivenUp, NOW_MS).await;
+    let applied = ledger
+        .happen(&unknown.id, OrderEvent::GivenUp, NOW_MS)
+        .await;
     assert!(applied.expect("written").is_none());
 }
 
@@ -322,15 +326,15 @@ async fn a_show_opens_with_what_was_sold_and_what_is_pending(ledger: Books) {
     authorised(&ledger, &sold).await;
     let pending = claimed(&ledger, "b", BEN, &[2]).await;
     let gone = claimed(&ledger, "c", BEN, &[3]).await;
-    let given_up = ledger.happen(&gone.id, Happening::GivenUp, NOW_MS).await;
+    let given_up = ledger.happen(&gone.id, OrderEvent::GivenUp, NOW_MS).await;
     given_up.expect("written");
     let picture = ledger.open_show(&show(), None).await.expect("readable");
-    assert_eq!(picture.sold, [(ANA, sold.held())]);
+    assert_eq!(picture.sold, [(ANA, sold.held_seats())]);
     assert_eq!(picture.ordered.len(), 1);
     let hold = &picture.ordered[0];
     assert_eq!(
         (&hold.id, hold.visitor, &hold.items),
-        (&pending.hold, BEN, &pending.held())
+        (&pending.hold, BEN, &pending.held_seats())
     );
     assert!(
         hold.lock_until_ms > CLAIM_UNTIL_MS,
@@ -356,7 +360,7 @@ async fn a_plan_that_moves_claimed_seats_is_in_use(ledger: Books) {
     let pinned = ledger.shows().await.expect("readable");
     assert_eq!((pinned.len(), pinned[0].plan_version), (1, 2));
     let old = claim(&ledger, &order("b", BEN, &[5])).await;
-    assert!(matches!(old, Err(ClaimRefused::PlanChanged)));
+    assert!(matches!(old, Err(SeatClaimRefused::PlanChanged)));
 }
 
 async fn each_incarnation_has_the_next_number(ledger: Books) {
@@ -382,7 +386,7 @@ async fn a_claim_on_locks_of_a_lost_incarnation_is_refused(ledger: Books) {
     assert_eq!(picture.expect("readable").ordered.len(), 2);
     let order = order("late", ANA, &[2]);
     let refused = claim(&ledger, &order).await;
-    assert!(matches!(refused, Err(ClaimRefused::Superseded)));
+    assert!(matches!(refused, Err(SeatClaimRefused::Superseded)));
     assert!(ledger.order(&order.id).await.expect("readable").is_none());
     let again = claim(&ledger, &early).await;
     assert_eq!(again.expect("what was written stays").id, early.id);
@@ -396,7 +400,7 @@ async fn a_claim_on_locks_of_a_lost_incarnation_is_refused(ledger: Books) {
     let older = ledger.open_show(&show(), Some(LIFE)).await;
     assert_eq!(older.expect("readable").ordered.len(), 3);
     let refused = claim(&ledger, &super::order("later", ANA, &[3])).await;
-    assert!(matches!(refused, Err(ClaimRefused::Superseded)));
+    assert!(matches!(refused, Err(SeatClaimRefused::Superseded)));
 }
 
 async fn whatever_is_claimed_beside_the_opening_is_in_its_picture_or_refused(ledger: Books) {
@@ -423,10 +427,10 @@ async fn whatever_is_claimed_beside_the_opening_is_in_its_picture_or_refused(led
             let is_seen = picture.ordered.iter().any(|hold| hold.id == order.hold);
             match answer {
                 Ok(_) => assert!(is_seen, "round {round}: claimed and not seen"),
-                Err(ClaimRefused::Superseded) => assert!(!is_seen),
+                Err(SeatClaimRefused::Superseded) => assert!(!is_seen),
                 Err(other) => panic!("{other}"),
             }
-            let given_up = ledger.happen(&order.id, Happening::GivenUp, NOW_MS).await;
+            let given_up = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
             given_up.expect("written");
         }
     }

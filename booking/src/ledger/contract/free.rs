@@ -1,13 +1,13 @@
 //! Orders that cost nothing: no provider is asked, for their money or for anything else.
 
-use SeatRowKind::{Free, Sell};
+use OrderState::{Cancelled, Confirmed, Exchanged, Pending, Refunded, Ticketed};
+use SeatOutboxAction::{Free, Sell};
+use fairgate_model::orders::refund::{RefundState, TicketSelection};
+use fairgate_model::orders::transition::OrderEvent;
 
 use super::exchanging::exchanged;
 use super::refunding::{kind, owed, ticketed};
 use super::*;
-use OrderState::{Cancelled, Confirmed, Exchanged, Pending, Refunded, Ticketed};
-use fairgate_model::orders::refund::{RefundState, Which};
-use fairgate_model::orders::transition::Happening;
 
 pub(super) const CASES: &[Case] = cases![
     a_free_order_has_its_tickets_in_the_transaction_that_claims_its_seats,
@@ -37,7 +37,7 @@ fn nothing(order: &Order) -> Payment {
     }
 }
 
-async fn take(ledger: &Books, order: &Order) -> Result<Order, ClaimRefused> {
+async fn take(ledger: &Books, order: &Order) -> Result<Order, SeatClaimRefused> {
     ledger.claim(order.clone(), nothing(order), TERMS).await
 }
 
@@ -101,7 +101,7 @@ async fn a_free_order_that_is_refused_leaves_nothing(ledger: Books) {
     claimed(&ledger, "a", BEN, &[1]).await;
     let order = free("b", ANA, &[0, 1]);
     let refused = take(&ledger, &order).await;
-    assert!(matches!(refused, Err(ClaimRefused::Taken(cells)) if cells == [1, 9]));
+    assert!(matches!(refused, Err(SeatClaimRefused::Taken(cells)) if cells == [1, 9]));
     assert!(ledger.order(&order.id).await.expect("readable").is_none());
     assert!(outbox(&ledger).await.is_empty());
     let finished = ledger.finished(0, vec![show()]).await.expect("readable");
@@ -124,7 +124,9 @@ async fn a_free_order_is_refunded_at_once(ledger: Books) {
     kind(&ledger).await;
     let order = free("a", ANA, &[0, 1]);
     take(&ledger, &order).await.expect("the cells are free");
-    let applied = ledger.refund(&order.id, Which::All, NOW_MS + 3).await;
+    let applied = ledger
+        .refund(&order.id, TicketSelection::All, NOW_MS + 3)
+        .await;
     assert!(applied.expect("allowed").expect("known").changed);
     let record = record(&ledger, &order).await;
     assert_eq!(record.order.state, Refunded);
@@ -174,7 +176,7 @@ async fn an_order_whose_payment_is_refused_frees_its_seats_once(ledger: Books) {
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     for changed in [true, false] {
         let applied = ledger
-            .happen(&order.id, Happening::PaymentRefused, NOW_MS)
+            .happen(&order.id, OrderEvent::PaymentRefused, NOW_MS)
             .await;
         let applied = applied.expect("written").expect("known");
         assert_eq!((applied.changed, applied.order.state), (changed, Cancelled));

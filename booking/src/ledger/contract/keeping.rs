@@ -1,9 +1,10 @@
 //! What is kept beside orders: plans, shows, coverage, secrets, scans and answers.
 
-use super::*;
-use crate::ledger::{SCAN_KEY_MS, Scan};
 use fairgate_model::ids::TicketId;
-use fairgate_model::runs::{Call, Fares, Rate, Run};
+use fairgate_model::runs::{DistanceRate, StationCall, TrainFares, TrainRun};
+
+use super::*;
+use crate::ledger::{SCAN_KEY_MS, TicketScanOutcome};
 
 pub(super) const CASES: &[Case] = cases![
     the_same_plan_again_is_the_same_version,
@@ -57,15 +58,15 @@ async fn shows_are_read_back_as_they_were_put(ledger: Books) {
     );
 }
 
-fn departure(id: &str, stop: &str, fares: Fares) -> StoredShow {
-    let call = |station: &str, at_m| Call {
+fn departure(id: &str, stop: &str, fares: TrainFares) -> StoredShow {
+    let call = |station: &str, at_m| StationCall {
         station: station.to_owned(),
         name: station.to_lowercase(),
         arrives: None,
         departs: Some(jiff::Timestamp::from_second(1_800_000_000).expect("a moment")),
         at_m,
     };
-    let run = Run {
+    let run = TrainRun {
         train: "G1".to_owned(),
         date: jiff::civil::date(2027, 2, 1),
         time_zone: Some("Asia/Shanghai".to_owned()),
@@ -79,13 +80,13 @@ fn departure(id: &str, stop: &str, fares: Fares) -> StoredShow {
     }
 }
 
-fn by_distance() -> Fares {
-    let rate = Rate {
+fn by_distance() -> TrainFares {
+    let rate = DistanceRate {
         base: 1,
         per_km: 2,
         least: 3,
     };
-    Fares::ByDistance([("second".to_owned(), rate)].into())
+    TrainFares::ByDistance([("second".to_owned(), rate)].into())
 }
 
 async fn a_departure_is_stored_once_and_the_catalogue_does_not_grow(ledger: Books) {
@@ -98,14 +99,14 @@ async fn a_departure_is_stored_once_and_the_catalogue_does_not_grow(ledger: Book
     let again = ledger.open_departure(changed, NOW_MS + 1).await;
     assert_eq!(again.expect("stored").run, first.run, "the first one stays");
     let table = |to: &str| (("second".to_owned(), "A".to_owned(), to.to_owned()), 500);
-    let fares = Fares::Table([table("B"), table("Z")].into());
+    let fares = TrainFares::Table([table("B"), table("Z")].into());
     let second = departure("g1-2027-02-02", "B", fares);
     let opened = ledger.open_departure(second, NOW_MS).await.expect("stored");
     let own = opened.run.expect("a run");
     assert_eq!(own.fare("second", &(0..1)), Some(500));
     assert_eq!(
         *own.fares,
-        Fares::Table([table("B")].into()),
+        TrainFares::Table([table("B")].into()),
         "its own stretches"
     );
 
@@ -221,8 +222,8 @@ async fn a_ticket_is_scanned_once(ledger: Books) {
         .captured(capture[0].id, NOW_MS)
         .await
         .expect("written");
-    assert_eq!(scan(10).await, Some(Scan::First(10)));
-    assert_eq!(scan(20).await, Some(Scan::Again(10)));
+    assert_eq!(scan(10).await, Some(TicketScanOutcome::First(10)));
+    assert_eq!(scan(20).await, Some(TicketScanOutcome::Again(10)));
     let tickets = record(&ledger, &order).await.tickets;
     let scanned: Vec<Option<i64>> = tickets.iter().map(|t| t.scanned_at_ms).collect();
     assert_eq!(scanned, [Some(10), None], "the other one still opens");
@@ -246,11 +247,25 @@ async fn the_same_scan_again_is_the_first_one_for_a_minute(ledger: Books) {
         let met = ledger.scan(&ticket, by, now_ms).await;
         met.expect("written").expect("there is a ticket")
     };
-    assert_eq!(scan(Some(1), 10).await, Scan::First(10));
-    assert_eq!(scan(Some(1), 10 + SCAN_KEY_MS - 1).await, Scan::First(10));
-    assert_eq!(scan(Some(2), 11).await, Scan::Again(10), "another scanner");
-    assert_eq!(scan(None, 11).await, Scan::Again(10), "without a key");
-    assert_eq!(scan(Some(1), 10 + SCAN_KEY_MS).await, Scan::Again(10));
+    assert_eq!(scan(Some(1), 10).await, TicketScanOutcome::First(10));
+    assert_eq!(
+        scan(Some(1), 10 + SCAN_KEY_MS - 1).await,
+        TicketScanOutcome::First(10)
+    );
+    assert_eq!(
+        scan(Some(2), 11).await,
+        TicketScanOutcome::Again(10),
+        "another scanner"
+    );
+    assert_eq!(
+        scan(None, 11).await,
+        TicketScanOutcome::Again(10),
+        "without a key"
+    );
+    assert_eq!(
+        scan(Some(1), 10 + SCAN_KEY_MS).await,
+        TicketScanOutcome::Again(10)
+    );
 }
 
 async fn scans_of_one_ticket_at_once_let_one_in(ledger: Books) {
@@ -263,7 +278,7 @@ async fn scans_of_one_ticket_at_once_let_one_in(ledger: Books) {
     let met = scanning.join_all().await;
     let first = met.into_iter().filter(|met| {
         let met = met.as_ref().expect("written");
-        *met == Some(Scan::First(10))
+        *met == Some(TicketScanOutcome::First(10))
     });
     assert_eq!(first.count(), 1);
 }

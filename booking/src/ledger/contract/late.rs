@@ -1,13 +1,13 @@
 //! Money that came after its order had expired: one search, one outcome, and the seats' way through
 //! it.
 
-use SeatRowKind::{Free, Sell};
+use OrderState::{AwaitingConsent, Cancelled, Confirmed, Expired};
+use SeatOutboxAction::{Free, Sell};
+use fairgate_model::orders::ReplacementOffer;
+use fairgate_model::orders::transition::{EffectKind, LateRefundReason, OrderEvent};
 
 use super::*;
-use crate::ledger::LateOutcome;
-use OrderState::{AwaitingConsent, Cancelled, Confirmed, Expired};
-use fairgate_model::orders::Offer;
-use fairgate_model::orders::transition::{EffectKind, Happening, LateReason};
+use crate::ledger::LateMoneyOutcome;
 
 pub(super) const CASES: &[Case] = cases![
     late_money_is_recorded_and_searched_for_by_one_at_a_time,
@@ -28,7 +28,7 @@ const UNTIL_MS: i64 = CLAIM_UNTIL_MS + 900_000;
 async fn late(ledger: &Books, key: &str, visitor: Holder, seats: &[u32]) -> Order {
     let order = claimed(ledger, key, visitor, seats).await;
     let ended = ledger
-        .happen(&order.id, Happening::DeadlinePassed, CLAIM_UNTIL_MS)
+        .happen(&order.id, OrderEvent::DeadlinePassed, CLAIM_UNTIL_MS)
         .await;
     assert!(ended.expect("written").expect("known").changed);
     authorised(ledger, &order).await;
@@ -40,19 +40,23 @@ async fn due(ledger: &Books, now_ms: i64) -> Vec<OrderId> {
     due.expect("written")
 }
 
-async fn settle(ledger: &Books, order: &Order, outcome: LateOutcome) -> Result<bool, ClaimRefused> {
+async fn settle(
+    ledger: &Books,
+    order: &Order,
+    outcome: LateMoneyOutcome,
+) -> Result<bool, SeatClaimRefused> {
     let settled = ledger
         .late_settle(&order.id, outcome, Some(LATE), CLAIM_UNTIL_MS)
         .await;
     settled.map(|applied| applied.expect("known").changed)
 }
 
-fn same(order: &Order) -> LateOutcome {
-    LateOutcome::SameSeats(HoldId::of_late_money(&order.id, "same"))
+fn same(order: &Order) -> LateMoneyOutcome {
+    LateMoneyOutcome::SameSeats(HoldId::of_late_money(&order.id, "same"))
 }
 
-fn other(order: &Order, seats: &[u32]) -> LateOutcome {
-    LateOutcome::OtherSeats(Offer {
+fn other(order: &Order, seats: &[u32]) -> LateMoneyOutcome {
+    LateMoneyOutcome::OtherSeats(ReplacementOffer {
         hold: HoldId::of_late_money(&order.id, "other"),
         items: super::order("x", order.visitor, seats).items,
         until_ms: UNTIL_MS,
@@ -96,7 +100,7 @@ async fn late_money_is_recorded_and_searched_for_by_one_at_a_time(ledger: Books)
         due(&ledger, NOW_MS + 1_001).await,
         std::slice::from_ref(&order.id)
     );
-    let back = LateOutcome::Back(LateReason::SeatsGone);
+    let back = LateMoneyOutcome::Back(LateRefundReason::SeatsGone);
     assert!(settle(&ledger, &order, back).await.expect("written"));
     assert!(due(&ledger, i64::MAX / 2).await.is_empty());
 }
@@ -126,7 +130,7 @@ async fn late_money_buys_the_same_seats_once(ledger: Books) {
         "each row has the hold of its own time"
     );
     let taken = claim(&ledger, &super::order("b", BEN, &[1])).await;
-    assert!(matches!(taken, Err(ClaimRefused::Taken(_))));
+    assert!(matches!(taken, Err(SeatClaimRefused::Taken(_))));
 }
 
 async fn late_money_never_takes_a_cell_that_somebody_else_has(ledger: Books) {
@@ -135,7 +139,7 @@ async fn late_money_never_takes_a_cell_that_somebody_else_has(ledger: Books) {
     let ben = claimed(&ledger, "b", BEN, &[1]).await;
     let refused = settle(&ledger, &order, same(&order)).await;
     let cells: Vec<u32> = GRID.cells_of(1, 0..GRID.legs).collect();
-    assert!(matches!(refused, Err(ClaimRefused::Taken(taken)) if taken == cells));
+    assert!(matches!(refused, Err(SeatClaimRefused::Taken(taken)) if taken == cells));
     assert_eq!(
         state(&ledger, &order).await,
         (Expired, "late_money".to_owned())
@@ -163,12 +167,12 @@ async fn late_money_respects_the_limit_and_the_plan(ledger: Books) {
         .await;
     assert!(matches!(
         refused,
-        Err(ClaimRefused::Limit { have: 1, limit: 2 })
+        Err(SeatClaimRefused::Limit { have: 1, limit: 2 })
     ));
     let kept = ledger.put_show(stored(2), Some(Box::new(|_| true)), NOW_MS);
     assert!(kept.await.is_ok());
     let refused = settle(&ledger, &order, same(&order)).await;
-    assert!(matches!(refused, Err(ClaimRefused::PlanChanged)));
+    assert!(matches!(refused, Err(SeatClaimRefused::PlanChanged)));
     assert_eq!(state(&ledger, &order).await.0, Expired);
 }
 
@@ -183,15 +187,15 @@ async fn other_seats_are_kept_until_the_buyer_says_yes(ledger: Books) {
     let waiting = record(&ledger, &order).await;
     assert_eq!(waiting.order.state, AwaitingConsent);
     assert_eq!(
-        waiting.order.held(),
-        order.held(),
+        waiting.order.held_seats(),
+        order.held_seats(),
         "the order's own, until the buyer says yes"
     );
     let offer = waiting.offer.expect("an offer");
     assert_eq!(offer.until_ms, UNTIL_MS);
     let taken = claim(&ledger, &super::order("b", BEN, &[4])).await;
     assert!(
-        matches!(taken, Err(ClaimRefused::Taken(_))),
+        matches!(taken, Err(SeatClaimRefused::Taken(_))),
         "they are kept"
     );
     let picture = ledger.open_show(&show(), None).await.expect("readable");
@@ -203,7 +207,7 @@ async fn other_seats_are_kept_until_the_buyer_says_yes(ledger: Books) {
     assert_eq!(picture.ordered[0].items[0].seat, 4);
     for changed in [true, false] {
         let said = ledger
-            .happen(&order.id, Happening::Consented, UNTIL_MS)
+            .happen(&order.id, OrderEvent::Consented, UNTIL_MS)
             .await;
         assert_eq!(said.expect("written").expect("known").changed, changed);
     }
@@ -218,10 +222,10 @@ async fn other_seats_are_kept_until_the_buyer_says_yes(ledger: Books) {
     assert!(after.offer.is_none());
     assert_eq!(outbox(&ledger).await.last(), Some(&(Sell, offer.hold)));
     let sold = rows(&ledger).await.pop().expect("a row").items;
-    assert_eq!(sold, after.order.held());
+    assert_eq!(sold, after.order.held_seats());
     assert_eq!(effects(&ledger, &order).await, [EffectKind::Capture]);
     let picture = ledger.open_show(&show(), None).await.expect("readable");
-    assert_eq!(picture.sold, [(ANA, after.order.held())]);
+    assert_eq!(picture.sold, [(ANA, after.order.held_seats())]);
 }
 
 async fn other_seats_are_given_back_when_the_buyer_says_no_or_nothing(ledger: Books) {
@@ -229,10 +233,10 @@ async fn other_seats_are_given_back_when_the_buyer_says_no_or_nothing(ledger: Bo
     for (key, says, ends) in [
         (
             "a",
-            Some(Happening::ConsentDeclined),
+            Some(OrderEvent::ConsentDeclined),
             (Cancelled, "consent_declined"),
         ),
-        ("b", Some(Happening::GivenUp), (Cancelled, "by_visitor")),
+        ("b", Some(OrderEvent::GivenUp), (Cancelled, "by_visitor")),
         ("c", None, (Expired, "consent_deadline")),
     ] {
         let order = late(&ledger, key, ANA, &[0]).await;
@@ -262,7 +266,7 @@ async fn other_seats_are_given_back_when_the_buyer_says_no_or_nothing(ledger: Bo
             "the seats that were kept"
         );
         let late = ledger
-            .happen(&order.id, Happening::Consented, UNTIL_MS)
+            .happen(&order.id, OrderEvent::Consented, UNTIL_MS)
             .await;
         assert!(!late.expect("written").expect("known").changed);
     }
@@ -271,15 +275,15 @@ async fn other_seats_are_given_back_when_the_buyer_says_no_or_nothing(ledger: Bo
 
 async fn late_money_goes_back_with_its_reason(ledger: Books) {
     stocked(&ledger).await;
-    for (n, why) in LateReason::ALL.into_iter().enumerate() {
+    for (n, why) in LateRefundReason::ALL.into_iter().enumerate() {
         let order = late(&ledger, &n.to_string(), ANA, &[0]).await;
         for changed in [true, false] {
-            let settled = settle(&ledger, &order, LateOutcome::Back(why)).await;
+            let settled = settle(&ledger, &order, LateMoneyOutcome::Back(why)).await;
             assert_eq!(settled.expect("written"), changed);
         }
         assert_eq!(
             state(&ledger, &order).await,
-            (Expired, why.word().to_owned())
+            (Expired, why.as_str().to_owned())
         );
         assert_eq!(effects(&ledger, &order).await, [EffectKind::Void]);
     }
@@ -289,12 +293,12 @@ async fn late_money_that_was_captured_is_refunded(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let ended = ledger
-        .happen(&order.id, Happening::DeadlinePassed, CLAIM_UNTIL_MS)
+        .happen(&order.id, OrderEvent::DeadlinePassed, CLAIM_UNTIL_MS)
         .await;
     ended.expect("written");
     let captured = says(&order, ProviderEventKind::Captured);
     assert_eq!(settled(&ledger, captured, CLAIM_UNTIL_MS).await, "applied");
-    let back = LateOutcome::Back(LateReason::SeatsGone);
+    let back = LateMoneyOutcome::Back(LateRefundReason::SeatsGone);
     assert!(settle(&ledger, &order, back).await.expect("written"));
     assert_eq!(effects(&ledger, &order).await, [EffectKind::Refund]);
 }
@@ -330,7 +334,7 @@ async fn of_two_outcomes_at_once_exactly_one_is_written(ledger: Books) {
             freed.expect("written");
         } else {
             let said = ledger
-                .happen(&order.id, Happening::ConsentDeclined, UNTIL_MS)
+                .happen(&order.id, OrderEvent::ConsentDeclined, UNTIL_MS)
                 .await;
             said.expect("written");
         }
@@ -347,7 +351,7 @@ async fn consent_and_its_deadline_at_once_find_exactly_one_winner(ledger: Books)
                 .expect("written")
         );
         let (said, expired) = tokio::join!(
-            ledger.happen(&order.id, Happening::Consented, UNTIL_MS),
+            ledger.happen(&order.id, OrderEvent::Consented, UNTIL_MS),
             ledger.expire_due(UNTIL_MS, 10),
         );
         let said = said.expect("written").expect("known").changed;

@@ -24,16 +24,18 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use fairgate_pass::Holder;
-
-use super::{ClaimBasis, ClaimRefused, Ledger, StoredShow};
-use crate::store::{SeatRow, SeatRowKind};
-use fairgate_model::grid::Grid;
-use fairgate_model::holds::{Held, Purpose};
+use fairgate_model::grid::CellGrid;
+use fairgate_model::holds::{HeldSeat, HoldPurpose};
 use fairgate_model::ids::{HoldId, OrderId, PaymentId, ShowId, VenueId};
 use fairgate_model::money::Currency;
 use fairgate_model::orders::{Buyer, Order, OrderItem, OrderRecord, OrderState};
-use fairgate_model::payments::{Payment, PaymentState, ProviderEvent, ProviderEventKind, Said};
+use fairgate_model::payments::{
+    ParsedProviderEvent, Payment, PaymentState, ProviderEvent, ProviderEventKind,
+};
+use fairgate_pass::Holder;
+
+use super::{ClaimBasis, Ledger, SeatClaimRefused, StoredShow};
+use crate::store::{SeatOutboxAction, SeatOutboxRow};
 
 type Books = Arc<dyn Ledger>;
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -102,21 +104,21 @@ pub async fn suite(make: impl AsyncFn() -> Arc<dyn Ledger>) {
 }
 
 /// Two legs of eight seats: enough for a seat that two orders share one after the other.
-const GRID: Grid = Grid { seats: 8, legs: 2 };
+const GRID: CellGrid = CellGrid { seats: 8, legs: 2 };
 /// The life that every lock stands in, and limits that no case means to meet.
 const LIFE: u64 = 7;
 pub(super) const TERMS: ClaimBasis = ClaimBasis {
     grid: GRID,
     limit: NO_LIMIT,
     incarnation: LIFE,
-    purpose: Purpose::Basket,
+    purpose: HoldPurpose::Basket,
 };
 pub(super) const EXCHANGE: ClaimBasis = ClaimBasis {
-    purpose: Purpose::Exchange,
+    purpose: HoldPurpose::Exchange,
     ..TERMS
 };
 const LATE: ClaimBasis = ClaimBasis {
-    purpose: Purpose::LateMoney,
+    purpose: HoldPurpose::LateMoney,
     ..TERMS
 };
 const NOW_MS: i64 = 1_000_000;
@@ -172,7 +174,7 @@ pub(super) fn order(key: &str, visitor: Holder, seats: &[u32]) -> Order {
     let hold = HoldId::of_key(&show(), visitor, key);
     let id = OrderId::of_hold(&hold);
     let item = |seat: &u32| OrderItem {
-        held: Held {
+        held: HeldSeat {
             seat: *seat,
             legs: 0..GRID.legs,
         },
@@ -213,7 +215,7 @@ pub(super) fn payment(order: &Order) -> Payment {
         id: order.payment.clone(),
         order: order.id.clone(),
         provider: PROVIDER.to_owned(),
-        amount: order.currency.of(order.total),
+        amount: order.currency.with_amount(order.total),
         state: PaymentState::Created,
         reference: None,
         client: None,
@@ -221,7 +223,7 @@ pub(super) fn payment(order: &Order) -> Payment {
     }
 }
 
-async fn claim(ledger: &Books, order: &Order) -> Result<Order, ClaimRefused> {
+async fn claim(ledger: &Books, order: &Order) -> Result<Order, SeatClaimRefused> {
     ledger.claim(order.clone(), payment(order), TERMS).await
 }
 
@@ -236,7 +238,7 @@ fn says(order: &Order, kind: ProviderEventKind) -> ProviderEvent {
         event: format!("{kind:?}_{}", order.id),
         kind,
         payment: order.payment.clone(),
-        amount: order.currency.of(order.total),
+        amount: order.currency.with_amount(order.total),
         reference: None,
         card: None,
     }
@@ -258,7 +260,7 @@ async fn settled(ledger: &Books, event: ProviderEvent, now_ms: i64) -> &'static 
         .settle(
             PROVIDER.to_owned(),
             event.event.clone(),
-            Said::Event(event),
+            ParsedProviderEvent::Event(event),
             now_ms,
         )
         .await
@@ -285,14 +287,14 @@ async fn history(ledger: &Books, order: &Order) -> Vec<(OrderState, String)> {
 }
 
 /// All outbox rows of the show, numbered.
-async fn rows(ledger: &Books) -> Vec<SeatRow> {
+async fn rows(ledger: &Books) -> Vec<SeatOutboxRow> {
     ledger.number_seat_rows().await.expect("numbered");
     let rows = ledger.seat_rows(&show(), 0, 10_000).await;
     rows.expect("readable")
 }
 
 /// The seat outbox in short: what happened to which order's hold.
-async fn outbox(ledger: &Books) -> Vec<(SeatRowKind, HoldId)> {
+async fn outbox(ledger: &Books) -> Vec<(SeatOutboxAction, HoldId)> {
     let rows = rows(ledger).await;
     rows.into_iter().map(|row| (row.kind, row.hold)).collect()
 }
@@ -301,8 +303,8 @@ async fn outbox(ledger: &Books) -> Vec<(SeatRowKind, HoldId)> {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use fairgate_databases::{Database, Installation, Migration, Writer};
-    use fairgate_servers::{Postgres, or_skip};
+    use fairgate_databases::{Installation, Migration, PostgresDatabase, SqliteDatabase};
+    use fairgate_servers::{PostgresServer, or_skip};
 
     use super::*;
     use crate::ledger::sql::{MIGRATIONS, SqlLedger};
@@ -317,7 +319,7 @@ mod tests {
         let count = AtomicU32::new(0);
         suite(async || {
             let name = format!("{}.db", count.fetch_add(1, Ordering::Relaxed));
-            let writer = Writer::open(&folder.path().join(name)).expect("a file");
+            let writer = SqliteDatabase::open(&folder.path().join(name)).expect("a file");
             Arc::new(
                 SqlLedger::open(Installation::File(writer))
                     .await
@@ -330,7 +332,7 @@ mod tests {
     #[tokio::test]
     async fn a_ledger_file_of_before_numbered_terms_goes_on() {
         let folder = tempfile::tempdir().expect("a folder");
-        let writer = Writer::open(&folder.path().join("ledger.db")).expect("a file");
+        let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a file");
         let installation = Installation::File(writer.clone());
         let migrated = installation.migrate("booking", BEFORE_TERMS).await;
         migrated.expect("as it was");
@@ -346,9 +348,11 @@ mod tests {
         if or_skip("a ledger of before in PostgreSQL") {
             return;
         }
-        let server = Postgres::options().without_fsync().start().await;
+        let server = PostgresServer::options().without_fsync().start().await;
         let server = server.expect("PostgreSQL starts");
-        let database = Database::connect(&server.url()).await.expect("it answers");
+        let database = PostgresDatabase::connect(&server.url())
+            .await
+            .expect("it answers");
         let installation = Installation::Server(database);
         let migrated = installation.migrate("booking", BEFORE_TERMS).await;
         migrated.expect("as it was");
@@ -362,11 +366,11 @@ mod tests {
         if or_skip("the ledger in PostgreSQL") {
             return;
         }
-        let server = Postgres::options().without_fsync().start().await;
+        let server = PostgresServer::options().without_fsync().start().await;
         let server = server.expect("PostgreSQL starts");
         run(groups, async || {
             let url = server.database().await.expect("a fresh database");
-            let database = Database::connect(&url).await.expect("it answers");
+            let database = PostgresDatabase::connect(&url).await.expect("it answers");
             Arc::new(
                 SqlLedger::open(Installation::Server(database))
                     .await

@@ -1,12 +1,12 @@
 //! Transaction 2, the inbox of events, and what is owed to the provider.
 
-use SeatRowKind::{Free, Sell};
+use OrderState::{Cancelled, CaptureFailed, Confirmed, Pending, Ticketed};
+use SeatOutboxAction::{Free, Sell};
+use fairgate_model::orders::transition::{EffectKind, OrderEvent};
+use fairgate_model::payments::CreatedPayment;
 
 use super::*;
-use crate::ledger::{Effect, StoredEvent};
-use OrderState::{Cancelled, CaptureFailed, Confirmed, Pending, Ticketed};
-use fairgate_model::orders::transition::{EffectKind, Happening};
-use fairgate_model::payments::Made;
+use crate::ledger::{DuePaymentEffect, StoredProviderEvent};
 
 pub(super) const CASES: &[Case] = cases![
     an_event_is_stored_once_and_settled_once,
@@ -30,11 +30,11 @@ pub(super) const CASES: &[Case] = cases![
     the_sandbox_moves_only_from_where_it_may,
 ];
 
-async fn due(ledger: &Books, now_ms: i64) -> Vec<Effect> {
+async fn due(ledger: &Books, now_ms: i64) -> Vec<DuePaymentEffect> {
     ledger.due_effects(now_ms, 100).await.expect("readable")
 }
 
-async fn events(ledger: &Books, now_ms: i64) -> Vec<StoredEvent> {
+async fn events(ledger: &Books, now_ms: i64) -> Vec<StoredProviderEvent> {
     ledger.due_events(now_ms, 100).await.expect("readable")
 }
 
@@ -78,13 +78,15 @@ async fn an_event_over_another_amount_changes_nothing(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let short = ProviderEvent {
-        amount: order.currency.of(order.total - 1),
+        amount: order.currency.with_amount(order.total - 1),
         ..says(&order, ProviderEventKind::Authorised)
     };
     assert_eq!(settled(&ledger, short, NOW_MS).await, "wrong_amount");
     let foreign = ProviderEvent {
         event: "foreign".to_owned(),
-        amount: Currency::parse("USD").expect("a currency").of(order.total),
+        amount: Currency::parse("USD")
+            .expect("a currency")
+            .with_amount(order.total),
         ..says(&order, ProviderEventKind::Authorised)
     };
     assert_eq!(settled(&ledger, foreign, NOW_MS).await, "wrong_amount");
@@ -105,7 +107,7 @@ async fn an_event_of_an_unknown_payment_or_provider_changes_nothing(ledger: Book
         .settle(
             "other".to_owned(),
             event.event.clone(),
-            Said::Event(event),
+            ParsedProviderEvent::Event(event),
             NOW_MS,
         )
         .await;
@@ -120,7 +122,7 @@ async fn an_event_that_cannot_be_read_is_settled_as_such(ledger: Books) {
         .settle(
             PROVIDER.to_owned(),
             "x".to_owned(),
-            Said::Unreadable,
+            ParsedProviderEvent::Unreadable,
             NOW_MS,
         )
         .await;
@@ -164,7 +166,7 @@ async fn a_declined_payment_may_be_approved_later(ledger: Books) {
 async fn money_for_an_order_given_up_is_let_go_in_the_same_transaction(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let ended = ledger.happen(&order.id, Happening::GivenUp, NOW_MS).await;
+    let ended = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
     assert!(ended.expect("written").expect("known").changed);
     authorised(&ledger, &order).await;
     let last = history(&ledger, &order).await.pop();
@@ -181,7 +183,7 @@ async fn money_for_an_order_given_up_is_let_go_in_the_same_transaction(ledger: B
     }
     assert_eq!(payment_state(&ledger, &order).await, PaymentState::Voided);
     assert!(due(&ledger, i64::MAX).await.is_empty());
-    let kinds: Vec<SeatRowKind> = outbox(&ledger).await.iter().map(|row| row.0).collect();
+    let kinds: Vec<SeatOutboxAction> = outbox(&ledger).await.iter().map(|row| row.0).collect();
     assert_eq!(kinds, [Free], "nothing was sold");
 }
 
@@ -206,7 +208,7 @@ async fn an_event_put_off_waits_and_the_others_go_on(ledger: Books) {
 async fn a_payment_is_made_once_and_events_of_another_one_change_nothing(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let made = |n: u8| Made {
+    let made = |n: u8| CreatedPayment {
         reference: format!("pi_{n}"),
         client: format!("secret_{n}"),
     };
@@ -310,7 +312,7 @@ async fn of_many_payments_by_one_card_at_once_only_so_many_are_confirmed(ledger:
 async fn what_was_taken_though_it_should_be_let_go_is_refunded(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let ended = ledger.happen(&order.id, Happening::GivenUp, NOW_MS).await;
+    let ended = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
     ended.expect("written");
     authorised(&ledger, &order).await;
     let void = due(&ledger, NOW_MS + 1).await.remove(0);
@@ -340,7 +342,7 @@ async fn a_capture_issues_the_tickets_once(ledger: Books) {
     assert!(record(&ledger, &order).await.tickets.is_empty());
     let effects = due(&ledger, NOW_MS + 1).await;
     assert_eq!((effects.len(), effects[0].kind), (1, EffectKind::Capture));
-    assert_eq!(effects[0].payment.amount, order.currency.of(2_000));
+    assert_eq!(effects[0].payment.amount, order.currency.with_amount(2_000));
     for _ in 0..2 {
         let captured = ledger.captured(effects[0].id, NOW_MS + 5).await;
         captured.expect("written");

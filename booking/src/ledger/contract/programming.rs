@@ -1,8 +1,9 @@
 //! Cinema programmes: whole, once, and never under somebody's seat.
 
-use super::*;
-use crate::ledger::{NewHallPlan, NewProgramme, ProgrammePut, ProgrammeRefused};
 use fairgate_model::shows::document::ShowDocument;
+
+use super::*;
+use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeOutcome, ProgrammeRefused};
 
 pub(super) const CASES: &[Case] = cases![
     a_programme_is_written_whole_and_told_once,
@@ -42,7 +43,7 @@ fn programme(document: &str, plan: u8, price: i64) -> NewProgramme {
     }
 }
 
-async fn put(ledger: &Books, programme: NewProgramme) -> ProgrammePut {
+async fn put(ledger: &Books, programme: NewProgramme) -> ProgrammeOutcome {
     let put = ledger.put_programme(programme, NOW_MS).await;
     put.expect("written")
 }
@@ -68,7 +69,7 @@ async fn a_programme_is_written_whole_and_told_once(ledger: Books) {
     assert_eq!(ledger.programme(0).await.expect("readable"), None);
     let before = version(&ledger).await;
     let done = put(&ledger, programme("first", 1, 1_000)).await;
-    let expected = ProgrammePut {
+    let expected = ProgrammeOutcome {
         plans: 2,
         new: 3,
         changed: 0,
@@ -95,7 +96,7 @@ async fn the_same_programme_again_changes_nothing(ledger: Books) {
     put(&ledger, programme("first", 1, 1_000)).await;
     let before = version(&ledger).await;
     let again = put(&ledger, programme("first", 1, 1_000)).await;
-    assert_eq!(again, ProgrammePut::default());
+    assert_eq!(again, ProgrammeOutcome::default());
     assert_eq!(version(&ledger).await, before);
     assert_eq!(pinned(&ledger).await, all_pinned(1));
 }

@@ -1,11 +1,12 @@
 //! What goes once it is old: in bounded batches, never early, and never what is still needed.
 
+use fairgate_model::waiters::WaitEndReason;
+
 use super::calling::{answer, begin, call};
 use super::waiting::joined;
 use super::*;
-use crate::ledger::CallBegun;
-use crate::retention::Retained;
-use fairgate_model::waiters::WaitEnd;
+use crate::ledger::BeginCallOutcome;
+use crate::retention::RetentionKind;
 
 pub(super) const CASES: &[Case] = cases![
     old_answers_go_in_batches_and_young_ones_stay,
@@ -21,7 +22,7 @@ pub(super) const CASES: &[Case] = cases![
 const BATCH: u32 = 3;
 
 /// Prunes until nothing more is old enough; gives how many rows went in each batch that took any.
-async fn batches(ledger: &Books, what: Retained, now_ms: i64) -> Vec<u64> {
+async fn batches(ledger: &Books, what: RetentionKind, now_ms: i64) -> Vec<u64> {
     let (mut gone, mut after) = (Vec::new(), Some(0));
     while let Some(from) = after {
         let pruned = ledger.prune(what, from, now_ms, BATCH).await;
@@ -34,7 +35,7 @@ async fn batches(ledger: &Books, what: Retained, now_ms: i64) -> Vec<u64> {
 }
 
 /// The first moment at which what ended at another one may go.
-fn old_at(what: Retained, ended_ms: i64) -> i64 {
+fn old_at(what: RetentionKind, ended_ms: i64) -> i64 {
     ended_ms + what.for_ms() + 1
 }
 
@@ -45,15 +46,21 @@ async fn old_answers_go_in_batches_and_young_ones_stay(ledger: Books) {
     }
     let young = ledger.keep([1; 32], "young".to_owned(), answer(201), NOW_MS + 100);
     young.await.expect("written");
-    let now_ms = old_at(Retained::Answers, NOW_MS + 6);
+    let now_ms = old_at(RetentionKind::Answers, NOW_MS + 6);
     assert!(
-        batches(&ledger, Retained::Answers, NOW_MS + 100)
+        batches(&ledger, RetentionKind::Answers, NOW_MS + 100)
             .await
             .is_empty()
     );
-    assert_eq!(batches(&ledger, Retained::Answers, now_ms).await, [3, 3, 1]);
-    assert_eq!(begin(&ledger, call("old-6", 1)).await, CallBegun::Act);
-    let kept = CallBegun::Answered(answer(201));
+    assert_eq!(
+        batches(&ledger, RetentionKind::Answers, now_ms).await,
+        [3, 3, 1]
+    );
+    assert_eq!(
+        begin(&ledger, call("old-6", 1)).await,
+        BeginCallOutcome::Act
+    );
+    let kept = BeginCallOutcome::Answered(answer(201));
     assert_eq!(begin(&ledger, call("young", 1)).await, kept);
 }
 
@@ -62,7 +69,9 @@ async fn who_ended_is_forgotten_and_who_waits_never(ledger: Books) {
         let waiter = joined(&ledger, n).await;
         if n < 3 {
             let at_ms = NOW_MS + i64::from(n);
-            let ended = ledger.end_waiter(&waiter.id, WaitEnd::Left, at_ms).await;
+            let ended = ledger
+                .end_waiter(&waiter.id, WaitEndReason::Left, at_ms)
+                .await;
             assert!(ended.expect("written"));
         }
     }
@@ -75,11 +84,11 @@ async fn who_ended_is_forgotten_and_who_waits_never(ledger: Books) {
         known
     };
     for (now_ms, left) in [
-        (old_at(Retained::Waiters, NOW_MS), vec![1, 2, 3]),
-        (old_at(Retained::Waiters, NOW_MS + 1), vec![2, 3]),
+        (old_at(RetentionKind::Waiters, NOW_MS), vec![1, 2, 3]),
+        (old_at(RetentionKind::Waiters, NOW_MS + 1), vec![2, 3]),
         (i64::MAX, vec![3]),
     ] {
-        batches(&ledger, Retained::Waiters, now_ms).await;
+        batches(&ledger, RetentionKind::Waiters, now_ms).await;
         assert_eq!(known().await, left);
     }
 }
@@ -89,14 +98,14 @@ async fn a_try_that_was_given_up_is_forgotten_a_day_later(ledger: Books) {
     let try_of = order("a", ANA, &[0]);
     let given_up = ledger.give_up(&try_of.hold, NOW_MS).await;
     assert!(given_up.expect("written"));
-    let early = old_at(Retained::GivenUpTries, NOW_MS) - 1;
+    let early = old_at(RetentionKind::GivenUpTries, NOW_MS) - 1;
     assert!(
-        batches(&ledger, Retained::GivenUpTries, early)
+        batches(&ledger, RetentionKind::GivenUpTries, early)
             .await
             .is_empty()
     );
     assert!(claim(&ledger, &try_of).await.is_err());
-    let gone = batches(&ledger, Retained::GivenUpTries, early + 1).await;
+    let gone = batches(&ledger, RetentionKind::GivenUpTries, early + 1).await;
     assert_eq!(gone, [1]);
     assert!(claim(&ledger, &try_of).await.is_ok());
 }
@@ -122,8 +131,8 @@ async fn delivered_seat_rows_go_a_day_later_and_numbers_go_on(ledger: Books) {
     stocked(&ledger).await;
     sold(&ledger, 0..5).await;
     delivered(&ledger, 4).await;
-    let prune = async |now_ms| batches(&ledger, Retained::SeatRows, now_ms).await;
-    let noted_ms = 10 * Retained::SeatRows.for_ms();
+    let prune = async |now_ms| batches(&ledger, RetentionKind::SeatRows, now_ms).await;
+    let noted_ms = 10 * RetentionKind::SeatRows.for_ms();
     assert!(
         prune(noted_ms).await.is_empty(),
         "how old they are is not known"
@@ -131,11 +140,11 @@ async fn delivered_seat_rows_go_a_day_later_and_numbers_go_on(ledger: Books) {
     sold(&ledger, 5..6).await;
     delivered(&ledger, 6).await;
     assert!(
-        prune(noted_ms + Retained::SeatRows.for_ms() - 1)
+        prune(noted_ms + RetentionKind::SeatRows.for_ms() - 1)
             .await
             .is_empty()
     );
-    let now_ms = noted_ms + Retained::SeatRows.for_ms();
+    let now_ms = noted_ms + RetentionKind::SeatRows.for_ms();
     assert_eq!(
         prune(now_ms).await,
         [3, 1],
@@ -145,7 +154,7 @@ async fn delivered_seat_rows_go_a_day_later_and_numbers_go_on(ledger: Books) {
     assert_eq!(left, [5, 6]);
     sold(&ledger, 6..7).await;
     assert_eq!(rows(&ledger).await.last().map(|row| row.seq), Some(7));
-    assert_eq!(prune(now_ms + Retained::SeatRows.for_ms()).await, [2]);
+    assert_eq!(prune(now_ms + RetentionKind::SeatRows.for_ms()).await, [2]);
     let cursor = ledger.seat_cursor(&show()).await;
     assert_eq!(cursor.expect("readable"), 7);
     let picture = ledger.open_show(&show(), None).await.expect("readable");
@@ -160,8 +169,8 @@ async fn seat_rows_that_no_store_has_stay_however_old(ledger: Books) {
     for days in 1..5 {
         batches(
             &ledger,
-            Retained::SeatRows,
-            days * Retained::SeatRows.for_ms(),
+            RetentionKind::SeatRows,
+            days * RetentionKind::SeatRows.for_ms(),
         )
         .await;
     }
@@ -187,7 +196,7 @@ async fn who_finished_is_told_for_a_week_and_new_ones_are_found_behind_the_curso
         let finished = ledger.finished(after, vec![show()]).await;
         finished.expect("readable")
     };
-    let prune = async |now_ms| batches(&ledger, Retained::Finished, now_ms).await;
+    let prune = async |now_ms| batches(&ledger, RetentionKind::Finished, now_ms).await;
     sold(&ledger, 0..4).await;
     captured(&ledger, NOW_MS + 10).await;
     let read = finished(0).await;
@@ -200,15 +209,15 @@ async fn who_finished_is_told_for_a_week_and_new_ones_are_found_behind_the_curso
     sold(&ledger, 4..5).await;
     captured(&ledger, NOW_MS + 20).await;
     assert!(
-        prune(NOW_MS + Retained::Finished.for_ms() - 1)
+        prune(NOW_MS + RetentionKind::Finished.for_ms() - 1)
             .await
             .is_empty()
     );
-    let now_ms = NOW_MS + Retained::Finished.for_ms();
+    let now_ms = NOW_MS + RetentionKind::Finished.for_ms();
     assert_eq!(prune(now_ms).await, [3, 1]);
     assert_eq!(finished(0).await.len(), 1);
     assert_eq!(finished(cursor).await.len(), 1, "nobody is missed");
-    assert_eq!(prune(now_ms + Retained::Finished.for_ms()).await, [1]);
+    assert_eq!(prune(now_ms + RetentionKind::Finished.for_ms()).await, [1]);
     sold(&ledger, 5..6).await;
     captured(&ledger, NOW_MS + 30).await;
     let last = finished(cursor).await;
@@ -225,8 +234,8 @@ async fn done_effects_go_after_half_a_year_and_owed_ones_stay(ledger: Books) {
         let captured = ledger.captured(effect.id, NOW_MS + 10).await;
         captured.expect("written");
     }
-    let prune = async |now_ms| batches(&ledger, Retained::Effects, now_ms).await;
-    let now_ms = old_at(Retained::Effects, NOW_MS + 10);
+    let prune = async |now_ms| batches(&ledger, RetentionKind::Effects, now_ms).await;
+    let now_ms = old_at(RetentionKind::Effects, NOW_MS + 10);
     assert!(prune(now_ms - 1).await.is_empty());
     assert_eq!(prune(now_ms).await.iter().sum::<u64>(), 4);
     let left = ledger.due_effects(now_ms, 100).await.expect("readable");
@@ -249,12 +258,17 @@ async fn an_event_is_known_for_180_days_and_an_unsettled_one_for_ever(ledger: Bo
         let event = format!("event-{n}");
         assert!(keep(&event, NOW_MS).await);
         if n != 1 {
-            let settled = ledger.settle(PROVIDER.to_owned(), event, Said::Ignored, NOW_MS + 1);
+            let settled = ledger.settle(
+                PROVIDER.to_owned(),
+                event,
+                ParsedProviderEvent::Ignored,
+                NOW_MS + 1,
+            );
             settled.await.expect("settled");
         }
     }
-    let prune = async |now_ms| batches(&ledger, Retained::ProviderEvents, now_ms).await;
-    let now_ms = old_at(Retained::ProviderEvents, NOW_MS + 1);
+    let prune = async |now_ms| batches(&ledger, RetentionKind::ProviderEvents, now_ms).await;
+    let now_ms = old_at(RetentionKind::ProviderEvents, NOW_MS + 1);
     assert!(prune(now_ms - 1).await.is_empty());
     assert!(!keep("event-0", now_ms).await, "a replay is known");
     assert_eq!(prune(now_ms).await.iter().sum::<u64>(), 4);

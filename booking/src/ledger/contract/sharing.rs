@@ -99,7 +99,7 @@ async fn claims_that_overlap_at_once_leave_nothing_of_the_losers(ledger: Books) 
     let mut taken = BTreeSet::new();
     let mut losers = Vec::new();
     for (order, answer) in running.join_all().await {
-        let cells: BTreeSet<u32> = fairgate_model::holds::cells_of(&order.held(), GRID)
+        let cells: BTreeSet<u32> = fairgate_model::holds::cells_of(&order.held_seats(), GRID)
             .into_iter()
             .collect();
         match answer {
@@ -107,7 +107,7 @@ async fn claims_that_overlap_at_once_leave_nothing_of_the_losers(ledger: Books) 
                 cells.into_iter().all(|cell| taken.insert(cell)),
                 "sold twice"
             ),
-            Err(ClaimRefused::Taken(refused)) => {
+            Err(SeatClaimRefused::Taken(refused)) => {
                 assert!(!refused.is_empty() && refused.iter().all(|cell| cells.contains(cell)));
                 losers.push(order);
             }
@@ -220,7 +220,10 @@ async fn an_event_that_two_nodes_settle_at_once_is_applied_once(ledger: Books) {
     let kept = ledger.keep_event(PROVIDER, event.event.clone(), None, vec![1], NOW_MS);
     assert!(kept.await.expect("stored"));
     let settle = async || {
-        let (name, says) = (event.event.clone(), Said::Event(event.clone()));
+        let (name, says) = (
+            event.event.clone(),
+            ParsedProviderEvent::Event(event.clone()),
+        );
         let settled = ledger.settle(PROVIDER.to_owned(), name, says, NOW_MS).await;
         settled.expect("settled")
     };

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use SeatRowKind::{Free, Sell};
+use SeatOutboxAction::{Free, Sell};
+use fairgate_model::orders::transition::OrderEvent;
 
 use super::*;
 use crate::ledger::ShowPicture;
-use fairgate_model::orders::transition::Happening;
 
 pub(super) const CASES: &[Case] = cases![
     outbox_rows_are_numbered_by_show_and_read_behind_a_cursor,
@@ -18,7 +18,7 @@ pub(super) const CASES: &[Case] = cases![
 ];
 
 /// A hall with a seat for each of many tasks.
-const HALL: Grid = Grid {
+const HALL: CellGrid = CellGrid {
     seats: 200,
     legs: 1,
 };
@@ -58,7 +58,7 @@ async fn outbox_rows_are_numbered_by_show_and_read_behind_a_cursor(ledger: Books
     assert_eq!(numbers, [1, 2, 3]);
     assert_eq!(
         (all[0].visitor, all[0].items.as_slice()),
-        (ANA, order("0", ANA, &[0]).held().as_slice())
+        (ANA, order("0", ANA, &[0]).held_seats().as_slice())
     );
     let behind = ledger.seat_rows(&show(), 1, 1).await.expect("readable");
     assert_eq!(behind, all[1..2]);
@@ -105,7 +105,7 @@ async fn a_picture_holds_exactly_the_rows_up_to_its_cursor(ledger: Books) {
         buying.spawn(async move {
             let order = claimed_in_hall(&ledger, "a", seat).await;
             if seat % 3 == 0 {
-                let given_up = ledger.happen(&order.id, Happening::GivenUp, NOW_MS).await;
+                let given_up = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
                 given_up.expect("written");
             } else {
                 authorised(&ledger, &order).await;
@@ -178,7 +178,8 @@ async fn a_cell_that_is_freed_and_sold_again_keeps_that_order(ledger: Books) {
     assert_eq!(numbers, expected, "from one, without gaps");
     for seat in 0..4 {
         let of_seat = all.iter().filter(|row| row.items[0].seat == seat);
-        let told: Vec<(SeatRowKind, &HoldId)> = of_seat.map(|row| (row.kind, &row.hold)).collect();
+        let told: Vec<(SeatOutboxAction, &HoldId)> =
+            of_seat.map(|row| (row.kind, &row.hold)).collect();
         for pair in told.chunks(2) {
             assert_eq!([pair[0].0, pair[1].0], [Sell, Free], "seat {seat}");
             assert_eq!(pair[0].1, pair[1].1, "whoever bought seat {seat} frees it");

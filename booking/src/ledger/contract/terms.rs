@@ -1,11 +1,11 @@
 //! Terms of sale: numbered, kept as they are, and what every price is reckoned by.
 
+use fairgate_model::orders::refund::TicketSelection;
+
 use super::exchanging::{exchanged, try_exchange, wanted};
 use super::refunding::{kind, ticketed};
 use super::*;
-use crate::ledger::ExchangeRefused;
-use crate::ledger::ShowRefused;
-use fairgate_model::orders::refund::Which;
+use crate::ledger::{ExchangeRefused, ShowRefused};
 
 pub(super) const CASES: &[Case] = cases![
     terms_are_numbered_and_a_number_never_means_others,
@@ -73,13 +73,13 @@ async fn seats_at_other_prices_than_their_terms_say_are_refused(ledger: Books) {
     cheap.total = 1;
     assert!(matches!(
         claim(&ledger, &cheap).await,
-        Err(ClaimRefused::Ledger(_))
+        Err(SeatClaimRefused::Ledger(_))
     ));
     let mut unknown = order("b", ANA, &[0]);
     unknown.terms = 9;
     assert!(matches!(
         claim(&ledger, &unknown).await,
-        Err(ClaimRefused::Ledger(_))
+        Err(SeatClaimRefused::Ledger(_))
     ));
     assert!(ledger.claimed(&show()).await.expect("readable").is_empty());
     // Whoever held at the old price orders at it.
@@ -88,11 +88,11 @@ async fn seats_at_other_prices_than_their_terms_say_are_refused(ledger: Books) {
 
 async fn a_hold_that_was_made_for_something_else_is_never_a_plain_order(ledger: Books) {
     kind(&ledger).await;
-    for purpose in [Purpose::Exchange, Purpose::LateMoney] {
+    for purpose in [HoldPurpose::Exchange, HoldPurpose::LateMoney] {
         let order = order("a", ANA, &[0]);
         let basis = ClaimBasis { purpose, ..TERMS };
         let refused = ledger.claim(order.clone(), payment(&order), basis).await;
-        assert!(matches!(refused, Err(ClaimRefused::OtherPurpose(of)) if of == purpose));
+        assert!(matches!(refused, Err(SeatClaimRefused::OtherPurpose(of)) if of == purpose));
     }
     let old = ticketed(&ledger, "b", ANA, &[1]).await;
     let old = record(&ledger, &old).await.order;
@@ -100,7 +100,7 @@ async fn a_hold_that_was_made_for_something_else_is_never_a_plain_order(ledger: 
     let again = claim(&ledger, &pending).await;
     assert!(matches!(
         again,
-        Err(ClaimRefused::OtherPurpose(Purpose::Exchange))
+        Err(SeatClaimRefused::OtherPurpose(HoldPurpose::Exchange))
     ));
 }
 
@@ -160,7 +160,7 @@ async fn an_exchange_for_nothing_asks_what_the_card_may_buy(ledger: Books) {
     let refused = try_exchange(&ledger, &old, "x", wish).await;
     assert!(matches!(
         refused,
-        Err(ExchangeRefused::Claim(ClaimRefused::CardLimit))
+        Err(ExchangeRefused::Claim(SeatClaimRefused::CardLimit))
     ));
     assert_eq!(record(&ledger, &old).await.order, old);
     changed(&ledger, |shown| shown.document.seats_per_card = Some(2)).await;
@@ -186,6 +186,8 @@ async fn leaving_out_the_rules_later_takes_nothing_from_those_who_bought(ledger:
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_000), (5, 0..2, 1_000)]).await;
     assert_eq!(new.state, OrderState::Ticketed);
     // The successor names the same terms as its order: its rules go with it.
-    let back = ledger.refund(&new.id, Which::All, NOW_MS + 4).await;
+    let back = ledger
+        .refund(&new.id, TicketSelection::All, NOW_MS + 4)
+        .await;
     assert!(back.expect("allowed").expect("known").changed);
 }

@@ -1,7 +1,7 @@
 //! Timetables and the plans of their trains.
 
 use super::*;
-use crate::ledger::{NewPlan, NewTimetable, StoredTimetable};
+use crate::ledger::{NewSeatingPlan, NewTimetable, StoredTimetable};
 
 pub(super) const CASES: &[Case] = cases![
     a_timetable_is_kept_with_the_plans_of_its_trains,
@@ -15,7 +15,7 @@ fn venue_of(name: &str) -> VenueId {
 
 fn timetable(text: &str, plans: &[(&str, &str)]) -> NewTimetable {
     let digest = |text: &str| [text.len().try_into().expect("short"); 32];
-    let plans = plans.iter().map(|(venue, plan)| NewPlan {
+    let plans = plans.iter().map(|(venue, plan)| NewSeatingPlan {
         venue: venue_of(venue),
         plan: (*plan).to_owned(),
         digest: digest(plan),

@@ -1,10 +1,11 @@
 //! A ledger that was filled before terms had numbers: what was sold goes on by the rules of then.
 
+use fairgate_model::orders::refund::TicketSelection;
+
 use super::exchanging::{try_exchange, wanted};
 use super::refunding::capture_of;
 use super::*;
 use crate::ledger::ExchangeRefused;
-use fairgate_model::orders::refund::Which;
 
 /// How a database takes bytes in a statement.
 pub(super) type Bytes = fn(&[u8]) -> String;
@@ -138,7 +139,9 @@ pub(super) async fn goes_on(ledger: Books) {
     let made = ledger.exchange(&old.id, exchange, EXCHANGE, NOW_MS + 3);
     let made = made.await.expect("allowed").expect("known");
     assert_eq!(made.state, OrderState::Ticketed);
-    let applied = ledger.refund(&made.id, Which::All, NOW_MS + 4).await;
+    let applied = ledger
+        .refund(&made.id, TicketSelection::All, NOW_MS + 4)
+        .await;
     assert!(applied.expect("allowed").expect("known").changed);
     let back = record(&ledger, &made).await.refunds.remove(0);
     assert_eq!((back.amount + back.elsewhere, back.fee), (1_800, 200));

@@ -1,8 +1,12 @@
 //! The waitlist: the order of the line, one party a visitor, and what becomes of offers.
 
-use super::*;
 use fairgate_model::ids::WaiterId;
-use fairgate_model::waiters::{OfferEnd, Offered, Party, Stretch, WAIT_MS_MAX, WaitEnd, Waiter};
+use fairgate_model::waiters::{
+    WAIT_MS_MAX, WaitEndReason, Waiter, WaitlistOffer, WaitlistOfferEnd, WaitlistParty,
+    WaitlistStretch,
+};
+
+use super::*;
 
 pub(super) const CASES: &[Case] = cases![
     parties_stand_in_the_order_in_which_they_came,
@@ -29,7 +33,7 @@ fn of_show(show: &ShowId, n: u8, visitor: Holder) -> Waiter {
             .expect("an id"),
         visitor,
         room: "demo".to_owned(),
-        party: Party {
+        party: WaitlistParty {
             quantity: 2,
             categories: vec!["cat1".to_owned()],
             accessible: 0,
@@ -65,15 +69,15 @@ async fn found(ledger: &Books, n: u8) -> (Waiter, u64) {
     found.expect("readable").expect("it is there")
 }
 
-fn offer(waiter: &Waiter, nth: u32) -> Offered {
-    Offered {
+fn offer(waiter: &Waiter, nth: u32) -> WaitlistOffer {
+    WaitlistOffer {
         hold: HoldId::of_offer(&waiter.id, nth),
         until_ms: NOW_MS + 60_000,
         life: 3,
     }
 }
 
-async fn offered(ledger: &Books, waiter: &Waiter, nth: u32) -> Offered {
+async fn offered(ledger: &Books, waiter: &Waiter, nth: u32) -> WaitlistOffer {
     let offer = offer(waiter, nth);
     assert!(
         ledger
@@ -84,7 +88,12 @@ async fn offered(ledger: &Books, waiter: &Waiter, nth: u32) -> Offered {
     offer
 }
 
-async fn over(ledger: &Books, waiter: &Waiter, offer: &Offered, end: OfferEnd) -> bool {
+async fn over(
+    ledger: &Books,
+    waiter: &Waiter,
+    offer: &WaitlistOffer,
+    end: WaitlistOfferEnd,
+) -> bool {
     let over = ledger.offer_over(&waiter.id, &offer.hold, end, NOW_MS + 5);
     over.await.expect("written")
 }
@@ -92,7 +101,7 @@ async fn over(ledger: &Books, waiter: &Waiter, offer: &Offered, end: OfferEnd) -
 async fn a_party_wants_what_it_came_for(ledger: Books) {
     let mut on_a_train = party(2, Holder([2; 32]));
     on_a_train.party.categories.clear();
-    on_a_train.party.stretch = Some(Stretch {
+    on_a_train.party.stretch = Some(WaitlistStretch {
         class: "second".to_owned(),
         from: "VNP".to_owned(),
         to: "AOH".to_owned(),
@@ -141,7 +150,7 @@ async fn a_visitor_waits_for_a_show_once_and_may_come_back(ledger: Books) {
     assert_eq!(again.expect("written"), first);
     let left = async || {
         ledger
-            .end_waiter(&first.id, WaitEnd::Left, NOW_MS + 3)
+            .end_waiter(&first.id, WaitEndReason::Left, NOW_MS + 3)
             .await
     };
     assert!(left().await.expect("written"));
@@ -200,7 +209,7 @@ async fn an_offer_is_made_to_a_party_that_waits_and_has_none(ledger: Books) {
     assert!(!nobody.expect("written"));
     let gone = joined(&ledger, 2).await;
     ledger
-        .end_waiter(&gone.id, WaitEnd::Left, NOW_MS)
+        .end_waiter(&gone.id, WaitEndReason::Left, NOW_MS)
         .await
         .expect("written");
     let late = ledger.offered(&gone.id, offer(&gone, 0)).await;
@@ -210,15 +219,23 @@ async fn an_offer_is_made_to_a_party_that_waits_and_has_none(ledger: Books) {
 async fn a_party_that_took_its_offer_waits_no_longer(ledger: Books) {
     let waiter = joined(&ledger, 1).await;
     let made = offered(&ledger, &waiter, 0).await;
-    assert!(!over(&ledger, &waiter, &offer(&waiter, 1), OfferEnd::Taken).await);
-    assert!(over(&ledger, &waiter, &made, OfferEnd::Taken).await);
     assert!(
-        !over(&ledger, &waiter, &made, OfferEnd::Missed).await,
+        !over(
+            &ledger,
+            &waiter,
+            &offer(&waiter, 1),
+            WaitlistOfferEnd::Taken
+        )
+        .await
+    );
+    assert!(over(&ledger, &waiter, &made, WaitlistOfferEnd::Taken).await);
+    assert!(
+        !over(&ledger, &waiter, &made, WaitlistOfferEnd::Missed).await,
         "once"
     );
     assert!(line(&ledger).await.is_empty());
     let (then, _) = found(&ledger, 1).await;
-    assert_eq!(then.ended, Some((NOW_MS + 5, WaitEnd::Taken)));
+    assert_eq!(then.ended, Some((NOW_MS + 5, WaitEndReason::Taken)));
 }
 
 async fn a_party_that_let_its_offer_pass_stands_behind_all_others(ledger: Books) {
@@ -227,9 +244,9 @@ async fn a_party_that_let_its_offer_pass_stands_behind_all_others(ledger: Books)
     }
     let (first, _) = found(&ledger, 1).await;
     let made = offered(&ledger, &first, 0).await;
-    assert!(over(&ledger, &first, &made, OfferEnd::Missed).await);
+    assert!(over(&ledger, &first, &made, WaitlistOfferEnd::Missed).await);
     assert!(
-        !over(&ledger, &first, &made, OfferEnd::Missed).await,
+        !over(&ledger, &first, &made, WaitlistOfferEnd::Missed).await,
         "once"
     );
     assert_eq!(visitors(&ledger).await, [2, 3, 1]);
@@ -248,7 +265,7 @@ async fn a_party_whose_offer_was_lost_stands_where_it_stood(ledger: Books) {
     let second = joined(&ledger, 2).await;
     joined(&ledger, 3).await;
     let made = offered(&ledger, &second, 0).await;
-    assert!(over(&ledger, &second, &made, OfferEnd::Lost).await);
+    assert!(over(&ledger, &second, &made, WaitlistOfferEnd::Lost).await);
     assert_eq!(visitors(&ledger).await, [1, 2, 3]);
     let (then, _) = found(&ledger, 2).await;
     assert_eq!(
@@ -274,11 +291,11 @@ async fn who_was_seen_is_remembered_and_never_seen_earlier(ledger: Books) {
 
 async fn a_party_that_ended_is_told_why(ledger: Books) {
     let why = [
-        WaitEnd::TimeOver,
-        WaitEnd::TooFew,
-        WaitEnd::Missed,
-        WaitEnd::Limit,
-        WaitEnd::Cancelled,
+        WaitEndReason::TimeOver,
+        WaitEndReason::TooFew,
+        WaitEndReason::Missed,
+        WaitEndReason::Limit,
+        WaitEndReason::Cancelled,
     ];
     for (n, end) in (1..).zip(why) {
         let waiter = joined(&ledger, n).await;

@@ -4,20 +4,20 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use fairgate_databases::{NamedLock, SqlRow, SqlTransaction, ToSqlValue};
+use fairgate_model::findings::{MissingOrderPart, OrderFacts, missing_for_order};
+use fairgate_model::ids::{HoldId, OrderId, ShowId};
+use fairgate_model::orders::OrderState;
+use fairgate_model::orders::transition::EffectKind;
+use fairgate_model::payments::{Payment, PaymentState};
 
-use super::order_changes::owe;
+use super::order_changes::record_owed_effect;
 use super::rows::{
     self, PAYMENT_COLUMNS, READ_FOR_MS, Result, corrupt, count, items, lock_order, parsed, small,
     text, unsearched,
 };
 use super::tickets::issue;
 use super::{SqlLedger, lock};
-use crate::ledger::{AuditLedger, Claimed, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
-use fairgate_model::findings::{Missing, OrderFacts, missing};
-use fairgate_model::ids::{HoldId, OrderId, ShowId};
-use fairgate_model::orders::OrderState;
-use fairgate_model::orders::transition::EffectKind;
-use fairgate_model::payments::{Payment, PaymentState};
+use crate::ledger::{AuditLedger, ClaimedCell, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
 
 #[async_trait]
 impl AuditLedger for SqlLedger {
@@ -67,16 +67,16 @@ impl AuditLedger for SqlLedger {
             .await
     }
 
-    async fn claimed(&self, show: &ShowId) -> Result<Vec<Claimed>> {
+    async fn claimed(&self, show: &ShowId) -> Result<Vec<ClaimedCell>> {
         self.installation
-            .read(show.clone(), |tx, show| Box::pin(claimed(tx, show)))
+            .read(show.clone(), |tx, show| Box::pin(claimed_cells(tx, show)))
             .await
     }
 
     async fn mend(&self, order: &OrderId, now_ms: i64) -> Result<bool> {
         self.installation
             .write(order.clone(), move |tx, order| {
-                Box::pin(mend(tx, order, now_ms))
+                Box::pin(mend_order(tx, order, now_ms))
             })
             .await
     }
@@ -167,7 +167,7 @@ async fn busy_shows(tx: &SqlTransaction) -> Result<Vec<ShowId>> {
     shows.iter().map(|row| parsed(text(row, 0)?)).collect()
 }
 
-async fn claimed(tx: &SqlTransaction, show: &ShowId) -> Result<Vec<Claimed>> {
+async fn claimed_cells(tx: &SqlTransaction, show: &ShowId) -> Result<Vec<ClaimedCell>> {
     let sql = "SELECT c.seat, c.leg, o.state IN ('confirmed', 'ticketed', 'partly_refunded') \
          FROM claims c JOIN orders o ON o.order_id = c.order_id WHERE c.show = $1";
     let claims = tx.query(sql, &[&show.as_str()]).await?;
@@ -204,8 +204,8 @@ const FACTS: &str = "SELECT o.order_id, o.state, o.claim_until, o.items, p.payme
 async fn facts(tx: &SqlTransaction, since_ms: i64, batch_max: u32) -> Result<Vec<OrderFacts>> {
     let found = tx.query(FACTS, &[&since_ms, &batch_max]).await?;
     let read = |row| {
-        let state = OrderState::of_word(text(row, 1)?);
-        let money = PaymentState::of_word(text(row, 5)?);
+        let state = OrderState::parse(text(row, 1)?);
+        let money = PaymentState::parse(text(row, 5)?);
         let owed: Option<&str> = row.get(8)?;
         let items = items(text(row, 3)?)?;
         Ok(OrderFacts {
@@ -220,7 +220,7 @@ async fn facts(tx: &SqlTransaction, since_ms: i64, batch_max: u32) -> Result<Vec
             owed: owed
                 .unwrap_or_default()
                 .split(',')
-                .filter_map(EffectKind::of_word)
+                .filter_map(EffectKind::parse)
                 .collect(),
             late: row.get(9)?,
             refund_failed: row.get(10)?,
@@ -273,35 +273,35 @@ async fn give_up(tx: &SqlTransaction, hold: &HoldId, now_ms: i64) -> Result<bool
     Ok(true)
 }
 
-async fn mend(tx: &SqlTransaction, id: &OrderId, now_ms: i64) -> Result<bool> {
+async fn mend_order(tx: &SqlTransaction, id: &OrderId, now_ms: i64) -> Result<bool> {
     let Some(order) = lock_order(tx, id.as_str()).await? else {
         return Ok(false);
     };
     let sql = "SELECT EXISTS (SELECT 1 FROM effects WHERE order_id = $1 AND done_at IS NULL), \
          EXISTS (SELECT 1 FROM late_money WHERE order_id = $1 AND outcome IS NULL), \
          EXISTS (SELECT 1 FROM payments WHERE order_id = $1 AND state IN ('authorised', 'captured'))";
-    let row = tx.one(sql, &[&id.as_str()]).await?;
+    let row = tx.query_one(sql, &[&id.as_str()]).await?;
     let (owes, late, money): (bool, bool, bool) = (row.get(0)?, row.get(1)?, row.get(2)?);
-    let owed = match missing(order.state, owes, late, money) {
+    let owed = match missing_for_order(order.state, owes, late, money) {
         None => return Ok(false),
-        Some(Missing::Owed(owed)) => owed,
-        Some(Missing::Tickets) => {
-            let before = tickets(tx, id).await?;
+        Some(MissingOrderPart::Owed(owed)) => owed,
+        Some(MissingOrderPart::Tickets) => {
+            let before = count_tickets(tx, id).await?;
             issue(tx, &order, now_ms).await?;
-            return Ok(before != tickets(tx, id).await?);
+            return Ok(before != count_tickets(tx, id).await?);
         }
     };
     // What was done once is asked once more: the provider knows the call by its key.
     let sql = "UPDATE payments SET owes = NULL WHERE order_id = $1";
     tx.execute(sql, &[&id.as_str()]).await?;
-    owe(tx, id, owed, now_ms).await?;
+    record_owed_effect(tx, id, owed, now_ms).await?;
     let sql = "UPDATE effects SET done_at = NULL, due_at = $2 WHERE order_id = $1 \
          AND kind = (SELECT owes FROM payments WHERE order_id = $1)";
     tx.execute(sql, &[&id.as_str(), &now_ms]).await?;
     Ok(true)
 }
 
-async fn tickets(tx: &SqlTransaction, order: &OrderId) -> Result<u64> {
+async fn count_tickets(tx: &SqlTransaction, order: &OrderId) -> Result<u64> {
     let sql = "SELECT COUNT(*) FROM tickets WHERE order_id = $1";
-    count(&tx.one(sql, &[&order.as_str()]).await?, 0)
+    count(&tx.query_one(sql, &[&order.as_str()]).await?, 0)
 }

@@ -1,10 +1,10 @@
 //! How many seats of a show one card may buy.
 
 use fairgate_databases::{NamedLock, SqlTransaction};
-
-use super::rows::{Result, json, text};
-use super::{exchange_rows, lock};
 use fairgate_model::orders::Order;
+
+use super::rows::{Result, from_json, text};
+use super::{exchange_rows, lock};
 
 /// Whether an order's seats and those bought with the same card are more than the show allows; from
 /// here on nobody else counts this card for this show. For an exchange both the card that pays and
@@ -24,7 +24,7 @@ pub(super) async fn over_card_limit(
     let Some(limit) = row.get::<Option<i64>>(0)? else {
         return Ok(false);
     };
-    let mut cards: Vec<String> = json(text(&row, 1)?)?;
+    let mut cards: Vec<String> = from_json(text(&row, 1)?)?;
     cards.extend(card.map(str::to_owned));
     // Everybody locks cards in one order.
     cards.sort_unstable();
@@ -37,7 +37,7 @@ pub(super) async fn over_card_limit(
         let sql = "SELECT COUNT(DISTINCT c.seat) FROM order_cards p JOIN claims c ON c.order_id = p.order_id \
              WHERE p.card = $1 AND c.show = $2 AND p.order_id <> $3 \
              AND NOT EXISTS (SELECT 1 FROM exchanges e WHERE e.successor = $3 AND e.order_id = p.order_id)";
-        let row = tx.one(sql, &[&card, &with.0, &with.1]).await?;
+        let row = tx.query_one(sql, &[&card, &with.0, &with.1]).await?;
         if row.get::<i64>(0)?.saturating_add(own) > limit {
             return Ok(true);
         }

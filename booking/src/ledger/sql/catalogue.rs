@@ -6,16 +6,16 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use fairgate_databases::{NamedLock, SqlDialect, SqlRow, SqlTransaction};
-
-use super::rows::{
-    Result, as_i64, bytes32, count, coverage, fate, json, parsed, run_of, small, stored_run, text,
-    to_json,
-};
-use super::{SqlLedger, lock, terms};
-use crate::ledger::{CatalogueLedger, SeatsKept, ShowRefused, StoredShow};
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::shows::document::ShowDocument;
 use fairgate_model::shows::terms::SaleTerms;
+
+use super::rows::{
+    Result, as_i64, bytes32, count, coverage_by_room, from_json, parsed, read_fate, run_of, small,
+    stored_run, text, to_json,
+};
+use super::{SqlLedger, lock, terms};
+use crate::ledger::{CatalogueLedger, ShowRefused, StoredShow, UnchangedSeatCheck};
 
 #[async_trait]
 impl CatalogueLedger for SqlLedger {
@@ -64,7 +64,7 @@ impl CatalogueLedger for SqlLedger {
     async fn put_show(
         &self,
         show: StoredShow,
-        keeps: Option<SeatsKept>,
+        keeps: Option<UnchangedSeatCheck>,
         now_ms: i64,
     ) -> std::result::Result<u32, ShowRefused> {
         let keeps = keeps.map(Mutex::new);
@@ -130,7 +130,7 @@ impl CatalogueLedger for SqlLedger {
                     let rows = tx.query(sql, &[]).await?;
                     let read = |row: &SqlRow| Ok((row.get(0)?, row.get(1)?));
                     let rows: Vec<_> = rows.iter().map(read).collect::<Result<_>>()?;
-                    Ok(coverage(rows))
+                    Ok(coverage_by_room(rows))
                 })
             })
             .await
@@ -140,7 +140,9 @@ impl CatalogueLedger for SqlLedger {
         self.installation
             .read((), |tx, ()| {
                 Box::pin(async move {
-                    let row = tx.one("SELECT version FROM catalogue_version", &[]).await?;
+                    let row = tx
+                        .query_one("SELECT version FROM catalogue_version", &[])
+                        .await?;
                     count(&row, 0)
                 })
             })
@@ -163,7 +165,7 @@ impl CatalogueLedger for SqlLedger {
                          ON CONFLICT (name) DO NOTHING";
                     tx.execute(sql, &[&name, &fresh]).await?;
                     let sql = "SELECT value FROM secrets WHERE name = $1";
-                    bytes32(tx.one(sql, &[&name]).await?.get(0)?)
+                    bytes32(tx.query_one(sql, &[&name]).await?.get(0)?)
                 })
             })
             .await
@@ -179,10 +181,10 @@ fn stored(row: &SqlRow) -> Result<StoredShow> {
     let run: Option<&str> = row.get(3)?;
     Ok(StoredShow {
         id: parsed(text(row, 0)?)?,
-        document: json(text(row, 1)?)?,
+        document: from_json(text(row, 1)?)?,
         plan_version: small(row, 2)?,
         run: run.map(run_of).transpose()?,
-        fate: fate(row.get(4)?, row.get(5)?)?,
+        fate: read_fate(row.get(4)?, row.get(5)?)?,
         terms: small(row, 6)?,
     })
 }
@@ -190,7 +192,7 @@ fn stored(row: &SqlRow) -> Result<StoredShow> {
 async fn put_show(
     tx: &SqlTransaction,
     show: &StoredShow,
-    keeps: Option<&Mutex<SeatsKept>>,
+    keeps: Option<&Mutex<UnchangedSeatCheck>>,
     now_ms: i64,
 ) -> std::result::Result<u32, ShowRefused> {
     one_at_a_time(tx).await?;
@@ -201,7 +203,7 @@ async fn put_show(
          FROM shows WHERE show = $1";
     if let Some(present) = tx.first(sql, &[&id]).await? {
         let is_sold: bool = present.get(1)?;
-        let present: ShowDocument = json(text(&present, 0)?)?;
+        let present: ShowDocument = from_json(text(&present, 0)?)?;
         if is_sold && present.currency != show.document.currency {
             return Err(ShowRefused::CurrencyInUse(present.currency));
         }
@@ -218,7 +220,12 @@ async fn put_show(
     let document = to_json(&show.document)?;
     tx.execute(sql, &[&id, &document, &show.plan_version, &now_ms])
         .await?;
-    let noted = terms::note(tx, &[(id, SaleTerms::of(&show.document))], now_ms).await?;
+    let noted = terms::record_versions(
+        tx,
+        &[(id, SaleTerms::from_document(&show.document))],
+        now_ms,
+    )
+    .await?;
     changed(tx).await?;
     Ok(noted.get(id).copied().unwrap_or_default())
 }
@@ -227,7 +234,7 @@ async fn put_show(
 async fn moved_seats(
     tx: &SqlTransaction,
     show: &str,
-    keeps: &Mutex<SeatsKept>,
+    keeps: &Mutex<UnchangedSeatCheck>,
 ) -> Result<Vec<u32>> {
     let sql = "SELECT DISTINCT seat FROM claims WHERE show = $1 ORDER BY seat";
     let used = tx.query(sql, &[&show]).await?;
@@ -271,9 +278,14 @@ async fn open_departure(
         .execute(insert, &[&id, &document, &version, &now_ms, &run])
         .await?;
     if written > 0 {
-        terms::note(tx, &[(id, SaleTerms::of(&departure.document))], now_ms).await?;
+        terms::record_versions(
+            tx,
+            &[(id, SaleTerms::from_document(&departure.document))],
+            now_ms,
+        )
+        .await?;
     }
-    stored(&tx.one(&find, &[&id]).await?)
+    stored(&tx.query_one(&find, &[&id]).await?)
 }
 
 async fn put_coverage(tx: &SqlTransaction, coverage: &[(String, Vec<String>)]) -> Result<()> {
@@ -337,7 +349,7 @@ pub(super) async fn put_plan(
 /// Waits until no other change of the catalogue is on its way.
 pub(super) async fn one_at_a_time(tx: &SqlTransaction) -> Result<()> {
     let sql = "SELECT version FROM catalogue_version FOR UPDATE";
-    tx.one(sql, &[]).await?;
+    tx.query_one(sql, &[]).await?;
     Ok(())
 }
 

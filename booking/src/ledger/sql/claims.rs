@@ -3,19 +3,19 @@
 use std::ops::Range;
 
 use fairgate_databases::{NamedLock, SqlRow, SqlTransaction, ToSqlValue};
-use fairgate_pass::Holder;
-
-use super::rows::{
-    Result, Standing, corrupt, count, find_order, given_up, items_text, json, may_claim, parsed,
-    priced, run_of, small, text,
-};
-use super::{exchange_rows, lock, order_history};
-use crate::ledger::{ClaimBasis, ClaimRefused};
-use fairgate_model::grid::Grid;
-use fairgate_model::holds::{Held, Purpose, cells_of};
+use fairgate_model::grid::CellGrid;
+use fairgate_model::holds::{HeldSeat, HoldPurpose, cells_of};
 use fairgate_model::ids::{OrderId, ShowId};
 use fairgate_model::orders::{Order, OrderItem};
 use fairgate_model::payments::Payment;
+use fairgate_pass::Holder;
+
+use super::rows::{
+    Result, ShowClaimState, corrupt, count, find_order, from_json, given_up, items_text, may_claim,
+    parsed, priced, run_of, small, text,
+};
+use super::{exchange_rows, lock, order_history};
+use crate::ledger::{ClaimBasis, SeatClaimRefused};
 
 /// Makes an order of a basket, or of an offer from the waitlist.
 pub(super) async fn claim(
@@ -23,19 +23,19 @@ pub(super) async fn claim(
     order: &Order,
     payment: &Payment,
     basis: ClaimBasis,
-) -> std::result::Result<Order, ClaimRefused> {
-    if !matches!(basis.purpose, Purpose::Basket | Purpose::Offer) {
-        return Err(ClaimRefused::OtherPurpose(basis.purpose));
+) -> std::result::Result<Order, SeatClaimRefused> {
+    if !matches!(basis.purpose, HoldPurpose::Basket | HoldPurpose::Offer) {
+        return Err(SeatClaimRefused::OtherPurpose(basis.purpose));
     }
     keep_out(tx, order).await?;
-    if let Some(present) = check(tx, order, &order.items, basis).await? {
+    if let Some(present) = check_claim(tx, order, &order.items, basis).await? {
         return if exchange_rows::succeeds(tx, &present.id).await?.is_some() {
-            Err(ClaimRefused::OtherPurpose(Purpose::Exchange))
+            Err(SeatClaimRefused::OtherPurpose(HoldPurpose::Exchange))
         } else {
             Ok(present)
         };
     }
-    write(tx, order, payment, basis).await
+    write_claim(tx, order, payment, basis).await
 }
 
 /// Makes the order of an exchange for these seats. An order that is there already is given as it
@@ -46,26 +46,26 @@ pub(super) async fn claim_for_exchange(
     payment: &Payment,
     items: &[OrderItem],
     basis: ClaimBasis,
-) -> std::result::Result<Order, ClaimRefused> {
+) -> std::result::Result<Order, SeatClaimRefused> {
     keep_out(tx, order).await?;
-    match check(tx, order, items, basis).await? {
+    match check_claim(tx, order, items, basis).await? {
         Some(present) => Ok(present),
-        None => write(tx, order, payment, basis).await,
+        None => write_claim(tx, order, payment, basis).await,
     }
 }
 
-async fn write(
+async fn write_claim(
     tx: &SqlTransaction,
     order: &Order,
     payment: &Payment,
     basis: ClaimBasis,
-) -> std::result::Result<Order, ClaimRefused> {
+) -> std::result::Result<Order, SeatClaimRefused> {
     if tx.is_postgres() {
         insert_order_fused(tx, order, payment).await?;
     } else {
         insert_order(tx, order, payment).await?;
     }
-    insert_claims(tx, order, &order.held(), basis.grid).await?;
+    insert_claims(tx, order, &order.held_seats(), basis.grid).await?;
     Ok(order.clone())
 }
 
@@ -84,7 +84,7 @@ pub(super) async fn keep_out(tx: &SqlTransaction, order: &Order) -> Result<()> {
     .await
 }
 
-/// What [`standing`] reads, of show $1 and visitor $2.
+/// What [`show_claim_state`] reads, of show $1 and visitor $2.
 const STANDING: &str = "SELECT \
      COALESCE((SELECT plan_version FROM shows WHERE show = $1), -1), \
      COALESCE((SELECT claims_from FROM shows WHERE show = $1), 0), \
@@ -94,12 +94,12 @@ const STANDING: &str = "SELECT \
 /// Refuses what may not be claimed whatever cells are free, and seats at other prices than their
 /// terms say. Gives the order where it is there already. The statement sees what the transactions
 /// that were waited for have committed.
-async fn check(
+async fn check_claim(
     tx: &SqlTransaction,
     order: &Order,
     items: &[OrderItem],
     basis: ClaimBasis,
-) -> std::result::Result<Option<Order>, ClaimRefused> {
+) -> std::result::Result<Option<Order>, SeatClaimRefused> {
     let sql = format!(
         "{STANDING}, EXISTS (SELECT 1 FROM orders WHERE order_id = $3), \
          COALESCE((SELECT at FROM given_up WHERE hold = $4), -1), \
@@ -113,39 +113,39 @@ async fn check(
         &order.hold.as_str(),
         &order.terms,
     ];
-    let row = tx.one(&sql, &with).await?;
+    let row = tx.query_one(&sql, &with).await?;
     if row.get(4)? {
         return Ok(find_order(tx, &order.id).await?);
     }
     if row.get::<i64>(5)? >= order.created_at_ms {
         return Err(given_up().into());
     }
-    may_claim(order, standing(&row)?, basis)?;
+    may_claim(order, show_claim_state(&row)?, basis)?;
     are_prices_of(&row, items)?;
     Ok(None)
 }
 
-/// Refuses seats whose prices are not those of their terms, by a row of [`check`].
+/// Refuses seats whose prices are not those of their terms, by a row of [`check_claim`].
 fn are_prices_of(row: &SqlRow, items: &[OrderItem]) -> Result<()> {
     let (terms, run): (Option<&str>, Option<&str>) = (row.get(6)?, row.get(7)?);
     let terms = terms.ok_or_else(|| corrupt("an order under terms that nobody noted"))?;
     let run = run.map(run_of).transpose()?;
-    priced(items, &json(terms)?, run.as_deref())
+    priced(items, &from_json(terms)?, run.as_deref())
 }
 
-/// Refuses as [`check`], for an order that is there already.
+/// Refuses as [`check_claim`], for an order that is there already.
 pub(super) async fn allowed(
     tx: &SqlTransaction,
     order: &Order,
     basis: ClaimBasis,
-) -> std::result::Result<(), ClaimRefused> {
+) -> std::result::Result<(), SeatClaimRefused> {
     let with: [&(dyn ToSqlValue + Sync); 2] = [&order.show.as_str(), &order.visitor.0];
-    let row = tx.one(STANDING, &with).await?;
-    may_claim(order, standing(&row)?, basis)
+    let row = tx.query_one(STANDING, &with).await?;
+    may_claim(order, show_claim_state(&row)?, basis)
 }
 
-fn standing(row: &SqlRow) -> Result<Standing> {
-    Ok(Standing {
+fn show_claim_state(row: &SqlRow) -> Result<ShowClaimState> {
+    Ok(ShowClaimState {
         pinned: u32::try_from(row.get::<i64>(0)?).ok(),
         claims_from: count(row, 1)?,
         have: u32::try_from(row.get::<i64>(2)?).unwrap_or(u32::MAX),
@@ -182,10 +182,10 @@ const PAYMENT: &str = "INSERT INTO payments (payment, order_id, provider, amount
 /// Writes the order, its payment and the first step of its history.
 async fn insert_order(tx: &SqlTransaction, order: &Order, payment: &Payment) -> Result<()> {
     let items = items_text(&order.items)?;
-    let values = Values::of(order, payment, &items);
-    tx.execute(ORDER, &values.all()[..19]).await?;
-    tx.execute(PAYMENT, &values.all()).await?;
-    order_history::note(
+    let values = NewOrderValues::for_order(order, payment, &items);
+    tx.execute(ORDER, &values.parameters()[..19]).await?;
+    tx.execute(PAYMENT, &values.parameters()).await?;
+    order_history::add_step(
         tx,
         &order.id,
         order.state,
@@ -203,21 +203,24 @@ async fn insert_order_fused(tx: &SqlTransaction, order: &Order, payment: &Paymen
          INSERT INTO order_history (order_id, step, at, state, reason) VALUES ($1, 1, $15, $13, $14)"
     );
     let items = items_text(&order.items)?;
-    tx.execute(&sql, &Values::of(order, payment, &items).all())
-        .await?;
+    tx.execute(
+        &sql,
+        &NewOrderValues::for_order(order, payment, &items).parameters(),
+    )
+    .await?;
     Ok(())
 }
 
 /// The values of a new order and its payment, as [`ORDER`] and [`PAYMENT`] number them.
-struct Values<'a> {
+struct NewOrderValues<'a> {
     order: &'a Order,
     payment: &'a Payment,
     words: [&'a str; 9],
     items: &'a str,
 }
 
-impl<'a> Values<'a> {
-    fn of(order: &'a Order, payment: &'a Payment, items: &'a str) -> Self {
+impl<'a> NewOrderValues<'a> {
+    fn for_order(order: &'a Order, payment: &'a Payment, items: &'a str) -> Self {
         Self {
             order,
             payment,
@@ -227,16 +230,16 @@ impl<'a> Values<'a> {
                 order.hold.as_str(),
                 order.currency.as_str(),
                 order.payment.as_str(),
-                order.state.word(),
+                order.state.as_str(),
                 &payment.provider,
                 payment.amount.currency.as_str(),
-                payment.state.word(),
+                payment.state.as_str(),
             ],
             items,
         }
     }
 
-    fn all(&self) -> [&(dyn ToSqlValue + Sync); 23] {
+    fn parameters(&self) -> [&(dyn ToSqlValue + Sync); 23] {
         let (order, payment) = (self.order, self.payment);
         let [
             id,
@@ -282,9 +285,9 @@ impl<'a> Values<'a> {
 pub(super) async fn insert_claims(
     tx: &SqlTransaction,
     order: &Order,
-    held: &[Held],
-    grid: Grid,
-) -> std::result::Result<(), ClaimRefused> {
+    held: &[HeldSeat],
+    grid: CellGrid,
+) -> std::result::Result<(), SeatClaimRefused> {
     let cells = cells_of(held, grid);
     let taken = if tx.is_postgres() {
         insert_claims_fused(tx, order, &cells, grid).await?
@@ -294,7 +297,7 @@ pub(super) async fn insert_claims(
     if taken.is_empty() {
         Ok(())
     } else {
-        Err(ClaimRefused::Taken(taken))
+        Err(SeatClaimRefused::Taken(taken))
     }
 }
 
@@ -303,7 +306,7 @@ async fn insert_claims_one_by_one(
     tx: &SqlTransaction,
     order: &Order,
     cells: &[u32],
-    grid: Grid,
+    grid: CellGrid,
 ) -> Result<Vec<u32>> {
     let sql = "INSERT INTO claims (show, seat, leg, order_id, visitor) VALUES ($1, $2, $3, $4, $5) \
          ON CONFLICT DO NOTHING";
@@ -326,7 +329,7 @@ async fn insert_claims_fused(
     tx: &SqlTransaction,
     order: &Order,
     cells: &[u32],
-    grid: Grid,
+    grid: CellGrid,
 ) -> Result<Vec<u32>> {
     let sql = "WITH wanted AS (SELECT seat, leg FROM unnest($4::bigint[], $5::bigint[]) \
              AS w (seat, leg)), \

@@ -2,44 +2,48 @@
 //! even while nodes write on. Each table is read row by row, so that none is ever held in memory.
 
 use fairgate_databases::{Migration, SqlDialect, SqlRow, SqlTransaction};
+use fairgate_model::ids::ShowId;
 
 use super::migrations::MIGRATIONS;
 use super::rows::{
-    self, ORDER_COLUMNS, PAYMENT_COLUMNS, REFUND_COLUMNS, RefundRow, Result, corrupt, count, items,
-    json, parsed, refund, small, text,
+    self, ORDER_COLUMNS, PAYMENT_COLUMNS, REFUND_COLUMNS, RefundRow, Result, corrupt, count,
+    from_json, items, parsed, read_refund, small, text,
 };
 use super::waitlist::{self, WAITER_COLUMNS};
 use crate::dump::sold::FateRecord;
 use crate::dump::waiting::WaiterRecord;
 use crate::dump::{
-    Grids, LateSeats, OrderRecord, PaymentRecord, ProvidersSide, Record, ShowRecord, StepRecord,
-    TermsRecord, VERSION,
+    DumpRecord, LateMoneySeats, OrderDumpRecord, OrderStepRecord, PaymentRecord,
+    ProviderPaymentData, ShowGrids, ShowRecord, TermsRecord, VERSION,
 };
-use fairgate_model::ids::ShowId;
 
 /// Takes one record; an error ends the reading.
-type RecordSink<'a> = dyn FnMut(&Record) -> Result<()> + Send + 'a;
+type RecordSink<'a> = dyn FnMut(&DumpRecord) -> Result<()> + Send + 'a;
 
 /// Hands every record of the ledger to `sink`, the first and the last line included.
 ///
 /// # Errors
 /// Where the database holds no ledger of this version, or cannot be read; whatever `sink` returns.
-pub async fn read(tx: &SqlTransaction, now_ms: i64, sink: &mut RecordSink<'_>) -> Result<()> {
+pub async fn read_records(
+    tx: &SqlTransaction,
+    now_ms: i64,
+    sink: &mut RecordSink<'_>,
+) -> Result<()> {
     check_version(tx).await?;
-    sink(&Record::Dump {
+    sink(&DumpRecord::Dump {
         version: VERSION,
         at_ms: now_ms,
     })?;
-    let grids = shows(tx, sink).await?;
-    terms(tx, sink).await?;
-    orders(tx, &grids, sink).await?;
-    exchanges(tx, &grids, sink).await?;
-    claims(tx, &grids, sink).await?;
-    payments(tx, sink).await?;
-    tickets(tx, sink).await?;
-    waiters(tx, sink).await?;
-    effects(tx, sink).await?;
-    sink(&pending(tx).await?)
+    let grids = dump_shows(tx, sink).await?;
+    dump_terms(tx, sink).await?;
+    dump_orders(tx, &grids, sink).await?;
+    dump_exchanges(tx, &grids, sink).await?;
+    dump_claims(tx, &grids, sink).await?;
+    dump_payments(tx, sink).await?;
+    dump_tickets(tx, sink).await?;
+    dump_waiters(tx, sink).await?;
+    dump_effects(tx, sink).await?;
+    sink(&pending_record(tx).await?)
 }
 
 async fn check_version(tx: &SqlTransaction) -> Result<()> {
@@ -53,11 +57,11 @@ async fn check_version(tx: &SqlTransaction) -> Result<()> {
             "this database is not a ledger",
         ),
     };
-    if !tx.one(sql, &[]).await?.get::<bool>(0)? {
+    if !tx.query_one(sql, &[]).await?.get::<bool>(0)? {
         return Err(corrupt(is_none));
     }
     let sql = "SELECT COALESCE(MAX(version), 0) FROM migrations WHERE owner = 'booking'";
-    let have: i64 = tx.one(sql, &[]).await?.get(0)?;
+    let have: i64 = tx.query_one(sql, &[]).await?.get(0)?;
     let newest = Migration::version_of(tx.dialect(), MIGRATIONS);
     match have {
         have if have == newest => Ok(()),
@@ -69,8 +73,8 @@ async fn check_version(tx: &SqlTransaction) -> Result<()> {
     }
 }
 
-async fn shows(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<Grids> {
-    let mut grids = Grids::default();
+async fn dump_shows(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<ShowGrids> {
+    let mut grids = ShowGrids::default();
     let sql = "SELECT s.show, s.document::text, v.plan, s.run, f.fate, f.refunds_until, s.terms \
          FROM shows s LEFT JOIN venues v \
          ON v.venue = s.document ->> 'venue' AND v.version = s.plan_version \
@@ -82,23 +86,27 @@ async fn shows(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<Grids> 
         let (record, grid) =
             ShowRecord::read(&show, text(&row, 1)?, plan, run, (small(&row, 6)?, fate))?;
         grids.add(show, grid);
-        sink(&Record::Show(record))
+        sink(&DumpRecord::Show(record))
     })
     .await?;
     Ok(grids)
 }
 
-async fn terms(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> {
+async fn dump_terms(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> {
     let sql = "SELECT show, version, at, terms FROM terms ORDER BY show COLLATE \"C\", version";
     tx.query_each(sql, &[], |row| {
         let (show, version) = (row.get(0)?, small(&row, 1)?);
         let record = TermsRecord::read(show, version, row.get(2)?, text(&row, 3)?)?;
-        sink(&Record::Terms(record))
+        sink(&DumpRecord::Terms(record))
     })
     .await
 }
 
-async fn orders(tx: &SqlTransaction, grids: &Grids, sink: &mut RecordSink<'_>) -> Result<()> {
+async fn dump_orders(
+    tx: &SqlTransaction,
+    grids: &ShowGrids,
+    sink: &mut RecordSink<'_>,
+) -> Result<()> {
     let sql = format!(
         "SELECT {ORDER_COLUMNS}, (SELECT json_agg(json_build_object(\
          'at_ms', h.at, 'state', h.state, 'reason', h.reason) ORDER BY h.step)::text \
@@ -108,50 +116,59 @@ async fn orders(tx: &SqlTransaction, grids: &Grids, sink: &mut RecordSink<'_>) -
          LEFT JOIN late_money l ON l.order_id = o.order_id \
          ORDER BY o.created_at, o.order_id COLLATE \"C\""
     );
-    tx.query_each(&sql, &[], |row| order(&row, grids, sink))
+    tx.query_each(&sql, &[], |row| dump_order(&row, grids, sink))
         .await
 }
 
 /// Hands on an order, and what went back of it.
-fn order(row: &SqlRow, grids: &Grids, sink: &mut RecordSink<'_>) -> Result<()> {
+fn dump_order(row: &SqlRow, grids: &ShowGrids, sink: &mut RecordSink<'_>) -> Result<()> {
     let order = rows::order(row, 0)?;
-    let history: Vec<StepRecord> = json(text(row, 18)?)?;
-    let grid = grids.of(&order.show)?;
-    let late = LateSeats::read(row.get(19)?, row.get(20)?)?;
+    let history: Vec<OrderStepRecord> = from_json(text(row, 18)?)?;
+    let grid = grids.show_grid(&order.show)?;
+    let late = LateMoneySeats::read(row.get(19)?, row.get(20)?)?;
     let refunds: Option<&str> = row.get(21)?;
-    let refunds: Vec<RefundRow> = refunds.map_or(Ok(Vec::new()), json)?;
+    let refunds: Vec<RefundRow> = refunds.map_or(Ok(Vec::new()), from_json)?;
     let refunds = refunds
         .into_iter()
-        .map(refund)
+        .map(read_refund)
         .collect::<Result<Vec<_>>>()?;
     let given_back = refunds.iter().flat_map(|refund| refund.items.clone());
-    let record = OrderRecord::of(&order, grid, history, late.as_ref(), given_back.collect());
-    sink(&Record::Order(Box::new(record)))?;
+    let record =
+        OrderDumpRecord::from_order(&order, grid, history, late.as_ref(), given_back.collect());
+    sink(&DumpRecord::Order(Box::new(record)))?;
     for refund in &refunds {
-        sink(&Record::of_refund(&order.id, refund, grid))?;
+        sink(&DumpRecord::of_refund(&order.id, refund, grid))?;
     }
     Ok(())
 }
 
-async fn exchanges(tx: &SqlTransaction, grids: &Grids, sink: &mut RecordSink<'_>) -> Result<()> {
+async fn dump_exchanges(
+    tx: &SqlTransaction,
+    grids: &ShowGrids,
+    sink: &mut RecordSink<'_>,
+) -> Result<()> {
     let sql = "SELECT successor, order_id, items, given, fee, back, made_at, done_at \
          FROM exchanges ORDER BY made_at, successor COLLATE \"C\"";
     tx.query_each(sql, &[], |row| {
         let ids = (&parsed(text(&row, 0)?)?, &parsed(text(&row, 1)?)?);
         let seats = (&items(text(&row, 2)?)?[..], &items(text(&row, 3)?)?[..]);
         let (deal, times) = ((row.get(4)?, row.get(5)?), (row.get(6)?, row.get(7)?));
-        sink(&Record::of_exchange(ids, seats, deal, times, grids)?)
+        sink(&DumpRecord::of_exchange(ids, seats, deal, times, grids)?)
     })
     .await
 }
 
-async fn claims(tx: &SqlTransaction, grids: &Grids, sink: &mut RecordSink<'_>) -> Result<()> {
+async fn dump_claims(
+    tx: &SqlTransaction,
+    grids: &ShowGrids,
+    sink: &mut RecordSink<'_>,
+) -> Result<()> {
     let sql = "SELECT show, seat, leg, order_id FROM claims ORDER BY show COLLATE \"C\", leg, seat";
     tx.query_each(sql, &[], |row| {
         let show: ShowId = parsed(text(&row, 0)?)?;
         let (seat, leg) = (small(&row, 1)?, small(&row, 2)?);
-        sink(&Record::Claim {
-            cell: u32::from(leg) * grids.of(&show)?.seats + seat,
+        sink(&DumpRecord::Claim {
+            cell: u32::from(leg) * grids.show_grid(&show)?.seats + seat,
             show: show.to_string(),
             seat,
             leg,
@@ -161,7 +178,7 @@ async fn claims(tx: &SqlTransaction, grids: &Grids, sink: &mut RecordSink<'_>) -
     .await
 }
 
-async fn payments(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> {
+async fn dump_payments(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> {
     let sequence = match tx.dialect() {
         SqlDialect::Sqlite => "p.rowid",
         SqlDialect::Postgres => "p.payment COLLATE \"C\"",
@@ -177,18 +194,18 @@ async fn payments(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> 
     );
     tx.query_each(&sql, &[], |row| {
         let payment = rows::payment(&row, 0)?;
-        let provider = ProvidersSide {
+        let provider = ProviderPaymentData {
             state: row.get(10)?,
             refunds: row.get(11)?,
             cards: row.get(12)?,
         };
-        let record = PaymentRecord::of(payment, row.get(9)?, provider)?;
-        sink(&Record::Payment(record))
+        let record = PaymentRecord::from_payment(payment, row.get(9)?, provider)?;
+        sink(&DumpRecord::Payment(record))
     })
     .await
 }
 
-async fn tickets(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> {
+async fn dump_tickets(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> {
     let sql = match tx.dialect() {
         SqlDialect::Sqlite => {
             "SELECT ticket, order_id, show, label, legs, issued_at, voided_at, scanned_at \
@@ -200,12 +217,12 @@ async fn tickets(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> {
         }
     };
     tx.query_each(sql, &[], |row| {
-        sink(&Record::Ticket {
+        sink(&DumpRecord::Ticket {
             ticket: row.get(0)?,
             order: row.get(1)?,
             show: row.get(2)?,
             label: row.get(3)?,
-            legs: json(text(&row, 4)?)?,
+            legs: from_json(text(&row, 4)?)?,
             issued_ms: row.get(5)?,
             void_ms: row.get(6)?,
             scanned_ms: row.get(7)?,
@@ -214,19 +231,19 @@ async fn tickets(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> {
     .await
 }
 
-async fn waiters(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> {
+async fn dump_waiters(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> {
     let sql = format!("SELECT {WAITER_COLUMNS} FROM waiters ORDER BY show COLLATE \"C\", number");
     tx.query_each(&sql, &[], |row| {
-        let waiter = waitlist::read(&row)?;
-        sink(&Record::Waiter(WaiterRecord::of(&waiter)))
+        let waiter = waitlist::read_waiter(&row)?;
+        sink(&DumpRecord::Waiter(WaiterRecord::from_waiter(&waiter)))
     })
     .await
 }
 
-async fn effects(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> {
+async fn dump_effects(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> {
     let sql = "SELECT order_id, kind, due_at, done_at FROM effects ORDER BY effect";
     tx.query_each(sql, &[], |row| {
-        sink(&Record::Effect {
+        sink(&DumpRecord::Effect {
             order: row.get(0)?,
             what: row.get(1)?,
             due_ms: row.get(2)?,
@@ -236,15 +253,15 @@ async fn effects(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> {
     .await
 }
 
-async fn pending(tx: &SqlTransaction) -> Result<Record> {
+async fn pending_record(tx: &SqlTransaction) -> Result<DumpRecord> {
     let sql = "SELECT (SELECT COUNT(*) FROM seat_outbox s \
          LEFT JOIN seat_marks m ON m.show = s.show \
          WHERE s.number IS NULL OR s.number > m.delivered), \
          (SELECT COUNT(*) FROM effects WHERE done_at IS NULL) \
          + (SELECT COUNT(*) FROM refunds WHERE done_at IS NULL), \
          (SELECT COUNT(*) FROM provider_events WHERE settled_at IS NULL)";
-    let row = tx.one(sql, &[]).await?;
-    Ok(Record::Pending {
+    let row = tx.query_one(sql, &[]).await?;
+    Ok(DumpRecord::Pending {
         // Beside a file the store is in the process that writes it, and only that one knows.
         seat_rows: tx.is_postgres().then(|| count(&row, 0)).transpose()?,
         effects: count(&row, 1)?,

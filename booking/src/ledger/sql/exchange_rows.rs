@@ -1,11 +1,11 @@
 //! What is stored of exchanges, as other transactions ask for it.
 
 use fairgate_databases::{SqlRow, SqlTransaction};
+use fairgate_model::ids::OrderId;
+use fairgate_model::orders::exchange::ExchangeRole;
+use fairgate_model::orders::{Order, OrderItem, OrderState};
 
 use super::rows::{Result, corrupt, items, parsed, text};
-use fairgate_model::ids::OrderId;
-use fairgate_model::orders::exchange::Part;
-use fairgate_model::orders::{Order, OrderItem, OrderState};
 
 /// An exchange that was begun and is not done.
 pub(super) struct OpenExchange {
@@ -56,11 +56,11 @@ pub(super) async fn succeeds(tx: &SqlTransaction, successor: &OrderId) -> Result
 }
 
 /// The exchanges that an order is part of.
-pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec<Part>> {
+pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec<ExchangeRole>> {
     let sql = "SELECT order_id, items, done_at FROM exchanges WHERE successor = $1";
     let mut found = Vec::new();
     if let Some(row) = tx.first(sql, &[&order.as_str()]).await? {
-        found.push(Part::Successor {
+        found.push(ExchangeRole::Successor {
             of: parsed(text(&row, 0)?)?,
             items: items(text(&row, 1)?)?,
             done: row.get::<Option<i64>>(2)?.is_some(),
@@ -69,10 +69,9 @@ pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec
     let sql = "SELECT e.successor, s.state FROM exchanges e JOIN orders s ON s.order_id = e.successor \
          WHERE e.order_id = $1 ORDER BY e.made_at DESC, e.successor LIMIT 1";
     if let Some(row) = tx.first(sql, &[&order.as_str()]).await? {
-        found.push(Part::Exchanged {
+        found.push(ExchangeRole::Exchanged {
             into: parsed(text(&row, 0)?)?,
-            state: OrderState::of_word(text(&row, 1)?)
-                .ok_or_else(|| corrupt("an order's state"))?,
+            state: OrderState::parse(text(&row, 1)?).ok_or_else(|| corrupt("an order's state"))?,
         });
     }
     Ok(found)

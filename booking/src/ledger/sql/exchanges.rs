@@ -3,23 +3,23 @@
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlTransaction, ToSqlValue};
+use fairgate_model::holds::HoldPurpose;
+use fairgate_model::ids::OrderId;
+use fairgate_model::orders::exchange::{Exchange, lost_items, may_give, total_price};
+use fairgate_model::orders::refund::{NewRefund, RefundReason};
+use fairgate_model::orders::transition::{LateRefundReason, OrderEvent, decide};
+use fairgate_model::orders::{Order, OrderState};
 
 use super::card_limit::over_card_limit;
 use super::exchange_rows::{OpenExchange, being_paid, find_open, succeeds};
-use super::order_changes::{self, apply};
+use super::order_changes::{self, apply_to_order};
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
 use super::refunds::{insert, terms_of};
 use super::rows::{Result, corrupt, find_order, items_text, lock_order};
 use super::tickets::{self, issue};
 use super::{SqlLedger, claims};
-use crate::ledger::{ClaimBasis, ClaimRefused, ExchangeLedger, ExchangeRefused};
-use crate::store::SeatRowKind;
-use fairgate_model::holds::Purpose;
-use fairgate_model::ids::OrderId;
-use fairgate_model::orders::exchange::{Exchange, lost, may_give, price};
-use fairgate_model::orders::refund::{Back, RefundReason};
-use fairgate_model::orders::transition::{Happening, LateReason, decide};
-use fairgate_model::orders::{Order, OrderState};
+use crate::ledger::{ClaimBasis, ExchangeLedger, ExchangeRefused, SeatClaimRefused};
+use crate::store::SeatOutboxAction;
 
 #[async_trait]
 impl ExchangeLedger for SqlLedger {
@@ -32,7 +32,7 @@ impl ExchangeLedger for SqlLedger {
     ) -> std::result::Result<Option<Order>, ExchangeRefused> {
         self.installation
             .write((of.clone(), exchange), move |tx, (of, exchange)| {
-                Box::pin(begin(tx, of, exchange, basis, now_ms))
+                Box::pin(begin_exchange(tx, of, exchange, basis, now_ms))
             })
             .await
     }
@@ -52,7 +52,7 @@ async fn its_own(
     }
 }
 
-async fn begin(
+async fn begin_exchange(
     tx: &SqlTransaction,
     of: &OrderId,
     exchange: &Exchange,
@@ -70,8 +70,8 @@ async fn begin(
         deal,
         ..
     } = exchange;
-    if basis.purpose != Purpose::Exchange {
-        return Err(ClaimRefused::OtherPurpose(basis.purpose).into());
+    if basis.purpose != HoldPurpose::Exchange {
+        return Err(SeatClaimRefused::OtherPurpose(basis.purpose).into());
     }
     if let Some(present) = find_order(tx, &successor.id).await? {
         return its_own(tx, present, of).await.map(Some);
@@ -107,10 +107,11 @@ async fn begin(
         .await?;
     if payment.amount.amount == 0 {
         if over_card_limit(tx, successor, None).await? {
-            return Err(ClaimRefused::CardLimit.into());
+            return Err(SeatClaimRefused::CardLimit.into());
         }
-        let applied = apply(tx, successor.clone(), Happening::NothingToPay, now_ms).await?;
-        finish(tx, applied.order, Happening::NothingToPay, now_ms).await?;
+        let applied =
+            apply_to_order(tx, successor.clone(), OrderEvent::NothingToPay, now_ms).await?;
+        finish_exchange(tx, applied.order, OrderEvent::NothingToPay, now_ms).await?;
     }
     Ok(find_order(tx, &successor.id).await?)
 }
@@ -129,9 +130,9 @@ async fn locked_tickets(
 pub(super) async fn instead(
     tx: &SqlTransaction,
     successor: &Order,
-    happening: Option<Happening>,
-) -> Result<Option<Happening>> {
-    use Happening::{Authorised, CardFull, ExchangeOver, LateBack};
+    happening: Option<OrderEvent>,
+) -> Result<Option<OrderEvent>> {
+    use OrderEvent::{Authorised, CardFull, ExchangeOver, LateBack};
     if !matches!(happening, Some(Authorised | CardFull)) {
         return Ok(happening);
     }
@@ -139,7 +140,7 @@ pub(super) async fn instead(
         return Ok(happening);
     };
     if successor.state == OrderState::Expired {
-        return Ok(Some(LateBack(LateReason::ExchangeOver)));
+        return Ok(Some(LateBack(LateRefundReason::ExchangeOver)));
     }
     Ok(
         if happening == Some(Authorised) && still(tx, &open).await?.is_none() {
@@ -169,20 +170,20 @@ pub(super) async fn captured(
         return Ok(Some(successor));
     };
     if still(tx, &open).await?.is_some() {
-        finish(tx, successor, Happening::Captured, now_ms).await?;
+        finish_exchange(tx, successor, OrderEvent::Captured, now_ms).await?;
     } else {
-        apply(tx, successor, Happening::ExchangeOver, now_ms).await?;
+        apply_to_order(tx, successor, OrderEvent::ExchangeOver, now_ms).await?;
     }
     Ok(None)
 }
 
-async fn finish(
+async fn finish_exchange(
     tx: &SqlTransaction,
     successor: Order,
-    happening: Happening,
+    happening: OrderEvent,
     now_ms: i64,
 ) -> Result<()> {
-    let applied = apply(tx, successor, happening, now_ms).await?;
+    let applied = apply_to_order(tx, successor, happening, now_ms).await?;
     let open = find_open(tx, &applied.order.id).await?;
     let Some(open) = open.filter(|_| applied.changed) else {
         return Ok(());
@@ -195,19 +196,19 @@ async fn finish(
     };
     let back = open
         .back
-        .unwrap_or_else(|| price(&old.items) - price(&new.items));
+        .unwrap_or_else(|| total_price(&old.items) - total_price(&new.items));
     give_up(tx, &old, &new, back, now_ms).await?;
     if tx.is_postgres() {
-        take_over_fused(tx, &new, now_ms).await?;
+        complete_successor_fused(tx, &new, now_ms).await?;
     } else {
-        take_over(tx, &new, now_ms).await?;
+        complete_successor(tx, &new, now_ms).await?;
     }
     issue(tx, &new, now_ms).await
 }
 
 /// Writes that the exchange is done: the successor has its items, and the cells that it had not
 /// yet.
-async fn take_over(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> {
+async fn complete_successor(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> {
     let id = new.id.as_str();
     let sql = "UPDATE orders SET items = $2 WHERE order_id = $1";
     tx.execute(sql, &[&id, &items_text(&new.items)?]).await?;
@@ -215,7 +216,7 @@ async fn take_over(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> 
     tx.execute(sql, &[&id, &now_ms]).await?;
     let sql = "INSERT INTO claims (show, seat, leg, order_id, visitor) VALUES ($1, $2, $3, $4, $5) \
          ON CONFLICT DO NOTHING";
-    for held in new.held() {
+    for held in new.held_seats() {
         for leg in held.legs {
             let with: [&(dyn ToSqlValue + Sync); 5] =
                 [&new.show.as_str(), &held.seat, &leg, &id, &new.visitor.0];
@@ -225,11 +226,11 @@ async fn take_over(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> 
     Ok(())
 }
 
-/// As [`take_over`], in one round trip however many cells there are: both orders' rows are locked
-/// meanwhile.
-async fn take_over_fused(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> {
+/// As [`complete_successor`], in one round trip however many cells there are: both orders' rows are
+/// locked meanwhile.
+async fn complete_successor_fused(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> {
     let (mut seats, mut legs) = (Vec::<i64>::new(), Vec::<i64>::new());
-    for held in new.held() {
+    for held in new.held_seats() {
         for leg in held.legs {
             seats.push(held.seat.into());
             legs.push(leg.into());
@@ -261,9 +262,9 @@ async fn give_up(
     back: i64,
     now_ms: i64,
 ) -> Result<()> {
-    let decision = decide(old.state, Happening::Exchanged)
+    let decision = decide(old.state, OrderEvent::Exchanged)
         .ok_or_else(|| corrupt("an exchange of an order that has nothing to give"))?;
-    let kept = order_changes::kept(tx, old).await?;
+    let kept = order_changes::kept_seats(tx, old).await?;
     OrderStep {
         order: old,
         state: decision.state,
@@ -271,14 +272,14 @@ async fn give_up(
         items: None,
         uncharged: 0,
         freed: FreedClaims::All,
-        told: Some((SeatRowKind::Free, &kept.hold, &lost(old, new))),
+        told: Some((SeatOutboxAction::Free, &kept.hold, &lost_items(old, new))),
         voided: VoidedTickets::All,
         now_ms,
     }
     .write(tx)
     .await?;
     if back > 0 {
-        let row = Back {
+        let row = NewRefund {
             items: &[],
             amount: back,
             fee: 0,

@@ -1,15 +1,15 @@
 //! What became of a show: its fate, the orders that it leaves to be paid back, and their figures.
 
 use fairgate_databases::{NamedLock, SqlDialect, SqlTransaction, ToSqlValue};
-
-use super::catalogue::{changed, one_at_a_time};
-use super::rows::{Result, count, json, parsed, text};
-use super::{lock, terms};
-use crate::ledger::{RefundFigures, Sum};
 use fairgate_model::ids::{OrderId, ShowId};
 use fairgate_model::shows::document::ShowDocument;
-use fairgate_model::shows::fate::Fate;
+use fairgate_model::shows::fate::ShowFate;
 use fairgate_model::shows::terms::SaleTerms;
+
+use super::catalogue::{changed, one_at_a_time};
+use super::rows::{Result, count, from_json, parsed, text};
+use super::{lock, terms};
+use crate::ledger::{RefundFigures, RefundSum};
 
 /// A paid order `o` with something to give back.
 const HAS_LEFT: &str = "(o.state = 'confirmed' OR o.state IN ('ticketed', 'partly_refunded') \
@@ -38,7 +38,7 @@ pub(super) async fn orders_of_cancelled(
 pub(super) async fn put(
     tx: &SqlTransaction,
     show: &ShowId,
-    fate: Fate,
+    fate: ShowFate,
     starts_at: Option<&str>,
     now_ms: i64,
 ) -> Result<bool> {
@@ -55,7 +55,7 @@ pub(super) async fn put(
          ON CONFLICT (show) DO UPDATE SET fate = excluded.fate, \
          refunds_until = excluded.refunds_until, at = excluded.at";
     let with: [&(dyn ToSqlValue + Sync); 4] =
-        [&id, &fate.word(), &fate.refunds_until_ms(), &now_ms];
+        [&id, &fate.as_str(), &fate.refunds_until_ms(), &now_ms];
     tx.execute(sql, &with).await?;
     if let Some(starts_at) = starts_at {
         let sql = match tx.dialect() {
@@ -70,8 +70,8 @@ pub(super) async fn put(
         };
         tx.execute(sql, &[&id, &starts_at, &now_ms]).await?;
         let sql = "SELECT document::text FROM shows WHERE show = $1";
-        let document: ShowDocument = json(text(&tx.one(sql, &[&id]).await?, 0)?)?;
-        terms::note(tx, &[(id, SaleTerms::of(&document))], now_ms).await?;
+        let document: ShowDocument = from_json(text(&tx.query_one(sql, &[&id]).await?, 0)?)?;
+        terms::record_versions(tx, &[(id, SaleTerms::from_document(&document))], now_ms).await?;
     }
     // Departures are followed by their numbers: a new one tells of the change.
     let sql = match tx.dialect() {
@@ -91,7 +91,7 @@ pub(super) async fn put(
 }
 
 /// Gives a show's refunds in figures.
-pub(super) async fn figures(tx: &SqlTransaction, show: &ShowId) -> Result<RefundFigures> {
+pub(super) async fn refund_figures(tx: &SqlTransaction, show: &ShowId) -> Result<RefundFigures> {
     let sql = format!(
         "WITH of_show AS (SELECT r.* FROM refunds r JOIN orders o ON o.order_id = r.order_id \
              WHERE o.show = $1) \
@@ -108,9 +108,9 @@ pub(super) async fn figures(tx: &SqlTransaction, show: &ShowId) -> Result<Refund
              (WHERE done_at IS NULL AND failed_at IS NOT NULL), 0)::bigint, \
          COALESCE(SUM(fee), 0)::bigint FROM of_show"
     );
-    let row = tx.one(&sql, &[&show.as_str()]).await?;
-    let sum = |at: usize| -> Result<Sum> {
-        Ok(Sum {
+    let row = tx.query_one(&sql, &[&show.as_str()]).await?;
+    let sum = |at: usize| -> Result<RefundSum> {
+        Ok(RefundSum {
             count: count(&row, at)?,
             amount: row.get(at + 1)?,
         })

@@ -4,12 +4,16 @@
 
 use fairgate_databases::SqlTransaction;
 
-use super::rows::{Result, bytes32, call_met, small, text};
-use crate::ledger::{CALL_LENT_MS, CallBegun, KeptAnswer, KeyedCall};
+use super::rows::{Result, bytes32, call_outcome, small, text};
+use crate::ledger::{BeginCallOutcome, CALL_LENT_MS, KeptAnswer, KeyedCall};
 
 /// Registers a call, or takes over one that nobody carries out. Says what is there where it may not
 /// be begun.
-pub(super) async fn begin(tx: &SqlTransaction, call: &KeyedCall, now_ms: i64) -> Result<CallBegun> {
+pub(super) async fn begin_call(
+    tx: &SqlTransaction,
+    call: &KeyedCall,
+    now_ms: i64,
+) -> Result<BeginCallOutcome> {
     let sql = "INSERT INTO kept_answers \
          (scope, key, asked, status, body, kept_at, lent_to, lent_until) \
          VALUES ($1, $2, $3, 0, '', $4, $5, $6) ON CONFLICT (scope, key) DO UPDATE \
@@ -32,23 +36,23 @@ pub(super) async fn begin(tx: &SqlTransaction, call: &KeyedCall, now_ms: i64) ->
         )
         .await?;
     if written == 1 {
-        return Ok(CallBegun::Act);
+        return Ok(BeginCallOutcome::Act);
     }
     let sql = "SELECT asked, status, body, lent_until IS NOT NULL FROM kept_answers \
          WHERE scope = $1 AND key = $2";
     let Some(row) = tx.first(sql, &[&call.scope, &call.key]).await? else {
-        return Ok(call_met(call.asked, None));
+        return Ok(call_outcome(call.asked, None));
     };
     let kept = KeptAnswer {
         asked: bytes32(row.get(0)?)?,
         status: small(&row, 1)?,
         body: text(&row, 2)?.to_owned(),
     };
-    Ok(call_met(call.asked, Some((kept, row.get(3)?))))
+    Ok(call_outcome(call.asked, Some((kept, row.get(3)?))))
 }
 
 /// Changes until when a node has a call.
-pub(super) async fn lend(tx: &SqlTransaction, call: &KeyedCall, until_ms: i64) -> Result<()> {
+pub(super) async fn lend_call(tx: &SqlTransaction, call: &KeyedCall, until_ms: i64) -> Result<()> {
     let sql =
         "UPDATE kept_answers SET lent_until = $4 WHERE scope = $1 AND key = $2 AND lent_to = $3";
     tx.execute(sql, &[&call.scope, &call.key, &call.node, &until_ms])
@@ -57,7 +61,7 @@ pub(super) async fn lend(tx: &SqlTransaction, call: &KeyedCall, until_ms: i64) -
 }
 
 /// Keeps a call's answer, unless one is there.
-pub(super) async fn keep(
+pub(super) async fn keep_answer(
     tx: &SqlTransaction,
     scope: [u8; 32],
     key: &str,

@@ -2,20 +2,22 @@
 
 use async_trait::async_trait;
 use fairgate_databases::SqlTransaction;
+use fairgate_model::holds::{HeldSeat, HoldPurpose};
+use fairgate_model::ids::{HoldId, OrderId};
+use fairgate_model::orders::transition::{LateRefundReason, OrderEvent, decide};
+use fairgate_model::orders::{Order, OrderItem};
 
 use super::SqlLedger;
 use super::card_limit::over_card_limit;
 use super::claims::{allowed, insert_claims, keep_out};
-use super::order_changes::apply;
+use super::order_changes::apply_to_order;
 use super::rows::{Result, corrupt, items_text, lock_order, parsed, text};
-use crate::ledger::{Applied, ClaimBasis, ClaimRefused, LateLedger, LateOutcome};
-use fairgate_model::holds::{Held, Purpose};
-use fairgate_model::ids::{HoldId, OrderId};
-use fairgate_model::orders::transition::{Happening, LateReason, decide};
-use fairgate_model::orders::{Order, OrderItem};
+use crate::ledger::{
+    ClaimBasis, LateMoneyLedger, LateMoneyOutcome, OrderChangeOutcome, SeatClaimRefused,
+};
 
 #[async_trait]
-impl LateLedger for SqlLedger {
+impl LateMoneyLedger for SqlLedger {
     async fn late_due(
         &self,
         now_ms: i64,
@@ -41,13 +43,13 @@ impl LateLedger for SqlLedger {
     async fn late_settle(
         &self,
         order: &OrderId,
-        outcome: LateOutcome,
+        outcome: LateMoneyOutcome,
         basis: Option<ClaimBasis>,
         now_ms: i64,
-    ) -> std::result::Result<Option<Applied>, ClaimRefused> {
+    ) -> std::result::Result<Option<OrderChangeOutcome>, SeatClaimRefused> {
         self.installation
             .write((order.clone(), outcome), move |tx, (order, outcome)| {
-                Box::pin(settle(tx, order, outcome, basis, now_ms))
+                Box::pin(settle_late_money(tx, order, outcome, basis, now_ms))
             })
             .await
     }
@@ -67,42 +69,44 @@ async fn lend_searches(
     lent.iter().map(|row| parsed(text(row, 0)?)).collect()
 }
 
-async fn settle(
+async fn settle_late_money(
     tx: &SqlTransaction,
     id: &OrderId,
-    outcome: &LateOutcome,
+    outcome: &LateMoneyOutcome,
     basis: Option<ClaimBasis>,
     now_ms: i64,
-) -> std::result::Result<Option<Applied>, ClaimRefused> {
+) -> std::result::Result<Option<OrderChangeOutcome>, SeatClaimRefused> {
     let Some(order) = lock_order(tx, id.as_str()).await? else {
         return Ok(None);
     };
     let sql = "SELECT 1 FROM late_money WHERE order_id = $1 AND outcome IS NULL";
     let searched = tx.first(sql, &[&id.as_str()]).await?.is_some();
     if !searched || decide(order.state, outcome.happening()).is_none() {
-        return Ok(Some(Applied {
+        return Ok(Some(OrderChangeOutcome {
             order,
             changed: false,
         }));
     }
     let happening = match outcome {
-        LateOutcome::Back(_) => outcome.happening(),
-        _ if over_card_limit(tx, &order, None).await? => Happening::LateBack(LateReason::CardLimit),
-        LateOutcome::SameSeats(hold) => {
+        LateMoneyOutcome::Back(_) => outcome.happening(),
+        _ if over_card_limit(tx, &order, None).await? => {
+            OrderEvent::LateBack(LateRefundReason::CardLimit)
+        }
+        LateMoneyOutcome::SameSeats(hold) => {
             let until_ms = order.claim_until_ms;
-            give(tx, &order, (hold, &order.items, until_ms), basis).await?;
+            claim_late_seats(tx, &order, (hold, &order.items, until_ms), basis).await?;
             outcome.happening()
         }
-        LateOutcome::OtherSeats(offer) => {
+        LateMoneyOutcome::OtherSeats(offer) => {
             let until_ms = offer.until_ms;
             let kept = (&offer.hold, &offer.items[..], until_ms);
-            give(tx, &order, kept, basis).await?;
+            claim_late_seats(tx, &order, kept, basis).await?;
             let sql = "UPDATE orders SET claim_until = $2 WHERE order_id = $1";
             tx.execute(sql, &[&id.as_str(), &until_ms]).await?;
             outcome.happening()
         }
     };
-    let applied = apply(tx, order, happening, now_ms).await?;
+    let applied = apply_to_order(tx, order, happening, now_ms).await?;
     let sql = "UPDATE late_money SET outcome = $2, decided_at = $3 WHERE order_id = $1";
     tx.execute(sql, &[&id.as_str(), &applied.order.reason, &now_ms])
         .await?;
@@ -110,20 +114,20 @@ async fn settle(
 }
 
 /// Claims seats for an order that has none any more, and remembers which hold keeps them.
-async fn give(
+async fn claim_late_seats(
     tx: &SqlTransaction,
     order: &Order,
     (hold, items, until_ms): (&HoldId, &[OrderItem], i64),
     basis: Option<ClaimBasis>,
-) -> std::result::Result<(), ClaimRefused> {
+) -> std::result::Result<(), SeatClaimRefused> {
     let basis =
         basis.ok_or_else(|| corrupt("seats are given without what their claim rests on"))?;
     keep_out(tx, order).await?;
-    if basis.purpose != Purpose::LateMoney {
-        return Err(ClaimRefused::OtherPurpose(basis.purpose));
+    if basis.purpose != HoldPurpose::LateMoney {
+        return Err(SeatClaimRefused::OtherPurpose(basis.purpose));
     }
     allowed(tx, order, basis).await?;
-    let held: Vec<Held> = items.iter().map(|item| item.held.clone()).collect();
+    let held: Vec<HeldSeat> = items.iter().map(|item| item.held.clone()).collect();
     insert_claims(tx, order, &held, basis.grid).await?;
     let sql = "UPDATE late_money SET hold = $2, items = $3, made_for = $4, until = $5 WHERE order_id = $1";
     let (items, made_for) = (items_text(items)?, items_text(&order.items)?);

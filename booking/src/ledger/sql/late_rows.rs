@@ -1,10 +1,10 @@
 //! What is stored of searches for late money, as other transactions ask for it.
 
 use fairgate_databases::SqlTransaction;
+use fairgate_model::ids::OrderId;
+use fairgate_model::orders::ReplacementOffer;
 
 use super::rows::{Result, items, parsed, text};
-use fairgate_model::ids::OrderId;
-use fairgate_model::orders::Offer;
 
 /// Begins the search, in the transaction that records the money.
 pub(super) async fn search(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<()> {
@@ -14,12 +14,15 @@ pub(super) async fn search(tx: &SqlTransaction, order: &OrderId, now_ms: i64) ->
 }
 
 /// The seats that late money was given or offered; `None` where the order had only its own.
-pub(super) async fn given(tx: &SqlTransaction, order: &OrderId) -> Result<Option<Offer>> {
+pub(super) async fn late_seats(
+    tx: &SqlTransaction,
+    order: &OrderId,
+) -> Result<Option<ReplacementOffer>> {
     let sql = "SELECT hold, items, until FROM late_money WHERE order_id = $1 AND hold IS NOT NULL";
     let Some(row) = tx.first(sql, &[&order.as_str()]).await? else {
         return Ok(None);
     };
-    Ok(Some(Offer {
+    Ok(Some(ReplacementOffer {
         hold: parsed(text(&row, 0)?)?,
         items: items(text(&row, 1)?)?,
         until_ms: row.get(2)?,

@@ -2,7 +2,7 @@
 //!
 //! In a file one writer makes all changes, one after the other. On a server many nodes write at
 //! once, and what must not meet is kept apart by unique keys, row locks and the named locks of
-//! [`lock`]. Whoever changes an order or its payment locks the order's row first, so that two nodes
+//! `lock`. Whoever changes an order or its payment locks the order's row first, so that two nodes
 //! never work on one order from different sides.
 //!
 //! Statements are written for PostgreSQL. Where a round trip to the server costs more than anything
@@ -87,7 +87,7 @@ impl SqlLedger {
 #[async_trait]
 impl CommonLedger for SqlLedger {
     async fn id(&self) -> Result<[u8; 32], LedgerError> {
-        self.installation.id().await
+        self.installation.ledger_id().await
     }
 
     async fn now_ms(&self) -> Result<i64, LedgerError> {
@@ -95,7 +95,7 @@ impl CommonLedger for SqlLedger {
     }
 
     async fn check(&self) -> Result<(), LedgerError> {
-        self.installation.check().await
+        self.installation.check_writable().await
     }
 
     async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError> {
@@ -103,6 +103,6 @@ impl CommonLedger for SqlLedger {
     }
 
     async fn let_go(&self, name: &str, owner: &str) -> Result<(), LedgerError> {
-        self.installation.let_go(name, owner).await
+        self.installation.release_lease(name, owner).await
     }
 }

@@ -1,15 +1,17 @@
 //! What happens to an order: its next step, and what is owed for it.
 
 use fairgate_databases::SqlTransaction;
+use fairgate_model::ids::OrderId;
+use fairgate_model::orders::transition::{
+    EffectKind, OrderClaimChange, OrderDecision, OrderEvent, OwedProviderCall, decide,
+};
+use fairgate_model::orders::{Order, OrderState, ReplacementOffer};
+use fairgate_model::payments::PaymentState;
 
 use super::late_rows;
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
 use super::rows::{Result, corrupt, text};
-use crate::ledger::Applied;
-use fairgate_model::ids::OrderId;
-use fairgate_model::orders::transition::{Claims, Decision, EffectKind, Happening, Owed, decide};
-use fairgate_model::orders::{Offer, Order, OrderState};
-use fairgate_model::payments::PaymentState;
+use crate::ledger::OrderChangeOutcome;
 
 /// Carries out what [`decide`] says. The caller has locked the order's row.
 ///
@@ -17,19 +19,19 @@ use fairgate_model::payments::PaymentState;
 /// transaction or an earlier statement. So of two rows about one cell, the later one's id is
 /// larger: a cell is claimed again only after the transaction that gave it up has ended, for the
 /// claims' unique key makes the second one wait.
-pub(super) async fn apply(
+pub(super) async fn apply_to_order(
     tx: &SqlTransaction,
     mut order: Order,
-    happening: Happening,
+    happening: OrderEvent,
     now_ms: i64,
-) -> Result<Applied> {
+) -> Result<OrderChangeOutcome> {
     let Some(decision) = decide(order.state, happening) else {
-        return Ok(Applied {
+        return Ok(OrderChangeOutcome {
             order,
             changed: false,
         });
     };
-    let Decision {
+    let OrderDecision {
         state,
         reason,
         claims,
@@ -40,9 +42,9 @@ pub(super) async fn apply(
     // Only orders that have expired once can have other seats than those they were made for.
     let late = match order.state {
         OrderState::Pending => None,
-        _ => late_rows::given(tx, &order.id).await?,
+        _ => late_rows::late_seats(tx, &order.id).await?,
     };
-    let consented = happening == Happening::Consented;
+    let consented = happening == OrderEvent::Consented;
     let kept = late.unwrap_or_else(|| own_seats(&order));
     OrderStep {
         order: &order,
@@ -51,8 +53,10 @@ pub(super) async fn apply(
         items: consented.then_some(&kept.items[..]),
         uncharged: 0,
         freed: match claims {
-            Claims::Drop => FreedClaims::All,
-            Claims::Stay | Claims::Make | Claims::DropNamed => FreedClaims::Nothing,
+            OrderClaimChange::Drop => FreedClaims::All,
+            OrderClaimChange::Stay | OrderClaimChange::Make | OrderClaimChange::DropNamed => {
+                FreedClaims::Nothing
+            }
         },
         told: seats.map(|kind| (kind, &kept.hold, &kept.items[..])),
         voided: VoidedTickets::Nothing,
@@ -64,22 +68,22 @@ pub(super) async fn apply(
         order.items = kept.items;
     }
     if let Some(owed) = owed {
-        owe(tx, &order.id, owed, now_ms).await?;
+        record_owed_effect(tx, &order.id, owed, now_ms).await?;
     }
     if searches {
         late_rows::search(tx, &order.id, now_ms).await?;
     }
     order.state = state;
     reason.clone_into(&mut order.reason);
-    Ok(Applied {
+    Ok(OrderChangeOutcome {
         order,
         changed: true,
     })
 }
 
 /// The hold and the seats that an order was made with.
-fn own_seats(order: &Order) -> Offer {
-    Offer {
+fn own_seats(order: &Order) -> ReplacementOffer {
+    ReplacementOffer {
         hold: order.hold.clone(),
         items: order.items.clone(),
         until_ms: order.claim_until_ms,
@@ -87,17 +91,17 @@ fn own_seats(order: &Order) -> Offer {
 }
 
 /// The hold and the seats that are kept for an order: its own, or those that late money was given.
-pub(super) async fn kept(tx: &SqlTransaction, order: &Order) -> Result<Offer> {
-    let late = late_rows::given(tx, &order.id).await?;
+pub(super) async fn kept_seats(tx: &SqlTransaction, order: &Order) -> Result<ReplacementOffer> {
+    let late = late_rows::late_seats(tx, &order.id).await?;
     Ok(late.unwrap_or_else(|| own_seats(order)))
 }
 
 /// Writes what is owed to the provider, as one compare-and-set of the payment: a capture is owed
 /// only where nothing else was, and whatever brings the money back takes its place for good.
-pub(super) async fn owe(
+pub(super) async fn record_owed_effect(
     tx: &SqlTransaction,
     order: &OrderId,
-    owed: Owed,
+    owed: OwedProviderCall,
     now_ms: i64,
 ) -> Result<()> {
     let kind = owed.effect(payment_state(tx, order, true).await?);
@@ -108,12 +112,12 @@ pub(super) async fn owe(
         }
         EffectKind::Refund => "UPDATE payments SET owes = $2 WHERE order_id = $1",
     };
-    if tx.execute(sql, &[&order.as_str(), &kind.word()]).await? != 1 {
+    if tx.execute(sql, &[&order.as_str(), &kind.as_str()]).await? != 1 {
         return Err(corrupt("a payment of which two things are asked at once"));
     }
     let sql = "INSERT INTO effects (order_id, kind, due_at) VALUES ($1, $2, $3) \
          ON CONFLICT (order_id, kind) DO NOTHING";
-    tx.execute(sql, &[&order.as_str(), &kind.word(), &now_ms])
+    tx.execute(sql, &[&order.as_str(), &kind.as_str(), &now_ms])
         .await?;
     Ok(())
 }
@@ -129,6 +133,6 @@ pub(super) async fn payment_state(
     } else {
         "SELECT state FROM payments WHERE order_id = $1"
     };
-    let row = tx.one(sql, &[&order.as_str()]).await?;
-    PaymentState::of_word(text(&row, 0)?).ok_or_else(|| corrupt("a payment's state"))
+    let row = tx.query_one(sql, &[&order.as_str()]).await?;
+    PaymentState::parse(text(&row, 0)?).ok_or_else(|| corrupt("a payment's state"))
 }

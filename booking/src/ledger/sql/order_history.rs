@@ -1,14 +1,14 @@
 //! The history of an order: its steps.
 
 use fairgate_databases::SqlTransaction;
-
-use super::rows::Result;
 use fairgate_model::ids::OrderId;
 use fairgate_model::orders::OrderState;
 
+use super::rows::Result;
+
 /// Adds a step to an order's history. Whoever asks may have read its clock before another's step
 /// was committed; a step never lies before the last one.
-pub(super) async fn note(
+pub(super) async fn add_step(
     tx: &SqlTransaction,
     order: &OrderId,
     state: OrderState,
@@ -18,7 +18,7 @@ pub(super) async fn note(
     let sql = "INSERT INTO order_history (order_id, step, at, state, reason) \
          SELECT $1, COALESCE(MAX(step), 0) + 1, GREATEST($2, COALESCE(MAX(at), $2)), $3, $4 \
          FROM order_history WHERE order_id = $1";
-    tx.execute(sql, &[&order.as_str(), &now_ms, &state.word(), &reason])
+    tx.execute(sql, &[&order.as_str(), &now_ms, &state.as_str(), &reason])
         .await?;
     Ok(())
 }

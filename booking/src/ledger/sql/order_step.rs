@@ -2,13 +2,13 @@
 //! its tickets.
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
+use fairgate_model::holds::HeldSeat;
+use fairgate_model::ids::{HoldId, TicketId};
+use fairgate_model::orders::{Order, OrderItem, OrderState};
 
 use super::rows::{Result, corrupt, items_text, seat_word};
 use super::{order_history, outbox};
-use crate::store::SeatRowKind;
-use fairgate_model::holds::Held;
-use fairgate_model::ids::{HoldId, TicketId};
-use fairgate_model::orders::{Order, OrderItem, OrderState};
+use crate::store::SeatOutboxAction;
 
 /// What is written when an order moves. The caller has locked its row.
 pub(super) struct OrderStep<'a> {
@@ -25,7 +25,7 @@ pub(super) struct OrderStep<'a> {
     /// Which of its claims end.
     pub freed: FreedClaims<'a>,
     /// What the store is told about which hold and seats; none where it is told nothing.
-    pub told: Option<(SeatRowKind, &'a HoldId, &'a [OrderItem])>,
+    pub told: Option<(SeatOutboxAction, &'a HoldId, &'a [OrderItem])>,
     /// Which of its tickets are void.
     pub voided: VoidedTickets<'a>,
     /// When.
@@ -74,13 +74,13 @@ impl OrderStep<'_> {
         let sql = "UPDATE orders SET state = $2, reason = $3, items = COALESCE($5, items), \
              let_go = let_go - $6 WHERE order_id = $1 AND state = $4";
         let items = self.items.map(items_text).transpose()?;
-        let (from, to) = (self.order.state.word(), self.state.word());
+        let (from, to) = (self.order.state.as_str(), self.state.as_str());
         let with: [&(dyn ToSqlValue + Sync); 6] =
             [&id, &to, &self.reason, &from, &items, &self.uncharged];
         if tx.execute(sql, &with).await? != 1 {
             return Ok(false);
         }
-        order_history::note(tx, &self.order.id, self.state, self.reason, self.now_ms).await?;
+        order_history::add_step(tx, &self.order.id, self.state, self.reason, self.now_ms).await?;
         self.free_claims(tx).await?;
         if let Some((kind, hold, items)) = self.told {
             outbox::tell_store(tx, self.order, seat_word(kind), hold, items).await?;
@@ -101,7 +101,7 @@ impl OrderStep<'_> {
                 let sql = "DELETE FROM claims WHERE order_id = $1 AND seat = $2 AND leg >= $3 \
                      AND leg < $4";
                 for item in items {
-                    let Held { seat, legs } = &item.held;
+                    let HeldSeat { seat, legs } = &item.held;
                     tx.execute(sql, &[&id, seat, &legs.start, &legs.end])
                         .await?;
                 }
@@ -137,7 +137,7 @@ impl OrderStep<'_> {
             FreedClaims::All => (true, &[]),
             FreedClaims::Of(items) => (false, items),
         };
-        let number = |of: fn(&Held) -> i64| -> Vec<i64> {
+        let number = |of: fn(&HeldSeat) -> i64| -> Vec<i64> {
             freed.iter().map(|item| of(&item.held)).collect()
         };
         let seats = number(|held| held.seat.into());
@@ -152,9 +152,9 @@ impl OrderStep<'_> {
         let tickets: Vec<String> = tickets.iter().map(ToString::to_string).collect();
         let with: [&(dyn ToSqlValue + Sync); 18] = [
             &self.order.id.as_str(),
-            &self.state.word(),
+            &self.state.as_str(),
             &self.reason,
-            &self.order.state.word(),
+            &self.order.state.as_str(),
             &self.items.map(items_text).transpose()?,
             &self.uncharged,
             &self.now_ms,
@@ -170,7 +170,7 @@ impl OrderStep<'_> {
             &every_ticket,
             &tickets,
         ];
-        Ok(tx.one(FUSED, &with).await?.get::<i64>(0)? == 1)
+        Ok(tx.query_one(FUSED, &with).await?.get::<i64>(0)? == 1)
     }
 }
 

@@ -3,19 +3,21 @@
 use std::ops::Range;
 
 use async_trait::async_trait;
+use fairgate_base::clock::rfc3339;
 use fairgate_databases::SqlTransaction;
+use fairgate_model::ids::{OrderId, ShowId};
+use fairgate_model::orders::transition::OrderEvent;
+use fairgate_model::orders::{Order, OrderHistoryEntry, OrderRecord, OrderState};
+use fairgate_model::payments::Payment;
 use fairgate_pass::Holder;
 
-use super::order_changes::{apply, payment_state};
+use super::order_changes::{apply_to_order, payment_state};
 use super::rows::{self, ORDER_COLUMNS, Result, as_i64, corrupt, find_order, lock_order, text};
 use super::{SqlLedger, claims, exchange_rows, late_rows, outbox, refunds, settle, tickets};
-use crate::ledger::{Applied, ClaimBasis, ClaimRefused, OrderLedger, OverdueClaim, ShowPicture};
-use crate::store::SeatRow;
-use fairgate_base::clock::rfc3339;
-use fairgate_model::ids::{OrderId, ShowId};
-use fairgate_model::orders::transition::Happening;
-use fairgate_model::orders::{Order, OrderRecord, OrderState, Step};
-use fairgate_model::payments::Payment;
+use crate::ledger::{
+    ClaimBasis, OrderChangeOutcome, OrderLedger, OverdueClaim, SeatClaimRefused, ShowPicture,
+};
+use crate::store::SeatOutboxRow;
 
 /// Orders whose claim is over by $1, and of whose payment nothing that was told in time waits to be
 /// settled.
@@ -51,7 +53,7 @@ impl OrderLedger for SqlLedger {
         order: Order,
         payment: Payment,
         basis: ClaimBasis,
-    ) -> std::result::Result<Order, ClaimRefused> {
+    ) -> std::result::Result<Order, SeatClaimRefused> {
         self.installation
             .write((order, payment), move |tx, (order, payment)| {
                 Box::pin(async move {
@@ -78,21 +80,23 @@ impl OrderLedger for SqlLedger {
     async fn order(&self, order: &OrderId) -> Result<Option<OrderRecord>> {
         // One snapshot, so that state, history, tickets and payment agree.
         self.installation
-            .snapshot(order.clone(), |tx, order| Box::pin(record(tx, order)))
+            .read_snapshot(order.clone(), |tx, order| Box::pin(order_record(tx, order)))
             .await
     }
 
     async fn happen(
         &self,
         order: &OrderId,
-        happening: Happening,
+        happening: OrderEvent,
         now_ms: i64,
-    ) -> Result<Option<Applied>> {
+    ) -> Result<Option<OrderChangeOutcome>> {
         self.installation
             .write(order.clone(), move |tx, order| {
                 Box::pin(async move {
                     match lock_order(tx, order.as_str()).await? {
-                        Some(order) => Ok(Some(apply(tx, order, happening, now_ms).await?)),
+                        Some(order) => {
+                            Ok(Some(apply_to_order(tx, order, happening, now_ms).await?))
+                        }
                         None => Ok(None),
                     }
                 })
@@ -130,13 +134,18 @@ impl OrderLedger for SqlLedger {
     }
 
     async fn number_seat_rows(&self) -> Result<Vec<(ShowId, u64)>> {
-        outbox::number(&self.installation).await
+        outbox::number_seat_rows(&self.installation).await
     }
 
-    async fn seat_rows(&self, show: &ShowId, after: u64, batch_max: u32) -> Result<Vec<SeatRow>> {
+    async fn seat_rows(
+        &self,
+        show: &ShowId,
+        after: u64,
+        batch_max: u32,
+    ) -> Result<Vec<SeatOutboxRow>> {
         self.installation
             .read(show.clone(), move |tx, show| {
-                Box::pin(outbox::rows(tx, show, as_i64(after), batch_max))
+                Box::pin(outbox::seat_rows(tx, show, as_i64(after), batch_max))
             })
             .await
     }
@@ -177,27 +186,27 @@ async fn expire(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<
     for row in &due {
         let order = rows::order(row, 0)?;
         expired.push(order.id.clone());
-        apply(tx, order, Happening::DeadlinePassed, now_ms).await?;
+        apply_to_order(tx, order, OrderEvent::DeadlinePassed, now_ms).await?;
     }
     Ok(expired)
 }
 
-async fn record(tx: &SqlTransaction, id: &OrderId) -> Result<Option<OrderRecord>> {
+async fn order_record(tx: &SqlTransaction, id: &OrderId) -> Result<Option<OrderRecord>> {
     let Some(order) = find_order(tx, id).await? else {
         return Ok(None);
     };
     let sql = "SELECT at, state, reason FROM order_history WHERE order_id = $1 ORDER BY step";
     let history = tx.query(sql, &[&id.as_str()]).await?;
     let step = |row| {
-        let state = OrderState::of_word(text(row, 1)?);
-        Ok(Step {
+        let state = OrderState::parse(text(row, 1)?);
+        Ok(OrderHistoryEntry {
             at: rfc3339(row.get(0)?),
             state: state.ok_or_else(|| corrupt("a step's state"))?,
             reason: text(row, 2)?.to_owned(),
         })
     };
     let offer = match order.state {
-        OrderState::AwaitingConsent => late_rows::given(tx, id).await?,
+        OrderState::AwaitingConsent => late_rows::late_seats(tx, id).await?,
         _ => None,
     };
     Ok(Some(OrderRecord {

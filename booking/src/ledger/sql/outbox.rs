@@ -9,18 +9,18 @@
 use std::collections::HashMap;
 
 use fairgate_databases::{Installation, NamedLock, SqlDialect, SqlRow, SqlTransaction, ToSqlValue};
+use fairgate_model::holds::Hold;
+use fairgate_model::ids::{HoldId, OrderId, ShowId};
+use fairgate_model::orders::{Order, OrderItem, OrderState};
 use fairgate_pass::Holder;
 
 use super::lock;
 use super::rows::{
-    self, ORDER_COLUMNS, Result, as_hold, as_i64, count, holder, items, items_text, parsed,
-    seat_kind, text,
+    self, ORDER_COLUMNS, Result, as_hold, as_i64, count, holder_from_bytes, items, items_text,
+    parsed, seat_kind, text,
 };
 use crate::ledger::{OverdueClaim, ShowPicture};
-use crate::store::SeatRow;
-use fairgate_model::holds::Hold;
-use fairgate_model::ids::{HoldId, OrderId, ShowId};
-use fairgate_model::orders::{Order, OrderItem, OrderState};
+use crate::store::SeatOutboxRow;
 
 /// Visitors told in one go.
 const FINISHED_MAX: i64 = 10_000;
@@ -50,7 +50,7 @@ pub(super) async fn tell_store(
     let show = order.show.as_str();
     let sql = "INSERT INTO seat_marks (show, numbered) VALUES ($1, 1) \
          ON CONFLICT (show) DO UPDATE SET numbered = numbered + 1 RETURNING numbered";
-    let number: i64 = tx.one(sql, &[&show]).await?.get(0)?;
+    let number: i64 = tx.query_one(sql, &[&show]).await?.get(0)?;
     let sql = "INSERT INTO seat_outbox (show, number, kind, order_id, hold, items) \
          VALUES ($1, $2, $3, $4, $5, $6)";
     let items = items_text(items)?;
@@ -67,7 +67,7 @@ pub(super) async fn tell_store(
 }
 
 /// Numbers what is committed, and finds the shows with rows that are not marked as delivered.
-pub(super) async fn number(installation: &Installation) -> Result<Vec<(ShowId, u64)>> {
+pub(super) async fn number_seat_rows(installation: &Installation) -> Result<Vec<(ShowId, u64)>> {
     if installation.dialect() == SqlDialect::Postgres {
         let fresh = installation.read((), |tx, ()| {
             let sql = "SELECT 1 FROM seat_outbox WHERE number IS NULL LIMIT 1";
@@ -103,14 +103,14 @@ async fn number_all(tx: &SqlTransaction) -> Result<()> {
         "WITH fresh AS (SELECT id, show, row_number() OVER (PARTITION BY show ORDER BY id) AS nth \
              FROM seat_outbox WHERE number IS NULL), {NUMBERED} SELECT COUNT(*) FROM grown"
     );
-    tx.one(&sql, &[]).await?;
+    tx.query_one(&sql, &[]).await?;
     Ok(())
 }
 
 /// Gives a show's newest number.
 pub(super) async fn cursor(tx: &SqlTransaction, show: &ShowId) -> Result<u64> {
     let sql = "SELECT COALESCE((SELECT numbered FROM seat_marks WHERE show = $1), 0)";
-    count(&tx.one(sql, &[&show.as_str()]).await?, 0)
+    count(&tx.query_one(sql, &[&show.as_str()]).await?, 0)
 }
 
 /// Gives the show's picture and its newest number, in one statement and so in one snapshot: an
@@ -151,7 +151,9 @@ pub(super) async fn picture(
         ) {
             picture.ordered.push(lock_of(&order, row, 19)?);
         } else {
-            sold.entry(order.visitor).or_default().extend(order.held());
+            sold.entry(order.visitor)
+                .or_default()
+                .extend(order.held_seats());
         }
     }
     picture.sold = sold.into_iter().collect();
@@ -226,23 +228,23 @@ pub(super) async fn overdue(
 }
 
 /// Gives a show's numbered rows behind a cursor, in order.
-pub(super) async fn rows(
+pub(super) async fn seat_rows(
     tx: &SqlTransaction,
     show: &ShowId,
     after: i64,
     batch_max: u32,
-) -> Result<Vec<SeatRow>> {
+) -> Result<Vec<SeatOutboxRow>> {
     let sql = "SELECT s.number, s.kind, s.hold, o.visitor, s.items FROM seat_outbox s \
          JOIN orders o ON o.order_id = s.order_id \
          WHERE s.show = $1 AND s.number > $2 ORDER BY s.number LIMIT $3";
     let rows = tx.query(sql, &[&show.as_str(), &after, &batch_max]).await?;
     let read = |row: &SqlRow| {
         let items = items(text(row, 4)?)?;
-        Ok(SeatRow {
+        Ok(SeatOutboxRow {
             seq: count(row, 0)?,
             kind: seat_kind(text(row, 1)?)?,
             hold: parsed(text(row, 2)?)?,
-            visitor: holder(row.get(3)?)?,
+            visitor: holder_from_bytes(row.get(3)?)?,
             items: items.into_iter().map(|item| item.held).collect(),
         })
     };
@@ -303,6 +305,6 @@ async fn finished_behind(
         }
     };
     let rows = tx.query(sql, &[&after, &shows, &FINISHED_MAX]).await?;
-    let read = |row: &SqlRow| Ok((count(row, 0)?, holder(row.get(1)?)?));
+    let read = |row: &SqlRow| Ok((count(row, 0)?, holder_from_bytes(row.get(1)?)?));
     rows.iter().map(read).collect()
 }

@@ -1,10 +1,10 @@
 //! A payment as it is stored, and its state.
 
 use fairgate_databases::SqlTransaction;
-
-use super::rows::{self, PAYMENT_COLUMNS, Result};
 use fairgate_model::ids::OrderId;
 use fairgate_model::payments::{Payment, PaymentState};
+
+use super::rows::{self, PAYMENT_COLUMNS, Result};
 
 /// Finds a payment as it stands.
 pub(super) async fn find_payment(tx: &SqlTransaction, payment: &str) -> Result<Option<Payment>> {
@@ -20,7 +20,7 @@ pub(super) async fn move_payment(
     now_ms: i64,
 ) -> Result<()> {
     let sql = "UPDATE payments SET state = $2, updated_at = $3 WHERE order_id = $1";
-    tx.execute(sql, &[&order.as_str(), &state.word(), &now_ms])
+    tx.execute(sql, &[&order.as_str(), &state.as_str(), &now_ms])
         .await?;
     close_refunds(tx, order, state, now_ms).await
 }

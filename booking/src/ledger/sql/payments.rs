@@ -2,18 +2,19 @@
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction, ToSqlValue};
-
-use super::SqlLedger;
-use super::order_changes::{apply, owe};
-use super::payment_rows::{find_payment, move_payment};
-use super::rows::{self, PAYMENT_COLUMNS, Result, corrupt, count, lock_order, small, text};
-use super::sandbox;
-use super::settle::{outcome_of, ticket};
-use crate::ledger::{EFFECT_LENT_MS, EVENT_LENT_MS, Effect, PaymentLedger, StoredEvent};
 use fairgate_model::ids::{PaymentId, RefundId};
 use fairgate_model::orders::Order;
-use fairgate_model::orders::transition::{EffectKind, Happening, Owed};
-use fairgate_model::payments::{Made, Payment, PaymentState, Said};
+use fairgate_model::orders::transition::{EffectKind, OrderEvent, OwedProviderCall};
+use fairgate_model::payments::{CreatedPayment, ParsedProviderEvent, Payment, PaymentState};
+
+use super::order_changes::{apply_to_order, record_owed_effect};
+use super::payment_rows::{find_payment, move_payment};
+use super::rows::{self, PAYMENT_COLUMNS, Result, corrupt, count, lock_order, small, text};
+use super::settle::{outcome_of, ticket};
+use super::{SqlLedger, sandbox};
+use crate::ledger::{
+    DuePaymentEffect, EFFECT_LENT_MS, EVENT_LENT_MS, PaymentLedger, StoredProviderEvent,
+};
 
 #[async_trait]
 impl PaymentLedger for SqlLedger {
@@ -48,7 +49,11 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn payment_made(&self, payment: &PaymentId, made: Made) -> Result<Made> {
+    async fn payment_made(
+        &self,
+        payment: &PaymentId,
+        made: CreatedPayment,
+    ) -> Result<CreatedPayment> {
         self.installation
             .write((payment.clone(), made), |tx, (payment, made)| {
                 Box::pin(note_made(tx, payment.as_str(), made))
@@ -56,7 +61,7 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn due_events(&self, now_ms: i64, batch_max: u32) -> Result<Vec<StoredEvent>> {
+    async fn due_events(&self, now_ms: i64, batch_max: u32) -> Result<Vec<StoredProviderEvent>> {
         // Every node looks once a second, and mostly in vain.
         let sql = "SELECT 1 FROM provider_events WHERE settled_at IS NULL AND due_at <= $1 LIMIT 1";
         if !self.is_due(sql, now_ms).await? {
@@ -86,20 +91,20 @@ impl PaymentLedger for SqlLedger {
         &self,
         provider: String,
         event: String,
-        says: Said,
+        says: ParsedProviderEvent,
         now_ms: i64,
     ) -> Result<&'static str> {
         self.installation
             .write(
                 (provider, event, says),
                 move |tx, (provider, event, says)| {
-                    Box::pin(settle(tx, (provider, event), says, now_ms))
+                    Box::pin(settle_event(tx, (provider, event), says, now_ms))
                 },
             )
             .await
     }
 
-    async fn due_effects(&self, now_ms: i64, batch_max: u32) -> Result<Vec<Effect>> {
+    async fn due_effects(&self, now_ms: i64, batch_max: u32) -> Result<Vec<DuePaymentEffect>> {
         let sql = "SELECT 1 FROM effects WHERE done_at IS NULL AND due_at <= $1 LIMIT 1";
         if !self.is_due(sql, now_ms).await? {
             return Ok(Vec::new());
@@ -129,7 +134,7 @@ impl PaymentLedger for SqlLedger {
         self.installation
             .write((), move |tx, ()| {
                 Box::pin(async move {
-                    let Some(order) = finish(tx, effect, None, now_ms).await? else {
+                    let Some(order) = finish_effect(tx, effect, None, now_ms).await? else {
                         return Ok(());
                     };
                     move_payment(tx, &order.id, PaymentState::Captured, now_ms).await?;
@@ -143,8 +148,8 @@ impl PaymentLedger for SqlLedger {
         self.installation
             .write(why, move |tx, why| {
                 Box::pin(async move {
-                    if let Some(order) = finish(tx, effect, Some(why), now_ms).await? {
-                        apply(tx, order, Happening::CaptureRefused, now_ms).await?;
+                    if let Some(order) = finish_effect(tx, effect, Some(why), now_ms).await? {
+                        apply_to_order(tx, order, OrderEvent::CaptureRefused, now_ms).await?;
                     }
                     Ok(())
                 })
@@ -156,7 +161,7 @@ impl PaymentLedger for SqlLedger {
         self.installation
             .write((), move |tx, ()| {
                 Box::pin(async move {
-                    match finish(tx, effect, None, now_ms).await? {
+                    match finish_effect(tx, effect, None, now_ms).await? {
                         Some(order) => {
                             move_payment(tx, &order.id, PaymentState::Voided, now_ms).await
                         }
@@ -199,7 +204,7 @@ impl PaymentLedger for SqlLedger {
         self.installation
             .write((), move |tx, ()| {
                 Box::pin(async move {
-                    let Some(order) = finish(tx, effect, None, now_ms).await? else {
+                    let Some(order) = finish_effect(tx, effect, None, now_ms).await? else {
                         return Ok(());
                     };
                     let sql = "UPDATE payments SET refunded = amount WHERE order_id = $1";
@@ -269,7 +274,7 @@ impl PaymentLedger for SqlLedger {
                          (SELECT COUNT(*) FROM provider_events WHERE settled_at IS NULL), \
                          (SELECT COUNT(*) FROM effects WHERE done_at IS NULL) \
                              + (SELECT COUNT(*) FROM refunds WHERE done_at IS NULL)";
-                    let row = tx.one(sql, &[]).await?;
+                    let row = tx.query_one(sql, &[]).await?;
                     Ok((count(&row, 0)?, count(&row, 1)?))
                 })
             })
@@ -288,7 +293,11 @@ impl SqlLedger {
     }
 }
 
-async fn note_made(tx: &SqlTransaction, payment: &str, made: &Made) -> Result<Made> {
+async fn note_made(
+    tx: &SqlTransaction,
+    payment: &str,
+    made: &CreatedPayment,
+) -> Result<CreatedPayment> {
     let sql = "UPDATE payments SET reference = $2, client = $3 \
          WHERE payment = $1 AND reference IS NULL";
     tx.execute(sql, &[&payment, &made.reference, &made.client])
@@ -296,15 +305,15 @@ async fn note_made(tx: &SqlTransaction, payment: &str, made: &Made) -> Result<Ma
     let kept = find_payment(tx, payment).await?;
     let kept = kept.ok_or_else(|| corrupt("a payment that is not there"))?;
     Ok(match (kept.reference, kept.client) {
-        (Some(reference), Some(client)) => Made { reference, client },
+        (Some(reference), Some(client)) => CreatedPayment { reference, client },
         _ => made.clone(),
     })
 }
 
-async fn settle(
+async fn settle_event(
     tx: &SqlTransaction,
     (provider, event): (&str, &str),
-    says: &Said,
+    says: &ParsedProviderEvent,
     now_ms: i64,
 ) -> Result<&'static str> {
     let sql = "SELECT 1 FROM provider_events WHERE provider = $1 AND event = $2 \
@@ -313,9 +322,9 @@ async fn settle(
         return Ok("repeated");
     }
     let outcome = match says {
-        Said::Event(says) => outcome_of(tx, provider, says, now_ms).await?,
-        Said::Ignored => "ignored",
-        Said::Unreadable => "unreadable",
+        ParsedProviderEvent::Event(says) => outcome_of(tx, provider, says, now_ms).await?,
+        ParsedProviderEvent::Ignored => "ignored",
+        ParsedProviderEvent::Unreadable => "unreadable",
     };
     let sql = "UPDATE provider_events SET settled_at = $3, outcome = $4 \
          WHERE provider = $1 AND event = $2";
@@ -326,7 +335,11 @@ async fn settle(
 
 /// Lends events that are due and that no other worker is just being lent, oldest first. In a file
 /// the rows tell by themselves in which order they came.
-async fn lend_events(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<StoredEvent>> {
+async fn lend_events(
+    tx: &SqlTransaction,
+    now_ms: i64,
+    batch_max: u32,
+) -> Result<Vec<StoredProviderEvent>> {
     macro_rules! lend_by {
         ($position:literal) => {
             concat!(
@@ -350,7 +363,7 @@ async fn lend_events(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result
     let until_ms = now_ms.saturating_add(EVENT_LENT_MS);
     let lent = tx.query(sql, &[&now_ms, &batch_max, &until_ms]).await?;
     let read = |row: &SqlRow| {
-        let event = StoredEvent {
+        let event = StoredProviderEvent {
             provider: text(row, 0)?.to_owned(),
             event: text(row, 1)?.to_owned(),
             body: row.get(2)?,
@@ -364,7 +377,11 @@ async fn lend_events(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result
 }
 
 /// Lends effects that are due and that no other worker is just being lent.
-async fn lend_effects(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<Effect>> {
+async fn lend_effects(
+    tx: &SqlTransaction,
+    now_ms: i64,
+    batch_max: u32,
+) -> Result<Vec<DuePaymentEffect>> {
     let until_ms = now_ms.saturating_add(EFFECT_LENT_MS);
     let due = if tx.is_postgres() {
         lend_effects_fused(tx, now_ms, batch_max, until_ms).await?
@@ -378,15 +395,15 @@ async fn lend_effects(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Resul
         tx.query(&sql, &[&now_ms, &batch_max]).await?
     };
     let read = |row: &SqlRow| {
-        let kind = EffectKind::of_word(text(row, 1)?);
-        Ok(Effect {
+        let kind = EffectKind::parse(text(row, 1)?);
+        Ok(DuePaymentEffect {
             id: row.get(0)?,
             kind: kind.ok_or_else(|| corrupt("an effect's kind"))?,
             attempts: small(row, 2)?,
             payment: rows::payment(row, 3)?,
         })
     };
-    let due: Vec<Effect> = due.iter().map(read).collect::<Result<_>>()?;
+    let due: Vec<DuePaymentEffect> = due.iter().map(read).collect::<Result<_>>()?;
     if !tx.is_postgres() {
         let ids: Vec<i64> = due.iter().map(|effect| effect.id).collect();
         let sql = "UPDATE effects SET due_at = $2 WHERE effect = ANY ($1)";
@@ -416,7 +433,7 @@ async fn lend_effects_fused(
 }
 
 async fn refund_instead(tx: &SqlTransaction, effect: i64, now_ms: i64) -> Result<()> {
-    let Some(order) = finish(tx, effect, None, now_ms).await? else {
+    let Some(order) = finish_effect(tx, effect, None, now_ms).await? else {
         return Ok(());
     };
     move_payment(tx, &order.id, PaymentState::Captured, now_ms).await?;
@@ -424,11 +441,11 @@ async fn refund_instead(tx: &SqlTransaction, effect: i64, now_ms: i64) -> Result
     let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' \
          AND done_at IS NULL";
     tx.execute(sql, &[&order.id.as_str(), &now_ms]).await?;
-    owe(tx, &order.id, Owed::MoneyBack, now_ms).await
+    record_owed_effect(tx, &order.id, OwedProviderCall::MoneyBack, now_ms).await
 }
 
 /// Locks the effect's order and marks the effect as done; `None` if it was done already.
-async fn finish(
+async fn finish_effect(
     tx: &SqlTransaction,
     effect: i64,
     note: Option<&str>,

@@ -5,14 +5,18 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlRow, SqlTransaction};
-
-use super::catalogue::{changed, one_at_a_time};
-use super::rows::{Result, as_i64, bytes32, corrupt, count, json, parsed, small, text, to_json};
-use super::{SqlLedger, lock, terms};
-use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeLedger, ProgrammePut, ProgrammeRefused};
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::document::ShowDocument;
 use fairgate_model::shows::terms::SaleTerms;
+
+use super::catalogue::{changed, one_at_a_time};
+use super::rows::{
+    Result, as_i64, bytes32, corrupt, count, from_json, parsed, small, text, to_json,
+};
+use super::{SqlLedger, lock, terms};
+use crate::ledger::{
+    NewHallPlan, NewProgramme, ProgrammeLedger, ProgrammeOutcome, ProgrammeRefused,
+};
 
 #[async_trait]
 impl ProgrammeLedger for SqlLedger {
@@ -20,10 +24,10 @@ impl ProgrammeLedger for SqlLedger {
         &self,
         programme: NewProgramme,
         now_ms: i64,
-    ) -> std::result::Result<ProgrammePut, ProgrammeRefused> {
+    ) -> std::result::Result<ProgrammeOutcome, ProgrammeRefused> {
         self.installation
             .write(programme, move |tx, programme| {
-                Box::pin(put(tx, programme, now_ms))
+                Box::pin(put_programme(tx, programme, now_ms))
             })
             .await
     }
@@ -42,11 +46,11 @@ impl ProgrammeLedger for SqlLedger {
     }
 }
 
-async fn put(
+async fn put_programme(
     tx: &SqlTransaction,
     programme: &NewProgramme,
     now_ms: i64,
-) -> std::result::Result<ProgrammePut, ProgrammeRefused> {
+) -> std::result::Result<ProgrammeOutcome, ProgrammeRefused> {
     one_at_a_time(tx).await?;
     let mut newest = newest_plans(tx, programme).await?;
     let plans = put_plans(tx, programme, &mut newest, now_ms).await?;
@@ -59,7 +63,7 @@ async fn put(
     if !in_use.is_empty() {
         return Err(ProgrammeRefused::PlanInUse(in_use));
     }
-    let mut put = ProgrammePut {
+    let mut put = ProgrammeOutcome {
         plans,
         ..changes.put
     };
@@ -142,7 +146,7 @@ struct NewShowing<'a> {
 /// What differs from what is there.
 #[derive(Default)]
 struct ProgrammeChanges<'a> {
-    put: ProgrammePut,
+    put: ProgrammeOutcome,
     rows: Vec<NewShowing<'a>>,
     /// Shows that change their plan.
     pinned_anew: Vec<String>,
@@ -159,7 +163,7 @@ async fn compare<'a>(
     let sql = "SELECT show, document::text, plan_version FROM shows WHERE show = ANY ($1)";
     let present = tx.query(sql, &[&ids]).await?;
     let read = |row: &SqlRow| {
-        let document: ShowDocument = json(text(row, 1)?)?;
+        let document: ShowDocument = from_json(text(row, 1)?)?;
         Ok((row.get(0)?, (document, small(row, 2)?)))
     };
     let present: HashMap<String, (ShowDocument, u32)> =
@@ -245,9 +249,9 @@ async fn put_shows(tx: &SqlTransaction, rows: Vec<NewShowing<'_>>, now_ms: i64) 
     }
     let noted: Vec<(&str, SaleTerms)> = rows
         .iter()
-        .map(|row| (row.show, SaleTerms::of(row.document)))
+        .map(|row| (row.show, SaleTerms::from_document(row.document)))
         .collect();
-    terms::note(tx, &noted, now_ms).await?;
+    terms::record_versions(tx, &noted, now_ms).await?;
     Ok(())
 }
 

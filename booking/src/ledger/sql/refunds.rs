@@ -2,36 +2,38 @@
 
 use async_trait::async_trait;
 use fairgate_databases::{NamedLock, SqlRow, SqlTransaction, ToSqlValue};
+use fairgate_model::ids::{OrderId, RefundId, ShowId};
+use fairgate_model::orders::Order;
+use fairgate_model::orders::exchange::split_over_payments;
+use fairgate_model::orders::refund::{
+    NewRefund, OwedRefund, Refund, RefundInput, RefundPlan, TicketSelection, next_id, plan_refund,
+};
+use fairgate_model::orders::terms::OrderTerms;
+use fairgate_model::orders::transition::{OrderClaimChange, OwedProviderCall};
+use fairgate_model::payments::PaymentState;
+use fairgate_model::shows::fate::ShowFate;
 
 use super::exchange_rows::{being_paid, paid_by};
-use super::order_changes::{self, owe};
+use super::order_changes::{self, record_owed_effect};
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
 use super::payment_rows::move_payment;
 use super::rows::{
     self, PAYMENT_COLUMNS, REFUND_COLUMNS, Result, corrupt, items_text, lock_order, parsed,
-    refund as read_refund, small, text,
+    read_refund, small, text,
 };
 use super::{SqlLedger, fates, lock, terms, tickets};
-use crate::ledger::{Applied, EFFECT_LENT_MS, RefundFigures, RefundLedger, RefundRefused};
-use fairgate_model::ids::{OrderId, RefundId, ShowId};
-use fairgate_model::orders::Order;
-use fairgate_model::orders::exchange::draw;
-use fairgate_model::orders::refund::{
-    Back, OwedRefund, Plan, Refund, Standing, Which, next_id, plan,
+use crate::ledger::{
+    EFFECT_LENT_MS, OrderChangeOutcome, RefundFigures, RefundLedger, RefundRefused,
 };
-use fairgate_model::orders::terms::OrderTerms;
-use fairgate_model::orders::transition::{Claims, Owed};
-use fairgate_model::payments::PaymentState;
-use fairgate_model::shows::fate::Fate;
 
 #[async_trait]
 impl RefundLedger for SqlLedger {
     async fn refund(
         &self,
         order: &OrderId,
-        which: Which,
+        which: TicketSelection,
         now_ms: i64,
-    ) -> std::result::Result<Option<Applied>, RefundRefused> {
+    ) -> std::result::Result<Option<OrderChangeOutcome>, RefundRefused> {
         self.installation
             .write((order.clone(), which), move |tx, (order, which)| {
                 Box::pin(take_back(tx, order, which, now_ms))
@@ -46,7 +48,9 @@ impl RefundLedger for SqlLedger {
             return Ok(Vec::new());
         }
         self.installation
-            .write((), move |tx, ()| Box::pin(lend(tx, now_ms, batch_max)))
+            .write((), move |tx, ()| {
+                Box::pin(lend_refunds(tx, now_ms, batch_max))
+            })
             .await
     }
 
@@ -67,7 +71,7 @@ impl RefundLedger for SqlLedger {
     async fn refund_done(&self, refund: &RefundId, now_ms: i64) -> Result<()> {
         self.installation
             .write(refund.clone(), move |tx, refund| {
-                Box::pin(done(tx, refund, now_ms))
+                Box::pin(mark_refund_done(tx, refund, now_ms))
             })
             .await
     }
@@ -96,7 +100,7 @@ impl RefundLedger for SqlLedger {
     async fn put_fate(
         &self,
         show: &ShowId,
-        fate: Fate,
+        fate: ShowFate,
         starts_at: Option<String>,
         now_ms: i64,
     ) -> Result<bool> {
@@ -117,7 +121,9 @@ impl RefundLedger for SqlLedger {
 
     async fn refund_figures(&self, show: &ShowId) -> Result<RefundFigures> {
         self.installation
-            .read(show.clone(), |tx, show| Box::pin(fates::figures(tx, show)))
+            .read(show.clone(), |tx, show| {
+                Box::pin(fates::refund_figures(tx, show))
+            })
             .await
     }
 }
@@ -149,9 +155,9 @@ pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec
 async fn take_back(
     tx: &SqlTransaction,
     id: &OrderId,
-    which: &Which,
+    which: &TicketSelection,
     now_ms: i64,
-) -> std::result::Result<Option<Applied>, RefundRefused> {
+) -> std::result::Result<Option<OrderChangeOutcome>, RefundRefused> {
     let Some(mut order) = lock_order(tx, id.as_str()).await? else {
         return Ok(None);
     };
@@ -161,22 +167,22 @@ async fn take_back(
     let terms = terms_of(tx, &order).await?;
     // A door that scans one of them at this moment comes before or after.
     tickets::lock(tx, id).await?;
-    let standing = Standing {
+    let standing = RefundInput {
         order: &order,
         tickets: &tickets::of_order(tx, &order).await?,
         terms: &terms,
     };
-    let Some(plan) = plan(&standing, which, now_ms)? else {
-        return Ok(Some(Applied {
+    let Some(plan) = plan_refund(&standing, which, now_ms)? else {
+        return Ok(Some(OrderChangeOutcome {
             order,
             changed: false,
         }));
     };
-    write(tx, &order, &plan, now_ms).await?;
+    write_refund(tx, &order, &plan, now_ms).await?;
     order.state = plan.decision.state;
     plan.decision.reason.clone_into(&mut order.reason);
     order.items = plan.staying;
-    Ok(Some(Applied {
+    Ok(Some(OrderChangeOutcome {
         order,
         changed: true,
     }))
@@ -189,9 +195,14 @@ pub(super) async fn terms_of(tx: &SqlTransaction, order: &Order) -> Result<Order
     terms::of_order(tx, order).await
 }
 
-async fn write(tx: &SqlTransaction, order: &Order, plan: &Plan, now_ms: i64) -> Result<()> {
+async fn write_refund(
+    tx: &SqlTransaction,
+    order: &Order,
+    plan: &RefundPlan,
+    now_ms: i64,
+) -> Result<()> {
     let decision = plan.decision;
-    let kept = order_changes::kept(tx, order).await?;
+    let kept = order_changes::kept_seats(tx, order).await?;
     OrderStep {
         order,
         state: decision.state,
@@ -199,7 +210,7 @@ async fn write(tx: &SqlTransaction, order: &Order, plan: &Plan, now_ms: i64) -> 
         items: Some(&plan.staying),
         uncharged: plan.uncharged,
         freed: match decision.claims {
-            Claims::Drop => FreedClaims::All,
+            OrderClaimChange::Drop => FreedClaims::All,
             _ => FreedClaims::Of(&plan.going),
         },
         told: decision
@@ -210,7 +221,7 @@ async fn write(tx: &SqlTransaction, order: &Order, plan: &Plan, now_ms: i64) -> 
     }
     .write(tx)
     .await?;
-    let row = Back {
+    let row = NewRefund {
         items: &plan.going,
         amount: plan.amount,
         fee: plan.fee,
@@ -218,7 +229,7 @@ async fn write(tx: &SqlTransaction, order: &Order, plan: &Plan, now_ms: i64) -> 
     };
     insert(tx, order, &row, now_ms).await?;
     if plan.lets_go(order) {
-        owe(tx, &order.id, Owed::MoneyBack, now_ms).await?;
+        record_owed_effect(tx, &order.id, OwedProviderCall::MoneyBack, now_ms).await?;
     }
     Ok(())
 }
@@ -228,18 +239,18 @@ async fn write(tx: &SqlTransaction, order: &Order, plan: &Plan, now_ms: i64) -> 
 pub(super) async fn insert(
     tx: &SqlTransaction,
     order: &Order,
-    row: &Back<'_>,
+    row: &NewRefund<'_>,
     now_ms: i64,
 ) -> Result<()> {
-    let mut chain = vec![(order.id.clone(), left(tx, &order.id).await?)];
+    let mut chain = vec![(order.id.clone(), amount_left(tx, &order.id).await?)];
     let mut newest = order.id.clone();
     while let Some(older) = paid_by(tx, &newest).await? {
         lock_order(tx, older.as_str()).await?;
-        chain.push((older.clone(), left(tx, &older).await?));
+        chain.push((older.clone(), amount_left(tx, &older).await?));
         newest = older;
     }
     let lefts: Vec<i64> = chain.iter().map(|(_, left)| *left).collect();
-    let amounts = draw(row.amount, &lefts);
+    let amounts = split_over_payments(row.amount, &lefts);
     if amounts.iter().sum::<i64>() != row.amount {
         return Err(corrupt("a refund that no payment has the money for"));
     }
@@ -249,7 +260,7 @@ pub(super) async fn insert(
             continue;
         }
         let sql = "SELECT COUNT(*) FROM refunds WHERE order_id = $1";
-        let before = tx.one(sql, &[&of.as_str()]).await?;
+        let before = tx.query_one(sql, &[&of.as_str()]).await?;
         let (nth, refund) = next_id(of, small(&before, 0)?);
         let (items, fee) = match whole {
             None => (row.items, row.fee),
@@ -266,7 +277,7 @@ pub(super) async fn insert(
             &items_text(items)?,
             &amount,
             &fee,
-            &row.reason.word(),
+            &row.reason.as_str(),
             &now_ms,
             &done_at,
             &whole.as_ref().map(RefundId::as_str),
@@ -278,17 +289,17 @@ pub(super) async fn insert(
 }
 
 /// What is left of an order's payment, in minor units.
-async fn left(tx: &SqlTransaction, order: &OrderId) -> Result<i64> {
+async fn amount_left(tx: &SqlTransaction, order: &OrderId) -> Result<i64> {
     let sql = "SELECT o.total - (SELECT COALESCE(SUM(r.amount), 0)::bigint FROM refunds r \
              WHERE r.order_id = o.order_id) FROM orders o WHERE o.order_id = $1";
-    tx.one(sql, &[&order.as_str()]).await?.get(0)
+    tx.query_one(sql, &[&order.as_str()]).await?.get(0)
 }
 
 /// Lends refunds that are due and that no other worker is just being lent.
-async fn lend(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<OwedRefund>> {
+async fn lend_refunds(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<OwedRefund>> {
     let until_ms = now_ms.saturating_add(EFFECT_LENT_MS);
     let due = if tx.is_postgres() {
-        lend_fused(tx, now_ms, batch_max, until_ms).await?
+        lend_refunds_fused(tx, now_ms, batch_max, until_ms).await?
     } else {
         let sql = format!(
             "SELECT r.refund, r.amount, r.attempts, {PAYMENT_COLUMNS} FROM refunds r \
@@ -316,7 +327,7 @@ async fn lend(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<Ow
 
 /// Finds and lends in one round trip: what another node is lending is skipped, and what was found
 /// cannot be lent twice in between.
-async fn lend_fused(
+async fn lend_refunds_fused(
     tx: &SqlTransaction,
     now_ms: i64,
     batch_max: u32,
@@ -335,7 +346,7 @@ async fn lend_fused(
     tx.query(&sql, &[&now_ms, &batch_max, &until_ms]).await
 }
 
-async fn done(tx: &SqlTransaction, refund: &RefundId, now_ms: i64) -> Result<()> {
+async fn mark_refund_done(tx: &SqlTransaction, refund: &RefundId, now_ms: i64) -> Result<()> {
     let sql = "SELECT order_id FROM refunds WHERE refund = $1";
     let Some(row) = tx.first(sql, &[&refund.as_str()]).await? else {
         return Ok(());
@@ -349,7 +360,7 @@ async fn done(tx: &SqlTransaction, refund: &RefundId, now_ms: i64) -> Result<()>
     let sql = "UPDATE payments SET refunded = GREATEST(refunded, (SELECT SUM(r.amount)::bigint \
              FROM refunds AS r WHERE r.order_id = $1 AND r.done_at IS NOT NULL)) \
          WHERE order_id = $1 RETURNING refunded = amount AND state = 'captured'";
-    let row = tx.one(sql, &[&order.id.as_str()]).await?;
+    let row = tx.query_one(sql, &[&order.id.as_str()]).await?;
     if row.get(0)? {
         move_payment(tx, &order.id, PaymentState::Refunded, now_ms).await?;
     }

@@ -6,40 +6,40 @@ use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction};
 
 use super::SqlLedger;
 use super::rows::Result;
-use crate::ledger::{Pruned, RetentionLedger};
-use crate::retention::{Looked, Retained, old_among};
+use crate::ledger::{PruneOutcome, RetentionLedger};
+use crate::retention::{RetentionKind, RetentionRow, old_among};
 
 /// Shows whose seat rows are looked at in one go.
 const SHOWS_MAX: u32 = 20;
 
 /// How rows are found and deleted that an index over their age finds. Of `delete`, `$1` is the age
 /// and `$2` how many may go.
-struct RowsByAge {
+struct PruneByAgeSql {
     find: &'static str,
     delete: &'static str,
 }
 
 /// How rows are found and deleted whose ids tell in which order they were made.
-struct RowsInOrder {
+struct PruneInOrderSql {
     find: &'static str,
     delete: &'static str,
 }
 
-const GIVEN_UP_TRIES: RowsByAge = RowsByAge {
+const GIVEN_UP_TRIES: PruneByAgeSql = PruneByAgeSql {
     find: "SELECT 1 FROM given_up WHERE at < $1 LIMIT 1",
     delete: "DELETE FROM given_up WHERE hold = ANY (ARRAY (SELECT hold FROM given_up \
          WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED))",
 };
 
-const WAITERS: RowsByAge = RowsByAge {
+const WAITERS: PruneByAgeSql = PruneByAgeSql {
     find: "SELECT 1 FROM waiters WHERE ended_at < $1 LIMIT 1",
     delete: "DELETE FROM waiters WHERE waiter = ANY (ARRAY (SELECT waiter FROM waiters \
          WHERE ended_at < $1 ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED))",
 };
 
 /// Kept answers have a key of two columns.
-fn answers(dialect: SqlDialect) -> RowsByAge {
-    RowsByAge {
+fn answers(dialect: SqlDialect) -> PruneByAgeSql {
+    PruneByAgeSql {
         find: "SELECT 1 FROM kept_answers WHERE kept_at < $1 LIMIT 1",
         delete: match dialect {
             SqlDialect::Sqlite => {
@@ -55,19 +55,19 @@ fn answers(dialect: SqlDialect) -> RowsByAge {
     }
 }
 
-const EFFECTS: RowsInOrder = RowsInOrder {
+const EFFECTS: PruneInOrderSql = PruneInOrderSql {
     find: "SELECT effect, done_at FROM effects WHERE effect > $1 ORDER BY effect LIMIT $2",
     delete: "DELETE FROM effects WHERE effect = ANY ($1) AND done_at < $2",
 };
 
-fn provider_events(dialect: SqlDialect) -> RowsInOrder {
+fn provider_events(dialect: SqlDialect) -> PruneInOrderSql {
     match dialect {
-        SqlDialect::Sqlite => RowsInOrder {
+        SqlDialect::Sqlite => PruneInOrderSql {
             find: "SELECT rowid, settled_at FROM provider_events WHERE rowid > $1 \
                  ORDER BY rowid LIMIT $2",
             delete: "DELETE FROM provider_events WHERE rowid = ANY ($1) AND settled_at < $2",
         },
-        SqlDialect::Postgres => RowsInOrder {
+        SqlDialect::Postgres => PruneInOrderSql {
             find: "SELECT position, settled_at FROM provider_events WHERE position > $1 \
                  ORDER BY position LIMIT $2",
             delete: "DELETE FROM provider_events WHERE position = ANY ($1) AND settled_at < $2",
@@ -79,28 +79,28 @@ fn provider_events(dialect: SqlDialect) -> RowsInOrder {
 impl RetentionLedger for SqlLedger {
     async fn prune(
         &self,
-        what: Retained,
+        what: RetentionKind,
         after: i64,
         now_ms: i64,
         batch_max: u32,
-    ) -> Result<Pruned> {
+    ) -> Result<PruneOutcome> {
         let before_ms = what.before_ms(now_ms);
         let dialect = self.installation.dialect();
         let from = (after, before_ms);
         match what {
-            Retained::Answers => {
+            RetentionKind::Answers => {
                 self.prune_by_age(answers(dialect), before_ms, batch_max)
                     .await
             }
-            Retained::GivenUpTries => {
+            RetentionKind::GivenUpTries => {
                 self.prune_by_age(GIVEN_UP_TRIES, before_ms, batch_max)
                     .await
             }
-            Retained::Waiters => self.prune_by_age(WAITERS, before_ms, batch_max).await,
-            Retained::SeatRows => self.prune_seat_rows(before_ms, now_ms, batch_max).await,
-            Retained::Finished => self.prune_finished(before_ms, now_ms, batch_max).await,
-            Retained::Effects => self.prune_in_order(EFFECTS, from, batch_max).await,
-            Retained::ProviderEvents => {
+            RetentionKind::Waiters => self.prune_by_age(WAITERS, before_ms, batch_max).await,
+            RetentionKind::SeatRows => self.prune_seat_rows(before_ms, now_ms, batch_max).await,
+            RetentionKind::Finished => self.prune_finished(before_ms, now_ms, batch_max).await,
+            RetentionKind::Effects => self.prune_in_order(EFFECTS, from, batch_max).await,
+            RetentionKind::ProviderEvents => {
                 self.prune_in_order(provider_events(dialect), from, batch_max)
                     .await
             }
@@ -112,22 +112,22 @@ impl SqlLedger {
     /// Deletes rows that are found by an index over their age.
     async fn prune_by_age(
         &self,
-        rows: RowsByAge,
+        rows: PruneByAgeSql,
         before_ms: i64,
         batch_max: u32,
-    ) -> Result<Pruned> {
-        let RowsByAge { find, delete } = rows;
+    ) -> Result<PruneOutcome> {
+        let PruneByAgeSql { find, delete } = rows;
         let old = self.installation.read((), move |tx, ()| {
             Box::pin(async move { tx.first(find, &[&before_ms]).await })
         });
         if old.await?.is_none() {
-            return Ok(Pruned::default());
+            return Ok(PruneOutcome::default());
         }
         self.installation
             .write((), move |tx, ()| {
                 Box::pin(async move {
                     let rows = tx.execute(delete, &[&before_ms, &batch_max]).await?;
-                    Ok(Pruned::full_or_last(rows, batch_max))
+                    Ok(PruneOutcome::full_or_last(rows, batch_max))
                 })
             })
             .await
@@ -136,33 +136,38 @@ impl SqlLedger {
     /// Deletes rows whose ids tell in which order they were made.
     async fn prune_in_order(
         &self,
-        rows: RowsInOrder,
+        rows: PruneInOrderSql,
         (after, before_ms): (i64, i64),
         batch_max: u32,
-    ) -> Result<Pruned> {
-        let RowsInOrder { find, delete } = rows;
+    ) -> Result<PruneOutcome> {
+        let PruneInOrderSql { find, delete } = rows;
         let looked = self.installation.read((), move |tx, ()| {
             Box::pin(async move {
                 let rows = tx.query(find, &[&after, &batch_max]).await?;
                 let read = |row: &SqlRow| Ok((row.get(0)?, row.get(1)?));
-                rows.iter().map(read).collect::<Result<Vec<Looked>>>()
+                rows.iter().map(read).collect::<Result<Vec<RetentionRow>>>()
             })
         });
         let (old, next) = old_among(&looked.await?, before_ms, batch_max);
         if old.is_empty() {
-            return Ok(Pruned { rows: 0, next });
+            return Ok(PruneOutcome { rows: 0, next });
         }
         self.installation
             .write(old, move |tx, old| {
                 Box::pin(async move {
                     let rows = tx.execute(delete, &[old, &before_ms]).await?;
-                    Ok(Pruned { rows, next })
+                    Ok(PruneOutcome { rows, next })
                 })
             })
             .await
     }
 
-    async fn prune_seat_rows(&self, before_ms: i64, now_ms: i64, batch_max: u32) -> Result<Pruned> {
+    async fn prune_seat_rows(
+        &self,
+        before_ms: i64,
+        now_ms: i64,
+        batch_max: u32,
+    ) -> Result<PruneOutcome> {
         let shows = self.installation.read((), move |tx, ()| {
             Box::pin(async move {
                 let sql = "SELECT show FROM seat_marks WHERE delivered > pruned \
@@ -177,7 +182,7 @@ impl SqlLedger {
         // As those lock them who give numbers.
         shows.sort();
         if shows.is_empty() {
-            return Ok(Pruned::default());
+            return Ok(PruneOutcome::default());
         }
         self.installation
             .write(shows, move |tx, shows| {
@@ -190,7 +195,7 @@ impl SqlLedger {
                         }
                         rows += prune_seat_rows_of(tx, show, now_ms, room).await?;
                     }
-                    Ok(Pruned {
+                    Ok(PruneOutcome {
                         rows: rows.unsigned_abs(),
                         next: Some(0),
                     })
@@ -199,13 +204,18 @@ impl SqlLedger {
             .await
     }
 
-    async fn prune_finished(&self, before_ms: i64, now_ms: i64, batch_max: u32) -> Result<Pruned> {
+    async fn prune_finished(
+        &self,
+        before_ms: i64,
+        now_ms: i64,
+        batch_max: u32,
+    ) -> Result<PruneOutcome> {
         let noted = self
             .installation
             .read((), |tx, ()| Box::pin(finished_mark(tx)))
             .await?;
         if noted.is_some_and(|(_, noted_at_ms)| noted_at_ms > before_ms) {
-            return Ok(Pruned::default());
+            return Ok(PruneOutcome::default());
         }
         let upto = noted.map(|(upto, _)| upto);
         self.installation
@@ -245,7 +255,7 @@ async fn prune_finished(
     upto: Option<i64>,
     now_ms: i64,
     batch_max: u32,
-) -> Result<Pruned> {
+) -> Result<PruneOutcome> {
     let (delete, note) = match tx.dialect() {
         SqlDialect::Sqlite => (
             "DELETE FROM finished WHERE seq IN (SELECT seq FROM finished \
@@ -266,7 +276,7 @@ async fn prune_finished(
         Some(upto) => tx.execute(delete, &[&upto, &batch_max]).await?,
         None => 0,
     };
-    let pruned = Pruned::full_or_last(rows, batch_max);
+    let pruned = PruneOutcome::full_or_last(rows, batch_max);
     if pruned.next.is_none() {
         tx.execute(note, &[&now_ms]).await?;
     }

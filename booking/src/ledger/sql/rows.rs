@@ -3,9 +3,10 @@
 use fairgate_databases::{SqlRow, SqlTransaction};
 
 pub(super) use crate::ledger::stored::{
-    READ_FOR_MS, REFUND_COLUMNS, RefundRow, Result, Standing, as_hold, as_i64, bytes32, call_met,
-    corrupt, coverage, fate, given_up, holder, items, items_text, json, may_claim, met, next_terms,
-    parsed, priced, refund, run_of, seat_kind, seat_word, stored_run, to_json, unsearched,
+    READ_FOR_MS, REFUND_COLUMNS, RefundRow, Result, ShowClaimState, as_hold, as_i64, bytes32,
+    call_outcome, corrupt, coverage_by_room, from_json, given_up, holder_from_bytes, items,
+    items_text, may_claim, next_terms, parsed, priced, read_fate, read_refund, run_of,
+    scan_outcome, seat_kind, seat_word, stored_run, to_json, unsearched,
 };
 
 use fairgate_model::ids::OrderId;
@@ -44,7 +45,7 @@ pub(super) fn order(row: &SqlRow, at: usize) -> Result<Order> {
     Ok(Order {
         show: id.show(),
         hold: parsed(word(1)?)?,
-        visitor: holder(row.get(at + 2)?)?,
+        visitor: holder_from_bytes(row.get(at + 2)?)?,
         room: word(3)?.to_owned(),
         buyer: Buyer {
             name: word(4)?.to_owned(),
@@ -55,7 +56,7 @@ pub(super) fn order(row: &SqlRow, at: usize) -> Result<Order> {
         items: items(word(8)?)?,
         plan_version: small(row, at + 9)?,
         payment: parsed(word(10)?)?,
-        state: OrderState::of_word(word(11)?).ok_or_else(|| corrupt("an order's state"))?,
+        state: OrderState::parse(word(11)?).ok_or_else(|| corrupt("an order's state"))?,
         reason: word(12)?.to_owned(),
         created_at_ms: row.get(at + 13)?,
         pay_until_ms: row.get(at + 14)?,
@@ -92,7 +93,7 @@ pub(super) fn payment(row: &SqlRow, at: usize) -> Result<Payment> {
             amount: row.get(at + 3)?,
             currency,
         },
-        state: PaymentState::of_word(word(5)?).ok_or_else(|| corrupt("a payment's state"))?,
+        state: PaymentState::parse(word(5)?).ok_or_else(|| corrupt("a payment's state"))?,
         reference: row.get(at + 6)?,
         client: row.get(at + 7)?,
         refunded: row.get(at + 8)?,

@@ -1,9 +1,9 @@
 //! The sandbox provider's own state: what it holds of each payment, and what it gave back in parts.
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
+use fairgate_model::ids::{PaymentId, RefundId};
 
 use super::rows::{Result, text};
-use fairgate_model::ids::{PaymentId, RefundId};
 
 /// Moves a payment, if its state is one of `from`; gives the state afterwards.
 pub(super) async fn change_state(
@@ -17,7 +17,7 @@ pub(super) async fn change_state(
          ON CONFLICT (payment) DO NOTHING";
     tx.execute(sql, &[&payment]).await?;
     let sql = "SELECT state FROM sandbox_payments WHERE payment = $1 FOR UPDATE";
-    let row = tx.one(sql, &[&payment]).await?;
+    let row = tx.query_one(sql, &[&payment]).await?;
     let state = text(&row, 0)?;
     if !from.contains(&state) {
         return Ok(state.to_owned());
@@ -60,5 +60,5 @@ pub(super) async fn give_back(
 /// Gives what went back of a payment in parts.
 pub(super) async fn given_back(tx: &SqlTransaction, payment: &PaymentId) -> Result<i64> {
     let sql = "SELECT COALESCE(SUM(amount), 0)::bigint FROM sandbox_refunds WHERE payment = $1";
-    tx.one(sql, &[&payment.as_str()]).await?.get(0)
+    tx.query_one(sql, &[&payment.as_str()]).await?.get(0)
 }

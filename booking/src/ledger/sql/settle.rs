@@ -1,19 +1,18 @@
 //! Transaction 2: what an event, or a call that went through, does to a payment and its order.
 
 use fairgate_databases::SqlTransaction;
+use fairgate_model::ids::OrderId;
+use fairgate_model::orders::settling::{self, PaymentSettlement};
+use fairgate_model::orders::transition::OrderEvent;
+use fairgate_model::orders::{Order, OrderState};
+use fairgate_model::payments::{PaymentState, ProviderEvent};
 
 use super::card_limit::over_card_limit;
 use super::exchanges;
-use super::order_changes::apply;
+use super::order_changes::apply_to_order;
 use super::payment_rows::{close_refunds, find_payment, move_payment};
 use super::rows::{Result, corrupt, lock_order, text};
 use super::tickets::issue;
-use fairgate_model::ids::OrderId;
-use fairgate_model::orders::settling;
-use fairgate_model::orders::settling::Settling;
-use fairgate_model::orders::transition::Happening;
-use fairgate_model::orders::{Order, OrderState};
-use fairgate_model::payments::{PaymentState, ProviderEvent};
 
 /// Transaction 2: the payment moves forward, and the order with it. Both are read once the order's
 /// row is locked.
@@ -35,19 +34,19 @@ pub(super) async fn outcome_of(
     let comes = says.kind.brings_money();
     let card = says.card.as_deref().filter(|_| comes);
     let over = comes && over_card_limit(tx, &order, card).await?;
-    let Settling {
+    let PaymentSettlement {
         payment: state,
         happening,
         refunded,
         came_back,
         outcome,
-    } = settling::settle(&payment, order.state, provider, says, over);
+    } = settling::settle_event(&payment, order.state, provider, says, over);
     let happening = exchanges::instead(tx, &order, happening).await?;
     let id = order.id.as_str();
     if let Some(state) = state {
         let sql = "UPDATE payments SET state = $2, updated_at = $3, reference = COALESCE(reference, $4) \
              WHERE order_id = $1";
-        tx.execute(sql, &[&id, &state.word(), &now_ms, &says.reference])
+        tx.execute(sql, &[&id, &state.as_str(), &now_ms, &says.reference])
             .await?;
         if let Some(card) = card {
             let sql =
@@ -64,13 +63,13 @@ pub(super) async fn outcome_of(
         return Ok("refund_came_back");
     }
     let changed = match happening {
-        Some(Happening::Captured) => {
+        Some(OrderEvent::Captured) => {
             let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
             tx.execute(sql, &[&id, &now_ms]).await?;
             ticket(tx, order, now_ms).await?;
             true
         }
-        Some(happening) => apply(tx, order, happening, now_ms).await?.changed,
+        Some(happening) => apply_to_order(tx, order, happening, now_ms).await?.changed,
         // It was given back whole while its capture was on its way: nothing more is to be asked
         // for.
         None if state == Some(PaymentState::Captured) && order.state == OrderState::Refunded => {
@@ -120,7 +119,7 @@ pub(super) async fn ticket(tx: &SqlTransaction, order: Order, now_ms: i64) -> Re
     let Some(order) = exchanges::captured(tx, order, now_ms).await? else {
         return Ok(());
     };
-    let applied = apply(tx, order, Happening::Captured, now_ms).await?;
+    let applied = apply_to_order(tx, order, OrderEvent::Captured, now_ms).await?;
     if applied.changed {
         issue(tx, &applied.order, now_ms).await?;
         has_finished(tx, &applied.order).await?;
@@ -141,8 +140,8 @@ pub(super) async fn nothing_to_pay(tx: &SqlTransaction, order: Order) -> Result<
         return Ok(order);
     }
     move_payment(tx, &order.id, PaymentState::Voided, now_ms).await?;
-    let confirmed = apply(tx, order, Happening::NothingToPay, now_ms).await?;
-    let ticketed = apply(tx, confirmed.order, Happening::NothingToPay, now_ms).await?;
+    let confirmed = apply_to_order(tx, order, OrderEvent::NothingToPay, now_ms).await?;
+    let ticketed = apply_to_order(tx, confirmed.order, OrderEvent::NothingToPay, now_ms).await?;
     issue(tx, &ticketed.order, now_ms).await?;
     has_finished(tx, &ticketed.order).await?;
     Ok(ticketed.order)

@@ -4,19 +4,19 @@
 use std::collections::HashMap;
 
 use fairgate_databases::{SqlRow, SqlTransaction};
-
-use super::rows::{Result, corrupt, fate, json, next_terms, run_of, small, text};
 use fairgate_model::orders::Order;
 use fairgate_model::orders::terms::OrderTerms;
 use fairgate_model::shows::document::ShowDocument;
 use fairgate_model::shows::terms::SaleTerms;
+
+use super::rows::{Result, corrupt, from_json, next_terms, read_fate, run_of, small, text};
 
 /// A version of terms that is not stored yet: show, version, and the document.
 type NewTermsVersion<'a> = (&'a str, u32, String);
 
 /// Notes what shows are sold under from now on, each as the next version unless its newest one is
 /// the same; gives their numbers.
-pub(super) async fn note(
+pub(super) async fn record_versions(
     tx: &SqlTransaction,
     shows: &[(&str, SaleTerms)],
     now_ms: i64,
@@ -101,7 +101,7 @@ pub(super) async fn read(
 ) -> Result<Option<SaleTerms>> {
     let sql = "SELECT terms FROM terms WHERE show = $1 AND version = $2";
     let stored = tx.first(sql, &[&show, &version]).await?;
-    stored.map(|row| json(text(&row, 0)?)).transpose()
+    stored.map(|row| from_json(text(&row, 0)?)).transpose()
 }
 
 /// Reads the terms that count for an order. They stay as they are until this transaction ends where
@@ -115,16 +115,16 @@ pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<Order
 }
 
 fn order_terms(row: &SqlRow) -> Result<OrderTerms> {
-    let document: ShowDocument = json(text(row, 0)?)?;
+    let document: ShowDocument = from_json(text(row, 0)?)?;
     let (run, kept): (Option<&str>, Option<&str>) = (row.get(1)?, row.get(4)?);
-    let present = SaleTerms::of(&document);
+    let present = SaleTerms::from_document(&document);
     Ok(OrderTerms {
         kept: match kept {
-            Some(kept) => json(kept)?,
+            Some(kept) => from_json(kept)?,
             None => present.clone(),
         },
         present,
         run: run.map(run_of).transpose()?,
-        fate: fate(row.get(2)?, row.get(3)?)?,
+        fate: read_fate(row.get(2)?, row.get(3)?)?,
     })
 }

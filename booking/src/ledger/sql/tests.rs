@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fairgate_databases::{Database, Installation, tokio_postgres};
-use fairgate_servers::{Postgres, or_skip};
+use fairgate_databases::{Installation, PostgresDatabase, tokio_postgres};
+use fairgate_servers::{PostgresServer, or_skip};
 
 use super::SqlLedger;
 use crate::ledger::Ledger;
 use crate::ledger::contract::{TERMS, order, payment, show, stocked};
 
 /// Waits until so many transactions wait for a lock of this kind.
-async fn until_waited_for(server: &Postgres, kind: &str, waiting: u32) {
+async fn until_waited_for(server: &PostgresServer, kind: &str, waiting: u32) {
     let sql = format!("SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND locktype = '{kind}'");
     let met = async {
         while server.query(&sql).await.expect("it answers").trim() != waiting.to_string() {
@@ -27,9 +27,11 @@ async fn a_picture_waits_for_a_claim_that_is_being_written() {
     if or_skip("a claim that is being written") {
         return;
     }
-    let server = Postgres::options().without_fsync().start().await;
+    let server = PostgresServer::options().without_fsync().start().await;
     let server = server.expect("PostgreSQL starts");
-    let database = Database::connect(&server.url()).await.expect("it answers");
+    let database = PostgresDatabase::connect(&server.url())
+        .await
+        .expect("it answers");
     let ledger = SqlLedger::open(Installation::Server(database))
         .await
         .expect("migrated");

@@ -2,18 +2,18 @@
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction};
-
-use super::rows::{Result, corrupt, find_order, json, met, parsed, text, to_json};
-use super::{SqlLedger, keyed};
-use crate::ledger::{CallBegun, KeptAnswer, KeyedCall, Scan, TicketLedger};
 use fairgate_model::ids::{OrderId, TicketId};
 use fairgate_model::orders::{Order, Ticket};
+
+use super::rows::{Result, corrupt, find_order, from_json, parsed, scan_outcome, text, to_json};
+use super::{SqlLedger, keyed};
+use crate::ledger::{BeginCallOutcome, KeptAnswer, KeyedCall, TicketLedger, TicketScanOutcome};
 
 #[async_trait]
 impl TicketLedger for SqlLedger {
     async fn ticket(&self, ticket: &TicketId) -> Result<Option<Ticket>> {
         self.installation
-            .snapshot(ticket.clone(), |tx, ticket| Box::pin(find(tx, ticket)))
+            .read_snapshot(ticket.clone(), |tx, ticket| Box::pin(find(tx, ticket)))
             .await
     }
 
@@ -22,7 +22,7 @@ impl TicketLedger for SqlLedger {
         ticket: &TicketId,
         by: Option<[u8; 32]>,
         now_ms: i64,
-    ) -> Result<Option<Scan>> {
+    ) -> Result<Option<TicketScanOutcome>> {
         self.installation
             .write((ticket.clone(), by), move |tx, (ticket, by)| {
                 Box::pin(scan(tx, ticket, by.as_ref(), now_ms))
@@ -30,10 +30,10 @@ impl TicketLedger for SqlLedger {
             .await
     }
 
-    async fn begin_call(&self, call: KeyedCall, now_ms: i64) -> Result<CallBegun> {
+    async fn begin_call(&self, call: KeyedCall, now_ms: i64) -> Result<BeginCallOutcome> {
         self.installation
             .write(call, move |tx, call| {
-                Box::pin(keyed::begin(tx, call, now_ms))
+                Box::pin(keyed::begin_call(tx, call, now_ms))
             })
             .await
     }
@@ -41,7 +41,7 @@ impl TicketLedger for SqlLedger {
     async fn lend_call(&self, call: KeyedCall, until_ms: i64) -> Result<()> {
         self.installation
             .write(call, move |tx, call| {
-                Box::pin(keyed::lend(tx, call, until_ms))
+                Box::pin(keyed::lend_call(tx, call, until_ms))
             })
             .await
     }
@@ -55,7 +55,7 @@ impl TicketLedger for SqlLedger {
     ) -> Result<()> {
         self.installation
             .write((key, answer), move |tx, (key, answer)| {
-                Box::pin(keyed::keep(tx, scope, key, answer, now_ms))
+                Box::pin(keyed::keep_answer(tx, scope, key, answer, now_ms))
             })
             .await
     }
@@ -78,7 +78,7 @@ async fn scan(
     ticket: &TicketId,
     by: Option<&[u8; 32]>,
     now_ms: i64,
-) -> Result<Option<Scan>> {
+) -> Result<Option<TicketScanOutcome>> {
     let sql = "UPDATE tickets SET scanned_at = $2, scanned_by = $3 \
          WHERE ticket = $1 AND scanned_at IS NULL AND voided_at IS NULL";
     let written = tx.execute(sql, &[&ticket.as_str(), &now_ms, &by]).await?;
@@ -88,7 +88,7 @@ async fn scan(
         return Ok(None);
     };
     let is_own = is_first || row.get::<Option<bool>>(2)? == Some(true);
-    Ok(met(is_own, row.get(0)?, row.get(1)?, now_ms))
+    Ok(scan_outcome(is_own, row.get(0)?, row.get(1)?, now_ms))
 }
 
 /// Reads the tickets of an order, in the order of its seats.
@@ -112,7 +112,7 @@ pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<Vec<T
             order: order.id.clone(),
             show: order.show.clone(),
             label: text(row, 1)?.to_owned(),
-            legs: json(text(row, 2)?)?,
+            legs: from_json(text(row, 2)?)?,
             issued_at_ms: row.get(3)?,
             scanned_at_ms: row.get(4)?,
             voided_at_ms: row.get(5)?,

@@ -5,14 +5,14 @@ use fairgate_databases::SqlTransaction;
 
 use super::SqlLedger;
 use super::catalogue::{changed, one_at_a_time, put_plan};
-use super::rows::{Result, json, small, text, to_json};
+use super::rows::{Result, from_json, small, text, to_json};
 use crate::ledger::{NewTimetable, StoredTimetable, TimetableLedger};
 
 #[async_trait]
 impl TimetableLedger for SqlLedger {
     async fn put_timetable(&self, new: NewTimetable, now_ms: i64) -> Result<u32> {
         self.installation
-            .write(new, move |tx, new| Box::pin(put(tx, new, now_ms)))
+            .write(new, move |tx, new| Box::pin(put_timetable(tx, new, now_ms)))
             .await
     }
 
@@ -38,7 +38,7 @@ impl TimetableLedger for SqlLedger {
                     };
                     Ok(Some(StoredTimetable {
                         text: row.get(0)?,
-                        plans: json(text(&row, 1)?)?,
+                        plans: from_json(text(&row, 1)?)?,
                     }))
                 })
             })
@@ -46,7 +46,7 @@ impl TimetableLedger for SqlLedger {
     }
 }
 
-async fn put(tx: &SqlTransaction, new: &NewTimetable, now_ms: i64) -> Result<u32> {
+async fn put_timetable(tx: &SqlTransaction, new: &NewTimetable, now_ms: i64) -> Result<u32> {
     one_at_a_time(tx).await?;
     let mut plans = Vec::new();
     for plan in &new.plans {

@@ -3,15 +3,17 @@
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlRow, SqlTransaction};
+use fairgate_model::ids::{HoldId, ShowId, WaiterId};
+use fairgate_model::waiters::{WaitEndReason, Waiter, WaitlistOffer, WaitlistOfferEnd};
 use fairgate_pass::Holder;
 
 use super::SqlLedger;
-use super::rows::{Result, as_i64, corrupt, count, holder, json, parsed, small, text, to_json};
+use super::rows::{
+    Result, as_i64, corrupt, count, from_json, holder_from_bytes, parsed, small, text, to_json,
+};
 use crate::ledger::WaitlistLedger;
-use fairgate_model::ids::{HoldId, ShowId, WaiterId};
-use fairgate_model::waiters::{OfferEnd, Offered, WaitEnd, Waiter};
 
-/// A party's columns, in the order in which [`read`] takes them.
+/// A party's columns, in the order in which [`read_waiter`] takes them.
 pub(super) const WAITER_COLUMNS: &str = "waiter, visitor, room, party, number, since, until, \
      seen_at, offers, missed, hold, hold_until, hold_life, ended_at, reason";
 
@@ -19,7 +21,7 @@ pub(super) const WAITER_COLUMNS: &str = "waiter, visitor, room, party, number, s
 impl WaitlistLedger for SqlLedger {
     async fn join_waitlist(&self, waiter: Waiter) -> Result<Waiter> {
         self.installation
-            .write(waiter, |tx, waiter| Box::pin(join(tx, waiter)))
+            .write(waiter, |tx, waiter| Box::pin(join_waitlist(tx, waiter)))
             .await
     }
 
@@ -40,7 +42,7 @@ impl WaitlistLedger for SqlLedger {
                          WHERE show = $1 AND ended_at IS NULL ORDER BY number"
                     );
                     let rows = tx.query(&sql, &[&show.as_str()]).await?;
-                    rows.iter().map(read).collect()
+                    rows.iter().map(read_waiter).collect()
                 })
             })
             .await
@@ -67,7 +69,9 @@ impl WaitlistLedger for SqlLedger {
                     let sql = "SELECT visitor FROM waiters WHERE ended_at IS NULL \
                          ORDER BY since LIMIT $1";
                     let rows = tx.query(sql, &[&most]).await?;
-                    rows.iter().map(|row| holder(row.get(0)?)).collect()
+                    rows.iter()
+                        .map(|row| holder_from_bytes(row.get(0)?))
+                        .collect()
                 })
             })
             .await
@@ -90,7 +94,7 @@ impl WaitlistLedger for SqlLedger {
             .await
     }
 
-    async fn offered(&self, waiter: &WaiterId, offer: Offered) -> Result<bool> {
+    async fn offered(&self, waiter: &WaiterId, offer: WaitlistOffer) -> Result<bool> {
         self.installation
             .write((waiter.clone(), offer), |tx, (waiter, offer)| {
                 Box::pin(async move {
@@ -112,7 +116,7 @@ impl WaitlistLedger for SqlLedger {
         &self,
         waiter: &WaiterId,
         hold: &HoldId,
-        end: OfferEnd,
+        end: WaitlistOfferEnd,
         now_ms: i64,
     ) -> Result<bool> {
         self.installation
@@ -122,14 +126,14 @@ impl WaitlistLedger for SqlLedger {
             .await
     }
 
-    async fn end_waiter(&self, waiter: &WaiterId, end: WaitEnd, now_ms: i64) -> Result<bool> {
+    async fn end_waiter(&self, waiter: &WaiterId, end: WaitEndReason, now_ms: i64) -> Result<bool> {
         self.installation
             .write(waiter.clone(), move |tx, waiter| {
                 Box::pin(async move {
                     let sql = "UPDATE waiters SET ended_at = $2, reason = $3 \
                          WHERE waiter = $1 AND ended_at IS NULL";
                     let written = tx
-                        .execute(sql, &[&waiter.as_str(), &now_ms, &end.word()])
+                        .execute(sql, &[&waiter.as_str(), &now_ms, &end.as_str()])
                         .await?;
                     Ok(written == 1)
                 })
@@ -139,10 +143,10 @@ impl WaitlistLedger for SqlLedger {
 }
 
 /// Reads a row of [`WAITER_COLUMNS`].
-pub(super) fn read(row: &SqlRow) -> Result<Waiter> {
+pub(super) fn read_waiter(row: &SqlRow) -> Result<Waiter> {
     let hold: Option<&str> = row.get(10)?;
     let offer = match hold {
-        Some(hold) => Some(Offered {
+        Some(hold) => Some(WaitlistOffer {
             hold: parsed(hold)?,
             until_ms: row.get(11)?,
             life: count(row, 12)?,
@@ -152,7 +156,7 @@ pub(super) fn read(row: &SqlRow) -> Result<Waiter> {
     let ended: Option<i64> = row.get(13)?;
     let ended = match ended {
         Some(at) => {
-            let end = WaitEnd::of_word(text(row, 14)?);
+            let end = WaitEndReason::parse(text(row, 14)?);
             Some((
                 at,
                 end.ok_or_else(|| corrupt("why a party waits no longer"))?,
@@ -162,9 +166,9 @@ pub(super) fn read(row: &SqlRow) -> Result<Waiter> {
     };
     Ok(Waiter {
         id: parsed(text(row, 0)?)?,
-        visitor: holder(row.get(1)?)?,
+        visitor: holder_from_bytes(row.get(1)?)?,
         room: text(row, 2)?.to_owned(),
-        party: json(text(row, 3)?)?,
+        party: from_json(text(row, 3)?)?,
         number: count(row, 4)?,
         since_ms: row.get(5)?,
         until_ms: row.get(6)?,
@@ -190,7 +194,7 @@ async fn party_of(
          ORDER BY (ended_at IS NULL) DESC, ended_at DESC, number DESC LIMIT 1"
     );
     let row = tx.first(&sql, &[&visitor.0, &show.as_str()]).await?;
-    row.map(|row| Ok((read(&row)?, count(&row, 15)?)))
+    row.map(|row| Ok((read_waiter(&row)?, count(&row, 15)?)))
         .transpose()
 }
 
@@ -198,10 +202,10 @@ async fn party_of(
 async fn next_number(tx: &SqlTransaction, show: &ShowId) -> Result<i64> {
     let sql = "INSERT INTO waiter_marks AS m (show, last) VALUES ($1, 1) \
          ON CONFLICT (show) DO UPDATE SET last = m.last + 1 RETURNING last";
-    tx.one(sql, &[&show.as_str()]).await?.get(0)
+    tx.query_one(sql, &[&show.as_str()]).await?.get(0)
 }
 
-async fn join(tx: &SqlTransaction, waiter: &Waiter) -> Result<Waiter> {
+async fn join_waitlist(tx: &SqlTransaction, waiter: &Waiter) -> Result<Waiter> {
     let show = waiter.id.show();
     // Under the lock of the number: a second call of this visitor waits here, and sees the first
     // one's party below. The number that it does not need is left out.
@@ -212,7 +216,7 @@ async fn join(tx: &SqlTransaction, waiter: &Waiter) -> Result<Waiter> {
     );
     let visitor = waiter.visitor.0;
     if let Some(present) = tx.first(&sql, &[&visitor, &show.as_str()]).await? {
-        return read(&present);
+        return read_waiter(&present);
     }
     let sql = "INSERT INTO waiters \
          (waiter, show, number, visitor, room, party, since, until, seen_at) \
@@ -242,24 +246,24 @@ async fn offer_over(
     tx: &SqlTransaction,
     waiter: &WaiterId,
     hold: &HoldId,
-    end: OfferEnd,
+    end: WaitlistOfferEnd,
     now_ms: i64,
 ) -> Result<bool> {
     let (id, hold) = (waiter.as_str(), hold.as_str());
     let written = match end {
-        OfferEnd::Taken => {
+        WaitlistOfferEnd::Taken => {
             let sql = "UPDATE waiters SET ended_at = $3, reason = $4 \
                  WHERE waiter = $1 AND hold = $2 AND ended_at IS NULL";
-            let word = WaitEnd::Taken.word();
+            let word = WaitEndReason::Taken.as_str();
             tx.execute(sql, &[&id, &hold, &now_ms, &word]).await?
         }
-        OfferEnd::Missed => {
+        WaitlistOfferEnd::Missed => {
             let number = next_number(tx, &waiter.show()).await?;
             let sql = "UPDATE waiters SET hold = NULL, missed = missed + 1, number = $3 \
                  WHERE waiter = $1 AND hold = $2 AND ended_at IS NULL";
             tx.execute(sql, &[&id, &hold, &number]).await?
         }
-        OfferEnd::Lost => {
+        WaitlistOfferEnd::Lost => {
             let sql = "UPDATE waiters SET hold = NULL \
                  WHERE waiter = $1 AND hold = $2 AND ended_at IS NULL";
             tx.execute(sql, &[&id, &hold]).await?

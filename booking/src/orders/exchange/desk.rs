@@ -3,25 +3,26 @@
 
 use std::sync::Arc;
 
-use crate::holds::ask::Asked;
-use crate::holds::instead::{Instead, NewOwner};
-use crate::holds::refusal::HoldRefusal;
-use crate::ledger::{ClaimBasis, ClaimRefused, ExchangeRefused};
-use crate::orders::checkout::OrderDesk;
-use crate::orders::refusal::{NamesFault, OrderRefusal};
-use crate::orders::travellers::named;
-use crate::store::Refused;
 use fairgate_base::clock::Clock;
-use fairgate_model::holds::{Held, Hold, Purpose, lock_until_ms};
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, lock_until_ms};
 use fairgate_model::ids::{HoldId, OrderId, PaymentId};
-use fairgate_model::orders::exchange::deal::{deal, rules};
-use fairgate_model::orders::exchange::{Exchange, Part, may_give, parts, price};
+use fairgate_model::orders::exchange::deal::{exchange_cost, rules};
+use fairgate_model::orders::exchange::{Exchange, ExchangeRole, may_give, parts, total_price};
 use fairgate_model::orders::terms::OrderTerms;
 use fairgate_model::orders::{Order, OrderItem, OrderRecord, OrderState, Traveller};
 use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::shows::Show;
-use fairgate_model::shows::fate::Fate;
+use fairgate_model::shows::fate::ShowFate;
 use fairgate_model::shows::terms::UNNUMBERED;
+
+use crate::holds::ask::ResolvedSeatRequest;
+use crate::holds::instead::{ExchangeSeats, NewSeatOwner};
+use crate::holds::refusal::HoldRefusal;
+use crate::ledger::{ClaimBasis, ExchangeRefused, SeatClaimRefused};
+use crate::orders::checkout::OrderDesk;
+use crate::orders::refusal::{NamesFault, OrderRefusal};
+use crate::orders::travellers::ticket_names;
+use crate::store::InventoryRefusal;
 
 impl OrderDesk {
     /// Begins an exchange: the successor, pending where there is a difference to pay, else with its
@@ -33,8 +34,8 @@ impl OrderDesk {
         &self,
         record: &OrderRecord,
         show: &Arc<Show>,
-        (asked, travellers): (&Asked, Option<Vec<Traveller>>),
-        (id, whose): (&HoldId, &NewOwner),
+        (asked, travellers): (&ResolvedSeatRequest, Option<Vec<Traveller>>),
+        (id, whose): (&HoldId, &NewSeatOwner),
         clock: &Clock,
     ) -> Result<Order, OrderRefusal> {
         let now_ms = clock.now_ms();
@@ -44,7 +45,7 @@ impl OrderDesk {
             return Ok(made);
         }
         let terms = self.givable(record, now_ms).await?;
-        if show.fate == Some(Fate::Cancelled) {
+        if show.fate == Some(ShowFate::Cancelled) {
             return Err(HoldRefusal::ShowCancelled.into());
         }
         if show.document.currency != order.currency {
@@ -57,7 +58,7 @@ impl OrderDesk {
         let show = &self.holds.catalogue.touched(show, now_ms).await?;
         self.holds.seats.ensure_open(show).await?;
         let gain = |items: &[OrderItem]| gained(order, (show, whose), items);
-        let Instead { hold, mut items } = self
+        let ExchangeSeats { hold, mut items } = self
             .holds
             .take_instead(show, (order, whose), asked, id, &gain, now_ms)
             .await?;
@@ -74,26 +75,29 @@ impl OrderDesk {
             // The order changed since.
             Ok(_) => {
                 return Err(self
-                    .lost(&hold, OrderRefusal::Exchange(ExchangeRefused::Changed))
+                    .release_failed_exchange(
+                        &hold,
+                        OrderRefusal::Exchange(ExchangeRefused::Changed),
+                    )
                     .await);
             }
-            Err(refused) => return Err(self.lost(&hold, refused).await),
+            Err(refused) => return Err(self.release_failed_exchange(&hold, refused).await),
         };
         let kind = self.provider.as_ref().map(|provider| provider.kind());
         let least = kind
             .unwrap_or(ProviderKind::None)
             .limits(order.currency)
             .smallest;
-        let deal = match deal(order, &terms, price(&items), least, now_ms) {
+        let deal = match exchange_cost(order, &terms, total_price(&items), least, now_ms) {
             Ok(deal) => deal,
             Err(refused) => {
                 return Err(self
-                    .lost(&hold, OrderRefusal::Exchange(refused.into()))
+                    .release_failed_exchange(&hold, OrderRefusal::Exchange(refused.into()))
                     .await);
             }
         };
-        if let Err(refused) = self.check_sum(order.currency.of(deal.due)) {
-            return Err(self.lost(&hold, refused).await);
+        if let Err(refused) = self.check_sum(order.currency.with_amount(deal.due)) {
+            return Err(self.release_failed_exchange(&hold, refused).await);
         }
         let total = deal.due;
         let pay_until_ms = now_ms + i64::from(show.document.pay_s) * 1_000;
@@ -101,13 +105,13 @@ impl OrderDesk {
         let store = &self.holds.seats.store;
         let until_ms = lock_until_ms(claim_until_ms);
         let secured = store
-            .secure(id, whose.visitor, &[Purpose::Exchange], until_ms)
+            .secure(id, whose.visitor, &[HoldPurpose::Exchange], until_ms)
             .await;
         let secured = match secured {
             Ok(secured) => secured,
             Err(refused) => {
                 let told = self.holds.explain(show, refused, &[]).await.into();
-                return Err(self.lost(&hold, told).await);
+                return Err(self.release_failed_exchange(&hold, told).await);
             }
         };
         let successor = Order {
@@ -134,11 +138,11 @@ impl OrderDesk {
         };
         let payment = match self.payment_of(&successor) {
             Ok(payment) => payment,
-            Err(refused) => return Err(self.lost(&secured.hold, refused).await),
+            Err(refused) => return Err(self.release_failed_exchange(&secured.hold, refused).await),
         };
         let basis = ClaimBasis {
             limit,
-            ..ClaimBasis::of(show, &secured)
+            ..ClaimBasis::for_locked_hold(show, &secured)
         };
         let exchange = Exchange {
             successor,
@@ -160,18 +164,20 @@ impl OrderDesk {
             // It may have been written: the lock stays, and a retry finds out.
             Err(
                 ExchangeRefused::Ledger(error)
-                | ExchangeRefused::Claim(ClaimRefused::Ledger(error)),
+                | ExchangeRefused::Claim(SeatClaimRefused::Ledger(error)),
             ) => Err(error.into()),
             Ok(None) => {
                 let gone = OrderRefusal::NoSuchOrder(order.id.clone());
-                Err(self.lost(&secured.hold, gone).await)
+                Err(self.release_failed_exchange(&secured.hold, gone).await)
             }
             Err(ExchangeRefused::Claim(refused)) => {
-                let told = self.refused(show, &secured.hold, refused, now_ms).await;
-                Err(self.lost(&secured.hold, told).await)
+                let told = self
+                    .undo_refused_claim(show, &secured.hold, refused, now_ms)
+                    .await;
+                Err(self.release_failed_exchange(&secured.hold, told).await)
             }
             Err(refused) => Err(self
-                .lost(&secured.hold, OrderRefusal::Exchange(refused))
+                .release_failed_exchange(&secured.hold, OrderRefusal::Exchange(refused))
                 .await),
         }
     }
@@ -190,7 +196,7 @@ impl OrderDesk {
         let Some(made) = self.ledger.order(id).await? else {
             return Ok(None);
         };
-        let is_its_own = |part: &Part| matches!(part, Part::Successor { of: old, .. } if old == of);
+        let is_its_own = |part: &ExchangeRole| matches!(part, ExchangeRole::Successor { of: old, .. } if old == of);
         if !made.exchanges.iter().any(is_its_own) {
             return Err(OrderRefusal::Exchange(ExchangeRefused::Changed));
         }
@@ -199,18 +205,18 @@ impl OrderDesk {
     }
 
     /// An exchange that came to nothing keeps no seats: they are free at once.
-    async fn lost(&self, hold: &Hold, told: OrderRefusal) -> OrderRefusal {
+    async fn release_failed_exchange(&self, hold: &Hold, told: OrderRefusal) -> OrderRefusal {
         let store = &self.holds.seats.store;
         let basket_until_ms = hold.expires_at_ms;
         store
             .unsecure(&hold.id, hold.lock_until_ms, basket_until_ms)
             .await;
         match store
-            .release(&hold.id, hold.visitor, &[Purpose::Exchange])
+            .release(&hold.id, hold.visitor, &[HoldPurpose::Exchange])
             .await
         {
             // Another try of the same call has it, or gave it back.
-            Ok(()) | Err(Refused::Gone | Refused::Ordered) => {}
+            Ok(()) | Err(InventoryRefusal::Gone | InventoryRefusal::Ordered) => {}
             Err(error) => {
                 tracing::warn!(%error, hold = %hold.id, "the seats of a lost exchange were not given back; they run out by themselves");
             }
@@ -222,7 +228,7 @@ impl OrderDesk {
     async fn givable(&self, record: &OrderRecord, now_ms: i64) -> Result<OrderTerms, OrderRefusal> {
         let order = &record.order;
         let open = record.exchanges.iter().find_map(|part| match part {
-            Part::Exchanged {
+            ExchangeRole::Exchanged {
                 into,
                 state: OrderState::Pending | OrderState::Confirmed,
             } => Some(into),
@@ -246,9 +252,9 @@ impl OrderDesk {
 /// The cells that are gained, at the difference, and the limit that holds for them.
 fn gained(
     order: &Order,
-    (show, whose): (&Show, &NewOwner),
+    (show, whose): (&Show, &NewSeatOwner),
     items: &[OrderItem],
-) -> Result<(Vec<Held>, u32), OrderRefusal> {
+) -> Result<(Vec<HeldSeat>, u32), OrderRefusal> {
     if items.len() != order.items.len() {
         return Err(OrderRefusal::OtherQuantity {
             seats: order.items.len(),
@@ -257,7 +263,7 @@ fn gained(
     }
     let parts = parts_of(order, show, items);
     let cells = |items: &[OrderItem]| items.iter().any(|item| !item.held.legs.is_empty());
-    let dearer = price(items) > price(&order.items);
+    let dearer = total_price(items) > total_price(&order.items);
     if !cells(&parts.gained) && (!cells(&parts.lost) || dearer) {
         return Err(OrderRefusal::NothingToExchange);
     }
@@ -273,7 +279,7 @@ fn parts_of(
     order: &Order,
     show: &Show,
     items: &[OrderItem],
-) -> fairgate_model::orders::exchange::Parts {
+) -> fairgate_model::orders::exchange::ExchangedSeats {
     let own = if order.show == show.id {
         &order.items[..]
     } else {
@@ -284,7 +290,7 @@ fn parts_of(
 
 /// Seats that the new owner may have while both orders stand, so that afterwards it has what one
 /// may.
-fn limit(order: &Order, (show, whose): (&Show, &NewOwner), seats: usize, gained: usize) -> u32 {
+fn limit(order: &Order, (show, whose): (&Show, &NewSeatOwner), seats: usize, gained: usize) -> u32 {
     let own = if order.show == show.id && order.visitor == whose.visitor {
         order.items.len()
     } else {
@@ -320,5 +326,5 @@ fn names(
         None if show.run.is_some() => kept(),
         travellers => travellers,
     };
-    named(show, travellers, order.items.len())
+    ticket_names(show, travellers, order.items.len())
 }

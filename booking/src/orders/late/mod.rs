@@ -6,25 +6,25 @@
 //! Every step may be repeated: the holds' ids follow from the order, so an interrupted run finds
 //! its own locks, and the ledger's transaction is a compare-and-set of the order.
 
-use fairgate_model::orders::late;
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fairgate_base::clock::Clock;
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldStage, lock_until_ms};
+use fairgate_model::ids::{HoldId, OrderId, ShowId};
+use fairgate_model::orders::transition::LateRefundReason;
+use fairgate_model::orders::{Order, OrderRecord, OrderState, ReplacementOffer, late};
+use fairgate_model::shows::Show;
 use late::{items_of, out_of_bounds, seats_like};
 
 use crate::catalogue::Catalogue;
-use crate::inventory::seats::Seats;
-use crate::ledger::{Applied, ClaimBasis, ClaimRefused, LateOutcome, Ledger, LedgerError};
-use crate::store::{Claimable, Refused};
-use crate::wake::Wake;
-use fairgate_base::clock::Clock;
-use fairgate_model::holds::{Held, Hold, Purpose, Stage, lock_until_ms};
-use fairgate_model::ids::{HoldId, OrderId, ShowId};
-use fairgate_model::orders::transition::LateReason;
-use fairgate_model::orders::{Offer, Order, OrderRecord, OrderState};
-use fairgate_model::shows::Show;
+use crate::inventory::seats::SeatInventory;
+use crate::ledger::{
+    ClaimBasis, LateMoneyOutcome, Ledger, LedgerError, OrderChangeOutcome, SeatClaimRefused,
+};
+use crate::store::{ClaimableHold, InventoryRefusal};
+use crate::wake::WorkerNotifier;
 
 /// How long a buyer has to say yes or no to other seats.
 pub const CONSENT_MS: i64 = 15 * 60 * 1_000;
@@ -50,36 +50,36 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Finds out what late money still buys.
 #[derive(Clone)]
-pub struct LateMoney {
+pub struct LateMoneyWorker {
     /// The final arbiter.
     pub ledger: Arc<dyn Ledger>,
     /// Shows.
     pub catalogue: Catalogue,
     /// Their seats.
-    pub seats: Seats,
+    pub seats: SeatInventory,
     /// The time.
     pub clock: Clock,
     /// Calls this worker.
-    pub bell: Wake,
+    pub bell: WorkerNotifier,
     /// Calls the seat outbox.
-    pub outbox: Wake,
+    pub outbox: WorkerNotifier,
     /// Calls the effects worker.
-    pub effects: Wake,
+    pub effects: WorkerNotifier,
 }
 
 /// How a try to keep seats for an order ended.
-enum Tried {
+enum KeepSeatsOutcome {
     /// The order has been decided, by this try or by somebody else.
     Decided,
     /// The seats were not to be had.
     Taken,
     /// The money goes back.
-    Back(LateReason),
+    Back(LateRefundReason),
     /// The store is not ready; a later run tries again.
     NotNow,
 }
 
-impl LateMoney {
+impl LateMoneyWorker {
     /// Decides what is due; returns how many orders were looked at. What cannot be decided now
     /// comes back, and holds up neither the other orders nor other shows.
     ///
@@ -107,8 +107,8 @@ impl LateMoney {
                 running.spawn(async move { late.settle_show(&show, orders).await });
             }
             running.join_all().await;
-            self.outbox.call();
-            self.effects.call();
+            self.outbox.notify_worker();
+            self.effects.notify_worker();
         }
     }
 
@@ -126,13 +126,13 @@ impl LateMoney {
         // Without its seats, what goes back whatever is free still goes back.
         let show = (show.as_deref(), open.is_ok());
         for order in orders {
-            if let Err(error) = self.settle(&order, show).await {
+            if let Err(error) = self.settle_late_order(&order, show).await {
                 tracing::warn!(%order, %error, "late money could not be settled; trying again");
             }
         }
     }
 
-    async fn settle(
+    async fn settle_late_order(
         &self,
         id: &OrderId,
         (show, is_open): (Option<&Show>, bool),
@@ -147,22 +147,23 @@ impl LateMoney {
         let now_ms = self.clock.now_ms();
         let bound = out_of_bounds(order, record.payment, show, now_ms);
         let tried = match (bound, show) {
-            (Some(why), _) => Tried::Back(why),
-            (None, None) => Tried::Back(LateReason::PlanChanged),
-            (None, Some(_)) if !is_open => Tried::NotNow,
+            (Some(why), _) => KeepSeatsOutcome::Back(why),
+            (None, None) => KeepSeatsOutcome::Back(LateRefundReason::PlanChanged),
+            (None, Some(_)) if !is_open => KeepSeatsOutcome::NotNow,
             (None, Some(show)) => match self.same_seats(show, order, now_ms).await? {
-                Tried::Taken => self.other_seats(show, &record, now_ms).await?,
+                KeepSeatsOutcome::Taken => self.other_seats(show, &record, now_ms).await?,
                 tried => tried,
             },
         };
         let why = match tried {
-            Tried::NotNow => return Ok(()),
-            Tried::Decided => None,
-            Tried::Taken => Some(LateReason::SeatsGone),
-            Tried::Back(why) => Some(why),
+            KeepSeatsOutcome::NotNow => return Ok(()),
+            KeepSeatsOutcome::Decided => None,
+            KeepSeatsOutcome::Taken => Some(LateRefundReason::SeatsGone),
+            KeepSeatsOutcome::Back(why) => Some(why),
         };
         if let Some(why) = why {
-            self.decide(order, LateOutcome::Back(why), None).await?;
+            self.decide(order, LateMoneyOutcome::Back(why), None)
+                .await?;
         }
         self.give_back_unused(id, order, now_ms).await
     }
@@ -172,17 +173,17 @@ impl LateMoney {
         show: &Show,
         order: &Order,
         now_ms: i64,
-    ) -> Result<Tried, LedgerError> {
+    ) -> Result<KeepSeatsOutcome, LedgerError> {
         if !self.own_lock_fell(order).await {
-            return Ok(Tried::NotNow);
+            return Ok(KeepSeatsOutcome::NotNow);
         }
         let [id, _] = HoldId::both_of_late_money(&order.id);
-        let hold = keeping(order, id.clone(), order.held(), now_ms);
-        let kept = match self.keep(show, hold, now_ms + LOCK_MS).await {
+        let hold = keeping(order, id.clone(), order.held_seats(), now_ms);
+        let kept = match self.take_and_secure(show, hold, now_ms + LOCK_MS).await {
             Ok(kept) => kept,
             Err(refused) => return Ok(tried(&refused)),
         };
-        let outcome = LateOutcome::SameSeats(id);
+        let outcome = LateMoneyOutcome::SameSeats(id);
         self.decide(order, outcome, Some((show, &kept))).await
     }
 
@@ -191,41 +192,44 @@ impl LateMoney {
         show: &Show,
         record: &OrderRecord,
         now_ms: i64,
-    ) -> Result<Tried, LedgerError> {
+    ) -> Result<KeepSeatsOutcome, LedgerError> {
         let order = &record.order;
         let until_ms = now_ms + CONSENT_MS;
         for _ in 0..CHOICES_MAX {
             let Some(view) = self.seats.store.view(&show.id).await else {
-                return Ok(Tried::NotNow);
+                return Ok(KeepSeatsOutcome::NotNow);
             };
             let Some(items) = seats_like(show, order, &view, &mut rand::rng()) else {
-                return Ok(Tried::Taken);
+                return Ok(KeepSeatsOutcome::Taken);
             };
             let [_, id] = HoldId::both_of_late_money(&order.id);
             let held = items.iter().map(|item| item.held.clone()).collect();
             let hold = keeping(order, id.clone(), held, now_ms);
-            let kept = match self.keep(show, hold, lock_until_ms(until_ms)).await {
+            let kept = match self
+                .take_and_secure(show, hold, lock_until_ms(until_ms))
+                .await
+            {
                 Ok(kept) => kept,
-                Err(Refused::Taken(_)) => continue,
+                Err(InventoryRefusal::Taken(_)) => continue,
                 Err(refused) => return Ok(tried(&refused)),
             };
             // An interrupted run may have kept others than were chosen now.
             let Some(items) = items_of(show, order, &kept.hold.items) else {
-                self.give_back(&kept.hold, now_ms).await;
-                return Ok(Tried::Taken);
+                self.release_seats(&kept.hold, now_ms).await;
+                return Ok(KeepSeatsOutcome::Taken);
             };
-            let offer = Offer {
+            let offer = ReplacementOffer {
                 hold: id,
                 items,
                 until_ms,
             };
-            let outcome = LateOutcome::OtherSeats(offer);
+            let outcome = LateMoneyOutcome::OtherSeats(offer);
             match self.decide(order, outcome, Some((show, &kept))).await? {
-                Tried::Taken => {}
+                KeepSeatsOutcome::Taken => {}
                 tried => return Ok(tried),
             }
         }
-        Ok(Tried::Taken)
+        Ok(KeepSeatsOutcome::Taken)
     }
 
     /// Waits, for a moment, until the store has heard that the order's first hold is over: its own
@@ -235,9 +239,9 @@ impl LateMoney {
         let hears_until = Instant::now() + HEARS_WITHIN;
         loop {
             match self.seats.store.hold(&order.hold, order.visitor).await {
-                Err(Refused::Gone) => return true,
+                Err(InventoryRefusal::Gone) => return true,
                 Ok(_) if Instant::now() < hears_until => {
-                    self.outbox.call();
+                    self.outbox.notify_worker();
                     tokio::time::sleep(LOOK_AGAIN).await;
                 }
                 _ => return false,
@@ -246,15 +250,20 @@ impl LateMoney {
     }
 
     /// Takes for a moment, and secures until `until_ms`, whatever becomes of this process.
-    async fn keep(&self, show: &Show, hold: Hold, until_ms: i64) -> Result<Claimable, Refused> {
+    async fn take_and_secure(
+        &self,
+        show: &Show,
+        hold: Hold,
+        until_ms: i64,
+    ) -> Result<ClaimableHold, InventoryRefusal> {
         let store = &self.seats.store;
         let (visitor, now_ms) = (hold.visitor, hold.expires_at_ms);
         let taken = store.take(hold, show.document.seats_per_visitor).await?;
         let secured = store
-            .secure(&taken.id, visitor, &[Purpose::LateMoney], until_ms)
+            .secure(&taken.id, visitor, &[HoldPurpose::LateMoney], until_ms)
             .await;
         if secured.is_err() {
-            self.give_back(&taken, now_ms).await;
+            self.release_seats(&taken, now_ms).await;
         }
         secured
     }
@@ -264,12 +273,12 @@ impl LateMoney {
     async fn decide(
         &self,
         order: &Order,
-        outcome: LateOutcome,
-        kept: Option<(&Show, &Claimable)>,
-    ) -> Result<Tried, LedgerError> {
+        outcome: LateMoneyOutcome,
+        kept: Option<(&Show, &ClaimableHold)>,
+    ) -> Result<KeepSeatsOutcome, LedgerError> {
         // Read behind what was kept: the seats may have come free while the store was waited for.
         let now_ms = self.clock.now_ms();
-        let basis = kept.map(|(show, kept)| ClaimBasis::of(show, kept));
+        let basis = kept.map(|(show, kept)| ClaimBasis::for_locked_hold(show, kept));
         let written = self
             .ledger
             .late_settle(&order.id, outcome, basis, now_ms)
@@ -277,28 +286,30 @@ impl LateMoney {
         let tried = match written {
             Ok(applied) => {
                 let changed = applied.filter(|applied| applied.changed);
-                if let Some(Applied { order, .. }) = &changed {
+                if let Some(OrderChangeOutcome { order, .. }) = &changed {
                     let outcome = order.reason.clone();
                     metrics::counter!("fairgate_late_money_total", "outcome" => outcome)
                         .increment(1);
                 }
                 // What it did not take of what was kept is given back with all else that was kept
                 // for this order.
-                return Ok(Tried::Decided);
+                return Ok(KeepSeatsOutcome::Decided);
             }
-            Err(ClaimRefused::Taken(_)) => Tried::Taken,
-            Err(ClaimRefused::Limit { .. }) => Tried::Back(LateReason::Limit),
-            Err(ClaimRefused::CardLimit) => Tried::Back(LateReason::CardLimit),
+            Err(SeatClaimRefused::Taken(_)) => KeepSeatsOutcome::Taken,
+            Err(SeatClaimRefused::Limit { .. }) => KeepSeatsOutcome::Back(LateRefundReason::Limit),
+            Err(SeatClaimRefused::CardLimit) => KeepSeatsOutcome::Back(LateRefundReason::CardLimit),
             // A show that does not take place is not what was to be bought either.
             Err(
-                ClaimRefused::PlanChanged | ClaimRefused::Cancelled | ClaimRefused::OtherPurpose(_),
-            ) => Tried::Back(LateReason::PlanChanged),
-            Err(ClaimRefused::Superseded) => Tried::NotNow,
+                SeatClaimRefused::PlanChanged
+                | SeatClaimRefused::Cancelled
+                | SeatClaimRefused::OtherPurpose(_),
+            ) => KeepSeatsOutcome::Back(LateRefundReason::PlanChanged),
+            Err(SeatClaimRefused::Superseded) => KeepSeatsOutcome::NotNow,
             // Unknown whether it was written: the lock stands, and the next run finds out.
-            Err(ClaimRefused::Ledger(error)) => return Err(error),
+            Err(SeatClaimRefused::Ledger(error)) => return Err(error),
         };
         if let Some((_, kept)) = kept {
-            self.give_back(&kept.hold, now_ms).await;
+            self.release_seats(&kept.hold, now_ms).await;
         }
         Ok(tried)
     }
@@ -319,13 +330,13 @@ impl LateMoney {
             if let Ok(hold) = self.seats.store.hold(&kept, order.visitor).await
                 && !in_use(&record, &hold)
             {
-                self.give_back(&hold, now_ms).await;
+                self.release_seats(&hold, now_ms).await;
             }
         }
         Ok(())
     }
 
-    async fn give_back(&self, hold: &Hold, now_ms: i64) {
+    async fn release_seats(&self, hold: &Hold, now_ms: i64) {
         let store = &self.seats.store;
         store
             .unsecure(&hold.id, hold.lock_until_ms, now_ms + LOCK_MS)
@@ -353,30 +364,30 @@ fn in_use(record: &OrderRecord, hold: &Hold) -> bool {
             .offer
             .as_ref()
             .is_some_and(|offer| offer.hold == hold.id),
-        OrderState::Confirmed | OrderState::Ticketed => record.order.held() == hold.items,
+        OrderState::Confirmed | OrderState::Ticketed => record.order.held_seats() == hold.items,
         // Nothing is decided yet, and whoever works on it may be about to use them.
         OrderState::Expired => record.order.reason == "late_money",
         _ => false,
     }
 }
 
-fn tried(refused: &Refused) -> Tried {
+fn tried(refused: &InventoryRefusal) -> KeepSeatsOutcome {
     match refused {
-        Refused::Taken(_) => Tried::Taken,
-        Refused::Limit { .. } => Tried::Back(LateReason::Limit),
-        Refused::PlanChanged => Tried::Back(LateReason::PlanChanged),
-        _ => Tried::NotNow,
+        InventoryRefusal::Taken(_) => KeepSeatsOutcome::Taken,
+        InventoryRefusal::Limit { .. } => KeepSeatsOutcome::Back(LateRefundReason::Limit),
+        InventoryRefusal::PlanChanged => KeepSeatsOutcome::Back(LateRefundReason::PlanChanged),
+        _ => KeepSeatsOutcome::NotNow,
     }
 }
 
 /// A hold for the order's visitor that is nobody's basket: shown to nobody, and over as soon as no
 /// order needs it.
-fn keeping(order: &Order, id: HoldId, items: Vec<Held>, now_ms: i64) -> Hold {
+fn keeping(order: &Order, id: HoldId, items: Vec<HeldSeat>, now_ms: i64) -> Hold {
     Hold {
         id,
         visitor: order.visitor,
         room: order.room.clone(),
-        purpose: Purpose::LateMoney,
+        purpose: HoldPurpose::LateMoney,
         items,
         terms: order.terms,
         plan_version: order.plan_version,
@@ -384,6 +395,6 @@ fn keeping(order: &Order, id: HoldId, items: Vec<Held>, now_ms: i64) -> Hold {
         expires_at_ms: now_ms,
         lock_until_ms: now_ms + LOCK_MS,
         extensions_left: 0,
-        stage: Stage::Basket,
+        stage: HoldStage::Basket,
     }
 }

@@ -5,10 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::ledger::{Ledger, LedgerError, RefundRefused};
-use crate::wake::{Bells, Wake};
 use fairgate_base::clock::Clock;
-use fairgate_model::orders::refund::Which;
+use fairgate_model::orders::refund::TicketSelection;
+
+use crate::ledger::{Ledger, LedgerError, RefundRefused};
+use crate::wake::{LedgerNotifiers, WorkerNotifier};
 
 /// The lease under which one node at a time does it; a node that died is missed as long.
 const LEASE: &str = "mass_refund";
@@ -23,24 +24,24 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Gives back what was paid for cancelled shows.
 #[derive(Clone)]
-pub struct MassRefund {
+pub struct MassRefundWorker {
     /// Where orders are.
     pub ledger: Arc<dyn Ledger>,
     /// The time.
     pub clock: Clock,
     /// Calls this worker.
-    pub bell: Wake,
+    pub bell: WorkerNotifier,
     /// Who frees the seats and brings the money back.
-    pub bells: Bells,
+    pub bells: LedgerNotifiers,
 }
 
-impl MassRefund {
+impl MassRefundWorker {
     /// Gives back all that is left, as `owner`; returns how many orders. What cannot be given back
     /// now is left to the next run, and holds up no other.
     ///
     /// # Errors
     /// Where the ledger does not answer; the next run goes on.
-    pub async fn give_back(&self, owner: &str) -> Result<usize, LedgerError> {
+    pub async fn refund_cancelled_shows(&self, owner: &str) -> Result<usize, LedgerError> {
         let mut given = 0;
         loop {
             let left = self.ledger.orders_of_cancelled(BATCH_MAX).await?;
@@ -49,9 +50,9 @@ impl MassRefund {
             }
             let mut changed = 0;
             for order in &left {
-                let refunded = self
-                    .ledger
-                    .refund(order, Which::Unscanned, self.clock.now_ms());
+                let refunded =
+                    self.ledger
+                        .refund(order, TicketSelection::Unscanned, self.clock.now_ms());
                 match refunded.await {
                     Ok(Some(applied)) if applied.changed => changed += 1,
                     Ok(_) => {}
@@ -61,7 +62,7 @@ impl MassRefund {
                     }
                 }
             }
-            self.bells.ring();
+            self.bells.notify_all();
             given += changed;
             metrics::counter!("fairgate_mass_refunds_total").increment(changed as u64);
             if changed == 0 {
@@ -73,7 +74,7 @@ impl MassRefund {
     /// Does so for as long as the process runs.
     pub async fn give_back_forever(self, owner: String) {
         loop {
-            if let Err(error) = self.give_back(&owner).await {
+            if let Err(error) = self.refund_cancelled_shows(&owner).await {
                 tracing::warn!(%error, "orders of cancelled shows could not be given back; trying again");
             }
             self.bell.wait(LOOK_EVERY).await;

@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
+use fairgate_model::payments::ProviderError;
+use fairgate_model::payments::limits::PaymentSumError;
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::Value;
-
-use fairgate_model::payments::ProviderError;
-use fairgate_model::payments::limits::SumRefused;
 
 /// The version of the interface that the fields here are read by.
 const VERSION: &str = "2024-06-20";
@@ -21,7 +20,7 @@ const TOLD_CHARS_MAX: usize = 200;
 
 /// Why there is no answer to work with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub enum StripeFault {
     /// Unknown outcome, or a state of affairs that passes: no answer, too many calls, another call
     /// at the same object, a fault on their side, and keys that the organiser has to mend: those
     /// say nothing about the payment.
@@ -31,30 +30,32 @@ pub enum Fault {
     /// The intent is not in a state for this call.
     State(String),
     /// Such a sum is never taken.
-    Sum(SumRefused),
+    Sum(PaymentSumError),
     /// The call makes no sense to Stripe, and will make none the next time.
     Call(String),
 }
 
-impl From<Fault> for ProviderError {
-    fn from(fault: Fault) -> Self {
+impl From<StripeFault> for ProviderError {
+    fn from(fault: StripeFault) -> Self {
         match fault {
-            Fault::Later(why) => Self::Later(why),
-            Fault::Card(why) | Fault::State(why) | Fault::Call(why) => Self::Refused(why),
-            Fault::Sum(refused) => Self::Sum(refused),
+            StripeFault::Later(why) => Self::Later(why),
+            StripeFault::Card(why) | StripeFault::State(why) | StripeFault::Call(why) => {
+                Self::Refused(why)
+            }
+            StripeFault::Sum(refused) => Self::Sum(refused),
         }
     }
 }
 
 /// A pooled client of one account.
 #[derive(Clone)]
-pub struct Api {
+pub struct StripeApiClient {
     client: Client,
     base: String,
     secret_key: String,
 }
 
-impl Api {
+impl StripeApiClient {
     /// With the account's secret key.
     ///
     /// # Errors
@@ -76,30 +77,30 @@ impl Api {
     /// Changes something, once for each key.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`StripeFault`].
     pub async fn post(
         &self,
         path: &str,
         fields: &[(&str, &str)],
         idempotency_key: &str,
-    ) -> Result<Value, Fault> {
+    ) -> Result<Value, StripeFault> {
         let call = self
-            .call(Method::POST, path)
+            .request_builder(Method::POST, path)
             .header("idempotency-key", idempotency_key)
             .header("content-type", "application/x-www-form-urlencoded")
-            .body(form(fields));
-        answer(call).await
+            .body(form_encoded(fields));
+        send_request(call).await
     }
 
     /// Reads something.
     ///
     /// # Errors
-    /// [`Fault`].
-    pub async fn get(&self, path: &str) -> Result<Value, Fault> {
-        answer(self.call(Method::GET, path)).await
+    /// [`StripeFault`].
+    pub async fn get(&self, path: &str) -> Result<Value, StripeFault> {
+        send_request(self.request_builder(Method::GET, path)).await
     }
 
-    fn call(&self, method: Method, path: &str) -> RequestBuilder {
+    fn request_builder(&self, method: Method, path: &str) -> RequestBuilder {
         self.client
             .request(method, format!("{}{path}", self.base))
             .bearer_auth(&self.secret_key)
@@ -107,9 +108,9 @@ impl Api {
     }
 }
 
-async fn answer(call: RequestBuilder) -> Result<Value, Fault> {
+async fn send_request(call: RequestBuilder) -> Result<Value, StripeFault> {
     // The address is ours and the key is in a header: the error tells neither.
-    let unheard = |error: reqwest::Error| Fault::Later(error.without_url().to_string());
+    let unheard = |error: reqwest::Error| StripeFault::Later(error.without_url().to_string());
     let response = call.send().await.map_err(unheard)?;
     let status = response.status().as_u16();
     let body = response.bytes().await.map_err(unheard)?;
@@ -118,7 +119,7 @@ async fn answer(call: RequestBuilder) -> Result<Value, Fault> {
         return if document.is_object() {
             Ok(document)
         } else {
-            Err(Fault::Later("an answer that is no JSON".to_owned()))
+            Err(StripeFault::Later("an answer that is no JSON".to_owned()))
         };
     }
     Err(judged(status, &document["error"]))
@@ -129,7 +130,7 @@ async fn answer(call: RequestBuilder) -> Result<Value, Fault> {
 /// <https://docs.stripe.com/error-low-level>). Wrong keys, accounts that are not ready and unknown
 /// objects are faults of the set-up, which the organiser mends: no reason to take a buyer's seats
 /// away.
-fn judged(status: u16, error: &Value) -> Fault {
+fn judged(status: u16, error: &Value) -> StripeFault {
     let text = |field: &str| error[field].as_str().unwrap_or("");
     let told: String = format!("{status} {} {}", text("code"), text("message"))
         .chars()
@@ -137,12 +138,14 @@ fn judged(status: u16, error: &Value) -> Fault {
         .collect();
     let (kind, code) = (text("type"), text("code"));
     match status {
-        402 => Fault::Card(told),
-        400 if STATES.contains(&code) => Fault::State(told),
-        400 if code == "amount_too_small" => Fault::Sum(SumRefused::TooSmall),
-        400 if code == "amount_too_large" => Fault::Sum(SumRefused::TooLarge),
-        400 if kind == "invalid_request_error" && !SET_UP.contains(&code) => Fault::Call(told),
-        _ => Fault::Later(told),
+        402 => StripeFault::Card(told),
+        400 if STATES.contains(&code) => StripeFault::State(told),
+        400 if code == "amount_too_small" => StripeFault::Sum(PaymentSumError::TooSmall),
+        400 if code == "amount_too_large" => StripeFault::Sum(PaymentSumError::TooLarge),
+        400 if kind == "invalid_request_error" && !SET_UP.contains(&code) => {
+            StripeFault::Call(told)
+        }
+        _ => StripeFault::Later(told),
     }
 }
 
@@ -167,7 +170,7 @@ const SET_UP: [&str; 8] = [
 ];
 
 /// `application/x-www-form-urlencoded`.
-fn form(fields: &[(&str, &str)]) -> String {
+fn form_encoded(fields: &[(&str, &str)]) -> String {
     let pairs: Vec<String> = fields
         .iter()
         .map(|(name, value)| format!("{}={}", escaped(name), escaped(value)))
@@ -196,12 +199,12 @@ mod tests {
     fn fields_are_escaped() {
         let fields = [("metadata[payment]", "a b&c=d"), ("x", "é")];
         assert_eq!(
-            form(&fields),
+            form_encoded(&fields),
             "metadata%5Bpayment%5D=a%20b%26c%3Dd&x=%C3%A9"
         );
     }
 
-    fn check(status: u16, kind: &str, code: &str) -> Fault {
+    fn check(status: u16, kind: &str, code: &str) -> StripeFault {
         judged(
             status,
             &json!({ "type": kind, "code": code, "message": "m" }),
@@ -213,16 +216,22 @@ mod tests {
         let asked = |code| check(400, "invalid_request_error", code);
         assert!(matches!(
             check(402, "card_error", "card_declined"),
-            Fault::Card(_)
+            StripeFault::Card(_)
         ));
         assert!(matches!(
             asked("payment_intent_unexpected_state"),
-            Fault::State(_)
+            StripeFault::State(_)
         ));
-        assert_eq!(asked("amount_too_small"), Fault::Sum(SumRefused::TooSmall));
-        assert_eq!(asked("amount_too_large"), Fault::Sum(SumRefused::TooLarge));
+        assert_eq!(
+            asked("amount_too_small"),
+            StripeFault::Sum(PaymentSumError::TooSmall)
+        );
+        assert_eq!(
+            asked("amount_too_large"),
+            StripeFault::Sum(PaymentSumError::TooLarge)
+        );
         for code in ["parameter_unknown", "parameter_invalid_integer", ""] {
-            assert!(matches!(asked(code), Fault::Call(_)), "{code}");
+            assert!(matches!(asked(code), StripeFault::Call(_)), "{code}");
         }
     }
 
@@ -243,7 +252,7 @@ mod tests {
             (503, "", ""),
         ] {
             assert!(
-                matches!(check(status, kind, code), Fault::Later(_)),
+                matches!(check(status, kind, code), StripeFault::Later(_)),
                 "{status} {kind} {code}"
             );
         }

@@ -1,13 +1,12 @@
 //! Stripe's events: the signature over the raw body, and what the few kinds that matter here say.
 
+use fairgate_model::money::Money;
+use fairgate_model::payments::stripe_sums::from_stripe;
+use fairgate_model::payments::{ParsedProviderEvent, ProviderEvent, ProviderEventKind};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
-
-use fairgate_model::money::Money;
-use fairgate_model::payments::stripe_sums::from_stripe;
-use fairgate_model::payments::{ProviderEvent, ProviderEventKind, Said};
 
 /// Seconds an event may be old or ahead; beyond that somebody replays it.
 pub const TOLERANCE_S: u64 = 300;
@@ -18,10 +17,13 @@ const SIGNATURES_MAX: usize = 16;
 /// The header's value for a body: `t=UNIX_SECONDS,v1=HEX` over `t.body`.
 #[cfg(test)]
 fn sign(secret: &str, body: &[u8], at_s: i64) -> String {
-    format!("t={at_s},v1={}", hex::encode(mac(secret, body, at_s)))
+    format!(
+        "t={at_s},v1={}",
+        hex::encode(stripe_event_mac(secret, body, at_s))
+    )
 }
 
-fn mac(secret: &str, body: &[u8], at_s: i64) -> [u8; 32] {
+fn stripe_event_mac(secret: &str, body: &[u8], at_s: i64) -> [u8; 32] {
     let mut mac =
         <Hmac<Sha256>>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
     mac.update(at_s.to_string().as_bytes());
@@ -48,7 +50,7 @@ pub fn genuine(secret: &str, header: &str, body: &[u8], now_s: i64) -> bool {
     if now_s.abs_diff(at_s) > TOLERANCE_S {
         return false;
     }
-    let right = mac(secret, body, at_s);
+    let right = stripe_event_mac(secret, body, at_s);
     let mut holds = false;
     let signatures = parts().filter(|(scheme, _)| *scheme == "v1");
     for (_, signature) in signatures.take(SIGNATURES_MAX) {
@@ -69,12 +71,12 @@ pub fn id(body: &[u8]) -> Option<String> {
 
 /// What an event says: unknown kinds, and money that is none of ours, are ignored.
 #[must_use]
-pub fn read(body: &[u8]) -> Said {
+pub fn read(body: &[u8]) -> ParsedProviderEvent {
     let Ok(event) = serde_json::from_slice::<Value>(body) else {
-        return Said::Unreadable;
+        return ParsedProviderEvent::Unreadable;
     };
     let (Some(id), Some(kind)) = (event["id"].as_str(), event["type"].as_str()) else {
-        return Said::Unreadable;
+        return ParsedProviderEvent::Unreadable;
     };
     let object = &event["data"]["object"];
     use ProviderEventKind as K;
@@ -83,7 +85,7 @@ pub fn read(body: &[u8]) -> Said {
             // It also tells that nothing is left to capture; what became of the money has an event
             // of its own.
             if object["status"] != "requires_capture" {
-                return Said::Ignored;
+                return ParsedProviderEvent::Ignored;
             }
             (K::Authorised, "amount_capturable", "id")
         }
@@ -94,16 +96,16 @@ pub fn read(body: &[u8]) -> Said {
         // It may have been told as arrived before. How much of the payment has gone back in all is
         // read back.
         "refund.failed" => (K::Refunded, "amount", "payment_intent"),
-        _ => return Said::Ignored,
+        _ => return ParsedProviderEvent::Ignored,
     };
     let Some(payment) = object["metadata"]["payment"].as_str() else {
         // Another till may share the account.
-        return Said::Ignored;
+        return ParsedProviderEvent::Ignored;
     };
     let (Ok(payment), Some(amount)) = (payment.parse(), money(object, amount)) else {
-        return Said::Unreadable;
+        return ParsedProviderEvent::Unreadable;
     };
-    Said::Event(ProviderEvent {
+    ParsedProviderEvent::Event(ProviderEvent {
         event: id.to_owned(),
         kind,
         payment,
@@ -179,7 +181,7 @@ mod tests {
         }
     }
 
-    fn said(kind: &str, object: &Value) -> Said {
+    fn said(kind: &str, object: &Value) -> ParsedProviderEvent {
         let event = json!({ "id": "evt_1", "type": kind, "data": { "object": object } });
         read(event.to_string().as_bytes())
     }
@@ -190,20 +192,26 @@ mod tests {
 
     #[test]
     fn what_is_of_no_concern_is_ignored_and_rubbish_is_unreadable() {
-        assert_eq!(said("customer.created", &json!({})), Said::Ignored);
+        assert_eq!(
+            said("customer.created", &json!({})),
+            ParsedProviderEvent::Ignored
+        );
         assert_eq!(
             said("payment_intent.succeeded", &json!({ "metadata": {} })),
-            Said::Ignored
+            ParsedProviderEvent::Ignored
         );
         let nothing_left = json!({ "status": "succeeded", "metadata": { "payment": payment() } });
         assert_eq!(
             said("payment_intent.amount_capturable_updated", &nothing_left),
-            Said::Ignored
+            ParsedProviderEvent::Ignored
         );
         let foreign = json!({ "metadata": { "payment": "order_x" }, "amount_received": 1, "currency": "eur" });
-        assert_eq!(said("payment_intent.succeeded", &foreign), Said::Unreadable);
-        assert_eq!(read(b"[]"), Said::Unreadable);
-        assert_eq!(read(b"\xff"), Said::Unreadable);
+        assert_eq!(
+            said("payment_intent.succeeded", &foreign),
+            ParsedProviderEvent::Unreadable
+        );
+        assert_eq!(read(b"[]"), ParsedProviderEvent::Unreadable);
+        assert_eq!(read(b"\xff"), ParsedProviderEvent::Unreadable);
     }
 
     #[test]
@@ -241,7 +249,7 @@ mod tests {
             ("charge.refunded", &charge, K::Refunded, 4, Some("f")),
             ("refund.failed", &refund, K::Refunded, 5, None),
         ] {
-            let Said::Event(event) = said(name, object) else {
+            let ParsedProviderEvent::Event(event) = said(name, object) else {
                 panic!("{name} says nothing");
             };
             assert_eq!((event.kind, event.amount.amount), (kind, amount), "{name}");

@@ -9,16 +9,17 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use fairgate_model::orders::refund::OwedRefund;
+use fairgate_model::payments::kind::ProviderKind;
+use fairgate_model::payments::limits::PaymentSumError;
+use fairgate_model::payments::stripe_sums::to_stripe;
+use fairgate_model::payments::{
+    CreatedPayment, ParsedProviderEvent, Payment, PaymentState, ProviderError, ProviderPayment,
+};
 use serde_json::{Value, json};
 
-use fairgate_model::orders::refund::OwedRefund;
-
-use super::Provider;
-use api::{Api, Fault};
-use fairgate_model::payments::kind::ProviderKind;
-use fairgate_model::payments::limits::SumRefused;
-use fairgate_model::payments::stripe_sums::to_stripe;
-use fairgate_model::payments::{Made, Payment, PaymentState, ProviderError, ReadBack, Said};
+use super::PaymentProvider;
+use api::{StripeApiClient, StripeFault};
 
 /// Where the public interface lives.
 pub const PUBLIC_URL: &str = "https://api.stripe.com";
@@ -101,24 +102,24 @@ impl StripeSettings {
 
 /// The provider.
 #[derive(Clone)]
-pub struct Stripe {
-    api: Api,
+pub struct StripeProvider {
+    api: StripeApiClient,
     settings: StripeSettings,
 }
 
-impl Stripe {
+impl StripeProvider {
     /// A client of the account.
     ///
     /// # Errors
     /// Where the system gives no TLS.
     pub fn new(settings: StripeSettings) -> Result<Self, reqwest::Error> {
         Ok(Self {
-            api: Api::new(&settings.url, &settings.secret_key)?,
+            api: StripeApiClient::new(&settings.url, &settings.secret_key)?,
             settings,
         })
     }
 
-    async fn intent(&self, payment: &Payment) -> Result<Value, Fault> {
+    async fn intent(&self, payment: &Payment) -> Result<Value, StripeFault> {
         let path = path_of(payment)?;
         self.api
             .get(&format!("{path}?expand%5B%5D=latest_charge"))
@@ -148,7 +149,7 @@ impl Stripe {
         let path = format!("{}/{verb}", path_of(payment)?);
         match self
             .api
-            .post(&path, &[], &key(payment, verb, attempt))
+            .post(&path, &[], &idempotency_key(payment, verb, attempt))
             .await
         {
             Ok(intent) if state_of(&intent) == wanted => Ok(()),
@@ -156,7 +157,7 @@ impl Stripe {
                 "the intent is {}",
                 intent["status"]
             ))),
-            Err(Fault::State(why)) => {
+            Err(StripeFault::State(why)) => {
                 let state = state_of(&self.intent(payment).await?);
                 if state == wanted {
                     Ok(())
@@ -168,14 +169,14 @@ impl Stripe {
             }
             // A call that Stripe does not understand is a fault of ours, and no reason to take a
             // buyer's seats away.
-            Err(Fault::Call(why)) => Err(ProviderError::Later(why)),
+            Err(StripeFault::Call(why)) => Err(ProviderError::Later(why)),
             Err(fault) => Err(fault.into()),
         }
     }
 }
 
 /// The idempotency key: the payment, what is asked, and how many keys were used up.
-fn key(payment: &Payment, what: &str, attempt: u32) -> String {
+fn idempotency_key(payment: &Payment, what: &str, attempt: u32) -> String {
     match attempt / TRIES_PER_KEY {
         0 => format!("{}:{what}", payment.id),
         round => format!("{}:{what}:{round}", payment.id),
@@ -184,11 +185,11 @@ fn key(payment: &Payment, what: &str, attempt: u32) -> String {
 
 /// What Stripe calls the payment. Without a reference nothing was ever made that somebody could
 /// have paid.
-fn reference_of(payment: &Payment) -> Result<&str, Fault> {
+fn reference_of(payment: &Payment) -> Result<&str, StripeFault> {
     let reference = payment.reference.as_deref().unwrap_or("");
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if reference.is_empty() || !reference.bytes().all(plain) {
-        return Err(Fault::State(
+        return Err(StripeFault::State(
             "the payment was never made at Stripe".to_owned(),
         ));
     }
@@ -196,7 +197,7 @@ fn reference_of(payment: &Payment) -> Result<&str, Fault> {
 }
 
 /// The intent's path.
-fn path_of(payment: &Payment) -> Result<String, Fault> {
+fn path_of(payment: &Payment) -> Result<String, StripeFault> {
     Ok(format!("/v1/payment_intents/{}", reference_of(payment)?))
 }
 
@@ -211,7 +212,7 @@ fn state_of(intent: &Value) -> PaymentState {
 }
 
 #[async_trait]
-impl Provider for Stripe {
+impl PaymentProvider for StripeProvider {
     fn name(&self) -> &'static str {
         "stripe"
     }
@@ -232,9 +233,13 @@ impl Provider for Stripe {
         self.settings.read_back_after
     }
 
-    async fn make(&self, payment: &Payment, attempt: u32) -> Result<Option<Made>, ProviderError> {
+    async fn make(
+        &self,
+        payment: &Payment,
+        attempt: u32,
+    ) -> Result<Option<CreatedPayment>, ProviderError> {
         let amount =
-            to_stripe(payment.amount).map_err(|_| ProviderError::Sum(SumRefused::TooFine))?;
+            to_stripe(payment.amount).map_err(|_| ProviderError::Sum(PaymentSumError::TooFine))?;
         let fields = [
             ("amount", amount.to_string()),
             (
@@ -258,11 +263,11 @@ impl Provider for Stripe {
             .post(
                 "/v1/payment_intents",
                 &fields,
-                &key(payment, "create", tries),
+                &idempotency_key(payment, "create", tries),
             )
             .await?;
         match (intent["id"].as_str(), intent["client_secret"].as_str()) {
-            (Some(reference), Some(client)) => Ok(Some(Made {
+            (Some(reference), Some(client)) => Ok(Some(CreatedPayment {
                 reference: reference.to_owned(),
                 client: client.to_owned(),
             })),
@@ -292,17 +297,17 @@ impl Provider for Stripe {
     }
 
     async fn refund(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError> {
-        self.give_back(payment, attempt).await
+        self.refund_remaining(payment, attempt).await
     }
 
     async fn refund_part(&self, refund: &OwedRefund) -> Result<(), ProviderError> {
         self.give_part_back(refund).await
     }
 
-    async fn read_back(&self, payment: &Payment) -> Result<ReadBack, ProviderError> {
+    async fn read_back(&self, payment: &Payment) -> Result<ProviderPayment, ProviderError> {
         if payment.reference.is_none() {
             // Its secret was never given to anybody, so nobody can have paid it.
-            return Ok(ReadBack {
+            return Ok(ProviderPayment {
                 state: PaymentState::Created,
                 amount: payment.amount,
                 refunded: 0,
@@ -323,11 +328,11 @@ impl Provider for Stripe {
         // arrived.
         let begun = event::money(charge, "amount_refunded").is_some_and(|money| money.amount > 0);
         let refunded = match begun {
-            true => self.refunds(payment).await?.succeeded,
+            true => self.read_refund_totals(payment).await?.succeeded,
             false => 0,
         };
         let whole = state == PaymentState::Captured && refunded > 0 && refunded == amount.amount;
-        Ok(ReadBack {
+        Ok(ProviderPayment {
             state: if whole { PaymentState::Refunded } else { state },
             amount,
             refunded,
@@ -341,7 +346,7 @@ impl Provider for Stripe {
             .flatten()
     }
 
-    fn read(&self, body: &[u8]) -> Said {
+    fn read(&self, body: &[u8]) -> ParsedProviderEvent {
         event::read(body)
     }
 }

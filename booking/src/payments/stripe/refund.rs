@@ -2,19 +2,19 @@
 //! last, so it is done only when Stripe says so; one that failed is asked for anew, under another
 //! key.
 
-use serde_json::Value;
-
-use super::api::Fault;
-use super::event::money;
-use super::{Stripe, TRIES_PER_KEY, key, reference_of};
 use fairgate_model::ids::RefundId;
 use fairgate_model::orders::refund::OwedRefund;
 use fairgate_model::payments::stripe_sums::to_stripe;
 use fairgate_model::payments::{Payment, ProviderError};
+use serde_json::Value;
+
+use super::api::StripeFault;
+use super::event::money;
+use super::{StripeProvider, TRIES_PER_KEY, idempotency_key, reference_of};
 
 /// What became of the refunds of a payment so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Refunds {
+pub(super) struct StripeRefundTotals {
     /// What has gone back, in minor units.
     pub(super) succeeded: i64,
     /// Whether one is on its way.
@@ -23,19 +23,19 @@ pub(super) struct Refunds {
     failed: u32,
 }
 
-fn read(list: &Value) -> Refunds {
+fn sum_refunds(list: &Value) -> StripeRefundTotals {
     summed(list, |_| true)
 }
 
 /// Those of our refund with this id.
-fn read_of(list: &Value, id: &RefundId) -> Refunds {
+fn read_of(list: &Value, id: &RefundId) -> StripeRefundTotals {
     summed(list, |refund| {
         refund["metadata"]["refund"].as_str() == Some(id.as_str())
     })
 }
 
-fn summed(list: &Value, counts: impl Fn(&Value) -> bool) -> Refunds {
-    let mut refunds = Refunds::default();
+fn summed(list: &Value, counts: impl Fn(&Value) -> bool) -> StripeRefundTotals {
+    let mut refunds = StripeRefundTotals::default();
     let all = list["data"].as_array().into_iter().flatten();
     for refund in all.filter(|refund| counts(refund)) {
         match refund["status"].as_str() {
@@ -49,12 +49,15 @@ fn summed(list: &Value, counts: impl Fn(&Value) -> bool) -> Refunds {
     refunds
 }
 
-impl Stripe {
-    pub(super) async fn refunds(&self, payment: &Payment) -> Result<Refunds, Fault> {
-        Ok(read(&self.listed(payment).await?))
+impl StripeProvider {
+    pub(super) async fn read_refund_totals(
+        &self,
+        payment: &Payment,
+    ) -> Result<StripeRefundTotals, StripeFault> {
+        Ok(sum_refunds(&self.list_refunds(payment).await?))
     }
 
-    async fn listed(&self, payment: &Payment) -> Result<Value, Fault> {
+    async fn list_refunds(&self, payment: &Payment) -> Result<Value, StripeFault> {
         let reference = reference_of(payment)?;
         let path = format!("/v1/refunds?payment_intent={reference}&limit=100");
         self.api.get(&path).await
@@ -65,13 +68,13 @@ impl Stripe {
     pub(super) async fn give_part_back(&self, refund: &OwedRefund) -> Result<(), ProviderError> {
         let (payment, attempt) = (&refund.payment, refund.attempts);
         let earlier = match attempt {
-            0 => Refunds::default(),
-            _ => read_of(&self.listed(payment).await?, &refund.id),
+            0 => StripeRefundTotals::default(),
+            _ => read_of(&self.list_refunds(payment).await?, &refund.id),
         };
         if let Some(answer) = told_of(&earlier, refund.amount) {
             return answer;
         }
-        let part = payment.amount.currency.of(refund.amount);
+        let part = payment.amount.currency.with_amount(refund.amount);
         let amount = to_stripe(part).map_err(|error| ProviderError::Refused(error.to_string()))?;
         let amount = amount.to_string();
         let fields = [
@@ -87,9 +90,9 @@ impl Stripe {
             attempt / TRIES_PER_KEY
         );
         match self.api.post("/v1/refunds", &fields, &key).await {
-            Ok(answer) => told(&answer),
-            Err(Fault::State(why) | Fault::Call(why)) => {
-                let now = read_of(&self.listed(payment).await?, &refund.id);
+            Ok(answer) => refund_result(&answer),
+            Err(StripeFault::State(why) | StripeFault::Call(why)) => {
+                let now = read_of(&self.list_refunds(payment).await?, &refund.id);
                 told_of(&now, refund.amount).unwrap_or(Err(ProviderError::Refused(why)))
             }
             Err(fault) => Err(fault.into()),
@@ -97,14 +100,14 @@ impl Stripe {
     }
 
     /// Gives back what is left, once for each failure of the refund before.
-    pub(super) async fn give_back(
+    pub(super) async fn refund_remaining(
         &self,
         payment: &Payment,
         attempt: u32,
     ) -> Result<(), ProviderError> {
-        let mut earlier = Refunds::default();
+        let mut earlier = StripeRefundTotals::default();
         if attempt > 0 {
-            earlier = self.refunds(payment).await?;
+            earlier = self.read_refund_totals(payment).await?;
             if let Some(answer) = told_by(&earlier, payment) {
                 return answer;
             }
@@ -114,11 +117,11 @@ impl Stripe {
             failed => format!("refund_after_{failed}"),
         };
         let fields = [("payment_intent", reference_of(payment)?)];
-        let key = key(payment, &what, attempt);
+        let key = idempotency_key(payment, &what, attempt);
         match self.api.post("/v1/refunds", &fields, &key).await {
-            Ok(refund) => told(&refund),
-            Err(Fault::State(why) | Fault::Call(why)) => {
-                let now = self.refunds(payment).await?;
+            Ok(refund) => refund_result(&refund),
+            Err(StripeFault::State(why) | StripeFault::Call(why)) => {
+                let now = self.read_refund_totals(payment).await?;
                 told_by(&now, payment).unwrap_or(Err(ProviderError::Refused(why)))
             }
             Err(fault) => Err(fault.into()),
@@ -127,7 +130,7 @@ impl Stripe {
 }
 
 /// What a refund that was just asked for says.
-fn told(refund: &Value) -> Result<(), ProviderError> {
+fn refund_result(refund: &Value) -> Result<(), ProviderError> {
     match refund["status"].as_str() {
         Some("succeeded") => Ok(()),
         Some("failed" | "canceled") => Err(ProviderError::Failed(format!(
@@ -141,12 +144,12 @@ fn told(refund: &Value) -> Result<(), ProviderError> {
 }
 
 /// The answer, where the refunds tell it; none where another one is to be asked for.
-fn told_by(refunds: &Refunds, payment: &Payment) -> Option<Result<(), ProviderError>> {
+fn told_by(refunds: &StripeRefundTotals, payment: &Payment) -> Option<Result<(), ProviderError>> {
     told_of(refunds, payment.amount.amount)
 }
 
 /// As [`told_by`], of a part.
-fn told_of(refunds: &Refunds, amount: i64) -> Option<Result<(), ProviderError>> {
+fn told_of(refunds: &StripeRefundTotals, amount: i64) -> Option<Result<(), ProviderError>> {
     if refunds.succeeded >= amount && refunds.succeeded > 0 {
         return Some(Ok(()));
     }
@@ -171,12 +174,15 @@ mod tests {
         ]
         .map(refund);
         let list = json!({ "data": all });
-        let expected = Refunds {
+        let expected = StripeRefundTotals {
             succeeded: 70,
             pending: true,
             failed: 2,
         };
-        assert_eq!(read(&list), expected);
-        assert_eq!(read(&json!({ "data": [] })), Refunds::default());
+        assert_eq!(sum_refunds(&list), expected);
+        assert_eq!(
+            sum_refunds(&json!({ "data": [] })),
+            StripeRefundTotals::default()
+        );
     }
 }

@@ -19,10 +19,10 @@ use jiff::Timestamp;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
-pub use source::Pictures;
-pub use tally::Tally;
+pub use source::SeatPictureSource;
+pub use tally::FreeSeatTally;
 
-use super::free::{Free, FreeSeats};
+use super::free::{DepartureFreeSeats, FreeSeatLookup};
 use crate::catalogue::Catalogue;
 use crate::ledger::LedgerError;
 use fairgate_base::clock::Clock;
@@ -44,53 +44,53 @@ const TRAINS_MAX: usize = 4_096;
 
 /// How a train stood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
+pub struct TrainAvailability {
     /// Its free seats.
-    pub tally: Tally,
+    pub tally: FreeSeatTally,
     /// Whether everything was known: without the store, baskets are not.
     pub whole: bool,
 }
 
 /// Where trains are read.
 #[async_trait]
-pub trait Source: Send + Sync + 'static {
+pub trait AvailabilitySource: Send + Sync + 'static {
     /// How a train stands now.
-    async fn read(&self, show: &Show) -> Result<Reading, LedgerError>;
+    async fn read(&self, show: &Show) -> Result<TrainAvailability, LedgerError>;
 }
 
 /// A cheap handle on what is known of all trains.
 #[derive(Clone)]
 pub struct Availability {
     catalogue: Catalogue,
-    source: Arc<dyn Source>,
+    source: Arc<dyn AvailabilitySource>,
     clock: Clock,
-    trains: Arc<Mutex<HashMap<ShowId, Arc<Entry>>>>,
+    trains: Arc<Mutex<HashMap<ShowId, Arc<TrainCacheEntry>>>>,
     reading: Arc<Semaphore>,
 }
 
 /// What is known of one train.
-struct Entry {
-    known: watch::Sender<Option<Known>>,
+struct TrainCacheEntry {
+    known: watch::Sender<Option<CachedAvailability>>,
     /// Held by the one who reads.
     one_reads: Arc<Semaphore>,
 }
 
 #[derive(Clone)]
-struct Known {
-    reading: Arc<Reading>,
+struct CachedAvailability {
+    reading: Arc<TrainAvailability>,
     at_ms: i64,
 }
 
-impl Known {
+impl CachedAvailability {
     /// Younger than so many milliseconds; a clock that went back makes nothing young.
     fn is_within(&self, ms: i64, now_ms: i64) -> bool {
         (0..ms).contains(&(now_ms - self.at_ms))
     }
 
-    fn told(&self, legs: &Range<u16>, now_ms: i64) -> Free {
-        Free {
-            by_class: self.reading.tally.free(legs),
-            as_of: moment(self.at_ms),
+    fn free_seats_over(&self, legs: &Range<u16>, now_ms: i64) -> DepartureFreeSeats {
+        DepartureFreeSeats {
+            by_class: self.reading.tally.free_by_class(legs),
+            as_of: timestamp_from_ms(self.at_ms),
             cancelled: false,
             degraded: !self.reading.whole || !self.is_within(GOOD_MS, now_ms),
         }
@@ -100,7 +100,7 @@ impl Known {
 impl Availability {
     /// Nothing is known yet.
     #[must_use]
-    pub fn new(catalogue: Catalogue, source: Arc<dyn Source>, clock: Clock) -> Self {
+    pub fn new(catalogue: Catalogue, source: Arc<dyn AvailabilitySource>, clock: Clock) -> Self {
         Self {
             catalogue,
             source,
@@ -110,12 +110,12 @@ impl Availability {
         }
     }
 
-    async fn of(&self, id: &ShowId, legs: &Range<u16>) -> Option<Free> {
+    async fn free_seats_of(&self, id: &ShowId, legs: &Range<u16>) -> Option<DepartureFreeSeats> {
         let show = self.catalogue.sold_from(id)?;
         if show.is_cancelled() {
-            return Some(Free {
+            return Some(DepartureFreeSeats {
                 by_class: BTreeMap::new(),
-                as_of: moment(self.clock.now_ms()),
+                as_of: timestamp_from_ms(self.clock.now_ms()),
                 cancelled: true,
                 degraded: false,
             });
@@ -124,31 +124,31 @@ impl Availability {
     }
 
     /// Free seats of a train that was held before.
-    async fn of_show(&self, show: Arc<Show>, legs: &Range<u16>) -> Free {
-        let entry = self.entry(&show.id);
+    async fn of_show(&self, show: Arc<Show>, legs: &Range<u16>) -> DepartureFreeSeats {
+        let entry = self.train_entry(&show.id);
         let mut known = entry.known.subscribe();
         let found = known.borrow_and_update().clone();
         let now_ms = self.clock.now_ms();
         if let Some(found) = &found
             && found.is_within(FRESH_MS, now_ms)
         {
-            return found.told(legs, now_ms);
+            return found.free_seats_over(legs, now_ms);
         }
         self.read_beside(show, &entry);
         if let Some(found) = &found
             && found.is_within(GOOD_MS, now_ms)
         {
-            return found.told(legs, now_ms);
+            return found.free_seats_over(legs, now_ms);
         }
         // Running out of time leaves what was there.
         let _ = timeout(WAIT_MAX, known.changed()).await;
         let newest = known.borrow().clone();
         let now_ms = self.clock.now_ms();
         let free = match newest {
-            Some(known) => known.told(legs, now_ms),
-            None => Free {
+            Some(known) => known.free_seats_over(legs, now_ms),
+            None => DepartureFreeSeats {
                 by_class: BTreeMap::new(),
-                as_of: moment(now_ms),
+                as_of: timestamp_from_ms(now_ms),
                 cancelled: false,
                 degraded: true,
             },
@@ -160,7 +160,7 @@ impl Availability {
     }
 
     /// Reads the train on a task of its own, unless somebody does.
-    fn read_beside(&self, show: Arc<Show>, entry: &Arc<Entry>) {
+    fn read_beside(&self, show: Arc<Show>, entry: &Arc<TrainCacheEntry>) {
         let Ok(reader) = Arc::clone(&entry.one_reads).try_acquire_owned() else {
             return;
         };
@@ -183,19 +183,19 @@ impl Availability {
         });
     }
 
-    async fn read(&self, show: &Show) -> Result<Known, LedgerError> {
+    async fn read(&self, show: &Show) -> Result<CachedAvailability, LedgerError> {
         let permit = self.reading.acquire().await;
         // Taken before the reading: it is no younger than that.
         let at_ms = self.clock.now_ms();
         let reading = self.source.read(show).await;
         drop(permit);
-        Ok(Known {
+        Ok(CachedAvailability {
             reading: Arc::new(reading?),
             at_ms,
         })
     }
 
-    fn entry(&self, show: &ShowId) -> Arc<Entry> {
+    fn train_entry(&self, show: &ShowId) -> Arc<TrainCacheEntry> {
         let mut trains = locked(&self.trains);
         if let Some(entry) = trains.get(show) {
             return Arc::clone(entry);
@@ -213,7 +213,7 @@ impl Availability {
         if trains.len() >= TRAINS_MAX {
             trains.clear();
         }
-        let entry = Arc::new(Entry {
+        let entry = Arc::new(TrainCacheEntry {
             known: watch::Sender::new(None),
             one_reads: Arc::new(Semaphore::new(1)),
         });
@@ -222,14 +222,19 @@ impl Availability {
     }
 }
 
-fn moment(ms: i64) -> Timestamp {
+fn timestamp_from_ms(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 #[async_trait]
-impl FreeSeats for Availability {
-    async fn free(&self, asked: &[(ShowId, Range<u16>)]) -> Vec<Option<Free>> {
-        join_all(asked.iter().map(|(show, legs)| self.of(show, legs))).await
+impl FreeSeatLookup for Availability {
+    async fn free(&self, asked: &[(ShowId, Range<u16>)]) -> Vec<Option<DepartureFreeSeats>> {
+        join_all(
+            asked
+                .iter()
+                .map(|(show, legs)| self.free_seats_of(show, legs)),
+        )
+        .await
     }
 }
 

@@ -4,17 +4,17 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-
-use super::tally::Tally;
-use super::{Reading, Source};
-use crate::ledger::{Ledger, LedgerError};
-use crate::store::{InventoryStore, Refused};
-use fairgate_model::choosing::rail::Train;
+use fairgate_model::choosing::rail::TrainSeatStates;
 use fairgate_model::grid::CellState;
 use fairgate_model::shows::Show;
 
+use super::tally::FreeSeatTally;
+use super::{AvailabilitySource, TrainAvailability};
+use crate::ledger::{Ledger, LedgerError};
+use crate::store::{InventoryRefusal, InventoryStore};
+
 /// Pictures of trains as the store and the ledger have them.
-pub struct Pictures {
+pub struct SeatPictureSource {
     /// Who holds what now.
     pub store: Arc<dyn InventoryStore>,
     /// What is claimed.
@@ -22,10 +22,10 @@ pub struct Pictures {
 }
 
 #[async_trait]
-impl Source for Pictures {
-    async fn read(&self, show: &Show) -> Result<Reading, LedgerError> {
+impl AvailabilitySource for SeatPictureSource {
+    async fn read(&self, show: &Show) -> Result<TrainAvailability, LedgerError> {
         let counted = |states: &[CellState]| {
-            Tally::of(&Train {
+            FreeSeatTally::from_train(&TrainSeatStates {
                 map: &show.plan.map,
                 grid: show.grid(),
                 states,
@@ -33,13 +33,13 @@ impl Source for Pictures {
         };
         if let Some(view) = self.store.glance(&show.id).await {
             let (tally, whole) = (counted(&view.states), true);
-            return Ok(Reading { tally, whole });
+            return Ok(TrainAvailability { tally, whole });
         }
         // Baskets are in the store alone: without it, what is held counts as free, and the answer
         // says that it is not whole.
-        let whole = self.store.cursor(&show.id).await != Err(Refused::Unreachable);
+        let whole = self.store.cursor(&show.id).await != Err(InventoryRefusal::Unreachable);
         let states = show.claimed_only(&self.ledger.claimed(&show.id).await?);
         let tally = counted(&states);
-        Ok(Reading { tally, whole })
+        Ok(TrainAvailability { tally, whole })
     }
 }

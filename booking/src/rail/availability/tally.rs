@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use fairgate_model::choosing::rail::{Train, is_offered};
+use fairgate_model::choosing::rail::{TrainSeatStates, is_offered};
 
 /// Free seats by class and stretch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tally {
+pub struct FreeSeatTally {
     classes: Vec<String>,
     /// How many calls the train has.
     calls: usize,
@@ -16,10 +16,10 @@ pub struct Tally {
     free: Vec<u32>,
 }
 
-impl Tally {
+impl FreeSeatTally {
     /// Counts a train. Only what the choice by class would give counts.
     #[must_use]
-    pub fn of(train: &Train<'_>) -> Self {
+    pub fn from_train(train: &TrainSeatStates<'_>) -> Self {
         let (map, legs) = (train.map, train.grid.legs);
         let calls = usize::from(legs) + 1;
         let classes = map.categories.iter().map(|category| category.key.clone());
@@ -32,7 +32,7 @@ impl Tally {
             let mut start = 0;
             for leg in 0..=legs {
                 if leg == legs || !train.is_free(at, &(leg..leg + 1)) {
-                    tally.count(usize::from(seat.category), &(start..leg));
+                    tally.add_free_seat(usize::from(seat.category), &(start..leg));
                     start = leg + 1;
                 }
             }
@@ -42,10 +42,10 @@ impl Tally {
 
     /// One more seat that is free over these legs and over no more: it is free over every stretch
     /// in them.
-    fn count(&mut self, class: usize, legs: &Range<u16>) {
+    fn add_free_seat(&mut self, class: usize, legs: &Range<u16>) {
         for from in legs.clone() {
             for to in from + 1..=legs.end {
-                let at = self.at(class, from, to);
+                let at = self.slot_index(class, from, to);
                 if let Some(count) = self.free.get_mut(at) {
                     *count += 1;
                 }
@@ -53,17 +53,17 @@ impl Tally {
         }
     }
 
-    fn at(&self, class: usize, from: u16, to: u16) -> usize {
+    fn slot_index(&self, class: usize, from: u16, to: u16) -> usize {
         (class * self.calls + usize::from(from)) * self.calls + usize::from(to)
     }
 
     /// Seats that are free over all these legs, by class; none over legs that the train does not
     /// have.
     #[must_use]
-    pub fn free(&self, legs: &Range<u16>) -> BTreeMap<String, u32> {
+    pub fn free_by_class(&self, legs: &Range<u16>) -> BTreeMap<String, u32> {
         let known = usize::from(legs.end) < self.calls && !legs.is_empty();
         let count = |class: usize| {
-            let at = self.at(class, legs.start, legs.end);
+            let at = self.slot_index(class, legs.start, legs.end);
             self.free.get(at).filter(|_| known).copied().unwrap_or(0)
         };
         let classes = self.classes.iter().enumerate();
@@ -78,7 +78,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use fairgate_model::grid::{CellState, Grid};
+    use fairgate_model::grid::{CellGrid, CellState};
     use fairgate_model::plans::parse_grid;
 
     const LEGS: u16 = 6;
@@ -87,16 +87,16 @@ mod tests {
         #[test]
         fn it_counts_what_looking_at_every_seat_finds(taken in proptest::collection::vec(0_u32..24 * 6, 0..90)) {
             let map = parse_grid("4x6").expect("a grid");
-            let grid = Grid { seats: map.cell_count(), legs: LEGS };
-            let mut states = vec![CellState::Free; grid.cells() as usize];
+            let grid = CellGrid { seats: map.cell_count(), legs: LEGS };
+            let mut states = vec![CellState::Free; grid.cell_count() as usize];
             for cell in taken {
                 states[cell as usize] = CellState::Sold;
             }
-            let train = Train { map: &map, grid, states: &states };
-            let tally = Tally::of(&train);
+            let train = TrainSeatStates { map: &map, grid, states: &states };
+            let tally = FreeSeatTally::from_train(&train);
             for from in 0..LEGS {
                 for to in from + 1..=LEGS {
-                    let free = tally.free(&(from..to));
+                    let free = tally.free_by_class(&(from..to));
                     for (class, category) in (0..).zip(&map.categories) {
                         let fits = (0..grid.seats).filter(|seat| {
                             map.seats[*seat as usize].category == class && train.is_free(*seat, &(from..to))
@@ -105,7 +105,7 @@ mod tests {
                     }
                 }
             }
-            let nowhere = tally.free(&(0..LEGS + 1));
+            let nowhere = tally.free_by_class(&(0..LEGS + 1));
             prop_assert!(nowhere.values().all(|count| *count == 0));
         }
     }

@@ -3,18 +3,18 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::sync::Notify;
-
-use super::*;
-use crate::catalogue::departures::{Departure, Departures};
-use crate::ledger::sql::SqlLedger;
-use fairgate_model::choosing::rail::Train;
+use fairgate_model::choosing::rail::TrainSeatStates;
 use fairgate_model::ids::VenueId;
 use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::plans::parse_grid;
-use fairgate_model::plans::pinned::{Geometry, Plan};
-use fairgate_model::runs::{Call, Fares, Run};
-use fairgate_model::timetables::OnSale;
+use fairgate_model::plans::pinned::{EncodedGeometry, SeatingPlan};
+use fairgate_model::runs::{StationCall, TrainFares, TrainRun};
+use fairgate_model::timetables::DepartureOnSale;
+use tokio::sync::Notify;
+
+use super::*;
+use crate::catalogue::departures::{DepartureShow, DepartureSource};
+use crate::ledger::sql::SqlLedger;
 
 /// A source whose trains answer, fail, or are silent.
 #[derive(Default)]
@@ -27,37 +27,37 @@ struct Told {
 }
 
 #[async_trait]
-impl Source for Told {
-    async fn read(&self, show: &Show) -> Result<Reading, LedgerError> {
+impl AvailabilitySource for Told {
+    async fn read(&self, show: &Show) -> Result<TrainAvailability, LedgerError> {
         self.reads.fetch_add(1, Ordering::SeqCst);
         if locked(&self.silent).contains(&show.id) {
             self.call.notified().await;
         }
         let states = show.unsold();
-        let tally = Tally::of(&Train {
+        let tally = FreeSeatTally::from_train(&TrainSeatStates {
             map: &show.plan.map,
             grid: show.grid(),
             states: &states,
         });
         let whole = !*locked(&self.without_store);
-        Ok(Reading { tally, whole })
+        Ok(TrainAvailability { tally, whole })
     }
 }
 
 fn show(id: &str) -> Arc<Show> {
-    let call = |station: &str| Call {
+    let call = |station: &str| StationCall {
         station: station.to_owned(),
         name: station.to_owned(),
         arrives: None,
         departs: None,
         at_m: 0,
     };
-    let run = Run {
+    let run = TrainRun {
         train: "G1".to_owned(),
         date: jiff::civil::date(2027, 2, 1),
         time_zone: None,
         calls: ["A", "B", "C"].map(call).into(),
-        fares: Arc::new(Fares::Table(Default::default())),
+        fares: Arc::new(TrainFares::Table(Default::default())),
     };
     let document = serde_json::json!({
         "venue": "stock", "title": "G1", "starts_at": "2027-02-01T08:00:00Z", "prices": {},
@@ -67,10 +67,10 @@ fn show(id: &str) -> Arc<Show> {
         terms: 1,
         id: id.parse().expect("a slug"),
         document: serde_json::from_value(document).expect("a document"),
-        plan: Arc::new(Plan {
+        plan: Arc::new(SeatingPlan {
             version: 1,
             map: parse_grid("2x5").expect("a grid"),
-            geometry: Geometry {
+            geometry: EncodedGeometry {
                 json: Default::default(),
                 packed: Default::default(),
                 digest: String::new(),
@@ -84,14 +84,14 @@ fn show(id: &str) -> Arc<Show> {
 
 async fn opened() -> (Availability, Arc<Told>, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
-    let writer = fairgate_databases::Writer::open(&folder.path().join("ledger.db"));
+    let writer = fairgate_databases::SqliteDatabase::open(&folder.path().join("ledger.db"));
     let ledger = SqlLedger::open(fairgate_databases::Installation::File(
         writer.expect("a file"),
     ))
     .await;
     let catalogue = Catalogue::open(Arc::new(ledger.expect("a ledger")), ProviderKind::None).await;
     let told = Arc::new(Told::default());
-    let source = Arc::clone(&told) as Arc<dyn Source>;
+    let source = Arc::clone(&told) as Arc<dyn AvailabilitySource>;
     let clock = Clock::standing_at("2027-01-10T09:00:00Z".parse().expect("a moment"));
     let availability = Availability::new(catalogue.expect("readable"), source, clock);
     (availability, told, folder)
@@ -109,7 +109,7 @@ async fn a_train_that_everybody_asks_for_is_read_by_one() {
     availability.clock.advance_ms(FRESH_MS + 1);
     // Who finds it over gets it all the same, and one of them reads anew.
     join_all((0..1_000).map(|_| ask())).await;
-    let entry = availability.entry(&hot.id);
+    let entry = availability.train_entry(&hot.id);
     drop(entry.one_reads.acquire().await);
     assert_eq!(told.reads.load(Ordering::SeqCst), 2);
 }
@@ -132,7 +132,7 @@ async fn one_that_is_silent_is_told_as_it_was_and_holds_up_no_other() {
 
     locked(&told.silent).clear();
     told.call.notify_one();
-    let entry = availability.entry(&silent.id);
+    let entry = availability.train_entry(&silent.id);
     drop(entry.one_reads.acquire().await);
     let again = availability.of_show(silent, &(0..1)).await;
     assert!(!again.degraded && again.as_of > before.as_of);
@@ -158,13 +158,13 @@ async fn a_train_of_which_nothing_is_known_is_never_told_as_free() {
 #[derive(Default)]
 struct Making(AtomicUsize);
 
-impl Departures for Making {
-    fn departure(&self, _: &ShowId) -> Option<Departure> {
+impl DepartureSource for Making {
+    fn departure(&self, _: &ShowId) -> Option<DepartureShow> {
         self.0.fetch_add(1, Ordering::SeqCst);
         None
     }
 
-    fn on_sale(&self, _: &[String], _: i64, _: &mut dyn FnMut(OnSale)) {}
+    fn on_sale(&self, _: &[String], _: i64, _: &mut dyn FnMut(DepartureOnSale)) {}
 
     fn stocks(&self) -> Vec<(VenueId, u32)> {
         Vec::new()
@@ -179,7 +179,7 @@ impl Departures for Making {
 async fn looking_at_trains_that_nobody_has_held_makes_no_shows_and_reads_nothing() {
     let (availability, told, _folder) = opened().await;
     let making = Arc::new(Making::default());
-    let timetable = Arc::clone(&making) as Arc<dyn Departures>;
+    let timetable = Arc::clone(&making) as Arc<dyn DepartureSource>;
     let sold = availability.catalogue.sell_departures(timetable).await;
     sold.expect("it has no plans");
     let asked: Vec<_> = (0..100)

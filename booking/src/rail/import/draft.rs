@@ -3,23 +3,32 @@
 
 use std::collections::HashMap;
 
-use super::Fault;
-use super::table::{Faults, Line};
 use fairgate_model::timetables::geo::metres;
 use fairgate_model::timetables::settings::RailFile;
-use fairgate_model::timetables::{DAY_S, Parts, Service, Station, Stop, Tariff, Timetable, Trip};
+use fairgate_model::timetables::{
+    DAY_S, ServiceCalendar, Station, Tariff, Timetable, TimetableParts, Trip, TripStop,
+};
+
+use super::RailFeedFault;
+use super::table::{FeedTableLine, RailFeedFaults};
 
 /// Names of one kind: what each stands for, and the line it came first in.
 #[derive(Debug, Default)]
-pub struct Names {
+pub struct FeedNameIndex {
     known: HashMap<String, (u32, u64)>,
     /// Whether their file could be read: if not, nobody is told that one is missing.
     pub unread: bool,
 }
 
-impl Names {
+impl FeedNameIndex {
     /// Takes a name; false, with a fault, where it is taken.
-    pub fn take(&mut self, line: &Line<'_>, what: &str, name: &str, at: u32) -> bool {
+    pub fn register_name(
+        &mut self,
+        line: &FeedTableLine<'_>,
+        what: &str,
+        name: &str,
+        at: u32,
+    ) -> bool {
         if let Some((_, first)) = self.known.get(name) {
             let message = format!("the {what} {name:?} stands in line {first} already");
             line.fault("duplicate_id", message);
@@ -40,7 +49,12 @@ impl Names {
     }
 
     /// What a name stands for; a fault where it is not there.
-    pub fn find(&self, line: &Line<'_>, what: &'static str, name: &str) -> Option<u32> {
+    pub fn resolve_name(
+        &self,
+        line: &FeedTableLine<'_>,
+        what: &'static str,
+        name: &str,
+    ) -> Option<u32> {
         let found = self.get(name);
         if found.is_none() && !self.unread {
             let code = match what {
@@ -58,15 +72,15 @@ impl Names {
 
 /// A trip's calls as they are read.
 #[derive(Debug, Default)]
-pub struct Calls {
-    stops: Vec<Stop>,
+pub struct TripCalls {
+    stops: Vec<TripStop>,
     last: Option<(u32, u64)>,
     latest: u32,
     /// One of them was not read: what the others lack is not told.
     pub broken: bool,
 }
 
-impl Calls {
+impl TripCalls {
     /// Moves all times so that the first call's departure is at 0.
     pub fn begin_at_zero(&mut self) {
         let first = self.stops.first().and_then(|stop| stop.departs);
@@ -80,23 +94,23 @@ impl Calls {
 
 /// A timetable so far. A trip's pattern has its own index.
 #[derive(Debug, Default)]
-pub struct Draft {
+pub struct TimetableDraft {
     /// Stations.
     pub stations: Vec<Station>,
     /// Services.
-    pub services: Vec<Service>,
+    pub services: Vec<ServiceCalendar>,
     /// Trips; their tariffs and stocks are given at the end.
     pub trips: Vec<Trip>,
     /// The line of each trip, the kinds it is of, and how many calls it should have, where that is
     /// told.
-    pub told: Vec<Told>,
+    pub told: Vec<TripDetails>,
     /// The calls of each trip.
-    pub calls: Vec<Calls>,
+    pub calls: Vec<TripCalls>,
 }
 
 /// What else a trip's line says.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct TripDetails {
     /// The line.
     pub line: u64,
     /// What kind of train it may be called.
@@ -105,9 +119,9 @@ pub struct Told {
     pub calls: Option<u32>,
 }
 
-impl Draft {
+impl TimetableDraft {
     /// Adds a trip and gives its index.
-    pub fn trip(&mut self, id: &str, train: &str, service: u32, told: Told) -> u32 {
+    pub fn add_trip(&mut self, id: &str, train: &str, service: u32, told: TripDetails) -> u32 {
         let at = u32::try_from(self.trips.len()).unwrap_or(u32::MAX);
         self.trips.push(Trip {
             id: id.to_owned(),
@@ -119,14 +133,14 @@ impl Draft {
             shift_s: 0,
         });
         self.told.push(told);
-        self.calls.push(Calls::default());
+        self.calls.push(TripCalls::default());
         at
     }
 
     /// Adds a call to a trip. Calls come in the order in which the train makes them.
-    pub fn call(
+    pub fn add_call(
         &mut self,
-        line: &Line<'_>,
+        line: &FeedTableLine<'_>,
         trip: u32,
         sequence: u32,
         station: u32,
@@ -156,14 +170,14 @@ impl Draft {
             if time < calls.latest {
                 let message = format!(
                     "the {what} at {} is before {}, when trip {id:?} was still elsewhere",
-                    clock(time),
-                    clock(calls.latest)
+                    clock_text(time),
+                    clock_text(calls.latest)
                 );
                 line.fault("decreasing_time", message);
             }
             calls.latest = calls.latest.max(time);
         }
-        calls.stops.push(Stop {
+        calls.stops.push(TripStop {
             station,
             sequence,
             arrives,
@@ -174,7 +188,12 @@ impl Draft {
 
     /// Checks the calls of every trip, measures the ways between, and fills in times that a feed
     /// leaves out. `file` has the trips, `calls` their calls.
-    pub fn measure(&mut self, file: &'static str, calls: &'static str, faults: &Faults) {
+    pub fn check_and_measure(
+        &mut self,
+        file: &'static str,
+        calls: &'static str,
+        faults: &RailFeedFaults,
+    ) {
         for ((trip, told), of) in self.trips.iter().zip(&self.told).zip(&mut self.calls) {
             if of.broken {
                 continue;
@@ -193,7 +212,7 @@ impl Draft {
                 );
                 fault("wrong_count", message);
             }
-            ways(&mut of.stops, &self.stations);
+            measure_distances(&mut of.stops, &self.stations);
             if let Err(lacks) = times(&mut of.stops) {
                 fault(
                     "missing_value",
@@ -208,8 +227,8 @@ impl Draft {
         mut self,
         timezone: &str,
         rail: &RailFile,
-        faults: Faults,
-    ) -> Result<Parts, Vec<Fault>> {
+        faults: RailFeedFaults,
+    ) -> Result<TimetableParts, Vec<RailFeedFault>> {
         if faults.is_empty() && self.trips.is_empty() {
             faults.add(
                 "",
@@ -228,7 +247,7 @@ impl Draft {
             let stock = named.or_else(any).unwrap_or(0);
             trip.stock = u16::try_from(stock).unwrap_or(0);
         }
-        Ok(Parts {
+        Ok(TimetableParts {
             timezone: timezone.to_owned(),
             currency: rail
                 .terms
@@ -247,10 +266,10 @@ impl Draft {
 }
 
 /// Whatever the importers have not seen is told for the feed as a whole.
-pub fn checked(parts: Parts) -> Result<Parts, Vec<Fault>> {
+pub fn checked(parts: TimetableParts) -> Result<TimetableParts, Vec<RailFeedFault>> {
     match Timetable::new(parts.clone()) {
         Ok(_) => Ok(parts),
-        Err(unsound) => Err(vec![Fault {
+        Err(unsound) => Err(vec![RailFeedFault {
             file: String::new(),
             line: 0,
             code: "unsound",
@@ -259,7 +278,7 @@ pub fn checked(parts: Parts) -> Result<Parts, Vec<Fault>> {
     }
 }
 
-fn clock(seconds: u32) -> String {
+fn clock_text(seconds: u32) -> String {
     format!(
         "{:02}:{:02}:{:02}",
         seconds / 3_600,
@@ -269,8 +288,8 @@ fn clock(seconds: u32) -> String {
 }
 
 /// Great circles along the calls.
-fn ways(stops: &mut [Stop], stations: &[Station]) {
-    let point = |stop: &Stop| {
+fn measure_distances(stops: &mut [TripStop], stations: &[Station]) {
+    let point = |stop: &TripStop| {
         let station = &stations[stop.station as usize];
         (station.lon, station.lat)
     };
@@ -283,7 +302,7 @@ fn ways(stops: &mut [Stop], stations: &[Station]) {
 
 /// A call has both times or, between two that have, none: then they follow from the way. The first
 /// has no arrival and the last no departure. Tells the call that lacks one.
-fn times(stops: &mut [Stop]) -> Result<(), &'static str> {
+fn times(stops: &mut [TripStop]) -> Result<(), &'static str> {
     for stop in stops.iter_mut() {
         stop.arrives = stop.arrives.or(stop.departs);
         stop.departs = stop.departs.or(stop.arrives);

@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use super::Fault;
-use super::draft::Names;
-use super::table::{Faults, Line, each_line};
 use fairgate_model::money::{AMOUNT_MAX, Currency};
 use fairgate_model::timetables::settings::RailFile;
-use fairgate_model::timetables::{Parts, Tariff};
+use fairgate_model::timetables::{Tariff, TimetableParts};
+
+use super::RailFeedFault;
+use super::draft::FeedNameIndex;
+use super::table::{FeedTableLine, RailFeedFaults, each_line};
 
 const ATTRIBUTES: &str = "fare_attributes.txt";
 const RULES: &str = "fare_rules.txt";
@@ -36,9 +37,9 @@ impl FeedFares {
     /// Reads them, where the feed has any. `currency` is the one asked for, if one is.
     pub fn read(
         folder: &Path,
-        routes: &Names,
+        routes: &FeedNameIndex,
         currency: Option<Currency>,
-        faults: &Faults,
+        faults: &RailFeedFaults,
     ) -> Self {
         let mut all = Self {
             currency,
@@ -47,14 +48,14 @@ impl FeedFares {
         if !folder.join(ATTRIBUTES).exists() {
             return all;
         }
-        let mut fares = Names::default();
+        let mut fares = FeedNameIndex::default();
         let mut prices: Vec<i64> = Vec::new();
         let columns = ["fare_id", "price", "currency_type"];
         let read = each_line(folder, ATTRIBUTES, &columns, faults, |line| {
             let price = all.price_of(line);
             let at = u32::try_from(prices.len()).unwrap_or(u32::MAX);
             if let Some(id) = line.needed("fare_id")
-                && fares.take(line, "fare", id, at)
+                && fares.register_name(line, "fare", id, at)
             {
                 prices.push(price.unwrap_or_default());
             }
@@ -64,10 +65,10 @@ impl FeedFares {
         if folder.join(RULES).exists() {
             each_line(folder, RULES, &["fare_id"], faults, |line| {
                 let fare = line.needed("fare_id");
-                let fare = fare.and_then(|id| fares.find(line, "fare", id));
+                let fare = fare.and_then(|id| fares.resolve_name(line, "fare", id));
                 let route = line.get("route_id");
                 if !route.is_empty() {
-                    routes.find(line, "route", route);
+                    routes.resolve_name(line, "route", route);
                 }
                 let Some(fare) = fare else { return };
                 ruled.insert(fare);
@@ -88,7 +89,7 @@ impl FeedFares {
         all
     }
 
-    fn price_of(&mut self, line: &Line<'_>) -> Option<i64> {
+    fn price_of(&mut self, line: &FeedTableLine<'_>) -> Option<i64> {
         let (price, code) = (line.needed("price")?, line.needed("currency_type")?);
         let Some(currency) = Currency::parse(code) else {
             let message = format!("currency_type is {code:?}; it is three capital letters");
@@ -116,9 +117,9 @@ impl FeedFares {
     /// Prices the trips: a table for each route that has fares; what a route leaves out of its
     /// table is not sold. Gives what is worth knowing. `of_route` says which route a trip is of,
     /// `zones` the zone of each station.
-    pub fn price(
+    pub fn price_trips(
         &self,
-        parts: &mut Parts,
+        parts: &mut TimetableParts,
         of_route: &[u32],
         routes: &[&str],
         zones: &[String],
@@ -170,7 +171,7 @@ impl FeedFares {
 
     fn table(
         &self,
-        parts: &Parts,
+        parts: &TimetableParts,
         route: &str,
         pairs: &BTreeSet<(u32, u32)>,
         zones: &[String],
@@ -228,7 +229,7 @@ fn minor_units(text: &str, currency: Currency) -> Option<i64> {
 ///
 /// # Errors
 /// Stations that are not there.
-pub fn by_table(parts: &mut Parts, rail: &RailFile) -> Result<(), Vec<Fault>> {
+pub fn by_table(parts: &mut TimetableParts, rail: &RailFile) -> Result<(), Vec<RailFeedFault>> {
     if rail.fare.is_empty() {
         return Ok(());
     }
@@ -240,7 +241,7 @@ pub fn by_table(parts: &mut Parts, rail: &RailFile) -> Result<(), Vec<Fault>> {
     let mut rows = BTreeMap::new();
     for (nth, fare) in rail.fare.iter().enumerate() {
         let mut fault = |code, message: String| {
-            faults.push(Fault {
+            faults.push(RailFeedFault {
                 file: String::new(),
                 line: 0,
                 code,

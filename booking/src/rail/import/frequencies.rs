@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use super::draft::{Draft, Names, Told};
-use super::table::{Faults, each_line};
-use super::value::{time, whole};
+use super::draft::{FeedNameIndex, TimetableDraft, TripDetails};
+use super::table::{RailFeedFaults, each_line};
+use super::value::{integer_column, time_column};
 
 const FILE: &str = "frequencies.txt";
 
@@ -24,10 +24,10 @@ struct Headway {
 /// is carried along: what stands at a trip stands at all its departures.
 pub fn expand(
     folder: &Path,
-    draft: &mut Draft,
-    trips: &Names,
+    draft: &mut TimetableDraft,
+    trips: &FeedNameIndex,
     of_trip: Vec<u32>,
-    faults: &Faults,
+    faults: &RailFeedFaults,
 ) -> Vec<u32> {
     if !folder.join(FILE).exists() {
         return of_trip;
@@ -37,16 +37,16 @@ pub fn expand(
     let columns = ["trip_id", "start_time", "end_time", "headway_secs"];
     each_line(folder, FILE, &columns, faults, |line| {
         let trip = line.needed("trip_id");
-        let trip = trip.and_then(|id| trips.find(line, "trip", id));
+        let trip = trip.and_then(|id| trips.resolve_name(line, "trip", id));
         let needed = |column| {
-            let given = time(line, column).ok()?;
+            let given = time_column(line, column).ok()?;
             if given.is_none() {
                 line.fault("missing_value", format!("{column} is empty"));
             }
             given
         };
         let (from, to) = (needed("start_time"), needed("end_time"));
-        let every = whole(line, "headway_secs");
+        let every = integer_column(line, "headway_secs");
         let (Some(trip), Some(from), Some(to), Some(every)) = (trip, from, to, every) else {
             return;
         };
@@ -86,7 +86,7 @@ pub fn expand(
     }
 }
 
-fn multiply(draft: &mut Draft, headways: &[Vec<Headway>], of_trip: Vec<u32>) -> Vec<u32> {
+fn multiply(draft: &mut TimetableDraft, headways: &[Vec<Headway>], of_trip: Vec<u32>) -> Vec<u32> {
     let trips = std::mem::take(&mut draft.trips);
     let told = std::mem::take(&mut draft.told);
     let mut carried = Vec::new();
@@ -107,7 +107,7 @@ fn multiply(draft: &mut Draft, headways: &[Vec<Headway>], of_trip: Vec<u32>) -> 
                 departure.id = format!("{}-{hours:02}{minutes:02}{seconds:02}", trip.id);
                 departure.train = format!("{}-{hours:02}{minutes:02}", trip.train);
                 draft.trips.push(departure);
-                draft.told.push(Told {
+                draft.told.push(TripDetails {
                     line: told.line,
                     kinds: told.kinds.clone(),
                     calls: None,

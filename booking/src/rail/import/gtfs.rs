@@ -4,13 +4,14 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::draft::{Draft, Names, Told, checked};
-use super::fares::{self, FeedFares};
-use super::table::{Faults, Line, each_line};
-use super::value::{degrees, plain_date, time, whole};
-use super::{Feed, Read, frequencies};
 use fairgate_model::timetables::settings::RailFile;
-use fairgate_model::timetables::{Service, Station};
+use fairgate_model::timetables::{ServiceCalendar, Station};
+
+use super::draft::{FeedNameIndex, TimetableDraft, TripDetails, checked};
+use super::fares::{self, FeedFares};
+use super::table::{FeedTableLine, RailFeedFaults, each_line};
+use super::value::{degrees, integer_column, plain_date, time_column};
+use super::{ImportedRailFeed, RailFeedResult, frequencies};
 
 const STOPS: &str = "stops.txt";
 const TRIPS: &str = "trips.txt";
@@ -29,12 +30,12 @@ const WEEKDAYS: [&str; 7] = [
 ///
 /// # Errors
 /// Every fault, each with its file and line.
-pub fn read_gtfs(folder: &Path, rail: &RailFile) -> Read {
-    let faults = Faults::default();
-    let mut draft = Draft::default();
+pub fn read_gtfs(folder: &Path, rail: &RailFile) -> RailFeedResult {
+    let faults = RailFeedFaults::default();
+    let mut draft = TimetableDraft::default();
     let timezone = timezone(folder, &faults);
     let (stops, zones) = stops(folder, &mut draft, &faults);
-    let routes = Routes::read(folder, &faults);
+    let routes = GtfsRoutes::read(folder, &faults);
     let services = services(folder, &mut draft, &faults);
     let (trips, of_route) = trips(folder, &mut draft, &routes, &services, &faults);
     let mut notes = stop_times(folder, &mut draft, &trips, &stops, &faults);
@@ -45,18 +46,18 @@ pub fn read_gtfs(folder: &Path, rail: &RailFile) -> Read {
     let mut parts = draft.parts(&timezone, &rail, faults)?;
     if rail.fare.is_empty() {
         let route_ids: Vec<&str> = routes.ids.iter().map(String::as_str).collect();
-        let told = feed_fares.price(&mut parts, &trip_routes, &route_ids, &zones);
+        let told = feed_fares.price_trips(&mut parts, &trip_routes, &route_ids, &zones);
         notes.extend(told);
     } else {
         fares::by_table(&mut parts, &rail)?;
     }
-    Ok(Feed {
+    Ok(ImportedRailFeed {
         parts: checked(parts)?,
         notes,
     })
 }
 
-fn timezone(folder: &Path, faults: &Faults) -> String {
+fn timezone(folder: &Path, faults: &RailFeedFaults) -> String {
     let mut zone: Option<String> = None;
     each_line(folder, "agency.txt", &["agency_timezone"], faults, |line| {
         let Some(text) = line.needed("agency_timezone") else {
@@ -78,7 +79,7 @@ fn timezone(folder: &Path, faults: &Faults) -> String {
 }
 
 /// A line of the stops, kept until the stations are known that it may belong to.
-struct Place {
+struct GtfsStopRow {
     line: u64,
     id: String,
     parent: String,
@@ -86,13 +87,17 @@ struct Place {
 }
 
 /// Stations by the ids of their stops, and the fare zone of each station.
-fn stops(folder: &Path, draft: &mut Draft, faults: &Faults) -> (Names, Vec<String>) {
-    let mut stops = Names::default();
+fn stops(
+    folder: &Path,
+    draft: &mut TimetableDraft,
+    faults: &RailFeedFaults,
+) -> (FeedNameIndex, Vec<String>) {
+    let mut stops = FeedNameIndex::default();
     let mut stations = HashMap::new();
     let mut zones: Vec<String> = Vec::new();
-    let mut platforms: Vec<(Place, u32)> = Vec::new();
+    let mut platforms: Vec<(GtfsStopRow, u32)> = Vec::new();
     let columns = ["stop_id", "stop_name", "stop_lat", "stop_lon"];
-    let mut ids = Names::default();
+    let mut ids = FeedNameIndex::default();
     let read = each_line(folder, STOPS, &columns, faults, |line| {
         let kind = line.get("location_type");
         // Entrances, passages and boarding areas are nowhere a train calls.
@@ -108,10 +113,10 @@ fn stops(folder: &Path, draft: &mut Draft, faults: &Faults) -> (Names, Vec<Strin
             degrees(line, "stop_lat", 90.0),
         );
         let nth = u32::try_from(platforms.len() + stations.len()).unwrap_or(u32::MAX);
-        if !ids.take(line, "stop", id, nth) {
+        if !ids.register_name(line, "stop", id, nth) {
             return;
         }
-        let place = Place {
+        let place = GtfsStopRow {
             line: line.number,
             id: id.to_owned(),
             parent: line.get("parent_station").to_owned(),
@@ -122,7 +127,7 @@ fn stops(folder: &Path, draft: &mut Draft, faults: &Faults) -> (Names, Vec<Strin
             return;
         }
         let at = u32::try_from(draft.stations.len()).unwrap_or(u32::MAX);
-        stops.take(line, "stop", id, at);
+        stops.register_name(line, "stop", id, at);
         stations.insert(place.id, at);
         zones.push(place.zone);
         let short = Some(line.get("stop_code")).filter(|code| !code.is_empty() && *code != id);
@@ -157,23 +162,23 @@ fn stops(folder: &Path, draft: &mut Draft, faults: &Faults) -> (Names, Vec<Strin
 }
 
 /// The routes: what they are called, and which kinds of train run on them.
-pub struct Routes {
+pub struct GtfsRoutes {
     /// By id.
-    pub names: Names,
+    pub names: FeedNameIndex,
     ids: Vec<String>,
     kinds: Vec<Vec<String>>,
 }
 
-impl Routes {
-    fn read(folder: &Path, faults: &Faults) -> Self {
-        let mut names = Names::default();
+impl GtfsRoutes {
+    fn read(folder: &Path, faults: &RailFeedFaults) -> Self {
+        let mut names = FeedNameIndex::default();
         let (mut ids, mut kinds) = (Vec::new(), Vec::new());
         let read = each_line(folder, "routes.txt", &["route_id"], faults, |line| {
             let Some(id) = line.needed("route_id") else {
                 return;
             };
             let at = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-            if names.take(line, "route", id, at) {
+            if names.register_name(line, "route", id, at) {
                 ids.push(id.to_owned());
                 let of = ["route_id", "route_type", "route_short_name"];
                 kinds.push(of.map(|column| line.get(column).to_owned()).to_vec());
@@ -184,8 +189,8 @@ impl Routes {
     }
 }
 
-fn services(folder: &Path, draft: &mut Draft, faults: &Faults) -> Names {
-    let mut names = Names::default();
+fn services(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) -> FeedNameIndex {
+    let mut names = FeedNameIndex::default();
     let there = |file: &str| folder.join(file).exists();
     let (weeks, dates) = ("calendar.txt", "calendar_dates.txt");
     if !there(weeks) && !there(dates) {
@@ -200,18 +205,18 @@ fn services(folder: &Path, draft: &mut Draft, faults: &Faults) -> Names {
             let Some(id) = line.needed("service_id") else {
                 return;
             };
-            let mut service = Service {
+            let mut service = ServiceCalendar {
                 first: plain_date(line, "start_date"),
                 last: plain_date(line, "end_date"),
-                ..Service::default()
+                ..ServiceCalendar::default()
             };
             for (at, day) in WEEKDAYS.iter().enumerate() {
-                if flag(line, day) {
+                if flag_column(line, day) {
                     service.weekdays |= 1 << at;
                 }
             }
             let at = u32::try_from(draft.services.len()).unwrap_or(u32::MAX);
-            if names.take(line, "service", id, at) {
+            if names.register_name(line, "service", id, at) {
                 draft.services.push(service);
             }
         });
@@ -237,7 +242,7 @@ fn services(folder: &Path, draft: &mut Draft, faults: &Faults) -> Names {
                 return;
             }
             let at = names.get(id).unwrap_or_else(|| {
-                draft.services.push(Service::default());
+                draft.services.push(ServiceCalendar::default());
                 let at = u32::try_from(draft.services.len() - 1).unwrap_or(u32::MAX);
                 names.alias(id, at, line.number);
                 at
@@ -254,7 +259,7 @@ fn services(folder: &Path, draft: &mut Draft, faults: &Faults) -> Names {
     names
 }
 
-fn flag(line: &Line<'_>, column: &str) -> bool {
+fn flag_column(line: &FeedTableLine<'_>, column: &str) -> bool {
     match line.get(column) {
         "1" => true,
         "0" => false,
@@ -268,35 +273,35 @@ fn flag(line: &Line<'_>, column: &str) -> bool {
 /// Trips by their ids, and the route of each.
 fn trips(
     folder: &Path,
-    draft: &mut Draft,
-    routes: &Routes,
-    services: &Names,
-    faults: &Faults,
-) -> (Names, Vec<u32>) {
-    let mut trips = Names::default();
+    draft: &mut TimetableDraft,
+    routes: &GtfsRoutes,
+    services: &FeedNameIndex,
+    faults: &RailFeedFaults,
+) -> (FeedNameIndex, Vec<u32>) {
+    let mut trips = FeedNameIndex::default();
     let mut of_route = Vec::new();
     let columns = ["trip_id", "route_id", "service_id"];
     let read = each_line(folder, TRIPS, &columns, faults, |line| {
         let route = line.needed("route_id");
-        let route = route.and_then(|id| routes.names.find(line, "route", id));
+        let route = route.and_then(|id| routes.names.resolve_name(line, "route", id));
         let service = line.needed("service_id");
-        let service = service.and_then(|id| services.find(line, "service", id));
+        let service = service.and_then(|id| services.resolve_name(line, "service", id));
         let Some(id) = line.needed("trip_id") else {
             return;
         };
         let at = u32::try_from(draft.trips.len()).unwrap_or(u32::MAX);
-        if !trips.take(line, "trip", id, at) {
+        if !trips.register_name(line, "trip", id, at) {
             return;
         }
         let name = line.get("trip_short_name");
         let train = if name.is_empty() { id } else { name };
         let kinds = route.and_then(|at| routes.kinds.get(at as usize));
-        let told = Told {
+        let told = TripDetails {
             line: line.number,
             kinds: kinds.cloned().unwrap_or_default(),
             calls: None,
         };
-        draft.trip(id, train, service.unwrap_or_default(), told);
+        draft.add_trip(id, train, service.unwrap_or_default(), told);
         of_route.push(route.unwrap_or_default());
     });
     trips.unread = !read;
@@ -305,10 +310,10 @@ fn trips(
 
 fn stop_times(
     folder: &Path,
-    draft: &mut Draft,
-    trips: &Names,
-    stops: &Names,
-    faults: &Faults,
+    draft: &mut TimetableDraft,
+    trips: &FeedNameIndex,
+    stops: &FeedNameIndex,
+    faults: &RailFeedFaults,
 ) -> Vec<String> {
     let mut one_way = 0_u32;
     let columns = [
@@ -320,24 +325,27 @@ fn stop_times(
     ];
     let read = each_line(folder, STOP_TIMES, &columns, faults, |line| {
         let trip = line.needed("trip_id");
-        let trip = trip.and_then(|id| trips.find(line, "trip", id));
+        let trip = trip.and_then(|id| trips.resolve_name(line, "trip", id));
         let stop = line.needed("stop_id");
-        let stop = stop.and_then(|id| stops.find(line, "stop", id));
-        let sequence = whole(line, "stop_sequence");
-        let (arrives, departs) = (time(line, "arrival_time"), time(line, "departure_time"));
+        let stop = stop.and_then(|id| stops.resolve_name(line, "stop", id));
+        let sequence = integer_column(line, "stop_sequence");
+        let (arrives, departs) = (
+            time_column(line, "arrival_time"),
+            time_column(line, "departure_time"),
+        );
         if line.get("pickup_type") == "1" || line.get("drop_off_type") == "1" {
             one_way += 1;
         }
         match (trip, stop, sequence, arrives, departs) {
             (Some(trip), Some(stop), Some(sequence), Ok(arrives), Ok(departs)) => {
-                draft.call(line, trip, sequence, stop, (arrives, departs));
+                draft.add_call(line, trip, sequence, stop, (arrives, departs));
             }
             (Some(trip), ..) => draft.calls[trip as usize].broken = true,
             _ => {}
         }
     });
     if read && !trips.unread && !stops.unread {
-        draft.measure(TRIPS, STOP_TIMES, faults);
+        draft.check_and_measure(TRIPS, STOP_TIMES, faults);
     }
     let note = (one_way > 0).then(|| {
         format!("{one_way} calls are only for getting on or only for getting off; both are sold at every call")

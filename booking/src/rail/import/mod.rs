@@ -1,5 +1,6 @@
-//! Timetables from outside. An importer gives the whole [`Parts`] of a timetable or *every* fault
-//! it found, each with its file and line, so that whoever made the feed mends it in one go.
+//! Timetables from outside. An importer gives the whole [`TimetableParts`] of a timetable or
+//! *every* fault it found, each with its file and line, so that whoever made the feed mends it in
+//! one go.
 //!
 //! **Architecture invariant:** the crate csv is named only here.
 
@@ -17,11 +18,11 @@ use std::fmt;
 pub use gtfs::read_gtfs;
 pub use timetable::read_timetable;
 
-use fairgate_model::timetables::Parts;
+use fairgate_model::timetables::TimetableParts;
 
 /// One thing that is wrong with a feed. Nothing of a feed with faults is kept.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Fault {
+pub struct RailFeedFault {
     /// The file's name; empty for the feed as a whole.
     pub file: String,
     /// From 1, the line of titles; 0 for the file as a whole.
@@ -32,7 +33,7 @@ pub struct Fault {
     pub message: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for RailFeedFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.file.is_empty() {
             f.write_str(&self.file)?;
@@ -47,12 +48,12 @@ impl fmt::Display for Fault {
 
 /// A feed as it was read: the timetable, and what is in order and worth knowing all the same.
 #[derive(Debug)]
-pub struct Feed {
+pub struct ImportedRailFeed {
     /// The timetable.
-    pub parts: Parts,
+    pub parts: TimetableParts,
     /// One sentence each.
     pub notes: Vec<String>,
 }
 
 /// What every importer answers.
-pub type Read = Result<Feed, Vec<Fault>>;
+pub type RailFeedResult = Result<ImportedRailFeed, Vec<RailFeedFault>>;

@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::Fault;
-use fairgate_model::payments::limits::{Limits, SumRefused};
-use fairgate_model::timetables::{Parts, Tariff};
+use fairgate_model::payments::limits::{PaymentLimits, PaymentSumError};
+use fairgate_model::timetables::{Tariff, TimetableParts};
+
+use super::RailFeedFault;
 
 /// A seat from one station to another.
-struct Fare {
+struct StationFare {
     from: u32,
     to: u32,
     amount: i64,
@@ -17,15 +18,15 @@ struct Fare {
 ///
 /// # Errors
 /// A fault for each class of each tariff that has such fares, with the dearest of them.
-pub fn payable(parts: &Parts, limits: Limits) -> Result<(), Vec<Fault>> {
-    if limits == Limits::NONE {
+pub fn payable(parts: &TimetableParts, limits: PaymentLimits) -> Result<(), Vec<RailFeedFault>> {
+    if limits == PaymentLimits::NONE {
         return Ok(());
     }
     let mut faults = Vec::new();
     for (tariff, _) in parts.tariffs.iter().enumerate() {
         for (class, asked) in parts.classes.iter().enumerate() {
             let mut count = 0_u64;
-            let mut dearest: Option<(Fare, SumRefused)> = None;
+            let mut dearest: Option<(StationFare, PaymentSumError)> = None;
             for fare in fares(parts, tariff, class) {
                 let Err(why) = limits.check_price(fare.amount) else {
                     continue;
@@ -41,9 +42,9 @@ pub fn payable(parts: &Parts, limits: Limits) -> Result<(), Vec<Fault>> {
             let Some((dearest, why)) = dearest else {
                 continue;
             };
-            let price = parts.currency.of(dearest.amount);
+            let price = parts.currency.with_amount(dearest.amount);
             let name = |station: u32| &parts.stations[station as usize].name;
-            faults.push(Fault {
+            faults.push(RailFeedFault {
                 file: String::new(),
                 line: 0,
                 code: "unpayable",
@@ -65,11 +66,15 @@ pub fn payable(parts: &Parts, limits: Limits) -> Result<(), Vec<Fault>> {
 }
 
 /// All fares of a class under a tariff.
-fn fares(parts: &Parts, tariff: usize, class: usize) -> Box<dyn Iterator<Item = Fare> + '_> {
+fn fares(
+    parts: &TimetableParts,
+    tariff: usize,
+    class: usize,
+) -> Box<dyn Iterator<Item = StationFare> + '_> {
     match &parts.tariffs[tariff] {
         Tariff::Table(rows) => {
             let of_class = rows.iter().filter(move |row| usize::from(row.0) == class);
-            Box::new(of_class.map(|&(_, from, to, amount)| Fare { from, to, amount }))
+            Box::new(of_class.map(|&(_, from, to, amount)| StationFare { from, to, amount }))
         }
         Tariff::Distance => {
             let priced = parts
@@ -83,10 +88,10 @@ fn fares(parts: &Parts, tariff: usize, class: usize) -> Box<dyn Iterator<Item = 
                 let starts = stops.iter().enumerate();
                 starts.flat_map(|(at, from)| stops[at + 1..].iter().map(move |to| (from, to)))
             });
-            Box::new(stretches.map(|(from, to)| Fare {
+            Box::new(stretches.map(|(from, to)| StationFare {
                 from: from.station,
                 to: to.station,
-                amount: rate.of(u64::from(to.at_m.saturating_sub(from.at_m))),
+                amount: rate.fare_for_distance(u64::from(to.at_m.saturating_sub(from.at_m))),
             }))
         }
     }

@@ -7,16 +7,16 @@ use std::path::Path;
 
 use csv::{ReaderBuilder, StringRecord};
 
-use super::Fault;
+use super::RailFeedFault;
 
 /// Faults so far. Shared, so that a line may tell its own.
 #[derive(Debug, Default)]
-pub struct Faults(RefCell<Vec<Fault>>);
+pub struct RailFeedFaults(RefCell<Vec<RailFeedFault>>);
 
-impl Faults {
+impl RailFeedFaults {
     /// Adds one.
     pub fn add(&self, file: &str, line: u64, code: &'static str, message: impl Into<String>) {
-        self.0.borrow_mut().push(Fault {
+        self.0.borrow_mut().push(RailFeedFault {
             file: file.to_owned(),
             line,
             code,
@@ -25,7 +25,7 @@ impl Faults {
     }
 
     /// All of them, by file and line.
-    pub fn into_vec(self) -> Vec<Fault> {
+    pub fn into_vec(self) -> Vec<RailFeedFault> {
         let mut all = self.0.into_inner();
         all.sort();
         all
@@ -38,16 +38,16 @@ impl Faults {
 }
 
 /// A line with its columns by name.
-pub struct Line<'a> {
+pub struct FeedTableLine<'a> {
     file: &'static str,
     /// From 1.
     pub number: u64,
     columns: &'a HashMap<String, usize>,
     record: &'a StringRecord,
-    faults: &'a Faults,
+    faults: &'a RailFeedFaults,
 }
 
-impl<'a> Line<'a> {
+impl<'a> FeedTableLine<'a> {
     /// What stands in a column, without the space around it; empty where there is no such column.
     pub fn get(&self, column: &str) -> &'a str {
         let at = self.columns.get(column);
@@ -76,8 +76,8 @@ pub fn each_line(
     folder: &Path,
     file: &'static str,
     needed: &[&str],
-    faults: &Faults,
-    mut each: impl FnMut(&Line<'_>),
+    faults: &RailFeedFaults,
+    mut each: impl FnMut(&FeedTableLine<'_>),
 ) -> bool {
     let reader = ReaderBuilder::new()
         .flexible(true)
@@ -131,7 +131,7 @@ pub fn each_line(
                     faults.add(file, number, "wrong_columns", message);
                     continue;
                 }
-                each(&Line {
+                each(&FeedTableLine {
                     file,
                     number,
                     columns: &columns,

@@ -2,16 +2,15 @@
 
 use std::path::Path;
 
-use jiff::civil::Date;
-
-use super::draft::{DAYS_MAX, Draft, Names, Told, checked, days_behind};
-use super::fares;
-use super::table::{Faults, Line, each_line};
-use super::value::{date, degrees, time, whole};
-use super::{Feed, Read};
 use fairgate_model::money::Currency;
 use fairgate_model::timetables::settings::RailFile;
-use fairgate_model::timetables::{EVERY_DAY, Service, Station};
+use fairgate_model::timetables::{EVERY_DAY, ServiceCalendar, Station};
+use jiff::civil::Date;
+
+use super::draft::{DAYS_MAX, FeedNameIndex, TimetableDraft, TripDetails, checked, days_behind};
+use super::table::{FeedTableLine, RailFeedFaults, each_line};
+use super::value::{date_column, degrees, integer_column, time_column};
+use super::{ImportedRailFeed, RailFeedResult, fares};
 
 const STATIONS: &str = "stations.csv";
 const TRAINS: &str = "trains.csv";
@@ -24,9 +23,9 @@ const ALL: &str = "ALL";
 ///
 /// # Errors
 /// Every fault, each with its file and line.
-pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> Read {
-    let faults = Faults::default();
-    let mut draft = Draft::default();
+pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> RailFeedResult {
+    let faults = RailFeedFaults::default();
+    let mut draft = TimetableDraft::default();
     let (codes, names) = stations(folder, &mut draft, &faults);
     let (trips, notes) = trains(folder, &mut draft, &faults);
     let columns = [
@@ -41,45 +40,49 @@ pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> Read {
     let read = each_line(folder, STOP_TIMES, &columns, &faults, |line| {
         let trip = line
             .needed("trip_id")
-            .and_then(|id| trips.find(line, "trip", id));
+            .and_then(|id| trips.resolve_name(line, "trip", id));
         let station = line.needed("station").and_then(|name| {
             let known = names.get(name);
-            known.or_else(|| codes.find(line, "station", name))
+            known.or_else(|| codes.resolve_name(line, "station", name))
         });
-        let sequence = whole(line, "stop_sequence");
+        let sequence = integer_column(line, "stop_sequence");
         let arrives = time_of(line, "arrival", "day_offset_arrival");
         let departs = time_of(line, "departure", "day_offset_departure");
         match (trip, station, sequence, arrives, departs) {
             (Some(trip), Some(station), Some(sequence), Ok(arrives), Ok(departs)) => {
-                draft.call(line, trip, sequence, station, (arrives, departs));
+                draft.add_call(line, trip, sequence, station, (arrives, departs));
             }
             (Some(trip), ..) => draft.calls[trip as usize].broken = true,
             _ => {}
         }
     });
     if read && !trips.unread && !names.unread {
-        draft.measure(TRAINS, STOP_TIMES, &faults);
+        draft.check_and_measure(TRAINS, STOP_TIMES, &faults);
     }
     let mut rail = rail.clone();
     rail.terms.currency = rail.terms.currency.or(Currency::parse("CNY"));
     let mut parts = draft.parts(timezone, &rail, faults)?;
     fares::by_table(&mut parts, &rail)?;
-    Ok(Feed {
+    Ok(ImportedRailFeed {
         parts: checked(parts)?,
         notes,
     })
 }
 
 /// Stations by their codes, and by their names.
-fn stations(folder: &Path, draft: &mut Draft, faults: &Faults) -> (Names, Names) {
-    let (mut codes, mut names) = (Names::default(), Names::default());
+fn stations(
+    folder: &Path,
+    draft: &mut TimetableDraft,
+    faults: &RailFeedFaults,
+) -> (FeedNameIndex, FeedNameIndex) {
+    let (mut codes, mut names) = (FeedNameIndex::default(), FeedNameIndex::default());
     let columns = ["telecode", "name", "lon", "lat"];
     let read = each_line(folder, STATIONS, &columns, faults, |line| {
         let (code, name) = (line.needed("telecode"), line.needed("name"));
         let (lon, lat) = (degrees(line, "lon", 180.0), degrees(line, "lat", 90.0));
         let at = u32::try_from(draft.stations.len()).unwrap_or(u32::MAX);
-        let code = code.filter(|code| codes.take(line, "station", code, at));
-        let name = name.filter(|name| names.take(line, "station's name", name, at));
+        let code = code.filter(|code| codes.register_name(line, "station", code, at));
+        let name = name.filter(|name| names.register_name(line, "station's name", name, at));
         let mut short: Vec<String> = Vec::new();
         for of in [line.get("abbr"), line.get("pinyin_code")] {
             if !of.is_empty() && !short.iter().any(|known| known == of) {
@@ -101,8 +104,12 @@ fn stations(folder: &Path, draft: &mut Draft, faults: &Faults) -> (Names, Names)
     (codes, names)
 }
 
-fn trains(folder: &Path, draft: &mut Draft, faults: &Faults) -> (Names, Vec<String>) {
-    let mut trips = Names::default();
+fn trains(
+    folder: &Path,
+    draft: &mut TimetableDraft,
+    faults: &RailFeedFaults,
+) -> (FeedNameIndex, Vec<String>) {
+    let mut trips = FeedNameIndex::default();
     let mut notes = Vec::new();
     let columns = [
         "trip_id",
@@ -115,10 +122,10 @@ fn trains(folder: &Path, draft: &mut Draft, faults: &Faults) -> (Names, Vec<Stri
         let (id, train) = (line.needed("trip_id"), line.needed("train_code"));
         let service = service(line);
         let calls = Some("stop_count").filter(|column| !line.get(column).is_empty());
-        let calls = calls.and_then(|column| whole(line, column));
+        let calls = calls.and_then(|column| integer_column(line, column));
         let Some(id) = id else { return };
         let at = u32::try_from(draft.trips.len()).unwrap_or(u32::MAX);
-        if !trips.take(line, "trip", id, at) {
+        if !trips.register_name(line, "trip", id, at) {
             return;
         }
         let train = train.unwrap_or_default();
@@ -135,48 +142,48 @@ fn trains(folder: &Path, draft: &mut Draft, faults: &Faults) -> (Names, Vec<Stri
             draft.services.len() - 1
         });
         let letters = train.chars().take_while(|letter| letter.is_alphabetic());
-        let told = Told {
+        let told = TripDetails {
             line: line.number,
             kinds: vec![line.get("kind").to_owned(), letters.collect()],
             calls,
         };
-        draft.trip(id, train, u32::try_from(service).unwrap_or(u32::MAX), told);
+        draft.add_trip(id, train, u32::try_from(service).unwrap_or(u32::MAX), told);
     });
     trips.unread = !read;
     (trips, notes)
 }
 
 /// `ALL` runs every day, everything else from its first day to its last.
-fn service(line: &Line<'_>) -> Option<Service> {
+fn service(line: &FeedTableLine<'_>) -> Option<ServiceCalendar> {
     let days = line.needed("service_days")?;
     let between = |column: &str| -> Result<Option<Date>, ()> {
         if days == ALL && line.get(column).is_empty() {
             return Ok(None);
         }
-        date(line, column).map(Some).ok_or(())
+        date_column(line, column).map(Some).ok_or(())
     };
     if days != ALL && days.parse::<u32>().is_err() {
         let message = format!("service_days is {days:?}; it is {ALL} or a number of days");
         line.fault("bad_number", message);
     }
     let (first, last) = (between("first_day"), between("last_day"));
-    Some(Service {
+    Some(ServiceCalendar {
         weekdays: EVERY_DAY,
         first: first.ok()?,
         last: last.ok()?,
-        ..Service::default()
+        ..ServiceCalendar::default()
     })
 }
 
 /// A time and the days that it lies behind the service date.
-fn time_of(line: &Line<'_>, column: &str, days: &str) -> Result<Option<u32>, ()> {
-    let Some(time) = time(line, column)? else {
+fn time_of(line: &FeedTableLine<'_>, column: &str, days: &str) -> Result<Option<u32>, ()> {
+    let Some(time) = time_column(line, column)? else {
         return Ok(None);
     };
     if line.get(days).is_empty() {
         return Ok(Some(time));
     }
-    match whole(line, days) {
+    match integer_column(line, days) {
         Some(days) if days <= DAYS_MAX => Ok(Some(days_behind(time, days))),
         Some(of) => {
             let message = format!("{days} is {of}; it is {DAYS_MAX} at most");

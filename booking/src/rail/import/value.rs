@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 
-use super::table::Line;
+use super::table::FeedTableLine;
 
 /// Times of a trip end before this: 30 days, in seconds.
 const TIME_MAX: u32 = 30 * 86_400;
@@ -10,8 +10,11 @@ const TIME_MAX: u32 = 30 * 86_400;
 /// `H:MM:SS` or `HH:MM`, hours beyond 24 allowed, as seconds.
 pub fn seconds(text: &str) -> Option<u32> {
     let mut parts = text.split(':');
-    let (hours, minutes) = (figures(parts.next()?, 3)?, figures(parts.next()?, 2)?);
-    let seconds = parts.next().map_or(Some(0), |part| figures(part, 2))?;
+    let (hours, minutes) = (
+        parse_digits(parts.next()?, 3)?,
+        parse_digits(parts.next()?, 2)?,
+    );
+    let seconds = parts.next().map_or(Some(0), |part| parse_digits(part, 2))?;
     if parts.next().is_some() || minutes > 59 || seconds > 59 {
         return None;
     }
@@ -19,13 +22,13 @@ pub fn seconds(text: &str) -> Option<u32> {
     (all < TIME_MAX).then_some(all)
 }
 
-fn figures(text: &str, most: usize) -> Option<u32> {
+fn parse_digits(text: &str, most: usize) -> Option<u32> {
     let sound = (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     sound.then(|| text.parse().ok()).flatten()
 }
 
 /// A time in a column, none where it is empty; a fault where it is no time.
-pub fn time(line: &Line<'_>, column: &str) -> Result<Option<u32>, ()> {
+pub fn time_column(line: &FeedTableLine<'_>, column: &str) -> Result<Option<u32>, ()> {
     let text = line.get(column);
     if text.is_empty() {
         return Ok(None);
@@ -39,7 +42,7 @@ pub fn time(line: &Line<'_>, column: &str) -> Result<Option<u32>, ()> {
 }
 
 /// A whole number that must be there.
-pub fn whole(line: &Line<'_>, column: &str) -> Option<u32> {
+pub fn integer_column(line: &FeedTableLine<'_>, column: &str) -> Option<u32> {
     let text = line.needed(column)?;
     let number = text.parse().ok();
     if number.is_none() {
@@ -50,7 +53,7 @@ pub fn whole(line: &Line<'_>, column: &str) -> Option<u32> {
 }
 
 /// Degrees that must be there, at most so many either way.
-pub fn degrees(line: &Line<'_>, column: &str, most: f64) -> Option<f64> {
+pub fn degrees(line: &FeedTableLine<'_>, column: &str, most: f64) -> Option<f64> {
     let text = line.needed(column)?;
     let number = text.parse().ok().filter(|of: &f64| of.abs() <= most);
     if number.is_none() {
@@ -61,7 +64,7 @@ pub fn degrees(line: &Line<'_>, column: &str, most: f64) -> Option<f64> {
 }
 
 /// A date as GTFS writes it, `20260131`, that must be there.
-pub fn plain_date(line: &Line<'_>, column: &str) -> Option<Date> {
+pub fn plain_date(line: &FeedTableLine<'_>, column: &str) -> Option<Date> {
     let text = line.needed(column)?;
     let date = (text.len() == 8 && text.bytes().all(|b| b.is_ascii_digit()))
         .then(|| format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..]));
@@ -76,7 +79,7 @@ pub fn plain_date(line: &Line<'_>, column: &str) -> Option<Date> {
 }
 
 /// A date `2016-01-31`, or the number of a day as spreadsheets keep it, that must be there.
-pub fn date(line: &Line<'_>, column: &str) -> Option<Date> {
+pub fn date_column(line: &FeedTableLine<'_>, column: &str) -> Option<Date> {
     /// The day before a spreadsheet's day 1, as days are counted since March 1900.
     const DAY_0: Date = jiff::civil::date(1899, 12, 30);
     let text = line.needed(column)?;

@@ -1,8 +1,8 @@
 //! What the ledger decided, carried to the store: in order, once, and opening from its picture.
 
 use super::*;
-use crate::store::Refused;
-use SeatRowKind::{Free, Sell};
+use crate::store::InventoryRefusal;
+use SeatOutboxAction::{Free, Sell};
 
 pub(super) const CASES: &[Case] = cases![
     a_sold_hold_is_sold_and_gone,
@@ -25,7 +25,7 @@ pub(super) const CASES: &[Case] = cases![
     a_show_that_lacks_deleted_rows_is_closed_until_it_is_opened_anew,
 ];
 
-async fn deliver(store: &Store, rows: &[SeatRow]) {
+async fn deliver(store: &Store, rows: &[SeatOutboxRow]) {
     let newest = rows.last().expect("some rows").seq;
     let delivered = store.deliver(&show(), rows).await.expect("open");
     assert!(delivered >= newest, "{delivered} is before {newest}");
@@ -35,7 +35,7 @@ async fn limit_met(store: &Store, visitor: Holder, limit: u32) -> Option<u32> {
     // An impossible wish tells the count without changing anything.
     let all: Vec<u32> = (0..GRID.seats).collect();
     match store.take(basket("probe", visitor, &all), limit).await {
-        Err(Refused::Limit { have, .. }) => Some(have),
+        Err(InventoryRefusal::Limit { have, .. }) => Some(have),
         _ => None,
     }
 }
@@ -46,7 +46,7 @@ async fn a_sold_hold_is_sold_and_gone(store: Store) {
     assert!(secured(&store, &hold.id, ANA, LOCK_MS * 2).await.is_ok());
     deliver(&store, &[row(1, Sell, "a", ANA, &[0, 1])]).await;
     assert_eq!(seat(&store, 0).await, CellState::Sold);
-    assert_eq!(store.hold(&hold.id, ANA).await, Err(Refused::Gone));
+    assert_eq!(store.hold(&hold.id, ANA).await, Err(InventoryRefusal::Gone));
     assert!(store.sweep(i64::MAX, 100).await.lapsed.is_empty());
     assert_eq!(seat(&store, 1).await, CellState::Sold);
     assert_eq!(limit_met(&store, ANA, 4).await, Some(2), "counted once");
@@ -116,7 +116,7 @@ async fn freeing_removes_only_its_own(store: Store) {
     assert!(secured(&store, &hold.id, ANA, LOCK_MS * 2).await.is_ok());
     deliver(&store, &[row(2, Free, "c", ANA, &[4])]).await;
     assert_eq!(seat(&store, 4).await, CellState::Free);
-    assert_eq!(store.hold(&hold.id, ANA).await, Err(Refused::Gone));
+    assert_eq!(store.hold(&hold.id, ANA).await, Err(InventoryRefusal::Gone));
     assert_eq!(limit_met(&store, ANA, 4).await, Some(0));
 }
 
@@ -148,11 +148,11 @@ async fn a_part_given_back_frees_its_cells_and_counts_them_no_more(store: Store)
 
 async fn a_seat_that_an_exchange_keeps_is_counted_once(store: Store) {
     opened(&store).await;
-    let over = |legs: std::ops::Range<u16>| Held {
+    let over = |legs: std::ops::Range<u16>| HeldSeat {
         legs,
         ..seats(&[0])[0].clone()
     };
-    let told = |seq, kind, key: &str, item: Held| SeatRow {
+    let told = |seq, kind, key: &str, item: HeldSeat| SeatOutboxRow {
         items: vec![item],
         ..row(seq, kind, key, ANA, &[])
     };
@@ -188,7 +188,7 @@ async fn a_seat_that_an_exchange_keeps_is_counted_once(store: Store) {
 }
 
 async fn a_part_given_back_leaves_what_is_somebody_elses_by_now(store: Store) {
-    let sold = Opening {
+    let sold = OpeningInventory {
         sold: vec![(ANA, seats(&[0, 1]))],
         cursor: 4,
         ..opening()
@@ -216,10 +216,10 @@ async fn an_expired_order_takes_nothing_off_what_was_bought(store: Store) {
 
 async fn a_show_opens_from_the_ledgers_picture(store: Store) {
     let pending = Hold {
-        stage: Stage::Ordered,
+        stage: HoldStage::Ordered,
         ..basket("pending", BEN, &[3])
     };
-    let from = Opening {
+    let from = OpeningInventory {
         incarnation: 4,
         blocked: vec![7, 15],
         sold: vec![(ANA, seats(&[0, 1]))],
@@ -239,7 +239,11 @@ async fn a_show_opens_from_the_ledgers_picture(store: Store) {
     }
     assert_eq!(store.hold(&pending.id, BEN).await, Ok(pending.clone()));
     let refused = store.take(basket("x", BEN, &[7]), NO_LIMIT).await;
-    assert_eq!(refused, Err(Refused::Taken(vec![7, 15])), "not for sale");
+    assert_eq!(
+        refused,
+        Err(InventoryRefusal::Taken(vec![7, 15])),
+        "not for sale"
+    );
     assert_eq!(limit_met(&store, ANA, 4).await, Some(2));
     assert_eq!(limit_met(&store, BEN, 4).await, Some(1));
     deliver(&store, &[row(20, Free, "pending", BEN, &[3])]).await;
@@ -253,7 +257,7 @@ async fn a_show_opens_from_the_ledgers_picture(store: Store) {
 }
 
 async fn what_is_locked_for_a_claim_tells_its_life(store: Store) {
-    let fourth = Opening {
+    let fourth = OpeningInventory {
         incarnation: 4,
         ..opening()
     };
@@ -267,22 +271,26 @@ async fn what_is_locked_for_a_claim_tells_its_life(store: Store) {
 
 async fn between_its_beginning_and_its_opening_nothing_is_locked(store: Store) {
     let not_begun = store.open(&show(), opening()).await;
-    assert_eq!(not_begun, Err(Refused::NotReady), "no life is live");
+    assert_eq!(
+        not_begun,
+        Err(InventoryRefusal::NotReady),
+        "no life is live"
+    );
     opened(&store).await;
-    let next = || Opening {
+    let next = || OpeningInventory {
         incarnation: 2,
         ..opening()
     };
     let hold = taken(&store, "a", ANA, &[2]).await;
     let before = picture(&store).await;
     let refused = store.begin(&show(), &next()).await;
-    assert_eq!(refused, Err(Refused::Taken(vec![2, 10])));
+    assert_eq!(refused, Err(InventoryRefusal::Taken(vec![2, 10])));
     assert_eq!(picture(&store).await, before);
     assert_eq!(store.release(&hold.id, ANA, BASKET).await, Ok(()));
     for _ in 0..2 {
         assert_eq!(store.begin(&show(), &next()).await, Ok(()));
         let early = store.take(basket("b", BEN, &[2]), NO_LIMIT).await;
-        assert_eq!(early, Err(Refused::NotReady));
+        assert_eq!(early, Err(InventoryRefusal::NotReady));
     }
     assert_eq!(store.open(&show(), next()).await, Ok(()));
     taken(&store, "c", BEN, &[2]).await;
@@ -292,13 +300,13 @@ async fn a_show_with_baskets_is_not_replaced(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[2]).await;
     let before = picture(&store).await;
-    let next = Opening {
+    let next = OpeningInventory {
         incarnation: 2,
         plan_version: PLAN + 1,
         ..opening()
     };
     let refused = store.open(&show(), next).await;
-    assert_eq!(refused, Err(Refused::Taken(vec![2, 10])));
+    assert_eq!(refused, Err(InventoryRefusal::Taken(vec![2, 10])));
     assert_eq!(picture(&store).await, before);
     assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold));
 }
@@ -309,7 +317,7 @@ async fn a_show_with_orders_only_is_replaced(store: Store) {
     let secured = secured(&store, &hold.id, ANA, LOCK_MS * 2).await;
     let secured = secured.expect("its own");
     let (before, _) = picture(&store).await;
-    let next = Opening {
+    let next = OpeningInventory {
         incarnation: 2,
         plan_version: PLAN + 1,
         ordered: vec![secured.clone()],
@@ -319,7 +327,7 @@ async fn a_show_with_orders_only_is_replaced(store: Store) {
     assert!(picture(&store).await.0 > before, "versions never decrease");
     assert_eq!(store.hold(&hold.id, ANA).await, Ok(secured));
     let old = store.take(basket("b", ANA, &[4]), NO_LIMIT).await;
-    assert_eq!(old, Err(Refused::PlanChanged));
+    assert_eq!(old, Err(InventoryRefusal::PlanChanged));
 }
 
 async fn an_order_that_the_picture_has_not_seen_is_not_forgotten(store: Store) {
@@ -327,15 +335,15 @@ async fn an_order_that_the_picture_has_not_seen_is_not_forgotten(store: Store) {
     let hold = taken(&store, "a", ANA, &[2]).await;
     // Secured, and the claim is on its way to the ledger, which was read a moment before.
     let secured = secured(&store, &hold.id, ANA, LOCK_MS * 2).await;
-    let next = || Opening {
+    let next = || OpeningInventory {
         incarnation: 2,
         ..opening()
     };
     let refused = store.open(&show(), next()).await;
-    assert_eq!(refused, Err(Refused::Taken(vec![2, 10])));
+    assert_eq!(refused, Err(InventoryRefusal::Taken(vec![2, 10])));
     assert_eq!(store.hold(&hold.id, ANA).await, secured);
     deliver(&store, &[row(1, Sell, "a", ANA, &[2])]).await;
-    let sold = Opening {
+    let sold = OpeningInventory {
         sold: vec![(ANA, seats(&[2]))],
         cursor: 1,
         ..next()
@@ -358,8 +366,8 @@ async fn a_show_that_lacks_deleted_rows_is_closed_until_it_is_opened_anew(store:
     assert_eq!(store.abandon(&show(), 1).await, Ok(()));
     assert_eq!(store.edition(&show()).await, Ok(None));
     let refused = store.take(basket("c", BEN, &[2]), NO_LIMIT).await;
-    assert_eq!(refused, Err(Refused::NotReady));
-    let anew = Opening {
+    assert_eq!(refused, Err(InventoryRefusal::NotReady));
+    let anew = OpeningInventory {
         incarnation: 2,
         sold: vec![(BEN, seats(&[1, 2]))],
         cursor: 9,

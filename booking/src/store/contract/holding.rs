@@ -1,7 +1,7 @@
 //! Taking, changing and giving back: all or none, and only one's own.
 
 use super::*;
-use crate::store::Refused;
+use crate::store::InventoryRefusal;
 
 pub(super) const CASES: &[Case] = cases![
     a_show_that_is_not_open_is_not_ready,
@@ -28,14 +28,14 @@ pub(super) const CASES: &[Case] = cases![
 async fn a_show_that_is_not_open_is_not_ready(store: Store) {
     assert_eq!(store.edition(&show()).await, Ok(None));
     let refused = store.take(basket("a", ANA, &[0]), NO_LIMIT).await;
-    assert_eq!(refused, Err(Refused::NotReady));
+    assert_eq!(refused, Err(InventoryRefusal::NotReady));
     assert!(store.view(&show()).await.is_none());
     assert!(store.packed(&show()).await.is_none());
     assert!(store.changes(&show(), 0).await.is_none());
     assert!(store.counts(&show(), NOW_MS, 0).await.is_none());
-    let sell = row(1, SeatRowKind::Sell, "a", ANA, &[0]);
+    let sell = row(1, SeatOutboxAction::Sell, "a", ANA, &[0]);
     let undelivered = store.deliver(&show(), &[sell]).await;
-    assert_eq!(undelivered, Err(Refused::NotReady));
+    assert_eq!(undelivered, Err(InventoryRefusal::NotReady));
     opened(&store).await;
     assert_eq!(store.edition(&show()).await, Ok(Some(5)));
 }
@@ -45,13 +45,13 @@ async fn a_hold_takes_all_its_cells_or_none_and_names_the_refused(store: Store) 
     taken(&store, "a", ANA, &[2, 3]).await;
     let before = picture(&store).await;
     let refused = store.take(basket("b", BEN, &[1, 2, 3, 4]), NO_LIMIT).await;
-    let Err(Refused::Taken(mut cells)) = refused else {
+    let Err(InventoryRefusal::Taken(mut cells)) = refused else {
         panic!("taken cells were given away: {refused:?}");
     };
     cells.sort_unstable();
     assert_eq!(cells, [2, 3, 10, 11]);
     assert_eq!(picture(&store).await, before, "a refusal changes nothing");
-    assert_eq!(store.hold(&id("b"), BEN).await, Err(Refused::Gone));
+    assert_eq!(store.hold(&id("b"), BEN).await, Err(InventoryRefusal::Gone));
     assert_eq!(seat(&store, 2).await, CellState::Held);
     assert_eq!(seat(&store, 1).await, CellState::Free);
 }
@@ -59,13 +59,13 @@ async fn a_hold_takes_all_its_cells_or_none_and_names_the_refused(store: Store) 
 async fn two_journeys_share_a_seat_where_their_legs_do_not_meet(store: Store) {
     opened(&store).await;
     let over = |key: &str, visitor, legs| Hold {
-        items: vec![Held { seat: 5, legs }],
+        items: vec![HeldSeat { seat: 5, legs }],
         ..basket(key, visitor, &[])
     };
     assert!(store.take(over("a", ANA, 0..1), NO_LIMIT).await.is_ok());
     assert!(store.take(over("b", BEN, 1..2), NO_LIMIT).await.is_ok());
     let refused = store.take(over("c", BEN, 0..2), NO_LIMIT).await;
-    assert_eq!(refused, Err(Refused::Taken(vec![5, 13])));
+    assert_eq!(refused, Err(InventoryRefusal::Taken(vec![5, 13])));
 }
 
 async fn the_same_hold_again_is_the_hold_as_it_is(store: Store) {
@@ -90,7 +90,7 @@ async fn somebody_elses_hold_is_foreign_everywhere(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     let before = picture(&store).await;
-    let foreign = Err(Refused::Foreign);
+    let foreign = Err(InventoryRefusal::Foreign);
     assert_eq!(
         store.take(basket("a", BEN, &[7]), NO_LIMIT).await,
         foreign.clone()
@@ -109,7 +109,7 @@ async fn somebody_elses_hold_is_foreign_everywhere(store: Store) {
     assert_eq!(secured(&store, &hold.id, BEN, i64::MAX).await, foreign);
     assert_eq!(
         store.release(&hold.id, BEN, BASKET).await,
-        Err(Refused::Foreign)
+        Err(InventoryRefusal::Foreign)
     );
     assert_eq!(picture(&store).await, before);
     assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold));
@@ -117,7 +117,7 @@ async fn somebody_elses_hold_is_foreign_everywhere(store: Store) {
 
 async fn a_hold_that_never_was_is_gone_everywhere(store: Store) {
     opened(&store).await;
-    let (none, gone) = (id("none"), Err(Refused::Gone));
+    let (none, gone) = (id("none"), Err(InventoryRefusal::Gone));
     assert_eq!(store.hold(&none, ANA).await, gone.clone());
     let changed = store
         .change(&none, ANA, seats(&[1]), vec![], false, NO_LIMIT)
@@ -128,7 +128,10 @@ async fn a_hold_that_never_was_is_gone_everywhere(store: Store) {
         gone.clone()
     );
     assert_eq!(secured(&store, &none, ANA, LOCK_MS).await, gone);
-    assert_eq!(store.release(&none, ANA, BASKET).await, Err(Refused::Gone));
+    assert_eq!(
+        store.release(&none, ANA, BASKET).await,
+        Err(InventoryRefusal::Gone)
+    );
     store.unsecure(&none, LOCK_MS, LOCK_MS).await;
     assert!(
         states(&store)
@@ -144,18 +147,21 @@ async fn a_hold_of_another_plan_is_refused(store: Store) {
         plan_version: PLAN - 1,
         ..basket("a", ANA, &[0])
     };
-    assert_eq!(store.take(old, NO_LIMIT).await, Err(Refused::PlanChanged));
+    assert_eq!(
+        store.take(old, NO_LIMIT).await,
+        Err(InventoryRefusal::PlanChanged)
+    );
     assert_eq!(seat(&store, 0).await, CellState::Free);
 }
 
 async fn the_limit_counts_held_and_bought_seats(store: Store) {
     opened(&store).await;
-    let sell = row(1, SeatRowKind::Sell, "bought", ANA, &[0, 1]);
+    let sell = row(1, SeatOutboxAction::Sell, "bought", ANA, &[0, 1]);
     assert_eq!(store.deliver(&show(), &[sell]).await, Ok(1));
     assert!(store.take(basket("a", ANA, &[2]), 4).await.is_ok());
     let before = picture(&store).await;
     let over = store.take(basket("b", ANA, &[3, 4]), 4).await;
-    assert_eq!(over, Err(Refused::Limit { have: 3, limit: 4 }));
+    assert_eq!(over, Err(InventoryRefusal::Limit { have: 3, limit: 4 }));
     assert_eq!(picture(&store).await, before);
     assert!(store.take(basket("c", ANA, &[3]), 4).await.is_ok());
     assert!(
@@ -172,13 +178,13 @@ async fn a_change_is_whole_or_not_at_all(store: Store) {
     let refused = store
         .change(&hold.id, ANA, seats(&[3, 4]), vec![0], true, NO_LIMIT)
         .await;
-    assert_eq!(refused, Err(Refused::Taken(vec![4, 12])));
+    assert_eq!(refused, Err(InventoryRefusal::Taken(vec![4, 12])));
     assert_eq!(picture(&store).await, before);
     assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold.clone()));
     let refused = store
         .change(&hold.id, ANA, seats(&[3]), vec![], true, 2)
         .await;
-    assert_eq!(refused, Err(Refused::Limit { have: 2, limit: 2 }));
+    assert_eq!(refused, Err(InventoryRefusal::Limit { have: 2, limit: 2 }));
     assert_eq!(picture(&store).await, before);
 }
 
@@ -213,7 +219,7 @@ async fn a_change_counts_net_and_keeps_the_deadline(store: Store) {
     assert_eq!(seat(&store, 0).await, CellState::Free);
     assert_eq!(seat(&store, 3).await, CellState::Held);
     let more = store.take(basket("b", ANA, &[5]), 2).await;
-    assert_eq!(more, Err(Refused::Limit { have: 2, limit: 2 }));
+    assert_eq!(more, Err(InventoryRefusal::Limit { have: 2, limit: 2 }));
     let less = store.change(&hold.id, ANA, vec![], vec![2], true, 2).await;
     assert_eq!(less.expect("giving back").items, seats(&[3]));
     assert!(store.take(basket("b", ANA, &[5]), 2).await.is_ok());
@@ -230,7 +236,7 @@ async fn giving_back_stays_possible_under_a_lowered_limit(store: Store) {
     let swapped = store
         .change(&hold.id, ANA, seats(&[5]), vec![], false, 1)
         .await;
-    assert_eq!(swapped, Err(Refused::Limit { have: 2, limit: 1 }));
+    assert_eq!(swapped, Err(InventoryRefusal::Limit { have: 2, limit: 1 }));
 }
 
 async fn what_is_not_in_the_hold_is_not_given_back(store: Store) {
@@ -241,7 +247,7 @@ async fn what_is_not_in_the_hold_is_not_given_back(store: Store) {
     let refused = store
         .change(&hold.id, ANA, vec![], vec![0, 1], false, NO_LIMIT)
         .await;
-    assert_eq!(refused, Err(Refused::NotHeld(vec![1])));
+    assert_eq!(refused, Err(InventoryRefusal::NotHeld(vec![1])));
     assert_eq!(picture(&store).await, before);
 }
 
@@ -275,7 +281,7 @@ async fn extending_ends_with_the_extensions_and_never_shortens(store: Store) {
     let refused = store
         .extend(&hold.id, ANA, call(3), EXPIRES_MS + 99, LOCK_MS + 99)
         .await;
-    assert_eq!(refused, Err(Refused::NoExtensions));
+    assert_eq!(refused, Err(InventoryRefusal::NoExtensions));
     assert_eq!(store.hold(&hold.id, ANA).await, Ok(same));
 }
 
@@ -283,7 +289,7 @@ async fn a_basket_given_back_is_free_and_gone(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
     assert_eq!(store.release(&hold.id, ANA, BASKET).await, Ok(()));
-    assert_eq!(store.hold(&hold.id, ANA).await, Err(Refused::Gone));
+    assert_eq!(store.hold(&hold.id, ANA).await, Err(InventoryRefusal::Gone));
     assert_eq!(seat(&store, 0).await, CellState::Free);
     assert!(
         store.take(basket("b", ANA, &[0, 1]), 2).await.is_ok(),
@@ -320,7 +326,7 @@ async fn what_is_sent_twice_is_done_once(store: Store) {
     );
     assert_eq!(
         store.release(&hold.id, BEN, BASKET).await,
-        Err(Refused::Gone)
+        Err(InventoryRefusal::Gone)
     );
     assert_eq!(picture(&store).await, before);
     let lapsed = taken(&store, "b", ANA, &[0]).await;
@@ -328,7 +334,7 @@ async fn what_is_sent_twice_is_done_once(store: Store) {
     let gone = store.release(&lapsed.id, ANA, BASKET).await;
     assert_eq!(
         gone,
-        Err(Refused::Gone),
+        Err(InventoryRefusal::Gone),
         "it ran out, and nobody gave it back"
     );
 }
@@ -348,7 +354,7 @@ async fn of_five_hundred_tasks_on_one_cell_exactly_one_wins(store: Store) {
     let answers = running.join_all().await;
     let won = answers.iter().filter(|answer| answer.is_ok()).count();
     assert_eq!(won, 1);
-    let lost = Err(Refused::Taken(vec![3, 11]));
+    let lost = Err(InventoryRefusal::Taken(vec![3, 11]));
     assert_eq!(
         answers.iter().filter(|answer| **answer == lost).count(),
         499
@@ -357,15 +363,19 @@ async fn of_five_hundred_tasks_on_one_cell_exactly_one_wins(store: Store) {
 
 async fn a_hold_serves_what_it_was_made_for_and_nothing_else(store: Store) {
     opened(&store).await;
-    for (n, purpose) in (0_u32..).zip([Purpose::Exchange, Purpose::Offer, Purpose::LateMoney]) {
-        let key = purpose.word();
+    for (n, purpose) in (0_u32..).zip([
+        HoldPurpose::Exchange,
+        HoldPurpose::Offer,
+        HoldPurpose::LateMoney,
+    ]) {
+        let key = purpose.as_str();
         let hold = Hold {
             purpose,
             ..basket(key, ANA, &[n])
         };
         let hold = store.take(hold, NO_LIMIT).await.expect("free");
         let before = picture(&store).await;
-        let other = Err(Refused::OtherPurpose(purpose));
+        let other = Err(InventoryRefusal::OtherPurpose(purpose));
         let secured = store.secure(&hold.id, ANA, BASKET, LOCK_MS + 1).await;
         assert_eq!(secured.map(|locked| locked.hold), other.clone());
         let changed = store.change(&hold.id, ANA, seats(&[7]), vec![], false, NO_LIMIT);
@@ -377,9 +387,12 @@ async fn a_hold_serves_what_it_was_made_for_and_nothing_else(store: Store) {
         assert_eq!(picture(&store).await, before, "a refusal changes nothing");
         // Its owner may look at it, and its own way may use it.
         assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold.clone()));
-        let own = &[Purpose::Basket, purpose];
+        let own = &[HoldPurpose::Basket, purpose];
         let secured = store.secure(&hold.id, ANA, own, LOCK_MS + 1).await;
-        assert_eq!(secured.map(|locked| locked.hold.stage), Ok(Stage::Ordered));
+        assert_eq!(
+            secured.map(|locked| locked.hold.stage),
+            Ok(HoldStage::Ordered)
+        );
         store.unsecure(&hold.id, LOCK_MS + 1, LOCK_MS).await;
         assert_eq!(store.release(&hold.id, ANA, own).await, Ok(()));
     }
@@ -388,15 +401,15 @@ async fn a_hold_serves_what_it_was_made_for_and_nothing_else(store: Store) {
 async fn a_hold_keeps_its_purpose_and_its_terms(store: Store) {
     opened(&store).await;
     let hold = Hold {
-        purpose: Purpose::Exchange,
+        purpose: HoldPurpose::Exchange,
         terms: 7,
         ..basket("a", ANA, &[1])
     };
     let taken = store.take(hold.clone(), NO_LIMIT).await.expect("free");
     let found = store.hold(&hold.id, ANA).await.expect("it lives");
     for hold in [taken, found] {
-        assert_eq!((hold.purpose, hold.terms), (Purpose::Exchange, 7));
+        assert_eq!((hold.purpose, hold.terms), (HoldPurpose::Exchange, 7));
     }
     let again = store.take(hold, NO_LIMIT).await.expect("the same");
-    assert_eq!((again.purpose, again.terms), (Purpose::Exchange, 7));
+    assert_eq!((again.purpose, again.terms), (HoldPurpose::Exchange, 7));
 }

@@ -12,12 +12,15 @@ mod waiting;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use fairgate_model::grid::{CellGrid, CellState};
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldStage};
+use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_pass::Holder;
 
-use super::{CallId, InventoryStore, Opening, Refused, SeatRow, SeatRowKind, Secured};
-use fairgate_model::grid::{CellState, Grid};
-use fairgate_model::holds::{Held, Hold, Purpose, Stage};
-use fairgate_model::ids::{HoldId, ShowId};
+use super::{
+    CallId, InventoryRefusal, InventoryStore, OpeningInventory, SeatOutboxAction, SeatOutboxRow,
+    SecuredHold,
+};
 
 pub(crate) type Store = Arc<dyn InventoryStore>;
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -55,7 +58,7 @@ pub async fn suite(make: impl AsyncFn() -> Arc<dyn InventoryStore>) {
 }
 
 /// Two legs of eight seats: enough for a seat that two people share one after the other.
-const GRID: Grid = Grid { seats: 8, legs: 2 };
+const GRID: CellGrid = CellGrid { seats: 8, legs: 2 };
 const PLAN: u32 = 3;
 pub(crate) const NOW_MS: i64 = 1_000_000;
 /// What the buyer is shown, and when the locks fall.
@@ -64,7 +67,7 @@ const LOCK_MS: i64 = EXPIRES_MS + 5_000;
 /// A limit that no case means to meet.
 const NO_LIMIT: u32 = 100;
 /// What most holds of these cases are made for.
-const BASKET: &[Purpose] = &[Purpose::Basket];
+const BASKET: &[HoldPurpose] = &[HoldPurpose::Basket];
 const ANA: Holder = Holder([1; 32]);
 const BEN: Holder = Holder([2; 32]);
 
@@ -72,8 +75,8 @@ fn show() -> ShowId {
     "night-1".parse().expect("a slug")
 }
 
-fn opening() -> Opening {
-    Opening {
+fn opening() -> OpeningInventory {
+    OpeningInventory {
         grid: GRID,
         plan_version: PLAN,
         incarnation: 1,
@@ -86,7 +89,7 @@ fn opening() -> Opening {
 }
 
 /// As the first picture of a show comes into a store.
-async fn begin_and_open(store: &Store, opening: Opening) {
+async fn begin_and_open(store: &Store, opening: OpeningInventory) {
     store
         .begin(&show(), &opening)
         .await
@@ -100,8 +103,8 @@ async fn opened(store: &Store) {
 }
 
 /// Seats over all legs.
-fn seats(seats: &[u32]) -> Vec<Held> {
-    let held = |seat: &u32| Held {
+fn seats(seats: &[u32]) -> Vec<HeldSeat> {
+    let held = |seat: &u32| HeldSeat {
         seat: *seat,
         legs: 0..GRID.legs,
     };
@@ -122,7 +125,7 @@ fn basket(key: &str, visitor: Holder, of: &[u32]) -> Hold {
         id: id(key),
         visitor,
         room: "demo".to_owned(),
-        purpose: Purpose::Basket,
+        purpose: HoldPurpose::Basket,
         terms: 1,
         items: seats(of),
         plan_version: PLAN,
@@ -130,7 +133,7 @@ fn basket(key: &str, visitor: Holder, of: &[u32]) -> Hold {
         expires_at_ms: EXPIRES_MS,
         lock_until_ms: LOCK_MS,
         extensions_left: 1,
-        stage: Stage::Basket,
+        stage: HoldStage::Basket,
     }
 }
 
@@ -140,7 +143,7 @@ async fn secured(
     hold: &HoldId,
     visitor: Holder,
     until_ms: i64,
-) -> Result<Hold, Refused> {
+) -> Result<Hold, InventoryRefusal> {
     let secured = store.secure(hold, visitor, BASKET, until_ms).await;
     secured.map(|claimable| claimable.hold)
 }
@@ -150,8 +153,8 @@ async fn taken(store: &Store, key: &str, visitor: Holder, of: &[u32]) -> Hold {
     hold.expect("the seats are free")
 }
 
-fn row(seq: u64, kind: SeatRowKind, key: &str, visitor: Holder, of: &[u32]) -> SeatRow {
-    SeatRow {
+fn row(seq: u64, kind: SeatOutboxAction, key: &str, visitor: Holder, of: &[u32]) -> SeatOutboxRow {
+    SeatOutboxRow {
         seq,
         kind,
         hold: id(key),

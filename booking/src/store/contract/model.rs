@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use fairgate_model::holds::cells_of;
 use proptest::prelude::*;
 
 use super::*;
-use crate::store::Refused;
+use crate::store::InventoryRefusal;
 use crate::store::memory::MemoryStore;
-use fairgate_model::holds::cells_of;
 
 const LIMIT: u32 = 4;
 /// Longer than any day.
@@ -35,9 +35,9 @@ struct Model {
     holds: BTreeMap<u8, Hold>,
     locks: BTreeMap<u32, u8>,
     sold: BTreeMap<u32, Holder>,
-    orders: BTreeMap<u8, (Holder, Vec<Held>)>,
+    orders: BTreeMap<u8, (Holder, Vec<HeldSeat>)>,
     /// The last change of a hold, which asked again is done already.
-    wishes: BTreeMap<u8, (Vec<Held>, Vec<u32>)>,
+    wishes: BTreeMap<u8, (Vec<HeldSeat>, Vec<u32>)>,
     /// Who gave a hold back last, likewise.
     released: BTreeMap<u8, Holder>,
     /// Whether somebody waits, and the cells that are kept then.
@@ -65,26 +65,26 @@ impl Model {
         u32::try_from(count).expect("small")
     }
 
-    fn own(&self, key: u8, visitor: Holder) -> Result<Hold, Refused> {
+    fn own(&self, key: u8, visitor: Holder) -> Result<Hold, InventoryRefusal> {
         match self.holds.get(&key) {
-            None => Err(Refused::Gone),
-            Some(hold) if hold.visitor != visitor => Err(Refused::Foreign),
+            None => Err(InventoryRefusal::Gone),
+            Some(hold) if hold.visitor != visitor => Err(InventoryRefusal::Foreign),
             Some(hold) => Ok(hold.clone()),
         }
     }
 
-    fn basket(&self, key: u8, visitor: Holder) -> Result<Hold, Refused> {
+    fn basket(&self, key: u8, visitor: Holder) -> Result<Hold, InventoryRefusal> {
         let hold = self.own(key, visitor)?;
         match hold.stage {
-            Stage::Basket => Ok(hold),
-            Stage::Ordered => Err(Refused::Ordered),
+            HoldStage::Basket => Ok(hold),
+            HoldStage::Ordered => Err(InventoryRefusal::Ordered),
         }
     }
 
-    fn admit(&self, visitor: Holder, more: u32, add: &[Held]) -> Result<(), Refused> {
+    fn admit(&self, visitor: Holder, more: u32, add: &[HeldSeat]) -> Result<(), InventoryRefusal> {
         let have = self.have(visitor);
         if more > 0 && have + more > LIMIT {
-            return Err(Refused::Limit { have, limit: LIMIT });
+            return Err(InventoryRefusal::Limit { have, limit: LIMIT });
         }
         let taken: Vec<u32> = cells_of(add, GRID)
             .into_iter()
@@ -93,11 +93,11 @@ impl Model {
         if taken.is_empty() {
             Ok(())
         } else {
-            Err(Refused::Taken(taken))
+            Err(InventoryRefusal::Taken(taken))
         }
     }
 
-    fn unlock(&mut self, key: u8, items: &[Held]) {
+    fn unlock(&mut self, key: u8, items: &[HeldSeat]) {
         for cell in cells_of(items, GRID) {
             if self.locks.get(&cell) == Some(&key) {
                 self.locks.remove(&cell);
@@ -106,12 +106,12 @@ impl Model {
         }
     }
 
-    fn lock(&mut self, key: u8, items: &[Held]) {
+    fn lock(&mut self, key: u8, items: &[HeldSeat]) {
         self.locks
             .extend(cells_of(items, GRID).into_iter().map(|cell| (cell, key)));
     }
 
-    fn take(&mut self, key: u8, wanted: Hold) -> Result<Hold, Refused> {
+    fn take(&mut self, key: u8, wanted: Hold) -> Result<Hold, InventoryRefusal> {
         if self.holds.contains_key(&key) {
             return self.own(key, wanted.visitor);
         }
@@ -120,7 +120,7 @@ impl Model {
         Ok(self.taken(key, wanted))
     }
 
-    fn offer(&mut self, key: u8, wanted: Hold) -> Result<Hold, Refused> {
+    fn offer(&mut self, key: u8, wanted: Hold) -> Result<Hold, InventoryRefusal> {
         if self.holds.contains_key(&key) {
             return self.own(key, wanted.visitor);
         }
@@ -146,9 +146,9 @@ impl Model {
         &mut self,
         key: u8,
         visitor: Holder,
-        add: &[Held],
+        add: &[HeldSeat],
         remove: &[u32],
-    ) -> Result<Hold, Refused> {
+    ) -> Result<Hold, InventoryRefusal> {
         let mut hold = self.basket(key, visitor)?;
         let wish = (add.to_vec(), remove.to_vec());
         if self.wishes.get(&key) == Some(&wish) {
@@ -156,11 +156,11 @@ impl Model {
         }
         let in_hold = |seat: &u32| hold.items.iter().any(|item| item.seat == *seat);
         if let Some(stranger) = remove.iter().find(|seat| !in_hold(seat)) {
-            return Err(Refused::NotHeld(vec![*stranger]));
+            return Err(InventoryRefusal::NotHeld(vec![*stranger]));
         }
         let more = add.len().saturating_sub(remove.len());
         self.admit(visitor, u32::try_from(more).expect("small"), add)?;
-        let out: Vec<Held> = seats(remove);
+        let out: Vec<HeldSeat> = seats(remove);
         self.unlock(key, &out);
         self.lock(key, add);
         hold.items.retain(|item| !remove.contains(&item.seat));
@@ -170,7 +170,7 @@ impl Model {
         Ok(hold)
     }
 
-    fn release(&mut self, key: u8, visitor: Holder) -> Result<(), Refused> {
+    fn release(&mut self, key: u8, visitor: Holder) -> Result<(), InventoryRefusal> {
         if !self.holds.contains_key(&key) && self.released.get(&key) == Some(&visitor) {
             return Ok(());
         }
@@ -181,9 +181,14 @@ impl Model {
         Ok(())
     }
 
-    fn secure(&mut self, key: u8, visitor: Holder, until_ms: i64) -> Result<Hold, Refused> {
+    fn secure(
+        &mut self,
+        key: u8,
+        visitor: Holder,
+        until_ms: i64,
+    ) -> Result<Hold, InventoryRefusal> {
         let hold = self.own(key, visitor)?;
-        if hold.stage == Stage::Ordered {
+        if hold.stage == HoldStage::Ordered {
             let hold = Hold {
                 lock_until_ms: until_ms.max(hold.lock_until_ms + 1),
                 ..hold
@@ -197,10 +202,10 @@ impl Model {
             .filter(|cell| self.locks.get(cell) != Some(&key))
             .collect();
         if !lost.is_empty() {
-            return Err(Refused::Taken(lost));
+            return Err(InventoryRefusal::Taken(lost));
         }
         let hold = Hold {
-            stage: Stage::Ordered,
+            stage: HoldStage::Ordered,
             lock_until_ms: until_ms,
             ..hold
         };
@@ -289,7 +294,7 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
                     continue;
                 };
                 // The ledger sells only what nobody else bought: its claims are unique.
-                if hold.stage == Stage::Basket
+                if hold.stage == HoldStage::Basket
                     || hold
                         .cells(GRID)
                         .iter()
@@ -304,9 +309,15 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
                     model.sold.insert(cell, hold.visitor);
                 }
                 model.orders.insert(key, (hold.visitor, hold.items.clone()));
-                let row = SeatRow {
+                let row = SeatOutboxRow {
                     items: hold.items,
-                    ..row(seq, SeatRowKind::Sell, &key.to_string(), hold.visitor, &[])
+                    ..row(
+                        seq,
+                        SeatOutboxAction::Sell,
+                        &key.to_string(),
+                        hold.visitor,
+                        &[],
+                    )
                 };
                 assert_eq!(store.deliver(&show(), &[row.clone(), row]).await, Ok(seq));
             }
@@ -320,9 +331,9 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
                         model.freed(cell);
                     }
                 }
-                let row = SeatRow {
+                let row = SeatOutboxRow {
                     items,
-                    ..row(seq, SeatRowKind::Free, &key.to_string(), owner, &[])
+                    ..row(seq, SeatOutboxAction::Free, &key.to_string(), owner, &[])
                 };
                 assert_eq!(store.deliver(&show(), &[row.clone(), row]).await, Ok(seq));
             }
@@ -379,7 +390,9 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
         let (version, states) = picture(&store).await;
         assert!(version >= last, "{step:?}: the version fell");
         last = version;
-        let expected: Vec<CellState> = (0..GRID.cells()).map(|cell| model.state(cell)).collect();
+        let expected: Vec<CellState> = (0..GRID.cell_count())
+            .map(|cell| model.state(cell))
+            .collect();
         assert_eq!(states, expected, "after {step:?}");
     }
 }

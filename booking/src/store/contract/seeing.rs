@@ -1,7 +1,8 @@
 //! What everybody sees: versions, changes, snapshots and counts that agree with each other.
 
+use fairgate_model::grid::picture::{CellChanges, CellCounts};
+
 use super::*;
-use fairgate_model::grid::picture::{Changes, Counts};
 
 pub(super) const CASES: &[Case] = cases![
     a_glance_shows_what_a_look_does_and_nothing_of_a_show_that_is_not_open,
@@ -19,9 +20,9 @@ struct Moment {
     version: u64,
     states: Vec<CellState>,
     packed: (u64, u32, bytes::Bytes),
-    counts: Counts,
+    counts: CellCounts,
     /// What was told to followers of each earlier moment, and of this one.
-    changes: Vec<Changes>,
+    changes: Vec<CellChanges>,
 }
 
 async fn look(store: &Store, step: &'static str, moments: &mut Vec<Moment>) {
@@ -61,10 +62,10 @@ async fn a_busy_day(store: &Store) -> Vec<Moment> {
     let hold = taken(store, "b", BEN, &[5, 6]).await;
     look(store, "take again", &mut seen).await;
     assert!(secured(store, &hold.id, BEN, LOCK_MS * 2).await.is_ok());
-    let sell = row(1, SeatRowKind::Sell, "b", BEN, &[5, 6]);
+    let sell = row(1, SeatOutboxAction::Sell, "b", BEN, &[5, 6]);
     assert!(store.deliver(&show(), &[sell]).await.is_ok());
     look(store, "sell", &mut seen).await;
-    let free = row(2, SeatRowKind::Free, "b", BEN, &[5, 6]);
+    let free = row(2, SeatOutboxAction::Free, "b", BEN, &[5, 6]);
     assert!(store.deliver(&show(), &[free]).await.is_ok());
     look(store, "free", &mut seen).await;
     taken(store, "c", ANA, &[7]).await;
@@ -81,7 +82,7 @@ async fn every_change_has_a_larger_version_and_no_change_has_none(store: Store) 
     }
     for moment in &day {
         let now = moment.changes.last();
-        assert_eq!(now, Some(&Changes::None), "{}", moment.step);
+        assert_eq!(now, Some(&CellChanges::None), "{}", moment.step);
     }
 }
 
@@ -90,7 +91,7 @@ async fn changes_applied_to_an_old_picture_give_the_new_one(store: Store) {
     for (n, moment) in day.iter().enumerate() {
         let step = moment.step;
         for (old, told) in day[..n].iter().zip(&moment.changes) {
-            let Changes::Delta { from, to, cells } = told else {
+            let CellChanges::Delta { from, to, cells } = told else {
                 panic!("{step}: {told:?} after {}", old.step);
             };
             assert_eq!((*from, *to), (old.version, moment.version));
@@ -110,23 +111,23 @@ async fn a_follower_that_is_ahead_or_of_another_life_starts_over(store: Store) {
     let (first, _) = picture(&store).await;
     taken(&store, "a", ANA, &[0]).await;
     let ahead = picture(&store).await.0 + 1;
-    assert_eq!(store.changes(&show(), ahead).await, Some(Changes::Gap));
+    assert_eq!(store.changes(&show(), ahead).await, Some(CellChanges::Gap));
     store
         .release(&id("a"), ANA, BASKET)
         .await
         .expect("it is a basket");
-    let next = Opening {
+    let next = OpeningInventory {
         incarnation: 2,
         ..opening()
     };
     store.open(&show(), next).await.expect("no baskets");
-    assert_eq!(store.changes(&show(), first).await, Some(Changes::Gap));
+    assert_eq!(store.changes(&show(), first).await, Some(CellChanges::Gap));
 }
 
 async fn the_packed_picture_is_the_picture(store: Store) {
     for moment in a_busy_day(&store).await {
         let (version, cells, bytes) = &moment.packed;
-        assert_eq!((*version, *cells), (moment.version, GRID.cells()));
+        assert_eq!((*version, *cells), (moment.version, GRID.cell_count()));
         assert_eq!(bytes.len(), moment.states.len().div_ceil(4));
         for (cell, state) in moment.states.iter().enumerate() {
             let bits = bytes[cell / 4] >> (2 * (cell % 4)) & 3;
@@ -138,7 +139,7 @@ async fn the_packed_picture_is_the_picture(store: Store) {
 async fn counts_agree_with_the_picture(store: Store) {
     for moment in a_busy_day(&store).await {
         let of = |state| moment.states.iter().filter(|one| **one == state).count() as u64;
-        let expected = Counts {
+        let expected = CellCounts {
             free: of(CellState::Free),
             held: of(CellState::Held),
             sold: of(CellState::Sold),

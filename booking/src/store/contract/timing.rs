@@ -1,7 +1,7 @@
 //! Deadlines: what lapses, when, and what an order keeps from lapsing.
 
 use super::*;
-use crate::store::{PROLONGED_BY_MS_MIN, Refused};
+use crate::store::{InventoryRefusal, PROLONGED_BY_MS_MIN};
 
 pub(super) const CASES: &[Case] = cases![
     a_hold_lapses_on_time_and_not_before,
@@ -36,7 +36,7 @@ async fn a_hold_lapses_on_time_and_not_before(store: Store) {
         std::slice::from_ref(&hold.id)
     );
     assert!(lapsed(&store, LOCK_MS).await.is_empty(), "once");
-    assert_eq!(store.hold(&hold.id, ANA).await, Err(Refused::Gone));
+    assert_eq!(store.hold(&hold.id, ANA).await, Err(InventoryRefusal::Gone));
     assert_eq!(seat(&store, 0).await, CellState::Free);
     assert!(
         store.take(basket("b", ANA, &[0]), 1).await.is_ok(),
@@ -76,7 +76,7 @@ async fn a_sweep_is_a_bounded_batch_and_says_that_more_is_due(store: Store) {
 async fn lapsing_frees_no_cell_that_was_sold_meanwhile(store: Store) {
     opened(&store).await;
     taken(&store, "a", ANA, &[0, 1]).await;
-    let sell = row(1, SeatRowKind::Sell, "b", BEN, &[1]);
+    let sell = row(1, SeatOutboxAction::Sell, "b", BEN, &[1]);
     assert!(store.deliver(&show(), &[sell]).await.is_ok());
     assert_eq!(lapsed(&store, LOCK_MS).await.len(), 1);
     assert_eq!(seat(&store, 0).await, CellState::Free);
@@ -92,7 +92,7 @@ async fn securing_keeps_the_lock_beyond_the_baskets_deadline(store: Store) {
         .expect("its own");
     assert_eq!(
         (secured.stage, secured.lock_until_ms, secured.expires_at_ms),
-        (Stage::Ordered, until, EXPIRES_MS)
+        (HoldStage::Ordered, until, EXPIRES_MS)
     );
     assert!(lapsed(&store, until - 1).await.is_empty());
     assert_eq!(seat(&store, 0).await, CellState::Held);
@@ -113,7 +113,7 @@ async fn securing_again_moves_the_deadline_and_an_ordered_hold_is_no_basket(stor
         assert_eq!(again, Ok(expected), "later each time");
     }
     let last = store.hold(&hold.id, ANA).await;
-    let ordered = Err(Refused::Ordered);
+    let ordered = Err(InventoryRefusal::Ordered);
     let changed = store
         .change(&hold.id, ANA, seats(&[1]), vec![], false, NO_LIMIT)
         .await;
@@ -126,7 +126,7 @@ async fn securing_again_moves_the_deadline_and_an_ordered_hold_is_no_basket(stor
     );
     assert_eq!(
         store.release(&hold.id, ANA, BASKET).await,
-        Err(Refused::Ordered)
+        Err(InventoryRefusal::Ordered)
     );
     assert_eq!(
         store.take(basket("a", ANA, &[0]), NO_LIMIT).await,
@@ -139,14 +139,17 @@ async fn securing_again_moves_the_deadline_and_an_ordered_hold_is_no_basket(stor
 async fn securing_lost_cells_names_them(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
-    let sell = row(1, SeatRowKind::Sell, "b", BEN, &[1]);
+    let sell = row(1, SeatOutboxAction::Sell, "b", BEN, &[1]);
     assert!(store.deliver(&show(), &[sell]).await.is_ok());
     let before = picture(&store).await;
     let refused = secured(&store, &hold.id, ANA, LOCK_MS + 1_000).await;
-    assert_eq!(refused, Err(Refused::Taken(vec![1, 9])));
+    assert_eq!(refused, Err(InventoryRefusal::Taken(vec![1, 9])));
     assert_eq!(picture(&store).await, before);
     let still = store.hold(&hold.id, ANA).await.expect("it lives on");
-    assert_eq!((still.stage, still.lock_until_ms), (Stage::Basket, LOCK_MS));
+    assert_eq!(
+        (still.stage, still.lock_until_ms),
+        (HoldStage::Basket, LOCK_MS)
+    );
 }
 
 async fn a_basket_that_was_secured_in_vain_lapses_again(store: Store) {
@@ -160,7 +163,7 @@ async fn a_basket_that_was_secured_in_vain_lapses_again(store: Store) {
     store.unsecure(&hold.id, LOCK_MS + 90_000, LOCK_MS).await;
     assert_eq!(
         store.hold(&hold.id, ANA).await.map(|hold| hold.stage),
-        Ok(Stage::Basket)
+        Ok(HoldStage::Basket)
     );
     assert_eq!(lapsed(&store, LOCK_MS).await, [hold.id]);
     let hold = taken(&store, "b", ANA, &[0]).await;
@@ -190,7 +193,7 @@ fn ordered(key: &str, of: &[u32], lock_until_ms: i64) -> Hold {
     Hold {
         lock_until_ms,
         extensions_left: 0,
-        stage: Stage::Ordered,
+        stage: HoldStage::Ordered,
         ..basket(key, ANA, of)
     }
 }
@@ -205,7 +208,10 @@ async fn a_prolonged_lock_stands_until_its_new_deadline(store: Store) {
         let asked = ordered("a", &[0], asked_ms);
         assert_eq!(store.prolong(asked, 0).await, Ok(()));
         let now = store.hold(&hold.id, ANA).await.expect("it stands");
-        assert_eq!((now.stage, now.lock_until_ms), (Stage::Ordered, until_ms));
+        assert_eq!(
+            (now.stage, now.lock_until_ms),
+            (HoldStage::Ordered, until_ms)
+        );
     }
     assert_eq!(picture(&store).await, before, "nobody sees a difference");
     assert!(lapsed(&store, until_ms - 1).await.is_empty());
@@ -223,12 +229,12 @@ async fn a_fallen_lock_is_taken_again_and_counted_once(store: Store) {
         assert_eq!(store.prolong(again, 0).await, Ok(()));
     }
     let now = store.hold(&hold.id, ANA).await.expect("it is back");
-    assert_eq!((now.stage, now.items), (Stage::Ordered, hold.items));
+    assert_eq!((now.stage, now.items), (HoldStage::Ordered, hold.items));
     assert_eq!(seat(&store, 0).await, CellState::Held);
     let third = store.take(basket("b", ANA, &[2]), 2).await;
-    assert_eq!(third, Err(Refused::Limit { have: 2, limit: 2 }));
+    assert_eq!(third, Err(InventoryRefusal::Limit { have: 2, limit: 2 }));
     // What the ledger decides next finds it as it finds any other.
-    let sell = row(1, SeatRowKind::Sell, "a", ANA, &[0, 1]);
+    let sell = row(1, SeatOutboxAction::Sell, "a", ANA, &[0, 1]);
     assert_eq!(store.deliver(&show(), &[sell]).await, Ok(1));
     assert_eq!(seat(&store, 1).await, CellState::Sold);
     assert!(lapsed(&store, i64::MAX).await.is_empty());
@@ -239,7 +245,7 @@ async fn a_fallen_lock_is_taken_from_nobody(store: Store) {
     let theirs = taken(&store, "theirs", BEN, &[1]).await;
     let before = picture(&store).await;
     let again = store.prolong(ordered("a", &[0, 1], LOCK_MS * 2), 0).await;
-    assert_eq!(again, Err(Refused::Taken(vec![1, 9])));
+    assert_eq!(again, Err(InventoryRefusal::Taken(vec![1, 9])));
     assert_eq!(picture(&store).await, before);
     // While somebody waits, what comes free is kept for the waitlist, and the order goes before
     // that.
@@ -253,10 +259,10 @@ async fn a_fallen_lock_is_taken_from_nobody(store: Store) {
 
 async fn a_fallen_lock_is_not_taken_again_after_a_later_decision(store: Store) {
     opened(&store).await;
-    let free = row(1, SeatRowKind::Free, "a", ANA, &[0]);
+    let free = row(1, SeatOutboxAction::Free, "a", ANA, &[0]);
     assert_eq!(store.deliver(&show(), &[free]).await, Ok(1));
     let again = |cursor| store.prolong(ordered("a", &[0], LOCK_MS * 2), cursor);
-    assert_eq!(again(0).await, Err(Refused::NotReady));
+    assert_eq!(again(0).await, Err(InventoryRefusal::NotReady));
     assert_eq!(seat(&store, 0).await, CellState::Free);
     assert_eq!(again(1).await, Ok(()));
     assert_eq!(seat(&store, 0).await, CellState::Held);
@@ -280,7 +286,7 @@ async fn who_looks_for_holds_of_orders_sees_those_and_no_baskets(store: Store) {
     assert!(secured(&store, &hold.id, ANA, until_ms).await.is_ok());
     // What a process has heard: it looks at the show first.
     assert_eq!(seat(&store, 0).await, CellState::Held);
-    let secured = Secured {
+    let secured = SecuredHold {
         hold: hold.id.clone(),
         expires_at_ms: EXPIRES_MS,
         lock_until_ms: until_ms,

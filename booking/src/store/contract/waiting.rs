@@ -2,7 +2,7 @@
 //! else until then.
 
 use super::*;
-use crate::store::Refused;
+use crate::store::InventoryRefusal;
 
 pub(super) const CASES: &[Case] = cases![
     what_comes_free_while_somebody_waits_is_kept_and_free_for_nobody_else,
@@ -46,7 +46,12 @@ async fn with_kept(store: &Store, of: &[u32]) {
     assert_eq!(kept(store).await, cells(of));
 }
 
-async fn offered(store: &Store, key: &str, visitor: Holder, of: &[u32]) -> Result<Hold, Refused> {
+async fn offered(
+    store: &Store,
+    key: &str,
+    visitor: Holder,
+    of: &[u32],
+) -> Result<Hold, InventoryRefusal> {
     store.offer(basket(key, visitor, of), NO_LIMIT).await
 }
 
@@ -59,8 +64,8 @@ async fn what_comes_free_while_somebody_waits_is_kept_and_free_for_nobody_else(s
     let lapsing = taken(&store, "lapses", ANA, &[0]).await;
     let released = taken(&store, "released", ANA, &[1]).await;
     let changed = taken(&store, "changed", BEN, &[2, 3]).await;
-    let sold = row(1, SeatRowKind::Sell, "refunded", BEN, &[4]);
-    let freed = row(2, SeatRowKind::Free, "refunded", BEN, &[4]);
+    let sold = row(1, SeatOutboxAction::Sell, "refunded", BEN, &[4]);
+    let freed = row(2, SeatOutboxAction::Free, "refunded", BEN, &[4]);
     assert_eq!(store.deliver(&show(), &[sold, freed]).await, Ok(2));
     assert_eq!(store.release(&released.id, ANA, BASKET).await, Ok(()));
     let smaller = store.change(&changed.id, BEN, vec![], vec![2], true, NO_LIMIT);
@@ -71,7 +76,10 @@ async fn what_comes_free_while_somebody_waits_is_kept_and_free_for_nobody_else(s
     for of in [0, 1, 2, 4] {
         assert_eq!(seat(&store, of).await, CellState::Held);
         let refused = store.take(basket("crowd", BEN, &[of]), NO_LIMIT).await;
-        assert_eq!(refused, Err(Refused::Taken(vec![of, of + GRID.seats])));
+        assert_eq!(
+            refused,
+            Err(InventoryRefusal::Taken(vec![of, of + GRID.seats]))
+        );
     }
     assert!(
         store
@@ -89,12 +97,16 @@ async fn a_kept_cell_goes_to_the_hold_that_is_offered_it(store: Store) {
     assert_eq!(kept(&store).await, cells(&[1]));
     assert_eq!(seat(&store, 0).await, CellState::Held);
     let second = offered(&store, "b", BEN, &[0]).await;
-    assert_eq!(second, Err(Refused::Taken(vec![0, 8])), "offered once");
+    assert_eq!(
+        second,
+        Err(InventoryRefusal::Taken(vec![0, 8])),
+        "offered once"
+    );
     let limited = store.offer(basket("c", ANA, &[1]), 1).await;
-    assert_eq!(limited, Err(Refused::Limit { have: 1, limit: 1 }));
+    assert_eq!(limited, Err(InventoryRefusal::Limit { have: 1, limit: 1 }));
     let secured = secured(&store, &offer.id, ANA, LOCK_MS + 1_000).await;
-    assert_eq!(secured.map(|hold| hold.stage), Ok(Stage::Ordered));
-    let sell = row(1, SeatRowKind::Sell, "a", ANA, &[0]);
+    assert_eq!(secured.map(|hold| hold.stage), Ok(HoldStage::Ordered));
+    let sell = row(1, SeatOutboxAction::Sell, "a", ANA, &[0]);
     assert_eq!(store.deliver(&show(), &[sell]).await, Ok(1));
     assert_eq!(seat(&store, 0).await, CellState::Sold);
 }
@@ -104,7 +116,7 @@ async fn an_offer_has_free_cells_and_no_cell_of_anybody(store: Store) {
     taken(&store, "somebody's", BEN, &[2]).await;
     let before = picture(&store).await;
     let refused = offered(&store, "a", ANA, &[0, 2]).await;
-    assert_eq!(refused, Err(Refused::Taken(vec![2, 10])));
+    assert_eq!(refused, Err(InventoryRefusal::Taken(vec![2, 10])));
     assert_eq!(
         (picture(&store).await, kept(&store).await),
         (before, cells(&[0]))
@@ -119,7 +131,10 @@ async fn an_offer_that_is_made_again_is_the_offer_that_was_made(store: Store) {
     let first = offered(&store, "a", ANA, &[0]).await;
     assert!(first.is_ok());
     assert_eq!(offered(&store, "a", ANA, &[1]).await, first);
-    assert_eq!(offered(&store, "a", BEN, &[1]).await, Err(Refused::Foreign));
+    assert_eq!(
+        offered(&store, "a", BEN, &[1]).await,
+        Err(InventoryRefusal::Foreign)
+    );
     assert_eq!(kept(&store).await, cells(&[1]));
 }
 
@@ -176,7 +191,7 @@ async fn nothing_stays_kept_when_nobody_says_that_somebody_waits(store: Store) {
 
 async fn a_kept_cell_may_be_sold_by_the_ledger(store: Store) {
     with_kept(&store, &[0, 1]).await;
-    let sell = row(1, SeatRowKind::Sell, "other", ANA, &[0]);
+    let sell = row(1, SeatOutboxAction::Sell, "other", ANA, &[0]);
     assert_eq!(store.deliver(&show(), &[sell]).await, Ok(1));
     assert_eq!(kept(&store).await, cells(&[1]));
     assert_eq!(store.let_go(&show(), &cells(&[0, 1])).await, Ok(()));
@@ -186,7 +201,7 @@ async fn a_kept_cell_may_be_sold_by_the_ledger(store: Store) {
 
 async fn a_new_life_has_the_kept_cells_free(store: Store) {
     with_kept(&store, &[0]).await;
-    let next = Opening {
+    let next = OpeningInventory {
         incarnation: 2,
         edition: 6,
         ..opening()
@@ -227,7 +242,7 @@ async fn what_is_kept_is_no_basket_and_no_order(store: Store) {
     let counted = store.counts(&show(), WAITED_MS * 2, 0).await;
     let (counts, baskets) = counted.expect("the show is open");
     assert_eq!(counts.held, 2);
-    assert_eq!(baskets, crate::store::Baskets::default());
+    assert_eq!(baskets, crate::store::ShowHoldFigures::default());
     assert!(store.ordered().await.is_empty());
     assert!(offered(&store, "a", ANA, &[0]).await.is_ok());
     assert_eq!(seat(&store, 0).await, CellState::Held);
@@ -268,7 +283,7 @@ async fn of_a_seat_only_the_legs_that_came_free_are_kept(store: Store) {
     assert_eq!(kept(&store).await, [0, GRID.seats + 1]);
     assert_eq!(legs(&store, 1).await, [CellState::Free, CellState::Held]);
     let whole = offered(&store, "a", ANA, &[0]).await;
-    assert_eq!(whole, Err(Refused::Taken(vec![GRID.seats])));
+    assert_eq!(whole, Err(InventoryRefusal::Taken(vec![GRID.seats])));
     let part = store.offer(on_leg("b", ANA, 0, 0), NO_LIMIT).await;
     assert!(part.is_ok());
     assert_eq!(kept(&store).await, [GRID.seats + 1]);
@@ -285,7 +300,7 @@ async fn an_offer_has_a_seat_of_which_a_leg_is_kept_and_a_leg_is_free(store: Sto
     assert_eq!(store.release(&first.id, BEN, BASKET).await, Ok(()));
     assert_eq!(legs(&store, 0).await, [CellState::Held, CellState::Free]);
     let crowd = store.take(basket("crowd", BEN, &[0]), NO_LIMIT).await;
-    assert_eq!(crowd, Err(Refused::Taken(vec![0])));
+    assert_eq!(crowd, Err(InventoryRefusal::Taken(vec![0])));
     let offer = offered(&store, "a", ANA, &[0]).await.expect("to be had");
     assert!(kept(&store).await.is_empty());
     assert_eq!(seat(&store, 0).await, CellState::Held);
@@ -297,19 +312,19 @@ async fn an_offer_has_a_seat_of_which_a_leg_is_kept_and_a_leg_is_free(store: Sto
 async fn what_an_exchange_and_a_refund_give_back_is_kept_leg_by_leg(store: Store) {
     opened(&store).await;
     assert!(kept(&store).await.is_empty());
-    let over = |leg: u16, mut row: crate::store::SeatRow| {
+    let over = |leg: u16, mut row: crate::store::SeatOutboxRow| {
         row.items[0].legs = leg..leg + 1;
         row
     };
-    let sold = row(1, SeatRowKind::Sell, "whole", ANA, &[4]);
+    let sold = row(1, SeatOutboxAction::Sell, "whole", ANA, &[4]);
     // Whoever travelled over both legs gets off after the first one now.
-    let shorter = over(1, row(2, SeatRowKind::Free, "whole", ANA, &[4]));
+    let shorter = over(1, row(2, SeatOutboxAction::Free, "whole", ANA, &[4]));
     assert_eq!(store.deliver(&show(), &[sold, shorter]).await, Ok(2));
     assert_eq!(kept(&store).await, [GRID.seats + 4]);
     assert_eq!(legs(&store, 4).await, [CellState::Sold, CellState::Held]);
     let offer = store.offer(on_leg("a", BEN, 4, 1), NO_LIMIT).await;
     assert!(offer.is_ok());
-    let refunded = over(0, row(3, SeatRowKind::Free, "whole", ANA, &[4]));
+    let refunded = over(0, row(3, SeatOutboxAction::Free, "whole", ANA, &[4]));
     assert_eq!(store.deliver(&show(), &[refunded]).await, Ok(3));
     assert_eq!(kept(&store).await, [4]);
     assert_eq!(store.keep_freed(&show(), 0).await, Ok(vec![]));

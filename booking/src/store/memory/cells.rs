@@ -5,19 +5,19 @@ mod delivery;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use fairgate_model::grid::picture::CellPicture;
+use fairgate_model::grid::{CellGrid, CellState};
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldStage, cells_of};
+use fairgate_model::ids::HoldId;
 use fairgate_pass::Holder;
 
-use super::table::{HoldTable, count, signal_of};
-use crate::store::{CallId, HoldSignal, Opening, PROLONGED_BY_MS_MIN, Refused};
-use fairgate_model::grid::picture::Picture;
-use fairgate_model::grid::{CellState, Grid};
-use fairgate_model::holds::{Held, Hold, Purpose, Stage, cells_of};
-use fairgate_model::ids::HoldId;
+use super::table::{HoldTable, seat_count, signal_of};
+use crate::store::{CallId, HoldSignal, InventoryRefusal, OpeningInventory, PROLONGED_BY_MS_MIN};
 
 /// The cells of one show, and who has them.
 pub(super) struct ShowCells {
-    pub(super) grid: Grid,
-    pub(super) picture: Picture,
+    pub(super) grid: CellGrid,
+    pub(super) picture: CellPicture,
     pub(super) edition: u64,
     plan_version: u32,
     /// Whose lock is on a cell; sold and free cells have none.
@@ -31,9 +31,9 @@ pub(super) struct ShowCells {
 }
 
 impl ShowCells {
-    pub(super) fn open(opening: Opening) -> Self {
+    pub(super) fn open(opening: OpeningInventory) -> Self {
         let grid = opening.grid;
-        let mut states = vec![CellState::Free; grid.cells() as usize];
+        let mut states = vec![CellState::Free; grid.cell_count() as usize];
         let mut table = HoldTable::default();
         let mut mark = |cells: Vec<u32>, state| {
             for cell in cells {
@@ -52,7 +52,7 @@ impl ShowCells {
         }
         let mut show = Self {
             grid,
-            picture: Picture::new(opening.incarnation, states),
+            picture: CellPicture::new(opening.incarnation, states),
             edition: opening.edition,
             plan_version: opening.plan_version,
             locks: HashMap::new(),
@@ -70,11 +70,11 @@ impl ShowCells {
         show
     }
 
-    pub(super) fn take(&mut self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
+    pub(super) fn take(&mut self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal> {
         self.take_from(hold, limit, Self::is_free)
     }
 
-    pub(super) fn offer(&mut self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
+    pub(super) fn offer(&mut self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal> {
         let offered = self.take_from(hold, limit, Self::is_nobodys)?;
         // An offer needs no call before its end: it is as short as that is early.
         self.table.call_off(&offered);
@@ -86,21 +86,21 @@ impl ShowCells {
         hold: Hold,
         limit: u32,
         may_have: impl Fn(&Self, u32) -> bool,
-    ) -> Result<Hold, Refused> {
+    ) -> Result<Hold, InventoryRefusal> {
         if let Some(present) = self.table.find(&hold.id) {
             return if present.visitor == hold.visitor {
                 Ok(present.clone())
             } else {
-                Err(Refused::Foreign)
+                Err(InventoryRefusal::Foreign)
             };
         }
         if hold.plan_version != self.plan_version {
-            return Err(Refused::PlanChanged);
+            return Err(InventoryRefusal::PlanChanged);
         }
         self.table
-            .within_limit(hold.visitor, count(&hold.items), limit)?;
+            .within_limit(hold.visitor, seat_count(&hold.items), limit)?;
         let cells = hold.cells(self.grid);
-        self.all(&cells, may_have)?;
+        self.check_available(&cells, may_have)?;
         self.lock(&cells, &hold.id);
         self.table.insert(hold.clone());
         Ok(hold)
@@ -110,12 +110,12 @@ impl ShowCells {
         &mut self,
         id: &HoldId,
         visitor: Holder,
-        add: Vec<Held>,
+        add: Vec<HeldSeat>,
         remove: &[u32],
         side_by_side: bool,
         limit: u32,
-    ) -> Result<Hold, Refused> {
-        let present = self.table.unordered(id, visitor, &[Purpose::Basket])?;
+    ) -> Result<Hold, InventoryRefusal> {
+        let present = self.table.unordered(id, visitor, &[HoldPurpose::Basket])?;
         if self.table.is_last_wish(id, &add, remove) {
             return Ok(present.clone());
         }
@@ -126,18 +126,18 @@ impl ShowCells {
             .filter(|seat| present.items.iter().all(|item| item.seat != *seat))
             .collect();
         if !strangers.is_empty() {
-            return Err(Refused::NotHeld(strangers));
+            return Err(InventoryRefusal::NotHeld(strangers));
         }
-        let (out, mut kept): (Vec<Held>, Vec<Held>) = present
+        let (out, mut kept): (Vec<HeldSeat>, Vec<HeldSeat>) = present
             .items
             .iter()
             .cloned()
             .partition(|item| leaving.contains(&item.seat));
-        let (coming, going) = (count(&add), count(&out));
+        let (coming, going) = (seat_count(&add), seat_count(&out));
         let more = coming.saturating_sub(going);
         self.table.within_limit(visitor, more, limit)?;
         let taken = cells_of(&add, self.grid);
-        self.all(&taken, Self::is_free)?;
+        self.check_available(&taken, Self::is_free)?;
         self.lock(&taken, id);
         self.unlock(&cells_of(&out, self.grid), id);
         kept.extend(add.iter().cloned());
@@ -149,8 +149,8 @@ impl ShowCells {
         &mut self,
         id: &HoldId,
         visitor: Holder,
-        purposes: &[Purpose],
-    ) -> Result<(), Refused> {
+        purposes: &[HoldPurpose],
+    ) -> Result<(), InventoryRefusal> {
         if self.table.was_released(id, visitor) {
             return Ok(());
         }
@@ -167,13 +167,13 @@ impl ShowCells {
         call: CallId,
         expires_at_ms: i64,
         lock_until_ms: i64,
-    ) -> Result<Hold, Refused> {
-        let present = self.table.unordered(id, visitor, &[Purpose::Basket])?;
+    ) -> Result<Hold, InventoryRefusal> {
+        let present = self.table.unordered(id, visitor, &[HoldPurpose::Basket])?;
         if self.table.is_last_extension(id, call) {
             return Ok(present.clone());
         }
         if present.extensions_left == 0 {
-            return Err(Refused::NoExtensions);
+            return Err(InventoryRefusal::NoExtensions);
         }
         let extended = Hold {
             expires_at_ms: expires_at_ms.max(present.expires_at_ms),
@@ -189,16 +189,16 @@ impl ShowCells {
         &mut self,
         id: &HoldId,
         visitor: Holder,
-        purposes: &[Purpose],
+        purposes: &[HoldPurpose],
         lock_until_ms: i64,
-    ) -> Result<Hold, Refused> {
-        let hold = self.table.own_for(id, visitor, purposes)?;
-        if hold.stage == Stage::Ordered {
+    ) -> Result<Hold, InventoryRefusal> {
+        let hold = self.table.find_own_for(id, visitor, purposes)?;
+        if hold.stage == HoldStage::Ordered {
             let later_ms = lock_until_ms.max(hold.lock_until_ms.saturating_add(1));
-            return self.table.lock_until(id, Stage::Ordered, later_ms);
+            return self.table.lock_until(id, HoldStage::Ordered, later_ms);
         }
         if hold.plan_version != self.plan_version {
-            return Err(Refused::PlanChanged);
+            return Err(InventoryRefusal::PlanChanged);
         }
         let cells = hold.cells(self.grid);
         let lost: Vec<u32> = cells
@@ -206,36 +206,38 @@ impl ShowCells {
             .filter(|cell| self.locks.get(cell) != Some(id))
             .collect();
         if !lost.is_empty() {
-            return Err(Refused::Taken(lost));
+            return Err(InventoryRefusal::Taken(lost));
         }
         let until_ms = lock_until_ms.max(hold.lock_until_ms);
-        self.table.lock_until(id, Stage::Ordered, until_ms)
+        self.table.lock_until(id, HoldStage::Ordered, until_ms)
     }
 
     pub(super) fn unsecure(&mut self, id: &HoldId, secured_until_ms: i64, lock_until_ms: i64) {
-        let is_meant =
-            |hold: &Hold| hold.stage == Stage::Ordered && hold.lock_until_ms == secured_until_ms;
+        let is_meant = |hold: &Hold| {
+            hold.stage == HoldStage::Ordered && hold.lock_until_ms == secured_until_ms
+        };
         if self.table.find(id).is_some_and(is_meant) {
             // It was there a line above.
-            let _ = self.table.lock_until(id, Stage::Basket, lock_until_ms);
+            let _ = self.table.lock_until(id, HoldStage::Basket, lock_until_ms);
         }
     }
 
-    pub(super) fn prolong(&mut self, hold: Hold, cursor: u64) -> Result<(), Refused> {
+    pub(super) fn prolong(&mut self, hold: Hold, cursor: u64) -> Result<(), InventoryRefusal> {
         if let Some(present) = self.table.find(&hold.id) {
             let until_ms = hold.lock_until_ms;
             let gains = until_ms >= present.lock_until_ms.saturating_add(PROLONGED_BY_MS_MIN);
             // A basket of the same id was taken after the order had ended.
-            if present.stage == Stage::Ordered && gains {
-                self.table.lock_until(&hold.id, Stage::Ordered, until_ms)?;
+            if present.stage == HoldStage::Ordered && gains {
+                self.table
+                    .lock_until(&hold.id, HoldStage::Ordered, until_ms)?;
             }
             return Ok(());
         }
         if self.cursor > cursor {
-            return Err(Refused::NotReady);
+            return Err(InventoryRefusal::NotReady);
         }
         let cells = hold.cells(self.grid);
-        self.all(&cells, Self::is_nobodys)?;
+        self.check_available(&cells, Self::is_nobodys)?;
         self.lock(&cells, &hold.id);
         self.table.insert(hold);
         Ok(())
@@ -257,23 +259,23 @@ impl ShowCells {
             .copied()
             .filter(|cell| self.kept.remove(cell))
             .collect();
-        self.picture.set(freed, CellState::Free);
+        self.picture.set_cells(freed, CellState::Free);
     }
 
     fn disband(&mut self) {
         self.kept_until_ms = None;
         let freed = std::mem::take(&mut self.kept);
-        self.picture.set(freed, CellState::Free);
+        self.picture.set_cells(freed, CellState::Free);
     }
 
     /// Takes cells that nobody has any more: for the waitlist while somebody waits, else they are
     /// free.
-    fn give_back(&mut self, cells: Vec<u32>) {
+    fn keep_or_free(&mut self, cells: Vec<u32>) {
         if self.kept_until_ms.is_some() {
             self.kept.extend(&cells);
-            self.picture.set(cells, CellState::Held);
+            self.picture.set_cells(cells, CellState::Held);
         } else {
-            self.picture.set(cells, CellState::Free);
+            self.picture.set_cells(cells, CellState::Free);
         }
     }
 
@@ -306,7 +308,7 @@ impl ShowCells {
 
     /// The cells of holds that a picture of the ledger does not know: baskets, and orders that were
     /// being made or decided while it was drawn. They stand in the way of replacing this picture.
-    pub(super) fn cells_beyond(&self, opening: &Opening) -> Vec<u32> {
+    pub(super) fn cells_beyond(&self, opening: &OpeningInventory) -> Vec<u32> {
         let known: HashSet<&HoldId> = opening.ordered.iter().map(|hold| &hold.id).collect();
         let beyond = self.table.all().filter(|hold| !known.contains(&hold.id));
         beyond.flat_map(|hold| hold.cells(self.grid)).collect()
@@ -321,7 +323,11 @@ impl ShowCells {
         self.is_free(cell) || self.kept.contains(&cell)
     }
 
-    fn all(&self, cells: &[u32], may_have: impl Fn(&Self, u32) -> bool) -> Result<(), Refused> {
+    fn check_available(
+        &self,
+        cells: &[u32],
+        may_have: impl Fn(&Self, u32) -> bool,
+    ) -> Result<(), InventoryRefusal> {
         let taken: Vec<u32> = cells
             .iter()
             .copied()
@@ -330,7 +336,7 @@ impl ShowCells {
         if taken.is_empty() {
             Ok(())
         } else {
-            Err(Refused::Taken(taken))
+            Err(InventoryRefusal::Taken(taken))
         }
     }
 
@@ -339,7 +345,8 @@ impl ShowCells {
             self.locks.insert(*cell, id.clone());
             self.kept.remove(cell);
         }
-        self.picture.set(cells.iter().copied(), CellState::Held);
+        self.picture
+            .set_cells(cells.iter().copied(), CellState::Held);
     }
 
     /// Gives those of the cells back that still carry this hold's lock.
@@ -352,7 +359,7 @@ impl ShowCells {
         for cell in &own {
             self.locks.remove(cell);
         }
-        self.give_back(own);
+        self.keep_or_free(own);
     }
 
     fn drop_hold(&mut self, id: &HoldId) -> Option<Hold> {

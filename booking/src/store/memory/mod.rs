@@ -8,17 +8,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use async_trait::async_trait;
+use fairgate_model::grid::picture::{CellChanges, CellCounts};
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose};
+use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_pass::Holder;
 use tokio::sync::broadcast;
 
 use super::{
-    Baskets, CallId, Claimable, HoldSignal, InventoryStore, Opening, Refused, SeatRow, Secured,
-    Swept, View,
+    CallId, ClaimableHold, HoldSignal, HoldSweepOutcome, InventoryRefusal, InventoryStore,
+    OpeningInventory, SeatOutboxRow, SecuredHold, ShowHoldFigures, VersionedCells,
 };
 use cells::ShowCells;
-use fairgate_model::grid::picture::{Changes, Counts};
-use fairgate_model::holds::{Held, Hold, Purpose};
-use fairgate_model::ids::{HoldId, ShowId};
 
 /// Signals kept for a slow reader; a socket that missed one reads its hold again.
 const SIGNALS_MAX: usize = 4_096;
@@ -43,7 +43,7 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    fn find(&self, show: &ShowId) -> Option<Arc<Mutex<ShowCells>>> {
+    fn find_show(&self, show: &ShowId) -> Option<Arc<Mutex<ShowCells>>> {
         self.shows
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -51,23 +51,23 @@ impl MemoryStore {
             .cloned()
     }
 
-    fn with<T>(
+    fn with_show<T>(
         &self,
         show: &ShowId,
-        act: impl FnOnce(&mut ShowCells) -> Result<T, Refused>,
-    ) -> Result<T, Refused> {
-        let cells = self.find(show).ok_or(Refused::NotReady)?;
-        let mut cells = locked(&cells);
+        act: impl FnOnce(&mut ShowCells) -> Result<T, InventoryRefusal>,
+    ) -> Result<T, InventoryRefusal> {
+        let cells = self.find_show(show).ok_or(InventoryRefusal::NotReady)?;
+        let mut cells = lock_ignoring_poison(&cells);
         act(&mut cells)
     }
 
-    fn look<T>(&self, show: &ShowId, look: impl FnOnce(&ShowCells) -> T) -> Option<T> {
-        let cells = self.find(show)?;
-        let cells = locked(&cells);
+    fn read_show<T>(&self, show: &ShowId, look: impl FnOnce(&ShowCells) -> T) -> Option<T> {
+        let cells = self.find_show(show)?;
+        let cells = lock_ignoring_poison(&cells);
         Some(look(&cells))
     }
 
-    fn tell(&self, signals: impl IntoIterator<Item = HoldSignal>) {
+    fn send_signals(&self, signals: impl IntoIterator<Item = HoldSignal>) {
         for signal in signals {
             // No socket listening is no error.
             let _ = self.signals.send(signal);
@@ -77,42 +77,46 @@ impl MemoryStore {
 
 /// Every transition checks first and changes then, so a panic in between leaves nothing half-done
 /// behind.
-fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[async_trait]
 impl InventoryStore for MemoryStore {
-    async fn edition(&self, show: &ShowId) -> Result<Option<u64>, Refused> {
-        Ok(self.look(show, |cells| cells.edition))
+    async fn edition(&self, show: &ShowId) -> Result<Option<u64>, InventoryRefusal> {
+        Ok(self.read_show(show, |cells| cells.edition))
     }
 
-    async fn begin(&self, show: &ShowId, opening: &Opening) -> Result<(), Refused> {
+    async fn begin(
+        &self,
+        show: &ShowId,
+        opening: &OpeningInventory,
+    ) -> Result<(), InventoryRefusal> {
         let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
         let beyond = shows
             .get(show)
-            .map(|present| locked(present).cells_beyond(opening));
+            .map(|present| lock_ignoring_poison(present).cells_beyond(opening));
         if let Some(beyond) = beyond.filter(|beyond| !beyond.is_empty()) {
-            return Err(Refused::Taken(beyond));
+            return Err(InventoryRefusal::Taken(beyond));
         }
         shows.remove(show);
-        locked(&self.begun).insert(show.clone(), opening.incarnation);
+        lock_ignoring_poison(&self.begun).insert(show.clone(), opening.incarnation);
         Ok(())
     }
 
-    async fn open(&self, show: &ShowId, opening: Opening) -> Result<(), Refused> {
+    async fn open(&self, show: &ShowId, opening: OpeningInventory) -> Result<(), InventoryRefusal> {
         let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(present) = shows.get(show) {
-            let mut present = locked(present);
+            let mut present = lock_ignoring_poison(present);
             let beyond = present.cells_beyond(&opening);
             if !beyond.is_empty() {
-                return Err(Refused::Taken(beyond));
+                return Err(InventoryRefusal::Taken(beyond));
             }
             *present = ShowCells::open(opening);
         } else {
-            let mut begun = locked(&self.begun);
+            let mut begun = lock_ignoring_poison(&self.begun);
             if begun.get(show) != Some(&opening.incarnation) {
-                return Err(Refused::NotReady);
+                return Err(InventoryRefusal::NotReady);
             }
             begun.remove(show);
             shows.insert(show.clone(), Arc::new(Mutex::new(ShowCells::open(opening))));
@@ -120,17 +124,17 @@ impl InventoryStore for MemoryStore {
         Ok(())
     }
 
-    async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
-        self.with(&hold.id.show(), |cells| cells.take(hold.clone(), limit))
+    async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal> {
+        self.with_show(&hold.id.show(), |cells| cells.take(hold.clone(), limit))
     }
 
-    async fn keep_freed(&self, show: &ShowId, until_ms: i64) -> Result<Vec<u32>, Refused> {
-        self.with(show, |cells| Ok(cells.keep_freed(until_ms)))
+    async fn keep_freed(&self, show: &ShowId, until_ms: i64) -> Result<Vec<u32>, InventoryRefusal> {
+        self.with_show(show, |cells| Ok(cells.keep_freed(until_ms)))
     }
 
-    async fn offer(&self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
-        let offered = self.with(&hold.id.show(), |cells| cells.offer(hold.clone(), limit))?;
-        self.tell([HoldSignal {
+    async fn offer(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal> {
+        let offered = self.with_show(&hold.id.show(), |cells| cells.offer(hold.clone(), limit))?;
+        self.send_signals([HoldSignal {
             visitor: offered.visitor,
             hold: offered.id.clone(),
             state: "offered",
@@ -139,8 +143,8 @@ impl InventoryStore for MemoryStore {
         Ok(offered)
     }
 
-    async fn let_go(&self, show: &ShowId, cells: &[u32]) -> Result<(), Refused> {
-        self.with(show, |known| {
+    async fn let_go(&self, show: &ShowId, cells: &[u32]) -> Result<(), InventoryRefusal> {
+        self.with_show(show, |known| {
             known.let_go(cells);
             Ok(())
         })
@@ -150,19 +154,19 @@ impl InventoryStore for MemoryStore {
         &self,
         hold: &HoldId,
         visitor: Holder,
-        add: Vec<Held>,
+        add: Vec<HeldSeat>,
         remove: Vec<u32>,
         side_by_side: bool,
         limit: u32,
-    ) -> Result<Hold, Refused> {
-        self.with(&hold.show(), |cells| {
+    ) -> Result<Hold, InventoryRefusal> {
+        self.with_show(&hold.show(), |cells| {
             cells.change(hold, visitor, add, &remove, side_by_side, limit)
         })
     }
 
-    async fn hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, Refused> {
-        self.with(&hold.show(), |cells| {
-            cells.table.own(hold, visitor).cloned()
+    async fn hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, InventoryRefusal> {
+        self.with_show(&hold.show(), |cells| {
+            cells.table.find_own(hold, visitor).cloned()
         })
     }
 
@@ -170,9 +174,9 @@ impl InventoryStore for MemoryStore {
         &self,
         hold: &HoldId,
         visitor: Holder,
-        purposes: &[Purpose],
-    ) -> Result<(), Refused> {
-        self.with(&hold.show(), |cells| cells.release(hold, visitor, purposes))
+        purposes: &[HoldPurpose],
+    ) -> Result<(), InventoryRefusal> {
+        self.with_show(&hold.show(), |cells| cells.release(hold, visitor, purposes))
     }
 
     async fn extend(
@@ -182,8 +186,8 @@ impl InventoryStore for MemoryStore {
         call: CallId,
         expires_at_ms: i64,
         lock_until_ms: i64,
-    ) -> Result<Hold, Refused> {
-        self.with(&hold.show(), |cells| {
+    ) -> Result<Hold, InventoryRefusal> {
+        self.with_show(&hold.show(), |cells| {
             cells.extend(hold, visitor, call, expires_at_ms, lock_until_ms)
         })
     }
@@ -192,17 +196,17 @@ impl InventoryStore for MemoryStore {
         &self,
         hold: &HoldId,
         visitor: Holder,
-        purposes: &[Purpose],
+        purposes: &[HoldPurpose],
         lock_until_ms: i64,
-    ) -> Result<Claimable, Refused> {
-        let secured = self.with(&hold.show(), |cells| {
+    ) -> Result<ClaimableHold, InventoryRefusal> {
+        let secured = self.with_show(&hold.show(), |cells| {
             let secured = cells.secure(hold, visitor, purposes, lock_until_ms)?;
-            Ok(Claimable {
+            Ok(ClaimableHold {
                 hold: secured,
                 incarnation: cells.picture.incarnation(),
             })
         })?;
-        self.tell([HoldSignal {
+        self.send_signals([HoldSignal {
             visitor,
             hold: hold.clone(),
             state: "ordered",
@@ -212,41 +216,45 @@ impl InventoryStore for MemoryStore {
     }
 
     async fn unsecure(&self, hold: &HoldId, secured_until_ms: i64, lock_until_ms: i64) {
-        if let Some(cells) = self.find(&hold.show()) {
-            locked(&cells).unsecure(hold, secured_until_ms, lock_until_ms);
+        if let Some(cells) = self.find_show(&hold.show()) {
+            lock_ignoring_poison(&cells).unsecure(hold, secured_until_ms, lock_until_ms);
         }
     }
 
-    async fn prolong(&self, hold: Hold, cursor: u64) -> Result<(), Refused> {
-        self.with(&hold.id.show(), |cells| cells.prolong(hold.clone(), cursor))
+    async fn prolong(&self, hold: Hold, cursor: u64) -> Result<(), InventoryRefusal> {
+        self.with_show(&hold.id.show(), |cells| cells.prolong(hold.clone(), cursor))
     }
 
-    async fn ordered(&self) -> Vec<Secured> {
+    async fn ordered(&self) -> Vec<SecuredHold> {
         let shows = self.shows.read().unwrap_or_else(PoisonError::into_inner);
-        let of_show = |show: &Arc<Mutex<ShowCells>>| locked(show).table.ordered();
+        let of_show = |show: &Arc<Mutex<ShowCells>>| lock_ignoring_poison(show).table.ordered();
         shows.values().flat_map(of_show).collect()
     }
 
-    async fn cursor(&self, show: &ShowId) -> Result<u64, Refused> {
-        self.with(show, |cells| Ok(cells.cursor))
+    async fn cursor(&self, show: &ShowId) -> Result<u64, InventoryRefusal> {
+        self.with_show(show, |cells| Ok(cells.cursor))
     }
 
-    async fn deliver(&self, show: &ShowId, rows: &[SeatRow]) -> Result<u64, Refused> {
-        self.with(show, |cells| Ok(cells.deliver(rows)))
+    async fn deliver(
+        &self,
+        show: &ShowId,
+        rows: &[SeatOutboxRow],
+    ) -> Result<u64, InventoryRefusal> {
+        self.with_show(show, |cells| Ok(cells.deliver(rows)))
     }
 
-    async fn abandon(&self, show: &ShowId, cursor: u64) -> Result<(), Refused> {
+    async fn abandon(&self, show: &ShowId, cursor: u64) -> Result<(), InventoryRefusal> {
         let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
         if shows
             .get(show)
-            .is_some_and(|cells| locked(cells).cursor == cursor)
+            .is_some_and(|cells| lock_ignoring_poison(cells).cursor == cursor)
         {
             shows.remove(show);
         }
         Ok(())
     }
 
-    async fn sweep(&self, now_ms: i64, batch_max: usize) -> Swept {
+    async fn sweep(&self, now_ms: i64, batch_max: usize) -> HoldSweepOutcome {
         let shows: Vec<_> = self
             .shows
             .read()
@@ -254,10 +262,10 @@ impl InventoryStore for MemoryStore {
             .values()
             .cloned()
             .collect();
-        let mut swept = Swept::default();
+        let mut swept = HoldSweepOutcome::default();
         for show in shows {
             let room = batch_max.saturating_sub(swept.lapsed.len());
-            let (signals, full) = locked(&show).sweep(now_ms, room);
+            let (signals, full) = lock_ignoring_poison(&show).sweep(now_ms, room);
             swept.more |= full;
             swept.lapsed.extend(
                 signals
@@ -265,34 +273,34 @@ impl InventoryStore for MemoryStore {
                     .filter(|s| s.state == "lapsed")
                     .map(|s| s.hold.clone()),
             );
-            self.tell(signals);
+            self.send_signals(signals);
         }
         swept
     }
 
-    async fn view(&self, show: &ShowId) -> Option<View> {
-        self.look(show, |cells| View {
+    async fn view(&self, show: &ShowId) -> Option<VersionedCells> {
+        self.read_show(show, |cells| VersionedCells {
             version: cells.picture.version(),
             states: cells.picture.states().to_vec(),
         })
     }
 
-    async fn glance(&self, show: &ShowId) -> Option<View> {
+    async fn glance(&self, show: &ShowId) -> Option<VersionedCells> {
         self.view(show).await
     }
 
     async fn packed(&self, show: &ShowId) -> Option<(u64, u32, bytes::Bytes)> {
-        self.look(show, |cells| {
+        self.read_show(show, |cells| {
             (
                 cells.picture.version(),
-                cells.grid.cells(),
+                cells.grid.cell_count(),
                 cells.picture.packed(),
             )
         })
     }
 
-    async fn changes(&self, show: &ShowId, since: u64) -> Option<Changes> {
-        self.look(show, |cells| cells.picture.changes(since))
+    async fn changes(&self, show: &ShowId, since: u64) -> Option<CellChanges> {
+        self.read_show(show, |cells| cells.picture.changes_since(since))
     }
 
     async fn counts(
@@ -300,8 +308,8 @@ impl InventoryStore for MemoryStore {
         show: &ShowId,
         now_ms: i64,
         within_ms: i64,
-    ) -> Option<(Counts, Baskets)> {
-        self.look(show, |cells| {
+    ) -> Option<(CellCounts, ShowHoldFigures)> {
+        self.read_show(show, |cells| {
             let until_ms = now_ms.saturating_add(within_ms);
             (cells.picture.counts(), cells.table.baskets(until_ms))
         })

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldStage};
+use fairgate_model::ids::HoldId;
 use fairgate_pass::Holder;
 
-use crate::store::{Baskets, CallId, HoldSignal, Refused, Secured};
-use fairgate_model::holds::{Held, Hold, Purpose, Stage};
-use fairgate_model::ids::HoldId;
+use crate::store::{CallId, HoldSignal, InventoryRefusal, SecuredHold, ShowHoldFigures};
 
 /// How long before its deadline the owner of a hold is told that it runs short.
 const SHORT_MS: i64 = 60_000;
@@ -16,14 +16,14 @@ const SHORT_MS: i64 = 60_000;
 const RELEASED_MAX: usize = 1_024;
 
 /// Seats to take and seats to give back.
-type SeatWish = (Vec<Held>, Vec<u32>);
+type BasketSeatChange = (Vec<HeldSeat>, Vec<u32>);
 
 /// The holds of a show.
 #[derive(Default)]
 pub(super) struct HoldTable {
     holds: HashMap<HoldId, Hold>,
     /// The last change of a hold: asked again it is done already, and its answer was lost.
-    wishes: HashMap<HoldId, SeatWish>,
+    wishes: HashMap<HoldId, BasketSeatChange>,
     /// The last extension of a hold, likewise.
     extensions: HashMap<HoldId, CallId>,
     /// Who gave back which hold last, the latest behind: asked again it is done already.
@@ -46,27 +46,27 @@ impl HoldTable {
         self.holds.values()
     }
 
-    pub(super) fn own(&self, id: &HoldId, visitor: Holder) -> Result<&Hold, Refused> {
-        let hold = self.holds.get(id).ok_or(Refused::Gone)?;
+    pub(super) fn find_own(&self, id: &HoldId, visitor: Holder) -> Result<&Hold, InventoryRefusal> {
+        let hold = self.holds.get(id).ok_or(InventoryRefusal::Gone)?;
         if hold.visitor == visitor {
             Ok(hold)
         } else {
-            Err(Refused::Foreign)
+            Err(InventoryRefusal::Foreign)
         }
     }
 
     /// A visitor's own hold, if it was made for one of these purposes.
-    pub(super) fn own_for(
+    pub(super) fn find_own_for(
         &self,
         id: &HoldId,
         visitor: Holder,
-        purposes: &[Purpose],
-    ) -> Result<&Hold, Refused> {
-        let hold = self.own(id, visitor)?;
+        purposes: &[HoldPurpose],
+    ) -> Result<&Hold, InventoryRefusal> {
+        let hold = self.find_own(id, visitor)?;
         if purposes.contains(&hold.purpose) {
             Ok(hold)
         } else {
-            Err(Refused::OtherPurpose(hold.purpose))
+            Err(InventoryRefusal::OtherPurpose(hold.purpose))
         }
     }
 
@@ -75,11 +75,11 @@ impl HoldTable {
         &self,
         id: &HoldId,
         visitor: Holder,
-        purposes: &[Purpose],
-    ) -> Result<&Hold, Refused> {
-        let hold = self.own_for(id, visitor, purposes)?;
-        if hold.stage == Stage::Ordered {
-            Err(Refused::Ordered)
+        purposes: &[HoldPurpose],
+    ) -> Result<&Hold, InventoryRefusal> {
+        let hold = self.find_own_for(id, visitor, purposes)?;
+        if hold.stage == HoldStage::Ordered {
+            Err(InventoryRefusal::Ordered)
         } else {
             Ok(hold)
         }
@@ -87,9 +87,9 @@ impl HoldTable {
 
     /// Adds a hold, which was not there.
     pub(super) fn insert(&mut self, hold: Hold) {
-        *self.held.entry(hold.visitor).or_default() += count(&hold.items);
+        *self.held.entry(hold.visitor).or_default() += seat_count(&hold.items);
         self.deadlines.insert((hold.lock_until_ms, hold.id.clone()));
-        if hold.stage == Stage::Basket {
+        if hold.stage == HoldStage::Basket {
             self.short_calls
                 .insert((hold.expires_at_ms - SHORT_MS, hold.id.clone()));
         }
@@ -105,7 +105,7 @@ impl HoldTable {
         self.short_calls
             .remove(&(hold.expires_at_ms - SHORT_MS, id.clone()));
         if let Some(held) = self.held.get_mut(&hold.visitor) {
-            *held = held.saturating_sub(count(&hold.items));
+            *held = held.saturating_sub(seat_count(&hold.items));
             if *held == 0 {
                 self.held.remove(&hold.visitor);
             }
@@ -114,7 +114,7 @@ impl HoldTable {
     }
 
     /// Whether a hold was changed by this wish last.
-    pub(super) fn is_last_wish(&self, id: &HoldId, add: &[Held], remove: &[u32]) -> bool {
+    pub(super) fn is_last_wish(&self, id: &HoldId, add: &[HeldSeat], remove: &[u32]) -> bool {
         let last = self.wishes.get(id);
         last.is_some_and(|(added, removed)| added == add && removed == remove)
     }
@@ -123,13 +123,13 @@ impl HoldTable {
     pub(super) fn change(
         &mut self,
         id: &HoldId,
-        items: Vec<Held>,
+        items: Vec<HeldSeat>,
         side_by_side: bool,
-        wish: SeatWish,
-    ) -> Result<Hold, Refused> {
-        let hold = self.holds.get_mut(id).ok_or(Refused::Gone)?;
+        wish: BasketSeatChange,
+    ) -> Result<Hold, InventoryRefusal> {
+        let hold = self.holds.get_mut(id).ok_or(InventoryRefusal::Gone)?;
         let held = self.held.entry(hold.visitor).or_default();
-        *held = (*held + count(&items)).saturating_sub(count(&hold.items));
+        *held = (*held + seat_count(&items)).saturating_sub(seat_count(&hold.items));
         self.wishes.insert(id.clone(), wish);
         hold.items = items;
         hold.next_to_each_other = side_by_side;
@@ -152,10 +152,10 @@ impl HoldTable {
     pub(super) fn lock_until(
         &mut self,
         id: &HoldId,
-        stage: Stage,
+        stage: HoldStage,
         lock_until_ms: i64,
-    ) -> Result<Hold, Refused> {
-        let hold = self.remove(id).ok_or(Refused::Gone)?;
+    ) -> Result<Hold, InventoryRefusal> {
+        let hold = self.remove(id).ok_or(InventoryRefusal::Gone)?;
         let hold = Hold {
             stage,
             lock_until_ms,
@@ -204,14 +204,14 @@ impl HoldTable {
     }
 
     /// Counts seats that a visitor bought.
-    pub(super) fn note_bought(&mut self, visitor: Holder, items: &[Held]) {
-        *self.bought.entry(visitor).or_default() += count(items);
+    pub(super) fn note_bought(&mut self, visitor: Holder, items: &[HeldSeat]) {
+        *self.bought.entry(visitor).or_default() += seat_count(items);
     }
 
     /// Counts seats off that a visitor had bought.
-    pub(super) fn note_given_back(&mut self, visitor: Holder, items: &[Held]) {
+    pub(super) fn note_given_back(&mut self, visitor: Holder, items: &[HeldSeat]) {
         if let Some(bought) = self.bought.get_mut(&visitor) {
-            *bought = bought.saturating_sub(count(items));
+            *bought = bought.saturating_sub(seat_count(items));
         }
     }
 
@@ -221,24 +221,24 @@ impl HoldTable {
         visitor: Holder,
         more: u32,
         limit: u32,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), InventoryRefusal> {
         let of = |counts: &HashMap<Holder, u32>| counts.get(&visitor).copied().unwrap_or(0);
         let have = of(&self.bought) + of(&self.held);
         // Giving back stays possible where the limit was lowered since.
         if more > 0 && have + more > limit {
-            Err(Refused::Limit { have, limit })
+            Err(InventoryRefusal::Limit { have, limit })
         } else {
             Ok(())
         }
     }
 
     /// The holds that are locked for orders.
-    pub(super) fn ordered(&self) -> Vec<Secured> {
+    pub(super) fn ordered(&self) -> Vec<SecuredHold> {
         let ordered = self
             .holds
             .values()
-            .filter(|hold| hold.stage == Stage::Ordered);
-        let secured = |hold: &Hold| Secured {
+            .filter(|hold| hold.stage == HoldStage::Ordered);
+        let secured = |hold: &Hold| SecuredHold {
             hold: hold.id.clone(),
             expires_at_ms: hold.expires_at_ms,
             lock_until_ms: hold.lock_until_ms,
@@ -247,14 +247,14 @@ impl HoldTable {
     }
 
     /// The holds in figures.
-    pub(super) fn baskets(&self, until_ms: i64) -> Baskets {
+    pub(super) fn baskets(&self, until_ms: i64) -> ShowHoldFigures {
         let due = self.deadlines.iter().take_while(|(at, _)| *at <= until_ms);
-        let mut baskets = Baskets {
+        let mut baskets = ShowHoldFigures {
             all: self.holds.len() as u64,
-            ..Baskets::default()
+            ..ShowHoldFigures::default()
         };
         for hold in due.filter_map(|(_, id)| self.holds.get(id)) {
-            if hold.stage == Stage::Basket {
+            if hold.stage == HoldStage::Basket {
                 baskets.lapsing += 1;
                 let cells = hold.items.iter().map(|item| item.legs.len() as u64);
                 baskets.lapsing_cells += cells.sum::<u64>();
@@ -275,6 +275,6 @@ pub(super) fn signal_of(hold: &Hold, state: &'static str) -> HoldSignal {
 }
 
 /// How many seats these are.
-pub(super) fn count(items: &[Held]) -> u32 {
+pub(super) fn seat_count(items: &[HeldSeat]) -> u32 {
     u32::try_from(items.len()).unwrap_or(u32::MAX)
 }

@@ -3,23 +3,23 @@
 
 use std::sync::atomic::Ordering;
 
-use fairgate_redis::{Error, RedisReply, ScriptCall, ScriptInvocation};
-
-use super::followed::{FollowedShow, FollowedState, ShowClosed};
-use super::scripts::{FollowScript, ShowCaller};
-use super::{InventoryShared, keys, known, packing};
-use crate::store::Refused;
-use fairgate_model::holds::Purpose;
+use fairgate_model::holds::HoldPurpose;
 use fairgate_model::ids::ShowId;
+use fairgate_redis::{RedisCallError, RedisReply, ScriptCall, ScriptInvocation};
 
-impl InventoryShared {
+use super::followed::{FollowedShow, FollowedShowState, ShowCloseReason};
+use super::scripts::{ReadShowFeedScript, ShowScriptContext};
+use super::{InventoryStoreState, keys, known, packing};
+use crate::store::InventoryRefusal;
+
+impl InventoryStoreState {
     /// Calls a show's script in a life.
     pub(super) async fn call(
         &self,
         followed: &FollowedShow,
         life: u64,
-        script: impl ScriptCall<Family = ShowCaller>,
-    ) -> Result<RedisReply, Error> {
+        script: impl ScriptCall<Family = ShowScriptContext>,
+    ) -> Result<RedisReply, RedisCallError> {
         let now_ms = self.options.clock.now_ms();
         self.call_at(followed, Some(life), now_ms, &script.prepare())
             .await
@@ -29,8 +29,8 @@ impl InventoryShared {
     pub(super) async fn call_any(
         &self,
         followed: &FollowedShow,
-        script: impl ScriptCall<Family = ShowCaller>,
-    ) -> Result<RedisReply, Error> {
+        script: impl ScriptCall<Family = ShowScriptContext>,
+    ) -> Result<RedisReply, RedisCallError> {
         let now_ms = self.options.clock.now_ms();
         self.call_at(followed, None, now_ms, &script.prepare())
             .await
@@ -41,38 +41,40 @@ impl InventoryShared {
         followed: &FollowedShow,
         life: Option<u64>,
         now_ms: i64,
-        script: &ScriptInvocation<ShowCaller>,
-    ) -> Result<RedisReply, Error> {
+        script: &ScriptInvocation<ShowScriptContext>,
+    ) -> Result<RedisReply, RedisCallError> {
         if self.foreign.load(Ordering::Relaxed) {
-            return Err(Error::Unreachable("it belongs to another ledger".into()));
+            return Err(RedisCallError::Unreachable(
+                "it belongs to another ledger".into(),
+            ));
         }
-        let caller = ShowCaller {
+        let caller = ShowScriptContext {
             life,
             caller_ms: now_ms,
             clock_off_ms_max: self.options.clock_off_ms_max,
         };
-        let meta = keys::meta(&followed.show);
-        self.redis.run(&meta, caller, script).await
+        let meta = keys::meta_key(&followed.show);
+        self.redis.run_script(&meta, caller, script).await
     }
 
     /// One transition: in the life that is known, and once more where another process has begun the
     /// next. Gives the life it was made in, and the answer.
-    pub(super) async fn act(
+    pub(super) async fn run_transition(
         &self,
         show: &ShowId,
-        script: impl ScriptCall<Family = ShowCaller>,
-    ) -> Result<(u64, RedisReply), Refused> {
+        script: impl ScriptCall<Family = ShowScriptContext>,
+    ) -> Result<(u64, RedisReply), InventoryRefusal> {
         let now_ms = self.options.clock.now_ms();
         let followed = self.followed(show);
-        self.act_at(&followed, now_ms, script).await
+        self.run_transition_at(&followed, now_ms, script).await
     }
 
-    pub(super) async fn act_at(
+    pub(super) async fn run_transition_at(
         &self,
         followed: &FollowedShow,
         now_ms: i64,
-        script: impl ScriptCall<Family = ShowCaller>,
-    ) -> Result<(u64, RedisReply), Refused> {
+        script: impl ScriptCall<Family = ShowScriptContext>,
+    ) -> Result<(u64, RedisReply), InventoryRefusal> {
         let script = script.prepare();
         let mut life = match followed.life() {
             Some(life) => life,
@@ -82,12 +84,12 @@ impl InventoryShared {
         loop {
             match self.call_at(followed, Some(life), now_ms, &script).await {
                 Ok(reply) => {
-                    let at = reply.at(1).and_then(known::position);
+                    let at = reply.item_at(1).and_then(known::position);
                     let at = at.map_err(|error| self.unread(followed, &error))?;
-                    followed.saw(life, at);
+                    followed.note_feed_point(life, at);
                     return Ok((life, reply));
                 }
-                Err(Error::Refused(code, _)) if code == "LIFE" && again => {
+                Err(RedisCallError::Refused(code, _)) if code == "LIFE" && again => {
                     again = false;
                     life = self.life_anew(followed).await?;
                 }
@@ -96,9 +98,9 @@ impl InventoryShared {
         }
     }
 
-    async fn life_anew(&self, followed: &FollowedShow) -> Result<u64, Refused> {
+    async fn life_anew(&self, followed: &FollowedShow) -> Result<u64, InventoryRefusal> {
         self.catch_up(followed).await?;
-        followed.life().ok_or(Refused::NotReady)
+        followed.life().ok_or(InventoryRefusal::NotReady)
     }
 
     /// What an error means for who asked, and for the show.
@@ -106,40 +108,40 @@ impl InventoryShared {
         &self,
         followed: &FollowedShow,
         life: u64,
-        error: Error,
-    ) -> Refused {
-        let closed = match error.code() {
-            Some("MISSING") => ShowClosed::Missing,
-            Some("LIFE") => ShowClosed::Building,
-            Some("SERVER") => ShowClosed::Server,
+        error: RedisCallError,
+    ) -> InventoryRefusal {
+        let closed = match error.refusal_code() {
+            Some("MISSING") => ShowCloseReason::Missing,
+            Some("LIFE") => ShowCloseReason::Building,
+            Some("SERVER") => ShowCloseReason::Server,
             Some("CLOCK") => {
                 // A process that was stopped for a while asks with an old time; only two
                 // measurements in a row are a clock that is off.
-                let nothing = FollowScript {
+                let nothing = ReadShowFeedScript {
                     counter: i64::MAX.unsigned_abs(),
                     sub: 0,
                     entries_max: 1,
                 };
                 match self.call_any(followed, nothing).await {
-                    Err(error) if error.code() == Some("CLOCK") => ShowClosed::Clock,
-                    _ => return Refused::NotReady,
+                    Err(error) if error.refusal_code() == Some("CLOCK") => ShowCloseReason::Clock,
+                    _ => return InventoryRefusal::NotReady,
                 }
             }
             _ => {
                 tracing::warn!(show = %followed.show, life, %error, "Redis did not do what it was asked");
-                return Refused::Unreachable;
+                return InventoryRefusal::Unreachable;
             }
         };
-        self.close(followed, &mut followed.state(), closed);
-        Refused::NotReady
+        self.close_show(followed, &mut followed.state(), closed);
+        InventoryRefusal::NotReady
     }
 
     /// Notes that a show must be opened again. Its last picture stays for who only looks.
-    pub(super) fn close(
+    pub(super) fn close_show(
         &self,
         followed: &FollowedShow,
-        state: &mut FollowedState,
-        closed: ShowClosed,
+        state: &mut FollowedShowState,
+        closed: ShowCloseReason,
     ) {
         if state.closed != Some(closed) {
             let reason = closed.word();
@@ -151,51 +153,68 @@ impl InventoryShared {
         }
     }
 
-    pub(super) fn unread(&self, followed: &FollowedShow, error: &Error) -> Refused {
+    pub(super) fn unread(
+        &self,
+        followed: &FollowedShow,
+        error: &RedisCallError,
+    ) -> InventoryRefusal {
         tracing::error!(show = %followed.show, %error, "an answer of Redis cannot be read");
-        Refused::Unreachable
+        InventoryRefusal::Unreachable
     }
 
-    pub(super) fn is(&self, reply: &RedisReply, word: &str) -> Result<bool, Refused> {
-        let said = reply.at(0).and_then(RedisReply::bytes);
+    pub(super) fn reply_is(
+        &self,
+        reply: &RedisReply,
+        word: &str,
+    ) -> Result<bool, InventoryRefusal> {
+        let said = reply.item_at(0).and_then(RedisReply::as_bytes);
         said.map(|said| said == word.as_bytes())
-            .map_err(|_| Refused::Unreachable)
+            .map_err(|_| InventoryRefusal::Unreachable)
     }
 }
 
 /// What a script answered, where it is no hold.
-pub(super) fn refused(reply: &RedisReply, limit: u32) -> Result<(), Refused> {
+pub(super) fn check_reply(reply: &RedisReply, limit: u32) -> Result<(), InventoryRefusal> {
     let cells = || {
-        let cells = reply.at(2).and_then(RedisReply::bytes);
+        let cells = reply.item_at(2).and_then(RedisReply::as_bytes);
         cells.map(packing::read_numbers).unwrap_or_default()
     };
-    let word = reply.at(0).and_then(RedisReply::text).unwrap_or_default();
+    let word = reply
+        .item_at(0)
+        .and_then(RedisReply::as_text)
+        .unwrap_or_default();
     Err(match word {
         "OK" => return Ok(()),
-        "TAKEN" => Refused::Taken(cells()),
+        "TAKEN" => InventoryRefusal::Taken(cells()),
         "LIMIT" => {
-            let have = reply.at(2).and_then(RedisReply::count).unwrap_or_default();
+            let have = reply
+                .item_at(2)
+                .and_then(RedisReply::as_count)
+                .unwrap_or_default();
             let have = u32::try_from(have).unwrap_or(u32::MAX);
-            Refused::Limit { have, limit }
+            InventoryRefusal::Limit { have, limit }
         }
-        "GONE" => Refused::Gone,
-        "FOREIGN" => Refused::Foreign,
-        "ORDERED" => Refused::Ordered,
+        "GONE" => InventoryRefusal::Gone,
+        "FOREIGN" => InventoryRefusal::Foreign,
+        "ORDERED" => InventoryRefusal::Ordered,
         "PURPOSE" => {
-            let word = reply.at(2).and_then(RedisReply::bytes).unwrap_or_default();
-            Refused::OtherPurpose(Purpose::of_word(word))
+            let word = reply
+                .item_at(2)
+                .and_then(RedisReply::as_bytes)
+                .unwrap_or_default();
+            InventoryRefusal::OtherPurpose(HoldPurpose::from_stored(word))
         }
-        "NOTHELD" => Refused::NotHeld(cells()),
-        "NOEXTENSIONS" => Refused::NoExtensions,
-        "PLAN" => Refused::PlanChanged,
-        "DECIDED" => Refused::NotReady,
-        _ => Refused::Unreachable,
+        "NOTHELD" => InventoryRefusal::NotHeld(cells()),
+        "NOEXTENSIONS" => InventoryRefusal::NoExtensions,
+        "PLAN" => InventoryRefusal::PlanChanged,
+        "DECIDED" => InventoryRefusal::NotReady,
+        _ => InventoryRefusal::Unreachable,
     })
 }
 
 /// How far the outbox was carried out, as `deliver` answers.
-pub(super) fn cursor_in(reply: &RedisReply) -> Result<u64, Refused> {
-    refused(reply, 0)?;
-    let cursor = reply.at(2).and_then(RedisReply::count);
-    cursor.map_err(|_| Refused::Unreachable)
+pub(super) fn cursor_in(reply: &RedisReply) -> Result<u64, InventoryRefusal> {
+    check_reply(reply, 0)?;
+    let cursor = reply.item_at(2).and_then(RedisReply::as_count);
+    cursor.map_err(|_| InventoryRefusal::Unreachable)
 }

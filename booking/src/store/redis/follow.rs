@@ -4,14 +4,14 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use fairgate_redis::{Error, RedisReply};
+use fairgate_redis::{RedisCallError, RedisReply};
 use tokio::task::JoinSet;
 
-use super::followed::{FeedPoint, FollowedShow, ShowClosed};
-use super::known::{self, Gap, KnownShow};
-use super::scripts::{CondemnScript, FollowScript, SnapshotScript};
-use super::{InventoryShared, REFRESH};
-use crate::store::Refused;
+use super::followed::{FeedPoint, FollowedShow, ShowCloseReason};
+use super::known::{self, CachedShow, FeedSequenceGap};
+use super::scripts::{CloseRegressedScript, ReadShowFeedScript, ShowSnapshotScript};
+use super::{InventoryStoreState, REFRESH};
+use crate::store::InventoryRefusal;
 
 /// Entries of the feed read in one go.
 const ENTRIES_MAX: usize = 512;
@@ -25,7 +25,7 @@ const FORGET: Duration = Duration::from_secs(60);
 const BELONGS_EVERY: Duration = Duration::from_secs(2);
 
 /// What a catch-up found.
-enum CatchUp {
+enum CatchUpOutcome {
     /// All that there is.
     UpToDate,
     /// There is more.
@@ -34,13 +34,13 @@ enum CatchUp {
     Gap,
 }
 
-impl InventoryShared {
+impl InventoryStoreState {
     /// Makes sure that what is known is no older than `REFRESH` and has everything this process was
     /// told of.
     ///
     /// # Errors
     /// `NotReady` where the show is not open, `Unreachable` where Redis does not answer.
-    pub(super) async fn refresh(&self, followed: &FollowedShow) -> Result<(), Refused> {
+    pub(super) async fn refresh(&self, followed: &FollowedShow) -> Result<(), InventoryRefusal> {
         if followed.is_fresh(REFRESH) {
             return Ok(());
         }
@@ -49,30 +49,30 @@ impl InventoryShared {
 
     /// Reads the feed up to its end. Who comes while somebody reads waits and shares what was asked
     /// after it came.
-    pub(super) async fn catch_up(&self, followed: &FollowedShow) -> Result<(), Refused> {
+    pub(super) async fn catch_up(&self, followed: &FollowedShow) -> Result<(), InventoryRefusal> {
         let came = Instant::now();
         let _one_at_a_time = followed.catching.lock().await;
         if followed.state().fresh_at.is_some_and(|at| at >= came) {
             return match followed.state().closed {
-                Some(_) => Err(Refused::NotReady),
+                Some(_) => Err(InventoryRefusal::NotReady),
                 None => Ok(()),
             };
         }
         loop {
             let asked = Instant::now();
             match self.read_on(followed).await {
-                Ok(CatchUp::More) => {}
-                Ok(CatchUp::UpToDate) => {
+                Ok(CatchUpOutcome::More) => {}
+                Ok(CatchUpOutcome::UpToDate) => {
                     followed.state().fresh_at = Some(asked);
                     return Ok(());
                 }
-                Ok(CatchUp::Gap) => {
+                Ok(CatchUpOutcome::Gap) => {
                     self.read_whole(followed).await?;
                     followed.state().fresh_at = Some(asked);
                     return Ok(());
                 }
                 Err(refused) => {
-                    if refused == Refused::NotReady {
+                    if refused == InventoryRefusal::NotReady {
                         followed.state().fresh_at = Some(asked);
                     }
                     return Err(refused);
@@ -81,7 +81,7 @@ impl InventoryShared {
         }
     }
 
-    async fn read_on(&self, followed: &FollowedShow) -> Result<CatchUp, Refused> {
+    async fn read_on(&self, followed: &FollowedShow) -> Result<CatchUpOutcome, InventoryRefusal> {
         let seen = followed.newest();
         let here = {
             let state = followed.state();
@@ -90,26 +90,28 @@ impl InventoryShared {
             usable.map(|known| (known.life, known.position()))
         };
         let Some((life, (counter, sub))) = here else {
-            return Ok(CatchUp::Gap);
+            return Ok(CatchUpOutcome::Gap);
         };
-        let follow = FollowScript {
+        let follow = ReadShowFeedScript {
             counter,
             sub,
             entries_max: ENTRIES_MAX as u64,
         };
         let reply = match self.call(followed, life, follow).await {
             Ok(reply) => reply,
-            Err(Error::Refused(code, _)) if code == "LIFE" => return Ok(CatchUp::Gap),
+            Err(RedisCallError::Refused(code, _)) if code == "LIFE" => {
+                return Ok(CatchUpOutcome::Gap);
+            }
             Err(error) => return Err(self.refusal(followed, life, error).await),
         };
-        let unread = |error: Error| {
+        let unread = |error: RedisCallError| {
             tracing::error!(show = %followed.show, %error, "the feed cannot be read; reading the whole picture");
             followed.state().known = None;
-            Refused::Unreachable
+            InventoryRefusal::Unreachable
         };
-        let (counter, sub) = reply.at(1).and_then(known::position).map_err(unread)?;
+        let (counter, sub) = reply.item_at(1).and_then(known::position).map_err(unread)?;
         self.went_on(followed, seen, (life, counter, sub)).await?;
-        self.take_over(followed, life, (counter, sub), &reply)
+        self.apply_entries(followed, life, (counter, sub), &reply)
             .map_err(unread)
     }
 
@@ -121,49 +123,49 @@ impl InventoryShared {
         followed: &FollowedShow,
         seen: FeedPoint,
         now: FeedPoint,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), InventoryRefusal> {
         if now >= seen {
             return Ok(());
         }
-        self.close(followed, &mut followed.state(), ShowClosed::Regressed);
+        self.close_show(followed, &mut followed.state(), ShowCloseReason::Regressed);
         let (life, counter, sub) = seen;
         let condemned = self
-            .call(followed, life, CondemnScript { counter, sub })
+            .call(followed, life, CloseRegressedScript { counter, sub })
             .await;
         if let Err(error) = condemned {
             tracing::warn!(show = %followed.show, %error, "a show that was set back could not be closed for the others");
         }
-        Err(Refused::NotReady)
+        Err(InventoryRefusal::NotReady)
     }
 
-    fn take_over(
+    fn apply_entries(
         &self,
         followed: &FollowedShow,
         life: u64,
         newest: (u64, u64),
         reply: &RedisReply,
-    ) -> Result<CatchUp, Error> {
-        let entries = reply.at(2)?.list()?;
+    ) -> Result<CatchUpOutcome, RedisCallError> {
+        let entries = reply.item_at(2)?.as_list()?;
         let mut signals = Vec::new();
         let found = {
             let mut state = followed.state();
             let Some(known) = state.known.as_mut().filter(|known| known.life == life) else {
-                return Ok(CatchUp::Gap);
+                return Ok(CatchUpOutcome::Gap);
             };
             let mut gap = false;
             for entry in entries {
-                match known.follow(&followed.show, entry)? {
+                match known.apply_entry(&followed.show, entry)? {
                     Ok(signal) => signals.extend(signal),
-                    Err(Gap) => {
+                    Err(FeedSequenceGap) => {
                         gap = true;
                         break;
                     }
                 }
             }
             match (gap, known.position() == newest) {
-                (false, true) => CatchUp::UpToDate,
-                (false, false) if entries.len() == ENTRIES_MAX => CatchUp::More,
-                _ => CatchUp::Gap,
+                (false, true) => CatchUpOutcome::UpToDate,
+                (false, false) if entries.len() == ENTRIES_MAX => CatchUpOutcome::More,
+                _ => CatchUpOutcome::Gap,
             }
         };
         for signal in signals {
@@ -174,16 +176,16 @@ impl InventoryShared {
     }
 
     /// Reads the whole show, in whatever life it is.
-    pub(super) async fn read_whole(&self, followed: &FollowedShow) -> Result<(), Refused> {
+    pub(super) async fn read_whole(&self, followed: &FollowedShow) -> Result<(), InventoryRefusal> {
         let seen = followed.newest();
-        let asked = self.call_any(followed, SnapshotScript {}).await;
+        let asked = self.call_any(followed, ShowSnapshotScript {}).await;
         let reply = match asked {
             Ok(reply) => reply,
             Err(error) => return Err(self.refusal(followed, 0, error).await),
         };
-        let known = KnownShow::read(&reply).map_err(|error| {
+        let known = CachedShow::from_snapshot(&reply).map_err(|error| {
             tracing::error!(show = %followed.show, %error, "a show in Redis cannot be read");
-            Refused::Unreachable
+            InventoryRefusal::Unreachable
         })?;
         let (counter, sub) = known.position();
         self.went_on(followed, seen, (known.life, counter, sub))
@@ -196,7 +198,7 @@ impl InventoryShared {
 }
 
 /// Keeps up with all shows for as long as the store lives.
-pub(super) async fn keep_up(store: Weak<InventoryShared>) {
+pub(super) async fn keep_up(store: Weak<InventoryStoreState>) {
     let mut every = tokio::time::interval(EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut belonged_at: Option<Instant> = None;
@@ -210,7 +212,7 @@ pub(super) async fn keep_up(store: Weak<InventoryShared>) {
             store.check_ledger().await;
         }
         let mut reading = JoinSet::new();
-        for followed in store.shows() {
+        for followed in store.followed_shows() {
             if followed.is_forgotten(FORGET) {
                 store.forget(&followed.show);
             } else if followed.wants_reading(store.options.idle, IDLE_EVERY) {

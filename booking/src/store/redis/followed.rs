@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::known::KnownShow;
 use fairgate_model::ids::ShowId;
+
+use super::known::CachedShow;
 
 /// Why a show cannot be worked on in Redis until it is opened from the ledger again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ShowClosed {
+pub(super) enum ShowCloseReason {
     /// It was never opened, or its data are gone.
     Missing,
     /// Another process is opening it.
@@ -23,7 +24,7 @@ pub(super) enum ShowClosed {
     Regressed,
 }
 
-impl ShowClosed {
+impl ShowCloseReason {
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -42,15 +43,15 @@ pub(super) struct FollowedShow {
     pub(super) show: ShowId,
     /// Held during a catch-up.
     pub(super) catching: tokio::sync::Mutex<()>,
-    state: Mutex<FollowedState>,
+    state: Mutex<FollowedShowState>,
     /// Something was done here that the feed's copy does not know yet.
     pub(super) sweep_anyway: AtomicBool,
 }
 
 #[derive(Default)]
-pub(super) struct FollowedState {
-    pub(super) known: Option<KnownShow>,
-    pub(super) closed: Option<ShowClosed>,
+pub(super) struct FollowedShowState {
+    pub(super) known: Option<CachedShow>,
+    pub(super) closed: Option<ShowCloseReason>,
     /// When the newest successful catch-up was asked for.
     pub(super) fresh_at: Option<Instant>,
     /// The newest point of the feed that an answer to this process told of: life, counter, the
@@ -60,7 +61,7 @@ pub(super) struct FollowedState {
     swept_at: Option<Instant>,
 }
 
-impl FollowedState {
+impl FollowedShowState {
     /// Whether what is known has all that this process was told of.
     fn is_whole(&self) -> bool {
         self.known.as_ref().is_some_and(|known| {
@@ -80,7 +81,7 @@ impl FollowedShow {
         }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, FollowedState> {
+    pub(super) fn state(&self) -> MutexGuard<'_, FollowedShowState> {
         // A panic while an entry is taken over leaves a picture that lacks a part of it; the next
         // look reads anew.
         self.state.lock().unwrap_or_else(|poisoned| {
@@ -125,7 +126,7 @@ impl FollowedShow {
     }
 
     /// Remembers the point of the feed that an answer told of.
-    pub(super) fn saw(&self, life: u64, (counter, sub): (u64, u64)) {
+    pub(super) fn note_feed_point(&self, life: u64, (counter, sub): (u64, u64)) {
         let mut state = self.state();
         state.at_least = state.at_least.max((life, counter, sub));
     }
@@ -136,24 +137,24 @@ impl FollowedShow {
     }
 
     /// How long nobody has asked for it.
-    pub(super) fn idle(&self) -> Duration {
+    pub(super) fn idle_time(&self) -> Duration {
         let used_at = self.state().used_at;
         used_at.map_or(Duration::MAX, |at| at.elapsed())
     }
 
     /// Whether it was neither used nor read for so long, and nothing may run out in it.
     pub(super) fn is_forgotten(&self, after: Duration) -> bool {
-        let unused = self.idle() > after;
+        let unused = self.idle_time() > after;
         let state = self.state();
         let unread = state.fresh_at.is_none_or(|at| at.elapsed() > after);
-        unused && unread && !state.known.as_ref().is_some_and(KnownShow::has_holds)
+        unused && unread && !state.known.as_ref().is_some_and(CachedShow::has_holds)
     }
 
     /// Whether its feed is to be read now: all the time while it is used, or where this process was
     /// told of more than it has read; every now and then where holds may run out in it; else not at
     /// all.
     pub(super) fn wants_reading(&self, idle: Duration, idle_every: Duration) -> bool {
-        if self.idle() < idle {
+        if self.idle_time() < idle {
             return true;
         }
         let state = self.state();
@@ -167,7 +168,7 @@ impl FollowedShow {
     /// Whether to ask Redis for what is overdue: something is, as far as is known, or it is used
     /// and was not asked for a second.
     pub(super) fn wants_sweep(&self, now_ms: i64, idle: Duration) -> bool {
-        let used = self.idle() < idle;
+        let used = self.idle_time() < idle;
         let mut state = self.state();
         if state.closed.is_some() {
             return false;

@@ -2,59 +2,62 @@
 
 use std::sync::atomic::Ordering;
 
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose};
+use fairgate_model::ids::HoldId;
 use fairgate_pass::Holder;
 use fairgate_redis::{RedisReply, ScriptCall};
 use sha2::{Digest, Sha256};
 
-use super::act::refused;
+use super::act::check_reply;
 use super::followed::FollowedShow;
 use super::scripts::{
-    ChangeScript, ExtendScript, OfferScript, OwnHold, ProlongScript, ReadHoldScript, ReleaseScript,
-    SecureScript, ShowCaller, TakeScript, UnsecureScript, WantedHold,
+    ChangeHoldScript, ExtendHoldScript, NewHoldArguments, OfferHoldScript, OwnHoldArguments,
+    ProlongHoldScript, ReadHoldScript, ReleaseHoldScript, SecureHoldScript, ShowScriptContext,
+    TakeHoldScript, UnsecureHoldScript,
 };
 use super::{RedisStore, keys, packing};
-use crate::store::{CallId, Claimable, PROLONGED_BY_MS_MIN, Refused};
-use fairgate_model::holds::{Held, Hold, Purpose};
-use fairgate_model::ids::HoldId;
+use crate::store::{CallId, ClaimableHold, InventoryRefusal, PROLONGED_BY_MS_MIN};
 
 /// How long a hold that was given back is remembered: nobody tries again for longer.
 const RELEASED_MS: i64 = 600_000;
 
 /// Names a visitor's hold to a script, and what it must have been made for.
-fn own_hold(hold: &HoldId, visitor: Holder, purposes: &[Purpose]) -> OwnHold {
-    let words: Vec<&str> = purposes.iter().map(|purpose| purpose.word()).collect();
-    OwnHold {
-        id: keys::tail(hold),
+fn own_hold(hold: &HoldId, visitor: Holder, purposes: &[HoldPurpose]) -> OwnHoldArguments {
+    let words: Vec<&str> = purposes.iter().map(|purpose| purpose.as_str()).collect();
+    OwnHoldArguments {
+        id: keys::hold_tail(hold),
         visitor: visitor.0,
         purposes: words.join(","),
     }
 }
 
 /// Describes a hold that is to be made.
-fn wanted_hold(hold: &Hold, limit: u32) -> WantedHold {
-    WantedHold {
-        id: keys::tail(&hold.id),
+fn wanted_hold(hold: &Hold, limit: u32) -> NewHoldArguments {
+    NewHoldArguments {
+        id: keys::hold_tail(&hold.id),
         visitor: hold.visitor.0,
         limit,
         plan: hold.plan_version,
-        items: packing::items(&hold.items),
+        items: packing::pack_items(&hold.items),
         room: hold.room.clone(),
         side_by_side: hold.next_to_each_other,
         expires_ms: hold.expires_at_ms,
         lock_until_ms: hold.lock_until_ms,
         extensions: hold.extensions_left,
-        purpose: hold.purpose.word(),
+        purpose: hold.purpose.as_str(),
         terms: hold.terms,
     }
 }
 
 /// Reads the hold that a script answered with.
-fn answered_hold(id: &HoldId, reply: &RedisReply, limit: u32) -> Result<Hold, Refused> {
-    refused(reply, limit)?;
-    let hold = reply.at(2).and_then(|hold| packing::read_hold(id, hold));
+fn answered_hold(id: &HoldId, reply: &RedisReply, limit: u32) -> Result<Hold, InventoryRefusal> {
+    check_reply(reply, limit)?;
+    let hold = reply
+        .item_at(2)
+        .and_then(|hold| packing::read_hold(id, hold));
     hold.map_err(|error| {
         tracing::error!(hold = %id, %error, "a hold in Redis cannot be read");
-        Refused::Unreachable
+        InventoryRefusal::Unreachable
     })
 }
 
@@ -64,9 +67,9 @@ impl RedisStore {
         &self,
         id: &HoldId,
         limit: u32,
-        script: impl ScriptCall<Family = ShowCaller>,
-    ) -> Result<Hold, Refused> {
-        let (_, reply) = self.inner.act(&id.show(), script).await?;
+        script: impl ScriptCall<Family = ShowScriptContext>,
+    ) -> Result<Hold, InventoryRefusal> {
+        let (_, reply) = self.inner.run_transition(&id.show(), script).await?;
         answered_hold(id, &reply, limit)
     }
 
@@ -76,12 +79,15 @@ impl RedisStore {
         followed: &FollowedShow,
         hold: Hold,
         limit: u32,
-        script: impl ScriptCall<Family = ShowCaller>,
-    ) -> Result<Hold, Refused> {
+        script: impl ScriptCall<Family = ShowScriptContext>,
+    ) -> Result<Hold, InventoryRefusal> {
         let now_ms = self.inner.options.clock.now_ms();
-        let (_, reply) = self.inner.act_at(followed, now_ms, script).await?;
-        refused(&reply, limit)?;
-        match reply.at(2) {
+        let (_, reply) = self
+            .inner
+            .run_transition_at(followed, now_ms, script)
+            .await?;
+        check_reply(&reply, limit)?;
+        match reply.item_at(2) {
             // A retry: the hold as it is.
             Ok(present) => packing::read_hold(&hold.id, present)
                 .map_err(|error| self.inner.unread(followed, &error)),
@@ -90,29 +96,33 @@ impl RedisStore {
     }
 
     /// Takes the cells of a hold, unless this process knows already that some are not free.
-    pub(super) async fn take_hold(&self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
+    pub(super) async fn take_hold(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal> {
         let followed = self.inner.followed(&hold.id.show());
         if followed.is_fresh(self.inner.options.shield) {
             let taken = {
                 let state = followed.state();
                 let known = state.known.as_ref();
-                known.map(|known| known.surely_taken(&hold, &keys::tail(&hold.id), limit))
+                known.map(|known| known.surely_taken(&hold, &keys::hold_tail(&hold.id), limit))
             };
             if let Some(taken) = taken.filter(|taken| !taken.is_empty()) {
                 metrics::counter!("fairgate_takes_shielded_total").increment(1);
-                return Err(Refused::Taken(taken));
+                return Err(InventoryRefusal::Taken(taken));
             }
         }
-        let take = TakeScript {
+        let take = TakeHoldScript {
             hold: wanted_hold(&hold, limit),
         };
         self.make_hold(&followed, hold, limit, take).await
     }
 
     /// Takes cells that are free or kept for the waitlist.
-    pub(super) async fn offer_hold(&self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
+    pub(super) async fn offer_hold(
+        &self,
+        hold: Hold,
+        limit: u32,
+    ) -> Result<Hold, InventoryRefusal> {
         let followed = self.inner.followed(&hold.id.show());
-        let offer = OfferScript {
+        let offer = OfferHoldScript {
             hold: wanted_hold(&hold, limit),
         };
         self.make_hold(&followed, hold, limit, offer).await
@@ -123,30 +133,34 @@ impl RedisStore {
         &self,
         hold: &HoldId,
         visitor: Holder,
-        (add, remove): (&[Held], &[u32]),
+        (add, remove): (&[HeldSeat], &[u32]),
         side_by_side: bool,
         limit: u32,
-    ) -> Result<Hold, Refused> {
-        let (add, remove) = (packing::items(add), packing::numbers(remove));
+    ) -> Result<Hold, InventoryRefusal> {
+        let (add, remove) = (packing::pack_items(add), packing::pack_numbers(remove));
         let wish = Sha256::new()
             .chain_update((add.len() as u64).to_be_bytes())
             .chain_update(&add)
             .chain_update(&remove)
             .finalize();
-        let change = ChangeScript {
+        let change = ChangeHoldScript {
             limit,
             add,
             remove,
             side_by_side,
             wish: wish[..16].to_vec(),
-            own: own_hold(hold, visitor, &[Purpose::Basket]),
+            own: own_hold(hold, visitor, &[HoldPurpose::Basket]),
         };
         self.act_on_hold(hold, limit, change).await
     }
 
     /// Reads a hold, whatever it was made for.
-    pub(super) async fn read_hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, Refused> {
-        let own = own_hold(hold, visitor, &Purpose::ALL);
+    pub(super) async fn read_hold(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+    ) -> Result<Hold, InventoryRefusal> {
+        let own = own_hold(hold, visitor, &HoldPurpose::ALL);
         self.act_on_hold(hold, 0, ReadHoldScript { own }).await
     }
 
@@ -155,14 +169,14 @@ impl RedisStore {
         &self,
         hold: &HoldId,
         visitor: Holder,
-        purposes: &[Purpose],
-    ) -> Result<(), Refused> {
-        let release = ReleaseScript {
+        purposes: &[HoldPurpose],
+    ) -> Result<(), InventoryRefusal> {
+        let release = ReleaseHoldScript {
             remembered_ms: RELEASED_MS,
             own: own_hold(hold, visitor, purposes),
         };
-        let (_, reply) = self.inner.act(&hold.show(), release).await?;
-        refused(&reply, 0)
+        let (_, reply) = self.inner.run_transition(&hold.show(), release).await?;
+        check_reply(&reply, 0)
     }
 
     /// Moves the deadlines of a basket.
@@ -172,12 +186,12 @@ impl RedisStore {
         visitor: Holder,
         call: CallId,
         (expires_ms, lock_until_ms): (i64, i64),
-    ) -> Result<Hold, Refused> {
-        let extend = ExtendScript {
+    ) -> Result<Hold, InventoryRefusal> {
+        let extend = ExtendHoldScript {
             call_id: call.0,
             expires_ms,
             lock_until_ms,
-            own: own_hold(hold, visitor, &[Purpose::Basket]),
+            own: own_hold(hold, visitor, &[HoldPurpose::Basket]),
         };
         self.act_on_hold(hold, 0, extend).await
     }
@@ -187,15 +201,15 @@ impl RedisStore {
         &self,
         hold: &HoldId,
         visitor: Holder,
-        purposes: &[Purpose],
+        purposes: &[HoldPurpose],
         lock_until_ms: i64,
-    ) -> Result<Claimable, Refused> {
-        let secure = SecureScript {
+    ) -> Result<ClaimableHold, InventoryRefusal> {
+        let secure = SecureHoldScript {
             lock_until_ms,
             own: own_hold(hold, visitor, purposes),
         };
-        let (incarnation, reply) = self.inner.act(&hold.show(), secure).await?;
-        Ok(Claimable {
+        let (incarnation, reply) = self.inner.run_transition(&hold.show(), secure).await?;
+        Ok(ClaimableHold {
             hold: answered_hold(hold, &reply, 0)?,
             incarnation,
         })
@@ -209,12 +223,12 @@ impl RedisStore {
         lock_until_ms: i64,
     ) {
         let show = hold.show();
-        let unsecure = UnsecureScript {
-            id: keys::tail(hold),
+        let unsecure = UnsecureHoldScript {
+            id: keys::hold_tail(hold),
             lock_until_ms,
             secured_until_ms,
         };
-        let undone = self.inner.act(&show, unsecure).await;
+        let undone = self.inner.run_transition(&show, unsecure).await;
         let followed = self.inner.followed(&show);
         followed.sweep_anyway.store(true, Ordering::Release);
         if let Err(refused) = undone {
@@ -224,24 +238,31 @@ impl RedisStore {
     }
 
     /// Keeps the lock of an order whose claim the ledger has.
-    pub(super) async fn prolong_hold(&self, hold: Hold, cursor: u64) -> Result<(), Refused> {
+    pub(super) async fn prolong_hold(
+        &self,
+        hold: Hold,
+        cursor: u64,
+    ) -> Result<(), InventoryRefusal> {
         let followed = self.inner.looked_at(&hold.id.show());
         let now_ms = self.inner.options.clock.now_ms();
-        let prolong = ProlongScript {
-            id: keys::tail(&hold.id),
+        let prolong = ProlongHoldScript {
+            id: keys::hold_tail(&hold.id),
             visitor: hold.visitor.0,
             plan: hold.plan_version,
-            items: packing::items(&hold.items),
+            items: packing::pack_items(&hold.items),
             room: hold.room,
             side_by_side: hold.next_to_each_other,
             expires_ms: hold.expires_at_ms,
             lock_until_ms: hold.lock_until_ms,
-            purpose: hold.purpose.word(),
+            purpose: hold.purpose.as_str(),
             terms: hold.terms,
             cursor,
             gain_ms_min: PROLONGED_BY_MS_MIN,
         };
-        let (_, reply) = self.inner.act_at(&followed, now_ms, prolong).await?;
-        refused(&reply, 0)
+        let (_, reply) = self
+            .inner
+            .run_transition_at(&followed, now_ms, prolong)
+            .await?;
+        check_reply(&reply, 0)
     }
 }

@@ -23,22 +23,22 @@ use fairgate_model::ids::{HoldId, ShowId};
 pub(super) const LEDGER: &str = "fairgate:ledger";
 
 /// The key that every script of a show is given.
-pub(super) fn meta(show: &ShowId) -> String {
+pub(super) fn meta_key(show: &ShowId) -> String {
     format!("{{show:{show}}}:meta")
 }
 
 /// What tells a hold of a show from its others: the last 32 digits of its id, the fencing value of
 /// its locks.
-pub(super) type Tail = [u8; 32];
+pub(super) type HoldIdTail = [u8; 32];
 
 /// The tail of a hold's id.
-pub(super) fn tail(hold: &HoldId) -> Tail {
+pub(super) fn hold_tail(hold: &HoldId) -> HoldIdTail {
     let bytes = hold.as_str().as_bytes();
     bytes.last_chunk().copied().unwrap_or([b'0'; 32])
 }
 
 /// The hold that a tail belongs to.
-pub(super) fn hold(show: &ShowId, tail: &[u8]) -> Option<HoldId> {
+pub(super) fn hold_from_tail(show: &ShowId, tail: &[u8]) -> Option<HoldId> {
     let tail = std::str::from_utf8(tail).ok()?;
     format!("hold_{show}_{tail}").parse().ok()
 }
@@ -53,7 +53,7 @@ mod tests {
     fn a_hold_is_found_again_by_its_tail() {
         let show: ShowId = "night-1".parse().expect("a slug");
         let id = HoldId::of_key(&show, Holder([1; 32]), "k");
-        assert_eq!(hold(&show, &tail(&id)), Some(id));
-        assert_eq!(hold(&show, b"rubbish"), None);
+        assert_eq!(hold_from_tail(&show, &hold_tail(&id)), Some(id));
+        assert_eq!(hold_from_tail(&show, b"rubbish"), None);
     }
 }

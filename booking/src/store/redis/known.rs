@@ -4,117 +4,121 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use fairgate_redis::{Error, RedisReply};
-
-use super::keys::{self, Tail};
-use super::packing::{self, HoldInShort};
-use crate::store::{Baskets, HoldSignal, Secured, View};
-use fairgate_model::grid::picture::Picture;
-use fairgate_model::grid::{CellState, Grid};
+use fairgate_model::grid::picture::CellPicture;
+use fairgate_model::grid::{CellGrid, CellState};
 use fairgate_model::holds::Hold;
 use fairgate_model::ids::ShowId;
+use fairgate_redis::{RedisCallError, RedisReply};
+
+use super::keys::{self, HoldIdTail};
+use super::packing::{self, PackedHoldSummary};
+use crate::store::{HoldSignal, SecuredHold, ShowHoldFigures, VersionedCells};
 
 /// How long before its deadline the owner of a hold is told that it runs short; as in
 /// `scripts/lib/keep.lua`.
 const SHORT_MS: i64 = 60_000;
 
 /// The next change of the feed is not the one after this picture's.
-pub(super) struct Gap;
+pub(super) struct FeedSequenceGap;
 
-pub(super) struct KnownShow {
+pub(super) struct CachedShow {
     pub(super) life: u64,
-    pub(super) grid: Grid,
-    pub(super) picture: Picture,
+    pub(super) grid: CellGrid,
+    pub(super) picture: CellPicture,
     pub(super) edition: u64,
     plan_version: u32,
     /// The feed's number below the picture's counter.
     sub: u64,
-    holds: HashMap<Tail, KeptHold>,
-    deadlines: BTreeSet<(i64, Tail)>,
-    short_calls: BTreeSet<(i64, Tail)>,
+    holds: HashMap<HoldIdTail, CachedHold>,
+    deadlines: BTreeSet<(i64, HoldIdTail)>,
+    short_calls: BTreeSet<(i64, HoldIdTail)>,
 }
 
-struct KeptHold {
+struct CachedHold {
     lock_until_ms: i64,
     expires_at_ms: i64,
     short_at_ms: Option<i64>,
     cells: u64,
-    kind: KeptKind,
+    kind: CachedHoldKind,
 }
 
 #[derive(PartialEq, Eq)]
-enum KeptKind {
+enum CachedHoldKind {
     Basket,
     Order,
     /// No hold: until when cells that come free are kept for the waitlist.
     Waitlist,
 }
 
-impl KeptHold {
-    fn of(short: &HoldInShort) -> Self {
+impl CachedHold {
+    fn from_summary(short: &PackedHoldSummary) -> Self {
         Self {
             lock_until_ms: short.lock_until_ms,
             expires_at_ms: short.expires_at_ms,
             short_at_ms: (short.state == "basket").then_some(short.expires_at_ms - SHORT_MS),
             cells: short.cells,
             kind: match short.state {
-                "ordered" => KeptKind::Order,
-                "waitlist" => KeptKind::Waitlist,
-                _ => KeptKind::Basket,
+                "ordered" => CachedHoldKind::Order,
+                "waitlist" => CachedHoldKind::Waitlist,
+                _ => CachedHoldKind::Basket,
             },
         }
     }
 }
 
-impl KnownShow {
+impl CachedShow {
     /// Reads the answer of `snapshot`.
-    pub(super) fn read(reply: &RedisReply) -> Result<Self, Error> {
-        let shape = reply.at(2)?;
-        let (seats, legs) = (shape.at(1)?.count()?, shape.at(2)?.count()?);
-        let grid = Grid {
-            seats: u32::try_from(seats).map_err(|_| wrong("too many seats"))?,
-            legs: u16::try_from(legs).map_err(|_| wrong("too many legs"))?,
+    pub(super) fn from_snapshot(reply: &RedisReply) -> Result<Self, RedisCallError> {
+        let shape = reply.item_at(2)?;
+        let (seats, legs) = (shape.item_at(1)?.as_count()?, shape.item_at(2)?.as_count()?);
+        let grid = CellGrid {
+            seats: u32::try_from(seats).map_err(|_| wrong_value("too many seats"))?,
+            legs: u16::try_from(legs).map_err(|_| wrong_value("too many legs"))?,
         };
-        let views = [3, 4, 5].map(|index| reply.at(index).and_then(RedisReply::bytes));
+        let views = [3, 4, 5].map(|index| reply.item_at(index).and_then(RedisReply::as_bytes));
         let [held, sold, blocked] = views;
         let (held, sold, blocked) = (held?, sold?, blocked?);
         let state = |cell| {
-            if packing::bit(sold, cell) {
+            if packing::is_bit_set(sold, cell) {
                 CellState::Sold
-            } else if packing::bit(held, cell) {
+            } else if packing::is_bit_set(held, cell) {
                 CellState::Held
-            } else if packing::bit(blocked, cell) {
+            } else if packing::is_bit_set(blocked, cell) {
                 CellState::Blocked
             } else {
                 CellState::Free
             }
         };
-        let life = shape.at(0)?.count()?;
-        let (counter, sub) = position(reply.at(1)?)?;
-        let states = (0..grid.cells()).map(state).collect();
+        let life = shape.item_at(0)?.as_count()?;
+        let (counter, sub) = position(reply.item_at(1)?)?;
+        let states = (0..grid.cell_count()).map(state).collect();
         let mut known = Self {
             life,
             grid,
-            picture: Picture::at(life, counter, states),
-            edition: shape.at(4)?.count()?,
-            plan_version: u32::try_from(shape.at(3)?.count()?).map_err(|_| wrong("a plan"))?,
+            picture: CellPicture::at_counter(life, counter, states),
+            edition: shape.item_at(4)?.as_count()?,
+            plan_version: u32::try_from(shape.item_at(3)?.as_count()?)
+                .map_err(|_| wrong_value("a plan"))?,
             sub,
             holds: HashMap::new(),
             deadlines: BTreeSet::new(),
             short_calls: BTreeSet::new(),
         };
-        for hold in reply.at(6)?.list()?.chunks(2) {
+        for hold in reply.item_at(6)?.as_list()?.chunks(2) {
             if let [tail, kept] = hold {
-                let short = packing::read_short(kept.bytes()?)?;
-                known.keep(packing::read_tail(tail.bytes()?)?, KeptHold::of(&short));
+                let short = packing::read_short(kept.as_bytes()?)?;
+                known.insert_hold(
+                    packing::read_tail(tail.as_bytes()?)?,
+                    CachedHold::from_summary(&short),
+                );
             }
         }
         Ok(known)
     }
 
     /// The picture as it is.
-    pub(super) fn view(&self) -> View {
-        View {
+    pub(super) fn view(&self) -> VersionedCells {
+        VersionedCells {
             version: self.picture.version(),
             states: self.picture.states().to_vec(),
         }
@@ -126,28 +130,28 @@ impl KnownShow {
     }
 
     /// Takes over one entry of the feed; gives the signal in it, where it is one for a socket.
-    pub(super) fn follow(
+    pub(super) fn apply_entry(
         &mut self,
         show: &ShowId,
         entry: &RedisReply,
-    ) -> Result<Result<Option<HoldSignal>, Gap>, Error> {
-        let (counter, sub) = position(entry.at(0)?)?;
+    ) -> Result<Result<Option<HoldSignal>, FeedSequenceGap>, RedisCallError> {
+        let (counter, sub) = position(entry.item_at(0)?)?;
         let here = self.position();
         if (counter, sub) != (here.0, here.1 + 1) && (counter, sub) != (here.0 + 1, 0) {
-            return Ok(Err(Gap));
+            return Ok(Err(FeedSequenceGap));
         }
         // One field: its name, and the change.
-        let change = packing::read_change(entry.at(1)?.at(1)?.bytes()?)?;
+        let change = packing::read_change(entry.item_at(1)?.item_at(1)?.as_bytes()?)?;
         if counter > here.0 {
             self.picture
-                .follow(counter, packing::read_cells(change.cells));
+                .apply_change(counter, packing::read_cells(change.cells));
         }
         self.sub = sub;
         let state = change.short.state;
         if state == "lapsed" || state == "gone" {
             self.forget(&change.tail);
         } else {
-            self.keep(change.tail, KeptHold::of(&change.short));
+            self.insert_hold(change.tail, CachedHold::from_summary(&change.short));
         }
         let state = match state {
             "lapsed" => "lapsed",
@@ -166,7 +170,8 @@ impl KnownShow {
 
     /// Whether a sweep at this time would find something.
     pub(super) fn is_due(&self, now_ms: i64) -> bool {
-        let first = |set: &BTreeSet<(i64, Tail)>| set.first().is_some_and(|(at, _)| *at <= now_ms);
+        let first =
+            |set: &BTreeSet<(i64, HoldIdTail)>| set.first().is_some_and(|(at, _)| *at <= now_ms);
         first(&self.deadlines) || first(&self.short_calls)
     }
 
@@ -175,18 +180,18 @@ impl KnownShow {
         !self.holds.is_empty()
     }
 
-    pub(super) fn baskets(&self, until_ms: i64) -> Baskets {
-        let mut baskets = Baskets {
+    pub(super) fn baskets(&self, until_ms: i64) -> ShowHoldFigures {
+        let mut baskets = ShowHoldFigures {
             all: self
                 .holds
                 .values()
-                .filter(|kept| kept.kind != KeptKind::Waitlist)
+                .filter(|kept| kept.kind != CachedHoldKind::Waitlist)
                 .count() as u64,
-            ..Baskets::default()
+            ..ShowHoldFigures::default()
         };
         let due = self.deadlines.iter().take_while(|(at, _)| *at <= until_ms);
         for kept in due.filter_map(|(_, tail)| self.holds.get(tail)) {
-            if kept.kind == KeptKind::Basket {
+            if kept.kind == CachedHoldKind::Basket {
                 baskets.lapsing += 1;
                 baskets.lapsing_cells += kept.cells;
             }
@@ -195,14 +200,14 @@ impl KnownShow {
     }
 
     /// The holds that are locked for orders.
-    pub(super) fn ordered(&self, show: &ShowId) -> Vec<Secured> {
+    pub(super) fn ordered(&self, show: &ShowId) -> Vec<SecuredHold> {
         let ordered = self
             .holds
             .iter()
-            .filter(|(_, kept)| kept.kind == KeptKind::Order);
-        let secured = |(tail, kept): (&Tail, &KeptHold)| {
-            Some(Secured {
-                hold: keys::hold(show, tail)?,
+            .filter(|(_, kept)| kept.kind == CachedHoldKind::Order);
+        let secured = |(tail, kept): (&HoldIdTail, &CachedHold)| {
+            Some(SecuredHold {
+                hold: keys::hold_from_tail(show, tail)?,
                 expires_at_ms: kept.expires_at_ms,
                 lock_until_ms: kept.lock_until_ms,
             })
@@ -212,7 +217,7 @@ impl KnownShow {
 
     /// The cells that this hold would not get, as far as this picture knows. A hold that is there
     /// already gets what it has, and what the picture cannot judge is for the script.
-    pub(super) fn surely_taken(&self, hold: &Hold, tail: &Tail, limit: u32) -> Vec<u32> {
+    pub(super) fn surely_taken(&self, hold: &Hold, tail: &HoldIdTail, limit: u32) -> Vec<u32> {
         let may = hold.items.len() <= limit as usize && hold.plan_version == self.plan_version;
         if !may || self.holds.contains_key(tail) {
             return Vec::new();
@@ -223,7 +228,7 @@ impl KnownShow {
             .collect()
     }
 
-    fn keep(&mut self, tail: Tail, kept: KeptHold) {
+    fn insert_hold(&mut self, tail: HoldIdTail, kept: CachedHold) {
         self.forget(&tail);
         self.deadlines.insert((kept.lock_until_ms, tail));
         if let Some(at) = kept.short_at_ms {
@@ -232,7 +237,7 @@ impl KnownShow {
         self.holds.insert(tail, kept);
     }
 
-    fn forget(&mut self, tail: &Tail) {
+    fn forget(&mut self, tail: &HoldIdTail) {
         if let Some(kept) = self.holds.remove(tail) {
             self.deadlines.remove(&(kept.lock_until_ms, *tail));
             if let Some(at) = kept.short_at_ms {
@@ -243,13 +248,13 @@ impl KnownShow {
 }
 
 /// A point of the feed: the version's counter, and the number below it.
-pub(super) fn position(reply: &RedisReply) -> Result<(u64, u64), Error> {
-    let numbers = reply.text()?.split_once('-');
+pub(super) fn position(reply: &RedisReply) -> Result<(u64, u64), RedisCallError> {
+    let numbers = reply.as_text()?.split_once('-');
     numbers
         .and_then(|(counter, sub)| Some((counter.parse().ok()?, sub.parse().ok()?)))
-        .ok_or_else(|| wrong("a number of the feed"))
+        .ok_or_else(|| wrong_value("a number of the feed"))
 }
 
-fn wrong(what: &str) -> Error {
-    Error::Wrong(format!("{what} in Redis is not what it must be"))
+fn wrong_value(what: &str) -> RedisCallError {
+    RedisCallError::Wrong(format!("{what} in Redis is not what it must be"))
 }

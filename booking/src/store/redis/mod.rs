@@ -25,14 +25,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use fairgate_redis::{CLOCK_OFF_MS_MAX, Error, Redis, RedisCommand};
+use fairgate_base::clock::Clock;
+use fairgate_model::ids::ShowId;
+use fairgate_redis::{CLOCK_OFF_MS_MAX, Redis, RedisCallError, RedisCommand};
 use tokio::sync::broadcast;
 
 use super::HoldSignal;
-use fairgate_base::clock::Clock;
-use fairgate_model::ids::ShowId;
 use followed::FollowedShow;
-use known::KnownShow;
+use known::CachedShow;
 
 /// Signals kept for a slow reader; a socket that missed one reads its hold again.
 const SIGNALS_MAX: usize = 4_096;
@@ -47,7 +47,7 @@ const SHIELD: Duration = Duration::from_secs(1);
 
 /// How the store keeps time, and how long it trusts its memory.
 #[derive(Clone)]
-pub struct Options {
+pub struct RedisStoreOptions {
     /// The ledger's time.
     pub clock: Clock,
     /// How far Redis's clock may be off it, as the two were when the show was opened: 5 s.
@@ -63,7 +63,7 @@ pub struct Options {
     pub idle: Duration,
 }
 
-impl Options {
+impl RedisStoreOptions {
     /// With the product's limits.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
@@ -79,7 +79,7 @@ impl Options {
 
 /// Why the store was not opened.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum RedisStoreOpenError {
     /// The data set belongs to another ledger: two installations share one Redis, or the wrong
     /// database is named.
     #[error(
@@ -93,18 +93,18 @@ pub enum OpenError {
     },
     /// Redis did not take or answer it.
     #[error("Redis cannot be used: {0}")]
-    Redis(#[from] Error),
+    Redis(#[from] RedisCallError),
 }
 
 /// The inventory store in Redis: a cheap handle.
 #[derive(Clone)]
 pub struct RedisStore {
-    inner: Arc<InventoryShared>,
+    inner: Arc<InventoryStoreState>,
 }
 
-struct InventoryShared {
+struct InventoryStoreState {
     redis: Redis,
-    options: Options,
+    options: RedisStoreOptions,
     ledger_id: String,
     /// The data set was found to belong to another ledger while this process ran.
     foreign: AtomicBool,
@@ -118,15 +118,19 @@ impl RedisStore {
     ///
     /// # Errors
     /// Where the data set belongs to another ledger, or Redis cannot be asked.
-    pub async fn open(redis: Redis, ledger_id: &str, options: Options) -> Result<Self, OpenError> {
+    pub async fn open(
+        redis: Redis,
+        ledger_id: &str,
+        options: RedisStoreOptions,
+    ) -> Result<Self, RedisStoreOpenError> {
         let stored = belongs_to(&redis, ledger_id).await?;
         if stored != ledger_id {
-            return Err(OpenError::OtherLedger {
+            return Err(RedisStoreOpenError::OtherLedger {
                 stored,
                 own: ledger_id.to_owned(),
             });
         }
-        let inner = Arc::new(InventoryShared {
+        let inner = Arc::new(InventoryStoreState {
             redis,
             options,
             ledger_id: ledger_id.to_owned(),
@@ -140,17 +144,17 @@ impl RedisStore {
 }
 
 /// The ledger that the data set belongs to: this one, where it belonged to none.
-async fn belongs_to(redis: &Redis, ledger_id: &str) -> Result<String, Error> {
+async fn belongs_to(redis: &Redis, ledger_id: &str) -> Result<String, RedisCallError> {
     let set = RedisCommand::new("SET").arg(keys::LEDGER).arg(ledger_id);
     redis.ask(&set.arg("NX")).await?;
     let stored = redis
         .ask(&RedisCommand::new("GET").arg(keys::LEDGER))
         .await?;
-    Ok(stored.text()?.to_owned())
+    Ok(stored.as_text()?.to_owned())
 }
 
-impl InventoryShared {
-    fn shows(&self) -> Vec<Arc<FollowedShow>> {
+impl InventoryStoreState {
+    fn followed_shows(&self) -> Vec<Arc<FollowedShow>> {
         let shows = self.shows.read().unwrap_or_else(PoisonError::into_inner);
         shows.values().cloned().collect()
     }
@@ -198,7 +202,7 @@ impl InventoryShared {
     }
 
     /// The picture as it is, brought up to date where that is possible.
-    async fn look<T>(&self, show: &ShowId, look: impl FnOnce(&KnownShow) -> T) -> Option<T> {
+    async fn read_show<T>(&self, show: &ShowId, look: impl FnOnce(&CachedShow) -> T) -> Option<T> {
         let followed = self.looked_at(show);
         // What cannot be reached or is being opened anew answers from its last picture, where there
         // is one, and then nobody waits long for a newer one.

@@ -5,18 +5,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fairgate_redis::{Error, RedisReply, ScriptCall};
-
-use super::InventoryShared;
-use super::followed::{FollowedShow, ShowClosed};
-use super::keys;
-use super::packing;
-use super::scripts::{
-    BeginLifeScript, BuryScript, FillBoughtScript, FillHoldScript, FillViewScript, FilledBuyer,
-    GoLiveScript, ShowCaller,
-};
-use crate::store::{Opening, Refused};
 use fairgate_model::holds::cells_of;
+use fairgate_redis::{RedisCallError, RedisReply, ScriptCall};
+
+use super::followed::{FollowedShow, ShowCloseReason};
+use super::scripts::{
+    BeginLifeScript, BoughtSeatCount, DeleteOldLifeScript, FillBuyersScript, FillHoldScript,
+    FillViewScript, GoLiveScript, ShowScriptContext,
+};
+use super::{InventoryStoreState, keys, packing};
+use crate::store::{InventoryRefusal, OpeningInventory};
 
 /// Bytes of a view written by one call.
 const VIEW_BYTES: usize = 32_768;
@@ -26,12 +24,12 @@ const HOLDS: usize = 50;
 /// Holds of an old life taken away by one call.
 const BURIED: u32 = 100;
 
-impl InventoryShared {
-    pub(super) async fn begin(
+impl InventoryStoreState {
+    pub(super) async fn begin_life(
         &self,
         followed: &FollowedShow,
-        opening: &Opening,
-    ) -> Result<(), Refused> {
+        opening: &OpeningInventory,
+    ) -> Result<(), InventoryRefusal> {
         let _no_catch_up = followed.catching.lock().await;
         self.begun(followed, opening, true).await?;
         Ok(())
@@ -42,11 +40,11 @@ impl InventoryShared {
     async fn begun(
         &self,
         followed: &FollowedShow,
-        opening: &Opening,
+        opening: &OpeningInventory,
         anew: bool,
-    ) -> Result<Option<u64>, Refused> {
+    ) -> Result<Option<u64>, InventoryRefusal> {
         let life = opening.incarnation;
-        let known = opening.ordered.iter().map(|hold| keys::tail(&hold.id));
+        let known = opening.ordered.iter().map(|hold| keys::hold_tail(&hold.id));
         let begin = BeginLifeScript {
             anew,
             seats: opening.grid.seats,
@@ -55,48 +53,56 @@ impl InventoryShared {
             edition: opening.edition,
             known: known.collect(),
         };
-        let begun = self.write(followed, life, begin).await?;
-        if self.is(&begun, "TAKEN")? {
-            let cells = begun.at(2).and_then(RedisReply::bytes);
+        let begun = self.call_for_opening(followed, life, begin).await?;
+        if self.reply_is(&begun, "TAKEN")? {
+            let cells = begun.item_at(2).and_then(RedisReply::as_bytes);
             let cells = cells.map_err(|error| self.unread(followed, &error))?;
-            return Err(Refused::Taken(packing::read_numbers(cells)));
+            return Err(InventoryRefusal::Taken(packing::read_numbers(cells)));
         }
-        followed.state().closed = Some(ShowClosed::Building);
-        let old = begun.at(2).and_then(|reply| reply.count());
+        followed.state().closed = Some(ShowCloseReason::Building);
+        let old = begun.item_at(2).and_then(|reply| reply.as_count());
         Ok(old.ok())
     }
 
-    pub(super) async fn open(
+    pub(super) async fn open_show(
         self: &Arc<Self>,
         followed: &FollowedShow,
-        opening: Opening,
-    ) -> Result<(), Refused> {
+        opening: OpeningInventory,
+    ) -> Result<(), InventoryRefusal> {
         // No catch-up may read the life between its beginning and its first whole picture.
         let _no_catch_up = followed.catching.lock().await;
         let life = opening.incarnation;
         let old = self.begun(followed, &opening, false).await?;
-        self.fill(followed, &opening).await?;
+        self.fill_life(followed, &opening).await?;
         let go_live = GoLiveScript {
             cursor: opening.cursor,
             ahead_ms: self.options.assumed_ahead_ms,
         };
-        self.write(followed, life, go_live).await?;
+        self.call_for_opening(followed, life, go_live).await?;
         self.read_whole(followed).await?;
         if let Some(old) = old {
-            tokio::spawn(bury(Arc::clone(self), followed.show.clone(), old));
+            tokio::spawn(delete_old_life(
+                Arc::clone(self),
+                followed.show.clone(),
+                old,
+            ));
         }
         Ok(())
     }
 
-    async fn fill(&self, followed: &FollowedShow, opening: &Opening) -> Result<(), Refused> {
+    async fn fill_life(
+        &self,
+        followed: &FollowedShow,
+        opening: &OpeningInventory,
+    ) -> Result<(), InventoryRefusal> {
         let (grid, life) = (opening.grid, opening.incarnation);
         let sold = opening.sold.iter();
         let sold = sold.flat_map(|(_, items)| cells_of(items, grid));
         let views = [
-            ("sold", packing::bits(grid.cells(), sold)),
+            ("sold", packing::pack_bits(grid.cell_count(), sold)),
             (
                 "blocked",
-                packing::bits(grid.cells(), opening.blocked.iter().copied()),
+                packing::pack_bits(grid.cell_count(), opening.blocked.iter().copied()),
             ),
         ];
         for (view, bytes) in &views {
@@ -106,7 +112,7 @@ impl InventoryShared {
                     offset: (n * VIEW_BYTES) as u64,
                     bytes: part.to_vec(),
                 };
-                self.write(followed, life, fill).await?;
+                self.call_for_opening(followed, life, fill).await?;
             }
         }
         let mut bought: BTreeMap<_, u64> = BTreeMap::new();
@@ -115,60 +121,65 @@ impl InventoryShared {
         }
         let bought: Vec<_> = bought.into_iter().collect();
         for some in bought.chunks(VISITORS) {
-            let buyers = some.iter().map(|(visitor, seats)| FilledBuyer {
+            let buyers = some.iter().map(|(visitor, seats)| BoughtSeatCount {
                 visitor: visitor.0,
                 seats: *seats,
             });
-            let fill = FillBoughtScript {
+            let fill = FillBuyersScript {
                 buyers: buyers.collect(),
             };
-            self.write(followed, life, fill).await?;
+            self.call_for_opening(followed, life, fill).await?;
         }
         for some in opening.ordered.chunks(HOLDS) {
             let holds = some.iter().map(packing::filled_hold).collect();
-            self.write(followed, life, FillHoldScript { holds }).await?;
+            self.call_for_opening(followed, life, FillHoldScript { holds })
+                .await?;
         }
         Ok(())
     }
 
     /// A call that must succeed for the opening to go on.
-    async fn write(
+    async fn call_for_opening(
         &self,
         followed: &FollowedShow,
         life: u64,
-        script: impl ScriptCall<Family = ShowCaller>,
-    ) -> Result<RedisReply, Refused> {
+        script: impl ScriptCall<Family = ShowScriptContext>,
+    ) -> Result<RedisReply, InventoryRefusal> {
         match self.call(followed, life, script).await {
             Ok(reply) => Ok(reply),
-            Err(Error::Refused(code, message)) => {
+            Err(RedisCallError::Refused(code, message)) => {
                 tracing::warn!(show = %followed.show, life, code, message, "a show could not be opened in Redis");
                 Err(if code == "OOM" {
-                    Refused::Unreachable
+                    InventoryRefusal::Unreachable
                 } else {
-                    Refused::NotReady
+                    InventoryRefusal::NotReady
                 })
             }
             Err(error) => {
                 tracing::warn!(show = %followed.show, life, %error, "a show could not be opened in Redis");
-                Err(Refused::Unreachable)
+                Err(InventoryRefusal::Unreachable)
             }
         }
     }
 }
 
 /// Takes away what an old life left; what this does not reach goes by its time to live.
-async fn bury(store: Arc<InventoryShared>, show: fairgate_model::ids::ShowId, old: u64) {
-    let meta = keys::meta(&show);
-    let bury = BuryScript { holds_max: BURIED }.prepare();
+async fn delete_old_life(
+    store: Arc<InventoryStoreState>,
+    show: fairgate_model::ids::ShowId,
+    old: u64,
+) {
+    let meta = keys::meta_key(&show);
+    let bury = DeleteOldLifeScript { holds_max: BURIED }.prepare();
     loop {
         // A life that is over has no clock.
-        let caller = ShowCaller {
+        let caller = ShowScriptContext {
             life: Some(old),
             caller_ms: 0,
             clock_off_ms_max: 0,
         };
-        let more = store.redis.run(&meta, caller, &bury).await;
-        let more = more.and_then(|reply| reply.at(2)?.int());
+        let more = store.redis.run_script(&meta, caller, &bury).await;
+        let more = more.and_then(|reply| reply.item_at(2)?.as_integer());
         if !matches!(more, Ok(1)) {
             return;
         }

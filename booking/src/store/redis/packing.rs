@@ -1,21 +1,21 @@
 //! How holds and cells are written in Redis: records that the scripts read too
 //! (`scripts/lib/base.lua`).
 
-use fairgate_pass::Holder;
-use fairgate_redis::{Error, RedisReply};
-
-use crate::store::redis::keys::{self, Tail};
-use crate::store::redis::scripts::FilledHold;
 use fairgate_model::grid::CellState;
-use fairgate_model::holds::{Held, Hold, Purpose, Stage};
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_model::shows::terms::UNNUMBERED;
+use fairgate_pass::Holder;
+use fairgate_redis::{RedisCallError, RedisReply};
+
+use crate::store::redis::keys::{self, HoldIdTail};
+use crate::store::redis::scripts::PendingOrderHold;
 
 /// Bytes of one item: seat, first leg, leg behind the last, all little-endian, and eight bytes of
 /// nothing, where holds once had a price.
 const ITEM: usize = 16;
 
-pub(super) fn items(items: &[Held]) -> Vec<u8> {
+pub(super) fn pack_items(items: &[HeldSeat]) -> Vec<u8> {
     let mut out = Vec::with_capacity(items.len() * ITEM);
     for item in items {
         out.extend(item.seat.to_le_bytes());
@@ -26,14 +26,14 @@ pub(super) fn items(items: &[Held]) -> Vec<u8> {
     out
 }
 
-fn read_items(bytes: &[u8]) -> Result<Vec<Held>, Error> {
+fn read_items(bytes: &[u8]) -> Result<Vec<HeldSeat>, RedisCallError> {
     let (records, rest) = bytes.as_chunks::<ITEM>();
     if !rest.is_empty() {
-        return Err(Error::Wrong("a hold's items are cut off".into()));
+        return Err(RedisCallError::Wrong("a hold's items are cut off".into()));
     }
     let read = |record: &[u8; ITEM]| {
         let [s0, s1, s2, s3, f0, f1, t0, t1, ..] = *record;
-        Held {
+        HeldSeat {
             seat: u32::from_le_bytes([s0, s1, s2, s3]),
             legs: u16::from_le_bytes([f0, f1])..u16::from_le_bytes([t0, t1]),
         }
@@ -41,7 +41,7 @@ fn read_items(bytes: &[u8]) -> Result<Vec<Held>, Error> {
     Ok(records.iter().map(read).collect())
 }
 
-pub(super) fn numbers(numbers: &[u32]) -> Vec<u8> {
+pub(super) fn pack_numbers(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
 }
 
@@ -52,38 +52,38 @@ pub(super) fn read_numbers(bytes: &[u8]) -> Vec<u32> {
 
 /// A change of a show, as `tell` in `scripts/lib/tell.lua` writes it.
 pub(super) struct FeedChange<'a> {
-    pub(super) tail: Tail,
+    pub(super) tail: HoldIdTail,
     pub(super) visitor: Holder,
-    pub(super) short: HoldInShort<'a>,
+    pub(super) short: PackedHoldSummary<'a>,
     /// What [`read_cells`] reads.
     pub(super) cells: &'a [u8],
 }
 
 /// A hold in short.
-pub(super) struct HoldInShort<'a> {
+pub(super) struct PackedHoldSummary<'a> {
     pub(super) state: &'a str,
     pub(super) lock_until_ms: i64,
     pub(super) expires_at_ms: i64,
     pub(super) cells: u64,
 }
 
-pub(super) fn read_change(bytes: &[u8]) -> Result<FeedChange<'_>, Error> {
-    let wrong = || Error::Wrong("a change in the feed is not what it must be".into());
+pub(super) fn read_change(bytes: &[u8]) -> Result<FeedChange<'_>, RedisCallError> {
+    let wrong = || RedisCallError::Wrong("a change in the feed is not what it must be".into());
     let (tail, rest) = bytes.split_at_checked(32).ok_or_else(wrong)?;
     let (visitor, rest) = rest.split_at_checked(32).ok_or_else(wrong)?;
     let end = rest.iter().position(|byte| *byte == b';');
     let (short, cells) = rest.split_at(end.ok_or_else(wrong)?);
     Ok(FeedChange {
         tail: read_tail(tail)?,
-        visitor: holder(visitor)?,
+        visitor: read_holder(visitor)?,
         short: read_short(short)?,
         cells: &cells[1..],
     })
 }
 
 /// Reads stage, lock deadline, deadline as shown, and how many cells.
-pub(super) fn read_short(bytes: &[u8]) -> Result<HoldInShort<'_>, Error> {
-    let wrong = || Error::Wrong("a hold in short is not what it must be".into());
+pub(super) fn read_short(bytes: &[u8]) -> Result<PackedHoldSummary<'_>, RedisCallError> {
+    let wrong = || RedisCallError::Wrong("a hold in short is not what it must be".into());
     let text = std::str::from_utf8(bytes).map_err(|_| wrong())?;
     let mut parts = text.split(',');
     let state = parts.next().ok_or_else(wrong)?;
@@ -91,7 +91,7 @@ pub(super) fn read_short(bytes: &[u8]) -> Result<HoldInShort<'_>, Error> {
         let number = parts.next().and_then(|part| part.parse::<i64>().ok());
         number.ok_or_else(wrong)
     };
-    Ok(HoldInShort {
+    Ok(PackedHoldSummary {
         state,
         lock_until_ms: number()?,
         expires_at_ms: number()?,
@@ -99,9 +99,9 @@ pub(super) fn read_short(bytes: &[u8]) -> Result<HoldInShort<'_>, Error> {
     })
 }
 
-pub(super) fn read_tail(bytes: &[u8]) -> Result<Tail, Error> {
+pub(super) fn read_tail(bytes: &[u8]) -> Result<HoldIdTail, RedisCallError> {
     let tail = bytes.try_into();
-    tail.map_err(|_| Error::Wrong("a hold's id has 32 digits".into()))
+    tail.map_err(|_| RedisCallError::Wrong("a hold's id has 32 digits".into()))
 }
 
 /// Cells with the state each has now.
@@ -120,14 +120,14 @@ pub(super) fn read_cells(bytes: &[u8]) -> impl Iterator<Item = (u32, CellState)>
 }
 
 /// Whether a cell's bit is set, in the order of `SETBIT`; bits behind the end are not.
-pub(super) fn bit(bytes: &[u8], cell: u32) -> bool {
+pub(super) fn is_bit_set(bytes: &[u8], cell: u32) -> bool {
     bytes
         .get(cell as usize / 8)
         .is_some_and(|byte| byte >> (7 - cell % 8) & 1 == 1)
 }
 
 /// A view with some cells set.
-pub(super) fn bits(cells: u32, set: impl IntoIterator<Item = u32>) -> Vec<u8> {
+pub(super) fn pack_bits(cells: u32, set: impl IntoIterator<Item = u32>) -> Vec<u8> {
     let mut bytes = vec![0_u8; (cells as usize).div_ceil(8)];
     for cell in set {
         if let Some(byte) = bytes.get_mut(cell as usize / 8) {
@@ -138,70 +138,71 @@ pub(super) fn bits(cells: u32, set: impl IntoIterator<Item = u32>) -> Vec<u8> {
 }
 
 /// A stage in the word that the scripts use.
-pub(super) fn stage(stage: Stage) -> &'static str {
+pub(super) fn stage(stage: HoldStage) -> &'static str {
     match stage {
-        Stage::Basket => "basket",
-        Stage::Ordered => "ordered",
+        HoldStage::Basket => "basket",
+        HoldStage::Ordered => "ordered",
     }
 }
 
 /// A whole hold for `fill_hold`.
-pub(super) fn filled_hold(hold: &Hold) -> FilledHold {
-    FilledHold {
-        id: keys::tail(&hold.id),
+pub(super) fn filled_hold(hold: &Hold) -> PendingOrderHold {
+    PendingOrderHold {
+        id: keys::hold_tail(&hold.id),
         visitor: hold.visitor.0,
         plan: hold.plan_version,
-        items: items(&hold.items),
+        items: pack_items(&hold.items),
         room: hold.room.clone(),
         side_by_side: hold.next_to_each_other,
         expires_ms: hold.expires_at_ms,
         lock_until_ms: hold.lock_until_ms,
         extensions: hold.extensions_left,
         stage: stage(hold.stage),
-        purpose: hold.purpose.word(),
+        purpose: hold.purpose.as_str(),
         terms: hold.terms,
     }
 }
 
 /// A hold as `answer` in `scripts/lib/keep.lua` gives it.
-pub(super) fn read_hold(id: &HoldId, reply: &RedisReply) -> Result<Hold, Error> {
+pub(super) fn read_hold(id: &HoldId, reply: &RedisReply) -> Result<Hold, RedisCallError> {
     let small = |index: usize| {
-        let number = reply.at(index)?.count()?;
-        u32::try_from(number).map_err(|_| Error::Wrong("a number is too large".into()))
+        let number = reply.item_at(index)?.as_count()?;
+        u32::try_from(number).map_err(|_| RedisCallError::Wrong("a number is too large".into()))
     };
     Ok(Hold {
         id: id.clone(),
-        visitor: holder(reply.at(0)?.bytes()?)?,
-        room: reply.at(1)?.text()?.to_owned(),
-        items: read_items(reply.at(2)?.bytes()?)?,
+        visitor: read_holder(reply.item_at(0)?.as_bytes()?)?,
+        room: reply.item_at(1)?.as_text()?.to_owned(),
+        items: read_items(reply.item_at(2)?.as_bytes()?)?,
         plan_version: small(3)?,
         next_to_each_other: small(4)? == 1,
-        expires_at_ms: reply.at(5)?.int()?,
-        lock_until_ms: reply.at(6)?.int()?,
+        expires_at_ms: reply.item_at(5)?.as_integer()?,
+        lock_until_ms: reply.item_at(6)?.as_integer()?,
         extensions_left: small(7)?,
-        stage: match reply.at(8)?.bytes()? {
-            b"ordered" => Stage::Ordered,
-            _ => Stage::Basket,
+        stage: match reply.item_at(8)?.as_bytes()? {
+            b"ordered" => HoldStage::Ordered,
+            _ => HoldStage::Basket,
         },
         // A hold of an older version has neither.
-        purpose: Purpose::of_word(reply.at(9)?.bytes().unwrap_or_default()),
-        terms: match reply.at(10)? {
+        purpose: HoldPurpose::from_stored(reply.item_at(9)?.as_bytes().unwrap_or_default()),
+        terms: match reply.item_at(10)? {
             RedisReply::Nil => UNNUMBERED,
-            terms => u32::try_from(terms.count()?)
-                .map_err(|_| Error::Wrong("a number is too large".into()))?,
+            terms => u32::try_from(terms.as_count()?)
+                .map_err(|_| RedisCallError::Wrong("a number is too large".into()))?,
         },
     })
 }
 
-pub(super) fn holder(bytes: &[u8]) -> Result<Holder, Error> {
+pub(super) fn read_holder(bytes: &[u8]) -> Result<Holder, RedisCallError> {
     let bytes = bytes
         .try_into()
-        .map_err(|_| Error::Wrong("a holder has 32 bytes".into()))?;
+        .map_err(|_| RedisCallError::Wrong("a holder has 32 bytes".into()))?;
     Ok(Holder(bytes))
 }
 
-pub(super) fn hold_id(show: &ShowId, tail: &[u8]) -> Result<HoldId, Error> {
-    keys::hold(show, tail).ok_or_else(|| Error::Wrong("a hold's id cannot be read".into()))
+pub(super) fn hold_id(show: &ShowId, tail: &[u8]) -> Result<HoldId, RedisCallError> {
+    keys::hold_from_tail(show, tail)
+        .ok_or_else(|| RedisCallError::Wrong("a hold's id cannot be read".into()))
 }
 
 #[cfg(test)]
@@ -211,17 +212,17 @@ mod tests {
     #[test]
     fn items_are_read_as_they_were_written() {
         let held = vec![
-            Held {
+            HeldSeat {
                 seat: 70_000,
                 legs: 3..500,
             },
-            Held {
+            HeldSeat {
                 seat: 0,
                 legs: 0..1,
             },
         ];
-        assert_eq!(read_items(&items(&held)), Ok(held.clone()));
-        assert!(read_items(&items(&held)[1..]).is_err());
+        assert_eq!(read_items(&pack_items(&held)), Ok(held.clone()));
+        assert!(read_items(&pack_items(&held)[1..]).is_err());
     }
 
     #[test]
@@ -230,7 +231,7 @@ mod tests {
         let mut bytes = [b'a'; 32].to_vec();
         bytes.extend(visitor.0);
         bytes.extend(b"basket,105,100,2;");
-        bytes.extend(numbers(&[7 << 2 | 1, b';'.into()]));
+        bytes.extend(pack_numbers(&[7 << 2 | 1, b';'.into()]));
         let change = read_change(&bytes).expect("as it is written");
         assert_eq!((change.tail, change.visitor), ([b'a'; 32], visitor));
         let short = &change.short;
@@ -245,9 +246,9 @@ mod tests {
 
     #[test]
     fn bits_are_in_the_order_of_setbit() {
-        let view = bits(20, [0, 9, 19, 500]);
+        let view = pack_bits(20, [0, 9, 19, 500]);
         assert_eq!(view, [0b1000_0000, 0b0100_0000, 0b0001_0000]);
-        let set: Vec<u32> = (0..30).filter(|cell| bit(&view, *cell)).collect();
+        let set: Vec<u32> = (0..30).filter(|cell| is_bit_set(&view, *cell)).collect();
         assert_eq!(set, [0, 9, 19]);
     }
 }

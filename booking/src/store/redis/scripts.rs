@@ -4,11 +4,11 @@
 
 use fairgate_redis::{redis_scripts, script_family, script_record};
 
-use super::keys::Tail;
+use super::keys::HoldIdTail;
 
 script_family! {
     /// What every script of a show is told first.
-    pub struct ShowCaller = "show_" (META) [base]
+    pub struct ShowScriptContext = "show_" (META) [base]
     where {}
     {
         /// The life of the show that the caller knows; nothing where it asks in whatever life.
@@ -22,8 +22,8 @@ script_family! {
 
 script_record! {
     /// A hold that a visitor names, and what it must have been made for.
-    pub struct OwnHold {
-        id: Tail,
+    pub struct OwnHoldArguments {
+        id: HoldIdTail,
         visitor: [u8; 32],
         /// Words of purposes, with commas.
         purposes: String,
@@ -32,8 +32,8 @@ script_record! {
 
 script_record! {
     /// A hold to be made.
-    pub struct WantedHold {
-        id: Tail,
+    pub struct NewHoldArguments {
+        id: HoldIdTail,
         visitor: [u8; 32],
         /// The most seats that the visitor may have.
         limit: u32,
@@ -51,8 +51,8 @@ script_record! {
 
 script_record! {
     /// A hold that is written into a life which is being filled.
-    pub struct FilledHold {
-        id: Tail,
+    pub struct PendingOrderHold {
+        id: HoldIdTail,
         visitor: [u8; 32],
         plan: u32,
         items: Vec<u8>,
@@ -69,7 +69,7 @@ script_record! {
 
 script_record! {
     /// How many seats a visitor has bought.
-    pub struct FilledBuyer {
+    pub struct BoughtSeatCount {
         visitor: [u8; 32],
         seats: u64,
     }
@@ -77,35 +77,35 @@ script_record! {
 
 script_record! {
     /// A row of the seat outbox.
-    pub struct DeliveredRow {
+    pub struct DeliveredSeatRow {
         seq: u64,
         kind: &'static str,
-        id: Tail,
+        id: HoldIdTail,
         visitor: [u8; 32],
         items: Vec<u8>,
     }
 }
 
 redis_scripts! {
-    family ShowCaller, all show_scripts;
+    family ShowScriptContext, all show_scripts;
 
     /// Takes all cells of a hold, or none.
-    pub struct TakeScript = take [enter, tell, lock, keep, admit] {
-        ..hold: WantedHold,
+    pub struct TakeHoldScript = take [enter, tell, lock, keep, admit] {
+        ..hold: NewHoldArguments,
     }
 
     /// Takes them also out of those that are kept for the waitlist.
-    pub struct OfferScript = offer [enter, tell, lock, kept, pool, keep, admit] {
-        ..hold: WantedHold,
+    pub struct OfferHoldScript = offer [enter, tell, lock, kept, pool, keep, admit] {
+        ..hold: NewHoldArguments,
     }
 
     /// Reads a hold.
     pub struct ReadHoldScript = hold [enter, keep, own] {
-        ..own: OwnHold,
+        ..own: OwnHoldArguments,
     }
 
     /// Gives some seats of a basket back and takes others.
-    pub struct ChangeScript = change [enter, tell, lock, kept, keep, free, own] {
+    pub struct ChangeHoldScript = change [enter, tell, lock, kept, keep, free, own] {
         limit: u32,
         /// Items to take.
         add: Vec<u8>,
@@ -114,41 +114,41 @@ redis_scripts! {
         side_by_side: bool,
         /// A digest of both.
         wish: Vec<u8>,
-        ..own: OwnHold,
+        ..own: OwnHoldArguments,
     }
 
     /// Frees a hold that no order has.
-    pub struct ReleaseScript = release [enter, tell, lock, kept, keep, free, drop] {
+    pub struct ReleaseHoldScript = release [enter, tell, lock, kept, keep, free, drop] {
         /// How long the call may be made again.
         remembered_ms: i64,
-        ..own: OwnHold,
+        ..own: OwnHoldArguments,
     }
 
     /// Moves the deadlines of a basket.
-    pub struct ExtendScript = extend [enter, tell, lock, keep, free, own] {
+    pub struct ExtendHoldScript = extend [enter, tell, lock, keep, free, own] {
         call_id: [u8; 16],
         expires_ms: i64,
         lock_until_ms: i64,
-        ..own: OwnHold,
+        ..own: OwnHoldArguments,
     }
 
     /// Keeps a hold's cells for the order that is about to claim them.
-    pub struct SecureScript = secure [enter, tell, lock, keep, free, own] {
+    pub struct SecureHoldScript = secure [enter, tell, lock, keep, free, own] {
         lock_until_ms: i64,
-        ..own: OwnHold,
+        ..own: OwnHoldArguments,
     }
 
     /// Undoes that.
-    pub struct UnsecureScript = unsecure [enter, tell, lock, keep, free] {
-        id: Tail,
+    pub struct UnsecureHoldScript = unsecure [enter, tell, lock, keep, free] {
+        id: HoldIdTail,
         lock_until_ms: i64,
         /// The deadline by the try that is undone.
         secured_until_ms: i64,
     }
 
     /// Keeps the lock of an order whose claim the ledger has.
-    pub struct ProlongScript = prolong [enter, tell, lock, kept, pool, keep, free] {
-        id: Tail,
+    pub struct ProlongHoldScript = prolong [enter, tell, lock, kept, pool, keep, free] {
+        id: HoldIdTail,
         visitor: [u8; 32],
         plan: u32,
         items: Vec<u8>,
@@ -165,28 +165,28 @@ redis_scripts! {
     }
 
     /// Carries out rows of the seat outbox.
-    pub struct DeliverScript = deliver [enter, tell, lock, kept, keep, free] {
-        [rows]: DeliveredRow,
+    pub struct DeliverRowsScript = deliver [enter, tell, lock, kept, keep, free] {
+        [rows]: DeliveredSeatRow,
     }
 
     /// Frees what is overdue, and calls what runs short.
-    pub struct SweepScript = sweep [enter, tell, lock, kept, pool, keep, free, drop] {
+    pub struct SweepHoldsScript = sweep [enter, tell, lock, kept, pool, keep, free, drop] {
         holds_max: u64,
     }
 
     /// Keeps what comes free for the waitlist until a moment, or no longer where that is 0.
-    pub struct WaitScript = wait [enter, tell, lock, kept, pool] {
+    pub struct KeepFreedCellsScript = wait [enter, tell, lock, kept, pool] {
         until_ms: i64,
     }
 
     /// Gives kept cells to the crowd.
-    pub struct LetGoScript = let_go [enter, tell, lock, kept, pool] {
+    pub struct FreeKeptCellsScript = let_go [enter, tell, lock, kept, pool] {
         /// 4 bytes each.
         packed_cells: Vec<u8>,
     }
 
     /// Reads the feed behind a point.
-    pub struct FollowScript = follow [enter] {
+    pub struct ReadShowFeedScript = follow [enter] {
         counter: u64,
         /// The number below the counter.
         sub: u64,
@@ -194,7 +194,7 @@ redis_scripts! {
     }
 
     /// Reads the whole show.
-    pub struct SnapshotScript = snapshot [enter] {}
+    pub struct ShowSnapshotScript = snapshot [enter] {}
 
     /// Begins a life.
     pub struct BeginLifeScript = begin [] {
@@ -204,7 +204,7 @@ redis_scripts! {
         legs: u16,
         plan: u32,
         edition: u64,
-        [known]: Tail,
+        [known]: HoldIdTail,
     }
 
     /// Writes a part of a view into a life that is being filled.
@@ -216,13 +216,13 @@ redis_scripts! {
     }
 
     /// Writes what visitors have bought.
-    pub struct FillBoughtScript = fill_bought [building] {
-        [buyers]: FilledBuyer,
+    pub struct FillBuyersScript = fill_bought [building] {
+        [buyers]: BoughtSeatCount,
     }
 
     /// Writes pending orders' holds with their locks.
     pub struct FillHoldScript = fill_hold [building] {
-        [holds]: FilledHold,
+        [holds]: PendingOrderHold,
     }
 
     /// Makes a filled life live.
@@ -234,19 +234,19 @@ redis_scripts! {
     }
 
     /// Closes a show that lacks rows which the ledger has deleted.
-    pub struct AbandonScript = abandon [enter] {
+    pub struct AbandonShowScript = abandon [enter] {
         cursor: u64,
     }
 
     /// Closes a show whose data were set back.
-    pub struct CondemnScript = condemn [] {
+    pub struct CloseRegressedScript = condemn [] {
         counter: u64,
         /// The number below the counter.
         sub: u64,
     }
 
     /// Takes away what a life that is over left.
-    pub struct BuryScript = bury [] {
+    pub struct DeleteOldLifeScript = bury [] {
         holds_max: u32,
     }
 }

@@ -4,25 +4,25 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use fairgate_model::grid::{CellGrid, CellState};
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldStage};
+use fairgate_model::ids::HoldId;
 use fairgate_pass::Holder;
 use fairgate_servers as servers;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::scripts::BeginLifeScript;
 use super::*;
-use crate::store::{InventoryStore, Opening, Refused, contract};
-use fairgate_model::grid::{CellState, Grid};
-use fairgate_model::holds::{Held, Hold, Purpose, Stage};
-use fairgate_model::ids::HoldId;
+use crate::store::{InventoryRefusal, InventoryStore, OpeningInventory, contract};
 
 const ANA: Holder = Holder([1; 32]);
 const BEN: Holder = Holder([2; 32]);
 
 /// The suite's time stands still and jumps; Redis's clock is taken to be far ahead, so the suite's
 /// decides alone.
-fn suite_time() -> Options {
+fn suite_time() -> RedisStoreOptions {
     let now = jiff::Timestamp::from_millisecond(contract::NOW_MS).expect("in range");
-    Options {
+    RedisStoreOptions {
         clock: Clock::standing_at(now),
         clock_off_ms_max: i64::MAX / 4,
         assumed_ahead_ms: i64::MAX / 8,
@@ -31,18 +31,18 @@ fn suite_time() -> Options {
     }
 }
 
-async fn store_on(url: &str, options: Options) -> RedisStore {
+async fn store_on(url: &str, options: RedisStoreOptions) -> RedisStore {
     let redis = Redis::connect(url).expect("a URL");
     let store = RedisStore::open(redis, "ledger", options).await;
     store.expect("it answers")
 }
 
 /// A store as the product opens it.
-async fn store(servers: &servers::Redis) -> RedisStore {
-    store_on(&servers.url(), Options::new(Clock::system())).await
+async fn store(servers: &servers::RedisServers) -> RedisStore {
+    store_on(&servers.url(), RedisStoreOptions::new(Clock::system())).await
 }
 
-async fn suite_on(servers: &servers::Redis) {
+async fn suite_on(servers: &servers::RedisServers) {
     contract::suite(async || {
         servers.flush_all().await.expect("it is ours");
         Arc::new(store_on(&servers.url(), suite_time()).await) as Arc<dyn InventoryStore>
@@ -55,7 +55,7 @@ async fn one_redis_keeps_the_contract() {
     if servers::or_skip("the inventory's contract on Redis") {
         return;
     }
-    suite_on(&servers::Redis::single().await.expect("it starts")).await;
+    suite_on(&servers::RedisServers::single().await.expect("it starts")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,7 +63,7 @@ async fn a_cluster_keeps_the_contract() {
     if servers::or_skip("the inventory's contract on a Redis cluster") {
         return;
     }
-    suite_on(&servers::Redis::cluster().await.expect("it starts")).await;
+    suite_on(&servers::RedisServers::cluster().await.expect("it starts")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,7 +75,7 @@ async fn the_account_of_the_readme_can_do_all_that_the_contract_asks() {
         .lines()
         .find_map(|line| line.strip_prefix("ACL SETUSER fairgate on >PASSWORD "));
     let rules = line.expect("the README has the line");
-    let options = servers::Redis::options().user("fairgate", "PASSWORD", rules);
+    let options = servers::RedisServers::options().user("fairgate", "PASSWORD", rules);
     suite_on(&options.single().await.expect("it starts")).await;
 }
 
@@ -86,7 +86,7 @@ fn redis_and_a_plain_model_never_disagree() {
     }
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let redis = runtime
-        .block_on(servers::Redis::single())
+        .block_on(servers::RedisServers::single())
         .expect("it starts");
     let config = Config {
         failure_persistence: None,
@@ -97,7 +97,7 @@ fn redis_and_a_plain_model_never_disagree() {
             redis.flush_all().await.expect("it is ours");
             // Memory may name another reason than the model; both are true.
             let shield = Duration::ZERO;
-            let options = Options {
+            let options = RedisStoreOptions {
                 shield,
                 ..suite_time()
             };
@@ -113,9 +113,9 @@ fn show() -> ShowId {
     "night-1".parse().expect("a slug")
 }
 
-fn opening(life: u64, seats: u32) -> Opening {
-    Opening {
-        grid: Grid { seats, legs: 1 },
+fn opening(life: u64, seats: u32) -> OpeningInventory {
+    OpeningInventory {
+        grid: CellGrid { seats, legs: 1 },
         plan_version: 1,
         incarnation: life,
         blocked: Vec::new(),
@@ -126,7 +126,7 @@ fn opening(life: u64, seats: u32) -> Opening {
     }
 }
 
-async fn begin_and_open(store: &RedisStore, opening: Opening) {
+async fn begin_and_open(store: &RedisStore, opening: OpeningInventory) {
     store
         .begin(&show(), &opening)
         .await
@@ -136,7 +136,7 @@ async fn begin_and_open(store: &RedisStore, opening: Opening) {
 
 fn basket(key: &str, visitor: Holder, seats: &[u32]) -> Hold {
     let now_ms = Clock::system().now_ms();
-    let held = |seat: &u32| Held {
+    let held = |seat: &u32| HeldSeat {
         seat: *seat,
         legs: 0..1,
     };
@@ -144,7 +144,7 @@ fn basket(key: &str, visitor: Holder, seats: &[u32]) -> Hold {
         id: HoldId::of_key(&show(), visitor, key),
         visitor,
         room: "demo".to_owned(),
-        purpose: Purpose::Basket,
+        purpose: HoldPurpose::Basket,
         terms: 1,
         items: seats.iter().map(held).collect(),
         plan_version: 1,
@@ -152,7 +152,7 @@ fn basket(key: &str, visitor: Holder, seats: &[u32]) -> Hold {
         expires_at_ms: now_ms + 300_000,
         lock_until_ms: now_ms + 305_000,
         extensions_left: 1,
-        stage: Stage::Basket,
+        stage: HoldStage::Basket,
     }
 }
 
@@ -174,7 +174,7 @@ async fn of_five_hundred_visitors_at_three_nodes_one_gets_the_seat() {
     if servers::or_skip("five hundred for one seat") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let nodes = [
         store(&redis).await,
         store(&redis).await,
@@ -195,7 +195,7 @@ async fn of_five_hundred_visitors_at_three_nodes_one_gets_the_seat() {
         let answers = visitors.join_all().await;
         let won = answers.iter().filter(|answer| answer.is_ok()).count();
         assert_eq!(won, 1, "round {round}");
-        let beaten = Err(Refused::Taken(vec![round]));
+        let beaten = Err(InventoryRefusal::Taken(vec![round]));
         let odd = answers
             .iter()
             .find(|answer| answer.is_err() && **answer != beaten);
@@ -208,7 +208,7 @@ async fn what_one_node_does_the_others_see_and_signal() {
     if servers::or_skip("two nodes over one Redis") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let (here, there) = (store(&redis).await, store(&redis).await);
     begin_and_open(&here, opening(1, 8)).await;
     assert_eq!(
@@ -229,7 +229,7 @@ async fn what_one_node_does_the_others_see_and_signal() {
         .await;
     assert_eq!(counts.expect("open").1.lapsing_cells, 1);
     let until_ms = hold.lock_until_ms + 60_000;
-    here.secure(&hold.id, ANA, &[Purpose::Basket], until_ms)
+    here.secure(&hold.id, ANA, &[HoldPurpose::Basket], until_ms)
         .await
         .expect("its own");
     let signal = signals.recv().await.expect("one signal");
@@ -241,7 +241,7 @@ async fn an_emptied_redis_is_noticed_and_opened_again_in_a_later_life() {
     if servers::or_skip("an emptied Redis") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let store = store(&redis).await;
     begin_and_open(&store, opening(1, 8)).await;
     store.take(basket("a", ANA, &[0]), 4).await.expect("free");
@@ -249,7 +249,7 @@ async fn an_emptied_redis_is_noticed_and_opened_again_in_a_later_life() {
     redis.flush_all().await.expect("it is ours");
     until("the loss", async || store.lost().await == [show()]).await;
     let refused = store.take(basket("b", ANA, &[1]), 4).await;
-    assert_eq!(refused, Err(Refused::NotReady));
+    assert_eq!(refused, Err(InventoryRefusal::NotReady));
     assert_eq!(store.edition(&show()).await, Ok(None));
     let old = store.view(&show()).await.expect("the last picture");
     assert_eq!((old.version, old.states[0]), (before, CellState::Held));
@@ -265,7 +265,7 @@ async fn a_server_that_came_back_with_old_data_is_not_believed() {
     if servers::or_skip("a restarted Redis") {
         return;
     }
-    let redis = servers::Redis::options()
+    let redis = servers::RedisServers::options()
         .persistent()
         .single()
         .await
@@ -278,7 +278,7 @@ async fn a_server_that_came_back_with_old_data_is_not_believed() {
     redis.start(0).await.expect("it starts again");
     until("the loss", async || store.lost().await == [show()]).await;
     let refused = store.take(basket("b", BEN, &[0]), 4).await;
-    assert_eq!(refused, Err(Refused::NotReady));
+    assert_eq!(refused, Err(InventoryRefusal::NotReady));
     begin_and_open(&store, opening(2, 8)).await;
     assert!(store.take(basket("c", BEN, &[0]), 4).await.is_ok());
 }
@@ -288,7 +288,9 @@ async fn a_replica_that_missed_something_is_not_believed_once_it_leads() {
     if servers::or_skip("a stale promotion") {
         return;
     }
-    let redis = servers::Redis::replica_pair().await.expect("it starts");
+    let redis = servers::RedisServers::replica_pair()
+        .await
+        .expect("it starts");
     let store = store(&redis).await;
     begin_and_open(&store, opening(1, 8)).await;
     until("the copy", async || redis.replica_has_all().await).await;
@@ -297,7 +299,7 @@ async fn a_replica_that_missed_something_is_not_believed_once_it_leads() {
     redis.promote_replica().await.expect("promoted");
     until("the loss", async || store.lost().await == [show()]).await;
     let refused = store.take(basket("b", BEN, &[0]), 4).await;
-    assert_eq!(refused, Err(Refused::NotReady));
+    assert_eq!(refused, Err(InventoryRefusal::NotReady));
     begin_and_open(&store, opening(2, 8)).await;
 }
 
@@ -306,7 +308,7 @@ async fn a_clock_that_jumps_frees_no_seat_and_closes_the_show() {
     if servers::or_skip_clock("a clock that jumps") {
         return;
     }
-    let redis = servers::Redis::options()
+    let redis = servers::RedisServers::options()
         .movable_clock()
         .single()
         .await
@@ -322,10 +324,10 @@ async fn a_clock_that_jumps_frees_no_seat_and_closes_the_show() {
     );
     until("the loss", async || store.lost().await == [show()]).await;
     let order = Hold {
-        stage: Stage::Ordered,
+        stage: HoldStage::Ordered,
         ..hold
     };
-    let ordered = Opening {
+    let ordered = OpeningInventory {
         ordered: vec![order.clone()],
         ..opening(2, 8)
     };
@@ -340,10 +342,10 @@ async fn data_that_were_set_back_under_the_same_name_close_the_show_for_everybod
     if servers::or_skip("data that were set back") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let (here, there) = (store(&redis).await, store(&redis).await);
     begin_and_open(&here, opening(1, 8)).await;
-    let meta = keys::meta(&show());
+    let meta = keys::meta_key(&show());
     let before = redis.command(0, &["HGET", &meta, "at"]).await;
     let before = before.expect("it answers");
     assert_eq!(there.edition(&show()).await, Ok(Some(1)));
@@ -361,7 +363,7 @@ async fn data_that_were_set_back_under_the_same_name_close_the_show_for_everybod
     until("the loss", async || here.lost().await == [show()]).await;
     for node in [&here, &there] {
         let refused = node.take(basket("b", BEN, &[0]), 4).await;
-        assert_eq!(refused, Err(Refused::NotReady));
+        assert_eq!(refused, Err(InventoryRefusal::NotReady));
     }
     let old = here.view(&show()).await.expect("the last picture");
     assert_eq!(old.states[0], CellState::Held);
@@ -371,7 +373,7 @@ async fn data_that_were_set_back_under_the_same_name_close_the_show_for_everybod
 }
 
 /// How many scripts were run so far.
-async fn scripts_run(redis: &servers::Redis) -> u64 {
+async fn scripts_run(redis: &servers::RedisServers) -> u64 {
     let stats = redis.command(0, &["INFO", "commandstats"]).await;
     let stats = stats.expect("it answers");
     let calls = stats.text().lines().find_map(|line| {
@@ -388,10 +390,10 @@ async fn shows_that_nobody_uses_come_to_rest_and_holds_in_them_lapse_on_time() {
     }
     const SHOWS: u64 = 60;
     const SWEEP_EVERY: Duration = Duration::from_millis(100);
-    let redis = servers::Redis::single().await.expect("it starts");
-    let options = Options {
+    let redis = servers::RedisServers::single().await.expect("it starts");
+    let options = RedisStoreOptions {
         idle: Duration::from_millis(300),
-        ..Options::new(Clock::system())
+        ..RedisStoreOptions::new(Clock::system())
     };
     let store = store_on(&redis.url(), options).await;
     for n in 0..SHOWS {
@@ -439,18 +441,18 @@ async fn a_hold_that_nobody_swept_for_days_still_frees_its_seats() {
     if servers::or_skip("a hold that outlived its sweepers") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let store = store(&redis).await;
     begin_and_open(&store, opening(1, 8)).await;
     let hold = store.take(basket("a", ANA, &[0]), 4).await.expect("free");
-    let tail = String::from_utf8(keys::tail(&hold.id).to_vec()).expect("digits");
-    let life = keys::meta(&show()).replace("meta", "1:");
+    let tail = String::from_utf8(keys::hold_tail(&hold.id).to_vec()).expect("digits");
+    let life = keys::meta_key(&show()).replace("meta", "1:");
     let ttl = redis
         .command(0, &["PTTL", &format!("{life}hold:{tail}")])
         .await;
     assert_eq!(
         ttl.expect("it answers"),
-        servers::Reply::Int(-1),
+        servers::RespReply::Int(-1),
         "it waits to be swept"
     );
     let lock = format!("{life}lock:0");
@@ -477,7 +479,7 @@ async fn a_life_that_was_never_finished_is_not_worked_in_and_the_next_one_is() {
     if servers::or_skip("an opener that died") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let (dead, other) = (store(&redis).await, store(&redis).await);
     begin_and_open(&dead, opening(1, 8)).await;
     assert_eq!(other.edition(&show()).await, Ok(Some(1)));
@@ -493,7 +495,7 @@ async fn a_life_that_was_never_finished_is_not_worked_in_and_the_next_one_is() {
     let begun = dead.inner.call(&followed, 2, begin).await;
     assert!(begun.is_ok());
     let refused = other.take(basket("a", ANA, &[0]), 4).await;
-    assert_eq!(refused, Err(Refused::NotReady));
+    assert_eq!(refused, Err(InventoryRefusal::NotReady));
     let late = other.open(&show(), opening(2, 8)).await;
     assert_eq!(
         late,
@@ -503,7 +505,7 @@ async fn a_life_that_was_never_finished_is_not_worked_in_and_the_next_one_is() {
     let old = other.open(&show(), opening(1, 8)).await;
     assert_eq!(
         old,
-        Err(Refused::NotReady),
+        Err(InventoryRefusal::NotReady),
         "an older life never comes back"
     );
     assert!(other.take(basket("b", ANA, &[0]), 4).await.is_ok());
@@ -514,11 +516,16 @@ async fn a_redis_of_another_ledger_is_not_used() {
     if servers::or_skip("two ledgers over one Redis") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let _first = store(&redis).await;
     let connected = Redis::connect(&redis.url()).expect("a URL");
-    let other = RedisStore::open(connected, "another", Options::new(Clock::system())).await;
-    let Err(error @ OpenError::OtherLedger { .. }) = other else {
+    let other = RedisStore::open(
+        connected,
+        "another",
+        RedisStoreOptions::new(Clock::system()),
+    )
+    .await;
+    let Err(error @ RedisStoreOpenError::OtherLedger { .. }) = other else {
         panic!("two ledgers would sell the same seats");
     };
     assert!(error.to_string().contains("Nothing was changed"));
@@ -529,7 +536,7 @@ async fn without_redis_seats_are_looked_at_and_none_is_held() {
     if servers::or_skip("a silent Redis") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let store = store(&redis).await;
     begin_and_open(&store, opening(1, 8)).await;
     store.take(basket("a", ANA, &[0]), 4).await.expect("free");
@@ -538,7 +545,7 @@ async fn without_redis_seats_are_looked_at_and_none_is_held() {
     assert_eq!(seat(&store, 0).await, CellState::Held);
     assert_eq!(store.edition(&show()).await, Ok(Some(1)));
     let refused = store.take(basket("b", BEN, &[1]), 4).await;
-    assert_eq!(refused, Err(Refused::Unreachable));
+    assert_eq!(refused, Err(InventoryRefusal::Unreachable));
     assert_eq!(store.warnings().await.len(), 1);
 }
 
@@ -547,16 +554,16 @@ async fn a_large_show_is_written_anew_in_less_than_five_seconds() {
     if servers::or_skip("fifty thousand seats") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let store = store(&redis).await;
     let visitor = |n: u32| Holder(n.to_be_bytes().repeat(8).try_into().expect("32 bytes"));
     let four = |n: u32| basket("", visitor(n), &[4 * n, 4 * n + 1, 4 * n + 2, 4 * n + 3]);
     let pending = |n: u32| Hold {
-        stage: Stage::Ordered,
+        stage: HoldStage::Ordered,
         id: HoldId::of_key(&show(), visitor(n), "order"),
         ..four(n)
     };
-    let large = Opening {
+    let large = OpeningInventory {
         sold: (0..8_000).map(|n| (visitor(n), four(n).items)).collect(),
         ordered: (8_000..12_500).map(pending).collect(),
         ..opening(1, 50_000)
@@ -578,7 +585,7 @@ async fn a_glance_at_a_show_does_not_keep_it_up() {
     if servers::or_skip("a glance at a show") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let (here, there) = (store(&redis).await, store(&redis).await);
     begin_and_open(&here, opening(1, 8)).await;
     here.take(basket("a", ANA, &[0]), 4).await.expect("free");

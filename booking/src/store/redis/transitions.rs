@@ -4,72 +4,83 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
+use fairgate_model::grid::picture::{CellChanges, CellCounts};
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose};
+use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_pass::Holder;
 use fairgate_redis::RedisReply;
 use tokio::sync::broadcast;
 
-use super::act::{cursor_in, refused};
-use super::followed::{FollowedShow, ShowClosed};
-use super::known::KnownShow;
+use super::act::{check_reply, cursor_in};
+use super::followed::{FollowedShow, ShowCloseReason};
+use super::known::CachedShow;
 use super::scripts::{
-    AbandonScript, DeliverScript, DeliveredRow, LetGoScript, SweepScript, WaitScript,
+    AbandonShowScript, DeliverRowsScript, DeliveredSeatRow, FreeKeptCellsScript,
+    KeepFreedCellsScript, SweepHoldsScript,
 };
 use super::{RedisStore, keys, packing};
 use crate::store::{
-    Baskets, CallId, Claimable, HoldSignal, InventoryStore, Opening, Refused, SeatRow, SeatRowKind,
-    Secured, Swept, View,
+    CallId, ClaimableHold, HoldSignal, HoldSweepOutcome, InventoryRefusal, InventoryStore,
+    OpeningInventory, SeatOutboxAction, SeatOutboxRow, SecuredHold, ShowHoldFigures,
+    VersionedCells,
 };
-use fairgate_model::grid::picture::{Changes, Counts};
-use fairgate_model::holds::{Held, Hold, Purpose};
-use fairgate_model::ids::{HoldId, ShowId};
 
 #[async_trait]
 impl InventoryStore for RedisStore {
-    async fn edition(&self, show: &ShowId) -> Result<Option<u64>, Refused> {
+    async fn edition(&self, show: &ShowId) -> Result<Option<u64>, InventoryRefusal> {
         let followed = self.inner.followed(show);
         let refreshed = self.inner.refresh(&followed).await;
         match followed.edition() {
             // What cannot be reached is open as far as anybody knows.
             Some(edition) => Ok(Some(edition)),
-            None if refreshed == Err(Refused::Unreachable) => Err(Refused::Unreachable),
+            None if refreshed == Err(InventoryRefusal::Unreachable) => {
+                Err(InventoryRefusal::Unreachable)
+            }
             None => Ok(None),
         }
     }
 
-    async fn begin(&self, show: &ShowId, opening: &Opening) -> Result<(), Refused> {
+    async fn begin(
+        &self,
+        show: &ShowId,
+        opening: &OpeningInventory,
+    ) -> Result<(), InventoryRefusal> {
         let followed = self.inner.followed(show);
-        self.inner.begin(&followed, opening).await
+        self.inner.begin_life(&followed, opening).await
     }
 
-    async fn open(&self, show: &ShowId, opening: Opening) -> Result<(), Refused> {
+    async fn open(&self, show: &ShowId, opening: OpeningInventory) -> Result<(), InventoryRefusal> {
         let followed = self.inner.followed(show);
-        self.inner.open(&followed, opening).await
+        self.inner.open_show(&followed, opening).await
     }
 
-    async fn keep_freed(&self, show: &ShowId, until_ms: i64) -> Result<Vec<u32>, Refused> {
-        let (_, reply) = self.inner.act(show, WaitScript { until_ms }).await?;
-        refused(&reply, 0)?;
-        let cells = reply.at(2).and_then(RedisReply::bytes);
+    async fn keep_freed(&self, show: &ShowId, until_ms: i64) -> Result<Vec<u32>, InventoryRefusal> {
+        let (_, reply) = self
+            .inner
+            .run_transition(show, KeepFreedCellsScript { until_ms })
+            .await?;
+        check_reply(&reply, 0)?;
+        let cells = reply.item_at(2).and_then(RedisReply::as_bytes);
         let mut cells = cells
             .map(packing::read_numbers)
-            .map_err(|_| Refused::Unreachable)?;
+            .map_err(|_| InventoryRefusal::Unreachable)?;
         cells.sort_unstable();
         Ok(cells)
     }
 
-    async fn let_go(&self, show: &ShowId, cells: &[u32]) -> Result<(), Refused> {
-        let let_go = LetGoScript {
-            packed_cells: packing::numbers(cells),
+    async fn let_go(&self, show: &ShowId, cells: &[u32]) -> Result<(), InventoryRefusal> {
+        let let_go = FreeKeptCellsScript {
+            packed_cells: packing::pack_numbers(cells),
         };
-        let (_, reply) = self.inner.act(show, let_go).await?;
-        refused(&reply, 0)
+        let (_, reply) = self.inner.run_transition(show, let_go).await?;
+        check_reply(&reply, 0)
     }
 
-    async fn offer(&self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
+    async fn offer(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal> {
         self.offer_hold(hold, limit).await
     }
 
-    async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
+    async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal> {
         self.take_hold(hold, limit).await
     }
 
@@ -77,16 +88,16 @@ impl InventoryStore for RedisStore {
         &self,
         hold: &HoldId,
         visitor: Holder,
-        add: Vec<Held>,
+        add: Vec<HeldSeat>,
         remove: Vec<u32>,
         side_by_side: bool,
         limit: u32,
-    ) -> Result<Hold, Refused> {
+    ) -> Result<Hold, InventoryRefusal> {
         self.change_hold(hold, visitor, (&add, &remove), side_by_side, limit)
             .await
     }
 
-    async fn hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, Refused> {
+    async fn hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, InventoryRefusal> {
         self.read_hold(hold, visitor).await
     }
 
@@ -94,8 +105,8 @@ impl InventoryStore for RedisStore {
         &self,
         hold: &HoldId,
         visitor: Holder,
-        purposes: &[Purpose],
-    ) -> Result<(), Refused> {
+        purposes: &[HoldPurpose],
+    ) -> Result<(), InventoryRefusal> {
         self.release_hold(hold, visitor, purposes).await
     }
 
@@ -106,7 +117,7 @@ impl InventoryStore for RedisStore {
         call: CallId,
         expires_at_ms: i64,
         lock_until_ms: i64,
-    ) -> Result<Hold, Refused> {
+    ) -> Result<Hold, InventoryRefusal> {
         self.extend_hold(hold, visitor, call, (expires_at_ms, lock_until_ms))
             .await
     }
@@ -115,9 +126,9 @@ impl InventoryStore for RedisStore {
         &self,
         hold: &HoldId,
         visitor: Holder,
-        purposes: &[Purpose],
+        purposes: &[HoldPurpose],
         lock_until_ms: i64,
-    ) -> Result<Claimable, Refused> {
+    ) -> Result<ClaimableHold, InventoryRefusal> {
         self.secure_hold(hold, visitor, purposes, lock_until_ms)
             .await
     }
@@ -127,13 +138,13 @@ impl InventoryStore for RedisStore {
             .await;
     }
 
-    async fn prolong(&self, hold: Hold, cursor: u64) -> Result<(), Refused> {
+    async fn prolong(&self, hold: Hold, cursor: u64) -> Result<(), InventoryRefusal> {
         self.prolong_hold(hold, cursor).await
     }
 
-    async fn ordered(&self) -> Vec<Secured> {
+    async fn ordered(&self) -> Vec<SecuredHold> {
         let mut ordered = Vec::new();
-        for followed in self.inner.shows() {
+        for followed in self.inner.followed_shows() {
             let state = followed.state();
             let known = state.known.as_ref().filter(|_| state.closed.is_none());
             ordered.extend(
@@ -145,47 +156,58 @@ impl InventoryStore for RedisStore {
         ordered
     }
 
-    async fn cursor(&self, show: &ShowId) -> Result<u64, Refused> {
+    async fn cursor(&self, show: &ShowId) -> Result<u64, InventoryRefusal> {
         let followed = self.inner.looked_at(show);
         let now_ms = self.inner.options.clock.now_ms();
-        let nothing = DeliverScript { rows: Vec::new() };
-        let (_, reply) = self.inner.act_at(&followed, now_ms, nothing).await?;
+        let nothing = DeliverRowsScript { rows: Vec::new() };
+        let (_, reply) = self
+            .inner
+            .run_transition_at(&followed, now_ms, nothing)
+            .await?;
         cursor_in(&reply)
     }
 
-    async fn deliver(&self, show: &ShowId, rows: &[SeatRow]) -> Result<u64, Refused> {
-        let rows = rows.iter().map(|row| DeliveredRow {
+    async fn deliver(
+        &self,
+        show: &ShowId,
+        rows: &[SeatOutboxRow],
+    ) -> Result<u64, InventoryRefusal> {
+        let rows = rows.iter().map(|row| DeliveredSeatRow {
             seq: row.seq,
             kind: match row.kind {
-                SeatRowKind::Sell => "sell",
-                SeatRowKind::Free => "free",
+                SeatOutboxAction::Sell => "sell",
+                SeatOutboxAction::Free => "free",
             },
-            id: keys::tail(&row.hold),
+            id: keys::hold_tail(&row.hold),
             visitor: row.visitor.0,
-            items: packing::items(&row.items),
+            items: packing::pack_items(&row.items),
         });
-        let deliver = DeliverScript {
+        let deliver = DeliverRowsScript {
             rows: rows.collect(),
         };
-        let (_, reply) = self.inner.act(show, deliver).await?;
+        let (_, reply) = self.inner.run_transition(show, deliver).await?;
         cursor_in(&reply)
     }
 
-    async fn abandon(&self, show: &ShowId, cursor: u64) -> Result<(), Refused> {
+    async fn abandon(&self, show: &ShowId, cursor: u64) -> Result<(), InventoryRefusal> {
         let followed = self.inner.looked_at(show);
         let now_ms = self.inner.options.clock.now_ms();
-        let abandon = AbandonScript { cursor };
-        let (_, reply) = self.inner.act_at(&followed, now_ms, abandon).await?;
-        if self.inner.is(&reply, "OK")? {
-            let closed = ShowClosed::Regressed;
-            self.inner.close(&followed, &mut followed.state(), closed);
+        let abandon = AbandonShowScript { cursor };
+        let (_, reply) = self
+            .inner
+            .run_transition_at(&followed, now_ms, abandon)
+            .await?;
+        if self.inner.reply_is(&reply, "OK")? {
+            let closed = ShowCloseReason::Regressed;
+            self.inner
+                .close_show(&followed, &mut followed.state(), closed);
         }
         Ok(())
     }
 
-    async fn sweep(&self, now_ms: i64, batch_max: usize) -> Swept {
-        let mut swept = Swept::default();
-        for followed in self.inner.shows() {
+    async fn sweep(&self, now_ms: i64, batch_max: usize) -> HoldSweepOutcome {
+        let mut swept = HoldSweepOutcome::default();
+        for followed in self.inner.followed_shows() {
             if swept.lapsed.len() >= batch_max {
                 swept.more = true;
                 break;
@@ -193,17 +215,19 @@ impl InventoryStore for RedisStore {
             if !followed.wants_sweep(now_ms, self.inner.options.idle) {
                 continue;
             }
-            let sweep = SweepScript {
+            let sweep = SweepHoldsScript {
                 holds_max: (batch_max - swept.lapsed.len()) as u64,
             };
-            let reply = self.inner.act_at(&followed, now_ms, sweep).await;
+            let reply = self.inner.run_transition_at(&followed, now_ms, sweep).await;
             // What fails is swept by the next one; the locks have a time to live besides.
             let Ok((_, reply)) = reply else { continue };
-            swept.more |= matches!(reply.at(2).and_then(RedisReply::int), Ok(1));
-            let lapsed = reply.list().unwrap_or_default().iter().skip(3);
+            swept.more |= matches!(reply.item_at(2).and_then(RedisReply::as_integer), Ok(1));
+            let lapsed = reply.as_list().unwrap_or_default().iter().skip(3);
             swept
                 .lapsed
-                .extend(lapsed.filter_map(|tail| keys::hold(&followed.show, tail.bytes().ok()?)));
+                .extend(lapsed.filter_map(|tail| {
+                    keys::hold_from_tail(&followed.show, tail.as_bytes().ok()?)
+                }));
         }
         swept
     }
@@ -213,15 +237,15 @@ impl InventoryStore for RedisStore {
     }
 
     async fn in_use(&self) -> Vec<ShowId> {
-        let mut shows = self.inner.shows();
+        let mut shows = self.inner.followed_shows();
         shows.retain(|followed| {
-            followed.life().is_some() && followed.idle() < self.inner.options.idle
+            followed.life().is_some() && followed.idle_time() < self.inner.options.idle
         });
         shows.iter().map(|followed| followed.show.clone()).collect()
     }
 
     async fn lost(&self) -> Vec<ShowId> {
-        let shows = self.inner.shows();
+        let shows = self.inner.followed_shows();
         let lost = shows.iter().filter(|followed| {
             let state = followed.state();
             state.known.is_some() && state.closed.is_some()
@@ -236,7 +260,7 @@ impl InventoryStore for RedisStore {
         match self
             .inner
             .redis
-            .check(self.inner.options.clock.now_ms())
+            .check_servers(self.inner.options.clock.now_ms())
             .await
         {
             Ok(findings) => findings.iter().map(ToString::to_string).collect(),
@@ -244,32 +268,32 @@ impl InventoryStore for RedisStore {
         }
     }
 
-    async fn view(&self, show: &ShowId) -> Option<View> {
-        self.inner.look(show, KnownShow::view).await
+    async fn view(&self, show: &ShowId) -> Option<VersionedCells> {
+        self.inner.read_show(show, CachedShow::view).await
     }
 
-    async fn glance(&self, show: &ShowId) -> Option<View> {
+    async fn glance(&self, show: &ShowId) -> Option<VersionedCells> {
         let here = self.inner.present(show);
         let followed = here.unwrap_or_else(|| Arc::new(FollowedShow::new(show.clone())));
         self.inner.catch_up(&followed).await.ok()?;
         let state = followed.state();
-        state.known.as_ref().map(KnownShow::view)
+        state.known.as_ref().map(CachedShow::view)
     }
 
     async fn packed(&self, show: &ShowId) -> Option<(u64, u32, bytes::Bytes)> {
         self.inner
-            .look(show, |known| {
+            .read_show(show, |known| {
                 let picture = &known.picture;
-                (picture.version(), known.grid.cells(), picture.packed())
+                (picture.version(), known.grid.cell_count(), picture.packed())
             })
             .await
     }
 
-    async fn changes(&self, show: &ShowId, since: u64) -> Option<Changes> {
+    async fn changes(&self, show: &ShowId, since: u64) -> Option<CellChanges> {
         // Somebody follows it, picture by picture.
         self.inner.followed(show);
         self.inner
-            .look(show, |known| known.picture.changes(since))
+            .read_show(show, |known| known.picture.changes_since(since))
             .await
     }
 
@@ -278,10 +302,10 @@ impl InventoryStore for RedisStore {
         show: &ShowId,
         now_ms: i64,
         within_ms: i64,
-    ) -> Option<(Counts, Baskets)> {
+    ) -> Option<(CellCounts, ShowHoldFigures)> {
         let until_ms = now_ms.saturating_add(within_ms);
         self.inner
-            .look(show, |known| {
+            .read_show(show, |known| {
                 (known.picture.counts(), known.baskets(until_ms))
             })
             .await

@@ -1,6 +1,8 @@
 //! Events that are not genuine, addresses and headers that make no sense.
 
-use booking::payments::sandbox::{SIGNATURE_HEADER, Sandbox, SandboxOutcome, SignedEvent};
+use booking::payments::sandbox::{
+    SIGNATURE_HEADER, SandboxOutcome, SandboxProvider, SignedSandboxEvent,
+};
 use serde_json::{Value, json};
 
 use super::*;
@@ -21,7 +23,7 @@ async fn events_and_payments_that_are_not_genuine_are_refused() {
     let genuine = signed_event(&scene, now).await;
     let stale = signed_event(&scene, now - 301).await;
     let ahead = signed_event(&scene, now + 301).await;
-    let sent = |event: &SignedEvent, body: &[u8]| {
+    let sent = |event: &SignedSandboxEvent, body: &[u8]| {
         let call = post(hook, &Value::Null).raw(body);
         call.header(SIGNATURE_HEADER, &event.signature)
     };
@@ -63,15 +65,15 @@ async fn events_and_payments_that_are_not_genuine_are_refused() {
 }
 
 /// What the provider would send for Ana's pending order, signed at a moment.
-async fn signed_event(scene: &Scene, at_s: i64) -> SignedEvent {
+async fn signed_event(scene: &Scene, at_s: i64) -> SignedSandboxEvent {
     let ledger = scene.app.ledger().await;
     let payment = text(&scene.pending["payment"], "payment");
     let payment = ledger.payment(&payment.parse().expect("an id")).await;
     let payment = payment.expect("readable").expect("there");
     let secret = ledger.secret("sandbox_webhook", [0; 32]).await;
-    let sandbox = Sandbox::new(ledger, secret.expect("readable"));
+    let sandbox = SandboxProvider::new(ledger, secret.expect("readable"));
     let event = sandbox
-        .choose(&payment, SandboxOutcome::Approve, at_s)
+        .choose_outcome(&payment, SandboxOutcome::Approve, at_s)
         .await;
     event.expect("written").expect("not settled yet")
 }

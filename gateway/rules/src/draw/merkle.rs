@@ -14,12 +14,12 @@ const CHUNK: usize = 1024;
 
 /// The tree of a frozen line, from the roots of its chunks upwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tree {
+pub struct MerkleTree {
     n: usize,
     levels: Vec<Vec<Digest>>,
 }
 
-impl Tree {
+impl MerkleTree {
     /// Hashes all leaves, in number order from 0, on two threads where there is enough to do.
     pub fn build<L: Copy + Sync + Into<[u8; 32]>>(leaves: &[L]) -> Self {
         // The seam must fall between two chunks.
@@ -38,24 +38,24 @@ impl Tree {
     }
 
     /// How many leaves there are.
-    pub fn n(&self) -> usize {
+    pub fn leaf_count(&self) -> usize {
         self.n
     }
 
     /// The root over all leaves; of no leaves, the hash of nothing.
     pub fn root(&self) -> Digest {
-        top(&self.levels)
+        root_of_levels(&self.levels)
     }
 
-    /// Which leaves [`Tree::proof`] needs for `number`; `None` where there is no such leaf.
+    /// Which leaves [`MerkleTree::proof`] needs for `number`; `None` where there is no such leaf.
     pub fn chunk_of(&self, number: usize) -> Option<Range<usize>> {
         let start = number / CHUNK * CHUNK;
         (number < self.n).then(|| start..self.n.min(start + CHUNK))
     }
 
-    /// The inclusion path of `number`, leaf upward. `chunk` are the leaves of [`Tree::chunk_of`].
-    /// `None` where there is no such leaf, or where these are not the leaves the tree was built
-    /// from.
+    /// The inclusion path of `number`, leaf upward. `chunk` are the leaves of
+    /// [`MerkleTree::chunk_of`]. `None` where there is no such leaf, or where these are not the
+    /// leaves the tree was built from.
     pub fn proof<L: Copy + Into<[u8; 32]>>(
         &self,
         number: usize,
@@ -64,7 +64,7 @@ impl Tree {
         let range = self.chunk_of(number)?;
         let at = number / CHUNK;
         let below = levels(leaf_hashes(range.start, chunk));
-        if chunk.len() != range.len() || top(&below) != self.levels[0][at] {
+        if chunk.len() != range.len() || root_of_levels(&below) != self.levels[0][at] {
             return None;
         }
         Some(
@@ -77,7 +77,7 @@ impl Tree {
 
 /// The root over leaves that are all at hand.
 pub fn root<L: Copy + Sync + Into<[u8; 32]>>(leaves: &[L]) -> Digest {
-    Tree::build(leaves).root()
+    MerkleTree::build(leaves).root()
 }
 
 /// Whether `path` shows that `number` of `n` is held by `holder` under `root` (RFC 9162 §2.1.3.2).
@@ -132,7 +132,7 @@ fn leaf_hashes<L: Copy + Into<[u8; 32]>>(first: usize, leaves: &[L]) -> Vec<Dige
 fn chunk_roots<L: Copy + Into<[u8; 32]>>(first: usize, leaves: &[L]) -> Vec<Digest> {
     let chunks = leaves.chunks(CHUNK).zip((first..).step_by(CHUNK));
     chunks
-        .map(|(chunk, first)| top(&levels(leaf_hashes(first, chunk))))
+        .map(|(chunk, first)| root_of_levels(&levels(leaf_hashes(first, chunk))))
         .collect()
 }
 
@@ -154,7 +154,7 @@ fn levels(hashes: Vec<Digest>) -> Vec<Vec<Digest>> {
 }
 
 /// The root of finished levels; of nothing, the hash of nothing.
-fn top(levels: &[Vec<Digest>]) -> Digest {
+fn root_of_levels(levels: &[Vec<Digest>]) -> Digest {
     levels
         .last()
         .and_then(|level| level.first())
@@ -177,21 +177,23 @@ mod tests {
     use crate::draw::tests::vectors;
 
     fn leaves(n: usize) -> Vec<[u8; 32]> {
-        (0..n).map(|i| Digest::of(&i.to_be_bytes()).0).collect()
+        (0..n)
+            .map(|i| Digest::of_bytes(&i.to_be_bytes()).0)
+            .collect()
     }
 
     /// RFC 6962 §2.1 as it is written down, over leaf data instead of hashes.
     fn as_written(data: &[Vec<u8>]) -> Digest {
         match data {
-            [] => Digest::of(b""),
-            [only] => Digest::of(&[&[0][..], only].concat()),
+            [] => Digest::of_bytes(b""),
+            [only] => Digest::of_bytes(&[&[0][..], only].concat()),
             _ => {
                 let mut k = 1;
                 while k * 2 < data.len() {
                     k *= 2;
                 }
                 let halves = [as_written(&data[..k]).0, as_written(&data[k..]).0].concat();
-                Digest::of(&[&[1][..], &halves].concat())
+                Digest::of_bytes(&[&[1][..], &halves].concat())
             }
         }
     }
@@ -203,7 +205,7 @@ mod tests {
             .zip(0u64..)
             .map(|(leaf, i)| [&i.to_be_bytes()[..], leaf].concat())
             .collect();
-        let tree = Tree::build(&leaves);
+        let tree = MerkleTree::build(&leaves);
         let root = tree.root();
         assert_eq!(root, as_written(&data), "n = {n}");
         for number in numbers {
@@ -269,7 +271,7 @@ mod tests {
     #[test]
     fn other_leaves_than_the_frozen_ones_prove_nothing() {
         let mut leaves = leaves(10);
-        let tree = Tree::build(&leaves);
+        let tree = MerkleTree::build(&leaves);
         assert_eq!((tree.chunk_of(10), tree.chunk_of(9)), (None, Some(0..10)));
         assert_eq!(tree.proof(10, &leaves), None);
         assert_eq!(tree.proof(3, &leaves[..9]), None);

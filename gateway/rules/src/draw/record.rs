@@ -39,12 +39,12 @@ pub struct DrawRecord {
     /// Ranks that were given out, to be checked along with the rest. The call never sends them;
     /// whoever collected them may add them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub places: Vec<RankGiven>,
+    pub places: Vec<AssignedRank>,
 }
 
 /// The rank that somebody at `number` was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RankGiven {
+pub struct AssignedRank {
     /// The join number.
     pub number: u64,
     /// The rank.
@@ -159,7 +159,7 @@ mod tests {
             room: "demo".into(),
             n: 0,
             voids: 0,
-            root: Digest::of(b""),
+            root: Digest::of_bytes(b""),
             frozen_at: "2027-01-10T09:00:00Z".into(),
         };
         let frozen = announced.frozen(freeze, "signed".into(), None);
@@ -167,7 +167,10 @@ mod tests {
         let drawn = frozen.drawn([1; 32], b"", "later".into()).unwrap();
         assert_eq!(
             (drawn.beacon.as_deref(), drawn.seed),
-            (Some(""), Some(seed(&[1; 32], 0, &Digest::of(b""), b"")))
+            (
+                Some(""),
+                Some(seed(&[1; 32], 0, &Digest::of_bytes(b""), b""))
+            )
         );
         let json = serde_json::to_string(&drawn).unwrap();
         assert_eq!(serde_json::from_str::<DrawRecord>(&json).unwrap(), drawn);

@@ -4,8 +4,8 @@
 //!
 //! The inverse needs no line first. Undoing a row of swaps is doing them in the opposite order, so
 //! [`ranks`] keeps each step's index in the cell that the step will fill, and then walks upwards.
-//! The two directions share nothing but the seed, so [`both`] runs them side by side, each with its
-//! own keystream; on one core it is cheaper to turn the finished line around.
+//! The two directions share nothing but the seed, so [`line_and_ranks`] runs them side by side,
+//! each with its own keystream; on one core it is cheaper to turn the finished line around.
 
 use std::thread;
 
@@ -20,7 +20,7 @@ const BOTH_ALONE_MAX: u32 = 1 << 16;
 
 /// A line and its inverse.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Drawn {
+pub struct ShuffledLine {
     /// `line[rank]` is the number that stands there.
     pub line: Vec<u32>,
     /// `ranks[number]` is the rank it was given.
@@ -28,7 +28,7 @@ pub struct Drawn {
 }
 
 /// Who stands where: `line[rank]` is a number. Takes 4 bytes a number.
-pub fn line(seed: &Digest, n: u32) -> Vec<u32> {
+pub fn shuffled_line(seed: &Digest, n: u32) -> Vec<u32> {
     let mut words = Keystream::new(seed);
     let mut line: Vec<u32> = (0..n).collect();
     for i in (1..n).rev() {
@@ -37,8 +37,8 @@ pub fn line(seed: &Digest, n: u32) -> Vec<u32> {
     line
 }
 
-/// Each number's rank: `ranks[number]`. The inverse of [`line`], at the same cost; takes 4 bytes a
-/// number.
+/// Each number's rank: `ranks[number]`. The inverse of [`shuffled_line`], at the same cost; takes 4
+/// bytes a number.
 pub fn ranks(seed: &Digest, n: u32) -> Vec<u32> {
     let mut words = Keystream::new(seed);
     let mut ranks = vec![0; n as usize];
@@ -56,34 +56,34 @@ pub fn ranks(seed: &Digest, n: u32) -> Vec<u32> {
 
 /// The line and its inverse, on two threads where there are two cores and enough to do. Takes 8
 /// bytes a number.
-pub fn both(seed: &Digest, n: u32) -> Drawn {
+pub fn line_and_ranks(seed: &Digest, n: u32) -> ShuffledLine {
     if threads_for(n) == 1 {
-        return both_alone(seed, n);
+        return line_and_ranks_alone(seed, n);
     }
     thread::scope(|scope| {
-        let beside = scope.spawn(|| line(seed, n));
+        let beside = scope.spawn(|| shuffled_line(seed, n));
         let ranks = ranks(seed, n);
         let line = beside
             .join()
             .expect("the shuffle indexes only below n, so its thread does not panic");
-        Drawn { line, ranks }
+        ShuffledLine { line, ranks }
     })
 }
 
-/// How many threads [`both`] uses for n numbers on this machine.
+/// How many threads [`line_and_ranks`] uses for n numbers on this machine.
 pub fn threads_for(n: u32) -> usize {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
     if n <= BOTH_ALONE_MAX { 1 } else { cores.min(2) }
 }
 
-/// As [`both`], on this thread alone.
-pub fn both_alone(seed: &Digest, n: u32) -> Drawn {
-    let line = line(seed, n);
+/// As [`line_and_ranks`], on this thread alone.
+pub fn line_and_ranks_alone(seed: &Digest, n: u32) -> ShuffledLine {
+    let line = shuffled_line(seed, n);
     let mut ranks = vec![0; n as usize];
     for (rank, number) in (0..n).zip(&line) {
         ranks[*number as usize] = rank;
     }
-    Drawn { line, ranks }
+    ShuffledLine { line, ranks }
 }
 
 /// The seed's words. The generator keeps a block of its own, so nothing is buffered here again.
@@ -123,21 +123,26 @@ mod tests {
     #[test]
     fn the_line_agrees_with_the_published_vectors() {
         for case in vectors() {
-            let drawn = both(&case.seed, case.n as u32);
+            let drawn = line_and_ranks(&case.seed, case.n as u32);
             assert_eq!(drawn.line[..case.line_first.len()], case.line_first);
             let bytes: Vec<u8> = drawn
                 .line
                 .iter()
                 .flat_map(|number| number.to_be_bytes())
                 .collect();
-            assert_eq!(Digest::of(&bytes), case.line_sha256_be32, "n = {}", case.n);
+            assert_eq!(
+                Digest::of_bytes(&bytes),
+                case.line_sha256_be32,
+                "n = {}",
+                case.n
+            );
         }
     }
 
     #[test]
     fn two_threads_draw_the_same_line_as_one() {
-        let (seed, n) = (Digest::of(b"wide"), BOTH_ALONE_MAX + 1);
-        assert_eq!(both(&seed, n), both_alone(&seed, n));
+        let (seed, n) = (Digest::of_bytes(b"wide"), BOTH_ALONE_MAX + 1);
+        assert_eq!(line_and_ranks(&seed, n), line_and_ranks_alone(&seed, n));
     }
 
     #[test]
@@ -171,7 +176,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_line_is_a_permutation_and_ranks_its_inverse(seed: [u8; 32], n in 0u32..3000) {
-            let drawn = both(&Digest(seed), n);
+            let drawn = line_and_ranks(&Digest(seed), n);
             prop_assert_eq!(&drawn.ranks, &ranks(&Digest(seed), n));
             prop_assert_eq!((drawn.line.len(), drawn.ranks.len()), (n as usize, n as usize));
             for (rank, number) in drawn.line.iter().enumerate() {

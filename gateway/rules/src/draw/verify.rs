@@ -11,7 +11,7 @@ const WRONG_RANKS_SHOWN: usize = 5;
 
 /// What a check found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct DrawCheckReport {
     /// Everything that does not follow; empty where the draw holds.
     pub faults: Vec<String>,
     /// What was found to follow.
@@ -20,9 +20,9 @@ pub struct Report {
     pub unchecked: Vec<String>,
 }
 
-impl Report {
+impl DrawCheckReport {
     /// Whether nothing was found wrong.
-    pub fn holds(&self) -> bool {
+    pub fn has_no_faults(&self) -> bool {
         self.faults.is_empty()
     }
 
@@ -36,8 +36,12 @@ impl Report {
 
 /// Checks a record. `leaves` are the n holders of 32 bytes each; with `jwks` the freeze's signature
 /// is checked too, otherwise only that what was signed is what the record says.
-pub fn check(record: &DrawRecord, leaves: Option<&[u8]>, jwks: Option<&Jwks>) -> Report {
-    let mut report = Report::default();
+pub fn check_record(
+    record: &DrawRecord,
+    leaves: Option<&[u8]>,
+    jwks: Option<&Jwks>,
+) -> DrawCheckReport {
+    let mut report = DrawCheckReport::default();
     if record.version != VERSION {
         report.faults.push(format!(
             "the record has version {}; this program knows version {VERSION}",
@@ -68,7 +72,7 @@ pub fn check(record: &DrawRecord, leaves: Option<&[u8]>, jwks: Option<&Jwks>) ->
     report
 }
 
-fn check_times(record: &DrawRecord, report: &mut Report) {
+fn check_times(record: &DrawRecord, report: &mut DrawCheckReport) {
     let mut instant = |name: &str, text: &Option<String>| {
         let text = text.as_deref()?;
         let read = text.parse::<jiff::Timestamp>();
@@ -90,7 +94,7 @@ fn check_times(record: &DrawRecord, report: &mut Report) {
     }
 }
 
-fn check_signature(record: &DrawRecord, jwks: Option<&Jwks>, report: &mut Report) {
+fn check_signature(record: &DrawRecord, jwks: Option<&Jwks>, report: &mut DrawCheckReport) {
     let Some(signature) = &record.signature else {
         report
             .faults
@@ -138,7 +142,13 @@ fn check_signature(record: &DrawRecord, jwks: Option<&Jwks>, report: &mut Report
     }
 }
 
-fn check_leaves(n: u64, voids: Option<u64>, root: &Digest, leaves: &[u8], report: &mut Report) {
+fn check_leaves(
+    n: u64,
+    voids: Option<u64>,
+    root: &Digest,
+    leaves: &[u8],
+    report: &mut DrawCheckReport,
+) {
     let (leaves, rest) = leaves.as_chunks::<32>();
     let count = leaves.len() as u64;
     report.expect(
@@ -170,7 +180,7 @@ fn check_leaves(n: u64, voids: Option<u64>, root: &Digest, leaves: &[u8], report
     );
 }
 
-fn check_draw(record: &DrawRecord, n: u64, root: &Digest, report: &mut Report) {
+fn check_draw(record: &DrawRecord, n: u64, root: &Digest, report: &mut DrawCheckReport) {
     let (Some(secret), Some(given)) = (&record.secret, record.seed) else {
         report
             .faults
@@ -213,7 +223,7 @@ fn check_draw(record: &DrawRecord, n: u64, root: &Digest, report: &mut Report) {
     }
 }
 
-fn check_ranks(record: &DrawRecord, n: u32, seed: &Digest, report: &mut Report) {
+fn check_ranks(record: &DrawRecord, n: u32, seed: &Digest, report: &mut DrawCheckReport) {
     let ranks = shuffle::ranks(seed, n);
     // Those who joined after the freeze stand behind everybody drawn, in order of arrival.
     let expected = |number: u64| match usize::try_from(number)

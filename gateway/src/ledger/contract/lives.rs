@@ -6,12 +6,12 @@ use fairgate_pass::Digest;
 
 use super::{entry, holder, join, room};
 use crate::ledger::{
-    Copied, FREEZE_AFTER_MS, Failure, Freeze, FreezeRecorded, JoinRow, Ledger, LineRow,
-    RoomVersion, Stage,
+    DrawStage, FREEZE_AFTER_MS, JoinRow, LedgerFreezeOutcome, LineCopyOutcome, LineFeedEntry,
+    LineFreeze, RoomLedger, RoomLedgerFailure, RoomVersion,
 };
 
 /// Runs this part of the suite.
-pub(super) async fn suite(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+pub(super) async fn suite(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
     a_life_begins_once_and_above_every_number(ledger, reopened).await;
     only_the_standing_life_reserves(ledger, reopened).await;
     copying_again_changes_nothing(ledger, reopened).await;
@@ -24,17 +24,17 @@ pub(super) async fn suite(ledger: &dyn Ledger, reopened: &dyn Ledger) {
     every_change_shows_in_the_versions(ledger, reopened).await;
 }
 
-fn given(number: u64) -> LineRow {
-    LineRow::Join(join(number))
+fn given(number: u64) -> LineFeedEntry {
+    LineFeedEntry::Join(join(number))
 }
 
 /// A second number of a holder.
-fn again(number: u64, of: u64) -> LineRow {
-    LineRow::Join(JoinRow { number, ..join(of) })
+fn again(number: u64, of: u64) -> LineFeedEntry {
+    LineFeedEntry::Join(JoinRow { number, ..join(of) })
 }
 
-fn left(number: u64, void: bool) -> LineRow {
-    LineRow::Leave {
+fn left(number: u64, void: bool) -> LineFeedEntry {
+    LineFeedEntry::Leave {
         number,
         at: 20,
         void,
@@ -42,7 +42,7 @@ fn left(number: u64, void: bool) -> LineRow {
 }
 
 /// A room whose first life may give numbers below 100.
-async fn alive(ledger: &dyn Ledger, id: &str) {
+async fn alive(ledger: &dyn RoomLedger, id: &str) {
     let made = ledger.create_room(room(id), entry("room_created")).await;
     assert!(made.unwrap());
     let life = ledger.begin_life(id, 0, 0, 1000).await.unwrap();
@@ -50,13 +50,13 @@ async fn alive(ledger: &dyn Ledger, id: &str) {
     assert_eq!(reserved.map(|life| life.ceiling), Some(100));
 }
 
-async fn copy(ledger: &dyn Ledger, id: &str, rows: &[LineRow]) -> Copied {
+async fn copy(ledger: &dyn RoomLedger, id: &str, rows: &[LineFeedEntry]) -> LineCopyOutcome {
     let copied = ledger.copy_line(id, 1, rows.to_vec()).await.unwrap();
     copied.expect("the first life stands")
 }
 
 /// Number, left, void.
-async fn places(ledger: &dyn Ledger, id: &str) -> Vec<(u64, bool, bool)> {
+async fn places(ledger: &dyn RoomLedger, id: &str) -> Vec<(u64, bool, bool)> {
     let line = ledger.line(id).await.unwrap();
     let places = line.places.iter();
     places
@@ -64,7 +64,10 @@ async fn places(ledger: &dyn Ledger, id: &str) -> Vec<(u64, bool, bool)> {
         .collect()
 }
 
-async fn a_life_begins_once_and_above_every_number(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+async fn a_life_begins_once_and_above_every_number(
+    ledger: &dyn RoomLedger,
+    reopened: &dyn RoomLedger,
+) {
     alive(ledger, "begin").await;
     let first = ledger.begin_life("begin", 0, 0, 2000).await.unwrap();
     assert_eq!(
@@ -88,7 +91,7 @@ async fn a_life_begins_once_and_above_every_number(ledger: &dyn Ledger, reopened
     assert!(
         matches!(
             ledger.begin_life("begin", 7, 0, 4000).await,
-            Err(Failure::Corrupt(_))
+            Err(RoomLedgerFailure::Corrupt(_))
         ),
         "a life that never was: the ledger is an older copy"
     );
@@ -102,16 +105,16 @@ async fn a_life_begins_once_and_above_every_number(ledger: &dyn Ledger, reopened
     let made = ledger.create_room(room("embedded"), entry("room_created"));
     assert!(made.await.unwrap());
     ledger.record_join("embedded", join(7)).await.unwrap();
-    let freeze = Freeze { n: 12, at: 30 };
+    let freeze = LineFreeze { n: 12, at: 30 };
     let life = ledger.begin_life("embedded", 0, 0, 10).await.unwrap();
     assert_eq!(life.first, 8, "numbers that a store without lives gave");
     let frozen = ledger.record_freeze("embedded", freeze, None).await;
-    assert_eq!(frozen.unwrap(), FreezeRecorded::Stands(freeze));
+    assert_eq!(frozen.unwrap(), LedgerFreezeOutcome::Stands(freeze));
     let life = ledger.begin_life("embedded", 1, 0, 20).await.unwrap();
     assert_eq!(life.first, 12, "no number below a freeze is given after it");
 }
 
-async fn only_the_standing_life_reserves(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+async fn only_the_standing_life_reserves(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
     alive(ledger, "reserve").await;
     let less = ledger.reserve("reserve", 1, 50).await.unwrap();
     assert_eq!(
@@ -135,7 +138,7 @@ async fn only_the_standing_life_reserves(ledger: &dyn Ledger, reopened: &dyn Led
     assert_eq!(places(reopened, "reserve").await, []);
 }
 
-async fn copying_again_changes_nothing(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+async fn copying_again_changes_nothing(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
     alive(ledger, "copy").await;
     let rows = [
         given(0),
@@ -151,9 +154,12 @@ async fn copying_again_changes_nothing(ledger: &dyn Ledger, reopened: &dyn Ledge
         (2, true, false),
         (3, false, false),
     ];
-    assert_eq!(copy(ledger, "copy", &rows).await, Copied::default());
+    assert_eq!(
+        copy(ledger, "copy", &rows).await,
+        LineCopyOutcome::default()
+    );
     assert_eq!(places(reopened, "copy").await, expected);
-    let left_before = Copied {
+    let left_before = LineCopyOutcome {
         voided: vec![1],
         refused: vec![],
     };
@@ -168,7 +174,7 @@ async fn copying_again_changes_nothing(ledger: &dyn Ledger, reopened: &dyn Ledge
     assert_eq!(leaves, expected);
 }
 
-async fn of_two_numbers_of_one_holder_the_lower_stays(ledger: &dyn Ledger) {
+async fn of_two_numbers_of_one_holder_the_lower_stays(ledger: &dyn RoomLedger) {
     alive(ledger, "twice").await;
     copy(ledger, "twice", &[given(5)]).await;
     let higher = copy(ledger, "twice", &[again(9, 5)]).await;
@@ -184,7 +190,7 @@ async fn of_two_numbers_of_one_holder_the_lower_stays(ledger: &dyn Ledger) {
     assert_eq!(place.map(|place| place.join.number), Some(2));
     let together = [again(31, 30), given(30), again(32, 30)];
     assert_eq!(copy(ledger, "twice", &together).await.voided, [31, 32]);
-    let other = LineRow::Join(JoinRow {
+    let other = LineFeedEntry::Join(JoinRow {
         number: 2,
         ..join(77)
     });
@@ -192,13 +198,13 @@ async fn of_two_numbers_of_one_holder_the_lower_stays(ledger: &dyn Ledger) {
     assert_eq!(refused.refused, [2], "somebody else's number");
 }
 
-async fn of_two_numbers_of_one_code_the_first_stays(ledger: &dyn Ledger) {
+async fn of_two_numbers_of_one_code_the_first_stays(ledger: &dyn RoomLedger) {
     alive(ledger, "coded").await;
-    let code = Digest::of(b"one");
+    let code = Digest::of_bytes(b"one");
     let put = ledger.put_codes("coded", vec![code], entry("codes_replaced"));
     put.await.unwrap();
     let with = |number, code| {
-        LineRow::Join(JoinRow {
+        LineFeedEntry::Join(JoinRow {
             code: Some(code),
             ..join(number)
         })
@@ -207,7 +213,7 @@ async fn of_two_numbers_of_one_code_the_first_stays(ledger: &dyn Ledger) {
         with(0, code),
         left(0, true),
         with(1, code),
-        with(2, Digest::of(b"none")),
+        with(2, Digest::of_bytes(b"none")),
     ];
     copy(ledger, "coded", &rows).await;
     let copied = copy(ledger, "coded", &rows).await;
@@ -221,13 +227,13 @@ async fn of_two_numbers_of_one_code_the_first_stays(ledger: &dyn Ledger) {
     assert!(line.places.iter().all(|place| place.left && place.void));
 }
 
-async fn the_code_of_a_void_number_stays_used(ledger: &dyn Ledger) {
+async fn the_code_of_a_void_number_stays_used(ledger: &dyn RoomLedger) {
     alive(ledger, "spent").await;
-    let [one, other] = [&b"one"[..], b"other"].map(Digest::of);
+    let [one, other] = [&b"one"[..], b"other"].map(Digest::of_bytes);
     let put = ledger.put_codes("spent", vec![one, other], entry("codes_replaced"));
     put.await.unwrap();
     let with = |number, of, code| {
-        LineRow::Join(JoinRow {
+        LineFeedEntry::Join(JoinRow {
             number,
             code: Some(code),
             ..join(of)
@@ -263,12 +269,12 @@ async fn the_code_of_a_void_number_stays_used(ledger: &dyn Ledger) {
     assert_eq!(line.codes, [(one, Some(4))]);
 }
 
-async fn what_was_frozen_and_what_was_not_reserved_is_not_copied(ledger: &dyn Ledger) {
+async fn what_was_frozen_and_what_was_not_reserved_is_not_copied(ledger: &dyn RoomLedger) {
     alive(ledger, "limits").await;
     copy(ledger, "limits", &[given(0), given(1)]).await;
-    let freeze = Freeze { n: 4, at: 500 };
+    let freeze = LineFreeze { n: 4, at: 500 };
     let frozen = ledger.record_freeze("limits", freeze, Some(1)).await;
-    assert_eq!(frozen.unwrap(), FreezeRecorded::Stands(freeze));
+    assert_eq!(frozen.unwrap(), LedgerFreezeOutcome::Stands(freeze));
     let rows = [
         given(2),
         given(4),
@@ -291,19 +297,22 @@ async fn what_was_frozen_and_what_was_not_reserved_is_not_copied(ledger: &dyn Le
     );
 }
 
-async fn a_young_life_and_another_life_do_not_freeze(ledger: &dyn Ledger) {
+async fn a_young_life_and_another_life_do_not_freeze(ledger: &dyn RoomLedger) {
     alive(ledger, "young").await;
     ledger.begin_life("young", 1, 0, 5000).await.unwrap();
-    let freeze = |at| Freeze { n: 3, at };
+    let freeze = |at| LineFreeze { n: 3, at };
     let record = |at, life| ledger.record_freeze("young", freeze(at), Some(life));
     let from = 5000 + FREEZE_AFTER_MS;
-    assert_eq!(record(from, 1).await.unwrap(), FreezeRecorded::OtherLife);
+    assert_eq!(
+        record(from, 1).await.unwrap(),
+        LedgerFreezeOutcome::OtherLife
+    );
     assert_eq!(
         record(from - 1, 2).await.unwrap(),
-        FreezeRecorded::NotBefore(from)
+        LedgerFreezeOutcome::NotBefore(from)
     );
     assert_eq!(ledger.draw("young").await.unwrap().freeze, None);
-    let stands = FreezeRecorded::Stands(freeze(from));
+    let stands = LedgerFreezeOutcome::Stands(freeze(from));
     assert_eq!(record(from, 2).await.unwrap(), stands);
     assert_eq!(
         record(from + 1, 1).await.unwrap(),
@@ -312,7 +321,7 @@ async fn a_young_life_and_another_life_do_not_freeze(ledger: &dyn Ledger) {
     );
 }
 
-async fn a_place_is_found_by_its_holder_and_a_long_line_read_in_parts(ledger: &dyn Ledger) {
+async fn a_place_is_found_by_its_holder_and_a_long_line_read_in_parts(ledger: &dyn RoomLedger) {
     alive(ledger, "parts").await;
     copy(
         ledger,
@@ -332,7 +341,7 @@ async fn a_place_is_found_by_its_holder_and_a_long_line_read_in_parts(ledger: &d
     assert_eq!((bare.places.len(), bare.life), (0, line.life));
 }
 
-async fn every_change_shows_in_the_versions(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+async fn every_change_shows_in_the_versions(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
     let row = room("seen");
     let made = ledger.create_room(row.clone(), entry("room_created")).await;
     assert!(made.unwrap());
@@ -347,15 +356,15 @@ async fn every_change_shows_in_the_versions(ledger: &dyn Ledger, reopened: &dyn 
             stage,
         })
     };
-    assert_eq!(seen().await, expected(1, Stage::Open));
+    assert_eq!(seen().await, expected(1, DrawStage::Open));
     assert_eq!(reopened.room("seen").await.unwrap(), Some(row.clone()));
     assert_eq!(reopened.room("nowhere").await.unwrap(), None);
     ledger
         .change_room("seen", 1, row.document, row.facts, false, None)
         .await
         .unwrap();
-    assert_eq!(seen().await, expected(2, Stage::Open));
-    let frozen = ledger.record_freeze("seen", Freeze { n: 0, at: 1 }, None);
+    assert_eq!(seen().await, expected(2, DrawStage::Open));
+    let frozen = ledger.record_freeze("seen", LineFreeze { n: 0, at: 1 }, None);
     frozen.await.unwrap();
-    assert_eq!(seen().await, expected(2, Stage::Frozen));
+    assert_eq!(seen().await, expected(2, DrawStage::Frozen));
 }

@@ -10,13 +10,14 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use super::{
-    Changed, Drawn, Entry, Freeze, FreezeRecorded, JoinRecorded, JoinRow, Ledger, PassRow,
-    ReleaseRow, RoomRow, Sample, Sealed, Secret,
+    DrawSecret, JoinRow, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze, PassRow,
+    PublishedDraw, PublishedFreeze, ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomLedger,
+    RoomRow, RoomSample,
 };
-use crate::room::{Codes, Document, Facts, Method};
+use crate::room::{JoinCodePolicy, LineMethod, RoomDocument, RoomFacts};
 
-fn entry(action: &'static str) -> Entry {
-    Entry {
+fn entry(action: &'static str) -> RoomAuditEntry {
+    RoomAuditEntry {
         at: 1000,
         role: "promoter",
         action,
@@ -25,18 +26,18 @@ fn entry(action: &'static str) -> Entry {
 }
 
 fn room(id: &str) -> RoomRow {
-    let document = Document {
-        codes: Codes::Required,
-        method: Method::Draw,
+    let document = RoomDocument {
+        codes: JoinCodePolicy::Required,
+        method: LineMethod::Draw,
         per_s: 0.3,
-        ..Document::everyday()
+        ..RoomDocument::everyday()
     };
     RoomRow {
         room: id.into(),
         document,
-        facts: Facts::default(),
+        facts: RoomFacts::default(),
         version: 1,
-        secret: Secret([7; 32]),
+        secret: DrawSecret([7; 32]),
         created_at: 5,
     }
 }
@@ -51,11 +52,11 @@ fn join(number: u64) -> JoinRow {
 }
 
 fn holder(number: u64) -> Holder {
-    Holder(Digest::of(&number.to_be_bytes()).0)
+    Holder(Digest::of_bytes(&number.to_be_bytes()).0)
 }
 
 /// Runs the whole suite.
-pub async fn suite<L: Ledger, F: Future<Output = Arc<L>>>(open: impl Fn() -> F) {
+pub async fn suite<L: RoomLedger, F: Future<Output = Arc<L>>>(open: impl Fn() -> F) {
     rooms_change_by_compare_and_set(&*open().await, &*open().await).await;
     a_line_reads_back_as_it_was_written(&*open().await, &*open().await).await;
     a_code_gives_one_place(&*open().await).await;
@@ -70,7 +71,7 @@ pub async fn suite<L: Ledger, F: Future<Output = Arc<L>>>(open: impl Fn() -> F) 
     lives::suite(&*open().await, &*open().await).await;
 }
 
-async fn rooms_change_by_compare_and_set(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+async fn rooms_change_by_compare_and_set(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
     let row = room("cas");
     assert!(
         ledger
@@ -85,13 +86,13 @@ async fn rooms_change_by_compare_and_set(ledger: &dyn Ledger, reopened: &dyn Led
             .unwrap(),
         "made twice is made once"
     );
-    let document = Document {
+    let document = RoomDocument {
         title: "New".into(),
         ..row.document.clone()
     };
-    let facts = Facts {
+    let facts = RoomFacts {
         paused: true,
-        ..Facts::default()
+        ..RoomFacts::default()
     };
     let changed = ledger
         .change_room(
@@ -103,30 +104,30 @@ async fn rooms_change_by_compare_and_set(ledger: &dyn Ledger, reopened: &dyn Led
             Some(entry("room_replaced")),
         )
         .await;
-    assert_eq!(changed.unwrap(), Changed::To(2));
+    assert_eq!(changed.unwrap(), RoomChangeOutcome::To(2));
     let stale = ledger
         .change_room(
             "cas",
             1,
             row.document.clone(),
-            Facts::default(),
+            RoomFacts::default(),
             false,
             Some(entry("stale")),
         )
         .await;
-    assert_eq!(stale.unwrap(), Changed::Conflict);
+    assert_eq!(stale.unwrap(), RoomChangeOutcome::Conflict);
     ledger.record_join("cas", join(0)).await.unwrap();
     let late = ledger
         .change_room(
             "cas",
             2,
             row.document.clone(),
-            Facts::default(),
+            RoomFacts::default(),
             true,
             Some(entry("late")),
         )
         .await;
-    assert_eq!(late.unwrap(), Changed::Joined);
+    assert_eq!(late.unwrap(), RoomChangeOutcome::Joined);
     let rows = reopened.rooms().await.unwrap();
     let read = rows.iter().find(|row| row.room == "cas").unwrap();
     assert_eq!(
@@ -152,7 +153,7 @@ async fn rooms_change_by_compare_and_set(ledger: &dyn Ledger, reopened: &dyn Led
     );
 }
 
-async fn a_line_reads_back_as_it_was_written(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+async fn a_line_reads_back_as_it_was_written(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
     ledger
         .create_room(room("line"), entry("room_created"))
         .await
@@ -166,7 +167,7 @@ async fn a_line_reads_back_as_it_was_written(ledger: &dyn Ledger, reopened: &dyn
     ledger.barrier().await.unwrap();
     ledger.check().await.unwrap();
     for write in writes {
-        assert_eq!(write.await.unwrap(), JoinRecorded::Done);
+        assert_eq!(write.await.unwrap(), LedgerJoinOutcome::Done);
     }
     for leave in leaves {
         leave.await.unwrap();
@@ -177,7 +178,7 @@ async fn a_line_reads_back_as_it_was_written(ledger: &dyn Ledger, reopened: &dyn
     };
     assert_eq!(
         ledger.record_join("line", again).await.unwrap(),
-        JoinRecorded::Done,
+        LedgerJoinOutcome::Done,
         "who left may join again"
     );
     assert!(
@@ -218,18 +219,18 @@ async fn a_line_reads_back_as_it_was_written(ledger: &dyn Ledger, reopened: &dyn
     );
 }
 
-async fn a_code_gives_one_place(ledger: &dyn Ledger) {
+async fn a_code_gives_one_place(ledger: &dyn RoomLedger) {
     ledger
         .create_room(room("codes"), entry("room_created"))
         .await
         .unwrap();
-    let codes = [Digest::of(b"one"), Digest::of(b"two")];
+    let codes = [Digest::of_bytes(b"one"), Digest::of_bytes(b"two")];
     assert_eq!(
         ledger
             .put_codes("codes", codes.to_vec(), entry("codes_replaced"))
             .await
             .unwrap(),
-        Changed::To(1)
+        RoomChangeOutcome::To(1)
     );
     let with = |number, code| JoinRow {
         code: Some(code),
@@ -240,21 +241,21 @@ async fn a_code_gives_one_place(ledger: &dyn Ledger) {
             .record_join("codes", with(0, codes[0]))
             .await
             .unwrap(),
-        JoinRecorded::Done
+        LedgerJoinOutcome::Done
     );
     assert_eq!(
         ledger
             .record_join("codes", with(1, codes[0]))
             .await
             .unwrap(),
-        JoinRecorded::CodeRefused
+        LedgerJoinOutcome::CodeRefused
     );
     assert_eq!(
         ledger
-            .record_join("codes", with(2, Digest::of(b"no")))
+            .record_join("codes", with(2, Digest::of_bytes(b"no")))
             .await
             .unwrap(),
-        JoinRecorded::CodeRefused
+        LedgerJoinOutcome::CodeRefused
     );
     let mut line = ledger.line("codes").await.unwrap();
     line.codes.sort_unstable();
@@ -270,21 +271,21 @@ async fn a_code_gives_one_place(ledger: &dyn Ledger) {
             .put_codes("codes", vec![], entry("late"))
             .await
             .unwrap(),
-        Changed::Joined
+        RoomChangeOutcome::Joined
     );
 }
 
-async fn a_draw_is_written_once_and_in_order(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+async fn a_draw_is_written_once_and_in_order(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
     ledger
         .create_room(room("draw"), entry("room_created"))
         .await
         .unwrap();
-    let sealed = Sealed {
+    let sealed = PublishedFreeze {
         voids: 1,
         root: Digest([3; 32]),
         signature: "a.b.c".into(),
     };
-    let drawn = Drawn {
+    let drawn = PublishedDraw {
         seed: Digest([4; 32]),
         at: 40,
     };
@@ -295,13 +296,13 @@ async fn a_draw_is_written_once_and_in_order(ledger: &dyn Ledger, reopened: &dyn
             .is_err(),
         "no root without a freeze"
     );
-    let freeze = Freeze { n: 9, at: 30 };
-    let stands = FreezeRecorded::Stands(freeze);
+    let freeze = LineFreeze { n: 9, at: 30 };
+    let stands = LedgerFreezeOutcome::Stands(freeze);
     let frozen = ledger.record_freeze("draw", freeze, None).await;
     assert_eq!(frozen.unwrap(), stands);
     assert_eq!(
         ledger
-            .record_freeze("draw", Freeze { n: 11, at: 31 }, None)
+            .record_freeze("draw", LineFreeze { n: 11, at: 31 }, None)
             .await
             .unwrap(),
         stands,
@@ -321,7 +322,7 @@ async fn a_draw_is_written_once_and_in_order(ledger: &dyn Ledger, reopened: &dyn
             .unwrap(),
         sealed
     );
-    let other = Sealed {
+    let other = PublishedFreeze {
         voids: 2,
         ..sealed.clone()
     };
@@ -345,7 +346,7 @@ async fn a_draw_is_written_once_and_in_order(ledger: &dyn Ledger, reopened: &dyn
     assert_eq!(reopened.line("draw").await.unwrap().frozen, Some(9));
 }
 
-async fn the_counter_moves_only_from_where_it_stands_and_never_back(ledger: &dyn Ledger) {
+async fn the_counter_moves_only_from_where_it_stands_and_never_back(ledger: &dyn RoomLedger) {
     let start = ledger.release("counter").await.unwrap();
     assert_eq!(start, ReleaseRow::default());
     let five = ReleaseRow {
@@ -387,7 +388,7 @@ async fn the_counter_moves_only_from_where_it_stands_and_never_back(ledger: &dyn
     assert!(both.0.unwrap() ^ both.1.unwrap(), "one of two is first");
 }
 
-async fn a_living_pass_is_given_again_and_a_dead_one_replaced(ledger: &dyn Ledger) {
+async fn a_living_pass_is_given_again_and_a_dead_one_replaced(ledger: &dyn RoomLedger) {
     let pass = |iat: i64, jti: &str| PassRow {
         number: 3,
         rank: 1,
@@ -411,7 +412,10 @@ async fn a_living_pass_is_given_again_and_a_dead_one_replaced(ledger: &dyn Ledge
     assert_eq!(ledger.line("pass").await.unwrap().passes, [(3, 120)]);
 }
 
-async fn finished_visitors_and_their_cursor_stay(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+async fn finished_visitors_and_their_cursor_stay(
+    ledger: &dyn RoomLedger,
+    reopened: &dyn RoomLedger,
+) {
     ledger
         .create_room(room("done"), entry("room_created"))
         .await
@@ -434,7 +438,7 @@ async fn finished_visitors_and_their_cursor_stay(ledger: &dyn Ledger, reopened: 
     assert_eq!(line.finished, 8, "the cursor never goes back");
 }
 
-async fn audit_and_samples_stay_in_order(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+async fn audit_and_samples_stay_in_order(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
     for action in ["first", "second", "third"] {
         ledger.note("notes", entry(action)).await.unwrap();
     }
@@ -449,10 +453,10 @@ async fn audit_and_samples_stay_in_order(ledger: &dyn Ledger, reopened: &dyn Led
         ledger
             .sample(
                 "notes",
-                Sample {
+                RoomSample {
                     at_ms,
                     joined: 1,
-                    ..Sample::default()
+                    ..RoomSample::default()
                 },
             )
             .await
@@ -461,7 +465,10 @@ async fn audit_and_samples_stay_in_order(ledger: &dyn Ledger, reopened: &dyn Led
     assert_eq!(reopened.samples("notes").await.unwrap().len(), 2);
 }
 
-async fn what_two_nodes_note_at_once_is_one_chain(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+async fn what_two_nodes_note_at_once_is_one_chain(
+    ledger: &dyn RoomLedger,
+    reopened: &dyn RoomLedger,
+) {
     let both = (0..20).flat_map(|_| {
         [
             ledger.note("chain", entry("here")),
@@ -477,10 +484,10 @@ async fn what_two_nodes_note_at_once_is_one_chain(ledger: &dyn Ledger, reopened:
     assert!(audit.windows(2).all(|pair| pair[1].prev == pair[0].hash));
 }
 
-async fn joins_that_are_queued_together_stand_or_fall_alone(ledger: &dyn Ledger) {
+async fn joins_that_are_queued_together_stand_or_fall_alone(ledger: &dyn RoomLedger) {
     let made = ledger.create_room(room("queue"), entry("room_created"));
     assert!(made.await.unwrap());
-    let code = Digest::of(b"one");
+    let code = Digest::of_bytes(b"one");
     let put = ledger.put_codes("queue", vec![code], entry("codes_replaced"));
     put.await.unwrap();
     let coded = |number| JoinRow {
@@ -498,12 +505,15 @@ async fn joins_that_are_queued_together_stand_or_fall_alone(ledger: &dyn Ledger)
     let left = ledger.record_leave("queue", 0, 20, true);
     let back = ledger.record_join("queue", again(5, 0));
     let outcomes: Vec<_> = join_all(queued).await.into_iter().map(Result::ok).collect();
-    let (done, refused) = (Some(JoinRecorded::Done), Some(JoinRecorded::CodeRefused));
+    let (done, refused) = (
+        Some(LedgerJoinOutcome::Done),
+        Some(LedgerJoinOutcome::CodeRefused),
+    );
     assert_eq!(outcomes, [done, done, refused, None, done]);
     left.await.unwrap();
     assert_eq!(
         back.await.unwrap(),
-        JoinRecorded::Done,
+        LedgerJoinOutcome::Done,
         "queued behind the leaving"
     );
     let numbers: Vec<_> = ledger.line("queue").await.unwrap().places;
@@ -512,8 +522,8 @@ async fn joins_that_are_queued_together_stand_or_fall_alone(ledger: &dyn Ledger)
 }
 
 async fn one_ledger_has_one_id_one_clock_and_one_owner_a_lease(
-    ledger: &dyn Ledger,
-    reopened: &dyn Ledger,
+    ledger: &dyn RoomLedger,
+    reopened: &dyn RoomLedger,
 ) {
     assert_eq!(ledger.id().await.unwrap(), reopened.id().await.unwrap());
     let before = ledger.now_ms().await.unwrap();

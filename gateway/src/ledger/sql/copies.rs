@@ -7,34 +7,36 @@ use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_pass::{Digest, Holder};
 
 use super::{draws, joins, lives, rooms};
-use crate::ledger::copying::{self, Ended, Known, NewRow, Recorded, Writes};
-use crate::ledger::{Copied, Failure, LineRow};
+use crate::ledger::copying::{
+    self, EndedPlace, LineWrites, NewPlaceRow, RecordedLineState, RecordedNumber,
+};
+use crate::ledger::{LineCopyOutcome, LineFeedEntry, RoomLedgerFailure};
 
 pub(super) async fn copy_line(
     tx: &SqlTransaction,
     room: &str,
     incarnation: u64,
-    rows: &[LineRow],
-) -> Result<Option<Copied>, Failure> {
+    rows: &[LineFeedEntry],
+) -> Result<Option<LineCopyOutcome>, RoomLedgerFailure> {
     rooms::about_to_join(tx, room).await?;
     let standing = lives::locked_life(tx, room).await?;
     let Some(life) = standing.filter(|life| life.incarnation == incarnation) else {
         return Ok(None);
     };
     let known = what_is_known(tx, room, life.ceiling, rows).await?;
-    let Writes {
+    let LineWrites {
         ended,
         used,
         rows,
         copied,
     } = copying::decide(rows, known);
-    let rows: Vec<NewRow> = rows.into_values().collect();
+    let rows: Vec<NewPlaceRow> = rows.into_values().collect();
     if tx.is_postgres() {
         end_places_fused(tx, room, &ended).await?;
         use_codes_up_fused(tx, room, &used).await?;
         insert_rows_fused(tx, room, &rows).await?;
     } else {
-        for Ended { number, at, void } in ended {
+        for EndedPlace { number, at, void } in ended {
             joins::record_leave(tx, room, number, at, void).await?;
         }
         use_codes_up(tx, room, &used).await?;
@@ -47,23 +49,23 @@ async fn what_is_known(
     tx: &SqlTransaction,
     room: &str,
     ceiling: u64,
-    rows: &[LineRow],
-) -> Result<Known, Failure> {
+    rows: &[LineFeedEntry],
+) -> Result<RecordedLineState, RoomLedgerFailure> {
     let (mut numbers, mut holders, mut codes) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {
         match row {
-            LineRow::Join(join) => {
+            LineFeedEntry::Join(join) => {
                 numbers.push(join.number);
                 holders.push(join.holder.0);
                 codes.extend(join.code.map(|code| code.0));
             }
-            LineRow::Leave { number, .. } => numbers.push(*number),
+            LineFeedEntry::Leave { number, .. } => numbers.push(*number),
         }
     }
-    let mut known = Known {
+    let mut known = RecordedLineState {
         ceiling,
         frozen: draws::frozen_below(tx, room).await?,
-        ..Known::default()
+        ..RecordedLineState::default()
     };
     if tx.is_postgres() {
         look_up_places_fused(tx, room, &numbers, &holders, &mut known).await?;
@@ -85,13 +87,13 @@ async fn look_up_places(
     room: &str,
     numbers: &[u64],
     holders: &[[u8; 32]],
-    known: &mut Known,
-) -> Result<(), Failure> {
+    known: &mut RecordedLineState,
+) -> Result<(), RoomLedgerFailure> {
     let sql = "SELECT holder, left_at IS NOT NULL, void FROM gw_joins
          WHERE room = $1 AND number = $2";
     for number in numbers {
         if let Some(row) = tx.first(sql, &[&room, number]).await? {
-            let recorded = Recorded {
+            let recorded = RecordedNumber {
                 holder: Holder(row.get(0)?),
                 left: row.get(1)?,
                 void: row.get(2)?,
@@ -101,7 +103,7 @@ async fn look_up_places(
     }
     for holder in holders {
         if let Some(place) = joins::living_place(tx, room, Holder(*holder)).await? {
-            let recorded = Recorded {
+            let recorded = RecordedNumber {
                 holder: place.join.holder,
                 left: place.left,
                 void: place.void,
@@ -117,15 +119,15 @@ async fn look_up_places_fused(
     room: &str,
     numbers: &[u64],
     holders: &[[u8; 32]],
-    known: &mut Known,
-) -> Result<(), Failure> {
+    known: &mut RecordedLineState,
+) -> Result<(), RoomLedgerFailure> {
     let sql = "SELECT number, holder, left_at IS NOT NULL, void FROM gw_joins
          WHERE room = $1 AND number = ANY ($2)
          UNION
          SELECT number, holder, FALSE, void FROM gw_joins
          WHERE room = $1 AND left_at IS NULL AND holder = ANY ($3)";
     for row in tx.query(sql, &[&room, &numbers, &holders]).await? {
-        let recorded = Recorded {
+        let recorded = RecordedNumber {
             holder: Holder(row.get(1)?),
             left: row.get(2)?,
             void: row.get(3)?,
@@ -135,7 +137,11 @@ async fn look_up_places_fused(
     Ok(())
 }
 
-async fn end_places_fused(tx: &SqlTransaction, room: &str, ended: &[Ended]) -> Result<(), Failure> {
+async fn end_places_fused(
+    tx: &SqlTransaction,
+    room: &str,
+    ended: &[EndedPlace],
+) -> Result<(), RoomLedgerFailure> {
     if ended.is_empty() {
         return Ok(());
     }
@@ -153,7 +159,7 @@ async fn use_codes_up(
     tx: &SqlTransaction,
     room: &str,
     used: &[(Digest, u64)],
-) -> Result<(), Failure> {
+) -> Result<(), RoomLedgerFailure> {
     let sql = "UPDATE gw_codes SET used_by = $1 WHERE room = $2 AND code = $3";
     for (code, number) in used {
         tx.execute(sql, &[number, &room, &code.0]).await?;
@@ -165,7 +171,7 @@ async fn use_codes_up_fused(
     tx: &SqlTransaction,
     room: &str,
     used: &[(Digest, u64)],
-) -> Result<(), Failure> {
+) -> Result<(), RoomLedgerFailure> {
     if used.is_empty() {
         return Ok(());
     }
@@ -178,7 +184,11 @@ async fn use_codes_up_fused(
     Ok(())
 }
 
-async fn insert_rows(tx: &SqlTransaction, room: &str, rows: &[NewRow]) -> Result<(), Failure> {
+async fn insert_rows(
+    tx: &SqlTransaction,
+    room: &str,
+    rows: &[NewPlaceRow],
+) -> Result<(), RoomLedgerFailure> {
     let sql = "INSERT INTO gw_joins (room, number, holder, code, joined_at, left_at, void)
          VALUES ($1, $2, $3, $4, $5, $6, $7)";
     for row in rows {
@@ -204,8 +214,8 @@ async fn insert_rows(tx: &SqlTransaction, room: &str, rows: &[NewRow]) -> Result
 async fn insert_rows_fused(
     tx: &SqlTransaction,
     room: &str,
-    rows: &[NewRow],
-) -> Result<(), Failure> {
+    rows: &[NewPlaceRow],
+) -> Result<(), RoomLedgerFailure> {
     if rows.is_empty() {
         return Ok(());
     }

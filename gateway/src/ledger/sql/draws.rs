@@ -4,20 +4,26 @@ use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_pass::Digest;
 
 use super::notes;
-use crate::ledger::{DrawRow, Drawn, Entry, Failure, Freeze, ReleaseRow, Sealed};
+use crate::ledger::{
+    DrawRow, LineFreeze, PublishedDraw, PublishedFreeze, ReleaseRow, RoomAuditEntry,
+    RoomLedgerFailure,
+};
 
-pub(super) async fn stored_draw(tx: &SqlTransaction, room: &str) -> Result<DrawRow, Failure> {
+pub(super) async fn stored_draw(
+    tx: &SqlTransaction,
+    room: &str,
+) -> Result<DrawRow, RoomLedgerFailure> {
     let sql =
         "SELECT n, frozen_at, voids, root, signature, seed, drawn_at FROM gw_draws WHERE room = $1";
     let Some(row) = tx.first(sql, &[&room]).await? else {
         return Ok(DrawRow::default());
     };
-    let freeze = Freeze {
+    let freeze = LineFreeze {
         n: row.get(0)?,
         at: row.get(1)?,
     };
     let sealed = match (row.get(2)?, row.get(3)?, row.get(4)?) {
-        (Some(voids), Some(root), Some(signature)) => Some(Sealed {
+        (Some(voids), Some(root), Some(signature)) => Some(PublishedFreeze {
             voids,
             root: Digest(root),
             signature,
@@ -25,7 +31,7 @@ pub(super) async fn stored_draw(tx: &SqlTransaction, room: &str) -> Result<DrawR
         _ => None,
     };
     let drawn = match (row.get(5)?, row.get(6)?) {
-        (Some(seed), Some(at)) => Some(Drawn {
+        (Some(seed), Some(at)) => Some(PublishedDraw {
             seed: Digest(seed),
             at,
         }),
@@ -39,7 +45,10 @@ pub(super) async fn stored_draw(tx: &SqlTransaction, room: &str) -> Result<DrawR
 }
 
 /// Numbers below this are frozen.
-pub(super) async fn frozen_below(tx: &SqlTransaction, room: &str) -> Result<u64, Failure> {
+pub(super) async fn frozen_below(
+    tx: &SqlTransaction,
+    room: &str,
+) -> Result<u64, RoomLedgerFailure> {
     let draw = stored_draw(tx, room).await?;
     Ok(draw.freeze.map_or(0, |freeze| freeze.n))
 }
@@ -47,9 +56,9 @@ pub(super) async fn frozen_below(tx: &SqlTransaction, room: &str) -> Result<u64,
 pub(super) async fn seal_draw(
     tx: &SqlTransaction,
     room: &str,
-    sealed: &Sealed,
-    entry: &Entry,
-) -> Result<Sealed, Failure> {
+    sealed: &PublishedFreeze,
+    entry: &RoomAuditEntry,
+) -> Result<PublishedFreeze, RoomLedgerFailure> {
     let sql = "UPDATE gw_draws SET voids = $1, root = $2, signature = $3
          WHERE room = $4 AND root IS NULL";
     let written = tx
@@ -62,15 +71,15 @@ pub(super) async fn seal_draw(
         notes::append_entry(tx, room, entry).await?;
     }
     let stands = stored_draw(tx, room).await?.sealed;
-    stands.ok_or_else(|| Failure::Corrupt("a root without a freeze".into()))
+    stands.ok_or_else(|| RoomLedgerFailure::Corrupt("a root without a freeze".into()))
 }
 
 pub(super) async fn record_draw(
     tx: &SqlTransaction,
     room: &str,
-    drawn: &Drawn,
-    entry: &Entry,
-) -> Result<Drawn, Failure> {
+    drawn: &PublishedDraw,
+    entry: &RoomAuditEntry,
+) -> Result<PublishedDraw, RoomLedgerFailure> {
     let sql = "UPDATE gw_draws SET seed = $1, drawn_at = $2
          WHERE room = $3 AND seed IS NULL AND root IS NOT NULL";
     let written = tx.execute(sql, &[&drawn.seed.0, &drawn.at, &room]).await?;
@@ -78,13 +87,13 @@ pub(super) async fn record_draw(
         notes::append_entry(tx, room, entry).await?;
     }
     let stands = stored_draw(tx, room).await?.drawn;
-    stands.ok_or_else(|| Failure::Corrupt("a draw without a root".into()))
+    stands.ok_or_else(|| RoomLedgerFailure::Corrupt("a draw without a root".into()))
 }
 
 pub(super) async fn release_counter(
     tx: &SqlTransaction,
     room: &str,
-) -> Result<ReleaseRow, Failure> {
+) -> Result<ReleaseRow, RoomLedgerFailure> {
     let sql = "SELECT released, remainder_u, ticked_at, memory FROM gw_releases WHERE room = $1";
     let Some(row) = tx.first(sql, &[&room]).await? else {
         return Ok(ReleaseRow::default());
@@ -102,7 +111,7 @@ pub(super) async fn advance_counter(
     room: &str,
     from: &ReleaseRow,
     to: &ReleaseRow,
-) -> Result<bool, Failure> {
+) -> Result<bool, RoomLedgerFailure> {
     if to.released < from.released {
         return Ok(false);
     }
@@ -131,7 +140,11 @@ pub(super) async fn advance_counter(
     Ok(moved == 1)
 }
 
-async fn begin_counter(tx: &SqlTransaction, room: &str, to: &ReleaseRow) -> Result<bool, Failure> {
+async fn begin_counter(
+    tx: &SqlTransaction,
+    room: &str,
+    to: &ReleaseRow,
+) -> Result<bool, RoomLedgerFailure> {
     let sql = "INSERT INTO gw_releases (room, released, remainder_u, ticked_at, memory)
          VALUES ($1, $2, $3, $4, $5) ON CONFLICT (room) DO NOTHING";
     let with: [&(dyn ToSqlValue + Sync); 5] = [

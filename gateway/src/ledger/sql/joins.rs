@@ -6,7 +6,7 @@ use fairgate_databases::{SqlRow, SqlTransaction};
 use fairgate_pass::{Digest, Holder};
 
 use super::{draws, lives, passes, rooms};
-use crate::ledger::{Failure, JoinRecorded, JoinRow, StoredLine, StoredPlace};
+use crate::ledger::{JoinRow, LedgerJoinOutcome, RoomLedgerFailure, StoredLine, StoredPlace};
 
 /// Writes joins with different numbers, holders and codes, and says what became of each. Written
 /// again it says the same: a join that stands already is done.
@@ -14,7 +14,7 @@ pub(super) async fn record_joins(
     tx: &SqlTransaction,
     room: &str,
     joins: &[JoinRow],
-) -> Result<Vec<Result<JoinRecorded, Failure>>, Failure> {
+) -> Result<Vec<Result<LedgerJoinOutcome, RoomLedgerFailure>>, RoomLedgerFailure> {
     rooms::about_to_join(tx, room).await?;
     let coded = if tx.is_postgres() {
         take_codes_fused(tx, room, joins).await?
@@ -34,11 +34,11 @@ pub(super) async fn record_joins(
     give_codes_back(tx, room, fallen.filter_map(|join| join.code)).await?;
     let outcome = |join: &JoinRow| {
         if stand.contains(&join.number) {
-            Ok(JoinRecorded::Done)
+            Ok(LedgerJoinOutcome::Done)
         } else if join.code.is_some() && !coded.contains(&join.number) {
-            Ok(JoinRecorded::CodeRefused)
+            Ok(LedgerJoinOutcome::CodeRefused)
         } else {
-            Err(Failure::Unavailable(format!(
+            Err(RoomLedgerFailure::Unavailable(format!(
                 "number {} was not taken: it is somebody's, or its holder has another",
                 join.number
             )))
@@ -52,7 +52,7 @@ async fn take_codes(
     tx: &SqlTransaction,
     room: &str,
     joins: &[JoinRow],
-) -> Result<HashSet<u64>, Failure> {
+) -> Result<HashSet<u64>, RoomLedgerFailure> {
     let sql = "UPDATE gw_codes SET used_by = $1
          WHERE room = $2 AND code = $3 AND (used_by IS NULL OR used_by = $1)";
     let mut taken = HashSet::new();
@@ -72,7 +72,7 @@ async fn take_codes_fused(
     tx: &SqlTransaction,
     room: &str,
     joins: &[JoinRow],
-) -> Result<HashSet<u64>, Failure> {
+) -> Result<HashSet<u64>, RoomLedgerFailure> {
     let coded = joins
         .iter()
         .filter_map(|join| Some((join.code?.0, join.number)));
@@ -92,7 +92,7 @@ async fn insert_joins(
     tx: &SqlTransaction,
     room: &str,
     joins: &[&JoinRow],
-) -> Result<HashSet<u64>, Failure> {
+) -> Result<HashSet<u64>, RoomLedgerFailure> {
     let insert = "INSERT INTO gw_joins (room, number, holder, code, joined_at)
          VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING";
     let look = "SELECT 1 FROM gw_joins WHERE room = $1 AND number = $2 AND holder = $3";
@@ -119,7 +119,7 @@ async fn insert_joins_fused(
     tx: &SqlTransaction,
     room: &str,
     joins: &[&JoinRow],
-) -> Result<HashSet<u64>, Failure> {
+) -> Result<HashSet<u64>, RoomLedgerFailure> {
     let numbers: Vec<u64> = joins.iter().map(|join| join.number).collect();
     let holders: Vec<[u8; 32]> = joins.iter().map(|join| join.holder.0).collect();
     let codes: Vec<Option<[u8; 32]>> = joins
@@ -142,7 +142,7 @@ async fn insert_joins_fused(
     numbers_of(&tx.query(sql, &[&room, &numbers, &holders]).await?)
 }
 
-fn numbers_of(rows: &[SqlRow]) -> Result<HashSet<u64>, Failure> {
+fn numbers_of(rows: &[SqlRow]) -> Result<HashSet<u64>, RoomLedgerFailure> {
     rows.iter().map(|row| Ok(row.get(0)?)).collect()
 }
 
@@ -150,7 +150,7 @@ async fn give_codes_back(
     tx: &SqlTransaction,
     room: &str,
     codes: impl Iterator<Item = Digest>,
-) -> Result<(), Failure> {
+) -> Result<(), RoomLedgerFailure> {
     let codes: Vec<[u8; 32]> = codes.map(|code| code.0).collect();
     if !codes.is_empty() {
         let sql = "UPDATE gw_codes SET used_by = NULL
@@ -166,21 +166,27 @@ pub(super) async fn record_leave(
     number: u64,
     at: i64,
     void: bool,
-) -> Result<(), Failure> {
+) -> Result<(), RoomLedgerFailure> {
     let sql = "UPDATE gw_joins SET left_at = $1, void = $2
          WHERE room = $3 AND number = $4 AND left_at IS NULL";
     tx.execute(sql, &[&at, &void, &room, &number]).await?;
     Ok(())
 }
 
-pub(super) async fn whole_line(tx: &SqlTransaction, room: &str) -> Result<StoredLine, Failure> {
+pub(super) async fn whole_line(
+    tx: &SqlTransaction,
+    room: &str,
+) -> Result<StoredLine, RoomLedgerFailure> {
     Ok(StoredLine {
         places: stored_places(tx, room, 0, i64::MAX).await?,
         ..bare_line(tx, room).await?
     })
 }
 
-pub(super) async fn bare_line(tx: &SqlTransaction, room: &str) -> Result<StoredLine, Failure> {
+pub(super) async fn bare_line(
+    tx: &SqlTransaction,
+    room: &str,
+) -> Result<StoredLine, RoomLedgerFailure> {
     let draw = draws::stored_draw(tx, room).await?;
     Ok(StoredLine {
         places: Vec::new(),
@@ -200,14 +206,14 @@ pub(super) async fn stored_places(
     room: &str,
     from: u64,
     max: i64,
-) -> Result<Vec<StoredPlace>, Failure> {
+) -> Result<Vec<StoredPlace>, RoomLedgerFailure> {
     let sql = format!(
         "SELECT {PLACE} FROM gw_joins WHERE room = $1 AND number >= $2 ORDER BY number LIMIT $3"
     );
     let mut places = Vec::new();
     let keep = |row: SqlRow| {
         places.push(place_of_row(&row)?);
-        Ok::<_, Failure>(())
+        Ok::<_, RoomLedgerFailure>(())
     };
     tx.query_each(&sql, &[&room, &from, &max], keep).await?;
     Ok(places)
@@ -217,14 +223,14 @@ pub(super) async fn living_place(
     tx: &SqlTransaction,
     room: &str,
     holder: Holder,
-) -> Result<Option<StoredPlace>, Failure> {
+) -> Result<Option<StoredPlace>, RoomLedgerFailure> {
     let sql =
         format!("SELECT {PLACE} FROM gw_joins WHERE room = $1 AND holder = $2 AND left_at IS NULL");
     let row = tx.first(&sql, &[&room, &holder.0]).await?;
     row.as_ref().map(place_of_row).transpose()
 }
 
-fn place_of_row(row: &SqlRow) -> Result<StoredPlace, Failure> {
+fn place_of_row(row: &SqlRow) -> Result<StoredPlace, RoomLedgerFailure> {
     Ok(StoredPlace {
         join: JoinRow {
             number: row.get(0)?,
@@ -241,12 +247,12 @@ fn place_of_row(row: &SqlRow) -> Result<StoredPlace, Failure> {
 async fn stored_codes(
     tx: &SqlTransaction,
     room: &str,
-) -> Result<Vec<(Digest, Option<u64>)>, Failure> {
+) -> Result<Vec<(Digest, Option<u64>)>, RoomLedgerFailure> {
     let sql = "SELECT code, used_by FROM gw_codes WHERE room = $1";
     let mut codes = Vec::new();
     let keep = |row: SqlRow| {
         codes.push((Digest(row.get(0)?), row.get(1)?));
-        Ok::<_, Failure>(())
+        Ok::<_, RoomLedgerFailure>(())
     };
     tx.query_each(sql, &[&room], keep).await?;
     Ok(codes)
@@ -257,14 +263,15 @@ pub(super) async fn stored_leaves(
     tx: &SqlTransaction,
     room: &str,
     n: u64,
-) -> Result<Vec<u8>, Failure> {
-    let count = usize::try_from(n).map_err(|_| Failure::Corrupt("a line beyond memory".into()))?;
+) -> Result<Vec<u8>, RoomLedgerFailure> {
+    let count = usize::try_from(n)
+        .map_err(|_| RoomLedgerFailure::Corrupt("a line beyond memory".into()))?;
     let mut leaves = vec![0; count * 32];
     let sql = "SELECT number, holder FROM gw_joins WHERE room = $1 AND number < $2 AND NOT void";
     let keep = |row: SqlRow| {
         let (number, holder): (usize, [u8; 32]) = (row.get(0)?, row.get(1)?);
         leaves[number * 32..][..32].copy_from_slice(&holder);
-        Ok::<_, Failure>(())
+        Ok::<_, RoomLedgerFailure>(())
     };
     tx.query_each(sql, &[&room, &n], keep).await?;
     Ok(leaves)

@@ -6,11 +6,13 @@
 use fairgate_databases::{SqlRow, SqlTransaction};
 
 use super::{draws, rooms};
-use crate::ledger::{Failure, Freeze, FreezeRecorded, RoomLife};
+use crate::ledger::{LedgerFreezeOutcome, LineFreeze, RoomLedgerFailure, RoomLife};
 
 const COLUMNS: &str = "room, incarnation, first, ceiling, begun_at";
 
-pub(super) async fn all_lives(tx: &SqlTransaction) -> Result<Vec<(String, RoomLife)>, Failure> {
+pub(super) async fn all_lives(
+    tx: &SqlTransaction,
+) -> Result<Vec<(String, RoomLife)>, RoomLedgerFailure> {
     let sql = format!("SELECT {COLUMNS} FROM gw_lives");
     let rows = tx.query(&sql, &[]).await?;
     rows.iter()
@@ -21,7 +23,7 @@ pub(super) async fn all_lives(tx: &SqlTransaction) -> Result<Vec<(String, RoomLi
 pub(super) async fn standing_life(
     tx: &SqlTransaction,
     room: &str,
-) -> Result<Option<RoomLife>, Failure> {
+) -> Result<Option<RoomLife>, RoomLedgerFailure> {
     let sql = format!("SELECT {COLUMNS} FROM gw_lives WHERE room = $1");
     let row = tx.first(&sql, &[&room]).await?;
     row.as_ref().map(life_of_row).transpose()
@@ -31,13 +33,13 @@ pub(super) async fn standing_life(
 pub(super) async fn locked_life(
     tx: &SqlTransaction,
     room: &str,
-) -> Result<Option<RoomLife>, Failure> {
+) -> Result<Option<RoomLife>, RoomLedgerFailure> {
     let sql = format!("SELECT {COLUMNS} FROM gw_lives WHERE room = $1 FOR UPDATE");
     let row = tx.first(&sql, &[&room]).await?;
     row.as_ref().map(life_of_row).transpose()
 }
 
-fn life_of_row(row: &SqlRow) -> Result<RoomLife, Failure> {
+fn life_of_row(row: &SqlRow) -> Result<RoomLife, RoomLedgerFailure> {
     Ok(RoomLife {
         incarnation: row.get(1)?,
         first: row.get(2)?,
@@ -52,7 +54,7 @@ pub(super) async fn begin_life(
     from: u64,
     above: u64,
     at: i64,
-) -> Result<RoomLife, Failure> {
+) -> Result<RoomLife, RoomLedgerFailure> {
     // The first life has no row yet that could be held.
     rooms::lock_room_row(tx, room, "FOR NO KEY UPDATE").await?;
     let standing = locked_life(tx, room).await?;
@@ -62,7 +64,7 @@ pub(super) async fn begin_life(
         return Ok(life);
     }
     let sql = "SELECT COALESCE(MAX(number) + 1, 0) FROM gw_joins WHERE room = $1";
-    let recorded: u64 = tx.one(sql, &[&room]).await?.get(0)?;
+    let recorded: u64 = tx.query_one(sql, &[&room]).await?.get(0)?;
     let frozen = draws::frozen_below(tx, room).await?;
     let reserved = standing.map_or(0, |life| life.ceiling);
     let first = recorded.max(frozen).max(reserved).max(above);
@@ -85,7 +87,7 @@ pub(super) async fn reserve_numbers(
     room: &str,
     incarnation: u64,
     upto: u64,
-) -> Result<Option<RoomLife>, Failure> {
+) -> Result<Option<RoomLife>, RoomLedgerFailure> {
     let sql = format!(
         "UPDATE gw_lives SET ceiling = GREATEST(ceiling, $1) WHERE room = $2 AND incarnation = $3
          RETURNING {COLUMNS}"
@@ -99,19 +101,19 @@ pub(super) async fn reserve_numbers(
 pub(super) async fn freeze_line(
     tx: &SqlTransaction,
     room: &str,
-    freeze: Freeze,
+    freeze: LineFreeze,
     life: Option<u64>,
-) -> Result<FreezeRecorded, Failure> {
+) -> Result<LedgerFreezeOutcome, RoomLedgerFailure> {
     let standing = locked_life(tx, room).await?;
     if let Some(stands) = draws::stored_draw(tx, room).await?.freeze {
-        return Ok(FreezeRecorded::Stands(stands));
+        return Ok(LedgerFreezeOutcome::Stands(stands));
     }
     if let Some(incarnation) = life {
         let Some(life) = standing.filter(|life| life.incarnation == incarnation) else {
-            return Ok(FreezeRecorded::OtherLife);
+            return Ok(LedgerFreezeOutcome::OtherLife);
         };
         if freeze.at < life.freezes_from() {
-            return Ok(FreezeRecorded::NotBefore(life.freezes_from()));
+            return Ok(LedgerFreezeOutcome::NotBefore(life.freezes_from()));
         }
     }
     let sql = "INSERT INTO gw_draws (room, n, frozen_at) VALUES ($1, $2, $3)
@@ -119,6 +121,6 @@ pub(super) async fn freeze_line(
     tx.execute(sql, &[&room, &freeze.n, &freeze.at]).await?;
     let stands = draws::stored_draw(tx, room).await?.freeze;
     stands
-        .map(FreezeRecorded::Stands)
-        .ok_or_else(|| Failure::Corrupt("a freeze vanished".into()))
+        .map(LedgerFreezeOutcome::Stands)
+        .ok_or_else(|| RoomLedgerFailure::Corrupt("a freeze vanished".into()))
 }

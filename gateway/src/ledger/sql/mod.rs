@@ -28,18 +28,19 @@ use fairgate_pass::{Digest, Holder};
 use futures_util::FutureExt;
 
 use super::{
-    AuditRow, Changed, Copied, DrawRow, Drawn, Durable, Entry, Failure, Freeze, FreezeRecorded,
-    JoinRecorded, JoinRow, Ledger, LineRow, PassRow, ReleaseRow, RoomLife, RoomRow, RoomVersion,
-    Sample, Sealed, StoredLine, StoredPlace,
+    AuditRow, DrawRow, DurableWrite, JoinRow, LedgerFreezeOutcome, LedgerJoinOutcome,
+    LineCopyOutcome, LineFeedEntry, LineFreeze, PassRow, PublishedDraw, PublishedFreeze,
+    ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLedgerFailure, RoomLife,
+    RoomRow, RoomSample, RoomVersion, StoredLine, StoredPlace,
 };
-use crate::room::{Document, Facts};
-use queue::{LineChange, LineChanged, LineQueue};
+use crate::room::{RoomDocument, RoomFacts};
+use queue::{LineChange, LineChangeOutcome, LineWriteQueue};
 
 /// The gateway's tables in the installation's database.
 #[derive(Clone)]
 pub struct RoomSqlLedger {
     installation: Installation,
-    queue: LineQueue,
+    queue: LineWriteQueue,
 }
 
 impl RoomSqlLedger {
@@ -47,26 +48,26 @@ impl RoomSqlLedger {
     ///
     /// # Errors
     /// Where a migration fails, or the database is newer than this program.
-    pub async fn open(installation: Installation) -> Result<Self, Failure> {
+    pub async fn open(installation: Installation) -> Result<Self, RoomLedgerFailure> {
         installation
             .migrate("gateway", migrations::MIGRATIONS)
             .await?;
         Ok(Self {
-            queue: LineQueue::start(&installation),
+            queue: LineWriteQueue::start(&installation),
             installation,
         })
     }
 }
 
 #[async_trait]
-impl Ledger for RoomSqlLedger {
-    async fn rooms(&self) -> Result<Vec<RoomRow>, Failure> {
+impl RoomLedger for RoomSqlLedger {
+    async fn rooms(&self) -> Result<Vec<RoomRow>, RoomLedgerFailure> {
         self.installation
             .read((), |tx, ()| rooms::all_rooms(tx).boxed())
             .await
     }
 
-    async fn room(&self, room: &str) -> Result<Option<RoomRow>, Failure> {
+    async fn room(&self, room: &str) -> Result<Option<RoomRow>, RoomLedgerFailure> {
         self.installation
             .read(room.to_owned(), |tx, room| {
                 rooms::one_room(tx, room).boxed()
@@ -74,13 +75,17 @@ impl Ledger for RoomSqlLedger {
             .await
     }
 
-    async fn versions(&self) -> Result<Vec<RoomVersion>, Failure> {
+    async fn versions(&self) -> Result<Vec<RoomVersion>, RoomLedgerFailure> {
         self.installation
             .read((), |tx, ()| rooms::room_versions(tx).boxed())
             .await
     }
 
-    async fn create_room(&self, row: RoomRow, entry: Entry) -> Result<bool, Failure> {
+    async fn create_room(
+        &self,
+        row: RoomRow,
+        entry: RoomAuditEntry,
+    ) -> Result<bool, RoomLedgerFailure> {
         self.installation
             .write((row, entry), |tx, (row, entry)| {
                 rooms::create_room(tx, row, entry).boxed()
@@ -92,11 +97,11 @@ impl Ledger for RoomSqlLedger {
         &self,
         room: &str,
         version: u64,
-        document: Document,
-        facts: Facts,
+        document: RoomDocument,
+        facts: RoomFacts,
         before_joins: bool,
-        entry: Option<Entry>,
-    ) -> Result<Changed, Failure> {
+        entry: Option<RoomAuditEntry>,
+    ) -> Result<RoomChangeOutcome, RoomLedgerFailure> {
         let given = (room.to_owned(), document, facts, entry);
         self.installation
             .write(given, move |tx, (room, document, facts, entry)| {
@@ -110,8 +115,8 @@ impl Ledger for RoomSqlLedger {
         &self,
         room: &str,
         codes: Vec<Digest>,
-        entry: Entry,
-    ) -> Result<Changed, Failure> {
+        entry: RoomAuditEntry,
+    ) -> Result<RoomChangeOutcome, RoomLedgerFailure> {
         let given = (room.to_owned(), codes, entry);
         self.installation
             .write(given, |tx, (room, codes, entry)| {
@@ -120,18 +125,18 @@ impl Ledger for RoomSqlLedger {
             .await
     }
 
-    fn record_join(&self, room: &str, join: JoinRow) -> Durable<JoinRecorded> {
+    fn record_join(&self, room: &str, join: JoinRow) -> DurableWrite<LedgerJoinOutcome> {
         let written = self.queue.push(room, LineChange::Join(join));
         async move {
             match written.await? {
-                LineChanged::Join(recorded) => Ok(recorded),
+                LineChangeOutcome::Join(recorded) => Ok(recorded),
                 other => Err(unexpected(&other)),
             }
         }
         .boxed()
     }
 
-    fn record_leave(&self, room: &str, number: u64, at: i64, void: bool) -> Durable<()> {
+    fn record_leave(&self, room: &str, number: u64, at: i64, void: bool) -> DurableWrite<()> {
         let written = self
             .queue
             .push(room, LineChange::Leave { number, at, void });
@@ -141,45 +146,50 @@ impl Ledger for RoomSqlLedger {
     fn record_freeze(
         &self,
         room: &str,
-        freeze: Freeze,
+        freeze: LineFreeze,
         life: Option<u64>,
-    ) -> Durable<FreezeRecorded> {
+    ) -> DurableWrite<LedgerFreezeOutcome> {
         let written = self.queue.push(room, LineChange::Freeze(freeze, life));
         async move {
             match written.await? {
-                LineChanged::Freeze(recorded) => Ok(recorded),
+                LineChangeOutcome::Freeze(recorded) => Ok(recorded),
                 other => Err(unexpected(&other)),
             }
         }
         .boxed()
     }
 
-    fn barrier(&self) -> Durable<()> {
+    fn barrier(&self) -> DurableWrite<()> {
         let written = self.queue.push("", LineChange::Nothing);
         async move { written.await.map(drop) }.boxed()
     }
 
-    async fn check(&self) -> Result<(), Failure> {
-        Ok(self.installation.check().await?)
+    async fn check(&self) -> Result<(), RoomLedgerFailure> {
+        Ok(self.installation.check_writable().await?)
     }
 
-    async fn line(&self, room: &str) -> Result<StoredLine, Failure> {
+    async fn line(&self, room: &str) -> Result<StoredLine, RoomLedgerFailure> {
         self.installation
-            .snapshot(room.to_owned(), |tx, room| {
+            .read_snapshot(room.to_owned(), |tx, room| {
                 joins::whole_line(tx, room).boxed()
             })
             .await
     }
 
-    async fn bare_line(&self, room: &str) -> Result<StoredLine, Failure> {
+    async fn bare_line(&self, room: &str) -> Result<StoredLine, RoomLedgerFailure> {
         self.installation
-            .snapshot(room.to_owned(), |tx, room| {
+            .read_snapshot(room.to_owned(), |tx, room| {
                 joins::bare_line(tx, room).boxed()
             })
             .await
     }
 
-    async fn places(&self, room: &str, from: u64, max: u32) -> Result<Vec<StoredPlace>, Failure> {
+    async fn places(
+        &self,
+        room: &str,
+        from: u64,
+        max: u32,
+    ) -> Result<Vec<StoredPlace>, RoomLedgerFailure> {
         self.installation
             .read(room.to_owned(), move |tx, room| {
                 joins::stored_places(tx, room, from, i64::from(max)).boxed()
@@ -187,7 +197,11 @@ impl Ledger for RoomSqlLedger {
             .await
     }
 
-    async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<StoredPlace>, Failure> {
+    async fn place_of(
+        &self,
+        room: &str,
+        holder: Holder,
+    ) -> Result<Option<StoredPlace>, RoomLedgerFailure> {
         self.installation
             .read(room.to_owned(), move |tx, room| {
                 joins::living_place(tx, room, holder).boxed()
@@ -195,9 +209,9 @@ impl Ledger for RoomSqlLedger {
             .await
     }
 
-    async fn leaves(&self, room: &str, n: u64) -> Result<Vec<u8>, Failure> {
+    async fn leaves(&self, room: &str, n: u64) -> Result<Vec<u8>, RoomLedgerFailure> {
         self.installation
-            .snapshot(room.to_owned(), move |tx, room| {
+            .read_snapshot(room.to_owned(), move |tx, room| {
                 joins::stored_leaves(tx, room, n).boxed()
             })
             .await
@@ -209,7 +223,7 @@ impl Ledger for RoomSqlLedger {
         from: u64,
         above: u64,
         at: i64,
-    ) -> Result<RoomLife, Failure> {
+    ) -> Result<RoomLife, RoomLedgerFailure> {
         self.installation
             .write(room.to_owned(), move |tx, room| {
                 lives::begin_life(tx, room, from, above, at).boxed()
@@ -222,7 +236,7 @@ impl Ledger for RoomSqlLedger {
         room: &str,
         incarnation: u64,
         upto: u64,
-    ) -> Result<Option<RoomLife>, Failure> {
+    ) -> Result<Option<RoomLife>, RoomLedgerFailure> {
         self.installation
             .write(room.to_owned(), move |tx, room| {
                 lives::reserve_numbers(tx, room, incarnation, upto).boxed()
@@ -230,7 +244,7 @@ impl Ledger for RoomSqlLedger {
             .await
     }
 
-    async fn lives(&self) -> Result<Vec<(String, RoomLife)>, Failure> {
+    async fn lives(&self) -> Result<Vec<(String, RoomLife)>, RoomLedgerFailure> {
         self.installation
             .read((), |tx, ()| lives::all_lives(tx).boxed())
             .await
@@ -240,8 +254,8 @@ impl Ledger for RoomSqlLedger {
         &self,
         room: &str,
         incarnation: u64,
-        rows: Vec<LineRow>,
-    ) -> Result<Option<Copied>, Failure> {
+        rows: Vec<LineFeedEntry>,
+    ) -> Result<Option<LineCopyOutcome>, RoomLedgerFailure> {
         self.installation
             .write((room.to_owned(), rows), move |tx, (room, rows)| {
                 copies::copy_line(tx, room, incarnation, rows).boxed()
@@ -249,7 +263,7 @@ impl Ledger for RoomSqlLedger {
             .await
     }
 
-    async fn draw(&self, room: &str) -> Result<DrawRow, Failure> {
+    async fn draw(&self, room: &str) -> Result<DrawRow, RoomLedgerFailure> {
         self.installation
             .read(room.to_owned(), |tx, room| {
                 draws::stored_draw(tx, room).boxed()
@@ -257,7 +271,12 @@ impl Ledger for RoomSqlLedger {
             .await
     }
 
-    async fn seal(&self, room: &str, sealed: Sealed, entry: Entry) -> Result<Sealed, Failure> {
+    async fn seal(
+        &self,
+        room: &str,
+        sealed: PublishedFreeze,
+        entry: RoomAuditEntry,
+    ) -> Result<PublishedFreeze, RoomLedgerFailure> {
         let given = (room.to_owned(), sealed, entry);
         self.installation
             .write(given, |tx, (room, sealed, entry)| {
@@ -266,7 +285,12 @@ impl Ledger for RoomSqlLedger {
             .await
     }
 
-    async fn record_draw(&self, room: &str, drawn: Drawn, entry: Entry) -> Result<Drawn, Failure> {
+    async fn record_draw(
+        &self,
+        room: &str,
+        drawn: PublishedDraw,
+        entry: RoomAuditEntry,
+    ) -> Result<PublishedDraw, RoomLedgerFailure> {
         let given = (room.to_owned(), drawn, entry);
         self.installation
             .write(given, |tx, (room, drawn, entry)| {
@@ -275,7 +299,7 @@ impl Ledger for RoomSqlLedger {
             .await
     }
 
-    async fn release(&self, room: &str) -> Result<ReleaseRow, Failure> {
+    async fn release(&self, room: &str) -> Result<ReleaseRow, RoomLedgerFailure> {
         self.installation
             .read(room.to_owned(), |tx, room| {
                 draws::release_counter(tx, room).boxed()
@@ -288,7 +312,7 @@ impl Ledger for RoomSqlLedger {
         room: &str,
         from: &ReleaseRow,
         to: &ReleaseRow,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, RoomLedgerFailure> {
         let given = (room.to_owned(), from.clone(), to.clone());
         self.installation
             .write(given, |tx, (room, from, to)| {
@@ -297,7 +321,12 @@ impl Ledger for RoomSqlLedger {
             .await
     }
 
-    async fn claim(&self, room: &str, fresh: PassRow, now_s: i64) -> Result<PassRow, Failure> {
+    async fn claim(
+        &self,
+        room: &str,
+        fresh: PassRow,
+        now_s: i64,
+    ) -> Result<PassRow, RoomLedgerFailure> {
         self.installation
             .write((room.to_owned(), fresh), move |tx, (room, fresh)| {
                 passes::claim_pass(tx, room, fresh, now_s).boxed()
@@ -311,7 +340,7 @@ impl Ledger for RoomSqlLedger {
         cursor: u64,
         holders: &[Holder],
         at: i64,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RoomLedgerFailure> {
         let given = (room.to_owned(), holders.to_vec());
         self.installation
             .write(given, move |tx, (room, holders)| {
@@ -320,7 +349,7 @@ impl Ledger for RoomSqlLedger {
             .await
     }
 
-    async fn audit(&self, room: &str) -> Result<Vec<AuditRow>, Failure> {
+    async fn audit(&self, room: &str) -> Result<Vec<AuditRow>, RoomLedgerFailure> {
         self.installation
             .read(room.to_owned(), |tx, room| {
                 notes::stored_audit(tx, room).boxed()
@@ -328,7 +357,7 @@ impl Ledger for RoomSqlLedger {
             .await
     }
 
-    async fn note(&self, room: &str, entry: Entry) -> Result<(), Failure> {
+    async fn note(&self, room: &str, entry: RoomAuditEntry) -> Result<(), RoomLedgerFailure> {
         self.installation
             .write((room.to_owned(), entry), |tx, (room, entry)| {
                 notes::append_entry(tx, room, entry).boxed()
@@ -336,7 +365,7 @@ impl Ledger for RoomSqlLedger {
             .await
     }
 
-    async fn sample(&self, room: &str, sample: Sample) -> Result<(), Failure> {
+    async fn sample(&self, room: &str, sample: RoomSample) -> Result<(), RoomLedgerFailure> {
         self.installation
             .write((room.to_owned(), sample), |tx, (room, sample)| {
                 notes::add_sample(tx, room, sample).boxed()
@@ -344,7 +373,7 @@ impl Ledger for RoomSqlLedger {
             .await
     }
 
-    async fn samples(&self, room: &str) -> Result<Vec<Sample>, Failure> {
+    async fn samples(&self, room: &str) -> Result<Vec<RoomSample>, RoomLedgerFailure> {
         self.installation
             .read(room.to_owned(), |tx, room| {
                 notes::stored_samples(tx, room).boxed()
@@ -352,23 +381,23 @@ impl Ledger for RoomSqlLedger {
             .await
     }
 
-    async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, Failure> {
+    async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, RoomLedgerFailure> {
         Ok(self.installation.lease(name, owner, ttl_ms).await?)
     }
 
-    async fn let_go(&self, name: &str, owner: &str) -> Result<(), Failure> {
-        Ok(self.installation.let_go(name, owner).await?)
+    async fn let_go(&self, name: &str, owner: &str) -> Result<(), RoomLedgerFailure> {
+        Ok(self.installation.release_lease(name, owner).await?)
     }
 
-    async fn now_ms(&self) -> Result<i64, Failure> {
+    async fn now_ms(&self) -> Result<i64, RoomLedgerFailure> {
         Ok(self.installation.now_ms().await?)
     }
 
-    async fn id(&self) -> Result<[u8; 32], Failure> {
-        Ok(self.installation.id().await?)
+    async fn id(&self) -> Result<[u8; 32], RoomLedgerFailure> {
+        Ok(self.installation.ledger_id().await?)
     }
 }
 
-fn unexpected(changed: &LineChanged) -> Failure {
-    Failure::Corrupt(format!("a queued change came to {changed:?}"))
+fn unexpected(changed: &LineChangeOutcome) -> RoomLedgerFailure {
+    RoomLedgerFailure::Corrupt(format!("a queued change came to {changed:?}"))
 }

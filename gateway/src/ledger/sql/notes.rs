@@ -3,14 +3,14 @@
 use fairgate_databases::{SqlRow, SqlTransaction};
 
 use super::columns::{from_json, to_json};
-use crate::ledger::{AuditRow, Entry, Failure, Sample};
+use crate::ledger::{AuditRow, RoomAuditEntry, RoomLedgerFailure, RoomSample};
 
 /// Chains an entry behind the room's last one.
 pub(super) async fn append_entry(
     tx: &SqlTransaction,
     room: &str,
-    entry: &Entry,
-) -> Result<(), Failure> {
+    entry: &RoomAuditEntry,
+) -> Result<(), RoomLedgerFailure> {
     lock_chain(tx, room).await?;
     let sql = "SELECT seq, hash FROM gw_audit WHERE room = $1 ORDER BY seq DESC LIMIT 1";
     let (seq, prev): (u64, String) = match tx.first(sql, &[&room]).await? {
@@ -41,10 +41,10 @@ pub(super) async fn append_entry(
 /// Has the room's chain alone until the transaction ends: else two nodes would chain theirs behind
 /// the same row, and one of them would be refused. This is no `NamedLock`, because nodes of the
 /// version before, which may run beside this one, wait for this very lock.
-async fn lock_chain(tx: &SqlTransaction, room: &str) -> Result<(), Failure> {
+async fn lock_chain(tx: &SqlTransaction, room: &str) -> Result<(), RoomLedgerFailure> {
     if tx.is_postgres() {
         let sql = "SELECT pg_advisory_xact_lock(hashtextextended('gw_audit/' || $1, 0))";
-        tx.one(sql, &[&room]).await?;
+        tx.query_one(sql, &[&room]).await?;
     }
     Ok(())
 }
@@ -52,7 +52,7 @@ async fn lock_chain(tx: &SqlTransaction, room: &str) -> Result<(), Failure> {
 pub(super) async fn stored_audit(
     tx: &SqlTransaction,
     room: &str,
-) -> Result<Vec<AuditRow>, Failure> {
+) -> Result<Vec<AuditRow>, RoomLedgerFailure> {
     let sql = "SELECT seq, at, role, action, detail, hash, prev FROM gw_audit
          WHERE room = $1 ORDER BY seq";
     let audit_row = |row: &SqlRow| {
@@ -76,8 +76,8 @@ pub(super) async fn stored_audit(
 pub(super) async fn add_sample(
     tx: &SqlTransaction,
     room: &str,
-    sample: &Sample,
-) -> Result<(), Failure> {
+    sample: &RoomSample,
+) -> Result<(), RoomLedgerFailure> {
     let sql = "INSERT INTO gw_samples (room, at, sample) VALUES ($1, $2, $3)
          ON CONFLICT DO NOTHING";
     tx.execute(sql, &[&room, &sample.at_ms, &to_json(sample)?])
@@ -88,7 +88,7 @@ pub(super) async fn add_sample(
 pub(super) async fn stored_samples(
     tx: &SqlTransaction,
     room: &str,
-) -> Result<Vec<Sample>, Failure> {
+) -> Result<Vec<RoomSample>, RoomLedgerFailure> {
     let sql = "SELECT sample FROM gw_samples WHERE room = $1 ORDER BY at";
     let rows = tx.query(sql, &[&room]).await?;
     rows.iter().map(|row| from_json(row.get(0)?)).collect()

@@ -3,7 +3,7 @@
 use fairgate_databases::SqlTransaction;
 use fairgate_pass::Holder;
 
-use crate::ledger::{Failure, PassRow};
+use crate::ledger::{PassRow, RoomLedgerFailure};
 
 /// Two nodes that write one number's pass at once wait for one another on its row: the second finds
 /// the first's alive.
@@ -12,7 +12,7 @@ pub(super) async fn claim_pass(
     room: &str,
     fresh: &PassRow,
     now_s: i64,
-) -> Result<PassRow, Failure> {
+) -> Result<PassRow, RoomLedgerFailure> {
     let sql = "INSERT INTO gw_passes AS p (room, number, rank, holder, iat, exp, jti)
          VALUES ($1, $2, $3, $4, $5, $6, $7)
          ON CONFLICT (room, number) DO UPDATE SET rank = excluded.rank, holder = excluded.holder,
@@ -37,7 +37,7 @@ pub(super) async fn claim_pass(
         return Ok(fresh.clone());
     }
     let sql = "SELECT rank, holder, iat, exp, jti FROM gw_passes WHERE room = $1 AND number = $2";
-    let live = tx.one(sql, &[&room, &fresh.number]).await?;
+    let live = tx.query_one(sql, &[&room, &fresh.number]).await?;
     Ok(PassRow {
         number: fresh.number,
         rank: live.get(0)?,
@@ -54,7 +54,7 @@ pub(super) async fn finish_visitors(
     cursor: u64,
     holders: &[Holder],
     at: i64,
-) -> Result<(), Failure> {
+) -> Result<(), RoomLedgerFailure> {
     if tx.is_postgres() {
         mark_done_fused(tx, room, holders, at).await?;
     } else {
@@ -73,7 +73,7 @@ async fn mark_done(
     room: &str,
     holders: &[Holder],
     at: i64,
-) -> Result<(), Failure> {
+) -> Result<(), RoomLedgerFailure> {
     let living = "UPDATE gw_joins SET done_at = $1
          WHERE room = $2 AND holder = $3 AND left_at IS NULL AND done_at IS NULL";
     let left = "UPDATE gw_joins SET done_at = $1
@@ -94,7 +94,7 @@ async fn mark_done_fused(
     room: &str,
     holders: &[Holder],
     at: i64,
-) -> Result<(), Failure> {
+) -> Result<(), RoomLedgerFailure> {
     if holders.is_empty() {
         return Ok(());
     }
@@ -108,7 +108,10 @@ async fn mark_done_fused(
     Ok(())
 }
 
-pub(super) async fn finished_cursor(tx: &SqlTransaction, room: &str) -> Result<u64, Failure> {
+pub(super) async fn finished_cursor(
+    tx: &SqlTransaction,
+    room: &str,
+) -> Result<u64, RoomLedgerFailure> {
     let sql = "SELECT finished_cursor FROM gw_rooms WHERE room = $1";
     match tx.first(sql, &[&room]).await? {
         Some(row) => Ok(row.get(0)?),
@@ -120,7 +123,7 @@ pub(super) async fn finished_cursor(tx: &SqlTransaction, room: &str) -> Result<u
 pub(super) async fn stored_passes(
     tx: &SqlTransaction,
     room: &str,
-) -> Result<Vec<(u64, i64)>, Failure> {
+) -> Result<Vec<(u64, i64)>, RoomLedgerFailure> {
     let sql = "SELECT number, exp FROM gw_passes WHERE room = $1";
     let rows = tx.query(sql, &[&room]).await?;
     rows.iter()

@@ -5,12 +5,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use fairgate_databases::{Installation, SqlFuture, SqlTransaction, Writer};
+use fairgate_databases::{Installation, SqlFuture, SqlTransaction, SqliteDatabase};
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{joins, lives};
-use crate::ledger::{Durable, Failure, Freeze, FreezeRecorded, JoinRecorded, JoinRow};
+use crate::ledger::{
+    DurableWrite, JoinRow, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze, RoomLedgerFailure,
+};
 
 /// More than this in one commit would make the first of them wait for the last.
 const GROUP_MAX: usize = 512;
@@ -23,38 +25,38 @@ const TRIES_MAX: u32 = 3;
 pub(super) enum LineChange {
     Join(JoinRow),
     Leave { number: u64, at: i64, void: bool },
-    Freeze(Freeze, Option<u64>),
+    Freeze(LineFreeze, Option<u64>),
     Nothing,
 }
 
 /// What it came to.
 #[derive(Debug, Clone)]
-pub(super) enum LineChanged {
-    Join(JoinRecorded),
-    Freeze(FreezeRecorded),
+pub(super) enum LineChangeOutcome {
+    Join(LedgerJoinOutcome),
+    Freeze(LedgerFreezeOutcome),
     Nothing,
 }
 
 /// A change, and the room of it.
-type RoomChange = (String, LineChange);
-type ChangeResult = Result<LineChanged, Failure>;
+type RoomLineChange = (String, LineChange);
+type LineChangeResult = Result<LineChangeOutcome, RoomLedgerFailure>;
 
 /// A change that a server's queue holds, and who waits for it.
-pub(super) struct WaitingChange {
-    change: RoomChange,
-    answer: oneshot::Sender<ChangeResult>,
+pub(super) struct QueuedLineChange {
+    change: RoomLineChange,
+    answer: oneshot::Sender<LineChangeResult>,
 }
 
 /// The end that changes are queued at.
 #[derive(Clone)]
-pub(super) enum LineQueue {
+pub(super) enum LineWriteQueue {
     /// The file's one writer has a queue already, which gives all that waits one commit.
-    OfFile(Writer),
+    OfFile(SqliteDatabase),
     /// A task takes what waits into one transaction. It ends with the last handle.
-    OfServer(mpsc::UnboundedSender<WaitingChange>),
+    OfServer(mpsc::UnboundedSender<QueuedLineChange>),
 }
 
-impl LineQueue {
+impl LineWriteQueue {
     pub(super) fn start(installation: &Installation) -> Self {
         match installation {
             Installation::File(writer) => Self::OfFile(writer.clone()),
@@ -67,15 +69,16 @@ impl LineQueue {
     }
 
     /// Queues a change before it returns; it is written whether or not the answer is waited for.
-    pub(super) fn push(&self, room: &str, change: LineChange) -> Durable<LineChanged> {
+    pub(super) fn push(&self, room: &str, change: LineChange) -> DurableWrite<LineChangeOutcome> {
         let change = (room.to_owned(), change);
         match self {
             Self::OfFile(writer) => writer.enqueue_sql(change, write_alone).boxed(),
             Self::OfServer(queued) => {
                 let (answer, answered) = oneshot::channel();
-                let sent = queued.send(WaitingChange { change, answer }).is_ok();
+                let sent = queued.send(QueuedLineChange { change, answer }).is_ok();
                 async move {
-                    let stopped = || Failure::Unavailable("the ledger's queue has stopped".into());
+                    let stopped =
+                        || RoomLedgerFailure::Unavailable("the ledger's queue has stopped".into());
                     if !sent {
                         return Err(stopped());
                     }
@@ -90,24 +93,28 @@ impl LineQueue {
 /// Writes one change in a transaction of its own: where it fails, nothing of it stays.
 fn write_alone<'a>(
     tx: &'a SqlTransaction,
-    change: &'a RoomChange,
-) -> SqlFuture<'a, LineChanged, Failure> {
+    change: &'a RoomLineChange,
+) -> SqlFuture<'a, LineChangeOutcome, RoomLedgerFailure> {
     async move {
         let outcomes = write_changes(tx, std::slice::from_ref(change)).await?;
         let outcome = outcomes.into_iter().next();
-        outcome.unwrap_or_else(|| Err(Failure::Corrupt("a change came to nothing".into())))
+        outcome.unwrap_or_else(|| {
+            Err(RoomLedgerFailure::Corrupt(
+                "a change came to nothing".into(),
+            ))
+        })
     }
     .boxed()
 }
 
 async fn write_groups(
     installation: Installation,
-    mut inbox: mpsc::UnboundedReceiver<WaitingChange>,
+    mut inbox: mpsc::UnboundedReceiver<QueuedLineChange>,
 ) {
     let mut waiting = Vec::with_capacity(GROUP_MAX);
     while inbox.recv_many(&mut waiting, GROUP_MAX).await > 0 {
         let (mut changes, mut answers) = (Vec::new(), Vec::new());
-        for WaitingChange { change, answer } in waiting.drain(..) {
+        for QueuedLineChange { change, answer } in waiting.drain(..) {
             changes.push(change);
             answers.push(answer);
         }
@@ -120,12 +127,15 @@ async fn write_groups(
     }
 }
 
-async fn settle_group(installation: &Installation, changes: Vec<RoomChange>) -> Vec<ChangeResult> {
+async fn settle_group(
+    installation: &Installation,
+    changes: Vec<RoomLineChange>,
+) -> Vec<LineChangeResult> {
     let changes = Arc::new(changes);
     match commit_group(installation, &changes).await {
         Ok(outcomes) => outcomes,
         // One change that the database refuses must not take the others with it.
-        Err(failure) if changes.len() > 1 && !matches!(failure, Failure::Unknown(_)) => {
+        Err(failure) if changes.len() > 1 && !matches!(failure, RoomLedgerFailure::Unknown(_)) => {
             let mut outcomes = Vec::with_capacity(changes.len());
             for change in changes.iter() {
                 let alone = Arc::new(vec![change.clone()]);
@@ -140,19 +150,20 @@ async fn settle_group(installation: &Installation, changes: Vec<RoomChange>) -> 
     }
 }
 
-/// Commits a group. With any failure but [`Failure::Unknown`] nothing of it is in the ledger.
+/// Commits a group. With any failure but [`RoomLedgerFailure::Unknown`] nothing of it is in the
+/// ledger.
 async fn commit_group(
     installation: &Installation,
-    changes: &Arc<Vec<RoomChange>>,
-) -> Result<Vec<ChangeResult>, Failure> {
-    let changes_nothing = |(_, change): &RoomChange| matches!(change, LineChange::Nothing);
+    changes: &Arc<Vec<RoomLineChange>>,
+) -> Result<Vec<LineChangeResult>, RoomLedgerFailure> {
+    let changes_nothing = |(_, change): &RoomLineChange| matches!(change, LineChange::Nothing);
     if changes.iter().all(changes_nothing) {
         // Who only asks whether the ledger answers leaves no trace in it.
         let asked = installation.read((), |tx, ()| {
-            async move { Ok::<_, Failure>(tx.one("SELECT 1", &[]).await?) }.boxed()
+            async move { Ok::<_, RoomLedgerFailure>(tx.query_one("SELECT 1", &[]).await?) }.boxed()
         });
         asked.await?;
-        return Ok(vec![Ok(LineChanged::Nothing); changes.len()]);
+        return Ok(vec![Ok(LineChangeOutcome::Nothing); changes.len()]);
     }
     let mut tries = 1;
     loop {
@@ -160,7 +171,7 @@ async fn commit_group(
             write_changes(tx, changes).boxed()
         });
         match written.await {
-            Err(Failure::Unknown(_)) if tries < TRIES_MAX => tries += 1,
+            Err(RoomLedgerFailure::Unknown(_)) if tries < TRIES_MAX => tries += 1,
             settled => return settled,
         }
     }
@@ -168,25 +179,29 @@ async fn commit_group(
 
 async fn write_changes(
     tx: &SqlTransaction,
-    changes: &[RoomChange],
-) -> Result<Vec<ChangeResult>, Failure> {
+    changes: &[RoomLineChange],
+) -> Result<Vec<LineChangeResult>, RoomLedgerFailure> {
     let mut outcomes = Vec::with_capacity(changes.len());
     while let Some((room, change)) = changes.get(outcomes.len()) {
         match change {
             LineChange::Join(_) => {
                 let run = run_of_joins(&changes[outcomes.len()..]);
                 let recorded = joins::record_joins(tx, room, &run).await?;
-                outcomes.extend(recorded.into_iter().map(|join| join.map(LineChanged::Join)));
+                outcomes.extend(
+                    recorded
+                        .into_iter()
+                        .map(|join| join.map(LineChangeOutcome::Join)),
+                );
             }
             LineChange::Leave { number, at, void } => {
                 joins::record_leave(tx, room, *number, *at, *void).await?;
-                outcomes.push(Ok(LineChanged::Nothing));
+                outcomes.push(Ok(LineChangeOutcome::Nothing));
             }
             LineChange::Freeze(freeze, life) => {
                 let frozen = lives::freeze_line(tx, room, *freeze, *life).await?;
-                outcomes.push(Ok(LineChanged::Freeze(frozen)));
+                outcomes.push(Ok(LineChangeOutcome::Freeze(frozen)));
             }
-            LineChange::Nothing => outcomes.push(Ok(LineChanged::Nothing)),
+            LineChange::Nothing => outcomes.push(Ok(LineChangeOutcome::Nothing)),
         }
     }
     Ok(outcomes)
@@ -194,7 +209,7 @@ async fn write_changes(
 
 /// The joins at the head that one statement can take: of one room, and no number, holder or code
 /// twice.
-fn run_of_joins(changes: &[RoomChange]) -> Vec<JoinRow> {
+fn run_of_joins(changes: &[RoomLineChange]) -> Vec<JoinRow> {
     let (mut run, mut numbers, mut holders, mut codes) =
         (Vec::new(), HashSet::new(), HashSet::new(), HashSet::new());
     let first = changes.first().map(|(room, _)| room);

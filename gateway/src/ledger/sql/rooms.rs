@@ -6,37 +6,45 @@ use fairgate_pass::Digest;
 
 use super::columns::{from_json, to_json};
 use super::notes;
-use crate::ledger::{Changed, Entry, Failure, RoomRow, RoomVersion, Secret, Stage};
-use crate::room::{Document, Facts};
+use crate::ledger::{
+    DrawSecret, DrawStage, RoomAuditEntry, RoomChangeOutcome, RoomLedgerFailure, RoomRow,
+    RoomVersion,
+};
+use crate::room::{RoomDocument, RoomFacts};
 
 /// Codes sent in one statement.
 const CODES_MAX: usize = 50_000;
 
 const COLUMNS: &str = "room, document, facts, version, secret, created_at";
 
-pub(super) async fn all_rooms(tx: &SqlTransaction) -> Result<Vec<RoomRow>, Failure> {
+pub(super) async fn all_rooms(tx: &SqlTransaction) -> Result<Vec<RoomRow>, RoomLedgerFailure> {
     let sql = format!("SELECT {COLUMNS} FROM gw_rooms ORDER BY created_at, room");
     tx.query(&sql, &[]).await?.iter().map(room_of_row).collect()
 }
 
-pub(super) async fn one_room(tx: &SqlTransaction, room: &str) -> Result<Option<RoomRow>, Failure> {
+pub(super) async fn one_room(
+    tx: &SqlTransaction,
+    room: &str,
+) -> Result<Option<RoomRow>, RoomLedgerFailure> {
     let sql = format!("SELECT {COLUMNS} FROM gw_rooms WHERE room = $1");
     let row = tx.first(&sql, &[&room]).await?;
     row.as_ref().map(room_of_row).transpose()
 }
 
-fn room_of_row(row: &SqlRow) -> Result<RoomRow, Failure> {
+fn room_of_row(row: &SqlRow) -> Result<RoomRow, RoomLedgerFailure> {
     Ok(RoomRow {
         room: row.get(0)?,
         document: from_json(row.get(1)?)?,
         facts: from_json(row.get(2)?)?,
         version: row.get(3)?,
-        secret: Secret(row.get(4)?),
+        secret: DrawSecret(row.get(4)?),
         created_at: row.get(5)?,
     })
 }
 
-pub(super) async fn room_versions(tx: &SqlTransaction) -> Result<Vec<RoomVersion>, Failure> {
+pub(super) async fn room_versions(
+    tx: &SqlTransaction,
+) -> Result<Vec<RoomVersion>, RoomLedgerFailure> {
     let sql = "SELECT r.room, r.version, d.n IS NOT NULL, d.root IS NOT NULL, d.seed IS NOT NULL
          FROM gw_rooms AS r LEFT JOIN gw_draws AS d ON d.room = r.room ORDER BY r.room";
     let rows = tx.query(sql, &[]).await?;
@@ -45,7 +53,7 @@ pub(super) async fn room_versions(tx: &SqlTransaction) -> Result<Vec<RoomVersion
             Ok(RoomVersion {
                 room: row.get(0)?,
                 version: row.get(1)?,
-                stage: Stage::of(row.get(2)?, row.get(3)?, row.get(4)?),
+                stage: DrawStage::from_columns(row.get(2)?, row.get(3)?, row.get(4)?),
             })
         })
         .collect()
@@ -54,8 +62,8 @@ pub(super) async fn room_versions(tx: &SqlTransaction) -> Result<Vec<RoomVersion
 pub(super) async fn create_room(
     tx: &SqlTransaction,
     row: &RoomRow,
-    entry: &Entry,
-) -> Result<bool, Failure> {
+    entry: &RoomAuditEntry,
+) -> Result<bool, RoomLedgerFailure> {
     let sql = "INSERT INTO gw_rooms (room, document, facts, version, secret, created_at)
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (room) DO NOTHING";
     let (document, facts) = (to_json(&row.document)?, to_json(&row.facts)?);
@@ -82,12 +90,12 @@ pub(super) async fn change_room(
     tx: &SqlTransaction,
     room: &str,
     version: u64,
-    (document, facts): (&Document, &Facts),
+    (document, facts): (&RoomDocument, &RoomFacts),
     before_joins: bool,
-    entry: Option<&Entry>,
-) -> Result<Changed, Failure> {
+    entry: Option<&RoomAuditEntry>,
+) -> Result<RoomChangeOutcome, RoomLedgerFailure> {
     if before_joins && anybody_joined(tx, room).await? {
-        return Ok(Changed::Joined);
+        return Ok(RoomChangeOutcome::Joined);
     }
     let next = version + 1;
     let sql = "UPDATE gw_rooms SET document = $1, facts = $2, version = $3
@@ -97,22 +105,22 @@ pub(super) async fn change_room(
         .execute(sql, &[&document, &facts, &next, &room, &version])
         .await?;
     if written == 0 {
-        return Ok(Changed::Conflict);
+        return Ok(RoomChangeOutcome::Conflict);
     }
     if let Some(entry) = entry {
         notes::append_entry(tx, room, entry).await?;
     }
-    Ok(Changed::To(next))
+    Ok(RoomChangeOutcome::To(next))
 }
 
 pub(super) async fn put_codes(
     tx: &SqlTransaction,
     room: &str,
     codes: &[Digest],
-    entry: &Entry,
-) -> Result<Changed, Failure> {
+    entry: &RoomAuditEntry,
+) -> Result<RoomChangeOutcome, RoomLedgerFailure> {
     if anybody_joined(tx, room).await? {
-        return Ok(Changed::Joined);
+        return Ok(RoomChangeOutcome::Joined);
     }
     tx.execute("DELETE FROM gw_codes WHERE room = $1", &[&room])
         .await?;
@@ -126,7 +134,9 @@ pub(super) async fn put_codes(
     }
     notes::append_entry(tx, room, entry).await?;
     let sql = "SELECT version FROM gw_rooms WHERE room = $1";
-    Ok(Changed::To(tx.one(sql, &[&room]).await?.get(0)?))
+    Ok(RoomChangeOutcome::To(
+        tx.query_one(sql, &[&room]).await?.get(0)?,
+    ))
 }
 
 /// Writes many codes with one statement: a room may have a million, and each would cost a round
@@ -135,7 +145,7 @@ async fn insert_codes_fused(
     tx: &SqlTransaction,
     room: &str,
     codes: &[Digest],
-) -> Result<(), Failure> {
+) -> Result<(), RoomLedgerFailure> {
     let sql = "INSERT INTO gw_codes (room, code) SELECT $1, unnest($2::bytea[])
          ON CONFLICT DO NOTHING";
     for part in codes.chunks(CODES_MAX) {
@@ -146,15 +156,18 @@ async fn insert_codes_fused(
 }
 
 /// Looks, and holds further joins up until this transaction ends.
-async fn anybody_joined(tx: &SqlTransaction, room: &str) -> Result<bool, Failure> {
+async fn anybody_joined(tx: &SqlTransaction, room: &str) -> Result<bool, RoomLedgerFailure> {
     lock_room_row(tx, room, "FOR UPDATE").await?;
     let sql = "SELECT EXISTS (SELECT 1 FROM gw_joins WHERE room = $1)";
-    Ok(tx.one(sql, &[&room]).await?.get(0)?)
+    Ok(tx.query_one(sql, &[&room]).await?.get(0)?)
 }
 
 /// Waits for whoever changes what may only change before the first join. Joins do not wait for one
 /// another.
-pub(super) async fn about_to_join(tx: &SqlTransaction, room: &str) -> Result<(), Failure> {
+pub(super) async fn about_to_join(
+    tx: &SqlTransaction,
+    room: &str,
+) -> Result<(), RoomLedgerFailure> {
     lock_room_row(tx, room, "FOR KEY SHARE").await
 }
 
@@ -164,7 +177,7 @@ pub(super) async fn lock_room_row(
     tx: &SqlTransaction,
     room: &str,
     strength: &str,
-) -> Result<(), Failure> {
+) -> Result<(), RoomLedgerFailure> {
     if tx.is_postgres() {
         let sql = format!("SELECT 1 FROM gw_rooms WHERE room = $1 {strength}");
         tx.first(&sql, &[&room]).await?;

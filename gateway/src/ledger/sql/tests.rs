@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fairgate_databases::{Database, Installation, LedgerError, Writer};
-use fairgate_servers::{Postgres, or_skip};
+use fairgate_databases::{Installation, LedgerError, PostgresDatabase, SqliteDatabase};
+use fairgate_servers::{PostgresServer, or_skip};
 
 use super::{RoomSqlLedger, migrations};
 use crate::ledger::contract;
@@ -13,7 +13,7 @@ async fn the_sqlite_ledger_keeps_the_contract_even_over_reopening() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("ledger.db");
     contract::suite(|| async {
-        let file = Installation::File(Writer::open(&path).expect("the file opens"));
+        let file = Installation::File(SqliteDatabase::open(&path).expect("the file opens"));
         Arc::new(RoomSqlLedger::open(file).await.expect("it migrates"))
     })
     .await;
@@ -24,11 +24,11 @@ async fn the_postgresql_ledger_keeps_the_contract_at_two_nodes() {
     if or_skip("the rooms' ledger on PostgreSQL") {
         return;
     }
-    let server = Postgres::options().without_fsync().start().await;
+    let server = PostgresServer::options().without_fsync().start().await;
     let server = server.expect("a server");
     let url = server.url();
     contract::suite(|| async {
-        let database = Database::connect(&url).await.expect("it connects");
+        let database = PostgresDatabase::connect(&url).await.expect("it connects");
         let server = Installation::Server(database);
         Arc::new(RoomSqlLedger::open(server).await.expect("it migrates"))
     })
@@ -38,7 +38,7 @@ async fn the_postgresql_ledger_keeps_the_contract_at_two_nodes() {
 #[tokio::test]
 async fn the_keys_of_an_older_file_go_on_signing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let writer = Writer::open(&folder.path().join("ledger.db")).expect("the file opens");
+    let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("the file opens");
     let file = Installation::File(writer);
     let older = &migrations::MIGRATIONS[..3];
     file.migrate("gateway", older).await.expect("it migrates");

@@ -6,4 +6,4 @@ mod refusals;
 mod shown_place;
 
 pub use refusals::room_closed;
-pub use shown_place::{required, shown};
+pub use shown_place::{place_credential, required};

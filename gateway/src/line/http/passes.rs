@@ -5,14 +5,14 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::clock::rfc3339;
-use fairgate_base::http::{Params, Problem};
-use fairgate_pass::{Jwks, Presented};
+use fairgate_base::http::{Problem, QueryParams};
+use fairgate_pass::{Jwks, VerifiedPass};
 use serde::{Deserialize, Serialize};
 
 use super::required;
 use crate::line::WaitingLine;
-use crate::line::claim::claim;
-use crate::room::Rooms;
+use crate::line::claim::claim_pass;
+use crate::room::RoomRegistry;
 use crate::upstream::bearer;
 use crate::web::{cookie, pass_cookie};
 
@@ -36,9 +36,9 @@ pub(crate) async fn pass(
 ) -> Result<Response, Problem> {
     lobby.web.check_origin(&headers)?;
     let room = lobby.rooms.get(&id)?;
-    let now = lobby.rooms.now();
+    let now = lobby.rooms.now_ms();
     let place = required(&lobby.rooms, &room, &headers, now).await?;
-    let claimed = claim(&lobby.rooms, &room, &place, now).await?;
+    let claimed = claim_pass(&lobby.rooms, &room, &place, now).await?;
     let cookie = lobby
         .web
         .cookie(&pass_cookie(room.id()), &claimed.pass, PASS_COOKIE_S)?;
@@ -70,18 +70,21 @@ pub(crate) struct VerifyQuery {
     responses((status = 204, description = "With X-Fairgate-Room, X-Fairgate-Rank and X-Fairgate-Visitor"), (status = 401)))]
 pub(crate) async fn verify(
     State(lobby): State<WaitingLine>,
-    Params(query): Params<VerifyQuery>,
+    QueryParams(query): QueryParams<VerifyQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let presented = bearer(&headers)
         .or_else(|| cookie(&headers, &pass_cookie(&query.room)))
-        .ok_or_else(|| refused("pass_invalid", "no pass was shown"))?;
+        .ok_or_else(|| pass_problem("pass_invalid", "no pass was shown"))?;
     let presented = verified(&lobby.rooms, presented)?;
     let live = presented
-        .live()
-        .map_err(|error| refused("pass_expired", &error.to_string()))?;
+        .require_live()
+        .map_err(|error| pass_problem("pass_expired", &error.to_string()))?;
     if live.room != query.room {
-        return Err(refused("pass_invalid", "the pass belongs to another room"));
+        return Err(pass_problem(
+            "pass_invalid",
+            "the pass belongs to another room",
+        ));
     }
     let value = |text: String| HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""));
     let headers = [
@@ -112,14 +115,14 @@ pub(crate) async fn jwks(State(lobby): State<WaitingLine>) -> (HeaderMap, Json<J
     (headers, Json(lobby.rooms.keyring().jwks()))
 }
 
-fn verified(rooms: &Rooms, pass: &str) -> Result<Presented, Problem> {
+fn verified(rooms: &RoomRegistry, pass: &str) -> Result<VerifiedPass, Problem> {
     rooms
         .keyring()
-        .verify_pass(pass, rooms.now().div_euclid(1000))
-        .map_err(|error| refused("pass_invalid", &error.to_string()))
+        .verify_pass(pass, rooms.now_ms().div_euclid(1000))
+        .map_err(|error| pass_problem("pass_invalid", &error.to_string()))
 }
 
-fn refused(code: &'static str, why: &str) -> Problem {
+fn pass_problem(code: &'static str, why: &str) -> Problem {
     Problem::new(
         401,
         code,

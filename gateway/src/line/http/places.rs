@@ -6,13 +6,13 @@ use axum::extract::{ConnectInfo, Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use fairgate_base::http::{Body, Problem};
+use fairgate_base::http::{JsonBody, Problem};
 use serde::Serialize;
 
-use super::{required, shown};
+use super::{place_credential, required};
 use crate::line::place_view::{PlaceView, describe};
-use crate::line::{JoinBody, PlaceRefusal, WaitingLine, sign};
-use crate::room::{EVERYDAY_PLACE_S, Phase, Room};
+use crate::line::{JoinBody, PlaceRefusal, WaitingLine, sign_place};
+use crate::room::{EVERYDAY_PLACE_S, Room, RoomPhase};
 use crate::store::Place;
 use crate::web::{peer_of, place_cookie};
 
@@ -21,13 +21,14 @@ const PLACE_COOKIE_S: i64 = 180 * 86_400;
 
 /// The answer to a join.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-struct Joined {
+#[schema(as = Joined)]
+struct JoinAnswer {
     /// The place as a JWT.
     place: String,
     /// The join number.
     number: u64,
     /// Where the room stands.
-    phase: Phase,
+    phase: RoomPhase,
     /// The secret, where the server made it: hex, shown once.
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
@@ -46,7 +47,7 @@ pub(crate) async fn challenge(
 
 /// Join, or find the place of before
 #[utoipa::path(post, path = "/v1/rooms/{room}/places", tag = "lobby", params(("room" = String, Path,)), request_body = JoinBody,
-    responses((status = 201, body = Joined), (status = 200, body = Joined, description = "The place of before"),
+    responses((status = 201, body = JoinAnswer), (status = 200, body = JoinAnswer, description = "The place of before"),
         (status = 403, description = "code_invalid, code_used"), (status = 409, description = "not_open"),
         (status = 410, description = "room_closed"), (status = 429, description = "too_many_joins")))]
 pub(crate) async fn join(
@@ -54,23 +55,29 @@ pub(crate) async fn join(
     Path(id): Path<String>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     headers: HeaderMap,
-    Body(body): Body<JoinBody>,
+    JsonBody(body): JsonBody<JoinBody>,
 ) -> Result<Response, Problem> {
     lobby.web.check_origin(&headers)?;
     let room = lobby.rooms.get(&id)?;
-    let now = lobby.rooms.now();
+    let now = lobby.rooms.now_ms();
     let network = lobby.web.network(&headers, peer_of(peer.as_deref()));
     let joined = lobby
-        .join(&room, shown(room.id(), &headers), &body, network, now)
+        .join(
+            &room,
+            place_credential(room.id(), &headers),
+            &body,
+            network,
+            now,
+        )
         .await?;
-    let jwt = sign(&lobby.rooms, &room, &joined.place);
+    let jwt = sign_place(&lobby.rooms, &room, &joined.place);
     let cookie = place_cookie_header(&lobby, &room, &jwt)?;
     let status = if joined.place.fresh {
         StatusCode::CREATED
     } else {
         StatusCode::OK
     };
-    let answer = Joined {
+    let answer = JoinAnswer {
         place: jwt,
         number: joined.place.number,
         phase: room.phase(now),
@@ -93,7 +100,7 @@ pub(crate) async fn place(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let room = lobby.rooms.get(&id)?;
-    let now = lobby.rooms.now();
+    let now = lobby.rooms.now_ms();
     let place: Place = required(&lobby.rooms, &room, &headers, now).await?;
     Ok(([no_store()], Json(describe(&room, &place, now))).into_response())
 }
@@ -108,7 +115,7 @@ pub(crate) async fn leave(
 ) -> Result<Response, Problem> {
     lobby.web.check_origin(&headers)?;
     let room = lobby.rooms.get(&id)?;
-    let now = lobby.rooms.now();
+    let now = lobby.rooms.now_ms();
     match required(&lobby.rooms, &room, &headers, now).await {
         Ok(place) => lobby.leave(&room, &place, now).await?,
         // Leaving twice is leaving once.
@@ -122,7 +129,7 @@ pub(crate) async fn leave(
 /// The `Set-Cookie` of a place.
 ///
 /// # Errors
-/// As [`crate::web::Web::cookie`].
+/// As [`crate::web::WebRequestPolicy::cookie`].
 pub fn place_cookie_header(
     lobby: &WaitingLine,
     room: &Room,

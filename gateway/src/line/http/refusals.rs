@@ -4,10 +4,10 @@ use fairgate_base::clock::rfc3339;
 use fairgate_base::http::Problem;
 use fairgate_pass::PlaceError;
 
-use crate::line::claim::{ClaimRefusal, NotCalledYet};
+use crate::line::claim::{NotCalledYet, PassClaimRefusal};
 use crate::line::join::JoinRefusal;
 use crate::line::rejoin::PlaceRefusal;
-use crate::store::JoinRefused;
+use crate::store::StoreJoinRefusal;
 
 impl From<PlaceRefusal> for Problem {
     fn from(refusal: PlaceRefusal) -> Self {
@@ -18,7 +18,7 @@ impl From<PlaceRefusal> for Problem {
                 "You have no place in this line yet",
                 "This call needs a place, as the cookie or as \"Authorization: Bearer …\". Nothing was changed. Join first.",
             )
-            .with("join", format!("/v1/rooms/{room}/places")),
+            .with_member("join", format!("/v1/rooms/{room}/places")),
             PlaceRefusal::Invalid(PlaceError::RanOut) => {
                 place_invalid("This place ran out after a day unused.", &PlaceError::RanOut)
             }
@@ -59,7 +59,7 @@ impl From<JoinRefusal> for Problem {
                     "{field} is not available: {why}. You have no place yet; leave the field out and join again."
                 ),
             ),
-            JoinRefusal::SecretMalformed => Self::field(
+            JoinRefusal::SecretMalformed => Self::invalid_field(
                 "secret",
                 "secret must be 64 hex digits: 32 random bytes. Nothing was changed; leave it out to get one.",
             ),
@@ -72,37 +72,37 @@ impl From<JoinRefusal> for Problem {
                     "The lobby is not open yet",
                     format!("It opens at {opens_at}. You have no place yet, and nobody else has. Come back then."),
                 )
-                .with("opens_at", opens_at)
+                .with_member("opens_at", opens_at)
             }
             JoinRefusal::Place(refusal) => refusal.into(),
             JoinRefusal::Load(refusal) => refusal.into(),
             JoinRefusal::Guard(refusal) => refusal.into(),
-            JoinRefusal::Line(JoinRefused::CodeInvalid) => Self::new(
+            JoinRefusal::Line(StoreJoinRefusal::CodeInvalid) => Self::new(
                 403,
                 "code_invalid",
                 "The code is not valid here",
                 "This room asks for a code, and what was given is none of its codes. You have no place yet, and the code was not used up. Check it letter by letter.",
             )
-            .with("field", "code"),
-            JoinRefusal::Line(JoinRefused::CodeUsed) => Self::new(
+            .with_member("field", "code"),
+            JoinRefusal::Line(StoreJoinRefusal::CodeUsed) => Self::new(
                 403,
                 "code_used",
                 "The code was used before",
                 "A code gives one place, and this one has given it. Nothing was changed. If it was you, come back with the browser you joined with.",
             )
-            .with("field", "code"),
-            JoinRefusal::Line(JoinRefused::Store(failure)) => failure.into(),
+            .with_member("field", "code"),
+            JoinRefusal::Line(StoreJoinRefusal::Store(failure)) => failure.into(),
         }
     }
 }
 
-impl From<ClaimRefusal> for Problem {
-    fn from(refusal: ClaimRefusal) -> Self {
+impl From<PassClaimRefusal> for Problem {
+    fn from(refusal: PassClaimRefusal) -> Self {
         match refusal {
-            ClaimRefusal::RoomClosed => room_closed(),
-            ClaimRefusal::NotCalled(not_called) => (*not_called).into(),
-            ClaimRefusal::Ledger(error) => Self::ledger(&error),
-            ClaimRefusal::Store(failure) => failure.into(),
+            PassClaimRefusal::RoomClosed => room_closed(),
+            PassClaimRefusal::NotCalled(not_called) => (*not_called).into(),
+            PassClaimRefusal::Ledger(error) => Self::ledger_unavailable(&error),
+            PassClaimRefusal::Store(failure) => failure.into(),
         }
     }
 }
@@ -115,10 +115,10 @@ impl From<NotCalledYet> for Problem {
             "It is not your turn yet. Your place is kept. Wait for the call, or look again after the time given here."
         };
         Self::new(409, "not_called", "It is not your turn yet", detail)
-            .with("wait", not_called.wait)
-            .with("rank", not_called.rank)
-            .with("ahead", not_called.ahead)
-            .with("refresh_s", not_called.refresh_s)
+            .with_member("wait", not_called.wait)
+            .with_member("rank", not_called.rank)
+            .with_member("ahead", not_called.ahead)
+            .with_member("refresh_s", not_called.refresh_s)
             .retry_after(not_called.refresh_s)
     }
 }

@@ -6,58 +6,58 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use fairgate_base::http::{Body, BodyText, Params, Problem};
+use fairgate_base::http::{BodyText, JsonBody, Problem, QueryParams};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{PatchInput, PhaseByHand, Promoter, audit, report};
-use crate::ledger::{AuditRow, Failure, RoomRow};
-use crate::room::{DocumentInput, RoomView};
+use super::{ManualPhase, PromoterControls, RoomPatchInput, audit, report};
+use crate::ledger::{AuditRow, RoomLedgerFailure, RoomRow};
+use crate::room::{RoomDocumentInput, RoomView};
 use crate::upstream::Role;
 
 /// Make or replace a room
-#[utoipa::path(put, path = "/v1/promoter/rooms/{room}", tag = "promoter", params(("room" = String, Path,)), request_body = DocumentInput,
+#[utoipa::path(put, path = "/v1/promoter/rooms/{room}", tag = "promoter", params(("room" = String, Path,)), request_body = RoomDocumentInput,
     responses((status = 200, description = "The document"), (status = 201, description = "The document"),
         (status = 409, description = "draw_fixed, show_covered"), (status = 422, description = "invalid_field, not_available")))]
 pub(crate) async fn put_room(
-    State(promoter): State<Promoter>,
+    State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    Body(input): Body<DocumentInput>,
+    JsonBody(input): JsonBody<RoomDocumentInput>,
 ) -> Result<Response, Problem> {
-    promoter.keys.admit(&headers, Role::Promoter)?;
+    promoter.keys.require_role(&headers, Role::Promoter)?;
     let (row, new) = promoter.put_room(&id, input).await?;
     let status = if new {
         StatusCode::CREATED
     } else {
         StatusCode::OK
     };
-    Ok((status, Json(shown(&row))).into_response())
+    Ok((status, Json(room_document(&row))).into_response())
 }
 
 /// Change live settings
-#[utoipa::path(patch, path = "/v1/promoter/rooms/{room}", tag = "promoter", params(("room" = String, Path,)), request_body = PatchInput,
+#[utoipa::path(patch, path = "/v1/promoter/rooms/{room}", tag = "promoter", params(("room" = String, Path,)), request_body = RoomPatchInput,
     responses((status = 200, description = "The document"), (status = 422, description = "invalid_field, not_available")))]
 pub(crate) async fn patch_room(
-    State(promoter): State<Promoter>,
+    State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    Body(patch): Body<PatchInput>,
+    JsonBody(patch): JsonBody<RoomPatchInput>,
 ) -> Result<Json<Value>, Problem> {
-    promoter.keys.admit(&headers, Role::Promoter)?;
-    Ok(Json(shown(&promoter.patch_room(&id, patch).await?)))
+    promoter.keys.require_role(&headers, Role::Promoter)?;
+    Ok(Json(room_document(&promoter.patch_room(&id, patch).await?)))
 }
 
 /// The room's document
 #[utoipa::path(get, path = "/v1/promoter/rooms/{room}", tag = "promoter", params(("room" = String, Path,)),
     responses((status = 200, description = "The document"), (status = 404)))]
 pub(crate) async fn get_room(
-    State(promoter): State<Promoter>,
+    State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Problem> {
-    promoter.keys.admit(&headers, Role::Viewer)?;
-    Ok(Json(shown(&promoter.rooms.get(&id)?.row())))
+    promoter.keys.require_role(&headers, Role::Viewer)?;
+    Ok(Json(room_document(&promoter.rooms.get(&id)?.row())))
 }
 
 /// How many codes a room has now.
@@ -71,12 +71,12 @@ pub(crate) struct CodesAnswer {
     request_body(content = String, content_type = "text/plain"),
     responses((status = 200, body = CodesAnswer), (status = 409, description = "draw_fixed")))]
 pub(crate) async fn put_codes(
-    State(promoter): State<Promoter>,
+    State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
     headers: HeaderMap,
     BodyText(list): BodyText,
 ) -> Result<Json<CodesAnswer>, Problem> {
-    promoter.keys.admit(&headers, Role::Promoter)?;
+    promoter.keys.require_role(&headers, Role::Promoter)?;
     Ok(Json(CodesAnswer {
         codes: promoter.put_codes(&id, &list).await?,
     }))
@@ -85,81 +85,87 @@ pub(crate) async fn put_codes(
 /// Open the lobby now
 #[utoipa::path(post, path = "/v1/promoter/rooms/{room}/open", tag = "promoter", params(("room" = String, Path,)), responses((status = 200, body = RoomView)))]
 pub(crate) async fn open(
-    State(promoter): State<Promoter>,
+    State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Json<RoomView>, Problem> {
-    by_hand(&promoter, &id, &headers, PhaseByHand::Open).await
+    by_hand(&promoter, &id, &headers, ManualPhase::Open).await
 }
 
 /// Freeze and draw now
 #[utoipa::path(post, path = "/v1/promoter/rooms/{room}/draw", tag = "promoter", params(("room" = String, Path,)), responses((status = 200, body = RoomView)))]
 pub(crate) async fn draw(
-    State(promoter): State<Promoter>,
+    State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Json<RoomView>, Problem> {
-    by_hand(&promoter, &id, &headers, PhaseByHand::Draw).await
+    by_hand(&promoter, &id, &headers, ManualPhase::Draw).await
 }
 
 /// Close the room
 #[utoipa::path(post, path = "/v1/promoter/rooms/{room}/close", tag = "promoter", params(("room" = String, Path,)), responses((status = 200, body = RoomView)))]
 pub(crate) async fn close(
-    State(promoter): State<Promoter>,
+    State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Json<RoomView>, Problem> {
-    by_hand(&promoter, &id, &headers, PhaseByHand::Close).await
+    by_hand(&promoter, &id, &headers, ManualPhase::Close).await
 }
 
 async fn by_hand(
-    promoter: &Promoter,
+    promoter: &PromoterControls,
     id: &str,
     headers: &HeaderMap,
-    hand: PhaseByHand,
+    hand: ManualPhase,
 ) -> Result<Json<RoomView>, Problem> {
-    promoter.keys.admit(headers, Role::Promoter)?;
+    promoter.keys.require_role(headers, Role::Promoter)?;
     Ok(Json(promoter.by_hand(id, hand).await?))
 }
 
 /// How the report is wanted.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ReportQuery {
+pub(crate) struct RoomReportQuery {
     format: Option<String>,
 }
 
 /// Figures over time.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-struct Report {
+#[schema(as = Report)]
+struct RoomReport {
     room: RoomView,
-    samples: Vec<report::ReportLine>,
+    samples: Vec<report::RoomReportLine>,
 }
 
 /// Figures over time
 #[utoipa::path(get, path = "/v1/promoter/rooms/{room}/report", tag = "promoter", params(("room" = String, Path,), ("format" = Option<String>, Query, description = "csv")),
-    responses((status = 200, body = Report)))]
+    responses((status = 200, body = RoomReport)))]
 pub(crate) async fn get_report(
-    State(promoter): State<Promoter>,
+    State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    Params(query): Params<ReportQuery>,
+    QueryParams(query): QueryParams<RoomReportQuery>,
 ) -> Result<Response, Problem> {
-    promoter.keys.admit(&headers, Role::Viewer)?;
+    promoter.keys.require_role(&headers, Role::Viewer)?;
     let room = promoter.rooms.get(&id)?;
-    let samples = promoter.rooms.ledger().samples(&id).await.map_err(ledger)?;
+    let samples = promoter
+        .rooms
+        .ledger()
+        .samples(&id)
+        .await
+        .map_err(ledger_problem)?;
     match query.format.as_deref() {
         None | Some("json") => {
             let room = RoomView::fresh(&promoter.rooms, &room).await;
             let samples = samples.into_iter().map(Into::into).collect();
-            Ok(Json(Report { room, samples }).into_response())
+            Ok(Json(RoomReport { room, samples }).into_response())
         }
         Some("csv") => Ok((
             [(header::CONTENT_TYPE, "text/csv; charset=utf-8")],
-            report::csv(&samples),
+            report::to_csv(&samples),
         )
             .into_response()),
-        Some(other) => Err(Problem::field(
+        Some(other) => Err(Problem::invalid_field(
             "format",
             format!("\"{other}\" is none of json, csv. Nothing was changed."),
         )),
@@ -168,33 +174,39 @@ pub(crate) async fn get_report(
 
 /// Who changed what.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-pub(crate) struct Audit {
+#[schema(as = Audit)]
+pub(crate) struct RoomAudit {
     /// Whether the chain holds.
     intact: bool,
     rows: Vec<AuditRow>,
 }
 
 /// Who changed what, hash-chained
-#[utoipa::path(get, path = "/v1/promoter/rooms/{room}/audit", tag = "promoter", params(("room" = String, Path,)), responses((status = 200, body = Audit)))]
+#[utoipa::path(get, path = "/v1/promoter/rooms/{room}/audit", tag = "promoter", params(("room" = String, Path,)), responses((status = 200, body = RoomAudit)))]
 pub(crate) async fn get_audit(
-    State(promoter): State<Promoter>,
+    State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
     headers: HeaderMap,
-) -> Result<Json<Audit>, Problem> {
-    promoter.keys.admit(&headers, Role::Viewer)?;
+) -> Result<Json<RoomAudit>, Problem> {
+    promoter.keys.require_role(&headers, Role::Viewer)?;
     promoter.rooms.get(&id)?;
-    let rows = promoter.rooms.ledger().audit(&id).await.map_err(ledger)?;
-    Ok(Json(Audit {
+    let rows = promoter
+        .rooms
+        .ledger()
+        .audit(&id)
+        .await
+        .map_err(ledger_problem)?;
+    Ok(Json(RoomAudit {
         intact: audit::is_intact(&rows),
         rows,
     }))
 }
 
-fn shown(row: &RoomRow) -> Value {
-    super::shown::shown(&row.document, &row.room)
+fn room_document(row: &RoomRow) -> Value {
+    super::shown::document_json(&row.document, &row.room)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "stands in map_err")]
-fn ledger(error: Failure) -> Problem {
-    Problem::ledger(&error)
+fn ledger_problem(error: RoomLedgerFailure) -> Problem {
+    Problem::ledger_unavailable(&error)
 }

@@ -6,23 +6,23 @@ use serde_json::json;
 use crate::line::http::room_closed;
 use crate::promoter::RoomChangeRefusal;
 use crate::promoter::controls::{CODE_BYTES_MAX, CODES_MAX, LIVE};
-use crate::room::Refused;
+use crate::room::RoomInputRefusal;
 
 impl From<RoomChangeRefusal> for Problem {
     fn from(refusal: RoomChangeRefusal) -> Self {
         match refusal {
-            RoomChangeRefusal::Document(why) => refused(why),
+            RoomChangeRefusal::Document(why) => bad_document_problem(why),
             RoomChangeRefusal::Unknown(unknown) => unknown.into(),
             RoomChangeRefusal::RoomClosed => room_closed(),
             RoomChangeRefusal::Ledger(failure) => failure.into(),
             RoomChangeRefusal::Store(failure) => failure.into(),
             RoomChangeRefusal::Coverage(failure) => failure.into(),
-            RoomChangeRefusal::CodeMalformed { line } => Self::field(
+            RoomChangeRefusal::CodeMalformed { line } => Self::invalid_field(
                 "codes",
                 format!("Line {line} is no code: at most {CODE_BYTES_MAX} bytes, no control characters. Nothing was changed."),
             )
-            .with("line", line),
-            RoomChangeRefusal::CodeCount => Self::field(
+            .with_member("line", line),
+            RoomChangeRefusal::CodeCount => Self::invalid_field(
                 "codes",
                 format!("Send between 1 and {CODES_MAX} codes, one a line. Nothing was changed."),
             ),
@@ -35,7 +35,7 @@ impl From<RoomChangeRefusal> for Problem {
                     LIVE.join(", ")
                 ),
             )
-            .with("fields", LIVE),
+            .with_member("fields", LIVE),
             RoomChangeRefusal::BuiltIn => built_in(),
             RoomChangeRefusal::ShowCovered {
                 room,
@@ -66,9 +66,9 @@ fn show_covered(room: &str, theirs: &str, pattern: &str) -> Problem {
         "Another room covers this show",
         format!("Room \"{room}\" covers \"{theirs}\", which \"{pattern}\" would cover too. Every show has exactly one room. Nothing was changed. Take it out of one of them."),
     )
-    .with("field", "shows")
-    .with("room", room)
-    .with("pattern", theirs)
+    .with_member("field", "shows")
+    .with_member("room", room)
+    .with_member("pattern", theirs)
 }
 
 fn closed_for_good() -> Problem {
@@ -78,7 +78,7 @@ fn closed_for_good() -> Problem {
         "The room is closed and stays so",
         "Everybody was told that this on-sale is over, so closes_at cannot change any more. Nothing was changed. Make a new room for what is still to be sold.",
     )
-    .with("fields", ["closes_at"])
+    .with_member("fields", ["closes_at"])
 }
 
 fn time_passed(fields: &[&str]) -> Problem {
@@ -88,7 +88,7 @@ fn time_passed(fields: &[&str]) -> Problem {
         "That time has passed and cannot move later",
         format!("What {} stands for has happened already: opens_at can move later until the lobby opens, draw_at until the draw or the sale begins. Nothing was changed. To let nobody in for a while, PATCH paused.", fields.join(", ")),
     )
-    .with("fields", fields)
+    .with_member("fields", fields)
 }
 
 fn draw_fixed(fields: &[&str]) -> Problem {
@@ -98,7 +98,7 @@ fn draw_fixed(fields: &[&str]) -> Problem {
         "This bears on the draw and can no longer change",
         format!("Visitors have joined under the rules as they stand, so {} cannot change any more. Nothing was changed. A later draw_at is possible until the freeze; it is public and logged.", fields.join(", ")),
     )
-    .with("fields", fields)
+    .with_member("fields", fields)
 }
 
 fn changed_meanwhile() -> Problem {
@@ -112,7 +112,7 @@ fn changed_meanwhile() -> Problem {
 
 /// 422 `invalid_field` with every wrong field, or 422 `not_available` with every field that is not
 /// built.
-fn refused(why: Refused) -> Problem {
+fn bad_document_problem(why: RoomInputRefusal) -> Problem {
     let listed = |faults: &[(String, String)]| {
         faults
             .iter()
@@ -126,15 +126,15 @@ fn refused(why: Refused) -> Problem {
             .collect::<Vec<_>>()
             .join("; ")
     };
-    let Refused { bad, unbuilt } = why;
+    let RoomInputRefusal { bad, unbuilt } = why;
     if let Some((field, _)) = bad.first() {
         let detail = format!("{}. Nothing was changed.", told(&bad));
         let all: Vec<_> = bad.iter().chain(&unbuilt).cloned().collect();
-        return Problem::field(field, detail).with("problems", listed(&all));
+        return Problem::invalid_field(field, detail).with_member("problems", listed(&all));
     }
     let field = unbuilt.first().map_or("", |(field, _)| field);
     let detail = format!("{}. Nothing was changed.", told(&unbuilt));
-    Problem::not_available(field, detail).with("problems", listed(&unbuilt))
+    Problem::not_available(field, detail).with_member("problems", listed(&unbuilt))
 }
 
 #[cfg(test)]
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn all_wrong_fields_are_told_and_the_first_one_by_name() {
-        let problem = refused(Refused {
+        let problem = bad_document_problem(RoomInputRefusal {
             bad: pairs(&["title", "per_s"]),
             unbuilt: pairs(&["beacon"]),
         });
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_is_not_built_is_refused_by_name() {
-        let problem = refused(Refused {
+        let problem = bad_document_problem(RoomInputRefusal {
             bad: Vec::new(),
             unbuilt: pairs(&["beacon"]),
         });

@@ -23,13 +23,13 @@ fn tick(since: i64, until: i64, called: std::ops::Range<u64>, away: &[u64]) -> T
         owed_u: 0,
         credit_u: 0,
         per_s_u: 2 * VISITOR_U,
-        called: (!called.is_empty()).then(|| Called {
+        called: (!called.is_empty()).then(|| CalledRanks {
             from: called.start,
             to: called.end,
             people: waited_for as u64,
             away: away.iter().copied().collect(),
         }),
-        left: Left {
+        left: TickCarryover {
             row: ReleaseRow {
                 released: called.end,
                 ticked_at: until,
@@ -51,16 +51,21 @@ pub(super) async fn no_more_than_the_room_are_let_in_however_many_come_at_once(
     Pair { store, .. }: Pair,
 ) {
     joined(store.as_ref(), 8).await;
-    store.ticked("r", tick(0, 1000, 0..8, &[])).await.unwrap();
+    store.end_tick("r", tick(0, 1000, 0..8, &[])).await.unwrap();
     let claims: Vec<_> = (0..8)
         .map(|number| {
             let store = Arc::clone(&store);
-            tokio::spawn(async move { store.enter("r", claimant(number, 1500)).await.unwrap() })
+            tokio::spawn(async move {
+                store
+                    .admit_claimant("r", claimant(number, 1500))
+                    .await
+                    .unwrap()
+            })
         })
         .collect();
     let mut let_in = 0;
     for claim in claims {
-        let_in += u64::from(claim.await.unwrap() == Entered::Let { first: true });
+        let_in += u64::from(claim.await.unwrap() == AdmissionDecision::Let { first: true });
     }
     assert_eq!(let_in, 2, "the room is for two");
     let not_called = Claimant {
@@ -69,37 +74,42 @@ pub(super) async fn no_more_than_the_room_are_let_in_however_many_come_at_once(
         ..claimant(9, 1500)
     };
     assert_eq!(
-        store.enter("r", not_called).await.unwrap(),
-        Entered::Wait,
+        store.admit_claimant("r", not_called).await.unwrap(),
+        AdmissionDecision::Wait,
         "whatever room there is"
     );
 }
 
 pub(super) async fn a_way_in_ends_with_its_claim_or_lapses(Pair { store, .. }: Pair) {
     joined(store.as_ref(), 4).await;
-    store.ticked("r", tick(0, 1000, 0..4, &[])).await.unwrap();
-    let enter = async |number, now| store.enter("r", claimant(number, now)).await.unwrap();
-    assert_eq!(enter(0, 1100).await, Entered::Let { first: true });
-    assert_eq!(enter(1, 1100).await, Entered::Let { first: true });
+    store.end_tick("r", tick(0, 1000, 0..4, &[])).await.unwrap();
+    let enter = async |number, now| {
+        store
+            .admit_claimant("r", claimant(number, now))
+            .await
+            .unwrap()
+    };
+    assert_eq!(enter(0, 1100).await, AdmissionDecision::Let { first: true });
+    assert_eq!(enter(1, 1100).await, AdmissionDecision::Let { first: true });
     assert_eq!(
         enter(1, 1100).await,
-        Entered::Let { first: true },
+        AdmissionDecision::Let { first: true },
         "the second tab of one who is let in"
     );
-    assert_eq!(enter(2, 1100).await, Entered::Wait);
-    store.turned_back("r", 0, true).await.unwrap();
+    assert_eq!(enter(2, 1100).await, AdmissionDecision::Wait);
+    store.undo_admission("r", 0, true).await.unwrap();
     assert_eq!(
         enter(2, 1200).await,
-        Entered::Let { first: true },
+        AdmissionDecision::Let { first: true },
         "what could not be written is free again"
     );
-    let claim = Claimed {
+    let claim = RecordedPassClaim {
         number: 2,
         reserved: Some(2),
         exp_s: 100,
     };
-    assert!(store.claimed("r", claim).await.unwrap());
-    assert_eq!(enter(2, 1300).await, Entered::Lives);
+    assert!(store.note_claim("r", claim).await.unwrap());
+    assert_eq!(enter(2, 1300).await, AdmissionDecision::Lives);
     let seen = figures(store.as_ref(), 1400, &[]).await;
     assert_eq!((seen.counts.inside, seen.entering), (1, 1));
     // Nobody ended the way in of number 1: its node died. It is not waited for, and its room is
@@ -107,13 +117,16 @@ pub(super) async fn a_way_in_ends_with_its_claim_or_lapses(Pair { store, .. }: P
     let lapsed = 1100 + WAY_IN_LAPSES_MS;
     assert_eq!(figures(store.as_ref(), lapsed, &[]).await.entering, 0);
     store
-        .ticked("r", tick(1000, lapsed, 4..5, &[]))
+        .end_tick("r", tick(1000, lapsed, 4..5, &[]))
         .await
         .unwrap();
-    assert_eq!(enter(4, lapsed + 1).await, Entered::Let { first: true });
+    assert_eq!(
+        enter(4, lapsed + 1).await,
+        AdmissionDecision::Let { first: true }
+    );
     assert_eq!(
         enter(2, 100_000).await,
-        Entered::Wait,
+        AdmissionDecision::Wait,
         "a second pass comes by the pace"
     );
 }
@@ -121,29 +134,29 @@ pub(super) async fn a_way_in_ends_with_its_claim_or_lapses(Pair { store, .. }: P
 pub(super) async fn whoever_was_away_when_called_comes_by_the_pace(Pair { store, .. }: Pair) {
     joined(store.as_ref(), 4).await;
     store
-        .ticked("r", tick(0, 1000, 0..4, &[0, 2]))
+        .end_tick("r", tick(0, 1000, 0..4, &[0, 2]))
         .await
         .unwrap();
     let roomy = |number| Claimant {
         max_inside: 100,
         ..claimant(number, 1500)
     };
-    let enter = async |number| store.enter("r", roomy(number)).await.unwrap();
-    assert_eq!(enter(1).await, Entered::Let { first: true });
+    let enter = async |number| store.admit_claimant("r", roomy(number)).await.unwrap();
+    assert_eq!(enter(1).await, AdmissionDecision::Let { first: true });
     assert_eq!(
         enter(0).await,
-        Entered::Wait,
+        AdmissionDecision::Wait,
         "no pace was earned for it yet"
     );
     let earned = TickEnd {
         credit_u: VISITOR_U,
         ..tick(1000, 2000, 4..4, &[])
     };
-    store.ticked("r", earned).await.unwrap();
-    assert_eq!(enter(2).await, Entered::Let { first: true });
+    store.end_tick("r", earned).await.unwrap();
+    assert_eq!(enter(2).await, AdmissionDecision::Let { first: true });
     assert_eq!(
         enter(0).await,
-        Entered::Wait,
+        AdmissionDecision::Wait,
         "that was one visitor's worth"
     );
     assert_eq!(figures(store.as_ref(), 2500, &[]).await.owed_u, VISITOR_U);
@@ -152,8 +165,8 @@ pub(super) async fn whoever_was_away_when_called_comes_by_the_pace(Pair { store,
         ..roomy(0)
     };
     assert_eq!(
-        store.enter("r", no_line).await.unwrap(),
-        Entered::Let { first: true }
+        store.admit_claimant("r", no_line).await.unwrap(),
+        AdmissionDecision::Let { first: true }
     );
 }
 
@@ -162,31 +175,34 @@ pub(super) async fn a_call_is_expected_until_it_is_answered_or_its_window_ends(
 ) {
     joined(store.as_ref(), 12).await;
     assert_eq!(figures(store.as_ref(), 0, &[]).await.counted_until, 0);
-    store.ticked("r", tick(0, 1000, 0..10, &[9])).await.unwrap();
     store
-        .ticked("r", tick(1000, 2000, 10..12, &[]))
+        .end_tick("r", tick(0, 1000, 0..10, &[9]))
+        .await
+        .unwrap();
+    store
+        .end_tick("r", tick(1000, 2000, 10..12, &[]))
         .await
         .unwrap();
     let seen = figures(store.as_ref(), 2000, &[]).await;
     assert_eq!((seen.expected, seen.counted_until), (11, 2000));
     assert!((seen.show_up - 1.0).abs() < 1e-9);
-    let calls = [(0, 10, 1000), (10, 12, 2000)].map(|(from, to, at)| Call { from, to, at });
+    let calls = [(0, 10, 1000), (10, 12, 2000)].map(|(from, to, at)| RankCall { from, to, at });
     assert_eq!(seen.calls, calls);
     for number in [3, 4] {
         let roomy = Claimant {
             max_inside: 100,
             ..claimant(number, 2500)
         };
-        store.enter("r", roomy).await.unwrap();
-        let claim = Claimed {
+        store.admit_claimant("r", roomy).await.unwrap();
+        let claim = RecordedPassClaim {
             number,
             reserved: Some(number),
             exp_s: 100,
         };
-        store.claimed("r", claim).await.unwrap();
+        store.note_claim("r", claim).await.unwrap();
     }
     for rank in [3, 5, 9] {
-        let leaving = Leaving {
+        let leaving = StoreLeaveRequest {
             rank: Some(rank),
             ..leaving(rank, 0)
         };
@@ -215,8 +231,8 @@ pub(super) async fn of_two_ticks_that_began_together_one_stands(Pair { store, ..
         owed_u: VISITOR_U,
         ..tick(since, until, called, &[])
     };
-    assert!(store.ticked("r", earned(0, 1000, 0..0)).await.unwrap());
-    assert!(!store.ticked("r", earned(0, 1100, 0..2)).await.unwrap());
+    assert!(store.end_tick("r", earned(0, 1000, 0..0)).await.unwrap());
+    assert!(!store.end_tick("r", earned(0, 1100, 0..2)).await.unwrap());
     let seen = figures(store.as_ref(), 1200, &[]).await;
     assert_eq!((seen.counted_until, seen.owed_u), (1000, VISITOR_U));
     assert_eq!(
@@ -229,8 +245,8 @@ pub(super) async fn of_two_ticks_that_began_together_one_stands(Pair { store, ..
     };
     let mut let_in = 0;
     for number in [5, 6, 7] {
-        let entered = store.enter("r", late(number)).await.unwrap();
-        let_in += u64::from(entered == Entered::Let { first: true });
+        let entered = store.admit_claimant("r", late(number)).await.unwrap();
+        let_in += u64::from(entered == AdmissionDecision::Let { first: true });
     }
     assert_eq!(let_in, 2, "late comers bank one second's pace");
 }
@@ -258,7 +274,10 @@ pub(super) async fn a_pass_counts_inside_though_its_place_was_left<F: Future<Out
     let pair = open(true).await;
     assert_eq!(inside(&pair, 1).await, 2, "also after a restart");
     pair.ledger.finish("r", 1, &[holder(0)], 0).await.unwrap();
-    pair.store.done("r", 1, &[holder(0)]).await.unwrap();
+    pair.store
+        .mark_ticketed("r", 1, &[holder(0)])
+        .await
+        .unwrap();
     assert_eq!(inside(&pair, 1).await, 1, "an order ends it");
     let pair = open(true).await;
     assert_eq!((inside(&pair, 1).await, inside(&pair, 100).await), (1, 0));

@@ -13,11 +13,12 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::{
-    Called, Claimant, Claimed, Entered, Entrant, Figures, Freezing, JoinRefused, Leaving, Left,
-    Moment, RoomStore, Shown, Standing, TickEnd,
+    AdmissionDecision, CalledRanks, Claimant, PresentedPlace, PresentedPlaceStatus,
+    RecordedPassClaim, RoomStore, StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest,
+    StoreLeaveRequest, TickCarryover, TickEnd, TickFigures, TickFiguresRequest,
 };
-use crate::ledger::{Changed, Entry, Freeze, Ledger, ReleaseRow};
-use fairgate_rules::cohort::{Call, WAY_IN_LAPSES_MS};
+use crate::ledger::{LineFreeze, ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomLedger};
+use fairgate_rules::cohort::{RankCall, WAY_IN_LAPSES_MS};
 use fairgate_rules::pace::VISITOR_U;
 
 /// A store and the ledger that it writes through to.
@@ -25,17 +26,17 @@ pub struct Pair {
     /// The store under test; the room `"r"` is open.
     pub store: Arc<dyn RoomStore>,
     /// Its ledger.
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Arc<dyn RoomLedger>,
     /// Whether what the ledger does not have outlives the process: it lies in a server beside it.
     pub outlives: bool,
 }
 
 fn holder(of: u64) -> Holder {
-    Holder(Digest::of(&of.to_be_bytes()).0)
+    Holder(Digest::of_bytes(&of.to_be_bytes()).0)
 }
 
-fn entrant(of: u64) -> Entrant {
-    Entrant {
+fn entrant(of: u64) -> StoreJoinRequest {
+    StoreJoinRequest {
         holder: holder(of),
         code: None,
         needs_code: false,
@@ -43,8 +44,8 @@ fn entrant(of: u64) -> Entrant {
     }
 }
 
-fn shown(number: u64, of: u64) -> Shown {
-    Shown {
+fn shown(number: u64, of: u64) -> PresentedPlace {
+    PresentedPlace {
         number,
         holder: holder(of),
         code: None,
@@ -52,39 +53,39 @@ fn shown(number: u64, of: u64) -> Shown {
     }
 }
 
-fn leaving(number: u64, now: i64) -> Leaving {
-    Leaving {
+fn leaving(number: u64, now: i64) -> StoreLeaveRequest {
+    StoreLeaveRequest {
         number,
         rank: None,
         now,
     }
 }
 
-async fn frozen(store: &dyn RoomStore, now: i64) -> Freeze {
+async fn frozen(store: &dyn RoomStore, now: i64) -> LineFreeze {
     match store.freeze("r", now).await.unwrap() {
-        Freezing::Done(freeze) => freeze,
-        Freezing::NotBefore(at) => panic!("not before {at}"),
+        StoreFreezeOutcome::Done(freeze) => freeze,
+        StoreFreezeOutcome::NotBefore(at) => panic!("not before {at}"),
     }
 }
 
 /// A pass that was written, without its way in.
 async fn claimed(store: &dyn RoomStore, number: u64, exp_s: i64) -> bool {
-    let claimed = Claimed {
+    let claimed = RecordedPassClaim {
         number,
         reserved: None,
         exp_s,
     };
-    store.claimed("r", claimed).await.unwrap()
+    store.note_claim("r", claimed).await.unwrap()
 }
 
-async fn figures(store: &dyn RoomStore, now: i64, ends_s: &[i64]) -> Figures {
-    let moment = Moment {
+async fn figures(store: &dyn RoomStore, now: i64, ends_s: &[i64]) -> TickFigures {
+    let moment = TickFiguresRequest {
         now,
         claim_ms: 5000,
         ends_s: ends_s.to_vec(),
         vitals: "{}".into(),
     };
-    store.figures("r", moment).await.unwrap()
+    store.tick_figures("r", moment).await.unwrap()
 }
 
 /// Runs the whole suite.
@@ -121,17 +122,17 @@ async fn one_place_for_one_holder(Pair { store, .. }: Pair) {
         Some(0)
     );
     assert!(matches!(
-        store.standing("r", shown(0, 1)).await.unwrap(),
-        Standing::Here(_)
+        store.check_presented_place("r", shown(0, 1)).await.unwrap(),
+        PresentedPlaceStatus::Here(_)
     ));
     assert_eq!(
-        store.standing("r", shown(0, 2)).await.unwrap(),
-        Standing::Unknown,
+        store.check_presented_place("r", shown(0, 2)).await.unwrap(),
+        PresentedPlaceStatus::Unknown,
         "a number is its holder's only"
     );
     assert_eq!(
-        store.standing("r", shown(7, 1)).await.unwrap(),
-        Standing::Unknown
+        store.check_presented_place("r", shown(7, 1)).await.unwrap(),
+        PresentedPlaceStatus::Unknown
     );
 }
 
@@ -153,7 +154,7 @@ async fn many_at_once_get_distinct_durable_numbers(Pair { store, ledger, .. }: P
     }
     let distinct: BTreeSet<_> = numbers.values().copied().collect();
     assert_eq!(distinct, (0..100).collect());
-    store.settle("r").await.unwrap();
+    store.flush_to_ledger("r").await.unwrap();
     assert_eq!(
         ledger.line("r").await.unwrap().places.len(),
         100,
@@ -169,8 +170,8 @@ async fn leaving_before_the_freeze_voids_the_leaf_and_after_it_does_not(
     }
     store.leave("r", leaving(1, 2000)).await.unwrap();
     assert_eq!(
-        store.standing("r", shown(1, 1)).await.unwrap(),
-        Standing::Left
+        store.check_presented_place("r", shown(1, 1)).await.unwrap(),
+        PresentedPlaceStatus::Left
     );
     let back = store.join("r", entrant(1)).await.unwrap();
     assert_eq!(back.number, 4, "joining again gives a new number");
@@ -185,7 +186,7 @@ async fn leaving_before_the_freeze_voids_the_leaf_and_after_it_does_not(
     let leaves = ledger.leaves("r", 5).await.unwrap();
     let expected = [holder(0).0, [0; 32], holder(2).0, holder(3).0, holder(1).0].concat();
     assert_eq!(leaves, expected);
-    let absent = store.absent("r").await.unwrap();
+    let absent = store.absent_numbers("r").await.unwrap();
     assert_eq!(absent.iter().collect::<Vec<_>>(), [1, 2]);
     assert!(absent.contains(2) && !absent.contains(3) && !absent.contains(1 << 40));
 }
@@ -204,30 +205,30 @@ async fn a_leaving_is_written_before_it_is_answered(Pair { store, ledger, .. }: 
 }
 
 async fn a_code_gives_one_place_and_stays_used(Pair { store, ledger, .. }: Pair) {
-    let code = Digest::of(b"code");
-    let entry = || Entry {
+    let code = Digest::of_bytes(b"code");
+    let entry = || RoomAuditEntry {
         at: 0,
         role: "promoter",
         action: "codes_replaced",
         detail: serde_json::Value::Null,
     };
-    for codes in [vec![Digest::of(b"replaced")], vec![code]] {
+    for codes in [vec![Digest::of_bytes(b"replaced")], vec![code]] {
         let put = store.put_codes("r", codes, entry()).await.unwrap();
-        assert!(matches!(put, Changed::To(_)));
+        assert!(matches!(put, RoomChangeOutcome::To(_)));
     }
-    let with = |of, code| Entrant {
+    let with = |of, code| StoreJoinRequest {
         code,
         needs_code: true,
         ..entrant(of)
     };
     for bad in [
         None,
-        Some(Digest::of(b"other")),
-        Some(Digest::of(b"replaced")),
+        Some(Digest::of_bytes(b"other")),
+        Some(Digest::of_bytes(b"replaced")),
     ] {
         assert!(matches!(
             store.join("r", with(1, bad)).await,
-            Err(JoinRefused::CodeInvalid)
+            Err(StoreJoinRefusal::CodeInvalid)
         ));
     }
     let place = store.join("r", with(1, Some(code))).await.unwrap();
@@ -236,10 +237,10 @@ async fn a_code_gives_one_place_and_stays_used(Pair { store, ledger, .. }: Pair)
         (0, Some(code)),
         "a refused code used up no number"
     );
-    let others = vec![Digest::of(b"too late")];
+    let others = vec![Digest::of_bytes(b"too late")];
     assert_eq!(
         store.put_codes("r", others, entry()).await.unwrap(),
-        Changed::Joined,
+        RoomChangeOutcome::Joined,
         "not once somebody has joined, whether the ledger has heard of it or not"
     );
     assert_eq!(
@@ -249,14 +250,14 @@ async fn a_code_gives_one_place_and_stays_used(Pair { store, ledger, .. }: Pair)
     );
     assert!(matches!(
         store.join("r", with(2, Some(code))).await,
-        Err(JoinRefused::CodeUsed)
+        Err(StoreJoinRefusal::CodeUsed)
     ));
     store.leave("r", leaving(0, 0)).await.unwrap();
     assert!(matches!(
         store.join("r", with(1, Some(code))).await,
-        Err(JoinRefused::CodeUsed)
+        Err(StoreJoinRefusal::CodeUsed)
     ));
-    store.settle("r").await.unwrap();
+    store.flush_to_ledger("r").await.unwrap();
     let line = ledger.line("r").await.unwrap();
     assert_eq!(line.codes, [(code, Some(0))]);
 }
@@ -284,7 +285,10 @@ async fn passes_and_finished_orders_are_counted(Pair { store, .. }: Pair) {
         [1, 1, 0],
         "by the end of their passes"
     );
-    store.done("r", 4, &[holder(1), holder(9)]).await.unwrap();
+    store
+        .mark_ticketed("r", 4, &[holder(1), holder(9)])
+        .await
+        .unwrap();
     let counts = store.counts("r", 101).await.unwrap();
     assert_eq!(
         (counts.inside, counts.claimed, counts.done, counts.finished),
@@ -301,14 +305,14 @@ async fn who_is_not_seen_for_a_minute_is_away_and_a_restart_forgets_it<F: Future
         pair.store.join("r", entrant(at)).await.unwrap();
     }
     let away = async |pair: &Pair, now_s| {
-        let away = pair.store.away("r", now_s).await.unwrap();
+        let away = pair.store.away_numbers("r", now_s).await.unwrap();
         away.iter().collect::<Vec<_>>()
     };
     assert!(
         away(&pair, 100).await.is_empty(),
         "nobody has looked long enough"
     );
-    pair.store.seen("r", &[1, 77], 130).await.unwrap();
+    pair.store.note_seen("r", &[1, 77], 130).await.unwrap();
     pair.store.leave("r", leaving(3, 0)).await.unwrap();
     assert!(away(&pair, 159).await.is_empty());
     assert_eq!(
@@ -316,7 +320,7 @@ async fn who_is_not_seen_for_a_minute_is_away_and_a_restart_forgets_it<F: Future
         [0, 2],
         "and who left is absent, not away"
     );
-    pair.store.seen("r", &[0], 170).await.unwrap();
+    pair.store.note_seen("r", &[0], 170).await.unwrap();
     assert_eq!(away(&pair, 189).await, [2]);
     assert_eq!(
         away(&pair, 195).await,

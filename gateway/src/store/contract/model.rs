@@ -49,7 +49,7 @@ pub(super) async fn random_steps_follow_the_model_over_restarts<F: Future<Output
             "seed {seed} step {step}"
         );
     }
-    pair.store.settle("r").await.unwrap();
+    pair.store.flush_to_ledger("r").await.unwrap();
     let leaves = pair.ledger.leaves("r", model.next).await.unwrap();
     for (number, leaf) in (0..).zip(leaves.as_chunks::<32>().0) {
         assert_eq!(

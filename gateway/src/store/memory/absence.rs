@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::places::index;
-use crate::store::Numbers;
+use crate::store::NumberSet;
 
 /// The numbers at which nobody stands: void or left.
 #[derive(Default)]
@@ -17,16 +17,16 @@ pub(super) struct AbsentNumbers {
 impl AbsentNumbers {
     /// Notes that somebody left the number, as far as is known.
     pub(super) fn mark_left(&mut self, number: u64) {
-        self.mark(number);
+        self.mark_absent(number);
     }
 
     /// Notes that the number is nobody's at all.
     pub(super) fn mark_void(&mut self, number: u64) {
-        self.void_count += u64::from(self.mark(number));
+        self.void_count += u64::from(self.mark_absent(number));
     }
 
     /// Gives whether somebody stood there until now, as far as is known.
-    fn mark(&mut self, number: u64) -> bool {
+    fn mark_absent(&mut self, number: u64) -> bool {
         let bits = Arc::make_mut(&mut self.bits);
         let word = index(number / 64);
         if bits.len() <= word {
@@ -45,11 +45,11 @@ impl AbsentNumbers {
     }
 
     /// How many were left.
-    pub(super) fn left(&self) -> u64 {
+    pub(super) fn left_count(&self) -> u64 {
         self.count - self.void_count
     }
 
-    pub(super) fn numbers(&self) -> Numbers {
-        Numbers(Arc::clone(&self.bits))
+    pub(super) fn numbers(&self) -> NumberSet {
+        NumberSet(Arc::clone(&self.bits))
     }
 }

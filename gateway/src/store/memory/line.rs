@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 
 use fairgate_pass::{Digest, Holder, VOID};
 
-use fairgate_rules::cohort::{Cohorts, Timing};
+use fairgate_rules::cohort::{ClaimTiming, ReleaseCohorts};
 
 use super::absence::AbsentNumbers;
 use super::passes::LinePasses;
@@ -14,12 +14,12 @@ use super::places::{LineSlot, index};
 use super::presence::LinePresence;
 use crate::ledger::StoredLine;
 use crate::store::{
-    Claimant, Claimed, Counts, Entered, Entrant, Figures, Leaving, Moment, Numbers, Place,
-    Standing, TickEnd,
+    AdmissionDecision, Claimant, NumberSet, Place, PresentedPlaceStatus, RecordedPassClaim,
+    RoomCounts, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
 };
 
 /// What a holder's join came to, before the ledger has it.
-pub(super) enum JoinAssigned {
+pub(super) enum JoinAssignment {
     /// The holder had this one.
     Known(Place),
     /// The next number.
@@ -43,7 +43,7 @@ pub(super) struct RoomLine {
     /// The cursor of finished orders.
     finished: u64,
     /// Who was called, and who is on the way in.
-    cohorts: Cohorts,
+    cohorts: ReleaseCohorts,
 }
 
 impl RoomLine {
@@ -83,18 +83,18 @@ impl RoomLine {
     }
 
     fn fill_up_to(&mut self, number: u64) {
-        while self.next() < number {
-            let void = self.next();
+        while self.next_number() < number {
+            let void = self.next_number();
             self.slots.push(LineSlot::NOBODYS);
             self.absent.mark_void(void);
         }
     }
 
-    pub(super) fn next(&self) -> u64 {
+    pub(super) fn next_number(&self) -> u64 {
         self.slots.len() as u64
     }
 
-    fn place(&self, number: u64) -> Option<Place> {
+    fn living_place(&self, number: u64) -> Option<Place> {
         let slot = self.slots.get(index(number)).filter(|slot| slot.here)?;
         Some(Place {
             number,
@@ -111,18 +111,18 @@ impl RoomLine {
         self.codes = codes.iter().map(|code| (*code, None)).collect();
     }
 
-    pub(super) fn assign(&mut self, entrant: &Entrant) -> JoinAssigned {
-        let number = self.next();
+    pub(super) fn assign(&mut self, entrant: &StoreJoinRequest) -> JoinAssignment {
+        let number = self.next_number();
         if let Some(known) = self.place_of(entrant.holder) {
-            return JoinAssigned::Known(known);
+            return JoinAssignment::Known(known);
         }
         if entrant.needs_code {
             let Some(code) = entrant.code else {
-                return JoinAssigned::CodeInvalid;
+                return JoinAssignment::CodeInvalid;
             };
             match self.codes.get_mut(&code) {
-                None => return JoinAssigned::CodeInvalid,
-                Some(Some(_)) => return JoinAssigned::CodeUsed,
+                None => return JoinAssignment::CodeInvalid,
+                Some(Some(_)) => return JoinAssignment::CodeUsed,
                 Some(free) => *free = Some(number),
             }
         }
@@ -144,11 +144,11 @@ impl RoomLine {
             done: false,
             fresh: true,
         };
-        JoinAssigned::New(place)
+        JoinAssignment::New(place)
     }
 
     /// The ledger did not take the number: it is nobody's, and holder and code are free again.
-    pub(super) fn void(&mut self, number: u64) {
+    pub(super) fn void_number(&mut self, number: u64) {
         let Some(slot) = self.slots.get_mut(index(number)) else {
             return;
         };
@@ -168,10 +168,10 @@ impl RoomLine {
     }
 
     /// Gives a place up; answers whether its leaf becomes nobody's.
-    pub(super) fn leave(&mut self, leaving: &Leaving) -> bool {
+    pub(super) fn leave(&mut self, leaving: &StoreLeaveRequest) -> bool {
         let number = leaving.number;
         if let Some(rank) = leaving.rank {
-            self.cohorts.left(rank);
+            self.cohorts.note_departure(rank);
         }
         // After the freeze a leaf below n is part of the published root, and one from n on is
         // nobody's business.
@@ -189,19 +189,19 @@ impl RoomLine {
     pub(super) fn place_of(&self, holder: Holder) -> Option<Place> {
         self.by_holder
             .get(&holder)
-            .and_then(|number| self.place(*number))
+            .and_then(|number| self.living_place(*number))
     }
 
-    pub(super) fn standing(&self, number: u64, holder: Holder) -> Standing {
+    pub(super) fn place_status(&self, number: u64, holder: Holder) -> PresentedPlaceStatus {
         match self.slots.get(index(number)) {
-            Some(slot) if slot.here && slot.holder == holder => {
-                self.place(number).map_or(Standing::Unknown, Standing::Here)
-            }
+            Some(slot) if slot.here && slot.holder == holder => self
+                .living_place(number)
+                .map_or(PresentedPlaceStatus::Unknown, PresentedPlaceStatus::Here),
             // A void leaf no longer says whose it was; the signed place does.
             Some(slot) if !slot.here && (slot.holder == holder || slot.holder == VOID) => {
-                Standing::Left
+                PresentedPlaceStatus::Left
             }
-            _ => Standing::Unknown,
+            _ => PresentedPlaceStatus::Unknown,
         }
     }
 
@@ -211,16 +211,16 @@ impl RoomLine {
     }
 
     /// Whether a visitor may come in now; then the room inside is reserved.
-    pub(super) fn enter(&mut self, claimant: &Claimant) -> Entered {
+    pub(super) fn admit_claimant(&mut self, claimant: &Claimant) -> AdmissionDecision {
         let Claimant { rank, now, .. } = *claimant;
         let now_s = now.div_euclid(1000);
         // Another tab of the same visitor may have claimed since the place was read.
         let pass_exp = self.passes.expiry_s(claimant.number);
         if pass_exp.is_some_and(|exp| exp > now_s) {
-            return Entered::Lives;
+            return AdmissionDecision::Lives;
         }
         if rank >= claimant.released {
-            return Entered::Wait;
+            return AdmissionDecision::Wait;
         }
         let first = pass_exp.is_none();
         let inside = self.counts(now_s).inside;
@@ -230,29 +230,29 @@ impl RoomLine {
             || match cohorts.timing(rank, first) {
                 // More may have been called than there is room for, because some of them were not
                 // expected to come.
-                Timing::InWindow => inside + cohorts.entering() < claimant.max_inside,
+                ClaimTiming::InWindow => inside + cohorts.entering() < claimant.max_inside,
                 // Without a line only the room inside binds.
-                Timing::Late => {
+                ClaimTiming::Late => {
                     inside + cohorts.entering() + cohorts.expected() < claimant.max_inside
                         && (!claimant.line || cohorts.take_late())
                 }
             };
         if let_in {
-            cohorts.enter(rank, now);
-            Entered::Let { first }
+            cohorts.reserve_entry(rank, now);
+            AdmissionDecision::Let { first }
         } else {
-            Entered::Wait
+            AdmissionDecision::Wait
         }
     }
 
-    pub(super) fn turned_back(&mut self, rank: u64, first: bool) {
+    pub(super) fn undo_admission(&mut self, rank: u64, first: bool) {
         self.cohorts.turned_back(rank, first);
     }
 
-    pub(super) fn figures(&mut self, moment: Moment) -> Figures {
+    pub(super) fn tick_figures(&mut self, moment: TickFiguresRequest) -> TickFigures {
         let counts = self.counts(moment.now.div_euclid(1000));
         self.cohorts.expire(moment.now, moment.claim_ms);
-        Figures {
+        TickFigures {
             counts,
             beyond: self.passes.inside_beyond(&moment.ends_s),
             expected: self.cohorts.expected(),
@@ -267,7 +267,7 @@ impl RoomLine {
         }
     }
 
-    pub(super) fn ticked(&mut self, end: TickEnd) -> bool {
+    pub(super) fn end_tick(&mut self, end: TickEnd) -> bool {
         let stands = self.cohorts.counted_until() == end.since;
         if stands {
             self.cohorts
@@ -281,14 +281,14 @@ impl RoomLine {
     }
 
     /// A claim was written; answers whether it is this number's first.
-    pub(super) fn claimed(&mut self, claimed: &Claimed) -> bool {
-        let Claimed { number, exp_s, .. } = *claimed;
+    pub(super) fn note_claim(&mut self, claimed: &RecordedPassClaim) -> bool {
+        let RecordedPassClaim { number, exp_s, .. } = *claimed;
         if let Some(rank) = claimed.reserved {
             self.cohorts.entered(rank);
         }
         let slot = self.slots.get(index(number)).copied();
         let is_inside = slot.is_some_and(|slot| !slot.done);
-        let first = self.passes.claimed(number, exp_s, is_inside);
+        let first = self.passes.note_pass(number, exp_s, is_inside);
         // The place may have been left while its claim was being written.
         if let Some(slot) = slot.filter(|slot| first && !slot.here) {
             self.passes.note_left(slot.holder, number);
@@ -296,7 +296,7 @@ impl RoomLine {
         first
     }
 
-    pub(super) fn done(&mut self, cursor: u64, holders: &[Holder]) {
+    pub(super) fn mark_ticketed(&mut self, cursor: u64, holders: &[Holder]) {
         self.finished = self.finished.max(cursor);
         for holder in holders {
             let left = self.passes.take_left(*holder);
@@ -314,12 +314,12 @@ impl RoomLine {
         }
     }
 
-    pub(super) fn counts(&mut self, now_s: i64) -> Counts {
+    pub(super) fn counts(&mut self, now_s: i64) -> RoomCounts {
         self.passes.expire(now_s);
-        Counts {
-            next: self.next(),
-            joined: self.next() - self.absent.voids(),
-            left: self.absent.left(),
+        RoomCounts {
+            next: self.next_number(),
+            joined: self.next_number() - self.absent.voids(),
+            left: self.absent.left_count(),
             inside: self.passes.inside(),
             ended: self.passes.ended(),
             claimed: self.passes.claimed_ever(),
@@ -328,15 +328,15 @@ impl RoomLine {
         }
     }
 
-    pub(super) fn absent(&self) -> Numbers {
+    pub(super) fn absent_numbers(&self) -> NumberSet {
         self.absent.numbers()
     }
 
-    pub(super) fn seen(&mut self, numbers: &[u64], now_s: i64) {
+    pub(super) fn note_seen(&mut self, numbers: &[u64], now_s: i64) {
         self.presence.note_seen(self.slots.len(), numbers, now_s);
     }
 
-    pub(super) fn away(&mut self, now_s: i64) -> Numbers {
-        self.presence.away(&self.slots, now_s)
+    pub(super) fn away_numbers(&mut self, now_s: i64) -> NumberSet {
+        self.presence.away_numbers(&self.slots, now_s)
     }
 }

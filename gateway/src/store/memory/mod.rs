@@ -15,13 +15,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use async_trait::async_trait;
 use fairgate_pass::{Digest, Holder};
 
-use self::line::{JoinAssigned, RoomLine};
+use self::line::{JoinAssignment, RoomLine};
 use crate::ledger::{
-    Changed, Durable, Entry, Failure, Freeze, FreezeRecorded, JoinRecorded, JoinRow, Ledger,
+    DurableWrite, JoinRow, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze, RoomAuditEntry,
+    RoomChangeOutcome, RoomLedger, RoomLedgerFailure,
 };
 use crate::store::{
-    Claimant, Claimed, Counts, Entered, Entrant, Figures, Freezing, JoinRefused, Leaving, Moment,
-    Numbers, Place, RoomStore, Shown, Standing, StoreFailure, TickEnd,
+    AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
+    RecordedPassClaim, RoomCounts, RoomStore, StoreFailure, StoreFreezeOutcome, StoreJoinRefusal,
+    StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
 };
 
 /// What is in this memory is written through, and read back whole: it never loses what it gave.
@@ -34,22 +36,22 @@ pub struct MemoryRoomStore {
 }
 
 struct MemoryRooms {
-    ledger: Arc<dyn Ledger>,
+    ledger: Arc<dyn RoomLedger>,
     rooms: RwLock<HashMap<String, Arc<Mutex<RoomLine>>>>,
 }
 
 /// What a caller waits for outside the lock.
-enum JoinPending {
+enum PendingJoin {
     /// A new number, being written.
-    New(Place, Durable<JoinRecorded>),
+    New(Place, DurableWrite<LedgerJoinOutcome>),
     /// A number of before, perhaps still being written by another call.
-    Known(Place, Durable<()>),
+    Known(Place, DurableWrite<()>),
 }
 
 impl MemoryRoomStore {
     /// A store that writes through to `ledger`.
     #[must_use]
-    pub fn new(ledger: Arc<dyn Ledger>) -> Self {
+    pub fn new(ledger: Arc<dyn RoomLedger>) -> Self {
         Self {
             inner: Arc::new(MemoryRooms {
                 ledger,
@@ -58,7 +60,7 @@ impl MemoryRoomStore {
         }
     }
 
-    fn line(&self, room: &str) -> Result<Arc<Mutex<RoomLine>>, StoreFailure> {
+    fn room_line(&self, room: &str) -> Result<Arc<Mutex<RoomLine>>, StoreFailure> {
         let rooms = self
             .inner
             .rooms
@@ -69,23 +71,27 @@ impl MemoryRoomStore {
         })
     }
 
-    fn begin_join(&self, room: &str, entrant: &Entrant) -> Result<JoinPending, JoinRefused> {
-        let line = self.line(room)?;
-        let mut line = lock(&line);
+    fn begin_join(
+        &self,
+        room: &str,
+        entrant: &StoreJoinRequest,
+    ) -> Result<PendingJoin, StoreJoinRefusal> {
+        let line = self.room_line(room)?;
+        let mut line = lock_line(&line);
         match line.assign(entrant) {
-            JoinAssigned::CodeInvalid => Err(JoinRefused::CodeInvalid),
-            JoinAssigned::CodeUsed => Err(JoinRefused::CodeUsed),
-            JoinAssigned::Known(place) => {
-                Ok(JoinPending::Known(place, self.inner.ledger.barrier()))
+            JoinAssignment::CodeInvalid => Err(StoreJoinRefusal::CodeInvalid),
+            JoinAssignment::CodeUsed => Err(StoreJoinRefusal::CodeUsed),
+            JoinAssignment::Known(place) => {
+                Ok(PendingJoin::Known(place, self.inner.ledger.barrier()))
             }
-            JoinAssigned::New(place) => {
+            JoinAssignment::New(place) => {
                 let join = JoinRow {
                     number: place.number,
                     holder: place.holder,
                     code: place.code,
                     at: place.at,
                 };
-                Ok(JoinPending::New(
+                Ok(PendingJoin::New(
                     place,
                     self.inner.ledger.record_join(room, join),
                 ))
@@ -93,42 +99,46 @@ impl MemoryRoomStore {
         }
     }
 
-    async fn settle(&self, room: &str, pending: JoinPending) -> Result<Option<Place>, JoinRefused> {
+    async fn finish_join(
+        &self,
+        room: &str,
+        pending: PendingJoin,
+    ) -> Result<Option<Place>, StoreJoinRefusal> {
         match pending {
-            JoinPending::New(place, durable) => {
+            PendingJoin::New(place, durable) => {
                 let outcome = durable.await;
-                if let Ok(JoinRecorded::Done) = outcome {
+                if let Ok(LedgerJoinOutcome::Done) = outcome {
                     return Ok(Some(place));
                 }
-                lock(&*self.line(room)?).void(place.number);
+                lock_line(&*self.room_line(room)?).void_number(place.number);
                 Err(match outcome {
-                    Ok(_) => JoinRefused::CodeUsed,
+                    Ok(_) => StoreJoinRefusal::CodeUsed,
                     Err(error) => StoreFailure::from(error).into(),
                 })
             }
-            JoinPending::Known(place, durable) => {
+            PendingJoin::Known(place, durable) => {
                 durable.await.map_err(StoreFailure::from)?;
-                let line = self.line(room)?;
-                let line = lock(&line);
-                Ok(match line.standing(place.number, place.holder) {
-                    Standing::Here(place) => Some(place),
+                let line = self.room_line(room)?;
+                let line = lock_line(&line);
+                Ok(match line.place_status(place.number, place.holder) {
+                    PresentedPlaceStatus::Here(place) => Some(place),
                     // The write this call waited for came to nothing, or the place was just left.
-                    Standing::Left | Standing::Unknown => None,
+                    PresentedPlaceStatus::Left | PresentedPlaceStatus::Unknown => None,
                 })
             }
         }
     }
 }
 
-fn lock(line: &Mutex<RoomLine>) -> MutexGuard<'_, RoomLine> {
+fn lock_line(line: &Mutex<RoomLine>) -> MutexGuard<'_, RoomLine> {
     // Transitions of a line do not panic half-way; a poisoned lock only says that some caller did.
     line.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[async_trait]
 impl RoomStore for MemoryRoomStore {
-    async fn open(&self, room: &str) -> Result<(), Failure> {
-        if self.line(room).is_ok() {
+    async fn open(&self, room: &str) -> Result<(), RoomLedgerFailure> {
+        if self.room_line(room).is_ok() {
             return Ok(());
         }
         let ledger = &self.inner.ledger;
@@ -156,123 +166,153 @@ impl RoomStore for MemoryRoomStore {
         &self,
         room: &str,
         codes: Vec<Digest>,
-        entry: Entry,
-    ) -> Result<Changed, StoreFailure> {
-        let line = self.line(room)?;
+        entry: RoomAuditEntry,
+    ) -> Result<RoomChangeOutcome, StoreFailure> {
+        let line = self.room_line(room)?;
         let written = self.inner.ledger.put_codes(room, codes.clone(), entry);
         let changed = written.await?;
-        if matches!(changed, Changed::To(_)) {
-            lock(&line).put_codes(&codes);
+        if matches!(changed, RoomChangeOutcome::To(_)) {
+            lock_line(&line).put_codes(&codes);
         }
         Ok(changed)
     }
 
-    async fn join(&self, room: &str, entrant: Entrant) -> Result<Place, JoinRefused> {
+    async fn join(&self, room: &str, entrant: StoreJoinRequest) -> Result<Place, StoreJoinRefusal> {
         let (store, room) = (self.clone(), room.to_owned());
         // In a task of its own: a visitor who hangs up in the middle must not leave a number that
         // nobody settles.
         let settled = tokio::spawn(async move {
             for _ in 0..2 {
                 let pending = store.begin_join(&room, &entrant)?;
-                if let Some(place) = store.settle(&room, pending).await? {
+                if let Some(place) = store.finish_join(&room, pending).await? {
                     return Ok(place);
                 }
             }
             let gone = "the place was given up while it was asked for";
-            Err(StoreFailure::from(Failure::Unavailable(gone.into())).into())
+            Err(StoreFailure::from(RoomLedgerFailure::Unavailable(gone.into())).into())
         });
         settled.await.unwrap_or_else(|error| {
-            Err(StoreFailure::from(Failure::Unavailable(error.to_string())).into())
+            Err(StoreFailure::from(RoomLedgerFailure::Unavailable(error.to_string())).into())
         })
     }
 
-    async fn standing(&self, room: &str, shown: Shown) -> Result<Standing, StoreFailure> {
-        Ok(lock(&*self.line(room)?).standing(shown.number, shown.holder))
+    async fn check_presented_place(
+        &self,
+        room: &str,
+        shown: PresentedPlace,
+    ) -> Result<PresentedPlaceStatus, StoreFailure> {
+        Ok(lock_line(&*self.room_line(room)?).place_status(shown.number, shown.holder))
     }
 
-    async fn bring_back(&self, _room: &str, _shown: &[Shown]) -> Result<u64, StoreFailure> {
+    async fn bring_back(
+        &self,
+        _room: &str,
+        _shown: &[PresentedPlace],
+    ) -> Result<u64, StoreFailure> {
         Ok(ONE_LIFE)
     }
 
     async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure> {
-        Ok(lock(&*self.line(room)?).place_of(holder))
+        Ok(lock_line(&*self.room_line(room)?).place_of(holder))
     }
 
-    async fn leave(&self, room: &str, leaving: Leaving) -> Result<(), StoreFailure> {
+    async fn leave(&self, room: &str, leaving: StoreLeaveRequest) -> Result<(), StoreFailure> {
         let durable = {
-            let line = self.line(room)?;
-            let mut line = lock(&line);
+            let line = self.room_line(room)?;
+            let mut line = lock_line(&line);
             let void = line.leave(&leaving);
-            let Leaving { number, now, .. } = leaving;
+            let StoreLeaveRequest { number, now, .. } = leaving;
             self.inner.ledger.record_leave(room, number, now, void)
         };
         Ok(durable.await?)
     }
 
-    async fn freeze(&self, room: &str, now: i64) -> Result<Freezing, StoreFailure> {
-        let line = self.line(room)?;
+    async fn freeze(&self, room: &str, now: i64) -> Result<StoreFreezeOutcome, StoreFailure> {
+        let line = self.room_line(room)?;
         let durable = {
-            let mut line = lock(&line);
+            let mut line = lock_line(&line);
             let n = line.freeze();
-            let freeze = Freeze { n, at: now };
+            let freeze = LineFreeze { n, at: now };
             self.inner.ledger.record_freeze(room, freeze, None)
         };
         let outcome = durable.await.and_then(|recorded| match recorded {
-            FreezeRecorded::Stands(freeze) => Ok(freeze),
-            FreezeRecorded::OtherLife | FreezeRecorded::NotBefore(_) => Err(Failure::Corrupt(
-                "a store without lives was refused for its life".into(),
-            )),
+            LedgerFreezeOutcome::Stands(freeze) => Ok(freeze),
+            LedgerFreezeOutcome::OtherLife | LedgerFreezeOutcome::NotBefore(_) => Err(
+                RoomLedgerFailure::Corrupt("a store without lives was refused for its life".into()),
+            ),
         });
         // What the ledger says stands; where it said nothing the line goes on filling until the
         // next try.
-        lock(&line).frozen = outcome.as_ref().ok().map(|freeze| freeze.n);
-        Ok(Freezing::Done(outcome?))
+        lock_line(&line).frozen = outcome.as_ref().ok().map(|freeze| freeze.n);
+        Ok(StoreFreezeOutcome::Done(outcome?))
     }
 
-    async fn settle(&self, _room: &str) -> Result<(), StoreFailure> {
+    async fn flush_to_ledger(&self, _room: &str) -> Result<(), StoreFailure> {
         Ok(self.inner.ledger.barrier().await?)
     }
 
-    async fn enter(&self, room: &str, claimant: Claimant) -> Result<Entered, StoreFailure> {
-        Ok(lock(&*self.line(room)?).enter(&claimant))
+    async fn admit_claimant(
+        &self,
+        room: &str,
+        claimant: Claimant,
+    ) -> Result<AdmissionDecision, StoreFailure> {
+        Ok(lock_line(&*self.room_line(room)?).admit_claimant(&claimant))
     }
 
-    async fn claimed(&self, room: &str, claimed: Claimed) -> Result<bool, StoreFailure> {
-        Ok(lock(&*self.line(room)?).claimed(&claimed))
+    async fn note_claim(
+        &self,
+        room: &str,
+        claimed: RecordedPassClaim,
+    ) -> Result<bool, StoreFailure> {
+        Ok(lock_line(&*self.room_line(room)?).note_claim(&claimed))
     }
 
-    async fn turned_back(&self, room: &str, rank: u64, first: bool) -> Result<(), StoreFailure> {
-        lock(&*self.line(room)?).turned_back(rank, first);
+    async fn undo_admission(&self, room: &str, rank: u64, first: bool) -> Result<(), StoreFailure> {
+        lock_line(&*self.room_line(room)?).undo_admission(rank, first);
         Ok(())
     }
 
-    async fn done(&self, room: &str, cursor: u64, holders: &[Holder]) -> Result<(), StoreFailure> {
-        lock(&*self.line(room)?).done(cursor, holders);
+    async fn mark_ticketed(
+        &self,
+        room: &str,
+        cursor: u64,
+        holders: &[Holder],
+    ) -> Result<(), StoreFailure> {
+        lock_line(&*self.room_line(room)?).mark_ticketed(cursor, holders);
         Ok(())
     }
 
-    async fn figures(&self, room: &str, moment: Moment) -> Result<Figures, StoreFailure> {
-        Ok(lock(&*self.line(room)?).figures(moment))
+    async fn tick_figures(
+        &self,
+        room: &str,
+        moment: TickFiguresRequest,
+    ) -> Result<TickFigures, StoreFailure> {
+        Ok(lock_line(&*self.room_line(room)?).tick_figures(moment))
     }
 
-    async fn ticked(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure> {
-        Ok(lock(&*self.line(room)?).ticked(end))
+    async fn end_tick(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure> {
+        Ok(lock_line(&*self.room_line(room)?).end_tick(end))
     }
 
-    async fn counts(&self, room: &str, now_s: i64) -> Result<Counts, StoreFailure> {
-        Ok(lock(&*self.line(room)?).counts(now_s))
+    async fn counts(&self, room: &str, now_s: i64) -> Result<RoomCounts, StoreFailure> {
+        Ok(lock_line(&*self.room_line(room)?).counts(now_s))
     }
 
-    async fn absent(&self, room: &str) -> Result<Numbers, StoreFailure> {
-        Ok(lock(&*self.line(room)?).absent())
+    async fn absent_numbers(&self, room: &str) -> Result<NumberSet, StoreFailure> {
+        Ok(lock_line(&*self.room_line(room)?).absent_numbers())
     }
 
-    async fn seen(&self, room: &str, numbers: &[u64], now_s: i64) -> Result<u64, StoreFailure> {
-        lock(&*self.line(room)?).seen(numbers, now_s);
+    async fn note_seen(
+        &self,
+        room: &str,
+        numbers: &[u64],
+        now_s: i64,
+    ) -> Result<u64, StoreFailure> {
+        lock_line(&*self.room_line(room)?).note_seen(numbers, now_s);
         Ok(ONE_LIFE)
     }
 
-    async fn away(&self, room: &str, now_s: i64) -> Result<Numbers, StoreFailure> {
-        Ok(lock(&*self.line(room)?).away(now_s))
+    async fn away_numbers(&self, room: &str, now_s: i64) -> Result<NumberSet, StoreFailure> {
+        Ok(lock_line(&*self.room_line(room)?).away_numbers(now_s))
     }
 }

@@ -39,7 +39,7 @@ impl LinePasses {
     }
 
     /// Notes a pass, whose visitor is inside unless done; gives whether it is the number's first.
-    pub(super) fn claimed(&mut self, number: u64, exp_s: i64, is_inside: bool) -> bool {
+    pub(super) fn note_pass(&mut self, number: u64, exp_s: i64, is_inside: bool) -> bool {
         self.no_longer_inside(number);
         if is_inside {
             self.inside.insert((exp_s, number));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::places::{LineSlot, index};
-use crate::store::{AWAY_AFTER_S, Numbers};
+use crate::store::{AWAY_AFTER_S, NumberSet};
 
 /// When each number was last seen.
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl LinePresence {
 
     /// Whoever joined is seen by joining; whoever is not known here counts as here until this store
     /// has looked for long enough.
-    pub(super) fn away(&mut self, slots: &[LineSlot], now_s: i64) -> Numbers {
+    pub(super) fn away_numbers(&mut self, slots: &[LineSlot], now_s: i64) -> NumberSet {
         let since = *self.looking_since_s.get_or_insert(now_s);
         let (since, gone) = (seconds(since), seconds(now_s - AWAY_AFTER_S));
         let mut bits = vec![0_u64; slots.len().div_ceil(64)];
@@ -41,6 +41,6 @@ impl LinePresence {
             let away = slot.here && seen.max(joined).max(since) <= gone;
             bits[at / 64] |= u64::from(away) << (at % 64);
         }
-        Numbers(Arc::new(bits))
+        NumberSet(Arc::new(bits))
     }
 }

@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fairgate_databases::{Installation, Writer};
+use fairgate_databases::{Installation, SqliteDatabase};
 
 use super::*;
 use crate::ledger::sql::RoomSqlLedger;
-use crate::ledger::{RoomLife, RoomRow, Secret, StoredLine};
-use crate::room::{Document, Facts};
+use crate::ledger::{DrawSecret, RoomLife, RoomRow, StoredLine};
+use crate::room::{RoomDocument, RoomFacts};
 use crate::store::contract::{Pair, suite};
 
 #[tokio::test]
@@ -18,18 +18,18 @@ async fn the_store_in_memory_keeps_the_contract_even_over_restarts() {
         let at = generation.fetch_add(usize::from(!again), Ordering::SeqCst) + usize::from(!again);
         let path = folder.path().join(format!("{at}.db"));
         async move {
-            let writer = Writer::open(&path).expect("the file opens");
+            let writer = SqliteDatabase::open(&path).expect("the file opens");
             let ledger = RoomSqlLedger::open(Installation::File(writer)).await;
-            let ledger: Arc<dyn Ledger> = Arc::new(ledger.expect("migrates"));
+            let ledger: Arc<dyn RoomLedger> = Arc::new(ledger.expect("migrates"));
             let row = RoomRow {
                 room: "r".into(),
-                document: Document::everyday(),
-                facts: Facts::default(),
+                document: RoomDocument::everyday(),
+                facts: RoomFacts::default(),
                 version: 1,
-                secret: Secret([1; 32]),
+                secret: DrawSecret([1; 32]),
                 created_at: 0,
             };
-            let entry = Entry {
+            let entry = RoomAuditEntry {
                 at: 0,
                 role: "promoter",
                 action: "room_created",
@@ -54,9 +54,9 @@ async fn the_store_in_memory_keeps_the_contract_even_over_restarts() {
 #[tokio::test]
 async fn numbers_that_a_store_with_lives_may_have_given_are_not_given_again() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let writer = Writer::open(&folder.path().join("ledger.db")).expect("the file opens");
+    let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("the file opens");
     let ledger = RoomSqlLedger::open(Installation::File(writer)).await;
-    let ledger: Arc<dyn Ledger> = Arc::new(ledger.expect("migrates"));
+    let ledger: Arc<dyn RoomLedger> = Arc::new(ledger.expect("migrates"));
     let life = ledger
         .begin_life("r", 0, 0, 1_000)
         .await
@@ -65,7 +65,7 @@ async fn numbers_that_a_store_with_lives_may_have_given_are_not_given_again() {
     assert!(reserved.expect("it is reserved").is_some());
     let store = MemoryRoomStore::new(Arc::clone(&ledger));
     store.open("r").await.expect("it opens");
-    let entrant = Entrant {
+    let entrant = StoreJoinRequest {
         holder: Holder([1; 32]),
         code: None,
         needs_code: false,
@@ -77,10 +77,10 @@ async fn numbers_that_a_store_with_lives_may_have_given_are_not_given_again() {
     assert_eq!(reserved.expect("it answers"), None, "that life is over");
 }
 
-fn number(assigned: &JoinAssigned) -> Option<u64> {
+fn number(assigned: &JoinAssignment) -> Option<u64> {
     match assigned {
-        JoinAssigned::New(place) | JoinAssigned::Known(place) => Some(place.number),
-        JoinAssigned::CodeInvalid | JoinAssigned::CodeUsed => None,
+        JoinAssignment::New(place) | JoinAssignment::Known(place) => Some(place.number),
+        JoinAssignment::CodeInvalid | JoinAssignment::CodeUsed => None,
     }
 }
 
@@ -96,7 +96,7 @@ fn after_a_loss_the_figures_count_people_and_not_the_numbers_that_were_skipped()
         life: Some(life),
         ..StoredLine::default()
     });
-    let entrant = Entrant {
+    let entrant = StoreJoinRequest {
         holder: Holder([1; 32]),
         code: None,
         needs_code: false,
@@ -109,24 +109,27 @@ fn after_a_loss_the_figures_count_people_and_not_the_numbers_that_were_skipped()
 
 #[test]
 fn a_number_whose_write_failed_is_nobodys_and_its_holder_and_code_are_free_again() {
-    let code = Digest::of(b"code");
+    let code = Digest::of_bytes(b"code");
     let mut line = RoomLine::default();
     line.put_codes(&[code]);
-    let entrant = Entrant {
+    let entrant = StoreJoinRequest {
         holder: Holder([1; 32]),
         code: Some(code),
         needs_code: true,
         now: 0,
     };
     assert_eq!(number(&line.assign(&entrant)), Some(0));
-    line.void(0);
-    assert_eq!(line.standing(0, entrant.holder), Standing::Left);
+    line.void_number(0);
+    assert_eq!(
+        line.place_status(0, entrant.holder),
+        PresentedPlaceStatus::Left
+    );
     let again = line.assign(&entrant);
-    assert!(matches!(again, JoinAssigned::New(_)));
+    assert!(matches!(again, JoinAssignment::New(_)));
     assert_eq!(number(&again), Some(1), "no number is given twice");
     // The failure of the first write comes late, after the second join: it takes nothing away from
     // that.
-    line.void(0);
+    line.void_number(0);
     assert!(
         line.place_of(entrant.holder)
             .is_some_and(|place| place.number == 1)
@@ -139,6 +142,6 @@ fn a_freeze_above_the_last_written_number_leaves_voids_between_them() {
         frozen: Some(3),
         ..StoredLine::default()
     });
-    assert_eq!(line.absent().iter().collect::<Vec<_>>(), [0, 1, 2]);
-    assert_eq!(line.next(), 3);
+    assert_eq!(line.absent_numbers().iter().collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(line.next_number(), 3);
 }

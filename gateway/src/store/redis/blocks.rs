@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use fairgate_base::clock::Clock;
 
-use super::caller::RoomScripts;
+use super::caller::RoomScriptRunner;
 use super::condition::StoreCondition;
-use super::lives::RoomLives;
+use super::lives::RoomLifeReader;
 use super::rooms::OpenRooms;
-use super::scripts::{CheckScript, RaiseScript};
-use crate::ledger::{Ledger, RoomLife};
+use super::scripts::{CheckLifeScript, RaiseCeilingScript};
+use crate::ledger::{RoomLedger, RoomLife};
 use crate::store::StoreFailure;
 
 /// At the least so many numbers are reserved ahead,
@@ -22,10 +22,10 @@ const ROUNDS_AHEAD: u64 = 8;
 
 /// Reserves numbers ahead of the joins.
 pub struct NumberBlocks {
-    pub ledger: Arc<dyn Ledger>,
-    pub scripts: Arc<RoomScripts>,
+    pub ledger: Arc<dyn RoomLedger>,
+    pub scripts: Arc<RoomScriptRunner>,
     pub rooms: Arc<OpenRooms>,
-    pub lives: Arc<RoomLives>,
+    pub lives: Arc<RoomLifeReader>,
     pub condition: Arc<StoreCondition>,
     pub clock: Clock,
 }
@@ -44,7 +44,7 @@ impl NumberBlocks {
         self.lives.lease().learn(room, life, Instant::now());
         let ceiling = life.ceiling;
         self.scripts
-            .run(room, &life, RaiseScript { ceiling })
+            .run(room, &life, RaiseCeilingScript { ceiling })
             .await?;
         Ok(())
     }
@@ -82,8 +82,11 @@ impl NumberBlocks {
     pub async fn reserve_now(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
         let open = self.rooms.find(room)?;
         let _tending = open.tending.lock().await;
-        let stands = self.scripts.run(room, life, CheckScript {}).await?;
-        let (next, ceiling) = (stands.at(0)?.count()?, stands.at(1)?.count()?);
+        let stands = self.scripts.run(room, life, CheckLifeScript {}).await?;
+        let (next, ceiling) = (
+            stands.item_at(0)?.as_count()?,
+            stands.item_at(1)?.as_count()?,
+        );
         if next < ceiling {
             return Ok(());
         }
@@ -100,7 +103,7 @@ impl NumberBlocks {
         ceiling: u64,
     ) -> Result<(), StoreFailure> {
         self.lives.read().await?;
-        let newest = self.lives.lease().life(room);
+        let newest = self.lives.lease().last_known_life(room);
         let is_less =
             |newest: &RoomLife| newest.incarnation == life.incarnation && newest.ceiling < ceiling;
         if newest.as_ref().is_some_and(is_less) {

@@ -7,17 +7,17 @@ use fairgate_redis::{Redis, RedisReply, ScriptCall, ScriptFamily};
 
 use super::condition::StoreCondition;
 use super::keys;
-use super::scripts::LivingRoom;
+use super::scripts::LiveRoomFamily;
 use crate::ledger::RoomLife;
 use crate::store::StoreFailure;
 
 /// Runs the scripts of rooms.
-pub struct RoomScripts {
+pub struct RoomScriptRunner {
     redis: Redis,
     condition: Arc<StoreCondition>,
 }
 
-impl RoomScripts {
+impl RoomScriptRunner {
     pub fn new(redis: Redis, condition: Arc<StoreCondition>) -> Self {
         Self { redis, condition }
     }
@@ -27,9 +27,9 @@ impl RoomScripts {
         &self,
         room: &str,
         life: &RoomLife,
-        script: impl ScriptCall<Family = LivingRoom>,
+        script: impl ScriptCall<Family = LiveRoomFamily>,
     ) -> Result<RedisReply, StoreFailure> {
-        let living = LivingRoom {
+        let living = LiveRoomFamily {
             incarnation: life.incarnation,
         };
         self.run_as(room, living, script).await
@@ -47,6 +47,6 @@ impl RoomScripts {
             return Err(StoreFailure::NotReady(other.into()));
         }
         let (key, invocation) = (keys::life(room), script.prepare());
-        Ok(self.redis.run(&key, family, &invocation).await?)
+        Ok(self.redis.run_script(&key, family, &invocation).await?)
     }
 }

@@ -5,22 +5,28 @@ use std::sync::Arc;
 use fairgate_pass::Holder;
 use fairgate_rules::cohort::WAY_IN_LAPSES_MS;
 
-use super::caller::RoomScripts;
-use super::lives::RoomLives;
+use super::caller::RoomScriptRunner;
+use super::lives::RoomLifeReader;
 use super::read;
-use super::scripts::{ClaimedScript, DoneScript, EnterScript, TurnedBackScript};
-use crate::store::{Claimant, Claimed, Entered, StoreFailure};
+use super::scripts::{
+    AdmitClaimantScript, MarkTicketedScript, NotePassClaimScript, UndoAdmissionScript,
+};
+use crate::store::{AdmissionDecision, Claimant, RecordedPassClaim, StoreFailure};
 
 /// Lets people claim passes.
 pub struct ClaimTransitions {
-    pub scripts: Arc<RoomScripts>,
-    pub lives: Arc<RoomLives>,
+    pub scripts: Arc<RoomScriptRunner>,
+    pub lives: Arc<RoomLifeReader>,
 }
 
 impl ClaimTransitions {
     /// Decides whether somebody may claim, and reserves the room inside.
-    pub async fn enter(&self, room: &str, claimant: Claimant) -> Result<Entered, StoreFailure> {
-        let enter = EnterScript {
+    pub async fn admit_claimant(
+        &self,
+        room: &str,
+        claimant: Claimant,
+    ) -> Result<AdmissionDecision, StoreFailure> {
+        let enter = AdmitClaimantScript {
             number: claimant.number,
             rank: claimant.rank,
             released: claimant.released,
@@ -31,61 +37,65 @@ impl ClaimTransitions {
         };
         let reply = self
             .scripts
-            .run(room, &self.lives.life(room)?, enter)
+            .run(room, &self.lives.last_known_life(room)?, enter)
             .await?;
         Ok(match read::kind(&reply)? {
-            "lives" => Entered::Lives,
-            "let" => Entered::Let {
-                first: reply.at(1)?.int()? == 1,
+            "lives" => AdmissionDecision::Lives,
+            "let" => AdmissionDecision::Let {
+                first: reply.item_at(1)?.as_integer()? == 1,
             },
-            _ => Entered::Wait,
+            _ => AdmissionDecision::Wait,
         })
     }
 
     /// Notes that a claim was written; gives whether it is this number's first.
-    pub async fn claimed(&self, room: &str, claimed: Claimed) -> Result<bool, StoreFailure> {
-        let claimed = ClaimedScript {
+    pub async fn note_claim(
+        &self,
+        room: &str,
+        claimed: RecordedPassClaim,
+    ) -> Result<bool, StoreFailure> {
+        let claimed = NotePassClaimScript {
             number: claimed.number,
             reserved_rank: claimed.reserved,
             expires_s: claimed.exp_s,
         };
         let reply = self
             .scripts
-            .run(room, &self.lives.life(room)?, claimed)
+            .run(room, &self.lives.last_known_life(room)?, claimed)
             .await?;
-        Ok(reply.int()? == 1)
+        Ok(reply.as_integer()? == 1)
     }
 
     /// Notes that a claim could not be written.
-    pub async fn turned_back(
+    pub async fn undo_admission(
         &self,
         room: &str,
         rank: u64,
         first: bool,
     ) -> Result<(), StoreFailure> {
-        let turned_back = TurnedBackScript {
+        let turned_back = UndoAdmissionScript {
             rank,
             is_first: first,
         };
         self.scripts
-            .run(room, &self.lives.life(room)?, turned_back)
+            .run(room, &self.lives.last_known_life(room)?, turned_back)
             .await?;
         Ok(())
     }
 
     /// Notes orders that were ticketed.
-    pub async fn done(
+    pub async fn mark_ticketed(
         &self,
         room: &str,
         cursor: u64,
         holders: &[Holder],
     ) -> Result<(), StoreFailure> {
-        let done = DoneScript {
+        let done = MarkTicketedScript {
             cursor,
             holders: holders.iter().map(|holder| holder.0).collect(),
         };
         self.scripts
-            .run(room, &self.lives.life(room)?, done)
+            .run(room, &self.lives.last_known_life(room)?, done)
             .await?;
         Ok(())
     }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use fairgate_base::clock::Clock;
 use fairgate_pass::Digest;
 
-use super::caller::RoomScripts;
-use super::lives::RoomLives;
-use super::scripts::{HoldCodesScript, PutCodesScript};
-use crate::ledger::{Changed, Entry, Ledger, RoomLife};
+use super::caller::RoomScriptRunner;
+use super::lives::RoomLifeReader;
+use super::scripts::{PauseJoinsScript, PutCodesScript};
+use crate::ledger::{RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLife};
 use crate::store::StoreFailure;
 
 /// Codes that one script takes.
@@ -21,9 +21,9 @@ pub const WAITED_FOR_MS: i64 = 60_000;
 
 /// Replaces the codes of a room.
 pub struct RoomCodes {
-    pub ledger: Arc<dyn Ledger>,
-    pub scripts: Arc<RoomScripts>,
-    pub lives: Arc<RoomLives>,
+    pub ledger: Arc<dyn RoomLedger>,
+    pub scripts: Arc<RoomScriptRunner>,
+    pub lives: Arc<RoomLifeReader>,
     pub clock: Clock,
 }
 
@@ -33,24 +33,24 @@ impl RoomCodes {
         &self,
         room: &str,
         codes: Vec<Digest>,
-        entry: Entry,
-    ) -> Result<Changed, StoreFailure> {
-        let life = self.lives.life(room)?;
+        entry: RoomAuditEntry,
+    ) -> Result<RoomChangeOutcome, StoreFailure> {
+        let life = self.lives.last_known_life(room)?;
         let now_ms = self.clock.now_ms();
         let held = self
             .scripts
-            .run(room, &life, HoldCodesScript { now_ms })
+            .run(room, &life, PauseJoinsScript { now_ms })
             .await?;
-        if held.int()? == 0 {
-            return Ok(Changed::Joined);
+        if held.as_integer()? == 0 {
+            return Ok(RoomChangeOutcome::Joined);
         }
         // Whatever the ledger answers, Redis gets what it has: its own list where the answer was
         // lost.
         let written = self.ledger.put_codes(room, codes.clone(), entry).await;
         match written {
-            Ok(Changed::To(version)) => {
+            Ok(RoomChangeOutcome::To(version)) => {
                 self.put_in_place(room, &life, &codes).await?;
-                Ok(Changed::To(version))
+                Ok(RoomChangeOutcome::To(version))
             }
             other => {
                 self.take_from_ledger(room, &life).await?;
@@ -80,7 +80,7 @@ impl RoomCodes {
                 is_last: at + 1 == count,
                 codes: batch.iter().map(|code| code.0).collect(),
             };
-            if self.scripts.run(room, life, put).await?.int()? == 0 {
+            if self.scripts.run(room, life, put).await?.as_integer()? == 0 {
                 return Err(StoreFailure::NotReady(
                     "its codes were put in place meanwhile".into(),
                 ));

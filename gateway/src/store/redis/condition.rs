@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fairgate_base::clock::{Clock, rfc3339};
-use fairgate_redis::{Error, Redis, RedisCommand, ServerFinding};
+use fairgate_redis::{Redis, RedisCallError, RedisCommand, ServerFinding};
 
 use super::keys;
 use crate::ledger::RoomLife;
@@ -24,12 +24,12 @@ const ONE_LOSS_MS: i64 = 60_000;
 /// Redis as it was last found.
 #[derive(Debug, Default)]
 pub struct StoreCondition {
-    inner: Mutex<ConditionFound>,
+    inner: Mutex<ConditionDetails>,
 }
 
 #[derive(Debug, Default)]
-struct ConditionFound {
-    away: Option<(Instant, Error)>,
+struct ConditionDetails {
+    away: Option<(Instant, RedisCallError)>,
     /// The ledger that it belongs to, where that is another one.
     foreign: Option<String>,
     findings: Vec<ServerFinding>,
@@ -46,7 +46,7 @@ impl StoreCondition {
     }
 
     /// Redis said which ledger its data belongs to, or nothing.
-    pub fn note_owner(&self, owner: Result<String, Error>, own: &str) {
+    pub fn note_owner(&self, owner: Result<String, RedisCallError>, own: &str) {
         let mut found = self.lock();
         match owner {
             Ok(owner) => {
@@ -137,18 +137,18 @@ impl StoreCondition {
             let at = rfc3339(*at);
             format!("the ledger was set back: at {at} it had lost numbers of the room \"{room}\" that it had reserved. None of them is given again")
         }));
-        warnings.extend(loss(lives, now));
+        warnings.extend(recent_loss_warning(lives, now));
         warnings
     }
 
-    fn lock(&self) -> MutexGuard<'_, ConditionFound> {
+    fn lock(&self) -> MutexGuard<'_, ConditionDetails> {
         // Its fields do not depend on one another.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One sentence for all rooms that were lost of late. A room's first life has lost nothing.
-fn loss(lives: &[RoomLife], now: i64) -> Option<String> {
+fn recent_loss_warning(lives: &[RoomLife], now: i64) -> Option<String> {
     let lost = lives
         .iter()
         .filter(|life| life.incarnation > 1 && now - life.begun_at < TOLD_MS);
@@ -188,22 +188,22 @@ impl ConditionWatch {
     }
 
     /// One round of the watch.
-    pub async fn look(&self, round: u32) {
+    pub async fn check_condition(&self, round: u32) {
         self.condition
             .note_owner(self.owner().await, &self.ledger_id);
         if round.is_multiple_of(FINDINGS_EVERY)
-            && let Ok(findings) = self.redis.check(self.clock.now_ms()).await
+            && let Ok(findings) = self.redis.check_servers(self.clock.now_ms()).await
         {
             self.condition.note_findings(findings);
         }
     }
 
     /// Asks which ledger the data belongs to: this one, where it belonged to none.
-    pub async fn owner(&self) -> Result<String, Error> {
+    pub async fn owner(&self) -> Result<String, RedisCallError> {
         let set = RedisCommand::new("SET").arg(keys::LEDGER);
         let set = set.arg(self.ledger_id.as_str()).arg("NX");
         self.redis.ask(&set).await?;
         let get = RedisCommand::new("GET").arg(keys::LEDGER);
-        Ok(self.redis.ask(&get).await?.text()?.to_owned())
+        Ok(self.redis.ask(&get).await?.as_text()?.to_owned())
     }
 }

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use fairgate_redis::RedisReply;
 
-use super::caller::RoomScripts;
+use super::caller::RoomScriptRunner;
 use super::read;
-use super::scripts::{AnyRoom, CopiedScript, LeavingScript, SalvageScript, TakeFeedScript};
-use crate::ledger::{Copied, Ledger, LineRow, RoomLife};
-use crate::store::{Leaving, StoreFailure};
+use super::scripts::{
+    AnyRoomFamily, FindLeaverScript, ReadLineFeedScript, SalvageFeedScript, TrimLineFeedScript,
+};
+use crate::ledger::{LineCopyOutcome, LineFeedEntry, RoomLedger, RoomLife};
+use crate::store::{StoreFailure, StoreLeaveRequest};
 
 /// Entries a batch.
 const BATCH: u32 = 1000;
@@ -21,8 +23,8 @@ const ALONE_MS: u64 = 2000;
 
 /// Brings the line of a room into the ledger.
 pub struct LineCopier {
-    pub ledger: Arc<dyn Ledger>,
-    pub scripts: Arc<RoomScripts>,
+    pub ledger: Arc<dyn RoomLedger>,
+    pub scripts: Arc<RoomScriptRunner>,
     /// This process's name among the nodes.
     pub node: String,
 }
@@ -30,22 +32,27 @@ pub struct LineCopier {
 impl LineCopier {
     /// Copies until nothing is left; where `alone` is enough only as much as is fair, and nothing
     /// while another node does.
-    pub async fn copy(&self, room: &str, life: &RoomLife, alone: bool) -> Result<(), StoreFailure> {
+    pub async fn copy_line(
+        &self,
+        room: &str,
+        life: &RoomLife,
+        alone: bool,
+    ) -> Result<(), StoreFailure> {
         for batch in 1.. {
-            let take = TakeFeedScript {
+            let take = ReadLineFeedScript {
                 node: self.node.clone(),
                 alone_ms: ALONE_MS,
                 entries_max: BATCH,
                 must: !alone,
             };
             let taken = self.scripts.run(room, life, take).await?;
-            let Some((last, rows)) = rows(&taken)? else {
+            let Some((last, rows)) = read_feed_entries(&taken)? else {
                 return Ok(());
             };
             let full = rows.len() >= BATCH as usize;
             let copied = self.bring(room, life, rows).await?;
             let nobodys = copied.voided.into_iter().chain(copied.refused);
-            let trim = CopiedScript {
+            let trim = TrimLineFeedScript {
                 first_left: read::behind(&last),
                 nobodys: nobodys.collect(),
             };
@@ -62,12 +69,12 @@ impl LineCopier {
     pub async fn salvage(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
         let mut from = "-".to_owned();
         loop {
-            let salvage = SalvageScript {
+            let salvage = SalvageFeedScript {
                 from,
                 entries_max: BATCH,
             };
-            let left = self.scripts.run_as(room, AnyRoom {}, salvage).await?;
-            let Some((last, rows)) = rows(&left)? else {
+            let left = self.scripts.run_as(room, AnyRoomFamily {}, salvage).await?;
+            let Some((last, rows)) = read_feed_entries(&left)? else {
                 return Ok(());
             };
             tracing::info!(
@@ -86,20 +93,20 @@ impl LineCopier {
         &self,
         room: &str,
         life: &RoomLife,
-        leaving: &Leaving,
+        leaving: &StoreLeaveRequest,
     ) -> Result<(), StoreFailure> {
         let number = leaving.number;
         let who = self
             .scripts
-            .run(room, life, LeavingScript { number })
+            .run(room, life, FindLeaverScript { number })
             .await?;
         if let Some((join, void)) = read::leaving(&who, leaving.number)? {
-            let leave = LineRow::Leave {
+            let leave = LineFeedEntry::Leave {
                 number: leaving.number,
                 at: leaving.now,
                 void,
             };
-            self.bring(room, life, vec![LineRow::Join(join), leave])
+            self.bring(room, life, vec![LineFeedEntry::Join(join), leave])
                 .await?;
         }
         Ok(())
@@ -109,8 +116,8 @@ impl LineCopier {
         &self,
         room: &str,
         life: &RoomLife,
-        rows: Vec<LineRow>,
-    ) -> Result<Copied, StoreFailure> {
+        rows: Vec<LineFeedEntry>,
+    ) -> Result<LineCopyOutcome, StoreFailure> {
         let count = rows.len() as u64;
         let copied = self.ledger.copy_line(room, life.incarnation, rows).await?;
         metrics::counter!("fairgate_line_rows_copied_total", "room" => room.to_owned())
@@ -120,11 +127,13 @@ impl LineCopier {
 }
 
 /// The last entry's id, and the rows; `None` where there is nothing.
-fn rows(reply: &RedisReply) -> Result<Option<(String, Vec<LineRow>)>, fairgate_redis::Error> {
+fn read_feed_entries(
+    reply: &RedisReply,
+) -> Result<Option<(String, Vec<LineFeedEntry>)>, fairgate_redis::RedisCallError> {
     let mut last = None;
     let mut rows = Vec::new();
-    for entry in reply.list()? {
-        let (id, row) = read::entry(entry)?;
+    for entry in reply.as_list()? {
+        let (id, row) = read::feed_entry(entry)?;
         last = Some(id);
         rows.push(row);
     }

@@ -17,11 +17,11 @@ pub const LEASE: Duration = Duration::from_secs(1);
 /// What this node knows of the rooms' lives.
 #[derive(Debug, Default)]
 pub struct LivesLease {
-    inner: Mutex<LivesRead>,
+    inner: Mutex<LivesLeaseState>,
 }
 
 #[derive(Debug, Default)]
-struct LivesRead {
+struct LivesLeaseState {
     /// When the ledger was asked, which is before it answered.
     asked: Option<Instant>,
     lives: HashMap<String, KnownLife>,
@@ -50,7 +50,7 @@ impl LivesLease {
         let mut lost = Vec::new();
         for (room, life) in lives {
             let known = before.remove(&room);
-            let newer = known.filter(|known| order(&known.life) > order(&life));
+            let newer = known.filter(|known| life_order(&known.life) > life_order(&life));
             let stands = match newer {
                 // Begun or stretched while the ledger was answering.
                 Some(known) if known.at >= asked => known,
@@ -60,11 +60,11 @@ impl LivesLease {
                 }
                 None => KnownLife { life, at: asked },
             };
-            read.keep(room, stands);
+            read.insert_life(room, stands);
         }
         for (room, known) in before {
             if known.at >= asked {
-                read.keep(room, known);
+                read.insert_life(room, known);
             } else {
                 lost.push(room);
             }
@@ -77,8 +77,8 @@ impl LivesLease {
     pub fn learn(&self, room: &str, life: RoomLife, now: Instant) {
         let mut read = self.lock();
         let known = read.lives.get(room);
-        if known.is_none_or(|known| order(&known.life) <= order(&life)) {
-            read.keep(room.to_owned(), KnownLife { life, at: now });
+        if known.is_none_or(|known| life_order(&known.life) <= life_order(&life)) {
+            read.insert_life(room.to_owned(), KnownLife { life, at: now });
         }
     }
 
@@ -88,12 +88,12 @@ impl LivesLease {
     }
 
     /// The life of a room as last heard, however long ago.
-    pub fn life(&self, room: &str) -> Option<RoomLife> {
+    pub fn last_known_life(&self, room: &str) -> Option<RoomLife> {
         self.lock().lives.get(room).map(|known| known.life)
     }
 
     /// The same, while it may be believed at `now`.
-    pub fn held(&self, room: &str, now: Instant) -> Option<RoomLife> {
+    pub fn leased_life(&self, room: &str, now: Instant) -> Option<RoomLife> {
         let read = self.lock();
         let asked = read.asked?;
         (now.saturating_duration_since(asked) < LEASE)
@@ -111,14 +111,14 @@ impl LivesLease {
         self.lock().issued.get(room).copied().unwrap_or(0)
     }
 
-    fn lock(&self) -> MutexGuard<'_, LivesRead> {
+    fn lock(&self) -> MutexGuard<'_, LivesLeaseState> {
         // The fields are whole whatever panicked beside them.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl LivesRead {
-    fn keep(&mut self, room: String, known: KnownLife) {
+impl LivesLeaseState {
+    fn insert_life(&mut self, room: String, known: KnownLife) {
         let issued = self.issued.entry(room.clone()).or_default();
         *issued = known.life.ceiling.max(*issued);
         self.lives.insert(room, known);
@@ -126,7 +126,7 @@ impl LivesRead {
 }
 
 /// Of two lives of a room the greater is the later one.
-fn order(life: &RoomLife) -> (u64, u64) {
+fn life_order(life: &RoomLife) -> (u64, u64) {
     (life.incarnation, life.ceiling)
 }
 
@@ -150,13 +150,13 @@ mod tests {
     #[test]
     fn a_life_is_believed_for_a_second_from_when_the_ledger_was_asked() {
         let (lease, asked) = (LivesLease::default(), Instant::now());
-        assert_eq!(lease.held("r", asked), None);
+        assert_eq!(lease.leased_life("r", asked), None);
         assert!(lease.renew(asked, read(1, 10)).is_empty());
         let almost = asked + LEASE - Duration::from_millis(1);
-        assert_eq!(lease.held("r", almost), Some(life(1, 10)));
-        assert_eq!(lease.held("r", asked + LEASE), None);
-        assert_eq!(lease.life("r"), Some(life(1, 10)));
-        assert_eq!(lease.held("other", asked), None);
+        assert_eq!(lease.leased_life("r", almost), Some(life(1, 10)));
+        assert_eq!(lease.leased_life("r", asked + LEASE), None);
+        assert_eq!(lease.last_known_life("r"), Some(life(1, 10)));
+        assert_eq!(lease.leased_life("other", asked), None);
     }
 
     #[test]
@@ -165,11 +165,15 @@ mod tests {
         lease.renew(asked + LEASE, read(2, 10));
         assert!(lease.renew(asked, read(1, 10)).is_empty());
         lease.learn("r", life(1, 10), asked + LEASE);
-        assert_eq!(lease.held("r", asked + LEASE), Some(life(2, 10)));
+        assert_eq!(lease.leased_life("r", asked + LEASE), Some(life(2, 10)));
         lease.learn("r", life(3, 10), asked + LEASE * 3);
-        assert_eq!(lease.life("r"), Some(life(3, 10)));
+        assert_eq!(lease.last_known_life("r"), Some(life(3, 10)));
         let between = lease.renew(asked + LEASE * 2, read(2, 10));
-        assert_eq!(lease.life("r"), Some(life(3, 10)), "begun after that");
+        assert_eq!(
+            lease.last_known_life("r"),
+            Some(life(3, 10)),
+            "begun after that"
+        );
         assert!(between.is_empty());
     }
 
@@ -183,12 +187,15 @@ mod tests {
                 1 => life(1, 2000),
                 2 => life(0, 9000),
                 _ => {
-                    assert_eq!((lost, lease.life("r")), (vec!["r".to_owned()], None));
+                    assert_eq!(
+                        (lost, lease.last_known_life("r")),
+                        (vec!["r".to_owned()], None)
+                    );
                     continue;
                 }
             };
             assert_eq!(
-                (lost, lease.life("r")),
+                (lost, lease.last_known_life("r")),
                 (vec!["r".to_owned()], Some(expected))
             );
         }

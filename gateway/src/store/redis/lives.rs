@@ -9,12 +9,12 @@ use tokio::time::timeout;
 use super::condition::StoreCondition;
 use super::lease::{LEASE, LivesLease};
 use super::rooms::OpenRooms;
-use crate::ledger::{Ledger, RoomLife};
+use crate::ledger::{RoomLedger, RoomLife};
 use crate::store::StoreFailure;
 
 /// The lives of the open rooms.
-pub struct RoomLives {
-    ledger: Arc<dyn Ledger>,
+pub struct RoomLifeReader {
+    ledger: Arc<dyn RoomLedger>,
     rooms: Arc<OpenRooms>,
     condition: Arc<StoreCondition>,
     clock: Clock,
@@ -23,9 +23,9 @@ pub struct RoomLives {
     reading: tokio::sync::Mutex<()>,
 }
 
-impl RoomLives {
+impl RoomLifeReader {
     pub fn new(
-        ledger: Arc<dyn Ledger>,
+        ledger: Arc<dyn RoomLedger>,
         rooms: Arc<OpenRooms>,
         condition: Arc<StoreCondition>,
         clock: Clock,
@@ -46,17 +46,17 @@ impl RoomLives {
     }
 
     /// The life that this node knows of, however old that knowledge is: the script itself compares.
-    pub fn life(&self, room: &str) -> Result<RoomLife, StoreFailure> {
+    pub fn last_known_life(&self, room: &str) -> Result<RoomLife, StoreFailure> {
         self.rooms.refuse_silent(room)?;
         self.lease
-            .life(room)
+            .last_known_life(room)
             .ok_or_else(|| StoreFailure::NotReady("the room has no life yet".into()))
     }
 
     /// The life in which this node may give numbers just now.
-    pub fn held(&self, room: &str) -> Result<RoomLife, StoreFailure> {
+    pub fn leased_life(&self, room: &str) -> Result<RoomLife, StoreFailure> {
         self.rooms.refuse_silent(room)?;
-        let held = self.lease.held(room, Instant::now());
+        let held = self.lease.leased_life(room, Instant::now());
         held.ok_or_else(|| {
             StoreFailure::NotReady("the ledger has not been read for a second".into())
         })

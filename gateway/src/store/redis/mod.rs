@@ -38,15 +38,16 @@ use fairgate_pass::{Digest, Holder};
 use fairgate_redis::Redis;
 
 use self::parts::StoreParts;
-use crate::ledger::{Changed, Entry, Failure, Ledger};
+use crate::ledger::{RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLedgerFailure};
 use crate::store::{
-    Claimant, Claimed, Counts, Entered, Entrant, Figures, Freezing, JoinRefused, Leaving, Moment,
-    Numbers, Place, RoomStore, Shown, Standing, StoreFailure, TickEnd,
+    AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
+    RecordedPassClaim, RoomCounts, RoomStore, StoreFailure, StoreFreezeOutcome, StoreJoinRefusal,
+    StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
 };
 
 /// Why a store was not opened.
 #[derive(Debug, thiserror::Error)]
-pub enum RoomStoreUnopened {
+pub enum RoomStoreOpenError {
     /// Two installations share one Redis, or the wrong database is named.
     #[error(
         "this Redis keeps the line of another ledger ({stored}, and this one is {own}). Nothing was changed. Name the database that it belongs to, or another Redis."
@@ -59,7 +60,7 @@ pub enum RoomStoreUnopened {
     },
     /// The ledger did not say which it is.
     #[error(transparent)]
-    Ledger(#[from] Failure),
+    Ledger(#[from] RoomLedgerFailure),
 }
 
 /// A cheap handle; clones share everything.
@@ -77,10 +78,10 @@ impl RedisRoomStore {
     /// Where the data in Redis belongs to another ledger, or this one did not answer.
     pub async fn open(
         redis: Redis,
-        ledger: Arc<dyn Ledger>,
+        ledger: Arc<dyn RoomLedger>,
         clock: Clock,
         node: String,
-    ) -> Result<Self, RoomStoreUnopened> {
+    ) -> Result<Self, RoomStoreOpenError> {
         let own = hex::encode(ledger.id().await?);
         let parts = StoreParts::build(&redis, ledger, own.clone(), clock, node);
         let owner = parts.watch.owner().await;
@@ -88,7 +89,7 @@ impl RedisRoomStore {
             && *stored != own
         {
             let stored = stored.clone();
-            return Err(RoomStoreUnopened::OtherLedger { stored, own });
+            return Err(RoomStoreOpenError::OtherLedger { stored, own });
         }
         parts.condition.note_owner(owner, &own);
         let parts = Arc::new(parts);
@@ -105,7 +106,7 @@ impl RoomStore for RedisRoomStore {
         self.parts.condition.warnings(&lives, now_ms)
     }
 
-    async fn open(&self, room: &str) -> Result<(), Failure> {
+    async fn open(&self, room: &str) -> Result<(), RoomLedgerFailure> {
         if !self.parts.rooms.open(room) {
             return Ok(());
         }
@@ -113,7 +114,7 @@ impl RoomStore for RedisRoomStore {
         if let Err(error) = self.parts.lives.read().await {
             tracing::warn!(room, %error, "the room's life could not be read yet");
         }
-        if let Err(error) = self.parts.keeper.tend(room).await {
+        if let Err(error) = self.parts.keeper.maintain_room(room).await {
             tracing::warn!(room, %error, "the room is not in Redis yet");
         }
         Ok(())
@@ -123,8 +124,8 @@ impl RoomStore for RedisRoomStore {
         &self,
         room: &str,
         codes: Vec<Digest>,
-        entry: Entry,
-    ) -> Result<Changed, StoreFailure> {
+        entry: RoomAuditEntry,
+    ) -> Result<RoomChangeOutcome, StoreFailure> {
         // In a task of its own: a promoter who hangs up in the middle must not leave joins waiting.
         let (replacing, room) = (Arc::clone(&self.parts.codes), room.to_owned());
         let put = tokio::spawn(async move { replacing.replace(&room, codes, entry).await });
@@ -132,15 +133,19 @@ impl RoomStore for RedisRoomStore {
             .unwrap_or_else(|error| Err(StoreFailure::NotReady(error.to_string())))
     }
 
-    async fn join(&self, room: &str, entrant: Entrant) -> Result<Place, JoinRefused> {
+    async fn join(&self, room: &str, entrant: StoreJoinRequest) -> Result<Place, StoreJoinRefusal> {
         self.parts.line.join(room, entrant).await
     }
 
-    async fn standing(&self, room: &str, shown: Shown) -> Result<Standing, StoreFailure> {
-        Ok(self.parts.places.standing(room, &shown).await)
+    async fn check_presented_place(
+        &self,
+        room: &str,
+        shown: PresentedPlace,
+    ) -> Result<PresentedPlaceStatus, StoreFailure> {
+        Ok(self.parts.places.check_presented_place(room, &shown).await)
     }
 
-    async fn bring_back(&self, room: &str, shown: &[Shown]) -> Result<u64, StoreFailure> {
+    async fn bring_back(&self, room: &str, shown: &[PresentedPlace]) -> Result<u64, StoreFailure> {
         self.parts.places.take_back(room, shown).await
     }
 
@@ -148,55 +153,77 @@ impl RoomStore for RedisRoomStore {
         self.parts.places.place_of(room, holder).await
     }
 
-    async fn leave(&self, room: &str, leaving: Leaving) -> Result<(), StoreFailure> {
+    async fn leave(&self, room: &str, leaving: StoreLeaveRequest) -> Result<(), StoreFailure> {
         self.parts.line.leave(room, leaving).await
     }
 
-    async fn freeze(&self, room: &str, now: i64) -> Result<Freezing, StoreFailure> {
+    async fn freeze(&self, room: &str, now: i64) -> Result<StoreFreezeOutcome, StoreFailure> {
         self.parts.line.freeze(room, now).await
     }
 
-    async fn settle(&self, room: &str) -> Result<(), StoreFailure> {
-        self.parts.line.settle(room).await
+    async fn flush_to_ledger(&self, room: &str) -> Result<(), StoreFailure> {
+        self.parts.line.flush_to_ledger(room).await
     }
 
-    async fn enter(&self, room: &str, claimant: Claimant) -> Result<Entered, StoreFailure> {
-        self.parts.claims.enter(room, claimant).await
+    async fn admit_claimant(
+        &self,
+        room: &str,
+        claimant: Claimant,
+    ) -> Result<AdmissionDecision, StoreFailure> {
+        self.parts.claims.admit_claimant(room, claimant).await
     }
 
-    async fn claimed(&self, room: &str, claimed: Claimed) -> Result<bool, StoreFailure> {
-        self.parts.claims.claimed(room, claimed).await
+    async fn note_claim(
+        &self,
+        room: &str,
+        claimed: RecordedPassClaim,
+    ) -> Result<bool, StoreFailure> {
+        self.parts.claims.note_claim(room, claimed).await
     }
 
-    async fn turned_back(&self, room: &str, rank: u64, first: bool) -> Result<(), StoreFailure> {
-        self.parts.claims.turned_back(room, rank, first).await
+    async fn undo_admission(&self, room: &str, rank: u64, first: bool) -> Result<(), StoreFailure> {
+        self.parts.claims.undo_admission(room, rank, first).await
     }
 
-    async fn done(&self, room: &str, cursor: u64, holders: &[Holder]) -> Result<(), StoreFailure> {
-        self.parts.claims.done(room, cursor, holders).await
+    async fn mark_ticketed(
+        &self,
+        room: &str,
+        cursor: u64,
+        holders: &[Holder],
+    ) -> Result<(), StoreFailure> {
+        self.parts.claims.mark_ticketed(room, cursor, holders).await
     }
 
-    async fn figures(&self, room: &str, moment: Moment) -> Result<Figures, StoreFailure> {
-        self.parts.ticks.figures(room, moment).await
+    async fn tick_figures(
+        &self,
+        room: &str,
+        moment: TickFiguresRequest,
+    ) -> Result<TickFigures, StoreFailure> {
+        self.parts.ticks.tick_figures(room, moment).await
     }
 
-    async fn ticked(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure> {
-        self.parts.ticks.ticked(room, end).await
+    async fn end_tick(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure> {
+        self.parts.ticks.end_tick(room, end).await
     }
 
-    async fn counts(&self, room: &str, now_s: i64) -> Result<Counts, StoreFailure> {
+    async fn counts(&self, room: &str, now_s: i64) -> Result<RoomCounts, StoreFailure> {
         self.parts.ticks.counts(room, now_s).await
     }
 
-    async fn absent(&self, room: &str) -> Result<Numbers, StoreFailure> {
-        self.parts.presence.absent(room).await
+    async fn absent_numbers(&self, room: &str) -> Result<NumberSet, StoreFailure> {
+        self.parts.presence.absent_numbers(room).await
     }
 
-    async fn seen(&self, room: &str, numbers: &[u64], now_s: i64) -> Result<u64, StoreFailure> {
+    async fn note_seen(
+        &self,
+        room: &str,
+        numbers: &[u64],
+        now_s: i64,
+    ) -> Result<u64, StoreFailure> {
         self.parts.presence.note_seen(room, numbers, now_s).await
     }
 
-    async fn away(&self, room: &str, now_s: i64) -> Result<Numbers, StoreFailure> {
-        self.parts.presence.away(room, now_s).await
+    async fn away_numbers(&self, room: &str, now_s: i64) -> Result<NumberSet, StoreFailure> {
+        self.parts.presence.away_numbers(room, now_s).await
     }
 }

@@ -6,20 +6,20 @@ use fairgate_base::clock::Clock;
 use fairgate_redis::Redis;
 
 use super::blocks::NumberBlocks;
-use super::caller::RoomScripts;
+use super::caller::RoomScriptRunner;
 use super::claims::ClaimTransitions;
 use super::codes::RoomCodes;
 use super::condition::{ConditionWatch, StoreCondition};
 use super::copier::LineCopier;
 use super::joining::LineTransitions;
-use super::keeper::{RoomKeeper, TendingLimits};
-use super::lives::RoomLives;
+use super::keeper::{RoomKeeper, RoomKeeperLimits};
+use super::lives::RoomLifeReader;
 use super::places::PlaceFinder;
 use super::presence::RoomPresence;
 use super::rebuild::RoomBuilder;
 use super::rooms::OpenRooms;
 use super::ticks::TickTransitions;
-use crate::ledger::Ledger;
+use crate::ledger::RoomLedger;
 
 /// What the handles on one store share.
 pub struct StoreParts {
@@ -27,7 +27,7 @@ pub struct StoreParts {
     pub rooms: Arc<OpenRooms>,
     pub condition: Arc<StoreCondition>,
     pub watch: ConditionWatch,
-    pub lives: Arc<RoomLives>,
+    pub lives: Arc<RoomLifeReader>,
     pub codes: Arc<RoomCodes>,
     pub keeper: RoomKeeper,
     pub line: LineTransitions,
@@ -42,14 +42,14 @@ impl StoreParts {
     /// name among the nodes.
     pub fn build(
         redis: &Redis,
-        ledger: Arc<dyn Ledger>,
+        ledger: Arc<dyn RoomLedger>,
         ledger_id: String,
         clock: Clock,
         node: String,
     ) -> Self {
         let (rooms, condition) = <(Arc<OpenRooms>, Arc<StoreCondition>)>::default();
-        let scripts = RoomScripts::new(redis.clone(), Arc::clone(&condition));
-        let lives = RoomLives::new(
+        let scripts = RoomScriptRunner::new(redis.clone(), Arc::clone(&condition));
+        let lives = RoomLifeReader::new(
             Arc::clone(&ledger),
             Arc::clone(&rooms),
             Arc::clone(&condition),
@@ -61,7 +61,7 @@ impl StoreParts {
             clock.clone(),
             Arc::clone(&condition),
         );
-        let base = StoreBase {
+        let base = StoreDependencies {
             ledger,
             rooms,
             condition,
@@ -70,23 +70,23 @@ impl StoreParts {
             clock,
             node,
         };
-        base.finish(watch)
+        base.into_parts(watch)
     }
 }
 
 /// What several of the ideas stand on.
-struct StoreBase {
-    ledger: Arc<dyn Ledger>,
+struct StoreDependencies {
+    ledger: Arc<dyn RoomLedger>,
     rooms: Arc<OpenRooms>,
     condition: Arc<StoreCondition>,
-    scripts: Arc<RoomScripts>,
-    lives: Arc<RoomLives>,
+    scripts: Arc<RoomScriptRunner>,
+    lives: Arc<RoomLifeReader>,
     clock: Clock,
     node: String,
 }
 
-impl StoreBase {
-    fn finish(self, watch: ConditionWatch) -> StoreParts {
+impl StoreDependencies {
+    fn into_parts(self, watch: ConditionWatch) -> StoreParts {
         let (scripts, lives) = (&self.scripts, &self.lives);
         let (blocks, copier) = (Arc::new(self.blocks()), Arc::new(self.copier()));
         let codes = Arc::new(self.codes());
@@ -175,7 +175,7 @@ impl StoreBase {
             builder,
             codes,
             clock: self.clock.clone(),
-            limits: TendingLimits::default(),
+            limits: RoomKeeperLimits::default(),
         }
     }
 }

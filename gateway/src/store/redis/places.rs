@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use fairgate_pass::Holder;
 
-use super::caller::RoomScripts;
-use super::lives::RoomLives;
+use super::caller::RoomScriptRunner;
+use super::lives::RoomLifeReader;
 use super::read;
-use super::scripts::{BringBackScript, CheckScript, PlaceOfScript, ShownRecord, StandingScript};
-use crate::ledger::{Failure, Ledger, StoredPlace};
-use crate::store::{Place, Shown, Standing, StoreFailure};
+use super::scripts::{
+    BringBackScript, CheckLifeScript, CheckPlaceScript, FindPlaceScript, PresentedPlaceRecord,
+};
+use crate::ledger::{RoomLedger, RoomLedgerFailure, StoredPlace};
+use crate::store::{Place, PresentedPlace, PresentedPlaceStatus, StoreFailure};
 
 /// Places that one script takes back.
 const BATCH: usize = 500;
@@ -22,15 +24,19 @@ const LEDGER_HEARD_MAX: Duration = Duration::from_secs(2);
 
 /// Finds places, and takes them back.
 pub struct PlaceFinder {
-    pub ledger: Arc<dyn Ledger>,
-    pub scripts: Arc<RoomScripts>,
-    pub lives: Arc<RoomLives>,
+    pub ledger: Arc<dyn RoomLedger>,
+    pub scripts: Arc<RoomScriptRunner>,
+    pub lives: Arc<RoomLifeReader>,
 }
 
 impl PlaceFinder {
     /// Whose the number is. Without Redis a signed place is taken at its word, so this always
     /// answers.
-    pub async fn standing(&self, room: &str, shown: &Shown) -> Standing {
+    pub async fn check_presented_place(
+        &self,
+        room: &str,
+        shown: &PresentedPlace,
+    ) -> PresentedPlaceStatus {
         let mut asked = self.ask_standing(room, shown).await;
         if matches!(asked, Err(StoreFailure::NotReady(_))) && self.lives.read_again().await.is_ok()
         {
@@ -42,14 +48,14 @@ impl PlaceFinder {
         };
         tracing::debug!(room, %error, "a place is taken at its word");
         if let Ok(Some(place)) = self.recorded(room, shown.holder).await {
-            return Standing::Here(place);
+            return PresentedPlaceStatus::Here(place);
         }
         if let Ok(true) = self.recorded_as_left(room, shown).await {
-            return Standing::Left;
+            return PresentedPlaceStatus::Left;
         }
         // Signed by us, and neither store nor ledger says otherwise: it may not have been copied
         // yet.
-        Standing::Here(Place {
+        PresentedPlaceStatus::Here(Place {
             number: shown.number,
             holder: shown.holder,
             at: shown.at,
@@ -62,8 +68,12 @@ impl PlaceFinder {
 
     /// Takes places back that the life before lost, all of them in one life or none of what
     /// follows: which one it was.
-    pub async fn take_back(&self, room: &str, shown: &[Shown]) -> Result<u64, StoreFailure> {
-        let life = self.lives.life(room)?;
+    pub async fn take_back(
+        &self,
+        room: &str,
+        shown: &[PresentedPlace],
+    ) -> Result<u64, StoreFailure> {
+        let life = self.lives.last_known_life(room)?;
         for batch in shown.chunks(BATCH) {
             let places = batch.iter().map(shown_record).collect();
             self.scripts
@@ -71,7 +81,7 @@ impl PlaceFinder {
                 .await?;
         }
         if shown.is_empty() {
-            self.scripts.run(room, &life, CheckScript {}).await?;
+            self.scripts.run(room, &life, CheckLifeScript {}).await?;
         }
         Ok(life.incarnation)
     }
@@ -83,10 +93,10 @@ impl PlaceFinder {
         holder: Holder,
     ) -> Result<Option<Place>, StoreFailure> {
         let asked = async {
-            let place_of = PlaceOfScript { holder: holder.0 };
+            let place_of = FindPlaceScript { holder: holder.0 };
             let reply = self
                 .scripts
-                .run(room, &self.lives.life(room)?, place_of)
+                .run(room, &self.lives.last_known_life(room)?, place_of)
                 .await?;
             let here = read::kind(&reply)? == "here";
             Ok(here.then(|| read::place(&reply)).transpose()?)
@@ -102,18 +112,22 @@ impl PlaceFinder {
         }
     }
 
-    async fn ask_standing(&self, room: &str, shown: &Shown) -> Result<Standing, StoreFailure> {
-        let standing = StandingScript {
+    async fn ask_standing(
+        &self,
+        room: &str,
+        shown: &PresentedPlace,
+    ) -> Result<PresentedPlaceStatus, StoreFailure> {
+        let standing = CheckPlaceScript {
             shown: shown_record(shown),
         };
         let reply = self
             .scripts
-            .run(room, &self.lives.life(room)?, standing)
+            .run(room, &self.lives.last_known_life(room)?, standing)
             .await?;
         Ok(match read::kind(&reply)? {
-            "here" => Standing::Here(read::place(&reply)?),
-            "left" => Standing::Left,
-            _ => Standing::Unknown,
+            "here" => PresentedPlaceStatus::Here(read::place(&reply)?),
+            "left" => PresentedPlaceStatus::Left,
+            _ => PresentedPlaceStatus::Unknown,
         })
     }
 
@@ -125,7 +139,11 @@ impl PlaceFinder {
     }
 
     /// Whether the ledger says that this holder gave the number up.
-    async fn recorded_as_left(&self, room: &str, shown: &Shown) -> Result<bool, StoreFailure> {
+    async fn recorded_as_left(
+        &self,
+        room: &str,
+        shown: &PresentedPlace,
+    ) -> Result<bool, StoreFailure> {
         let stored = self.ask_ledger(self.ledger.places(room, shown.number, 1));
         let stored = stored.await?.into_iter().next();
         Ok(stored.is_some_and(|stored| {
@@ -136,7 +154,7 @@ impl PlaceFinder {
 
     async fn ask_ledger<T>(
         &self,
-        asking: impl Future<Output = Result<T, Failure>>,
+        asking: impl Future<Output = Result<T, RoomLedgerFailure>>,
     ) -> Result<T, StoreFailure> {
         let lately = Instant::now().checked_sub(LEDGER_HEARD_MAX);
         if lately.is_some_and(|lately| !self.lives.lease().asked_after(lately)) {
@@ -149,8 +167,8 @@ impl PlaceFinder {
 }
 
 /// Writes a place as the function `shown` of the scripts takes it.
-fn shown_record(shown: &Shown) -> ShownRecord {
-    ShownRecord {
+fn shown_record(shown: &PresentedPlace) -> PresentedPlaceRecord {
+    PresentedPlaceRecord {
         number: shown.number,
         holder: shown.holder.0,
         written: shown.at.to_be_bytes(),

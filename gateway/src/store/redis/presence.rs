@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::caller::RoomScripts;
-use super::lives::RoomLives;
+use super::caller::RoomScriptRunner;
+use super::lives::RoomLifeReader;
 use super::read;
-use super::scripts::{AbsentScript, AwayScript, SeenScript};
-use crate::store::{AWAY_AFTER_S, Numbers, StoreFailure};
+use super::scripts::{NoteSeenScript, ReadAbsentScript, ReadAwayScript};
+use crate::store::{AWAY_AFTER_S, NumberSet, StoreFailure};
 
 /// Who was seen is kept by so many seconds,
 const SLOT_S: i64 = 5;
@@ -17,28 +17,28 @@ pub const SLOT_LIVES_MS: u64 = 90_000;
 const SEEN_BATCH: usize = 2000;
 
 /// The slot of a second.
-pub fn slot(now_s: i64) -> i64 {
+pub fn seen_slot(now_s: i64) -> i64 {
     now_s.div_euclid(SLOT_S)
 }
 
 /// The absent numbers as last read.
 #[derive(Default, Clone)]
-struct ReadAbsence {
+struct AbsenceSnapshot {
     incarnation: u64,
     version: u64,
-    numbers: Numbers,
+    numbers: NumberSet,
 }
 
 /// Reads and notes who is here.
 pub struct RoomPresence {
-    scripts: Arc<RoomScripts>,
-    lives: Arc<RoomLives>,
+    scripts: Arc<RoomScriptRunner>,
+    lives: Arc<RoomLifeReader>,
     /// By room.
-    absent: Mutex<HashMap<String, ReadAbsence>>,
+    absent: Mutex<HashMap<String, AbsenceSnapshot>>,
 }
 
 impl RoomPresence {
-    pub fn new(scripts: Arc<RoomScripts>, lives: Arc<RoomLives>) -> Self {
+    pub fn new(scripts: Arc<RoomScriptRunner>, lives: Arc<RoomLifeReader>) -> Self {
         Self {
             scripts,
             lives,
@@ -47,29 +47,29 @@ impl RoomPresence {
     }
 
     /// Reads the numbers at which nobody stands, where they changed since they were read.
-    pub async fn absent(&self, room: &str) -> Result<Numbers, StoreFailure> {
-        let life = self.lives.life(room)?;
-        let known = self.known().get(room).cloned().unwrap_or_default();
+    pub async fn absent_numbers(&self, room: &str) -> Result<NumberSet, StoreFailure> {
+        let life = self.lives.last_known_life(room)?;
+        let known = self.lock_absent().get(room).cloned().unwrap_or_default();
         let known_version = if known.incarnation == life.incarnation {
             known.version
         } else {
             0
         };
-        let absent = AbsentScript { known_version };
+        let absent = ReadAbsentScript { known_version };
         let reply = self.scripts.run(room, &life, absent).await?;
-        let Ok(bits) = reply.at(1) else {
+        let Ok(bits) = reply.item_at(1) else {
             return Ok(known.numbers);
         };
-        let read = ReadAbsence {
+        let read = AbsenceSnapshot {
             incarnation: life.incarnation,
-            version: reply.at(0)?.count()?,
-            numbers: read::numbers(bits.bytes()?),
+            version: reply.item_at(0)?.as_count()?,
+            numbers: read::numbers_from_bits(bits.as_bytes()?),
         };
-        self.known().insert(room.to_owned(), read.clone());
+        self.lock_absent().insert(room.to_owned(), read.clone());
         Ok(read.numbers)
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<String, ReadAbsence>> {
+    fn lock_absent(&self) -> MutexGuard<'_, HashMap<String, AbsenceSnapshot>> {
         // What is kept of a room is replaced whole.
         self.absent.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -81,10 +81,10 @@ impl RoomPresence {
         numbers: &[u64],
         now_s: i64,
     ) -> Result<u64, StoreFailure> {
-        let life = self.lives.life(room)?;
+        let life = self.lives.last_known_life(room)?;
         for batch in numbers.chunks(SEEN_BATCH) {
-            let seen = SeenScript {
-                slot: slot(now_s),
+            let seen = NoteSeenScript {
+                slot: seen_slot(now_s),
                 slot_lives_ms: SLOT_LIVES_MS,
                 numbers: batch.to_vec(),
             };
@@ -94,31 +94,34 @@ impl RoomPresence {
     }
 
     /// Reads who was not seen for a while.
-    pub async fn away(&self, room: &str, now_s: i64) -> Result<Numbers, StoreFailure> {
-        let absent = self.absent(room).await?;
+    pub async fn away_numbers(&self, room: &str, now_s: i64) -> Result<NumberSet, StoreFailure> {
+        let absent = self.absent_numbers(room).await?;
         // A slot counts until its last second is long enough ago.
-        let slots = slot(now_s - AWAY_AFTER_S)..=slot(now_s) + 1;
-        let away = AwayScript {
+        let slots = seen_slot(now_s - AWAY_AFTER_S)..=seen_slot(now_s) + 1;
+        let away = ReadAwayScript {
             now_s,
             away_after_s: AWAY_AFTER_S,
             slots: slots.collect(),
         };
         let reply = self
             .scripts
-            .run(room, &self.lives.life(room)?, away)
+            .run(room, &self.lives.last_known_life(room)?, away)
             .await?;
-        let Ok(joined) = reply.at(0) else {
-            return Ok(Numbers::default());
+        let Ok(joined) = reply.item_at(0) else {
+            return Ok(NumberSet::default());
         };
-        let (joined, here) = (joined.count()?, read::numbers(reply.at(1)?.bytes()?));
+        let (joined, here) = (
+            joined.as_count()?,
+            read::numbers_from_bits(reply.item_at(1)?.as_bytes()?),
+        );
         Ok(neither(joined, &here, &absent))
     }
 }
 
 /// The numbers below `joined` that are in neither set.
-fn neither(joined: u64, here: &Numbers, absent: &Numbers) -> Numbers {
+fn neither(joined: u64, here: &NumberSet, absent: &NumberSet) -> NumberSet {
     let words = usize::try_from(joined.div_ceil(64)).unwrap_or(0);
-    let word = |numbers: &Numbers, at: usize| numbers.0.get(at).copied().unwrap_or(0);
+    let word = |numbers: &NumberSet, at: usize| numbers.0.get(at).copied().unwrap_or(0);
     let mut bits: Vec<u64> = (0..words)
         .map(|at| !(word(here, at) | word(absent, at)))
         .collect();
@@ -127,5 +130,5 @@ fn neither(joined: u64, here: &Numbers, absent: &Numbers) -> Numbers {
     {
         *last &= (1 << (joined % 64)) - 1;
     }
-    Numbers(Arc::new(bits))
+    NumberSet(Arc::new(bits))
 }

@@ -1,34 +1,36 @@
 //! What the scripts answer, read into the store's types.
 
 use fairgate_pass::{Digest, Holder};
-use fairgate_redis::{Error, RedisReply};
+use fairgate_redis::{RedisCallError, RedisReply};
 
-use crate::ledger::{JoinRow, LineRow, ReleaseRow};
-use crate::store::{Counts, Figures, Left, Numbers, Place, StoreFailure};
-use fairgate_rules::cohort::Call;
+use crate::ledger::{JoinRow, LineFeedEntry, ReleaseRow};
+use crate::store::{NumberSet, Place, RoomCounts, StoreFailure, TickCarryover, TickFigures};
+use fairgate_rules::cohort::RankCall;
 
-impl From<Error> for StoreFailure {
-    fn from(error: Error) -> Self {
+impl From<RedisCallError> for StoreFailure {
+    fn from(error: RedisCallError) -> Self {
         match error {
-            Error::Refused(code, why) if code == "LIFE" => {
+            RedisCallError::Refused(code, why) if code == "LIFE" => {
                 Self::NotReady(format!("its life {why}"))
             }
-            Error::Unreachable(why) => Self::Unreachable(why),
-            Error::Refused(..) | Error::Wrong(_) => Self::Unreachable(error.to_string()),
+            RedisCallError::Unreachable(why) => Self::Unreachable(why),
+            RedisCallError::Refused(..) | RedisCallError::Wrong(_) => {
+                Self::Unreachable(error.to_string())
+            }
         }
     }
 }
 
 /// What kind of answer it is: the first of its parts.
-pub fn kind(reply: &RedisReply) -> Result<&str, Error> {
-    reply.at(0)?.text()
+pub fn kind(reply: &RedisReply) -> Result<&str, RedisCallError> {
+    reply.item_at(0)?.as_text()
 }
 
 /// 32 bytes.
-fn hash(reply: &RedisReply) -> Result<[u8; 32], Error> {
-    let bytes = reply.bytes()?;
+fn read_hash(reply: &RedisReply) -> Result<[u8; 32], RedisCallError> {
+    let bytes = reply.as_bytes()?;
     bytes.try_into().map_err(|_| {
-        Error::Wrong(format!(
+        RedisCallError::Wrong(format!(
             "Redis answered {} bytes instead of 32",
             bytes.len()
         ))
@@ -36,104 +38,108 @@ fn hash(reply: &RedisReply) -> Result<[u8; 32], Error> {
 }
 
 /// 32 bytes, or nothing.
-fn code(reply: &RedisReply) -> Result<Option<Digest>, Error> {
-    if reply.bytes()?.is_empty() {
+fn read_code(reply: &RedisReply) -> Result<Option<Digest>, RedisCallError> {
+    if reply.as_bytes()?.is_empty() {
         return Ok(None);
     }
-    hash(reply).map(|code| Some(Digest(code)))
+    read_hash(reply).map(|code| Some(Digest(code)))
 }
 
 /// As the function `place` of the scripts gives it.
-pub fn place(reply: &RedisReply) -> Result<Place, Error> {
-    let at: Result<[u8; 8], _> = reply.at(3)?.bytes()?.try_into();
-    let pass = reply.at(4)?;
+pub fn place(reply: &RedisReply) -> Result<Place, RedisCallError> {
+    let at: Result<[u8; 8], _> = reply.item_at(3)?.as_bytes()?.try_into();
+    let pass = reply.item_at(4)?;
     Ok(Place {
-        number: reply.at(1)?.count()?,
-        holder: Holder(hash(reply.at(2)?)?),
+        number: reply.item_at(1)?.as_count()?,
+        holder: Holder(read_hash(reply.item_at(2)?)?),
         at: at.map_or(0, i64::from_be_bytes),
-        pass_exp: (!pass.bytes()?.is_empty())
-            .then(|| pass.int())
+        pass_exp: (!pass.as_bytes()?.is_empty())
+            .then(|| pass.as_integer())
             .transpose()?,
-        done: reply.at(5)?.int()? == 1,
-        code: code(reply.at(6)?)?,
+        done: reply.item_at(5)?.as_integer()? == 1,
+        code: read_code(reply.item_at(6)?)?,
         fresh: kind(reply)? == "new",
     })
 }
 
 /// As `leaving.lua` gives it: who stands at the number, and whether the leaf becomes nobody's.
-pub fn leaving(reply: &RedisReply, number: u64) -> Result<Option<(JoinRow, bool)>, Error> {
-    if reply.list()?.is_empty() {
+pub fn leaving(reply: &RedisReply, number: u64) -> Result<Option<(JoinRow, bool)>, RedisCallError> {
+    if reply.as_list()?.is_empty() {
         return Ok(None);
     }
-    let at: Result<[u8; 8], _> = reply.at(1)?.bytes()?.try_into();
+    let at: Result<[u8; 8], _> = reply.item_at(1)?.as_bytes()?.try_into();
     let join = JoinRow {
         number,
-        holder: Holder(hash(reply.at(0)?)?),
-        code: code(reply.at(2)?)?,
+        holder: Holder(read_hash(reply.item_at(0)?)?),
+        code: read_code(reply.item_at(2)?)?,
         at: at.map_or(0, i64::from_be_bytes),
     };
-    Ok(Some((join, reply.at(3)?.int()? == 1)))
+    Ok(Some((join, reply.item_at(3)?.as_integer()? == 1)))
 }
 
 /// As the function `counts` of the scripts gives it.
-pub fn counts(reply: &RedisReply) -> Result<Counts, Error> {
-    Ok(Counts {
-        next: reply.at(0)?.count()?,
-        joined: reply.at(1)?.count()?,
-        left: reply.at(2)?.count()?,
-        inside: reply.at(3)?.count()?,
-        ended: reply.at(4)?.count()?,
-        claimed: reply.at(5)?.count()?,
-        done: reply.at(6)?.count()?,
-        finished: reply.at(7)?.count()?,
+pub fn counts(reply: &RedisReply) -> Result<RoomCounts, RedisCallError> {
+    Ok(RoomCounts {
+        next: reply.item_at(0)?.as_count()?,
+        joined: reply.item_at(1)?.as_count()?,
+        left: reply.item_at(2)?.as_count()?,
+        inside: reply.item_at(3)?.as_count()?,
+        ended: reply.item_at(4)?.as_count()?,
+        claimed: reply.item_at(5)?.as_count()?,
+        done: reply.item_at(6)?.as_count()?,
+        finished: reply.item_at(7)?.as_count()?,
     })
 }
 
 /// As `figures.lua` gives it; `node` is this one.
-pub fn figures(reply: &RedisReply, node: &str) -> Result<Figures, Error> {
-    let beyond = reply.at(1)?.list()?.iter().map(RedisReply::count);
-    let show_up = reply.at(4)?.text()?;
-    let calls = reply.at(6)?.list()?.chunks_exact(3).map(|call| {
-        Ok(Call {
-            from: call[0].count()?,
-            to: call[1].count()?,
-            at: call[2].int()?,
+pub fn figures(reply: &RedisReply, node: &str) -> Result<TickFigures, RedisCallError> {
+    let beyond = reply
+        .item_at(1)?
+        .as_list()?
+        .iter()
+        .map(RedisReply::as_count);
+    let show_up = reply.item_at(4)?.as_text()?;
+    let calls = reply.item_at(6)?.as_list()?.chunks_exact(3).map(|call| {
+        Ok(RankCall {
+            from: call[0].as_count()?,
+            to: call[1].as_count()?,
+            at: call[2].as_integer()?,
         })
     });
-    let (ticked_by, row) = (reply.at(8)?.text()?, reply.at(9)?);
+    let (ticked_by, row) = (reply.item_at(8)?.as_text()?, reply.item_at(9)?);
     let by_other = !ticked_by.is_empty() && ticked_by != node;
-    let left = Left {
+    let left = TickCarryover {
         row: ReleaseRow {
-            released: row.at(0)?.count()?,
-            remainder_u: row.at(1)?.count()?,
-            ticked_at: row.at(2)?.int()?,
-            memory: row.at(3)?.text()?.to_owned(),
+            released: row.item_at(0)?.as_count()?,
+            remainder_u: row.item_at(1)?.as_count()?,
+            ticked_at: row.item_at(2)?.as_integer()?,
+            memory: row.item_at(3)?.as_text()?.to_owned(),
         },
-        memory: row.at(4)?.text()?.to_owned(),
+        memory: row.item_at(4)?.as_text()?.to_owned(),
     };
-    let vitals = reply.at(10)?.list()?.iter();
-    Ok(Figures {
-        counts: counts(reply.at(0)?)?,
+    let vitals = reply.item_at(10)?.as_list()?.iter();
+    Ok(TickFigures {
+        counts: counts(reply.item_at(0)?)?,
         beyond: beyond.collect::<Result<_, _>>()?,
-        expected: reply.at(2)?.count()?,
-        entering: reply.at(3)?.count()?,
-        show_up: show_up
-            .parse()
-            .map_err(|_| Error::Wrong(format!("Redis answered {show_up} instead of a part")))?,
-        owed_u: reply.at(5)?.count()?,
-        calls: calls.collect::<Result<_, Error>>()?,
-        counted_until: reply.at(7)?.int()?,
+        expected: reply.item_at(2)?.as_count()?,
+        entering: reply.item_at(3)?.as_count()?,
+        show_up: show_up.parse().map_err(|_| {
+            RedisCallError::Wrong(format!("Redis answered {show_up} instead of a part"))
+        })?,
+        owed_u: reply.item_at(5)?.as_count()?,
+        calls: calls.collect::<Result<_, RedisCallError>>()?,
+        counted_until: reply.item_at(7)?.as_integer()?,
         by_other,
         left_by_other: by_other.then_some(left),
         vitals: vitals
-            .map(|text| Ok(text.text()?.to_owned()))
-            .collect::<Result<_, Error>>()?,
+            .map(|text| Ok(text.as_text()?.to_owned()))
+            .collect::<Result<_, RedisCallError>>()?,
     })
 }
 
-/// Redis counts bits from the highest of the first byte, [`Numbers`] from the lowest of the first
+/// Redis counts bits from the highest of the first byte, [`NumberSet`] from the lowest of the first
 /// word.
-pub fn numbers(bits: &[u8]) -> Numbers {
+pub fn numbers_from_bits(bits: &[u8]) -> NumberSet {
     let words = bits.chunks(8).map(|bytes| {
         let mut word = [0; 8];
         for (to, from) in word.iter_mut().zip(bytes) {
@@ -141,25 +147,25 @@ pub fn numbers(bits: &[u8]) -> Numbers {
         }
         u64::from_le_bytes(word)
     });
-    Numbers(std::sync::Arc::new(words.collect()))
+    NumberSet(std::sync::Arc::new(words.collect()))
 }
 
 /// An entry of the feed and its id.
-pub fn entry(reply: &RedisReply) -> Result<(String, LineRow), Error> {
-    let (id, fields) = (reply.at(0)?.text()?, reply.at(1)?);
-    let number = fields.at(3)?.count()?;
-    let row = if fields.at(1)?.text()? == "j" {
-        LineRow::Join(JoinRow {
+pub fn feed_entry(reply: &RedisReply) -> Result<(String, LineFeedEntry), RedisCallError> {
+    let (id, fields) = (reply.item_at(0)?.as_text()?, reply.item_at(1)?);
+    let number = fields.item_at(3)?.as_count()?;
+    let row = if fields.item_at(1)?.as_text()? == "j" {
+        LineFeedEntry::Join(JoinRow {
             number,
-            holder: Holder(hash(fields.at(5)?)?),
-            at: fields.at(7)?.int()?,
-            code: code(fields.at(9)?)?,
+            holder: Holder(read_hash(fields.item_at(5)?)?),
+            at: fields.item_at(7)?.as_integer()?,
+            code: read_code(fields.item_at(9)?)?,
         })
     } else {
-        LineRow::Leave {
+        LineFeedEntry::Leave {
             number,
-            at: fields.at(5)?.int()?,
-            void: fields.at(7)?.int()? == 1,
+            at: fields.item_at(5)?.as_integer()?,
+            void: fields.item_at(7)?.as_integer()? == 1,
         }
     };
     Ok((id.to_owned(), row))
@@ -178,9 +184,9 @@ mod tests {
 
     #[test]
     fn the_bits_of_redis_are_the_numbers_they_stand_for() {
-        let read = numbers(&[0b1000_0001, 0, 0b0100_0000, 0, 0, 0, 0, 0, 0b0000_0010]);
+        let read = numbers_from_bits(&[0b1000_0001, 0, 0b0100_0000, 0, 0, 0, 0, 0, 0b0000_0010]);
         assert_eq!(read.iter().collect::<Vec<_>>(), [0, 7, 17, 70]);
-        assert!(numbers(&[]).iter().next().is_none());
+        assert!(numbers_from_bits(&[]).iter().next().is_none());
     }
 
     #[test]

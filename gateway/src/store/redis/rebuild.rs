@@ -11,15 +11,16 @@ use fairgate_pass::{Holder, VOID};
 use fairgate_redis::{RedisReply, ScriptCall};
 use tokio::time::timeout;
 
-use super::caller::RoomScripts;
+use super::caller::RoomScriptRunner;
 use super::condition::StoreCondition;
 use super::copier::LineCopier;
-use super::lives::RoomLives;
+use super::lives::RoomLifeReader;
 use super::scripts::{
-    AnyRoom, BeginRoomScript, BuildingRoom, BuildsScript, FillCodesScript, FillPassesScript,
-    FillPlacesScript, FilledCode, FilledPass, FilledPlace, FinishScript, StillScript,
+    AnyRoomFamily, BeginRoomScript, BuilderAliveScript, FillCodesScript, FillPassesScript,
+    FillPlacesScript, FilledCode, FilledPass, FilledPlace, FindBuilderScript, FinishRoomScript,
+    RoomBuildFamily,
 };
-use crate::ledger::{Failure, Ledger, RoomLife, StoredLine, StoredPlace};
+use crate::ledger::{RoomLedger, RoomLedgerFailure, RoomLife, StoredLine, StoredPlace};
 use crate::store::StoreFailure;
 
 /// Places, codes or passes a script.
@@ -31,7 +32,7 @@ const HEARD_EVERY: Duration = Duration::from_secs(1);
 
 /// How a room came to live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RoomBegun {
+pub enum RoomRebuildOutcome {
     /// This node has filled it in, or found it filled in.
     Lives,
     /// Another node is filling it in.
@@ -40,7 +41,7 @@ pub enum RoomBegun {
 
 /// What is known of the line when all places are filled in.
 #[derive(Default)]
-struct FilledLine {
+struct LineFillSummary {
     /// A bit for each number at which somebody stands, as Redis counts bits.
     living: Vec<u8>,
     /// Whoever left; only they can have left with a pass.
@@ -51,9 +52,9 @@ struct FilledLine {
 
 /// Fills rooms in.
 pub struct RoomBuilder {
-    pub ledger: Arc<dyn Ledger>,
-    pub scripts: Arc<RoomScripts>,
-    pub lives: Arc<RoomLives>,
+    pub ledger: Arc<dyn RoomLedger>,
+    pub scripts: Arc<RoomScriptRunner>,
+    pub lives: Arc<RoomLifeReader>,
     pub copier: Arc<LineCopier>,
     pub condition: Arc<StoreCondition>,
     pub clock: Clock,
@@ -63,22 +64,29 @@ pub struct RoomBuilder {
 
 impl RoomBuilder {
     /// Begins the life after `from` where `from` still stands, and fills the room in.
-    pub async fn begin(&self, room: &str, from: u64) -> Result<RoomBegun, StoreFailure> {
+    pub async fn rebuild_room(
+        &self,
+        room: &str,
+        from: u64,
+    ) -> Result<RoomRebuildOutcome, StoreFailure> {
         let now = self.clock.now_ms();
-        let builds = BuildsScript {
+        let builds = FindBuilderScript {
             incarnation: from,
             builder: self.node.clone(),
             now_ms: now,
             silent_ms: SILENT_MS,
         };
-        let builds = self.scripts.run_as(room, AnyRoom {}, builds).await?;
-        if builds.at(0)?.int()? == 1 {
-            return Ok(RoomBegun::ByOther);
+        let builds = self.scripts.run_as(room, AnyRoomFamily {}, builds).await?;
+        if builds.item_at(0)?.as_integer()? == 1 {
+            return Ok(RoomRebuildOutcome::ByOther);
         }
         // What is still here may say more than a ledger that was set back.
-        let above = builds.at(1)?.count()?.max(self.lives.lease().issued(room));
+        let above = builds
+            .item_at(1)?
+            .as_count()?
+            .max(self.lives.lease().issued(room));
         let life = self.ledger.begin_life(room, from, above, now).await?;
-        if builds.at(2)?.count()? > life.incarnation {
+        if builds.item_at(2)?.as_count()? > life.incarnation {
             // A life that this ledger has never had: it is an older copy of what it was.
             self.condition.note_set_back(&[room.to_owned()], now);
         }
@@ -86,7 +94,7 @@ impl RoomBuilder {
         if life.ceiling > life.first {
             // Somebody else began it and has filled it in: its numbers may be given already, and
             // not by who fills it in again.
-            return Ok(RoomBegun::ByOther);
+            return Ok(RoomRebuildOutcome::ByOther);
         }
         self.copier.salvage(room, &life).await?;
         let begin = BeginRoomScript {
@@ -95,29 +103,34 @@ impl RoomBuilder {
             now_ms: now,
             silent_ms: SILENT_MS,
         };
-        match self.scripts.run_as(room, AnyRoom {}, begin).await?.text()? {
+        match self
+            .scripts
+            .run_as(room, AnyRoomFamily {}, begin)
+            .await?
+            .as_text()?
+        {
             "begun" => {}
-            "lives" => return Ok(RoomBegun::Lives),
-            _ => return Ok(RoomBegun::ByOther),
+            "lives" => return Ok(RoomRebuildOutcome::Lives),
+            _ => return Ok(RoomRebuildOutcome::ByOther),
         }
         self.condition.note_new_life(room, &life, now);
         metrics::counter!("fairgate_room_lives_begun_total", "room" => room.to_owned())
             .increment(1);
         let line = self.reading(room, self.ledger.bare_line(room)).await?;
-        let filled = self.fill(room, &life).await?;
+        let filled = self.fill_places(room, &life).await?;
         self.fill_codes(room, &line).await?;
         self.fill_passes(room, &line, &filled).await?;
-        self.finish(room, &life, &line, &filled).await?;
-        Ok(RoomBegun::Lives)
+        self.finish_room(room, &life, &line, &filled).await?;
+        Ok(RoomRebuildOutcome::Lives)
     }
 
     /// Runs a script that fills a room in.
-    async fn build(
+    async fn run_build_script(
         &self,
         room: &str,
-        script: impl ScriptCall<Family = BuildingRoom>,
+        script: impl ScriptCall<Family = RoomBuildFamily>,
     ) -> Result<RedisReply, StoreFailure> {
-        let building = BuildingRoom {
+        let building = RoomBuildFamily {
             builder: self.node.clone(),
             now_ms: self.clock.now_ms(),
         };
@@ -129,21 +142,25 @@ impl RoomBuilder {
     pub async fn reading<T>(
         &self,
         room: &str,
-        read: impl Future<Output = Result<T, Failure>>,
+        read: impl Future<Output = Result<T, RoomLedgerFailure>>,
     ) -> Result<T, StoreFailure> {
         let mut read = std::pin::pin!(read);
         loop {
             match timeout(HEARD_EVERY, &mut read).await {
                 Ok(read) => return Ok(read?),
-                Err(_) => self.build(room, StillScript {}).await?,
+                Err(_) => self.run_build_script(room, BuilderAliveScript {}).await?,
             };
         }
     }
 
-    async fn fill(&self, room: &str, life: &RoomLife) -> Result<FilledLine, StoreFailure> {
-        let mut filled = FilledLine {
+    async fn fill_places(
+        &self,
+        room: &str,
+        life: &RoomLife,
+    ) -> Result<LineFillSummary, StoreFailure> {
+        let mut filled = LineFillSummary {
             living: vec![0; usize::try_from(life.first.div_ceil(8)).unwrap_or(0)],
-            ..FilledLine::default()
+            ..LineFillSummary::default()
         };
         let mut from = 0;
         loop {
@@ -153,8 +170,9 @@ impl RoomBuilder {
                 return Ok(filled);
             };
             from = last.join.number + 1;
-            let places = places.iter().map(|place| filled.note(place)).collect();
-            self.build(room, FillPlacesScript { places }).await?;
+            let places = places.iter().map(|place| filled.add_place(place)).collect();
+            self.run_build_script(room, FillPlacesScript { places })
+                .await?;
         }
     }
 
@@ -165,7 +183,8 @@ impl RoomBuilder {
                 number: *number,
             });
             let codes = codes.collect();
-            self.build(room, FillCodesScript { codes }).await?;
+            self.run_build_script(room, FillCodesScript { codes })
+                .await?;
         }
         Ok(())
     }
@@ -174,7 +193,7 @@ impl RoomBuilder {
         &self,
         room: &str,
         line: &StoredLine,
-        filled: &FilledLine,
+        filled: &LineFillSummary,
     ) -> Result<(), StoreFailure> {
         for batch in line.passes.chunks(BATCH as usize) {
             let passes = batch.iter().map(|(number, exp)| FilledPass {
@@ -183,20 +202,21 @@ impl RoomBuilder {
                 left_by: filled.left.get(number).map(|holder| holder.0),
             });
             let passes = passes.collect();
-            self.build(room, FillPassesScript { passes }).await?;
+            self.run_build_script(room, FillPassesScript { passes })
+                .await?;
         }
         Ok(())
     }
 
-    async fn finish(
+    async fn finish_room(
         &self,
         room: &str,
         life: &RoomLife,
         line: &StoredLine,
-        filled: &FilledLine,
+        filled: &LineFillSummary,
     ) -> Result<(), StoreFailure> {
         let released = self.reading(room, self.ledger.release(room)).await?;
-        let finish = FinishScript {
+        let finish = FinishRoomScript {
             incarnation: life.incarnation,
             first: life.first,
             ceiling: life.ceiling,
@@ -206,14 +226,14 @@ impl RoomBuilder {
             absent: filled.absent(life.first),
             void: life.first.saturating_sub(filled.known),
         };
-        self.build(room, finish).await?;
+        self.run_build_script(room, finish).await?;
         Ok(())
     }
 }
 
-impl FilledLine {
+impl LineFillSummary {
     /// Takes a place into account, and gives it as the script takes it.
-    fn note(&mut self, place: &StoredPlace) -> FilledPlace {
+    fn add_place(&mut self, place: &StoredPlace) -> FilledPlace {
         let StoredPlace {
             join,
             left,
@@ -261,11 +281,11 @@ mod tests {
 
     #[test]
     fn whoever_is_not_living_below_the_first_number_is_absent_and_nobody_from_it_on() {
-        let filled = FilledLine {
+        let filled = LineFillSummary {
             living: vec![0b1010_0000, 0b0100_0000],
-            ..FilledLine::default()
+            ..LineFillSummary::default()
         };
-        let absent = super::super::read::numbers(&filled.absent(11));
+        let absent = super::super::read::numbers_from_bits(&filled.absent(11));
         assert_eq!(absent.iter().collect::<Vec<_>>(), [1, 3, 4, 5, 6, 7, 8, 10]);
     }
 }

@@ -20,14 +20,14 @@ pub struct OpenRooms {
 #[derive(Default)]
 pub struct OpenRoom {
     /// Held while the room is looked after.
-    pub tending: tokio::sync::Mutex<RoundBefore>,
+    pub tending: tokio::sync::Mutex<PreviousRoomRound>,
     /// Since when Redis has not answered whoever looks after the room.
     silent_since: Mutex<Option<Instant>>,
 }
 
 /// How the room was found by the round before.
 #[derive(Default)]
-pub struct RoundBefore {
+pub struct PreviousRoomRound {
     /// The next number then.
     pub next: Option<u64>,
     /// When the room's life was last found to stand.

@@ -64,7 +64,7 @@ async fn watch_condition(store: Weak<StoreParts>) {
         let Some(parts) = store.upgrade() else {
             return;
         };
-        parts.watch.look(round).await;
+        parts.watch.check_condition(round).await;
     }
 }
 

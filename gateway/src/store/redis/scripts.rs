@@ -6,7 +6,7 @@ use fairgate_rules::pace::VISITOR_U;
 
 script_family! {
     /// What every script is told that needs the room to live.
-    pub struct LivingRoom = "room_" (LIFE) [base, live]
+    pub struct LiveRoomFamily = "room_" (LIFE) [base, live]
     where {
         SHOW_UP_WEIGHT = SHOW_UP_WEIGHT,
         SHOW_UP_MIN = SHOW_UP_MIN,
@@ -21,7 +21,7 @@ script_family! {
 
 script_family! {
     /// What every script is told that fills a room in.
-    pub struct BuildingRoom = "room_" (LIFE) [base, building]
+    pub struct RoomBuildFamily = "room_" (LIFE) [base, building]
     where {}
     {
         /// The node that fills it in.
@@ -33,14 +33,14 @@ script_family! {
 
 script_family! {
     /// Scripts for a room that may live or not are told nothing first.
-    pub struct AnyRoom = "room_" (LIFE) [base]
+    pub struct AnyRoomFamily = "room_" (LIFE) [base]
     where {}
     {}
 }
 
 script_record! {
     /// A place as its visitor shows it.
-    pub struct ShownRecord {
+    pub struct PresentedPlaceRecord {
         number: u64,
         holder: [u8; 32],
         /// When it was given, as 8 bytes,
@@ -53,7 +53,7 @@ script_record! {
 
 script_record! {
     /// Ranks that were called.
-    pub struct CalledRecord {
+    pub struct CalledRanksRecord {
         from: u64,
         to: u64,
         at_ms: i64,
@@ -94,15 +94,15 @@ script_record! {
 }
 
 redis_scripts! {
-    family LivingRoom, all living_scripts;
+    family LiveRoomFamily, all living_scripts;
 
     /// Reads the numbers at which nobody stands, where they changed.
-    pub struct AbsentScript = absent [] {
+    pub struct ReadAbsentScript = absent [] {
         known_version: u64,
     }
 
     /// Reads who was not seen for a while.
-    pub struct AwayScript = away [] {
+    pub struct ReadAwayScript = away [] {
         now_s: i64,
         away_after_s: i64,
         [slots]: i64,
@@ -110,39 +110,39 @@ redis_scripts! {
 
     /// Takes places back.
     pub struct BringBackScript = bring_back [leaves, place, absence, give_up, shown] {
-        [places]: ShownRecord,
+        [places]: PresentedPlaceRecord,
     }
 
     /// Says how the life stands.
-    pub struct CheckScript = check [] {}
+    pub struct CheckLifeScript = check [] {}
 
     /// Notes that a claim was written.
-    pub struct ClaimedScript = claimed [leaves, absence] {
+    pub struct NotePassClaimScript = claimed [leaves, absence] {
         number: u64,
         reserved_rank: Option<u64>,
         expires_s: i64,
     }
 
     /// Trims the feed.
-    pub struct CopiedScript = copied [leaves, absence, give_up] {
+    pub struct TrimLineFeedScript = copied [leaves, absence, give_up] {
         /// The first entry that is not in the ledger yet.
         first_left: String,
         [nobodys]: u64,
     }
 
     /// Reads the figures.
-    pub struct CountsScript = counts [counts] {
+    pub struct RoomCountsScript = counts [counts] {
         now_s: i64,
     }
 
     /// Notes orders that were ticketed.
-    pub struct DoneScript = done [] {
+    pub struct MarkTicketedScript = done [] {
         cursor: u64,
         [holders]: [u8; 32],
     }
 
     /// Decides whether somebody may claim.
-    pub struct EnterScript = enter [counts, cohorts, show_up, entering] {
+    pub struct AdmitClaimantScript = enter [counts, cohorts, show_up, entering] {
         number: u64,
         rank: u64,
         released: u64,
@@ -153,7 +153,7 @@ redis_scripts! {
     }
 
     /// Reads what a tick starts from.
-    pub struct FiguresScript = figures [counts, show_up, entering] {
+    pub struct TickFiguresScript = figures [counts, show_up, entering] {
         now_ms: i64,
         claim_ms: i64,
         node: String,
@@ -162,15 +162,15 @@ redis_scripts! {
     }
 
     /// Fixes the numbers so far.
-    pub struct FreezeScript = freeze [] {}
+    pub struct FreezeLineScript = freeze [] {}
 
     /// Lets joins wait for new codes.
-    pub struct HoldCodesScript = hold_codes [] {
+    pub struct PauseJoinsScript = hold_codes [] {
         now_ms: i64,
     }
 
     /// Gives the next number.
-    pub struct JoinScript = join [leaves, place] {
+    pub struct JoinLineScript = join [leaves, place] {
         holder: [u8; 32],
         /// `now_ms` as 8 bytes.
         written: [u8; 8],
@@ -182,18 +182,18 @@ redis_scripts! {
     }
 
     /// Gives a place up.
-    pub struct LeaveScript = leave [leaves, absence, give_up, cohorts] {
+    pub struct LeaveLineScript = leave [leaves, absence, give_up, cohorts] {
         number: u64,
         rank: Option<u64>,
     }
 
     /// Reads who is about to leave.
-    pub struct LeavingScript = leaving [leaves] {
+    pub struct FindLeaverScript = leaving [leaves] {
         number: u64,
     }
 
     /// Finds the place of a holder.
-    pub struct PlaceOfScript = place_of [leaves, place] {
+    pub struct FindPlaceScript = place_of [leaves, place] {
         holder: [u8; 32],
     }
 
@@ -205,24 +205,24 @@ redis_scripts! {
     }
 
     /// Lets numbers be given up to a ceiling.
-    pub struct RaiseScript = raise [] {
+    pub struct RaiseCeilingScript = raise [] {
         ceiling: u64,
     }
 
     /// Notes who was here.
-    pub struct SeenScript = seen [] {
+    pub struct NoteSeenScript = seen [] {
         slot: i64,
         slot_lives_ms: u64,
         [numbers]: u64,
     }
 
     /// Finds out whose a number is.
-    pub struct StandingScript = standing [leaves, place, absence, give_up, shown] {
-        ..shown: ShownRecord,
+    pub struct CheckPlaceScript = standing [leaves, place, absence, give_up, shown] {
+        ..shown: PresentedPlaceRecord,
     }
 
     /// Reads the feed for the node that copies it.
-    pub struct TakeFeedScript = take [] {
+    pub struct ReadLineFeedScript = take [] {
         node: String,
         alone_ms: u64,
         entries_max: u32,
@@ -231,7 +231,7 @@ redis_scripts! {
     }
 
     /// Ends a tick.
-    pub struct TickedScript = ticked [cohorts] {
+    pub struct EndTickScript = ticked [cohorts] {
         /// Milliseconds, both.
         counted_since: i64,
         counted_until: i64,
@@ -244,18 +244,18 @@ redis_scripts! {
         row_ticked_at_ms: i64,
         row_memory: String,
         memory: String,
-        [called]: CalledRecord,
+        [called]: CalledRanksRecord,
     }
 
     /// Notes that a claim could not be written.
-    pub struct TurnedBackScript = turned_back [cohorts] {
+    pub struct UndoAdmissionScript = turned_back [cohorts] {
         rank: u64,
         is_first: bool,
     }
 }
 
 redis_scripts! {
-    family BuildingRoom, all building_scripts;
+    family RoomBuildFamily, all building_scripts;
 
     /// Fills in places.
     pub struct FillPlacesScript = fill [leaves] {
@@ -273,7 +273,7 @@ redis_scripts! {
     }
 
     /// Lets the room live.
-    pub struct FinishScript = finish [] {
+    pub struct FinishRoomScript = finish [] {
         incarnation: u64,
         first: u64,
         ceiling: u64,
@@ -287,14 +287,14 @@ redis_scripts! {
     }
 
     /// Says that the builder is at it.
-    pub struct StillScript = still [] {}
+    pub struct BuilderAliveScript = still [] {}
 }
 
 redis_scripts! {
-    family AnyRoom, all other_scripts;
+    family AnyRoomFamily, all other_scripts;
 
     /// Goes on with a life whose history of data only got another name.
-    pub struct AdoptScript = adopt [] {
+    pub struct AdoptLifeScript = adopt [] {
         incarnation: u64,
     }
 
@@ -307,7 +307,7 @@ redis_scripts! {
     }
 
     /// Asks whether somebody else fills the room in.
-    pub struct BuildsScript = builds [] {
+    pub struct FindBuilderScript = builds [] {
         incarnation: u64,
         builder: String,
         now_ms: i64,
@@ -315,7 +315,7 @@ redis_scripts! {
     }
 
     /// Reads what the life before left in the feed.
-    pub struct SalvageScript = salvage [] {
+    pub struct SalvageFeedScript = salvage [] {
         from: String,
         entries_max: u32,
     }

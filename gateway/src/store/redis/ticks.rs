@@ -2,24 +2,30 @@
 
 use std::sync::Arc;
 
-use super::caller::RoomScripts;
-use super::lives::RoomLives;
+use super::caller::RoomScriptRunner;
+use super::lives::RoomLifeReader;
 use super::read;
-use super::scripts::{CalledRecord, CountsScript, FiguresScript, TickedScript};
-use crate::store::{Called, Counts, Figures, Moment, StoreFailure, TickEnd};
+use super::scripts::{CalledRanksRecord, EndTickScript, RoomCountsScript, TickFiguresScript};
+use crate::store::{
+    CalledRanks, RoomCounts, StoreFailure, TickEnd, TickFigures, TickFiguresRequest,
+};
 
 /// Gives ticks their figures, and keeps their accounts.
 pub struct TickTransitions {
-    pub scripts: Arc<RoomScripts>,
-    pub lives: Arc<RoomLives>,
+    pub scripts: Arc<RoomScriptRunner>,
+    pub lives: Arc<RoomLifeReader>,
     /// This process's name among the nodes.
     pub node: String,
 }
 
 impl TickTransitions {
     /// Reads all that a tick starts from, as one moment.
-    pub async fn figures(&self, room: &str, moment: Moment) -> Result<Figures, StoreFailure> {
-        let figures = FiguresScript {
+    pub async fn tick_figures(
+        &self,
+        room: &str,
+        moment: TickFiguresRequest,
+    ) -> Result<TickFigures, StoreFailure> {
+        let figures = TickFiguresScript {
             now_ms: moment.now,
             claim_ms: moment.claim_ms,
             node: self.node.clone(),
@@ -28,15 +34,15 @@ impl TickTransitions {
         };
         let reply = self
             .scripts
-            .run(room, &self.lives.life(room)?, figures)
+            .run(room, &self.lives.last_known_life(room)?, figures)
             .await?;
         Ok(read::figures(&reply, &self.node)?)
     }
 
     /// Ends a tick; gives whether its accounts stand.
-    pub async fn ticked(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure> {
+    pub async fn end_tick(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure> {
         let left = end.left;
-        let ticked = TickedScript {
+        let ticked = EndTickScript {
             counted_since: end.since,
             counted_until: end.until,
             owed_u: end.owed_u,
@@ -56,24 +62,24 @@ impl TickTransitions {
         };
         let reply = self
             .scripts
-            .run(room, &self.lives.life(room)?, ticked)
+            .run(room, &self.lives.last_known_life(room)?, ticked)
             .await?;
-        Ok(reply.int()? == 1)
+        Ok(reply.as_integer()? == 1)
     }
 
     /// Reads the figures now.
-    pub async fn counts(&self, room: &str, now_s: i64) -> Result<Counts, StoreFailure> {
-        let counts = CountsScript { now_s };
+    pub async fn counts(&self, room: &str, now_s: i64) -> Result<RoomCounts, StoreFailure> {
+        let counts = RoomCountsScript { now_s };
         let reply = self
             .scripts
-            .run(room, &self.lives.life(room)?, counts)
+            .run(room, &self.lives.last_known_life(room)?, counts)
             .await?;
         Ok(read::counts(&reply)?)
     }
 }
 
 /// Writes ranks that were called as the script takes them.
-fn called_record(called: &Called, at_ms: i64) -> CalledRecord {
+fn called_record(called: &CalledRanks, at_ms: i64) -> CalledRanksRecord {
     let first = called.from / 8 * 8;
     let bytes = usize::try_from((called.to - first).div_ceil(8)).unwrap_or(0);
     let mut away = vec![0_u8; bytes];
@@ -83,7 +89,7 @@ fn called_record(called: &Called, at_ms: i64) -> CalledRecord {
             *byte |= 0x80 >> (rank % 8);
         }
     }
-    CalledRecord {
+    CalledRanksRecord {
         from: called.from,
         to: called.to,
         at_ms,

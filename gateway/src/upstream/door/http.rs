@@ -26,7 +26,8 @@ async fn guard(State(door): State<BookingDoor>, mut request: Request, next: Next
     {
         return problem.into_response();
     }
-    let call = is_a_purchase(request.method(), request.uri().path()).then(|| door.health.call());
+    let call =
+        is_a_purchase(request.method(), request.uri().path()).then(|| door.health.begin_call());
     let answer = next.run(request).await;
     if let Some(call) = call {
         // Whoever was turned away for what they sent took none of booking's time.
@@ -34,9 +35,9 @@ async fn guard(State(door): State<BookingDoor>, mut request: Request, next: Next
         let took_time =
             status.is_success() || status.is_server_error() || status == StatusCode::CONFLICT;
         if took_time && !is_a_setting(&answer) {
-            call.answered(status.is_server_error());
+            call.mark_answered(status.is_server_error());
         } else {
-            call.refused();
+            call.mark_refused();
         }
     }
     answer

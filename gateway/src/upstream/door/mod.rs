@@ -10,10 +10,10 @@ use axum::http::Method;
 use fairgate_base::clock::Clock;
 use fairgate_pass::Keyring;
 
-use super::Core;
+use super::BookingCore;
 use super::health::BookingHealth;
-use crate::load::Load;
-use crate::web::Web;
+use crate::load::ProcessLoad;
+use crate::web::WebRequestPolicy;
 
 /// Says when somebody without a pass should come back. The line knows; the door only asks.
 #[async_trait]
@@ -27,7 +27,7 @@ pub trait ComeBackTimes: Send + Sync + 'static {
 #[derive(Clone)]
 pub struct BookingDoor {
     /// Booking, which knows the room of a show.
-    pub core: Arc<dyn Core>,
+    pub core: Arc<dyn BookingCore>,
     /// Measures how booking answers.
     pub health: BookingHealth,
     /// Verifies passes.
@@ -35,9 +35,9 @@ pub struct BookingDoor {
     /// Where `now` comes from.
     pub clock: Clock,
     /// Cookies and origins.
-    pub web: Web,
+    pub web: WebRequestPolicy,
     /// Sheds holds while this process is overloaded.
-    pub load: Load,
+    pub load: ProcessLoad,
     /// Says when to come back.
     pub waits: Arc<dyn ComeBackTimes>,
 }

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use fairgate_base::http::RequestId;
 use reqwest::Url;
 
-use super::pool::{BookingNode, Pool};
+use super::pool::{BookingNode, BookingNodePool};
 use crate::upstream::BookingFailure;
 
 /// Bodies up to here are kept, so that a call which found nobody can be sent to the next; longer
@@ -70,30 +70,30 @@ pub enum ForwardRefusal {
 ///
 /// # Errors
 /// Where the call cannot be sent on as it is, or no booking answers it.
-pub async fn forward(pool: Pool, request: Request) -> Result<Response, ForwardRefusal> {
+pub async fn forward(pool: BookingNodePool, request: Request) -> Result<Response, ForwardRefusal> {
     let (mut parts, body) = request.into_parts();
-    let body = Sending::of(&parts.headers, body).await?;
+    let body = ForwardedBody::from_request(&parts.headers, body).await?;
     parts.headers = sent_on(&parts);
     // Judged by what booking gets: a key that belonged to this connection only does not reach it.
     let again = may_be_repeated(&parts);
-    let mark = mark(&parts.headers);
-    send(&pool, &parts, body, again, mark.as_deref()).await
+    let mark = idempotency_mark(&parts.headers);
+    send_to_any(&pool, &parts, body, again, mark.as_deref()).await
 }
 
-async fn send(
-    pool: &Pool,
+async fn send_to_any(
+    pool: &BookingNodePool,
     parts: &Parts,
-    mut body: Sending,
+    mut body: ForwardedBody,
     again: bool,
     mark: Option<&[u8]>,
 ) -> Result<Response, ForwardRefusal> {
     let mut was_sent = false;
     let mut failing = None;
     for node in pool.candidates(mark) {
-        let Some(url) = address(&node, parts.uri.path_and_query()) else {
+        let Some(url) = node_url(&node, parts.uri.path_and_query()) else {
             return Err(ForwardRefusal::NoSuchPage(parts.uri.path().to_owned()));
         };
-        let Some((body, at_most)) = body.next(parts) else {
+        let Some((body, at_most)) = body.next_attempt(parts) else {
             break;
         };
         let request = pool
@@ -106,13 +106,13 @@ async fn send(
             // It could not, and another one may: over one ledger the next finds what this one did.
             // Where two could not, it is not for want of trying.
             Ok(answer) if again && failing.is_none() && answer.status().is_server_error() => {
-                tracing::debug!(booking = %node.base(), status = %answer.status(), "the next booking is asked");
+                tracing::debug!(booking = %node.base_url(), status = %answer.status(), "the next booking is asked");
                 was_sent = true;
                 failing = Some(answer);
             }
             Ok(answer) => return Ok(given_back(answer)),
             Err(error) => {
-                node.failed(&error);
+                node.note_failure(&error);
                 // Where no connection was made not a byte was sent, and the next one may be asked.
                 was_sent |= !error.is_connect();
                 if was_sent && !again {
@@ -133,15 +133,15 @@ async fn send(
 }
 
 /// The body of a call on its way.
-enum Sending {
+enum ForwardedBody {
     /// As often as it takes.
     Kept(Bytes),
     /// Once.
     Stream(Option<Body>),
 }
 
-impl Sending {
-    async fn of(headers: &HeaderMap, body: Body) -> Result<Self, ForwardRefusal> {
+impl ForwardedBody {
+    async fn from_request(headers: &HeaderMap, body: Body) -> Result<Self, ForwardRefusal> {
         let length = headers
             .get(header::CONTENT_LENGTH)
             .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
@@ -155,7 +155,7 @@ impl Sending {
     }
 
     /// The body for the next try, and how long that may take; `None` where it has run through.
-    fn next(&mut self, parts: &Parts) -> Option<(reqwest::Body, Duration)> {
+    fn next_attempt(&mut self, parts: &Parts) -> Option<(reqwest::Body, Duration)> {
         match self {
             Self::Kept(bytes) => {
                 let at_most = if parts.method.is_safe() {
@@ -183,16 +183,16 @@ fn may_be_repeated(parts: &Parts) -> bool {
 
 /// Calls with one key go to one booking, which tells a caller in a hurry that the first one still
 /// runs.
-fn mark(headers: &HeaderMap) -> Option<Vec<u8>> {
+fn idempotency_mark(headers: &HeaderMap) -> Option<Vec<u8>> {
     let key = headers.get(IDEMPOTENCY_KEY)?;
     Some(key.as_bytes().to_vec())
 }
 
 /// The address at one booking. `None` for a path that is another one once it is tidied up: dots
 /// that climb must not lead from an open address to a closed one.
-fn address(node: &BookingNode, asked: Option<&PathAndQuery>) -> Option<Url> {
+fn node_url(node: &BookingNode, asked: Option<&PathAndQuery>) -> Option<Url> {
     let asked = asked?;
-    let mut url = node.base().clone();
+    let mut url = node.base_url().clone();
     url.set_path(asked.path());
     url.set_query(asked.query());
     (url.path() == asked.path()).then_some(url)
@@ -332,16 +332,16 @@ mod tests {
         let mut call = parts("POST", "/v1/shows/a/holds", &headers);
         call.headers = sent_on(&call);
         assert!(!may_be_repeated(&call));
-        assert_eq!(mark(&call.headers), None);
+        assert_eq!(idempotency_mark(&call.headers), None);
     }
 
     #[test]
     fn no_path_climbs_out_of_what_is_open() {
         let bases = ["http://127.0.0.1:1/".parse().expect("an address")];
-        let pool = Pool::new(&bases, None).expect("a pool");
+        let pool = BookingNodePool::new(&bases, None).expect("a pool");
         let at = |path: &str| {
             let call = parts("GET", path, &[]);
-            address(&pool.nodes()[0], call.uri.path_and_query()).map(String::from)
+            node_url(&pool.nodes()[0], call.uri.path_and_query()).map(String::from)
         };
         assert_eq!(
             at("/v1/shows?q=a%20b&page=2").as_deref(),

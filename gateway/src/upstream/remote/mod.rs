@@ -11,18 +11,23 @@ use std::time::Duration;
 
 use anyhow::Context;
 use async_trait::async_trait;
-use booking::internal::wire::{self, ChangesAsk, CoverAsk, PulseAsk, ShowsAsk, WaitingAsk};
+use booking::internal::wire::{
+    self, CoverageRequest, PulseRequest, ShowChangesRequest, ShowsRequest, WaitingRequest,
+};
 use fairgate_model::ids::ShowId;
-use fairgate_model::shows::coverage::Coverage;
+use fairgate_model::shows::coverage::RoomCoverage;
 use fairgate_pass::Holder;
 use reqwest::{Method, StatusCode, Url};
 use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{BookingFailure, Changes, Condition, Core, HoldSignal, Pulse, ShowInShort, Snapshot};
-use crate::config::Key;
-use pool::{BookingStanding, Pool, read};
+use super::{
+    BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, CellChanges,
+    HoldSignal, ShowSummary,
+};
+use crate::config::SecretSetting;
+use pool::{BookingNodePool, BookingNodeStatus, read_json};
 
 /// Signals kept for a slow reader.
 const SIGNALS_MAX: usize = 4_096;
@@ -34,31 +39,31 @@ const SNAPSHOT_MAX: Duration = Duration::from_secs(5);
 const CHANGES_WAIT: Duration = Duration::from_secs(2);
 
 /// Booking, elsewhere. What watches it ends with it.
-pub struct Remote {
-    shared: RemoteState,
+pub struct RemoteBooking {
+    shared: RemoteBookingState,
     _watching: JoinSet<()>,
 }
 
 /// What the calls and the watching share; a cheap handle.
 #[derive(Clone)]
-struct RemoteState {
-    pool: Pool,
-    coverage: Arc<RwLock<Arc<Coverage>>>,
+struct RemoteBookingState {
+    pool: BookingNodePool,
+    coverage: Arc<RwLock<Arc<RoomCoverage>>>,
     /// What booking was to be told and was not yet.
-    owed: Arc<RwLock<Option<CoverAsk>>>,
+    owed: Arc<RwLock<Option<CoverageRequest>>>,
     signals: broadcast::Sender<HoldSignal>,
     /// The ledger that this gateway has, in hex.
     ledger: Arc<str>,
 }
 
-impl Remote {
+impl RemoteBooking {
     /// Begins to watch the bookings at these base addresses. None of them needs to be there yet.
     ///
     /// # Errors
     /// Where the client cannot be made.
-    pub fn new(bases: &[Url], key: Option<&Key>, ledger: &str) -> anyhow::Result<Self> {
-        let pool = Pool::new(bases, key).context("booking cannot be called")?;
-        let shared = RemoteState {
+    pub fn new(bases: &[Url], key: Option<&SecretSetting>, ledger: &str) -> anyhow::Result<Self> {
+        let pool = BookingNodePool::new(bases, key).context("booking cannot be called")?;
+        let shared = RemoteBookingState {
             pool,
             coverage: Arc::default(),
             owed: Arc::default(),
@@ -67,8 +72,8 @@ impl Remote {
         };
         let mut watching = JoinSet::new();
         for node in shared.pool.nodes() {
-            watching.spawn(watch::standing(shared.clone(), Arc::clone(node)));
-            watching.spawn(watch::signals(shared.clone(), Arc::clone(node)));
+            watching.spawn(watch::watch_status(shared.clone(), Arc::clone(node)));
+            watching.spawn(watch::watch_signals(shared.clone(), Arc::clone(node)));
         }
         Ok(Self {
             shared,
@@ -76,50 +81,52 @@ impl Remote {
         })
     }
 
-    fn pool(&self) -> &Pool {
+    fn pool(&self) -> &BookingNodePool {
         &self.shared.pool
     }
 }
 
-impl RemoteState {
-    fn covered(&self) -> Arc<Coverage> {
+impl RemoteBookingState {
+    fn covered(&self) -> Arc<RoomCoverage> {
         let known = self.coverage.read();
         Arc::clone(&known.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Booking has told which room covers which shows.
-    fn told(&self, coverage: Vec<(String, Vec<String>)>) {
+    fn set_coverage(&self, coverage: Vec<(String, Vec<String>)>) {
         let known = self.coverage.write();
-        *known.unwrap_or_else(PoisonError::into_inner) = Arc::new(Coverage::new(coverage));
+        *known.unwrap_or_else(PoisonError::into_inner) = Arc::new(RoomCoverage::new(coverage));
     }
 
-    fn owe(&self, ask: Option<CoverAsk>) {
+    fn set_owed_coverage(&self, ask: Option<CoverageRequest>) {
         *self.owed.write().unwrap_or_else(PoisonError::into_inner) = ask;
     }
 
-    fn owed(&self) -> Option<CoverAsk> {
+    fn owed_coverage(&self) -> Option<CoverageRequest> {
         let owed = self.owed.read();
         owed.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Tells booking what it is owed, where anything is.
-    async fn pay(&self) -> Result<(), BookingFailure> {
-        let Some(ask) = self.owed() else {
+    async fn send_owed_coverage(&self) -> Result<(), BookingFailure> {
+        let Some(ask) = self.owed_coverage() else {
             return Ok(());
         };
         let put = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
-        self.pool.ask(None, Method::PUT, "/coverage", put).await?;
-        self.told(ask.coverage.clone());
+        self.pool
+            .request_any(None, Method::PUT, "/coverage", put)
+            .await?;
+        self.set_coverage(ask.coverage.clone());
         // Somebody may have owed something newer in the meantime.
-        if self.owed().as_ref() == Some(&ask) {
-            self.owe(None);
+        if self.owed_coverage().as_ref() == Some(&ask) {
+            self.set_owed_coverage(None);
         }
         Ok(())
     }
 }
 
 #[async_trait]
-impl Core for Remote {
+impl BookingCore for RemoteBooking {
     fn router(&self) -> OpenApiRouter {
         router::all_sent_on(self.pool())
     }
@@ -129,18 +136,25 @@ impl Core for Remote {
         Some(self.shared.covered().room_of(&show))
     }
 
-    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowInShort>, BookingFailure> {
-        let ask = ShowsAsk {
+    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowSummary>, BookingFailure> {
+        let ask = ShowsRequest {
             patterns: patterns.to_vec(),
         };
         let with = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
-        let answer = self.pool().ask(None, Method::POST, "/shows", with).await?;
-        read(answer).await
+        let answer = self
+            .pool()
+            .request_any(None, Method::POST, "/shows", with)
+            .await?;
+        read_json(answer).await
     }
 
-    async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), BookingFailure> {
-        self.shared.owe(Some(CoverAsk { coverage }));
-        if let Err(error) = self.shared.pay().await {
+    async fn replace_coverage(
+        &self,
+        coverage: Vec<(String, Vec<String>)>,
+    ) -> Result<(), BookingFailure> {
+        self.shared
+            .set_owed_coverage(Some(CoverageRequest { coverage }));
+        if let Err(error) = self.shared.send_owed_coverage().await {
             // While no booking answers nothing is sold; the first one that does is told before it
             // is asked anything else.
             tracing::warn!(
@@ -156,22 +170,28 @@ impl Core for Remote {
         room: &str,
         shows: &[String],
         finished_after: u64,
-    ) -> Result<Pulse, BookingFailure> {
-        let ask = PulseAsk {
+    ) -> Result<BookingPulse, BookingFailure> {
+        let ask = PulseRequest {
             room: room.to_owned(),
             shows: shows.to_vec(),
             finished_after,
         };
         let with = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
-        let answer = self.pool().ask(None, Method::POST, "/pulse", with).await?;
-        read(answer).await
+        let answer = self
+            .pool()
+            .request_any(None, Method::POST, "/pulse", with)
+            .await?;
+        read_json(answer).await
     }
 
-    async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, BookingFailure> {
+    async fn snapshot(&self, show: &str) -> Result<Option<BookingSeatSnapshot>, BookingFailure> {
         let path = format!("/shows/{show}/snapshot");
         let with = |request: reqwest::RequestBuilder| request.timeout(SNAPSHOT_MAX);
         let mark = Some(show.as_bytes());
-        let answer = self.pool().ask(mark, Method::GET, &path, with).await?;
+        let answer = self
+            .pool()
+            .request_any(mark, Method::GET, &path, with)
+            .await?;
         if answer.status() == StatusCode::NO_CONTENT {
             return Ok(None);
         }
@@ -181,15 +201,15 @@ impl Core for Remote {
         })?;
         let (version, cells, packed) =
             wire::read_snapshot(&bytes).ok_or(BookingFailure::Unreachable)?;
-        Ok(Some(Snapshot {
+        Ok(Some(BookingSeatSnapshot {
             version,
             cells,
             packed,
         }))
     }
 
-    async fn changes(&self, show: &str, since: u64) -> Result<Changes, BookingFailure> {
-        let ask = ChangesAsk {
+    async fn changes(&self, show: &str, since: u64) -> Result<CellChanges, BookingFailure> {
+        let ask = ShowChangesRequest {
             since,
             wait_ms: u64::try_from(CHANGES_WAIT.as_millis()).unwrap_or(u64::MAX),
         };
@@ -199,38 +219,41 @@ impl Core for Remote {
         // One show's changes come from one booking: another one may have read a little less of the
         // feed.
         let mark = Some(show.as_bytes());
-        let answer = self.pool().ask(mark, Method::GET, &path, with).await?;
-        read(answer).await
+        let answer = self
+            .pool()
+            .request_any(mark, Method::GET, &path, with)
+            .await?;
+        read_json(answer).await
     }
 
-    async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
-        let ask = WaitingAsk { here };
+    async fn sync_waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
+        let ask = WaitingRequest { here };
         let with = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
         let answer = self
             .pool()
-            .ask(None, Method::POST, "/waiting", with)
+            .request_any(None, Method::POST, "/waiting", with)
             .await?;
-        read(answer).await
+        read_json(answer).await
     }
 
     fn hold_signals(&self) -> broadcast::Receiver<HoldSignal> {
         self.shared.signals.subscribe()
     }
 
-    async fn condition(&self) -> Condition {
-        let mut condition = Condition::default();
+    async fn condition(&self) -> BookingCondition {
+        let mut condition = BookingCondition::default();
         for node in self.pool().nodes() {
-            let (standing, lasting) = node.standing();
-            let (base, lasting_s) = (node.base(), lasting.as_secs());
+            let (standing, lasting) = node.status_and_age();
+            let (base, lasting_s) = (node.base_url(), lasting.as_secs());
             let told = match standing {
-                BookingStanding::Well => continue,
-                BookingStanding::Unready(reasons) => {
+                BookingNodeStatus::Well => continue,
+                BookingNodeStatus::Unready(reasons) => {
                     format!("booking at {base} is not ready: {}", reasons.join("; "))
                 }
-                BookingStanding::Silent(why) => {
+                BookingNodeStatus::Silent(why) => {
                     format!("booking at {base} has not answered for {lasting_s} s: {why}")
                 }
-                BookingStanding::Foreign => format!(
+                BookingNodeStatus::Foreign => format!(
                     "booking at {base} has another ledger than this gateway and is not asked: give both the same FAIRGATE_DATABASE_URL"
                 ),
             };

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use booking::internal::PREFIX;
-use fairgate_base::config::Key;
+use fairgate_base::config::SecretSetting;
 use reqwest::header::HeaderValue;
 use reqwest::{Method, RequestBuilder, StatusCode, Url, redirect};
 use serde::de::DeserializeOwned;
@@ -22,7 +22,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(1);
 const IDLE_MAX: Duration = Duration::from_secs(5);
 /// How a booking stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BookingStanding {
+pub enum BookingNodeStatus {
     /// It takes calls.
     Well,
     /// It answers, and would rather not be asked: why.
@@ -36,16 +36,16 @@ pub enum BookingStanding {
 /// One booking.
 pub struct BookingNode {
     base: Url,
-    standing: Mutex<(BookingStanding, Instant)>,
+    standing: Mutex<(BookingNodeStatus, Instant)>,
 }
 
 /// All bookings; a cheap handle.
 #[derive(Clone)]
-pub struct Pool {
-    inner: Arc<Inner>,
+pub struct BookingNodePool {
+    inner: Arc<BookingPoolState>,
 }
 
-struct Inner {
+struct BookingPoolState {
     client: reqwest::Client,
     key: Option<HeaderValue>,
     nodes: Vec<Arc<BookingNode>>,
@@ -55,64 +55,64 @@ struct Inner {
 impl BookingNode {
     /// Its address.
     #[must_use]
-    pub fn base(&self) -> &Url {
+    pub fn base_url(&self) -> &Url {
         &self.base
     }
 
     /// How it stands, and for how long it has.
     #[must_use]
-    pub fn standing(&self) -> (BookingStanding, Duration) {
+    pub fn status_and_age(&self) -> (BookingNodeStatus, Duration) {
         let standing = self.lock();
         (standing.0.clone(), standing.1.elapsed())
     }
 
     /// It was seen to stand so.
-    pub fn seen(&self, standing: BookingStanding) {
+    pub fn set_status(&self, standing: BookingNodeStatus) {
         let mut known = self.lock();
         if known.0 == standing {
             return;
         }
         match &standing {
-            BookingStanding::Well => tracing::info!(booking = %self.base, "booking answers"),
-            BookingStanding::Unready(reasons) => {
+            BookingNodeStatus::Well => tracing::info!(booking = %self.base, "booking answers"),
+            BookingNodeStatus::Unready(reasons) => {
                 tracing::warn!(booking = %self.base, ?reasons, "booking is not ready")
             }
-            BookingStanding::Silent(why) => {
+            BookingNodeStatus::Silent(why) => {
                 tracing::warn!(booking = %self.base, why, "booking does not answer and is left out until it does")
             }
-            BookingStanding::Foreign => {
+            BookingNodeStatus::Foreign => {
                 tracing::error!(booking = %self.base, "booking has another ledger and is left out")
             }
         }
         // How a silence is worded may change; since when it lasts does not.
         let goes_on = matches!(
             (&known.0, &standing),
-            (BookingStanding::Silent(_), BookingStanding::Silent(_))
+            (BookingNodeStatus::Silent(_), BookingNodeStatus::Silent(_))
         );
         let since = if goes_on { known.1 } else { Instant::now() };
         *known = (standing, since);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, (BookingStanding, Instant)> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, (BookingNodeStatus, Instant)> {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Who is asked, and in which order: the well ones, then those that are not ready, never those that
 /// do not answer. `first` begins the round.
-fn in_turn(standings: &[BookingStanding], first: usize) -> Vec<usize> {
+fn in_turn(standings: &[BookingNodeStatus], first: usize) -> Vec<usize> {
     let round = || (0..standings.len()).map(|step| (first + step) % standings.len());
-    let well = round().filter(|at| standings[*at] == BookingStanding::Well);
-    let unready = round().filter(|at| matches!(standings[*at], BookingStanding::Unready(_)));
+    let well = round().filter(|at| standings[*at] == BookingNodeStatus::Well);
+    let unready = round().filter(|at| matches!(standings[*at], BookingNodeStatus::Unready(_)));
     well.chain(unready).collect()
 }
 
-impl Pool {
+impl BookingNodePool {
     /// Of these base addresses; each counts as silent until it was heard.
     ///
     /// # Errors
     /// Where the client cannot be made.
-    pub fn new(bases: &[Url], key: Option<&Key>) -> anyhow::Result<Self> {
+    pub fn new(bases: &[Url], key: Option<&SecretSetting>) -> anyhow::Result<Self> {
         let client = reqwest::Client::builder()
             .no_proxy()
             .redirect(redirect::Policy::none())
@@ -122,14 +122,14 @@ impl Pool {
             .build()?;
         let key = key.map(|key| HeaderValue::from_str(&format!("Bearer {}", key.0)));
         let node = |base: &Url| {
-            let unheard = BookingStanding::Silent("it was not asked yet".to_owned());
+            let unheard = BookingNodeStatus::Silent("it was not asked yet".to_owned());
             Arc::new(BookingNode {
                 base: base.clone(),
                 standing: Mutex::new((unheard, Instant::now())),
             })
         };
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(BookingPoolState {
                 client,
                 key: key.transpose()?,
                 nodes: bases.iter().map(node).collect(),
@@ -163,7 +163,8 @@ impl Pool {
                 usize::try_from(hasher.finish() >> 32).unwrap_or(0)
             },
         );
-        let standings: Vec<BookingStanding> = nodes.iter().map(|node| node.standing().0).collect();
+        let standings: Vec<BookingNodeStatus> =
+            nodes.iter().map(|node| node.status_and_age().0).collect();
         in_turn(&standings, first % nodes.len().max(1))
             .into_iter()
             .map(|at| Arc::clone(&nodes[at]))
@@ -186,7 +187,7 @@ impl Pool {
     ///
     /// # Errors
     /// Where nobody answers, or an answer is none.
-    pub async fn ask(
+    pub async fn request_any(
         &self,
         mark: Option<&[u8]>,
         method: Method,
@@ -202,28 +203,28 @@ impl Pool {
                 Ok(answer) if answer.status().is_server_error() => {
                     failing.get_or_insert(answer.status());
                 }
-                Ok(answer) => return Err(refused(answer.status())),
-                Err(error) => node.failed(&error),
+                Ok(answer) => return Err(note_refusal(answer.status())),
+                Err(error) => node.note_failure(&error),
             }
         }
-        Err(failing.map_or(BookingFailure::Unreachable, refused))
+        Err(failing.map_or(BookingFailure::Unreachable, note_refusal))
     }
 }
 
 impl BookingNode {
     /// A call got no answer. Whoever cannot be reached is left out at once; whoever was merely slow
     /// is judged by its state.
-    pub fn failed(&self, error: &reqwest::Error) {
+    pub fn note_failure(&self, error: &reqwest::Error) {
         tracing::debug!(booking = %self.base, %error, "a call to booking got no answer");
         if error.is_connect() {
-            self.seen(BookingStanding::Silent(why(error)));
+            self.set_status(BookingNodeStatus::Silent(failure_reason(error)));
         }
     }
 }
 
 /// What kept a call from being answered, without the address, which is told beside it.
 #[must_use]
-pub fn why(error: &reqwest::Error) -> String {
+pub fn failure_reason(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return "it did not answer in time".to_owned();
     }
@@ -238,14 +239,16 @@ pub fn why(error: &reqwest::Error) -> String {
 ///
 /// # Errors
 /// Where it is none.
-pub async fn read<T: DeserializeOwned>(answer: reqwest::Response) -> Result<T, BookingFailure> {
+pub async fn read_json<T: DeserializeOwned>(
+    answer: reqwest::Response,
+) -> Result<T, BookingFailure> {
     answer.json().await.map_err(|error| {
         tracing::warn!(%error, "an answer of booking could not be read");
         BookingFailure::Unreachable
     })
 }
 
-fn refused(status: StatusCode) -> BookingFailure {
+fn note_refusal(status: StatusCode) -> BookingFailure {
     tracing::warn!(%status, "booking refused a call of this gateway");
     BookingFailure::Refused { status }
 }
@@ -256,14 +259,14 @@ mod tests {
 
     #[test]
     fn the_well_ones_take_turns_and_the_silent_ones_are_left_out() {
-        let unready = || BookingStanding::Unready(vec!["draining".to_owned()]);
-        let silent = || BookingStanding::Silent("refused".to_owned());
+        let unready = || BookingNodeStatus::Unready(vec!["draining".to_owned()]);
+        let silent = || BookingNodeStatus::Silent("refused".to_owned());
         let all = [
-            BookingStanding::Well,
+            BookingNodeStatus::Well,
             silent(),
-            BookingStanding::Well,
+            BookingNodeStatus::Well,
             unready(),
-            BookingStanding::Foreign,
+            BookingNodeStatus::Foreign,
         ];
         for (first, expected) in [
             (0, [0, 2, 3]),
@@ -273,7 +276,7 @@ mod tests {
         ] {
             assert_eq!(in_turn(&all, first), expected, "beginning at {first}");
         }
-        assert_eq!(in_turn(&[silent(), BookingStanding::Foreign], 0), [0; 0]);
+        assert_eq!(in_turn(&[silent(), BookingNodeStatus::Foreign], 0), [0; 0]);
         assert_eq!(in_turn(&[], 0), [0; 0]);
     }
 
@@ -286,24 +289,24 @@ mod tests {
                     .expect("an address")
             })
             .collect();
-        let pool = Pool::new(&bases, None).expect("a pool");
+        let pool = BookingNodePool::new(&bases, None).expect("a pool");
         assert!(pool.candidates(None).is_empty(), "nobody was heard yet");
         for node in pool.nodes() {
-            node.seen(BookingStanding::Well);
+            node.set_status(BookingNodeStatus::Well);
         }
-        let first = |mark: &[u8]| pool.candidates(Some(mark))[0].base().clone();
+        let first = |mark: &[u8]| pool.candidates(Some(mark))[0].base_url().clone();
         let chosen = first(b"ana");
         assert!((0..10).all(|_| first(b"ana") == chosen));
         let others = (0_u8..50)
             .map(|n| first(&[n]))
             .filter(|base| *base != chosen);
         assert!(others.count() > 10, "marks spread over the bookings");
-        let node = pool.nodes().iter().find(|node| *node.base() == chosen);
+        let node = pool.nodes().iter().find(|node| *node.base_url() == chosen);
         node.expect("it is there")
-            .seen(BookingStanding::Silent("gone".to_owned()));
+            .set_status(BookingNodeStatus::Silent("gone".to_owned()));
         assert!(first(b"ana") != chosen);
         let turns: std::collections::BTreeSet<_> = (0..6)
-            .map(|_| pool.candidates(None)[0].base().clone())
+            .map(|_| pool.candidates(None)[0].base_url().clone())
             .collect();
         assert_eq!(turns.len(), 3, "without a mark they take turns");
     }

@@ -5,12 +5,12 @@ use axum::extract::Request;
 use axum::routing::any;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::pool::Pool;
+use super::pool::BookingNodePool;
 use crate::upstream::http::send_on;
 
 /// All of booking's routes, answered by whichever booking is well.
-pub(super) fn all_sent_on(pool: &Pool) -> OpenApiRouter {
-    let document = booking::router::document();
+pub(super) fn all_sent_on(pool: &BookingNodePool) -> OpenApiRouter {
+    let document = booking::router::openapi_document();
     let addresses: Vec<String> = document.paths.paths.keys().cloned().collect();
     let mut router = OpenApiRouter::with_openapi(document);
     for address in addresses {

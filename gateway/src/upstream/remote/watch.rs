@@ -8,8 +8,8 @@ use booking::internal::wire;
 use reqwest::{Method, Response};
 use tokio::time::{sleep, timeout};
 
-use super::RemoteState;
-use super::pool::{BookingNode, BookingStanding, Pool, why};
+use super::RemoteBookingState;
+use super::pool::{BookingNode, BookingNodePool, BookingNodeStatus, failure_reason};
 use crate::upstream::HoldSignal;
 
 /// How often each booking is asked how it is.
@@ -26,68 +26,73 @@ const LINE_BYTES_MAX: usize = 4 << 10;
 const KNOWN_STATES: [&str; 4] = ["short", "lapsed", "ordered", "offered"];
 
 /// Asks one booking how it is, for ever.
-pub(super) async fn standing(shared: RemoteState, node: Arc<BookingNode>) {
+pub(super) async fn watch_status(shared: RemoteBookingState, node: Arc<BookingNode>) {
     loop {
-        match state(&shared.pool, &node).await {
-            Ok(state) if state.ledger != *shared.ledger => node.seen(BookingStanding::Foreign),
+        match fetch_state(&shared.pool, &node).await {
+            Ok(state) if state.ledger != *shared.ledger => {
+                node.set_status(BookingNodeStatus::Foreign)
+            }
             Ok(state) => {
                 // What it is owed it is told first: nobody is sent to it under an old list of
                 // rooms.
-                if shared.owed().is_none() {
-                    shared.told(state.coverage);
+                if shared.owed_coverage().is_none() {
+                    shared.set_coverage(state.coverage);
                 }
-                node.seen(if state.ready {
-                    BookingStanding::Well
+                node.set_status(if state.ready {
+                    BookingNodeStatus::Well
                 } else {
-                    BookingStanding::Unready(state.reasons)
+                    BookingNodeStatus::Unready(state.reasons)
                 });
-                if let Err(error) = shared.pay().await {
+                if let Err(error) = shared.send_owed_coverage().await {
                     tracing::debug!(%error, "booking was not told of the rooms yet");
                 }
             }
-            Err(silent) => node.seen(BookingStanding::Silent(silent)),
+            Err(silent) => node.set_status(BookingNodeStatus::Silent(silent)),
         }
-        count(&shared.pool);
+        report_well_count(&shared.pool);
         sleep(ASK_EVERY).await;
     }
 }
 
 /// Shows an operator how many bookings take calls.
-fn count(pool: &Pool) {
-    let well = |node: &&Arc<BookingNode>| node.standing().0 == BookingStanding::Well;
+fn report_well_count(pool: &BookingNodePool) {
+    let well = |node: &&Arc<BookingNode>| node.status_and_age().0 == BookingNodeStatus::Well;
     let count = pool.nodes().iter().filter(well).count();
     metrics::gauge!("fairgate_bookings_well").set(count as f64);
 }
 
-async fn state(pool: &Pool, node: &BookingNode) -> Result<wire::State, String> {
+async fn fetch_state(
+    pool: &BookingNodePool,
+    node: &BookingNode,
+) -> Result<wire::BookingStateReply, String> {
     let asked = pool
         .internal(node, Method::GET, "/state")
         .timeout(STATE_MAX);
-    let answer = asked.send().await.map_err(|error| why(&error))?;
+    let answer = asked.send().await.map_err(|error| failure_reason(&error))?;
     if !answer.status().is_success() {
         return Err(format!(
             "it answers {} to a gateway; give both the same FAIRGATE_INTERNAL_KEY",
             answer.status()
         ));
     }
-    answer.json().await.map_err(|error| why(&error))
+    answer.json().await.map_err(|error| failure_reason(&error))
 }
 
 /// Listens to one booking's words about holds, for ever. Each booking is listened to, for each
 /// knows its own.
-pub(super) async fn signals(shared: RemoteState, node: Arc<BookingNode>) {
+pub(super) async fn watch_signals(shared: RemoteBookingState, node: Arc<BookingNode>) {
     loop {
         let asked = shared.pool.internal(&node, Method::GET, "/signals");
         if let Ok(Ok(answer)) = timeout(QUIET_MAX, asked.send()).await
             && answer.status().is_success()
         {
-            listen(&shared, answer).await;
+            read_signals(&shared, answer).await;
         }
         sleep(ASK_EVERY).await;
     }
 }
 
-async fn listen(shared: &RemoteState, mut answer: Response) {
+async fn read_signals(shared: &RemoteBookingState, mut answer: Response) {
     let mut heard = Vec::new();
     while let Ok(Ok(Some(chunk))) = timeout(QUIET_MAX, answer.chunk()).await {
         heard.extend_from_slice(&chunk);
@@ -122,7 +127,7 @@ mod tests {
 
     #[test]
     fn words_come_line_by_line_however_they_were_cut() {
-        let told = |hold: &str| wire::Signal {
+        let told = |hold: &str| wire::InternalHoldSignal {
             holder: Holder([7; 32]),
             hold: hold.to_owned(),
             state: "lapsed".to_owned(),

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::forward::Forward;
-use super::node::{Node, Role};
-use super::{Form, Redis, RedisOptions, clock_file};
+use super::forward::RedisForwarder;
+use super::node::{RedisNode, RedisNodeRole};
+use super::{RedisOptions, RedisServers, RedisTopology, clock_file};
 use crate::MovableClock;
 use crate::port::BUS_ABOVE;
 
@@ -20,13 +20,13 @@ const SLOTS: usize = 16_384;
 const TOGETHER_WITHIN: Duration = Duration::from_secs(30);
 
 /// Starts a form and waits until it is whole.
-pub async fn start(form: Form, options: &RedisOptions) -> anyhow::Result<Redis> {
+pub async fn start(form: RedisTopology, options: &RedisOptions) -> anyhow::Result<RedisServers> {
     let folder = tempfile::Builder::new()
         .prefix("fairgate-redis-")
         .tempdir()
         .context("no temporary folder could be made")?;
     MovableClock::at(clock_file(folder.path())).set_ahead(0)?;
-    let mut redis = Redis {
+    let mut redis = RedisServers {
         nodes: Vec::new(),
         form,
         options: options.clone(),
@@ -35,23 +35,23 @@ pub async fn start(form: Form, options: &RedisOptions) -> anyhow::Result<Redis> 
         folder,
     };
     match form {
-        Form::Single => {
-            add(&mut redis, "redis", Role::Primary).await?;
+        RedisTopology::Single => {
+            add(&mut redis, "redis", RedisNodeRole::Primary).await?;
         }
-        Form::Pair => {
+        RedisTopology::Pair => {
             let primary = add_two(&mut redis).await?;
-            redis.forward = Some(Forward::to(primary).await?);
+            redis.forward = Some(RedisForwarder::for_port(primary).await?);
         }
-        Form::Sentinel => {
+        RedisTopology::Sentinel => {
             let primary = add_two(&mut redis).await?;
             for _ in 0..SENTINELS {
-                add(&mut redis, "sentinel", Role::SentinelOf(primary)).await?;
+                add(&mut redis, "sentinel", RedisNodeRole::SentinelOf(primary)).await?;
             }
             until_whole("the sentinels", async || sentinels_agree(&redis).await).await?;
         }
-        Form::Cluster => {
+        RedisTopology::Cluster => {
             for _ in 0..PARTS {
-                add(&mut redis, "redis", Role::ClusterPart).await?;
+                add(&mut redis, "redis", RedisNodeRole::ClusterPart).await?;
             }
             share_slots(&redis).await?;
             until_whole("the cluster", async || cluster_is_whole(&redis).await).await?;
@@ -60,27 +60,27 @@ pub async fn start(form: Form, options: &RedisOptions) -> anyhow::Result<Redis> 
     Ok(redis)
 }
 
-async fn add(redis: &mut Redis, kind: &str, role: Role) -> anyhow::Result<u16> {
+async fn add(redis: &mut RedisServers, kind: &str, role: RedisNodeRole) -> anyhow::Result<u16> {
     let of_kind = redis
         .nodes
         .iter()
         .filter(|node| node.name().starts_with(kind));
     let name = format!("{kind}-{}", of_kind.count());
-    let node = Node::new(name, role, redis.folder.path(), &redis.options)?;
+    let node = RedisNode::new(name, role, redis.folder.path(), &redis.options)?;
     node.start().await?;
     let port = node.port();
     redis.nodes.push(node);
     Ok(port)
 }
 
-async fn add_two(redis: &mut Redis) -> anyhow::Result<u16> {
-    let primary = add(redis, "redis", Role::Primary).await?;
-    add(redis, "redis", Role::ReplicaOf(primary)).await?;
+async fn add_two(redis: &mut RedisServers) -> anyhow::Result<u16> {
+    let primary = add(redis, "redis", RedisNodeRole::Primary).await?;
+    add(redis, "redis", RedisNodeRole::ReplicaOf(primary)).await?;
     until_whole("the replica", async || redis.replica_has_all().await).await?;
     Ok(primary)
 }
 
-async fn sentinels_agree(redis: &Redis) -> bool {
+async fn sentinels_agree(redis: &RedisServers) -> bool {
     for sentinel in &redis.nodes[DATA_NODES_OF_TWO..] {
         let agreed = sentinel.call(&["SENTINEL", "CKQUORUM", "fairgate"]).await;
         let known = sentinel.info("sentinel", "master0").await;
@@ -92,7 +92,7 @@ async fn sentinels_agree(redis: &Redis) -> bool {
 }
 
 /// Gives each node its share of the slots, and makes all known to the first.
-async fn share_slots(redis: &Redis) -> anyhow::Result<()> {
+async fn share_slots(redis: &RedisServers) -> anyhow::Result<()> {
     let first = redis.nodes[0].port();
     for (index, node) in redis.nodes.iter().enumerate() {
         let (from, to) = (index * SLOTS / PARTS, (index + 1) * SLOTS / PARTS - 1);
@@ -121,7 +121,7 @@ async fn share_slots(redis: &Redis) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn cluster_is_whole(redis: &Redis) -> bool {
+async fn cluster_is_whole(redis: &RedisServers) -> bool {
     for node in &redis.nodes {
         let told = node.call(&["CLUSTER", "INFO"]).await;
         let told = told.map(|told| told.text().to_owned()).unwrap_or_default();

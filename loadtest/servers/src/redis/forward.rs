@@ -11,24 +11,24 @@ use crate::port;
 
 /// The address. Dropping it closes it.
 #[derive(Debug)]
-pub struct Forward {
+pub struct RedisForwarder {
     port: u16,
     to: Arc<watch::Sender<u16>>,
     accepting: tokio::task::JoinHandle<()>,
 }
 
-impl Drop for Forward {
+impl Drop for RedisForwarder {
     fn drop(&mut self) {
         self.accepting.abort();
     }
 }
 
-impl Forward {
+impl RedisForwarder {
     /// An address that leads to a port.
     ///
     /// # Errors
     /// Where no port is free.
-    pub async fn to(target: u16) -> anyhow::Result<Self> {
+    pub async fn for_port(target: u16) -> anyhow::Result<Self> {
         let port = port::free_port()?;
         let listener = TcpListener::bind(("127.0.0.1", port)).await?;
         let to = Arc::new(watch::Sender::new(target));

@@ -12,9 +12,9 @@ use anyhow::ensure;
 use tempfile::TempDir;
 
 use crate::MovableClock;
-use crate::resp::Reply;
-use forward::Forward;
-use node::Node;
+use crate::resp::RespReply;
+use forward::RedisForwarder;
+use node::RedisNode;
 
 pub use options::RedisOptions;
 
@@ -23,7 +23,7 @@ const TRIES: usize = 3;
 
 /// Which form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum RedisTopology {
     Single,
     Pair,
     Sentinel,
@@ -33,17 +33,17 @@ enum Form {
 /// Running servers. Data nodes have the indices from 0 on, sentinels those behind them. Dropping it
 /// ends them all and removes their data.
 #[derive(Debug)]
-pub struct Redis {
-    nodes: Vec<Node>,
-    form: Form,
+pub struct RedisServers {
+    nodes: Vec<RedisNode>,
+    form: RedisTopology,
     options: RedisOptions,
-    forward: Option<Forward>,
+    forward: Option<RedisForwarder>,
     /// The data node that leads a pair.
     primary: AtomicUsize,
     folder: TempDir,
 }
 
-impl Redis {
+impl RedisServers {
     /// One plain server; see [`RedisOptions`] for others.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ impl Redis {
         RedisOptions::default()
     }
 
-    async fn start_form(form: Form, options: RedisOptions) -> anyhow::Result<Self> {
+    async fn start_form(form: RedisTopology, options: RedisOptions) -> anyhow::Result<Self> {
         let mut tries = 1;
         loop {
             match form::start(form, &options).await {
@@ -100,23 +100,23 @@ impl Redis {
             Some(user) => format!("{}:{}@", user.name, user.password),
             None => String::new(),
         };
-        let hosts = |nodes: &[Node]| {
+        let hosts = |nodes: &[RedisNode]| {
             let hosts = nodes
                 .iter()
                 .map(|node| format!("127.0.0.1:{}", node.port()));
             hosts.collect::<Vec<String>>().join(",")
         };
         match self.form {
-            Form::Single => format!("redis://{who}{}", hosts(&self.nodes)),
-            Form::Pair => {
-                let port = self.forward.as_ref().map_or(0, Forward::port);
+            RedisTopology::Single => format!("redis://{who}{}", hosts(&self.nodes)),
+            RedisTopology::Pair => {
+                let port = self.forward.as_ref().map_or(0, RedisForwarder::port);
                 format!("redis://{who}127.0.0.1:{port}")
             }
-            Form::Sentinel => format!(
+            RedisTopology::Sentinel => format!(
                 "redis+sentinel://{who}{}/fairgate",
                 hosts(&self.nodes[form::DATA_NODES_OF_TWO..])
             ),
-            Form::Cluster => format!("redis+cluster://{who}{}", hosts(&self.nodes)),
+            RedisTopology::Cluster => format!("redis+cluster://{who}{}", hosts(&self.nodes)),
         }
     }
 
@@ -130,7 +130,7 @@ impl Redis {
     #[must_use]
     pub fn data_count(&self) -> usize {
         match self.form {
-            Form::Sentinel => form::DATA_NODES_OF_TWO,
+            RedisTopology::Sentinel => form::DATA_NODES_OF_TWO,
             _ => self.nodes.len(),
         }
     }
@@ -151,7 +151,7 @@ impl Redis {
     ///
     /// # Errors
     /// Where it does not answer, or with an error.
-    pub async fn command(&self, index: usize, words: &[&str]) -> anyhow::Result<Reply> {
+    pub async fn command(&self, index: usize, words: &[&str]) -> anyhow::Result<RespReply> {
         self.nodes[index].call(words).await
     }
 
@@ -263,7 +263,7 @@ impl Redis {
     }
 
     fn replica(&self) -> anyhow::Result<usize> {
-        ensure!(self.form == Form::Pair, "this Redis is no pair");
+        ensure!(self.form == RedisTopology::Pair, "this Redis is no pair");
         Ok(1 - self.primary.load(Ordering::SeqCst))
     }
 }

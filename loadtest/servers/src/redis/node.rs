@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::options::RedisOptions;
-use crate::process::{Process, Program, until_ready};
-use crate::resp::{self, Reply};
+use crate::process::{ServerProcess, ServerProgram, until_ready};
+use crate::resp::{self, RespReply};
 use crate::{MovableClock, needs, port};
 
 /// How long a node may take to answer after its start.
@@ -16,7 +16,7 @@ const READY_WITHIN: Duration = Duration::from_secs(20);
 
 /// What a node is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum RedisNodeRole {
     /// Keeps data alone, or is the primary.
     Primary,
     /// Copies the node on this port.
@@ -29,23 +29,23 @@ pub enum Role {
 
 /// One process.
 #[derive(Debug)]
-pub struct Node {
+pub struct RedisNode {
     name: String,
     port: u16,
-    process: Process,
+    process: ServerProcess,
 }
 
-impl Node {
+impl RedisNode {
     /// A node with a folder of its own below `folder`; not started yet. Its configuration is a
     /// file, as Redis writes down there what it has become.
     pub fn new(
         name: String,
-        role: Role,
+        role: RedisNodeRole,
         folder: &Path,
         options: &RedisOptions,
     ) -> anyhow::Result<Self> {
         let port = match role {
-            Role::ClusterPart => port::free_port_with_bus()?,
+            RedisNodeRole::ClusterPart => port::free_port_with_bus()?,
             _ => port::free_port()?,
         };
         let own = folder.join(&name);
@@ -53,7 +53,7 @@ impl Node {
         let file = own.join("redis.conf");
         std::fs::write(&file, configuration(role, port, &own, options))?;
         let mut args = vec![OsString::from(&file)];
-        let is_sentinel = matches!(role, Role::SentinelOf(_));
+        let is_sentinel = matches!(role, RedisNodeRole::SentinelOf(_));
         if is_sentinel {
             args.push("--sentinel".into());
         }
@@ -61,7 +61,7 @@ impl Node {
             true => MovableClock::at(super::clock_file(folder)).environment()?,
             false => Vec::new(),
         };
-        let process = Process::new(Program {
+        let process = ServerProcess::new(ServerProgram {
             binary: needs::on_path("redis-server").context("there is no redis-server")?,
             args,
             env,
@@ -89,7 +89,7 @@ impl Node {
     }
 
     /// One command, as the default user.
-    pub async fn call(&self, words: &[&str]) -> anyhow::Result<Reply> {
+    pub async fn call(&self, words: &[&str]) -> anyhow::Result<RespReply> {
         resp::call(self.port, words).await
     }
 
@@ -115,16 +115,16 @@ impl Node {
     }
 
     /// The process.
-    pub fn process(&self) -> &Process {
+    pub fn process(&self) -> &ServerProcess {
         &self.process
     }
 }
 
-fn configuration(role: Role, port: u16, folder: &Path, options: &RedisOptions) -> String {
+fn configuration(role: RedisNodeRole, port: u16, folder: &Path, options: &RedisOptions) -> String {
     let folder = folder.display();
     let common =
         format!("port {port}\nbind 127.0.0.1\ndir {folder}\ndaemonize no\nprotected-mode no\n");
-    if let Role::SentinelOf(primary) = role {
+    if let RedisNodeRole::SentinelOf(primary) = role {
         return format!(
             "{common}sentinel monitor fairgate 127.0.0.1 {primary} 2\n\
              sentinel down-after-milliseconds fairgate 1000\n\
@@ -145,12 +145,14 @@ fn configuration(role: Role, port: u16, folder: &Path, options: &RedisOptions) -
         ));
     }
     match role {
-        Role::ReplicaOf(primary) => text.push_str(&format!("replicaof 127.0.0.1 {primary}\n")),
-        Role::ClusterPart => {
+        RedisNodeRole::ReplicaOf(primary) => {
+            text.push_str(&format!("replicaof 127.0.0.1 {primary}\n"))
+        }
+        RedisNodeRole::ClusterPart => {
             text.push_str("cluster-enabled yes\ncluster-node-timeout 2000\n");
             text.push_str(&format!("cluster-config-file {folder}/nodes.conf\n"));
         }
-        Role::Primary | Role::SentinelOf(_) => {}
+        RedisNodeRole::Primary | RedisNodeRole::SentinelOf(_) => {}
     }
     text
 }

@@ -1,11 +1,11 @@
 //! How a Redis is to be, before there is one.
 
-use super::{Form, Redis};
+use super::{RedisServers, RedisTopology};
 
 /// What may differ from a plain Redis.
 #[derive(Debug, Clone)]
 pub struct RedisOptions {
-    pub(super) user: Option<User>,
+    pub(super) user: Option<RedisAclUser>,
     pub(super) policy: String,
     pub(super) clock: bool,
     pub(super) persist: bool,
@@ -13,7 +13,7 @@ pub struct RedisOptions {
 
 /// An ACL user that the URL names; the default user stays as it is, for whoever arranges things.
 #[derive(Debug, Clone)]
-pub(super) struct User {
+pub(super) struct RedisAclUser {
     pub(super) name: String,
     pub(super) password: String,
     pub(super) rules: String,
@@ -34,7 +34,7 @@ impl RedisOptions {
     /// An ACL user with rules such as `~* &* +@all`; the URL then names it.
     #[must_use]
     pub fn user(mut self, name: &str, password: &str, rules: &str) -> Self {
-        self.user = Some(User {
+        self.user = Some(RedisAclUser {
             name: name.to_owned(),
             password: password.to_owned(),
             rules: rules.to_owned(),
@@ -49,7 +49,7 @@ impl RedisOptions {
         self
     }
 
-    /// A clock that [`Redis::set_clock_ahead`] moves.
+    /// A clock that [`RedisServers::set_clock_ahead`] moves.
     #[must_use]
     pub fn movable_clock(mut self) -> Self {
         self.clock = true;
@@ -67,31 +67,31 @@ impl RedisOptions {
     ///
     /// # Errors
     /// Where it does not start; its log is in the error.
-    pub async fn single(self) -> anyhow::Result<Redis> {
-        Redis::start_form(Form::Single, self).await
+    pub async fn single(self) -> anyhow::Result<RedisServers> {
+        RedisServers::start_form(RedisTopology::Single, self).await
     }
 
     /// A primary and its replica behind one address that always leads to the primary.
     ///
     /// # Errors
     /// As [`Self::single`].
-    pub async fn replica_pair(self) -> anyhow::Result<Redis> {
-        Redis::start_form(Form::Pair, self).await
+    pub async fn replica_pair(self) -> anyhow::Result<RedisServers> {
+        RedisServers::start_form(RedisTopology::Pair, self).await
     }
 
     /// A primary, its replica and three sentinels.
     ///
     /// # Errors
     /// As [`Self::single`].
-    pub async fn sentinel(self) -> anyhow::Result<Redis> {
-        Redis::start_form(Form::Sentinel, self).await
+    pub async fn sentinel(self) -> anyhow::Result<RedisServers> {
+        RedisServers::start_form(RedisTopology::Sentinel, self).await
     }
 
     /// A cluster of three primaries.
     ///
     /// # Errors
     /// As [`Self::single`].
-    pub async fn cluster(self) -> anyhow::Result<Redis> {
-        Redis::start_form(Form::Cluster, self).await
+    pub async fn cluster(self) -> anyhow::Result<RedisServers> {
+        RedisServers::start_form(RedisTopology::Cluster, self).await
     }
 }

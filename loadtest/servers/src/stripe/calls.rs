@@ -9,14 +9,16 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use super::rules::{Refusal, invalid};
-use super::{Inner, Intent, Kept, STRIPE_SECRET_KEY, Stripe};
+use super::rules::{StripeErrorReply, invalid};
+use super::{
+    FakeStripeServer, FakeStripeState, STRIPE_SECRET_KEY, StripeIntent, StripeStoredAnswer,
+};
 
 /// The card that a card form names to be declined, as Stripe's own tests do.
 const DECLINED: &str = "pm_card_chargeDeclined";
 
 /// What a call came to: status, body, and the event that tells of it.
-type Done = (u16, Value, Option<(&'static str, String)>);
+type StripeCallResult = (u16, Value, Option<(&'static str, String)>);
 
 /// The card form's script, for pages.
 pub(super) async fn form() -> impl IntoResponse {
@@ -24,13 +26,13 @@ pub(super) async fn form() -> impl IntoResponse {
     (kind, include_str!("form.js"))
 }
 
-impl Stripe {
+impl FakeStripeServer {
     /// One call that changes something: the dice, the idempotency key, and then `act`, once.
-    fn once(
+    fn idempotent_call(
         &self,
         headers: &HeaderMap,
         asked: String,
-        act: impl FnOnce(&mut Inner) -> Done,
+        act: impl FnOnce(&mut FakeStripeState) -> StripeCallResult,
     ) -> Response {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         if header("authorization") != Some(&format!("Bearer {STRIPE_SECRET_KEY}")) {
@@ -66,7 +68,7 @@ impl Stripe {
                     } else {
                         (status, body.to_string())
                     };
-                    let kept = Kept {
+                    let kept = StripeStoredAnswer {
                         asked,
                         status,
                         body: body.clone(),
@@ -77,7 +79,7 @@ impl Stripe {
             }
         };
         if let Some((kind, id)) = told {
-            self.tell(kind, &id);
+            self.send_event(kind, &id);
         }
         if hangs {
             return unheard();
@@ -86,7 +88,7 @@ impl Stripe {
     }
 }
 
-impl Inner {
+impl FakeStripeState {
     /// Refused before anything is done.
     fn refusal(&mut self) -> Option<Response> {
         if self.chaos.away {
@@ -145,12 +147,12 @@ fn error(status: u16, code: &str, message: &str) -> Response {
     typed(status, "invalid_request_error", code, message)
 }
 
-fn missing() -> Done {
+fn missing_intent() -> StripeCallResult {
     let (_, body) = invalid("resource_missing", "intent", "no such intent");
     (404, body, None)
 }
 
-fn refused((status, body): Refusal) -> Done {
+fn refused_call((status, body): StripeErrorReply) -> StripeCallResult {
     (status, body, None)
 }
 
@@ -179,31 +181,31 @@ fn unescaped(text: &str) -> String {
 }
 
 pub(super) async fn create(
-    State(server): State<Stripe>,
+    State(server): State<FakeStripeServer>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     let asked = fields(&body);
     let told = String::from_utf8_lossy(&body).into_owned();
-    server.once(&headers, told, |inner| {
+    server.idempotent_call(&headers, told, |inner| {
         if inner.falls(inner.chaos.sums_pct) {
             let message = "This account takes no such sum.";
-            return refused(invalid("amount_too_small", "amount", message));
+            return refused_call(invalid("amount_too_small", "amount", message));
         }
         inner.next += 1;
         let id = format!("pi_{}", inner.next);
-        let intent = match Intent::asked_for(inner.next, &asked) {
+        let intent = match StripeIntent::asked_for(inner.next, &asked) {
             Ok(intent) => intent,
-            Err(refusal) => return refused(refusal),
+            Err(refusal) => return refused_call(refusal),
         };
-        let shown = intent.shown(&id, false);
+        let shown = intent.intent_json(&id, false);
         inner.intents.insert(id, intent);
         (200, shown, None)
     })
 }
 
 pub(super) async fn read(
-    State(server): State<Stripe>,
+    State(server): State<FakeStripeServer>,
     Path(id): Path<String>,
     uri: Uri,
 ) -> Response {
@@ -215,7 +217,10 @@ pub(super) async fn read(
     let query = uri.query().unwrap_or("");
     let expanded = query.contains("latest_charge");
     match inner.intents.get(&id) {
-        Some(intent) => intent.shown(&id, expanded).to_string().into_response(),
+        Some(intent) => intent
+            .intent_json(&id, expanded)
+            .to_string()
+            .into_response(),
         None => error(404, "resource_missing", "no such intent"),
     }
 }
@@ -223,7 +228,7 @@ pub(super) async fn read(
 /// A card form knows the intent's secret and a card. It is answered alike once the money is there,
 /// whatever became of it.
 pub(super) async fn confirm(
-    State(server): State<Stripe>,
+    State(server): State<FakeStripeServer>,
     Path(id): Path<String>,
     body: Bytes,
 ) -> Response {
@@ -263,15 +268,15 @@ pub(super) async fn confirm(
     answer
 }
 
-pub(super) async fn act(
-    State(server): State<Stripe>,
+pub(super) async fn capture_or_cancel(
+    State(server): State<FakeStripeServer>,
     Path((id, verb)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Response {
     let asked = format!("{id} {verb}");
-    server.once(&headers, asked, |inner| {
+    server.idempotent_call(&headers, asked, |inner| {
         let Some(intent) = inner.intents.get_mut(&id) else {
-            return missing();
+            return missing_intent();
         };
         let kind = match (verb.as_str(), intent.status) {
             ("capture", "requires_capture") => {
@@ -285,15 +290,19 @@ pub(super) async fn act(
             }
             (_, status) => {
                 let told = format!("the intent is {status}");
-                return refused(invalid("payment_intent_unexpected_state", "", &told));
+                return refused_call(invalid("payment_intent_unexpected_state", "", &told));
             }
         };
-        (200, intent.shown(&id, false), Some((kind, id.clone())))
+        (
+            200,
+            intent.intent_json(&id, false),
+            Some((kind, id.clone())),
+        )
     })
 }
 
 pub(super) async fn refund(
-    State(server): State<Stripe>,
+    State(server): State<FakeStripeServer>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
@@ -304,20 +313,20 @@ pub(super) async fn refund(
         .map(|amount| amount.parse().unwrap_or(0));
     let noted = fields.remove("metadata[refund]").unwrap_or_default();
     let asked = format!("refund {id} {amount:?} {noted}");
-    server.once(&headers, asked, |inner| {
+    server.idempotent_call(&headers, asked, |inner| {
         let state = inner.refunds_are;
         let Some(intent) = inner.intents.get_mut(&id) else {
-            return missing();
+            return missing_intent();
         };
         if let Err(refusal) = intent.refund(state, amount, &noted) {
-            return refused(refusal);
+            return refused_call(refusal);
         }
         let body = json!({ "id": format!("re_{id}"), "status": state });
         (200, body, Some(("charge.refunded", id.clone())))
     })
 }
 
-pub(super) async fn refunds(State(server): State<Stripe>, uri: Uri) -> Response {
+pub(super) async fn refunds(State(server): State<FakeStripeServer>, uri: Uri) -> Response {
     let mut inner = server.inner();
     inner.calls += 1;
     if let Some(refused) = inner.refusal() {

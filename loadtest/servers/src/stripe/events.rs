@@ -8,16 +8,16 @@ use rand::RngExt;
 use serde_json::json;
 use sha2::Sha256;
 
-use super::{STRIPE_WEBHOOK_SECRET, Stripe};
+use super::{FakeStripeServer, STRIPE_WEBHOOK_SECRET};
 
 /// What nobody took is sent again after this. Stripe takes hours; a run has seconds.
 const AGAIN: Duration = Duration::from_millis(200);
 /// And so often.
 const TRIES: usize = 100;
 
-impl Stripe {
+impl FakeStripeServer {
     /// Sends an event about an intent, as the dice fall.
-    pub(super) fn tell(&self, kind: &'static str, id: &str) {
+    pub(super) fn send_event(&self, kind: &'static str, id: &str) {
         let (body, delays) = {
             let mut inner = self.inner();
             inner.next += 1;
@@ -28,7 +28,7 @@ impl Stripe {
             let object = match kind {
                 "charge.refunded" => intent.charge(id),
                 "refund.failed" => intent.last_refund(id),
-                _ => intent.shown(id, false),
+                _ => intent.intent_json(id, false),
             };
             let chaos = inner.chaos;
             let (sent, again) = (!inner.falls(chaos.drop_pct), inner.falls(chaos.twice_pct));

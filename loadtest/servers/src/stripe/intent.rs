@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::rules::{Refusal, charge, invalid};
+use super::rules::{StripeErrorReply, charge, invalid};
 
 /// An intent.
 #[derive(Debug, Clone)]
-pub struct Intent {
+pub struct StripeIntent {
     /// `requires_payment_method`, `requires_capture`, `succeeded` or `canceled`.
     pub status: &'static str,
     /// Minor units.
@@ -30,13 +30,16 @@ pub struct Intent {
     declined: bool,
 }
 
-impl Intent {
+impl StripeIntent {
     /// One that waits for a card, from the fields of the call that makes it.
     ///
     /// # Errors
-    /// [`Refusal`], where Stripe would not make it, and where its money would be taken without
-    /// being held first.
-    pub(super) fn asked_for(made: u64, fields: &HashMap<String, String>) -> Result<Self, Refusal> {
+    /// [`StripeErrorReply`], where Stripe would not make it, and where its money would be taken
+    /// without being held first.
+    pub(super) fn asked_for(
+        made: u64,
+        fields: &HashMap<String, String>,
+    ) -> Result<Self, StripeErrorReply> {
         let (amount, currency) = charge(fields.get("amount"), fields.get("currency"))?;
         if fields.get("capture_method").map(String::as_str) != Some("manual") {
             let message = "this server wants captures by hand";
@@ -62,7 +65,7 @@ impl Intent {
     }
 
     /// What its maker noted on it.
-    pub(super) fn named(&self, name: &str) -> &str {
+    pub(super) fn metadata_value(&self, name: &str) -> &str {
         self.metadata.get(name).map_or("", String::as_str)
     }
 
@@ -84,13 +87,13 @@ impl Intent {
     /// A refund is asked for, of all that is left where no amount is named, and becomes so.
     ///
     /// # Errors
-    /// [`Refusal`], where there is not so much left.
+    /// [`StripeErrorReply`], where there is not so much left.
     pub(super) fn refund(
         &mut self,
         state: &'static str,
         amount: Option<i64>,
         id: &str,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), StripeErrorReply> {
         let left = self.amount - self.refunded;
         if self.status != "succeeded" {
             let message = "this intent has no successful charge to refund";
@@ -147,7 +150,7 @@ impl Intent {
             .map(|(_, (amount, noted))| json!({ "refund": noted, "amount": amount }))
             .collect();
         json!({
-            "kind": "intent", "intent": id, "payment": self.named("payment"), "order": self.named("order"),
+            "kind": "intent", "intent": id, "payment": self.metadata_value("payment"), "order": self.metadata_value("order"),
             "status": self.status, "amount": self.amount, "currency": self.currency.to_ascii_uppercase(),
             "captured": self.captured(), "refunded": self.refunded, "refunds": refunds,
             "captures": self.captures,
@@ -169,12 +172,12 @@ impl Intent {
         json!({
             "id": format!("re_{id}"), "object": "refund", "payment_intent": id, "status": self.refunds.last(),
             "amount": amount, "currency": self.currency,
-            "metadata": { "refund": noted, "payment": self.named("payment") },
+            "metadata": { "refund": noted, "payment": self.metadata_value("payment") },
         })
     }
 
     /// As calls and events show it, with its charge written out or only named.
-    pub(super) fn shown(&self, id: &str, expanded: bool) -> Value {
+    pub(super) fn intent_json(&self, id: &str, expanded: bool) -> Value {
         let capturable = if self.status == "requires_capture" {
             self.amount
         } else {

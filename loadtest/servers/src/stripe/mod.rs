@@ -18,7 +18,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::Value;
 
-pub use intent::Intent;
+pub use intent::StripeIntent;
 
 /// The secret key that calls have to show.
 pub const STRIPE_SECRET_KEY: &str = "sk_test_scripted";
@@ -29,7 +29,7 @@ pub const STRIPE_PUBLISHABLE_KEY: &str = "pk_test_scripted";
 
 /// How the server misbehaves. Shares are per cent of calls, or of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Chaos {
+pub struct StripeFaultSettings {
     /// Every call is refused with 503 before anything is done, and no event is sent until that is
     /// over.
     pub away: bool,
@@ -53,18 +53,18 @@ pub struct Chaos {
 }
 
 /// An answer under its idempotency key, and what was asked for it.
-struct Kept {
+struct StripeStoredAnswer {
     asked: String,
     status: u16,
     body: String,
 }
 
-struct Inner {
-    intents: HashMap<String, Intent>,
-    answers: HashMap<String, Kept>,
+struct FakeStripeState {
+    intents: HashMap<String, StripeIntent>,
+    answers: HashMap<String, StripeStoredAnswer>,
     next: u64,
     dice: StdRng,
-    chaos: Chaos,
+    chaos: StripeFaultSettings,
     /// The status that every call is refused with, as if the key were wrong or might not do it.
     keys_refused: Option<u16>,
     /// What becomes of a refund when it is asked for.
@@ -76,13 +76,13 @@ struct Inner {
 
 /// A handle on the running server. It ends with the runtime that it was started in.
 #[derive(Clone)]
-pub struct Stripe {
+pub struct FakeStripeServer {
     url: String,
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<FakeStripeState>>,
     client: reqwest::Client,
 }
 
-impl Stripe {
+impl FakeStripeServer {
     /// Starts it on a free port.
     ///
     /// # Errors
@@ -92,12 +92,12 @@ impl Stripe {
         let listener = listener.context("no port for the server in the shape of Stripe")?;
         let server = Self {
             url: format!("http://{}", listener.local_addr()?),
-            inner: Arc::new(Mutex::new(Inner {
+            inner: Arc::new(Mutex::new(FakeStripeState {
                 intents: HashMap::new(),
                 answers: HashMap::new(),
                 next: 0,
                 dice: StdRng::seed_from_u64(seed),
-                chaos: Chaos::default(),
+                chaos: StripeFaultSettings::default(),
                 keys_refused: None,
                 refunds_are: "succeeded",
                 hooks: Vec::new(),
@@ -111,7 +111,7 @@ impl Stripe {
         Ok(server)
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, FakeStripeState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -122,12 +122,12 @@ impl Stripe {
     }
 
     /// Where events go from now on: to one of these after the other until one takes it.
-    pub fn hook(&self, urls: Vec<String>) {
+    pub fn send_events_to(&self, urls: Vec<String>) {
         self.inner().hooks = urls;
     }
 
     /// How it behaves from now on.
-    pub fn misbehave(&self, chaos: Chaos) {
+    pub fn misbehave(&self, chaos: StripeFaultSettings) {
         self.inner().chaos = chaos;
     }
 
@@ -145,7 +145,7 @@ impl Stripe {
     /// The last refund of a payment ends so, and no event tells of it.
     pub fn end_refund(&self, payment: &str, state: &'static str) {
         let mut inner = self.inner();
-        let of_payment = |intent: &&mut Intent| intent.named("payment") == payment;
+        let of_payment = |intent: &&mut StripeIntent| intent.metadata_value("payment") == payment;
         if let Some(intent) = inner.intents.values_mut().find(of_payment) {
             intent.end_refund(state);
         }
@@ -155,31 +155,32 @@ impl Stripe {
     pub fn refund_fails(&self, payment: &str) {
         self.end_refund(payment, "failed");
         let inner = self.inner();
-        let of_payment = |(_, intent): &(&String, &Intent)| intent.named("payment") == payment;
+        let of_payment =
+            |(_, intent): &(&String, &StripeIntent)| intent.metadata_value("payment") == payment;
         let id = inner.intents.iter().find(of_payment);
         let id = id.map(|(id, _)| id.clone());
         drop(inner);
         if let Some(id) = id {
-            self.tell("refund.failed", &id);
+            self.send_event("refund.failed", &id);
         }
     }
 
     /// Takes the money at the counter, without having been asked by the account's owner.
-    pub fn take(&self, client_secret: &str) {
+    pub fn capture_unasked(&self, client_secret: &str) {
         let id = id_in(client_secret);
         if let Some(intent) = self.inner().intents.get_mut(id) {
             intent.status = "succeeded";
         }
-        self.tell("payment_intent.succeeded", id);
+        self.send_event("payment_intent.succeeded", id);
     }
 
     /// All intents, by the payment that they were made for.
     #[must_use]
-    pub fn intents(&self) -> HashMap<String, Vec<Intent>> {
-        let mut by_payment: HashMap<String, Vec<Intent>> = HashMap::new();
+    pub fn intents(&self) -> HashMap<String, Vec<StripeIntent>> {
+        let mut by_payment: HashMap<String, Vec<StripeIntent>> = HashMap::new();
         for intent in self.inner().intents.values() {
             by_payment
-                .entry(intent.named("payment").to_owned())
+                .entry(intent.metadata_value("payment").to_owned())
                 .or_default()
                 .push(intent.clone());
         }
@@ -203,7 +204,7 @@ impl Stripe {
     #[must_use]
     pub fn undecided(&self) -> usize {
         let inner = self.inner();
-        let held = |intent: &&Intent| intent.status == "requires_capture";
+        let held = |intent: &&StripeIntent| intent.status == "requires_capture";
         inner.intents.values().filter(held).count()
     }
 
@@ -231,7 +232,7 @@ impl Stripe {
         match kind {
             None => Some(status),
             Some(kind) => {
-                self.tell(kind, id);
+                self.send_event(kind, id);
                 self.inner().intents.get(id).map(|intent| intent.status)
             }
         }
@@ -243,7 +244,7 @@ fn id_in(client_secret: &str) -> &str {
     client_secret.split("_secret_").next().unwrap_or("")
 }
 
-impl Inner {
+impl FakeStripeState {
     /// Whether something that happens in so many of a hundred cases happens now.
     fn falls(&mut self, pct: u32) -> bool {
         self.dice.random_range(0..100) < pct

@@ -3,16 +3,16 @@
 use axum::Router;
 use axum::routing::{get, post};
 
-use super::Stripe;
-use super::calls::{act, confirm, create, form, read, refund, refunds};
+use super::FakeStripeServer;
+use super::calls::{capture_or_cancel, confirm, create, form, read, refund, refunds};
 
 /// All routes over one stand-in.
-pub(super) fn router(server: Stripe) -> Router {
+pub(super) fn router(server: FakeStripeServer) -> Router {
     Router::new()
         .route("/v1/payment_intents", post(create))
         .route("/v1/payment_intents/{id}", get(read))
         .route("/v1/payment_intents/{id}/confirm", post(confirm))
-        .route("/v1/payment_intents/{id}/{verb}", post(act))
+        .route("/v1/payment_intents/{id}/{verb}", post(capture_or_cancel))
         .route("/v1/refunds", post(refund).get(refunds))
         .route("/v3/", get(form))
         .with_state(server)

@@ -73,10 +73,10 @@ const DIGITS: &[(&str, u32)] = &[
 const DIGITS_ELSEWHERE: u32 = 8;
 
 /// An error as Stripe writes it: status and body.
-pub(super) type Refusal = (u16, Value);
+pub(super) type StripeErrorReply = (u16, Value);
 
 /// A call that Stripe does not carry out.
-pub(super) fn invalid(code: &str, param: &str, message: &str) -> Refusal {
+pub(super) fn invalid(code: &str, param: &str, message: &str) -> StripeErrorReply {
     let mut error = json!({ "type": "invalid_request_error", "message": message });
     for (field, value) in [("code", code), ("param", param)] {
         if !value.is_empty() {
@@ -86,11 +86,11 @@ pub(super) fn invalid(code: &str, param: &str, message: &str) -> Refusal {
     (400, json!({ "error": error }))
 }
 
-fn listed(list: &str, code: &str) -> bool {
+fn list_contains(list: &str, code: &str) -> bool {
     list.split_whitespace().any(|listed| listed == code)
 }
 
-fn of(list: &[(&str, i64)], code: &str) -> Option<i64> {
+fn listed_value(list: &[(&str, i64)], code: &str) -> Option<i64> {
     let found = list.iter().find(|(listed, _)| *listed == code);
     found.map(|(_, value)| *value)
 }
@@ -98,11 +98,11 @@ fn of(list: &[(&str, i64)], code: &str) -> Option<i64> {
 /// An amount in its currency, as fields of a form name them.
 ///
 /// # Errors
-/// [`Refusal`], with the code that Stripe gives it.
+/// [`StripeErrorReply`], with the code that Stripe gives it.
 pub(super) fn charge(
     amount: Option<&String>,
     currency: Option<&String>,
-) -> Result<(i64, String), Refusal> {
+) -> Result<(i64, String), StripeErrorReply> {
     let missing = |name: &str| {
         let message = format!("Missing required param: {name}.");
         invalid("parameter_missing", name, &message)
@@ -113,7 +113,7 @@ pub(super) fn charge(
         let message = format!("Invalid integer: {amount}");
         invalid("parameter_invalid_integer", "amount", &message)
     })?;
-    if !listed(CURRENCIES, currency) {
+    if !list_contains(CURRENCIES, currency) {
         let message = format!("Invalid currency: {currency}. Stripe supports: {CURRENCIES}");
         return Err(invalid("", "currency", &message));
     }
@@ -122,8 +122,8 @@ pub(super) fn charge(
         return Err(invalid("parameter_invalid_integer", "amount", message));
     }
     let whole = match currency.as_str() {
-        code if listed(BOTH_ZEROS, code) => 100,
-        code if listed(THREE_DECIMAL, code) => 10,
+        code if list_contains(BOTH_ZEROS, code) => 100,
+        code if list_contains(THREE_DECIMAL, code) => 10,
         _ => 1,
     };
     if amount % whole != 0 {
@@ -137,13 +137,13 @@ pub(super) fn charge(
         let message = format!("Amount must be no more than {most}");
         return Err(invalid("amount_too_large", "amount", &message));
     }
-    if let Some(smallest) = of(SMALLEST, currency)
+    if let Some(smallest) = listed_value(SMALLEST, currency)
         && amount < smallest
     {
         let message = format!("Amount must be at least {}", worded(smallest, currency));
         return Err(invalid("amount_too_small", "amount", &message));
     }
-    if let Some(a_cent_is) = of(A_CENT_IS, currency)
+    if let Some(a_cent_is) = listed_value(A_CENT_IS, currency)
         && amount < SMALLEST_CENTS * a_cent_is
     {
         let message = format!(
@@ -158,8 +158,8 @@ pub(super) fn charge(
 
 fn worded(amount: i64, currency: &str) -> String {
     let decimals = match currency {
-        code if listed(ZERO_DECIMAL, code) => 0,
-        code if listed(THREE_DECIMAL, code) => 3,
+        code if list_contains(ZERO_DECIMAL, code) => 0,
+        code if list_contains(THREE_DECIMAL, code) => 3,
         _ => 2,
     };
     let unit = 10_i64.pow(decimals);

@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context, bail, ensure};
-use fairgate_servers::Redis;
+use fairgate_servers::RedisServers;
 use serde::Serialize;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 
-use super::{Verdict, report};
-use record::Door;
+use super::{BenchVerdict, report};
+use record::RedisRecordingProxy;
 
 /// The store makes at least this share of the bare scripts' holds.
 const RATIO_MIN: f64 = 0.7;
@@ -24,7 +24,7 @@ const RATIO_MIN: f64 = 0.7;
 const ROUNDS: usize = 5;
 
 #[derive(clap::Args)]
-pub struct Options {
+pub struct HoldBenchOptions {
     /// How many holds of two seats a round takes.
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1_000..))]
     n: u32,
@@ -41,7 +41,7 @@ pub struct Options {
 
 /// The figures; rates are medians.
 #[derive(Serialize)]
-struct Figures {
+struct HoldBenchFigures {
     bench: &'static str,
     n: u32,
     at_once: u32,
@@ -58,23 +58,23 @@ struct Figures {
 ///
 /// # Errors
 /// What made the run invalid.
-pub fn run(options: &Options) -> anyhow::Result<Verdict> {
-    if let Some(missing) = fairgate_servers::missing() {
+pub fn run(options: &HoldBenchOptions) -> anyhow::Result<BenchVerdict> {
+    if let Some(missing) = fairgate_servers::missing_programs() {
         bail!("this bench starts servers, and there is no {missing}");
     }
     report::measured(options.json, measure(options))
 }
 
-async fn measure(options: &Options) -> anyhow::Result<Figures> {
+async fn measure(options: &HoldBenchOptions) -> anyhow::Result<HoldBenchFigures> {
     let program = taker()?;
-    let redis = Redis::single().await?;
+    let redis = RedisServers::single().await?;
     let (port, url) = (redis.port(0), redis.url());
     // What is asked is written down once, by a round that does not count.
-    let door = Door::to(port).await?;
+    let door = RedisRecordingProxy::for_redis_port(port).await?;
     let aside = format!("redis://127.0.0.1:{}", door.port);
-    let taker = Taker::start(&program, &aside, options).await?;
+    let taker = HoldExampleProcess::start(&program, &aside, options).await?;
     let opened = door.recorded.count();
-    taker.take().await?;
+    taker.run_takes().await?;
     let taken = door.recorded.count();
     let keys = redis.command(0, &["DBSIZE"]).await?;
     let opening = door.recorded.between(0, opened);
@@ -82,13 +82,18 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
     let (mut bare, mut store) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         redis.flush_all().await?;
-        store.push(Taker::start(&program, &url, options).await?.take().await?);
+        store.push(
+            HoldExampleProcess::start(&program, &url, options)
+                .await?
+                .run_takes()
+                .await?,
+        );
         redis.flush_all().await?;
         let (at_once, opening, taking) =
             (options.at_once as usize, opening.clone(), taking.clone());
         let replayed = tokio::task::spawn_blocking(move || {
-            replay::all(port, &opening, at_once)?;
-            replay::all(port, &taking, at_once)
+            replay::replay_commands(port, &opening, at_once)?;
+            replay::replay_commands(port, &taking, at_once)
         });
         let (took, errors) = replayed.await??;
         // Only then was the same done.
@@ -109,7 +114,7 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
     };
     let (bare_per_s, store_per_s) = (rate(bare), rate(store));
     let ratio = store_per_s / bare_per_s;
-    Ok(Figures {
+    Ok(HoldBenchFigures {
         bench: "holds",
         n: options.n,
         at_once: options.at_once,
@@ -123,7 +128,7 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
     })
 }
 
-impl report::Figures for Figures {
+impl report::BenchFigures for HoldBenchFigures {
     fn held(&self) -> bool {
         self.held
     }
@@ -180,14 +185,18 @@ fn taker() -> anyhow::Result<PathBuf> {
 }
 
 /// The example at work.
-struct Taker {
+struct HoldExampleProcess {
     child: Child,
     lines: Lines<BufReader<ChildStderr>>,
 }
 
-impl Taker {
+impl HoldExampleProcess {
     /// Starts it; its show is open then.
-    async fn start(program: &PathBuf, url: &str, options: &Options) -> anyhow::Result<Self> {
+    async fn start(
+        program: &PathBuf,
+        url: &str,
+        options: &HoldBenchOptions,
+    ) -> anyhow::Result<Self> {
         let mut child = Command::new(program)
             .args([url, &options.n.to_string(), &options.at_once.to_string()])
             .stdin(Stdio::piped())
@@ -200,20 +209,20 @@ impl Taker {
             child,
             lines: BufReader::new(told).lines(),
         };
-        taker.hear("opened").await?;
+        taker.line_after_prefix("opened").await?;
         Ok(taker)
     }
 
     /// Lets it take; seconds.
-    async fn take(mut self) -> anyhow::Result<f64> {
+    async fn run_takes(mut self) -> anyhow::Result<f64> {
         let mut word = self.child.stdin.take().context("it was to be told")?;
         word.write_all(b"go\n").await?;
-        let took = self.hear("took ").await?;
+        let took = self.line_after_prefix("took ").await?;
         Ok(took.parse()?)
     }
 
     /// What stands behind a word.
-    async fn hear(&mut self, word: &str) -> anyhow::Result<String> {
+    async fn line_after_prefix(&mut self, word: &str) -> anyhow::Result<String> {
         let mut told = String::new();
         while let Some(line) = self.lines.next_line().await? {
             if let Some(rest) = line.strip_prefix(word) {

@@ -9,11 +9,11 @@ use tokio::net::{TcpListener, TcpStream};
 /// Commands as they went over the wire, in the order they arrived, whatever connection they came
 /// by.
 #[derive(Clone, Default)]
-pub struct Recorded {
+pub struct RecordedCommands {
     commands: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
-impl Recorded {
+impl RecordedCommands {
     /// How many there are so far.
     pub fn count(&self) -> usize {
         self.all().len()
@@ -30,29 +30,29 @@ impl Recorded {
 }
 
 /// A door to Redis that listens in; closed when dropped.
-pub struct Door {
+pub struct RedisRecordingProxy {
     /// Where it stands.
     pub port: u16,
     /// What was heard.
-    pub recorded: Recorded,
+    pub recorded: RecordedCommands,
     accepting: tokio::task::JoinHandle<()>,
 }
 
-impl Drop for Door {
+impl Drop for RedisRecordingProxy {
     fn drop(&mut self) {
         self.accepting.abort();
     }
 }
 
-impl Door {
+impl RedisRecordingProxy {
     /// Opens a door to the Redis on a port.
     ///
     /// # Errors
     /// Where no port is free.
-    pub async fn to(redis: u16) -> anyhow::Result<Self> {
+    pub async fn for_redis_port(redis: u16) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
-        let recorded = Recorded::default();
+        let recorded = RecordedCommands::default();
         let heard = recorded.clone();
         let accepting = tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
@@ -67,7 +67,7 @@ impl Door {
     }
 }
 
-async fn carry(near: TcpStream, redis: u16, heard: Recorded) -> std::io::Result<()> {
+async fn carry(near: TcpStream, redis: u16, heard: RecordedCommands) -> std::io::Result<()> {
     let far = TcpStream::connect(("127.0.0.1", redis)).await?;
     near.set_nodelay(true)?;
     far.set_nodelay(true)?;
@@ -84,7 +84,7 @@ async fn carry(near: TcpStream, redis: u16, heard: Recorded) -> std::io::Result<
         unread.extend_from_slice(&buffer[..read]);
         let mut commands = Vec::new();
         let mut at = 0;
-        while let Some(length) = whole(&unread[at..]) {
+        while let Some(length) = command_length(&unread[at..]) {
             commands.push(unread[at..at + length].to_vec());
             at += length;
         }
@@ -95,7 +95,7 @@ async fn carry(near: TcpStream, redis: u16, heard: Recorded) -> std::io::Result<
 }
 
 /// The length of the command that the bytes begin with; nothing where it is not all there yet.
-fn whole(bytes: &[u8]) -> Option<usize> {
+fn command_length(bytes: &[u8]) -> Option<usize> {
     let (words, mut at) = number_behind(bytes, b'*')?;
     for _ in 0..words {
         let (length, header) = number_behind(bytes.get(at..)?, b'$')?;
@@ -119,11 +119,11 @@ mod tests {
     #[test]
     fn a_command_is_whole_with_its_last_byte_and_not_before() {
         let command = b"*2\r\n$3\r\nGET\r\n$4\r\na\r\nb\r\n";
-        assert_eq!(whole(command), Some(command.len()));
+        assert_eq!(command_length(command), Some(command.len()));
         for cut in 0..command.len() {
-            assert_eq!(whole(&command[..cut]), None, "{cut}");
+            assert_eq!(command_length(&command[..cut]), None, "{cut}");
         }
         let two = [&command[..], b"*1\r\n$4\r\nPING\r\n"].concat();
-        assert_eq!(whole(&two), Some(command.len()));
+        assert_eq!(command_length(&two), Some(command.len()));
     }
 }

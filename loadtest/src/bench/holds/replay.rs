@@ -17,7 +17,11 @@ const BURST: usize = 32;
 ///
 /// # Errors
 /// Where the connection broke.
-pub fn all(port: u16, commands: &[Vec<u8>], at_once: usize) -> anyhow::Result<(Duration, usize)> {
+pub fn replay_commands(
+    port: u16,
+    commands: &[Vec<u8>],
+    at_once: usize,
+) -> anyhow::Result<(Duration, usize)> {
     let stream = TcpStream::connect(("127.0.0.1", port)).context("no Redis answers")?;
     stream.set_nodelay(true)?;
     let mut out = stream.try_clone()?;

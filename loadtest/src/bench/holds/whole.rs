@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use crate::bench::people;
-use crate::http::{Call, Http};
+use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::rig::Rig;
 
 /// One hold each.
@@ -21,7 +21,7 @@ const VISITORS: usize = 1_500;
 pub async fn holds_per_s() -> anyhow::Result<f64> {
     let spec = "gateways=1,bookings=0,redis=single,ledger=postgres".parse();
     let rig = Rig::start(spec.map_err(anyhow::Error::msg)?).await?;
-    let http = Http::new(&rig.urls());
+    let http = LoadHttpClient::new(&rig.urls());
     let key = rig.promoter_key();
     people::put(&http, key, "venues/hall", json!({"plan": "grid:50x80"})).await?;
     let show = json!({
@@ -32,7 +32,7 @@ pub async fn holds_per_s() -> anyhow::Result<f64> {
     people::open_room(&http, key, &["night"], VISITORS).await?;
     let passes: Arc<[String]> = people::passes(&http, VISITORS).await?.into();
     let begun = Instant::now();
-    people::all(&http, VISITORS, move |http, who| {
+    people::for_everybody(&http, VISITORS, move |http, who| {
         let passes = Arc::clone(&passes);
         async move { hold(&http, who, &passes[who]).await }
     })
@@ -43,8 +43,8 @@ pub async fn holds_per_s() -> anyhow::Result<f64> {
     Ok(VISITORS as f64 / took.as_secs_f64())
 }
 
-async fn hold(http: &Http, who: usize, pass: &str) -> anyhow::Result<()> {
-    let call = Call::post("/v1/shows/night/holds", json!({"best": {"quantity": 2}}));
+async fn hold(http: &LoadHttpClient, who: usize, pass: &str) -> anyhow::Result<()> {
+    let call = LoadHttpCall::post("/v1/shows/night/holds", json!({"best": {"quantity": 2}}));
     let call = call.bearer(pass).key(&format!("hold-{who}"));
     people::granted(http, who, &call).await.map(drop)
 }

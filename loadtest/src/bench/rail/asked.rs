@@ -7,12 +7,12 @@ use hyper::Method;
 use jiff::civil::Date;
 use serde_json::{Value, json};
 
-use super::timetable::Trip;
+use super::timetable::RailBenchTrip;
 use crate::bench::people;
-use crate::http::{Call, Http};
+use crate::http::{LoadHttpCall, LoadHttpClient};
 
 /// One departure, and what is asked of it.
-pub struct Asked {
+pub struct RailBenchDeparture {
     pub show: String,
     pub from: String,
     pub to: String,
@@ -20,18 +20,18 @@ pub struct Asked {
     class: String,
 }
 
-impl Asked {
+impl RailBenchDeparture {
     /// Looks the departure up as travellers do; its last class is the cheapest.
     ///
     /// # Errors
     /// Where it is not found.
     pub async fn find(
-        http: &Http,
-        trip: &Trip,
+        http: &LoadHttpClient,
+        trip: &RailBenchTrip,
         (from, to): (&str, &str),
         date: Date,
     ) -> anyhow::Result<Self> {
-        let call = Call::get(path(from, to, date));
+        let call = LoadHttpCall::get(path(from, to, date));
         let told = people::granted(http, 0, &call).await?;
         let mut told = told.as_array().context("trips are a list")?.iter();
         let own = told.find(|one| one["train"] == trip.train.as_str());
@@ -54,14 +54,14 @@ impl Asked {
     /// Where it is refused.
     pub async fn hold(
         &self,
-        http: &Http,
+        http: &LoadHttpClient,
         who: usize,
         pass: &str,
         key: &str,
     ) -> anyhow::Result<(String, Instant)> {
         let body =
             json!({"from": self.from, "to": self.to, "best": {"quantity": 1, "class": self.class}});
-        let call = Call::post(format!("/v1/shows/{}/holds", self.show), body);
+        let call = LoadHttpCall::post(format!("/v1/shows/{}/holds", self.show), body);
         let answer = http.send(&call.bearer(pass).key(key), who).await;
         let answer = answer.map_err(anyhow::Error::msg)?;
         let done = Instant::now();
@@ -80,8 +80,13 @@ impl Asked {
 ///
 /// # Errors
 /// Where it is refused.
-pub async fn give_back(http: &Http, who: usize, pass: &str, hold: &str) -> anyhow::Result<()> {
-    let back = Call::new(Method::DELETE, format!("/v1/holds/{hold}")).bearer(pass);
+pub async fn give_back(
+    http: &LoadHttpClient,
+    who: usize,
+    pass: &str,
+    hold: &str,
+) -> anyhow::Result<()> {
+    let back = LoadHttpCall::new(Method::DELETE, format!("/v1/holds/{hold}")).bearer(pass);
     let given = http.send(&back, who).await.map_err(anyhow::Error::msg)?;
     ensure!(
         given.is_ok(),

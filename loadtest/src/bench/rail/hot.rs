@@ -8,10 +8,10 @@ use jiff::civil::Date;
 use rand::{SeedableRng, rngs::StdRng};
 use serde::Serialize;
 
-use super::asked::{self, Asked};
-use super::pace::{self, Times};
-use super::timetable::{Timetable, Trip};
-use crate::http::Http;
+use super::asked::{self, RailBenchDeparture};
+use super::pace::{self, CallLatencies};
+use super::timetable::{RailBenchTimetable, RailBenchTrip};
+use crate::http::LoadHttpClient;
 
 /// Trains beside the hot one.
 const OTHERS: usize = 50;
@@ -27,7 +27,7 @@ const SEED: u64 = 20;
 
 /// The figures.
 #[derive(Serialize)]
-pub struct Rushed {
+pub struct HotTrainFigures {
     pub others: usize,
     pub times: u32,
     pub alone_p99_ms: f64,
@@ -37,7 +37,7 @@ pub struct Rushed {
     pub ratio_max: f64,
 }
 
-impl Rushed {
+impl HotTrainFigures {
     pub fn held(&self) -> bool {
         self.ratio <= self.ratio_max
     }
@@ -48,13 +48,13 @@ impl Rushed {
 /// # Errors
 /// Where a hold is refused, or the pace was not kept.
 pub async fn measure(
-    http: &Http,
+    http: &LoadHttpClient,
     passes: &Arc<[String]>,
-    timetable: &Timetable,
+    timetable: &RailBenchTimetable,
     date: Date,
     lasting: Duration,
-) -> anyhow::Result<Rushed> {
-    let trains: Arc<[Asked]> = trains(http, timetable, date).await?.into();
+) -> anyhow::Result<HotTrainFigures> {
+    let trains: Arc<[RailBenchDeparture]> = trains(http, timetable, date).await?.into();
     let visitors = passes.len();
     let round = async |hot: bool, nth: u32| {
         let (others, per_s) = (OTHERS, EACH_PER_S * OTHERS as u32);
@@ -72,17 +72,21 @@ pub async fn measure(
         };
         // The last train is the hot one; nobody who asks for it asks for another.
         let half = visitors / 2;
-        let beside = pace::at(per_s, each, |number| {
+        let beside = pace::call_at_pace(per_s, each, |number| {
             hold(number, number % others, number % half)
         });
         let rush = if hot { TIMES * EACH_PER_S } else { EACH_PER_S };
-        let rush = pace::at(rush, each, |number| {
+        let rush = pace::call_at_pace(rush, each, |number| {
             hold(number, others, half + number % half)
         });
         tokio::try_join!(beside, rush)
     };
     round(false, 0).await.context("the round that warms up")?;
-    let [mut alone, mut beside, mut hot] = [Times::none(), Times::none(), Times::none()];
+    let [mut alone, mut beside, mut hot] = [
+        CallLatencies::empty(),
+        CallLatencies::empty(),
+        CallLatencies::empty(),
+    ];
     for nth in 0..ROUNDS {
         alone += &round(false, 2 * nth + 1).await?.0;
         let (others, rush) = round(true, 2 * nth + 2).await?;
@@ -94,7 +98,7 @@ pub async fn measure(
             beside.ms(99.0)
         );
     }
-    Ok(Rushed {
+    Ok(HotTrainFigures {
         others: OTHERS,
         times: TIMES,
         alone_p99_ms: alone.ms(99.0),
@@ -106,14 +110,18 @@ pub async fn measure(
 }
 
 /// Trains that run that day, each with a stretch and a class that it has.
-async fn trains(http: &Http, timetable: &Timetable, date: Date) -> anyhow::Result<Vec<Asked>> {
+async fn trains(
+    http: &LoadHttpClient,
+    timetable: &RailBenchTimetable,
+    date: Date,
+) -> anyhow::Result<Vec<RailBenchDeparture>> {
     let mut dice = StdRng::seed_from_u64(SEED);
     let mut trains = Vec::new();
     // Far apart in the timetable, so that they are of all kinds.
-    let everyday: Vec<&Trip> = timetable.everyday().collect();
+    let everyday: Vec<&RailBenchTrip> = timetable.everyday().collect();
     for trip in everyday.iter().step_by(everyday.len() / (OTHERS + 1)) {
         let (from, to) = trip.stretch(&mut dice);
-        trains.push(Asked::find(http, trip, (from, to), date).await?);
+        trains.push(RailBenchDeparture::find(http, trip, (from, to), date).await?);
         if trains.len() > OTHERS {
             break;
         }

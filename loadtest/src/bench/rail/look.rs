@@ -9,10 +9,10 @@ use jiff::civil::Date;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde::Serialize;
 
-use super::asked::{self, Asked};
+use super::asked::{self, RailBenchDeparture};
 use super::pace;
-use super::timetable::Timetable;
-use crate::http::{Call, Http};
+use super::timetable::RailBenchTimetable;
+use crate::http::{LoadHttpCall, LoadHttpClient};
 
 /// 99 of 100 are answered within this, milliseconds.
 const P99_MAX_MS: f64 = 5.0;
@@ -24,7 +24,7 @@ const SEED: u64 = 4_458;
 
 /// The figures.
 #[derive(Serialize)]
-pub struct Looked {
+pub struct AvailabilityFigures {
     pub per_s: u32,
     pub held_departures: usize,
     pub p50_ms: f64,
@@ -32,7 +32,7 @@ pub struct Looked {
     pub p99_max_ms: f64,
 }
 
-impl Looked {
+impl AvailabilityFigures {
     pub fn held(&self) -> bool {
         self.p99_ms < self.p99_max_ms
     }
@@ -43,15 +43,15 @@ impl Looked {
 /// # Errors
 /// Where an answer is none, or the pace was not kept.
 pub async fn measure(
-    http: &Http,
+    http: &LoadHttpClient,
     passes: &Arc<[String]>,
-    timetable: &Timetable,
+    timetable: &RailBenchTimetable,
     dates: &[Date],
     per_s: u32,
     lasting: Duration,
-) -> anyhow::Result<Looked> {
+) -> anyhow::Result<AvailabilityFigures> {
     let mut dice = StdRng::seed_from_u64(SEED);
-    let held = held(http, passes, timetable, dates, &mut dice).await?;
+    let held = hold_departures(http, passes, timetable, dates, &mut dice).await?;
     let mut look = |number: usize| {
         let path = if number.is_multiple_of(2) {
             let one = &held[dice.random_range(0..held.len())];
@@ -60,7 +60,7 @@ pub async fn measure(
             let (from, to) = timetable.stretch(&mut dice);
             asked::path(from, to, dates[dice.random_range(0..dates.len())])
         };
-        let call = Call::get(path);
+        let call = LoadHttpCall::get(path);
         let http = http.clone();
         async move {
             let answer = http.send(&call, number).await.map_err(anyhow::Error::msg)?;
@@ -75,10 +75,10 @@ pub async fn measure(
         }
     };
     // Connections are made, and what is read once is read.
-    pace::at(per_s, Duration::from_secs(2), &mut look).await?;
-    let times = pace::at(per_s, lasting, &mut look).await?;
+    pace::call_at_pace(per_s, Duration::from_secs(2), &mut look).await?;
+    let times = pace::call_at_pace(per_s, lasting, &mut look).await?;
     eprintln!("availability at {per_s}/s: p99 {:.2} ms", times.ms(99.0));
-    Ok(Looked {
+    Ok(AvailabilityFigures {
         per_s,
         held_departures: held.len(),
         p50_ms: times.ms(50.0),
@@ -88,19 +88,19 @@ pub async fn measure(
 }
 
 /// Departures of any train and date, a seat of each held.
-async fn held(
-    http: &Http,
+async fn hold_departures(
+    http: &LoadHttpClient,
     passes: &Arc<[String]>,
-    timetable: &Timetable,
+    timetable: &RailBenchTimetable,
     dates: &[Date],
     dice: &mut StdRng,
-) -> anyhow::Result<Vec<Asked>> {
+) -> anyhow::Result<Vec<RailBenchDeparture>> {
     let everyday: Vec<_> = timetable.everyday().collect();
     let mut held = Vec::new();
     for number in 0..HELD {
         let trip = everyday[dice.random_range(0..everyday.len())];
         let date = dates[dice.random_range(0..dates.len())];
-        let one = Asked::find(http, trip, trip.stretch(dice), date).await?;
+        let one = RailBenchDeparture::find(http, trip, trip.stretch(dice), date).await?;
         let who = number % passes.len();
         let key = format!("held-{number}");
         one.hold(http, who, &passes[who], &key).await?;

@@ -14,10 +14,10 @@ use anyhow::{Context, bail, ensure};
 use jiff::civil::Date;
 use serde::Serialize;
 
-use super::{Verdict, people, report};
-use crate::http::{Call, Http};
-use crate::rig::{Part, Rig};
-use timetable::Timetable;
+use super::{BenchVerdict, people, report};
+use crate::http::{LoadHttpCall, LoadHttpClient};
+use crate::rig::{Rig, RigComponent};
+use timetable::RailBenchTimetable;
 
 /// The stations between which the trips of every day are counted.
 const FROM: &str = "VNP";
@@ -34,7 +34,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Imports the timetable into one process with everything embedded, starts it, and measures.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct RailBenchOptions {
     /// The folder with stations.csv, trains.csv and stop_times.csv.
     #[arg(long, default_value_os_t = data())]
     timetable: PathBuf,
@@ -57,7 +57,7 @@ fn data() -> PathBuf {
 
 /// The figures.
 #[derive(Serialize)]
-struct Figures {
+struct RailBenchFigures {
     bench: &'static str,
     trips: usize,
     stops: usize,
@@ -68,8 +68,8 @@ struct Figures {
     dates: usize,
     cold_s: f64,
     cold_max_s: f64,
-    look: look::Looked,
-    hot: hot::Rushed,
+    look: look::AvailabilityFigures,
+    hot: hot::HotTrainFigures,
     held: bool,
 }
 
@@ -77,18 +77,18 @@ struct Figures {
 ///
 /// # Errors
 /// What made the run invalid.
-pub fn run(options: &Options) -> anyhow::Result<Verdict> {
+pub fn run(options: &RailBenchOptions) -> anyhow::Result<BenchVerdict> {
     report::measured(options.json, measure(options))
 }
 
-async fn measure(options: &Options) -> anyhow::Result<Figures> {
-    let timetable = Timetable::read(&options.timetable)?;
+async fn measure(options: &RailBenchOptions) -> anyhow::Result<RailBenchFigures> {
+    let timetable = RailBenchTimetable::read(&options.timetable)?;
     let everyday_trips = timetable.everyday_between(FROM, TO).count();
     let spec = "gateways=1,bookings=0,redis=none,ledger=sqlite".parse();
     let rig = Rig::start(spec.map_err(anyhow::Error::msg)?).await?;
     let import = import(&rig, options).await?;
     eprintln!("imported in {:.1} s", import.as_secs_f64());
-    let http = Http::new(&rig.urls());
+    let http = LoadHttpClient::new(&rig.urls());
     let today = jiff::Zoned::now()
         .with_time_zone(jiff::tz::TimeZone::UTC)
         .date();
@@ -122,7 +122,7 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
         && least >= everyday_trips
         && look.held()
         && hot.held();
-    Ok(Figures {
+    Ok(RailBenchFigures {
         bench: "rail",
         trips: timetable.trips.len(),
         stops: timetable.stops(),
@@ -140,8 +140,8 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
 }
 
 /// Imports while nobody serves: a ledger file is one process's.
-async fn import(rig: &Rig, options: &Options) -> anyhow::Result<Duration> {
-    rig.kill(Part::Gateway(0)).await?;
+async fn import(rig: &Rig, options: &RailBenchOptions) -> anyhow::Result<Duration> {
+    rig.kill(RigComponent::Gateway(0)).await?;
     let begun = Instant::now();
     let imported = rig
         .booking(&["import", "timetable"], &options.timetable)
@@ -156,9 +156,13 @@ async fn import(rig: &Rig, options: &Options) -> anyhow::Result<Duration> {
 }
 
 /// From the start of the process until it finds trips: how long that took, and how many it finds.
-async fn cold_start(rig: &Rig, http: &Http, date: Date) -> anyhow::Result<(Duration, usize)> {
+async fn cold_start(
+    rig: &Rig,
+    http: &LoadHttpClient,
+    date: Date,
+) -> anyhow::Result<(Duration, usize)> {
     let begun = Instant::now();
-    rig.launch(Part::Gateway(0)).await?;
+    rig.launch(RigComponent::Gateway(0)).await?;
     loop {
         if let Some(found) = trips(http, date).await? {
             let took = begun.elapsed();
@@ -173,8 +177,8 @@ async fn cold_start(rig: &Rig, http: &Http, date: Date) -> anyhow::Result<(Durat
 }
 
 /// How many trips are told between the two stations; none where nobody answers yet.
-async fn trips(http: &Http, date: Date) -> anyhow::Result<Option<usize>> {
-    let call = Call::get(asked::path(FROM, TO, date));
+async fn trips(http: &LoadHttpClient, date: Date) -> anyhow::Result<Option<usize>> {
+    let call = LoadHttpCall::get(asked::path(FROM, TO, date));
     let Ok(answer) = http.send_to(0, &call, 0).await else {
         return Ok(None);
     };
@@ -192,7 +196,7 @@ async fn trips(http: &Http, date: Date) -> anyhow::Result<Option<usize>> {
     Ok(Some(trips.len()))
 }
 
-impl report::Figures for Figures {
+impl report::BenchFigures for RailBenchFigures {
     fn held(&self) -> bool {
         self.held
     }

@@ -14,9 +14,9 @@ const MAX_US: u64 = 60_000_000;
 const LATE_MAX: Duration = Duration::from_millis(20);
 
 /// How long the calls took.
-pub struct Times(Histogram<u64>);
+pub struct CallLatencies(Histogram<u64>);
 
-impl Times {
+impl CallLatencies {
     /// A percentile, milliseconds.
     #[expect(
         clippy::cast_precision_loss,
@@ -27,7 +27,7 @@ impl Times {
     }
 
     /// No times yet.
-    pub fn none() -> Self {
+    pub fn empty() -> Self {
         Self(Histogram::new_with_bounds(1, MAX_US, 3).expect("bounds that are in order"))
     }
 
@@ -42,14 +42,14 @@ impl Times {
 ///
 /// # Errors
 /// The first call that failed, or that the calls could not be started on time.
-pub async fn at<F: Future<Output = anyhow::Result<Instant>> + Send + 'static>(
+pub async fn call_at_pace<F: Future<Output = anyhow::Result<Instant>> + Send + 'static>(
     per_s: u32,
     lasting: Duration,
     mut call: impl FnMut(usize) -> F,
-) -> anyhow::Result<Times> {
-    let mut dues = dues(per_s, lasting);
+) -> anyhow::Result<CallLatencies> {
+    let mut dues = due_times(per_s, lasting);
     let mut running = JoinSet::new();
-    let (mut times, mut late) = (Times::none(), Times::none());
+    let (mut times, mut late) = (CallLatencies::empty(), CallLatencies::empty());
     let mut number = 0;
     while let Some(due) = dues.recv().await {
         let calling = call(number);
@@ -83,7 +83,7 @@ pub async fn at<F: Future<Output = anyhow::Result<Instant>> + Send + 'static>(
 
 /// When calls are due, each told at that moment: by a thread, since the runtime's timers are as
 /// coarse as a millisecond, which would be counted as the system's.
-fn dues(per_s: u32, lasting: Duration) -> mpsc::UnboundedReceiver<Instant> {
+fn due_times(per_s: u32, lasting: Duration) -> mpsc::UnboundedReceiver<Instant> {
     let (teller, dues) = mpsc::unbounded_channel();
     let apart = Duration::from_secs(1) / per_s;
     std::thread::spawn(move || {
@@ -100,8 +100,8 @@ fn dues(per_s: u32, lasting: Duration) -> mpsc::UnboundedReceiver<Instant> {
     dues
 }
 
-impl std::ops::AddAssign<&Times> for Times {
-    fn add_assign(&mut self, other: &Times) {
+impl std::ops::AddAssign<&CallLatencies> for CallLatencies {
+    fn add_assign(&mut self, other: &CallLatencies) {
         self.0.add(&other.0).expect("the same bounds");
     }
 }

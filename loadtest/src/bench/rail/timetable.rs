@@ -7,12 +7,12 @@ use anyhow::Context;
 use rand::RngExt;
 
 /// The trips, by their stations' codes.
-pub struct Timetable {
-    pub trips: Vec<Trip>,
+pub struct RailBenchTimetable {
+    pub trips: Vec<RailBenchTrip>,
 }
 
 /// One trip.
-pub struct Trip {
+pub struct RailBenchTrip {
     /// The train's code.
     pub train: String,
     everyday: bool,
@@ -20,7 +20,7 @@ pub struct Trip {
     calls: Vec<String>,
 }
 
-impl Timetable {
+impl RailBenchTimetable {
     /// Reads the three files; their fields hold neither commas nor quotes.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl Timetable {
                 .remove(&row[0])
                 .with_context(|| format!("no stops of {}", row[0]))?;
             calls.sort_unstable_by_key(|(sequence, _)| *sequence);
-            trips.push(Trip {
+            trips.push(RailBenchTrip {
                 train: row[1].clone(),
                 everyday: row[9] == "ALL",
                 calls: calls.into_iter().map(|(_, code)| code).collect(),
@@ -61,7 +61,7 @@ impl Timetable {
     }
 
     /// Trips that run every day from one station to another.
-    pub fn everyday_between(&self, from: &str, to: &str) -> impl Iterator<Item = &Trip> {
+    pub fn everyday_between(&self, from: &str, to: &str) -> impl Iterator<Item = &RailBenchTrip> {
         self.everyday().filter(move |trip| {
             let at = |code: &str| trip.calls.iter().position(|call| call == code);
             matches!((at(from), at(to)), (Some(from), Some(to)) if from < to)
@@ -69,7 +69,7 @@ impl Timetable {
     }
 
     /// Trips that run every day.
-    pub fn everyday(&self) -> impl Iterator<Item = &Trip> {
+    pub fn everyday(&self) -> impl Iterator<Item = &RailBenchTrip> {
         self.trips.iter().filter(|trip| trip.everyday)
     }
 
@@ -79,7 +79,7 @@ impl Timetable {
     }
 }
 
-impl Trip {
+impl RailBenchTrip {
     /// Two of its stations, in the order of the journey.
     pub fn stretch(&self, dice: &mut impl rand::Rng) -> (&str, &str) {
         let to = dice.random_range(1..self.calls.len());

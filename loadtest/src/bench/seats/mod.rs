@@ -10,10 +10,10 @@ use anyhow::ensure;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Verdict, people, report};
-use crate::http::Http;
-use crate::rig::{Part, Rig};
-use stages::{Seen, Stage};
+use super::{BenchVerdict, people, report};
+use crate::http::LoadHttpClient;
+use crate::rig::{Rig, RigComponent};
+use stages::{SeatBenchStage, ServedSeats};
 
 /// A show is rebuilt within this.
 const REBUILD_MAX: Duration = Duration::from_secs(5);
@@ -24,7 +24,7 @@ const SERVED_WITHIN: Duration = Duration::from_secs(120);
 /// payments of parties of 100, starts booking again, empties Redis, and waits until every show is
 /// rebuilt.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct SeatBenchOptions {
     /// How many shows.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
     shows: u32,
@@ -41,11 +41,11 @@ pub struct Options {
 
 /// The figures.
 #[derive(Serialize)]
-struct Figures {
+struct SeatBenchFigures {
     bench: &'static str,
     shows: u32,
     seats: u64,
-    stages: Vec<Stage>,
+    stages: Vec<SeatBenchStage>,
     /// From the loss of the keys of the show that was sold out until its seats are served out of
     /// the new ones.
     rebuild_one_s: f64,
@@ -60,25 +60,25 @@ struct Figures {
 ///
 /// # Errors
 /// What made the run invalid.
-pub fn run(options: &Options) -> anyhow::Result<Verdict> {
+pub fn run(options: &SeatBenchOptions) -> anyhow::Result<BenchVerdict> {
     report::measured(options.json, measure(options))
 }
 
-async fn measure(options: &Options) -> anyhow::Result<Figures> {
+async fn measure(options: &SeatBenchOptions) -> anyhow::Result<SeatBenchFigures> {
     let spec = "gateways=1,bookings=1,redis=single,ledger=postgres".parse();
     let rig = Rig::start(spec.map_err(anyhow::Error::msg)?).await?;
-    let http = Http::new(&rig.urls());
+    let http = LoadHttpClient::new(&rig.urls());
     let shows: Vec<String> = (1..=options.shows).map(|n| format!("night-{n}")).collect();
     let each = options.rows as usize * options.columns as usize;
-    let mut stages = vec![Stage::read(&rig, "empty", Duration::ZERO).await?];
+    let mut stages = vec![SeatBenchStage::read(&rig, "empty", Duration::ZERO).await?];
 
     let begun = Instant::now();
     import(&http, rig.promoter_key(), &shows, options).await?;
-    stages.push(Stage::read(&rig, "imported", begun.elapsed()).await?);
+    stages.push(SeatBenchStage::read(&rig, "imported", begun.elapsed()).await?);
 
     let begun = Instant::now();
-    let opened = stages::all_served(&http, &shows, &Seen::default(), SERVED_WITHIN).await?;
-    stages.push(Stage::read(&rig, "opened in Redis", begun.elapsed()).await?);
+    let opened = stages::all_served(&http, &shows, &ServedSeats::default(), SERVED_WITHIN).await?;
+    stages.push(SeatBenchStage::read(&rig, "opened in Redis", begun.elapsed()).await?);
     for show in &shows {
         let free = opened.counts(show)[0];
         ensure!(
@@ -89,33 +89,33 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
 
     let begun = Instant::now();
     sale::sell_out(&http, rig.promoter_key(), &shows[0], each).await?;
-    stages.push(Stage::read(&rig, "one sold out", begun.elapsed()).await?);
+    stages.push(SeatBenchStage::read(&rig, "one sold out", begun.elapsed()).await?);
 
     let begun = Instant::now();
-    rig.kill(Part::Booking(0)).await?;
-    rig.revive(Part::Booking(0)).await?;
-    let before = stages::all_served(&http, &shows, &Seen::default(), SERVED_WITHIN).await?;
-    stages.push(Stage::read(&rig, "booking started again", begun.elapsed()).await?);
+    rig.kill(RigComponent::Booking(0)).await?;
+    rig.revive(RigComponent::Booking(0)).await?;
+    let before = stages::all_served(&http, &shows, &ServedSeats::default(), SERVED_WITHIN).await?;
+    stages.push(SeatBenchStage::read(&rig, "booking started again", begun.elapsed()).await?);
     is_as_sold(&before, &shows, each)?;
 
     let begun = Instant::now();
-    stages::lose(&rig, &shows[0]).await?;
+    stages::delete_show_keys(&rig, &shows[0]).await?;
     let sold_out = std::slice::from_ref(&shows[0]);
     let one = stages::all_served(&http, sold_out, &before, SERVED_WITHIN).await?;
     let rebuild_one = begun.elapsed();
-    stages.push(Stage::read(&rig, "one lost and rebuilt", rebuild_one).await?);
+    stages.push(SeatBenchStage::read(&rig, "one lost and rebuilt", rebuild_one).await?);
     is_as_sold(&one, sold_out, each)?;
 
-    let before = stages::all_served(&http, &shows, &Seen::default(), SERVED_WITHIN).await?;
+    let before = stages::all_served(&http, &shows, &ServedSeats::default(), SERVED_WITHIN).await?;
     let begun = Instant::now();
     rig.redis()?.flush_all().await?;
     let all = stages::all_served(&http, &shows, &before, SERVED_WITHIN).await?;
     let rebuild_all = begun.elapsed();
-    stages.push(Stage::read(&rig, "emptied and rebuilt", rebuild_all).await?);
+    stages.push(SeatBenchStage::read(&rig, "emptied and rebuilt", rebuild_all).await?);
     is_as_sold(&all, &shows, each)?;
     rig.stop().await?;
 
-    Ok(Figures {
+    Ok(SeatBenchFigures {
         bench: "seats",
         shows: options.shows,
         seats: u64::from(options.shows) * each as u64,
@@ -128,7 +128,7 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
 }
 
 /// The first show is sold out, and all others are free: whatever was lost meanwhile.
-fn is_as_sold(seen: &Seen, shows: &[String], each: usize) -> anyhow::Result<()> {
+fn is_as_sold(seen: &ServedSeats, shows: &[String], each: usize) -> anyhow::Result<()> {
     for (index, show) in shows.iter().enumerate() {
         let wanted = if index == 0 {
             [0, 0, each]
@@ -145,7 +145,12 @@ fn is_as_sold(seen: &Seen, shows: &[String], each: usize) -> anyhow::Result<()> 
 }
 
 /// One plan, and shows that sell to large parties.
-async fn import(http: &Http, key: &str, shows: &[String], options: &Options) -> anyhow::Result<()> {
+async fn import(
+    http: &LoadHttpClient,
+    key: &str,
+    shows: &[String],
+    options: &SeatBenchOptions,
+) -> anyhow::Result<()> {
     let plan = format!("grid:{}x{}", options.rows, options.columns);
     people::put(http, key, "venues/hall", json!({ "plan": plan })).await?;
     for show in shows {
@@ -158,7 +163,7 @@ async fn import(http: &Http, key: &str, shows: &[String], options: &Options) -> 
     Ok(())
 }
 
-impl report::Figures for Figures {
+impl report::BenchFigures for SeatBenchFigures {
     fn held(&self) -> bool {
         self.held
     }

@@ -8,8 +8,8 @@ use anyhow::{Context, ensure};
 use serde_json::json;
 
 use crate::bench::people;
-use crate::http::{Call, Http};
-use crate::swarm::Snapshot;
+use crate::http::{LoadHttpCall, LoadHttpClient};
+use crate::swarm::SwarmSeatSnapshot;
 
 /// Seats of a party: large, as the number of seats is what counts here.
 pub const PARTY: usize = 100;
@@ -22,8 +22,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// Where somebody is refused, or seats are left.
-pub async fn sell_out(http: &Http, key: &str, show: &str, each: usize) -> anyhow::Result<()> {
-    let map = Call::get(format!("/v1/shows/{show}/seatmap"));
+pub async fn sell_out(
+    http: &LoadHttpClient,
+    key: &str,
+    show: &str,
+    each: usize,
+) -> anyhow::Result<()> {
+    let map = LoadHttpCall::get(format!("/v1/shows/{show}/seatmap"));
     let map = people::granted(http, 0, &map).await?;
     let seats = map["seats"]
         .as_array()
@@ -34,7 +39,7 @@ pub async fn sell_out(http: &Http, key: &str, show: &str, each: usize) -> anyhow
     people::open_room(http, key, &[show], parties).await?;
     let passes: Arc<[String]> = people::passes(http, parties).await?.into();
     let show_of = show.to_owned();
-    people::all(http, parties, move |http, who| {
+    people::for_everybody(http, parties, move |http, who| {
         let (labels, passes, show) = (Arc::clone(&labels), Arc::clone(&passes), show_of.clone());
         async move {
             let from = who * PARTY;
@@ -47,33 +52,33 @@ pub async fn sell_out(http: &Http, key: &str, show: &str, each: usize) -> anyhow
 }
 
 async fn buy(
-    http: &Http,
+    http: &LoadHttpClient,
     who: usize,
     pass: &str,
     show: &str,
     seats: &[String],
 ) -> anyhow::Result<()> {
-    let hold = Call::post(format!("/v1/shows/{show}/holds"), json!({ "seats": seats }));
+    let hold = LoadHttpCall::post(format!("/v1/shows/{show}/holds"), json!({ "seats": seats }));
     let hold = hold.bearer(pass).key(&format!("hold-{who}"));
     let hold = people::text(&people::granted(http, who, &hold).await?, "hold")?;
     let buyer = json!({"buyer": {"name": "A party", "email": "party@example.org"}});
-    let order = Call::post(format!("/v1/holds/{hold}/order"), buyer);
+    let order = LoadHttpCall::post(format!("/v1/holds/{hold}/order"), buyer);
     let order = order.bearer(pass).key(&format!("order-{who}"));
     let order = people::granted(http, who, &order).await?;
     let payment = people::text(&order["payment"], "payment")?;
-    let pay = Call::post(
+    let pay = LoadHttpCall::post(
         format!("/v1/sandbox/payments/{payment}"),
         json!({"outcome": "approve"}),
     );
     people::granted(http, who, &pay).await.map(drop)
 }
 
-async fn all_sold(http: &Http, show: &str, each: usize) -> anyhow::Result<()> {
+async fn all_sold(http: &LoadHttpClient, show: &str, each: usize) -> anyhow::Result<()> {
     let begun = Instant::now();
     loop {
-        let read = Call::get(format!("/v1/shows/{show}/seats"));
+        let read = LoadHttpCall::get(format!("/v1/shows/{show}/seats"));
         let answer = http.send(&read, 0).await.map_err(anyhow::Error::msg)?;
-        let seats = Snapshot::read(&answer.body).context("the seats could not be read")?;
+        let seats = SwarmSeatSnapshot::read(&answer.body).context("the seats could not be read")?;
         let sold = seats.counts()[2];
         if sold == each {
             return Ok(());

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use fairgate_servers::Reply;
+use fairgate_servers::RespReply;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use crate::http::{Call, Http};
-use crate::rig::{Part, Rig};
-use crate::swarm::Snapshot;
+use crate::http::{LoadHttpCall, LoadHttpClient};
+use crate::rig::{Rig, RigComponent};
+use crate::swarm::SwarmSeatSnapshot;
 
 /// How often somebody looks whether seats are served.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -22,7 +22,7 @@ const DELETE: &str = "local keys = redis.call('KEYS', ARGV[1]) \
 
 /// How much memory everything takes after a step, and how long the step took.
 #[derive(Serialize)]
-pub struct Stage {
+pub struct SeatBenchStage {
     pub name: &'static str,
     pub took_s: f64,
     /// `used_memory`, 10^6 bytes.
@@ -33,7 +33,7 @@ pub struct Stage {
     pub gateway_mb: f64,
 }
 
-impl Stage {
+impl SeatBenchStage {
     /// Reads it, and tells of the step.
     ///
     /// # Errors
@@ -44,8 +44,8 @@ impl Stage {
             name,
             took_s: took.as_secs_f64(),
             redis_mb: used_mb(rig).await?,
-            booking_mb: resident(Part::Booking(0))?,
-            gateway_mb: resident(Part::Gateway(0))?,
+            booking_mb: resident(RigComponent::Booking(0))?,
+            gateway_mb: resident(RigComponent::Gateway(0))?,
         };
         eprintln!(
             "{name}: {:.1} s; Redis {:.1} MB, booking {:.1} MB, gateway {:.1} MB",
@@ -57,7 +57,7 @@ impl Stage {
 
 async fn used_mb(rig: &Rig) -> anyhow::Result<f64> {
     let info = rig.redis()?.command(0, &["INFO", "memory"]).await?;
-    let Reply::Text(info) = info else {
+    let RespReply::Text(info) = info else {
         anyhow::bail!("INFO was answered with {info:?}");
     };
     let used = info
@@ -69,12 +69,15 @@ async fn used_mb(rig: &Rig) -> anyhow::Result<f64> {
 
 /// Seats as they are served.
 #[derive(Default)]
-pub struct Seen(HashMap<String, Snapshot>);
+pub struct ServedSeats(HashMap<String, SwarmSeatSnapshot>);
 
-impl Seen {
+impl ServedSeats {
     /// Free, held, sold and not for sale.
     pub fn counts(&self, show: &str) -> [usize; 4] {
-        self.0.get(show).map(Snapshot::counts).unwrap_or_default()
+        self.0
+            .get(show)
+            .map(SwarmSeatSnapshot::counts)
+            .unwrap_or_default()
     }
 
     fn incarnation(&self, show: &str) -> Option<u64> {
@@ -88,11 +91,11 @@ impl Seen {
 /// # Errors
 /// Where one is not within the time.
 pub async fn all_served(
-    http: &Http,
+    http: &LoadHttpClient,
     shows: &[String],
-    before: &Seen,
+    before: &ServedSeats,
     within: Duration,
-) -> anyhow::Result<Seen> {
+) -> anyhow::Result<ServedSeats> {
     let mut asking = JoinSet::new();
     for show in shows {
         let (http, show) = (http.clone(), show.clone());
@@ -102,7 +105,7 @@ pub async fn all_served(
             anyhow::Ok((show, seats))
         });
     }
-    let mut seen = Seen::default();
+    let mut seen = ServedSeats::default();
     while let Some(asked) = asking.join_next().await {
         let (show, seats) = asked??;
         seen.0.insert(show, seats);
@@ -111,19 +114,19 @@ pub async fn all_served(
 }
 
 async fn served(
-    http: &Http,
+    http: &LoadHttpClient,
     show: &str,
     after: Option<u64>,
     within: Duration,
-) -> anyhow::Result<Snapshot> {
+) -> anyhow::Result<SwarmSeatSnapshot> {
     let begun = Instant::now();
-    let call = Call::get(format!("/v1/shows/{show}/seats"));
+    let call = LoadHttpCall::get(format!("/v1/shows/{show}/seats"));
     loop {
         // What is not answered now is answered later.
         let answer = http.send(&call, 0).await.ok();
         let answer = answer.filter(|answer| answer.is_ok());
-        let seats = answer.and_then(|answer| Snapshot::read(&answer.body));
-        let later = |seats: &Snapshot| Some(seats.version / INCARNATION) > after;
+        let seats = answer.and_then(|answer| SwarmSeatSnapshot::read(&answer.body));
+        let later = |seats: &SwarmSeatSnapshot| Some(seats.version / INCARNATION) > after;
         if let Some(seats) = seats.filter(later) {
             return Ok(seats);
         }
@@ -140,12 +143,12 @@ async fn served(
 ///
 /// # Errors
 /// Where Redis does not answer, or knew nothing.
-pub async fn lose(rig: &Rig, show: &str) -> anyhow::Result<()> {
+pub async fn delete_show_keys(rig: &Rig, show: &str) -> anyhow::Result<()> {
     let pattern = format!("*{{show:{show}}}*");
     let delete = ["EVAL", DELETE, "0", &pattern];
     let lost = rig.redis()?.command(0, &delete).await?;
     ensure!(
-        matches!(lost, Reply::Int(1..)),
+        matches!(lost, RespReply::Int(1..)),
         "no key of {show} was there to be lost: {lost:?}"
     );
     Ok(())

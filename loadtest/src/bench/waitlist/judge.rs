@@ -11,21 +11,21 @@ const TOLD_WITHIN_MS: i64 = 4_000;
 
 /// From when to when.
 #[derive(Debug, Clone, Copy)]
-pub struct Span {
+pub struct WaitlistBenchSpan {
     pub from: i64,
     pub to: i64,
 }
 
 /// A party, in the order of joining.
 #[derive(Debug, Clone)]
-pub struct Party {
+pub struct WaitlistBenchParty {
     /// How many seats it wants; any will do.
     pub size: u32,
     /// When it had joined.
     pub joined: i64,
     /// When it looked how it stands.
-    pub looks: Vec<Span>,
-    pub offers: Vec<Offer>,
+    pub looks: Vec<WaitlistBenchSpan>,
+    pub offers: Vec<WaitlistBenchOffer>,
     /// When it left by itself.
     pub left: Option<i64>,
     /// How its waiting ended, in the server's word.
@@ -34,7 +34,7 @@ pub struct Party {
 
 /// Seats that were held for a party.
 #[derive(Debug, Clone)]
-pub struct Offer {
+pub struct WaitlistBenchOffer {
     pub seats: Vec<String>,
     /// When it was made, by the server's own word.
     pub made: i64,
@@ -42,12 +42,12 @@ pub struct Offer {
     pub seen: i64,
     /// Until when the seats surely were the party's: it gave them back then, or they ran out.
     pub until: i64,
-    pub fate: Fate,
+    pub fate: WaitlistBenchFate,
 }
 
 /// What became of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum WaitlistBenchFate {
     /// The party ordered the seats.
     Ordered,
     /// It let them pass: it stands behind all others from then on.
@@ -58,41 +58,41 @@ pub enum Fate {
 
 /// What the parties lived through.
 #[derive(Debug)]
-pub struct Run {
-    pub parties: Vec<Party>,
+pub struct WaitlistBenchRun {
+    pub parties: Vec<WaitlistBenchParty>,
     /// The process that was killed was gone in this time.
-    pub kill: Span,
+    pub kill: WaitlistBenchSpan,
     /// Offers outlive a process: they are kept outside of it.
     pub outlives: bool,
 }
 
 /// What is wrong, and how much could have been.
 #[derive(Debug, Default)]
-pub struct Judged {
+pub struct WaitlistBenchReport {
     pub findings: Vec<String>,
     /// Offers at whose making somebody behind would have fitted, too.
     pub choices: usize,
 }
 
 /// Judges a run.
-pub fn judge(run: &Run) -> Judged {
-    let mut judged = Judged::default();
+pub fn judge(run: &WaitlistBenchRun) -> WaitlistBenchReport {
+    let mut judged = WaitlistBenchReport::default();
     run.offered_twice(&mut judged);
     run.passed_over(&mut judged);
     run.forgotten(&mut judged);
-    run.lost(&mut judged);
+    run.judge_lost_offers(&mut judged);
     judged
 }
 
-impl Run {
+impl WaitlistBenchRun {
     /// No two parties surely had one seat at one time.
-    fn offered_twice(&self, judged: &mut Judged) {
+    fn offered_twice(&self, judged: &mut WaitlistBenchReport) {
         let mut by_seat: HashMap<&str, Vec<(i64, i64, usize)>> = HashMap::new();
         for (at, party) in self.parties.iter().enumerate() {
             for offer in &party.offers {
                 let until = match offer.fate {
-                    Fate::Lost => offer.until.min(self.kill.from),
-                    Fate::Ordered | Fate::Passed => offer.until,
+                    WaitlistBenchFate::Lost => offer.until.min(self.kill.from),
+                    WaitlistBenchFate::Ordered | WaitlistBenchFate::Passed => offer.until,
                 };
                 for seat in &offer.seats {
                     let had = by_seat.entry(seat).or_default();
@@ -118,7 +118,7 @@ impl Run {
     }
 
     /// Nobody who was here, whom the seats would have fitted, and who came before was passed over.
-    fn passed_over(&self, judged: &mut Judged) {
+    fn passed_over(&self, judged: &mut WaitlistBenchReport) {
         for (at, party) in self.parties.iter().enumerate() {
             for offer in &party.offers {
                 let made = offer.made;
@@ -147,15 +147,17 @@ impl Run {
 
     /// Whether a party that never let an offer pass waits without an offer when another's was made,
     /// and is known to be here.
-    fn surely_waits(&self, party: &Party, others: &Offer) -> bool {
+    fn surely_waits(&self, party: &WaitlistBenchParty, others: &WaitlistBenchOffer) -> bool {
         let at = others.made;
         let in_line = party.joined < at && party.left.is_none_or(|left| left > at);
-        let lost = |offer: &Offer| offer.fate == Fate::Lost && self.kill.from <= at;
+        let lost = |offer: &WaitlistBenchOffer| {
+            offer.fate == WaitlistBenchFate::Lost && self.kill.from <= at
+        };
         let has_had = party
             .offers
             .iter()
             .any(|offer| offer.made <= at && !lost(offer));
-        let seen = |look: &Span| {
+        let seen = |look: &WaitlistBenchSpan| {
             let told = look.to + TOLD_WITHIN_MS;
             // What a process was not yet able to write down went with it.
             let forgotten = (look.from..=told).contains(&self.kill.from);
@@ -163,15 +165,18 @@ impl Run {
         };
         // Unless it looked again before the kill, it may have had an offer that nobody saw: those
         // of one round are made one after the other.
-        let looked = |look: &Span| look.from > others.seen && look.to < self.kill.from;
+        let looked = |look: &WaitlistBenchSpan| look.from > others.seen && look.to < self.kill.from;
         let is_sure = at >= self.kill.from || party.looks.iter().any(looked);
         in_line && !has_had && is_sure && party.looks.iter().any(seen)
     }
 
     /// No offer went with a process that does not keep them.
-    fn lost(&self, judged: &mut Judged) {
+    fn judge_lost_offers(&self, judged: &mut WaitlistBenchReport) {
         for (at, party) in self.parties.iter().enumerate() {
-            let mut lost = party.offers.iter().filter(|offer| offer.fate == Fate::Lost);
+            let mut lost = party
+                .offers
+                .iter()
+                .filter(|offer| offer.fate == WaitlistBenchFate::Lost);
             if let Some(offer) = lost.next().filter(|_| self.outlives) {
                 let told = format!("party {at} lost its offer of {:?}", offer.seats);
                 judged.findings.push(told);
@@ -188,7 +193,7 @@ impl Run {
     }
 
     /// Everybody was served, or left.
-    fn forgotten(&self, judged: &mut Judged) {
+    fn forgotten(&self, judged: &mut WaitlistBenchReport) {
         for (at, party) in self.parties.iter().enumerate() {
             let expected = if party.left.is_some() {
                 "left"
@@ -205,13 +210,13 @@ impl Run {
     }
 }
 
-impl Party {
+impl WaitlistBenchParty {
     /// When it last let an offer pass before a moment.
     fn moved_before(&self, at: i64) -> Option<i64> {
         let passed = self
             .offers
             .iter()
-            .filter(|offer| offer.fate == Fate::Passed && offer.until < at);
+            .filter(|offer| offer.fate == WaitlistBenchFate::Passed && offer.until < at);
         passed.map(|offer| offer.until).max()
     }
 }
@@ -221,12 +226,12 @@ mod tests {
     use super::*;
 
     /// Joined at that time, looks every two seconds for a minute.
-    fn party(size: u32, joined: i64) -> Party {
-        let look = |n: i64| Span {
+    fn party(size: u32, joined: i64) -> WaitlistBenchParty {
+        let look = |n: i64| WaitlistBenchSpan {
             from: joined + n * 2_000,
             to: joined + n * 2_000 + 5,
         };
-        Party {
+        WaitlistBenchParty {
             size,
             joined,
             looks: (0..30).map(look).collect(),
@@ -236,8 +241,8 @@ mod tests {
         }
     }
 
-    fn offer(seats: &[&str], made: i64, until: i64, fate: Fate) -> Offer {
-        Offer {
+    fn offer(seats: &[&str], made: i64, until: i64, fate: WaitlistBenchFate) -> WaitlistBenchOffer {
+        WaitlistBenchOffer {
             seats: seats.iter().map(|seat| (*seat).to_owned()).collect(),
             made,
             seen: made + 500,
@@ -247,21 +252,26 @@ mod tests {
     }
 
     /// Three parties, served in order from one seat after the other.
-    fn clean() -> Run {
+    fn clean() -> WaitlistBenchRun {
         let mut parties = vec![party(1, 0), party(2, 100), party(1, 200)];
-        parties[0].offers = vec![offer(&["A-1"], 20_000, 22_000, Fate::Ordered)];
-        parties[1].offers = vec![offer(&["A-1", "A-2"], 22_500, 24_000, Fate::Ordered)];
-        parties[2].offers = vec![offer(&["A-2"], 24_500, 26_000, Fate::Ordered)];
+        parties[0].offers = vec![offer(&["A-1"], 20_000, 22_000, WaitlistBenchFate::Ordered)];
+        parties[1].offers = vec![offer(
+            &["A-1", "A-2"],
+            22_500,
+            24_000,
+            WaitlistBenchFate::Ordered,
+        )];
+        parties[2].offers = vec![offer(&["A-2"], 24_500, 26_000, WaitlistBenchFate::Ordered)];
         // Nobody had anything then.
-        let kill = Span { from: 100, to: 200 };
-        Run {
+        let kill = WaitlistBenchSpan { from: 100, to: 200 };
+        WaitlistBenchRun {
             parties,
             kill,
             outlives: false,
         }
     }
 
-    fn check(run: &Run, expected: &[&str]) {
+    fn check(run: &WaitlistBenchRun, expected: &[&str]) {
         let judged = judge(run);
         assert_eq!(judged.findings, expected);
     }
@@ -281,10 +291,15 @@ mod tests {
 
     #[test]
     fn who_was_passed_over_is_found_unless_it_was_away_or_too_many() {
-        let passed = |change: fn(&mut Run)| {
+        let passed = |change: fn(&mut WaitlistBenchRun)| {
             let mut run = clean();
             run.parties[1].offers.clear();
-            run.parties[1].offers = vec![offer(&["A-1", "A-2"], 30_000, 31_000, Fate::Ordered)];
+            run.parties[1].offers = vec![offer(
+                &["A-1", "A-2"],
+                30_000,
+                31_000,
+                WaitlistBenchFate::Ordered,
+            )];
             run.parties[2].size = 2;
             run.parties[2].offers[0].seats.push("A-3".to_owned());
             change(&mut run);
@@ -306,30 +321,35 @@ mod tests {
     #[test]
     fn who_let_an_offer_pass_stands_behind_all_others() {
         let mut run = clean();
-        let first = offer(&["A-1"], 20_000, 22_000, Fate::Passed);
-        let again = offer(&["A-1"], 24_200, 24_300, Fate::Ordered);
+        let first = offer(&["A-1"], 20_000, 22_000, WaitlistBenchFate::Passed);
+        let again = offer(&["A-1"], 24_200, 24_300, WaitlistBenchFate::Ordered);
         run.parties[0].offers = vec![first, again];
         check(
             &run,
             &["party 2 was passed over for party 0, 24.1 s from the kill"],
         );
-        run.parties[0].offers[1] = offer(&["A-1"], 26_500, 27_000, Fate::Ordered);
+        run.parties[0].offers[1] = offer(&["A-1"], 26_500, 27_000, WaitlistBenchFate::Ordered);
         check(&run, &[]);
     }
 
     #[test]
     fn an_offer_that_a_kill_lost_is_over_and_its_party_first_again() {
         let mut run = clean();
-        run.kill = Span {
+        run.kill = WaitlistBenchSpan {
             from: 30_000,
             to: 31_000,
         };
         run.parties[0].offers = vec![
-            offer(&["A-1"], 20_000, 80_000, Fate::Lost),
-            offer(&["A-1"], 40_000, 41_000, Fate::Ordered),
+            offer(&["A-1"], 20_000, 80_000, WaitlistBenchFate::Lost),
+            offer(&["A-1"], 40_000, 41_000, WaitlistBenchFate::Ordered),
         ];
-        run.parties[1].offers = vec![offer(&["A-1", "A-2"], 32_000, 33_000, Fate::Ordered)];
-        run.parties[2].offers = vec![offer(&["A-9"], 20_000, 21_000, Fate::Ordered)];
+        run.parties[1].offers = vec![offer(
+            &["A-1", "A-2"],
+            32_000,
+            33_000,
+            WaitlistBenchFate::Ordered,
+        )];
+        run.parties[2].offers = vec![offer(&["A-9"], 20_000, 21_000, WaitlistBenchFate::Ordered)];
         check(
             &run,
             &["party 0 was passed over for party 1, 2.0 s from the kill"],
@@ -341,7 +361,7 @@ mod tests {
         let mut run = clean();
         run.outlives = true;
         check(&run, &[]);
-        let lost = offer(&["A-1"], 50, 19_000, Fate::Lost);
+        let lost = offer(&["A-1"], 50, 19_000, WaitlistBenchFate::Lost);
         run.parties[0].offers.insert(0, lost);
         check(&run, &["party 0 lost its offer of [\"A-1\"]"]);
     }

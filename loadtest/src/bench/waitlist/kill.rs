@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 
 use super::SERVED_WITHIN;
-use super::judge::Span;
+use super::judge::WaitlistBenchSpan;
 use super::visit::now_ms;
-use crate::rig::{Part, Rig, Spec, Target};
+use crate::rig::{KillTarget, Rig, RigComponent, RigSpecification};
 
 /// The process is killed when so many of a hundred have been served.
 const KILLED_AT_PCT: usize = 40;
@@ -18,20 +18,20 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const OFFERS: &str = "fairgate_waitlist_offers_total";
 
 /// What was killed.
-pub struct Killed {
-    pub part: Part,
+pub struct WaitlistBenchKill {
+    pub part: RigComponent,
     /// How many had been served.
     pub after: usize,
     /// From the kill until it was back.
-    pub gone: Span,
+    pub gone: WaitlistBenchSpan,
 }
 
 /// The kind of process that serves the line.
-pub const fn target(rig: Spec) -> Target {
+pub const fn target(rig: RigSpecification) -> KillTarget {
     if rig.bookings == 0 {
-        Target::Gateway
+        KillTarget::Gateway
     } else {
-        Target::Booking
+        KillTarget::Booking
     }
 }
 
@@ -39,7 +39,11 @@ pub const fn target(rig: Spec) -> Target {
 ///
 /// # Errors
 /// Where the line does not move, or the process does not come back.
-pub async fn serving(rig: &Rig, served: &AtomicUsize, parties: usize) -> anyhow::Result<Killed> {
+pub async fn serving(
+    rig: &Rig,
+    served: &AtomicUsize,
+    parties: usize,
+) -> anyhow::Result<WaitlistBenchKill> {
     let begun = Instant::now();
     let enough = || served.load(Ordering::SeqCst) * 100 >= parties * KILLED_AT_PCT;
     until(begun, async || Ok(enough().then_some(()))).await?;
@@ -52,16 +56,16 @@ pub async fn serving(rig: &Rig, served: &AtomicUsize, parties: usize) -> anyhow:
         "{part}, which served the line, was killed after {after} were served, and back {} ms later",
         to - from
     );
-    let gone = Span { from, to };
-    Ok(Killed { part, after, gone })
+    let gone = WaitlistBenchSpan { from, to };
+    Ok(WaitlistBenchKill { part, after, gone })
 }
 
 /// The process that serves the line: one does at a time, so it is the one whose offers are seen to
 /// become more.
-async fn who_serves(rig: &Rig, begun: Instant) -> anyhow::Result<Part> {
-    let might: Vec<Part> = match (target(rig.spec()), rig.spec()) {
-        (Target::Booking, spec) => (0..spec.bookings).map(Part::Booking).collect(),
-        (_, spec) => (0..spec.gateways).map(Part::Gateway).collect(),
+async fn who_serves(rig: &Rig, begun: Instant) -> anyhow::Result<RigComponent> {
+    let might: Vec<RigComponent> = match (target(rig.spec()), rig.spec()) {
+        (KillTarget::Booking, spec) => (0..spec.bookings).map(RigComponent::Booking).collect(),
+        (_, spec) => (0..spec.gateways).map(RigComponent::Gateway).collect(),
     };
     if let [only] = might[..] {
         return Ok(only);
@@ -78,7 +82,7 @@ async fn who_serves(rig: &Rig, begun: Instant) -> anyhow::Result<Part> {
     .await
 }
 
-async fn offers(rig: &Rig, of: &[Part]) -> anyhow::Result<Vec<f64>> {
+async fn offers(rig: &Rig, of: &[RigComponent]) -> anyhow::Result<Vec<f64>> {
     let mut offers = Vec::new();
     for part in of {
         offers.push(rig.counted(*part, OFFERS).await?);

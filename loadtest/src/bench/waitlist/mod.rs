@@ -16,12 +16,12 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::{Verdict, people, report};
-use crate::http::{Call, Http};
-use crate::rig::{Rig, Spec};
-use crate::swarm::Snapshot;
-use judge::{Fate, Party, Run, judge};
-use visit::{Visit, Way};
+use super::{BenchVerdict, people, report};
+use crate::http::{LoadHttpCall, LoadHttpClient};
+use crate::rig::{Rig, RigSpecification};
+use crate::swarm::SwarmSeatSnapshot;
+use judge::{WaitlistBenchFate, WaitlistBenchParty, WaitlistBenchRun, judge};
+use visit::{WaitlistPartyClient, WaitlistPartyPlan};
 
 /// The show.
 const SHOW: &str = "night";
@@ -38,7 +38,7 @@ const FREE_WITHIN: Duration = Duration::from_secs(120);
 const TOLD_MAX: usize = 10;
 
 #[derive(clap::Args)]
-pub struct Options {
+pub struct WaitlistBenchOptions {
     /// How many parties wait; from 500 on some let offers and orders run out, which takes a minute
     /// more.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(20..=5_000))]
@@ -46,7 +46,7 @@ pub struct Options {
     /// The processes. Of several bookings, or of gateways with booking inside, the one that serves
     /// the line is killed.
     #[arg(long, default_value = "gateways=1,bookings=0,redis=none,ledger=sqlite")]
-    rig: Spec,
+    rig: RigSpecification,
     /// Print the figures as JSON.
     #[arg(long)]
     json: bool,
@@ -54,7 +54,7 @@ pub struct Options {
 
 /// The figures.
 #[derive(Serialize)]
-struct Figures {
+struct WaitlistBenchFigures {
     bench: &'static str,
     rig: String,
     parties: usize,
@@ -80,14 +80,14 @@ struct Figures {
 ///
 /// # Errors
 /// What made the run invalid.
-pub fn run(options: &Options) -> anyhow::Result<Verdict> {
+pub fn run(options: &WaitlistBenchOptions) -> anyhow::Result<BenchVerdict> {
     report::measured(options.json, measure(options))
 }
 
-async fn measure(options: &Options) -> anyhow::Result<Figures> {
+async fn measure(options: &WaitlistBenchOptions) -> anyhow::Result<WaitlistBenchFigures> {
     let parties = options.parties as usize;
     let rig = Rig::start(options.rig).await?;
-    let http = Http::new(&rig.urls());
+    let http = LoadHttpClient::new(&rig.urls());
     // Three seats for ten parties.
     let rows = (options.parties * 3 / 10).div_ceil(ACROSS);
     let seats = rows * ACROSS;
@@ -102,13 +102,13 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
     let visits = line_up(&http, of_parties, &served).await?;
     let killed = async {
         let killed = kill::serving(&rig, &served, parties).await?;
-        let waited = tokio::time::timeout(SERVED_WITHIN, all(visits)).await;
+        let waited = tokio::time::timeout(SERVED_WITHIN, collect_parties(visits)).await;
         anyhow::Ok((killed, waited.context("not everybody was served in time")??))
     };
     let (killed, parties) = killed.await.inspect_err(|_| rig.tell_log())?;
     let took = begun.elapsed();
     lapsing.await??;
-    let run = Run {
+    let run = WaitlistBenchRun {
         parties,
         kill: killed.gone,
         outlives: !rig.forgets(kill::target(rig.spec())),
@@ -120,16 +120,16 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
         eprintln!("{finding}");
     }
     if !findings.is_empty() {
-        eprintln!("the logs are kept in {}", rig.keep());
+        eprintln!("the logs are kept in {}", rig.keep_folder());
     }
     rig.stop().await?;
     let offers: Vec<_> = run.parties.iter().flat_map(|party| &party.offers).collect();
-    let of = |fate: Fate| offers.iter().filter(|offer| offer.fate == fate).count();
+    let of = |fate: WaitlistBenchFate| offers.iter().filter(|offer| offer.fate == fate).count();
     let ended = |word: &str| {
         let ends = run.parties.iter().filter_map(|party| party.end.as_deref());
         ends.filter(|end| *end == word).count()
     };
-    Ok(Figures {
+    Ok(WaitlistBenchFigures {
         bench: "waitlist",
         rig: options.rig.to_string(),
         parties: run.parties.len(),
@@ -137,8 +137,8 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
         served: ended("taken"),
         left: ended("left"),
         offers: offers.len(),
-        passed: of(Fate::Passed),
-        lost: of(Fate::Lost),
+        passed: of(WaitlistBenchFate::Passed),
+        lost: of(WaitlistBenchFate::Lost),
         choices: judged.choices,
         killed: killed.part.to_string(),
         killed_after: killed.after,
@@ -149,7 +149,7 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
     })
 }
 
-async fn open(rig: &Rig, http: &Http, rows: u32, visitors: usize) -> anyhow::Result<()> {
+async fn open(rig: &Rig, http: &LoadHttpClient, rows: u32, visitors: usize) -> anyhow::Result<()> {
     let key = rig.promoter_key();
     let plan = json!({"plan": format!("grid:{rows}x{ACROSS}")});
     people::put(http, key, "venues/hall", plan).await?;
@@ -162,56 +162,63 @@ async fn open(rig: &Rig, http: &Http, rows: u32, visitors: usize) -> anyhow::Res
 }
 
 /// A basket of the crowd.
-struct Basket {
+struct WaitlistBenchBasket {
     hold: String,
     pass: String,
     who: usize,
 }
 
 /// The house is full of baskets.
-async fn fill(http: &Http, passes: &[String], first: usize) -> anyhow::Result<Vec<Basket>> {
+async fn fill(
+    http: &LoadHttpClient,
+    passes: &[String],
+    first: usize,
+) -> anyhow::Result<Vec<WaitlistBenchBasket>> {
     let mut baskets = Vec::new();
     for (who, pass) in (first..).zip(passes) {
         let best = json!({"best": {"quantity": BASKET}});
-        let call = Call::post(format!("/v1/shows/{SHOW}/holds"), best);
+        let call = LoadHttpCall::post(format!("/v1/shows/{SHOW}/holds"), best);
         let call = call.bearer(pass).key(&format!("crowd-{who}"));
         let hold = people::text(&people::granted(http, who, &call).await?, "hold")?;
         let pass = pass.clone();
-        baskets.push(Basket { hold, pass, who });
+        baskets.push(WaitlistBenchBasket { hold, pass, who });
     }
     Ok(baskets)
 }
 
 /// Half of the baskets are given back, at any time; the others lapse.
-async fn give_some_back(http: Http, baskets: Vec<Basket>) -> anyhow::Result<()> {
+async fn give_some_back(
+    http: LoadHttpClient,
+    baskets: Vec<WaitlistBenchBasket>,
+) -> anyhow::Result<()> {
     let mut dice = StdRng::seed_from_u64(baskets.len() as u64);
     for basket in baskets.into_iter().step_by(2) {
         let after = dice.random_range(0..HOLD_S * 10);
         tokio::time::sleep(Duration::from_millis(after)).await;
         let path = format!("/v1/holds/{}", basket.hold);
-        let back = Call::new(Method::DELETE, path).bearer(&basket.pass);
+        let back = LoadHttpCall::new(Method::DELETE, path).bearer(&basket.pass);
         // It may have lapsed before, or gone with the process.
         drop(http.send(&back, basket.who).await);
     }
     Ok(())
 }
 
-type Visits = JoinSet<(usize, anyhow::Result<Party>)>;
+type WaitlistPartyTasks = JoinSet<(usize, anyhow::Result<WaitlistBenchParty>)>;
 
 /// Everybody joins, one after the other, and waits.
 async fn line_up(
-    http: &Http,
+    http: &LoadHttpClient,
     passes: &[String],
     served: &Arc<AtomicUsize>,
-) -> anyhow::Result<Visits> {
-    let mut visits = Visits::new();
+) -> anyhow::Result<WaitlistPartyTasks> {
+    let mut visits = WaitlistPartyTasks::new();
     for (who, pass) in passes.iter().enumerate() {
-        let visit = Visit {
+        let visit = WaitlistPartyClient {
             http: http.clone(),
             who,
             pass: pass.clone(),
             show: SHOW,
-            way: Way::of(who, passes.len()),
+            way: WaitlistPartyPlan::for_party(who, passes.len()),
             served: Arc::clone(served),
         };
         let size = 1 + (who * 7 % BASKET as usize) as u32;
@@ -225,7 +232,9 @@ async fn line_up(
 }
 
 /// What they saw, in the order of joining.
-async fn all(mut visits: Visits) -> anyhow::Result<Vec<Party>> {
+async fn collect_parties(
+    mut visits: WaitlistPartyTasks,
+) -> anyhow::Result<Vec<WaitlistBenchParty>> {
     let mut parties = Vec::new();
     while let Some(ended) = visits.join_next().await {
         let (who, party) = ended?;
@@ -236,12 +245,12 @@ async fn all(mut visits: Visits) -> anyhow::Result<Vec<Party>> {
 }
 
 /// Seats that nobody has and that are not free.
-async fn still_held(http: &Http, seats: u32) -> anyhow::Result<Option<String>> {
-    let read = Call::get(format!("/v1/shows/{SHOW}/seats"));
+async fn still_held(http: &LoadHttpClient, seats: u32) -> anyhow::Result<Option<String>> {
+    let read = LoadHttpCall::get(format!("/v1/shows/{SHOW}/seats"));
     let begun = Instant::now();
     loop {
         let answer = http.send(&read, 0).await.map_err(anyhow::Error::msg)?;
-        let shown = Snapshot::read(&answer.body).context("the seats could not be read")?;
+        let shown = SwarmSeatSnapshot::read(&answer.body).context("the seats could not be read")?;
         let free = shown.counts()[0];
         if free == seats as usize {
             return Ok(None);
@@ -254,7 +263,7 @@ async fn still_held(http: &Http, seats: u32) -> anyhow::Result<Option<String>> {
     }
 }
 
-impl report::Figures for Figures {
+impl report::BenchFigures for WaitlistBenchFigures {
     fn held(&self) -> bool {
         self.held
     }

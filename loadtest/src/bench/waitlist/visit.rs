@@ -11,9 +11,9 @@ use jiff::Timestamp;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use super::judge::{Fate, Offer, Party, Span};
+use super::judge::{WaitlistBenchFate, WaitlistBenchOffer, WaitlistBenchParty, WaitlistBenchSpan};
 use crate::bench::people::text;
-use crate::http::{Answer, Call, Http};
+use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 
 /// A hold of an offer is shown for so long from when it was made.
 const OFFER_MS: i64 = 60_000;
@@ -28,7 +28,7 @@ const AGAIN: Duration = Duration::from_millis(200);
 
 /// What a party does besides waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum WaitlistPartyPlan {
     /// Orders, and gives the order up.
     Takes,
     /// Orders, and never pays: the order lapses.
@@ -43,10 +43,10 @@ pub enum Way {
     Leaves,
 }
 
-impl Way {
+impl WaitlistPartyPlan {
     /// One party's way: of a hundred, some of each kind. Those who sleep take a minute, which a
     /// short run does not have.
-    pub fn of(number: usize, parties: usize) -> Self {
+    pub fn for_party(number: usize, parties: usize) -> Self {
         match number * 37 % 100 {
             0..3 => Self::Leaves,
             3..8 => Self::Declines,
@@ -59,25 +59,25 @@ impl Way {
 }
 
 /// Everything that a party needs.
-pub struct Visit {
-    pub http: Http,
+pub struct WaitlistPartyClient {
+    pub http: LoadHttpClient,
     pub who: usize,
     pub pass: String,
     pub show: &'static str,
-    pub way: Way,
+    pub way: WaitlistPartyPlan,
     /// How many have been served.
     pub served: Arc<AtomicUsize>,
 }
 
 /// How an ask for an order ended.
-enum Ordered {
+enum PartyOrderResult {
     /// The order.
     Made(String),
     /// The hold is gone.
     Gone,
 }
 
-impl Visit {
+impl WaitlistPartyClient {
     fn list(&self) -> String {
         format!("/v1/shows/{}/waitlist", self.show)
     }
@@ -86,11 +86,11 @@ impl Visit {
     ///
     /// # Errors
     /// Where it is refused.
-    pub async fn join(&self, size: u32) -> anyhow::Result<Party> {
-        let call = Call::post(self.list(), json!({ "quantity": size }));
+    pub async fn join(&self, size: u32) -> anyhow::Result<WaitlistBenchParty> {
+        let call = LoadHttpCall::post(self.list(), json!({ "quantity": size }));
         let key = format!("join-{}", self.who);
         self.ask(call.key(&key), &[200, 201]).await?;
-        Ok(Party {
+        Ok(WaitlistBenchParty {
             size,
             joined: now_ms(),
             looks: Vec::new(),
@@ -104,13 +104,16 @@ impl Visit {
     ///
     /// # Errors
     /// Where an answer is none that there may be.
-    pub async fn wait(&self, party: &mut Party) -> anyhow::Result<()> {
+    pub async fn wait(&self, party: &mut WaitlistBenchParty) -> anyhow::Result<()> {
         let mut dice = StdRng::seed_from_u64(self.who as u64);
-        let mut goes = (self.way == Way::Goes).then(|| dice.random_range(1..4));
+        let mut goes = (self.way == WaitlistPartyPlan::Goes).then(|| dice.random_range(1..4));
         loop {
             let from = now_ms();
-            let stands = self.ask(Call::get(self.list()), &[200]).await?.json();
-            let look = Span { from, to: now_ms() };
+            let stands = self
+                .ask(LoadHttpCall::get(self.list()), &[200])
+                .await?
+                .json();
+            let look = WaitlistBenchSpan { from, to: now_ms() };
             party.looks.push(look);
             noted(party, &stands);
             match stands["state"].as_str() {
@@ -127,9 +130,9 @@ impl Visit {
                         self.answer(party, offer, &hold, &mut dice).await?;
                     }
                 }
-                _ if self.way == Way::Leaves && party.looks.len() > 3 => {
+                _ if self.way == WaitlistPartyPlan::Leaves && party.looks.len() > 3 => {
                     party.left = Some(now_ms());
-                    let leave = Call::new(Method::DELETE, self.list());
+                    let leave = LoadHttpCall::new(Method::DELETE, self.list());
                     self.ask(leave, &[204]).await?;
                 }
                 _ => {}
@@ -148,33 +151,33 @@ impl Visit {
 
     async fn answer(
         &self,
-        party: &mut Party,
-        mut offer: Offer,
+        party: &mut WaitlistBenchParty,
+        mut offer: WaitlistBenchOffer,
         hold: &str,
         dice: &mut StdRng,
     ) -> anyhow::Result<()> {
         let is_first = party.offers.is_empty();
         match self.way {
-            Way::Sleeps if is_first => {}
-            Way::Declines if is_first => {
+            WaitlistPartyPlan::Sleeps if is_first => {}
+            WaitlistPartyPlan::Declines if is_first => {
                 pause(dice, THINKS_MS).await;
                 offer.until = now_ms();
-                let decline = Call::new(Method::DELETE, format!("/v1/holds/{hold}"));
+                let decline = LoadHttpCall::new(Method::DELETE, format!("/v1/holds/{hold}"));
                 self.ask(decline, &[204, 404, 410]).await?;
             }
             way => {
                 pause(dice, THINKS_MS).await;
                 let asked = now_ms();
                 match self.order(hold).await? {
-                    Ordered::Gone => offer.until = asked,
-                    Ordered::Made(order) => {
+                    PartyOrderResult::Gone => offer.until = asked,
+                    PartyOrderResult::Made(order) => {
                         self.served.fetch_add(1, Ordering::SeqCst);
-                        offer.fate = Fate::Ordered;
-                        if way != Way::Lapses {
+                        offer.fate = WaitlistBenchFate::Ordered;
+                        if way != WaitlistPartyPlan::Lapses {
                             pause(dice, THINKS_MS).await;
                             offer.until = now_ms();
                             let cancel =
-                                Call::post(format!("/v1/orders/{order}/cancel"), json!({}));
+                                LoadHttpCall::post(format!("/v1/orders/{order}/cancel"), json!({}));
                             self.ask(cancel, &[200, 409]).await?;
                         }
                     }
@@ -185,18 +188,18 @@ impl Visit {
         Ok(())
     }
 
-    async fn order(&self, hold: &str) -> anyhow::Result<Ordered> {
+    async fn order(&self, hold: &str) -> anyhow::Result<PartyOrderResult> {
         let buyer = json!({"buyer": {"name": "A Party", "email": "party@example.org"}});
-        let call = Call::post(format!("/v1/holds/{hold}/order"), buyer).key(hold);
+        let call = LoadHttpCall::post(format!("/v1/holds/{hold}/order"), buyer).key(hold);
         let answer = self.ask(call, &[200, 201, 404, 410]).await?;
         if answer.is_ok() {
-            return Ok(Ordered::Made(text(&answer.json(), "order")?));
+            return Ok(PartyOrderResult::Made(text(&answer.json(), "order")?));
         }
-        Ok(Ordered::Gone)
+        Ok(PartyOrderResult::Gone)
     }
 
     /// Asks until the answer is final.
-    async fn ask(&self, call: Call, expected: &[u16]) -> anyhow::Result<Answer> {
+    async fn ask(&self, call: LoadHttpCall, expected: &[u16]) -> anyhow::Result<LoadHttpAnswer> {
         let call = call.bearer(&self.pass);
         loop {
             if let Ok(answer) = self.http.send(&call, self.who).await {
@@ -215,29 +218,35 @@ impl Visit {
 /// What the line has noted as let pass: a party that slept, or declined in the last moment before a
 /// kill, does not know whether that was noted or lost with the process. Where it was lost, it
 /// stands where it stood.
-fn noted(party: &mut Party, stands: &Value) {
+fn noted(party: &mut WaitlistBenchParty, stands: &Value) {
     let Some((last, before)) = party.offers.split_last_mut() else {
         return;
     };
-    let before = before.iter().filter(|offer| offer.fate == Fate::Passed);
-    if last.fate != Fate::Ordered {
+    let before = before
+        .iter()
+        .filter(|offer| offer.fate == WaitlistBenchFate::Passed);
+    if last.fate != WaitlistBenchFate::Ordered {
         let passed = stands["missed"].as_u64() > Some(before.count() as u64);
-        last.fate = if passed { Fate::Passed } else { Fate::Lost };
+        last.fate = if passed {
+            WaitlistBenchFate::Passed
+        } else {
+            WaitlistBenchFate::Lost
+        };
     }
 }
 
 /// An offer as it is told; until something else becomes of it, it runs out.
-fn offer(told: &Value, seen: i64) -> anyhow::Result<Offer> {
+fn offer(told: &Value, seen: i64) -> anyhow::Result<WaitlistBenchOffer> {
     let seats = told["seats"].as_array().context("an offer has seats")?;
     let seats = seats.iter().filter_map(|seat| seat.as_str());
     let expires: Timestamp = text(told, "expires_at")?.parse()?;
     let expires = expires.as_millisecond();
-    Ok(Offer {
+    Ok(WaitlistBenchOffer {
         seats: seats.map(str::to_owned).collect(),
         made: expires - OFFER_MS,
         seen,
         until: expires,
-        fate: Fate::Lost,
+        fate: WaitlistBenchFate::Lost,
     })
 }
 

@@ -11,7 +11,7 @@ use super::BOOKING;
 const MAX_US: u64 = 120_000_000;
 
 /// One operation.
-pub struct Op {
+pub struct OperationStats {
     times: Histogram<u64>,
     /// Tries.
     pub count: u64,
@@ -22,8 +22,8 @@ pub struct Op {
 }
 
 /// All operations.
-pub struct Calls {
-    ops: BTreeMap<&'static str, Op>,
+pub struct CallStats {
+    ops: BTreeMap<&'static str, OperationStats>,
     /// How late the swarm itself sent, microseconds.
     lag: Histogram<u64>,
     late: u64,
@@ -34,7 +34,7 @@ pub struct Calls {
     pub unknown: u64,
 }
 
-impl Default for Op {
+impl Default for OperationStats {
     fn default() -> Self {
         Self {
             times: histogram(),
@@ -45,7 +45,7 @@ impl Default for Op {
     }
 }
 
-impl Default for Calls {
+impl Default for CallStats {
     fn default() -> Self {
         Self {
             ops: BTreeMap::new(),
@@ -79,7 +79,7 @@ pub(super) fn float(count: u64) -> f64 {
     count as f64
 }
 
-impl Calls {
+impl CallStats {
     /// Adds one try.
     pub fn add(
         &mut self,
@@ -113,7 +113,7 @@ impl Calls {
 
     /// Each operation's figures, those of `booking` as a whole, and the generator's own.
     pub fn figures(&self, into: &mut BTreeMap<String, f64>) {
-        let mut booking = Op::default();
+        let mut booking = OperationStats::default();
         for (name, op) in &self.ops {
             op.figures(name, into);
             if BOOKING.contains(name) {
@@ -150,7 +150,7 @@ impl Calls {
     }
 }
 
-impl Op {
+impl OperationStats {
     fn figures(&self, name: &str, into: &mut BTreeMap<String, f64>) {
         let at = |quantile: f64| float(self.times.value_at_quantile(quantile)) / 1e3;
         let figures = [
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn latency_counts_from_the_intended_time() {
-        let mut calls = Calls::default();
+        let mut calls = CallStats::default();
         calls.add("hold", [1_000.0, 3_000.0, 3_010.0], Some(201), None);
         let mut figures = BTreeMap::new();
         calls.figures(&mut figures);

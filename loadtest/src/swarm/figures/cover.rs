@@ -10,7 +10,7 @@ const SETTLE_MS: f64 = 2_000.0;
 
 /// A time without a free seat.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Span {
+struct SoldOutSpan {
     from: f64,
     until: f64,
 }
@@ -51,12 +51,12 @@ pub fn figures(
     into.insert("resumed".into(), float(resumed));
 }
 
-fn spans(free: &[(f64, u64)], end: f64) -> Vec<Span> {
+fn spans(free: &[(f64, u64)], end: f64) -> Vec<SoldOutSpan> {
     let ends = free.iter().skip(1).map(|(at, _)| *at).chain([end]);
     free.iter()
         .zip(ends)
         .filter(|((from, count), until)| *count == 0 && from < until)
-        .map(|((from, _), until)| Span { from: *from, until })
+        .map(|((from, _), until)| SoldOutSpan { from: *from, until })
         .collect()
 }
 

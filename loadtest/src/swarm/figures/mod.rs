@@ -11,9 +11,9 @@ mod waits;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use calls::{Calls, quantile_of};
-pub use people::{Person, Told};
-pub use report::{Report, Setting};
+pub use calls::{CallStats, quantile_of};
+pub use people::{DrawWaitEstimate, VisitorFigures};
+pub use report::{RunConditions, SwarmReport};
 
 /// Operations of the line and of booking, as the history names them.
 pub const OPS: &[&str] = &[
@@ -120,11 +120,11 @@ pub struct Disturbance {
 
 /// Everything collected so far.
 #[derive(Default)]
-pub struct Seen {
+pub struct SwarmMeasurements {
     /// Calls.
-    pub calls: Calls,
+    pub calls: CallStats,
     /// The visitors, by number in the swarm.
-    pub people: Vec<Person>,
+    pub people: Vec<VisitorFigures>,
     /// The release counter as any socket told it: time and counter, both rising.
     pub released: Vec<(f64, u64)>,
     /// Free seats as any socket told them: time and count.
@@ -137,20 +137,23 @@ pub struct Seen {
 
 /// Collects; shared by all visitors.
 #[derive(Default)]
-pub struct Tally {
-    seen: Mutex<Seen>,
+pub struct SwarmTally {
+    seen: Mutex<SwarmMeasurements>,
 }
 
-impl Tally {
+impl SwarmTally {
     /// A tally for so many visitors.
     pub fn new(visitors: usize) -> Self {
         let tally = Self::default();
-        tally.seen().people.resize_with(visitors, Person::default);
+        tally
+            .seen()
+            .people
+            .resize_with(visitors, VisitorFigures::default);
         tally
     }
 
     /// What was collected so far.
-    pub fn seen(&self) -> MutexGuard<'_, Seen> {
+    pub fn seen(&self) -> MutexGuard<'_, SwarmMeasurements> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -171,7 +174,7 @@ impl Tally {
 
     /// Notes what happened to a visitor; visitors beyond the planned ones, such as observers, are
     /// not counted.
-    pub fn person(&self, who: usize, note: impl FnOnce(&mut Person)) {
+    pub fn person(&self, who: usize, note: impl FnOnce(&mut VisitorFigures)) {
         if let Some(person) = self.seen().people.get_mut(who) {
             note(person);
         }
@@ -212,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_counter_that_is_told_late_changes_nothing() {
-        let tally = Tally::new(0);
+        let tally = SwarmTally::new(0);
         for (at, released) in [(1.0, 5), (2.0, 4), (3.0, 9)] {
             tally.line(at, released, None);
         }

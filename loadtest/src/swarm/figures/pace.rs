@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::calls::float;
-use super::{Disturbance, Person};
+use super::{Disturbance, VisitorFigures};
 
 const WINDOW_MS: f64 = 10_000.0;
 /// After a disturbance the line may need this long to be itself again.
@@ -12,7 +12,7 @@ const SETTLE_MS: f64 = 10_000.0;
 
 /// One step of the counter.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+struct ReleaseCounterStep {
     at_ms: f64,
     /// Present people among the ranks it released.
     people: f64,
@@ -23,7 +23,7 @@ struct Step {
 /// Windows and the mean, as multiples of `per_s`; nothing where nobody was released.
 pub fn figures(
     released: &[(f64, u64)],
-    people: &[Person],
+    people: &[VisitorFigures],
     per_s: f64,
     disturbances: &[Disturbance],
     into: &mut BTreeMap<String, f64>,
@@ -70,8 +70,8 @@ pub fn figures(
 }
 
 /// Present people of each step. A step's people are those here at that moment.
-fn steps(released: &[(f64, u64)], people: &[Person]) -> Vec<Step> {
-    let mut by_rank: Vec<(u64, &Person)> = people
+fn steps(released: &[(f64, u64)], people: &[VisitorFigures]) -> Vec<ReleaseCounterStep> {
+    let mut by_rank: Vec<(u64, &VisitorFigures)> = people
         .iter()
         .filter_map(|person| Some((person.rank?, person)))
         .collect();
@@ -80,9 +80,9 @@ fn steps(released: &[(f64, u64)], people: &[Person]) -> Vec<Step> {
     let mut steps = Vec::new();
     for (at_ms, counter) in released {
         let up_to = by_rank.partition_point(|(rank, _)| rank < counter);
-        let is_here = |(_, person): &&(u64, &Person)| person.is_here(*at_ms);
+        let is_here = |(_, person): &&(u64, &VisitorFigures)| person.is_here(*at_ms);
         let fresh = by_rank[behind..up_to].iter().filter(is_here).count();
-        steps.push(Step {
+        steps.push(ReleaseCounterStep {
             at_ms: *at_ms,
             people: float(fresh as u64),
             more_wait: by_rank[up_to..].iter().any(|one| is_here(&one)),
@@ -93,7 +93,7 @@ fn steps(released: &[(f64, u64)], people: &[Person]) -> Vec<Step> {
 }
 
 /// How far the mean between the first and the last step lies from the pace, as a share of it.
-fn mean_error(steps: &[Step], per_s: f64) -> Option<f64> {
+fn mean_error(steps: &[ReleaseCounterStep], per_s: f64) -> Option<f64> {
     let (first, rest) = steps.split_first()?;
     let span_s = (rest.last()?.at_ms - first.at_ms) / 1e3;
     let sum: f64 = rest.iter().map(|step| step.people).sum();
@@ -103,7 +103,7 @@ fn mean_error(steps: &[Step], per_s: f64) -> Option<f64> {
 /// People released between the first step and `until`, where a step counts for the time since the
 /// one before: ticks a second apart never fall evenly into windows, and a tick that is a
 /// millisecond late is no slower pace. None where the steps end before.
-fn spread(steps: &[Step], until: f64) -> Option<f64> {
+fn spread(steps: &[ReleaseCounterStep], until: f64) -> Option<f64> {
     let mut sum = 0.0;
     for pair in steps.windows(2) {
         let (from, step) = (pair[0].at_ms, pair[1]);
@@ -120,17 +120,17 @@ fn spread(steps: &[Step], until: f64) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn crowd(count: u32) -> Vec<Person> {
+    fn crowd(count: u32) -> Vec<VisitorFigures> {
         (0..count)
-            .map(|rank| Person {
+            .map(|rank| VisitorFigures {
                 rank: Some(u64::from(rank)),
                 joined_ms: Some(0.0),
-                ..Person::default()
+                ..VisitorFigures::default()
             })
             .collect()
     }
 
-    fn figures_of(released: &[(f64, u64)], people: &[Person]) -> BTreeMap<String, f64> {
+    fn figures_of(released: &[(f64, u64)], people: &[VisitorFigures]) -> BTreeMap<String, f64> {
         let mut into = BTreeMap::new();
         figures(released, people, 10.0, &[], &mut into);
         into

@@ -9,7 +9,7 @@ const ABSENT_AFTER_MS: f64 = 60_000.0;
 
 /// One visitor, as far as figures need it.
 #[derive(Debug, Clone, Default)]
-pub struct Person {
+pub struct VisitorFigures {
     /// The join number.
     pub number: Option<u64>,
     /// The rank, once told.
@@ -20,7 +20,7 @@ pub struct Person {
     pub gone_ms: Option<f64>,
     /// What the place told first after the draw: when, and the upper end of the wait in seconds
     /// where it was known.
-    pub told: Option<Told>,
+    pub told: Option<DrawWaitEstimate>,
     /// When the call came.
     pub called_ms: Option<f64>,
     /// When the pass was given.
@@ -41,7 +41,7 @@ pub struct Person {
 
 /// What a place told at the draw.
 #[derive(Debug, Clone, Copy)]
-pub struct Told {
+pub struct DrawWaitEstimate {
     /// When.
     pub at_ms: f64,
     /// Half are called within so many seconds.
@@ -52,7 +52,7 @@ pub struct Told {
     pub odds: Option<f64>,
 }
 
-impl Person {
+impl VisitorFigures {
     /// Whether it counts as present at `at_ms`: whoever left the line is gone at once, and whoever
     /// was merely not seen again after [`ABSENT_AFTER_MS`], as the line promises.
     pub fn is_here(&self, at_ms: f64) -> bool {
@@ -74,11 +74,11 @@ impl Person {
 }
 
 /// Counts and rates over all visitors.
-pub fn figures(people: &[Person], into: &mut BTreeMap<String, f64>) {
-    let count = |is: &dyn Fn(&Person) -> bool| -> f64 {
+pub fn figures(people: &[VisitorFigures], into: &mut BTreeMap<String, f64>) {
+    let count = |is: &dyn Fn(&VisitorFigures) -> bool| -> f64 {
         float(people.iter().filter(|person| is(person)).count() as u64)
     };
-    let times = |at: &dyn Fn(&Person) -> Option<f64>| {
+    let times = |at: &dyn Fn(&VisitorFigures) -> Option<f64>| {
         let mut times: Vec<f64> = people.iter().filter_map(at).collect();
         times.sort_unstable_by(f64::total_cmp);
         times
@@ -175,10 +175,10 @@ mod tests {
 
     #[test]
     fn a_place_read_again_must_be_the_same() {
-        let mut person = Person {
+        let mut person = VisitorFigures {
             number: Some(3),
             rank: Some(9),
-            ..Person::default()
+            ..VisitorFigures::default()
         };
         person.reread(Some(3), None);
         assert_eq!(person.kept, Some(true));

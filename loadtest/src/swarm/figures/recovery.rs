@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::calls::{by_window, float};
-use super::{Disturbance, Person};
+use super::{Disturbance, VisitorFigures};
 
 const WINDOW_S: f64 = 5.0;
 /// Entries are compared over so long, at the end of which a recovery is seen.
@@ -16,7 +16,7 @@ const BEFORE_MS: f64 = 15_000.0;
 /// seconds from its end until entries are at nine tenths of those before.
 pub fn figures(
     booking: &[(f64, f64)],
-    people: &[Person],
+    people: &[VisitorFigures],
     target_ms: f64,
     disturbances: &[Disturbance],
     into: &mut BTreeMap<String, f64>,
@@ -64,12 +64,12 @@ mod tests {
                 (at_ms, if slow { 900.0 } else { 20.0 })
             })
             .collect();
-        let people: Vec<Person> = (0..500)
+        let people: Vec<VisitorFigures> = (0..500)
             .map(|at| f64::from(at) * 200.0)
             .filter(|at| !(20_000.0..65_000.0).contains(at))
-            .map(|at| Person {
+            .map(|at| VisitorFigures {
                 entered_ms: Some(at),
-                ..Person::default()
+                ..VisitorFigures::default()
             })
             .collect();
         let slow = Disturbance {

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::calls::{by_window, float, quantile_of};
-use super::{Person, Seen, cover, pace, people, recovery, waits};
+use super::{SwarmMeasurements, VisitorFigures, cover, pace, people, recovery, waits};
 use crate::rig::MemorySample;
 
 /// What the run was like, as far as figures depend on it.
 #[derive(Debug, Clone)]
-pub struct Setting {
+pub struct RunConditions {
     /// Start of the run, ms since the epoch.
     pub start_ms: f64,
     /// Its end: the crowd is gone, and what was struck is healed.
@@ -28,7 +28,7 @@ pub struct Setting {
 
 /// A run's figures.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct SwarmReport {
     /// By name.
     pub figures: BTreeMap<String, f64>,
     /// By operation and code.
@@ -39,9 +39,9 @@ pub struct Report {
     pub series: Value,
 }
 
-impl Report {
+impl SwarmReport {
     /// Works everything out.
-    pub fn of(seen: &Seen, setting: &Setting) -> Self {
+    pub fn from_measurements(seen: &SwarmMeasurements, setting: &RunConditions) -> Self {
         let mut figures = BTreeMap::new();
         seen.calls.figures(&mut figures);
         people::figures(&seen.people, &mut figures);
@@ -98,7 +98,7 @@ impl Report {
 }
 
 /// From the last sale until those who waited were told.
-fn told_of_the_end(seen: &Seen, into: &mut BTreeMap<String, f64>) {
+fn told_of_the_end(seen: &SwarmMeasurements, into: &mut BTreeMap<String, f64>) {
     let Some(sold_ms) = seen.all_sold_ms else {
         return;
     };
@@ -144,14 +144,14 @@ fn memory(samples: &[MemorySample], into: &mut BTreeMap<String, f64>) {
     }
 }
 
-fn series(seen: &Seen, setting: &Setting) -> Value {
-    let per_second = |at: &dyn Fn(&Person) -> Option<f64>| {
+fn series(seen: &SwarmMeasurements, setting: &RunConditions) -> Value {
+    let per_second = |at: &dyn Fn(&VisitorFigures) -> Option<f64>| {
         let samples: Vec<_> = seen
             .people
             .iter()
             .filter_map(|person| Some((at(person)?, 1.0)))
             .collect();
-        counts(&samples, setting)
+        samples_per_second(&samples, setting)
     };
     let mut p99 = by_window(
         &seen.calls.booking,
@@ -174,7 +174,7 @@ fn series(seen: &Seen, setting: &Setting) -> Value {
 }
 
 /// How many samples fall into each second.
-fn counts(samples: &[(f64, f64)], setting: &Setting) -> Vec<u64> {
+fn samples_per_second(samples: &[(f64, f64)], setting: &RunConditions) -> Vec<u64> {
     let seconds = by_window(&[], setting.start_ms, setting.end_ms, 1.0, 1.0).len();
     let mut counts = vec![0; seconds];
     for (at_ms, _) in samples {

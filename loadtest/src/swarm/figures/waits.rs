@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Person;
+use super::VisitorFigures;
 use super::calls::float;
 
 /// Tenths of odds with fewer people than this say nothing.
@@ -12,7 +12,7 @@ const BIN_MIN: u32 = 20;
 /// Both, over everybody of whom it is known. `free` is the count of free seats over time, `end_ms`
 /// the end of the run.
 pub fn figures(
-    people: &[Person],
+    people: &[VisitorFigures],
     free: &[(f64, u64)],
     end_ms: f64,
     into: &mut BTreeMap<String, f64>,
@@ -45,7 +45,7 @@ pub fn figures(
 
 /// Whether the wait lay under what was told; none where nothing was told, or the visitor went
 /// before it could be known.
-fn wait_held(person: &Person, end_ms: f64, upper: bool) -> Option<bool> {
+fn wait_held(person: &VisitorFigures, end_ms: f64, upper: bool) -> Option<bool> {
     let told = person.told?;
     let bound_ms = told.at_ms + if upper { told.p90_s } else { told.p50_s }? * 1e3;
     if let Some(called) = person.called_ms {
@@ -57,7 +57,7 @@ fn wait_held(person: &Person, end_ms: f64, upper: bool) -> Option<bool> {
 }
 
 /// Whether a seat was left at the call; the end of the line before it means none was.
-fn came_true(person: &Person, free: &[(f64, u64)]) -> Option<bool> {
+fn came_true(person: &VisitorFigures, free: &[(f64, u64)]) -> Option<bool> {
     match (person.called_ms, person.sold_out_ms) {
         (Some(called), _) => {
             let after = free.partition_point(|(at, _)| *at <= called);
@@ -91,18 +91,18 @@ fn odds_error(odds: &[(f64, bool)]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::people::Told;
+    use super::super::people::DrawWaitEstimate;
     use super::*;
 
-    fn told(p90_s: f64, odds: f64) -> Person {
-        Person {
-            told: Some(Told {
+    fn told(p90_s: f64, odds: f64) -> VisitorFigures {
+        VisitorFigures {
+            told: Some(DrawWaitEstimate {
                 at_ms: 1_000.0,
                 p50_s: Some(p90_s / 2.0),
                 p90_s: Some(p90_s),
                 odds: Some(odds),
             }),
-            ..Person::default()
+            ..VisitorFigures::default()
         }
     }
 

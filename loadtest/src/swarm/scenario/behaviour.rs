@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 /// A span of seconds, both ends possible.
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub struct Range(pub f64, pub f64);
+pub struct SecondsRange(pub f64, pub f64);
 
-impl Range {
+impl SecondsRange {
     /// Some time in it, seconds.
     pub fn draw(self, rng: &mut impl Rng) -> f64 {
         self.0 + (self.1 - self.0).max(0.0) * rng.random::<f64>()
@@ -18,7 +18,7 @@ impl Range {
 /// `[behaviour]`. Every field but the shares and times below has a default that does nothing.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Behaviour {
+pub struct VisitorBehaviour {
     /// Weights of parties of 1, 2, 3 … people.
     pub party: Vec<f64>,
     /// The share that picks seats by label; the others take the best.
@@ -55,13 +55,13 @@ pub struct Behaviour {
     /// The share that pays with a card that others pay with, too.
     pub one_card: f64,
     /// From the tickets to the second thought, and between two of them, seconds.
-    pub give_back_s: Range,
+    pub give_back_s: SecondsRange,
     /// The share that leaves the line while waiting.
     pub leave: f64,
     /// The share whose socket drops while waiting, and comes back.
     pub drop_socket: f64,
     /// For how long it is gone, seconds.
-    pub drop_s: Range,
+    pub drop_s: SecondsRange,
     /// The share that joins and is gone.
     pub no_show: f64,
     /// Only places among the first so many are gone; 0 means anywhere.
@@ -71,20 +71,20 @@ pub struct Behaviour {
     /// When all the late come, together, seconds after the draw.
     pub late_at_s: f64,
     /// From the call to the claim, seconds.
-    pub claim_s: Range,
+    pub claim_s: SecondsRange,
     /// Over a choice, seconds.
-    pub choose_s: Range,
+    pub choose_s: SecondsRange,
     /// From the basket to the order, seconds.
-    pub order_s: Range,
+    pub order_s: SecondsRange,
     /// From the order to the payment, seconds.
-    pub pay_s: Range,
+    pub pay_s: SecondsRange,
     /// How often somebody who found no seats tries again before giving up.
     pub tries: u32,
     /// Between those tries, seconds.
-    pub retry_s: Range,
+    pub retry_s: SecondsRange,
 }
 
-impl Default for Behaviour {
+impl Default for VisitorBehaviour {
     fn default() -> Self {
         Self {
             party: vec![1.0],
@@ -103,25 +103,25 @@ impl Default for Behaviour {
             foreign: 0.0,
             two_bodies: 0.0,
             one_card: 0.0,
-            give_back_s: Range(0.5, 2.0),
+            give_back_s: SecondsRange(0.5, 2.0),
             leave: 0.0,
             drop_socket: 0.0,
-            drop_s: Range(1.0, 4.0),
+            drop_s: SecondsRange(1.0, 4.0),
             no_show: 0.0,
             no_show_head: 0,
             late: 0.0,
             late_at_s: 0.0,
-            claim_s: Range(0.0, 0.5),
-            choose_s: Range(0.2, 1.0),
-            order_s: Range(0.2, 1.0),
-            pay_s: Range(0.2, 1.0),
+            claim_s: SecondsRange(0.0, 0.5),
+            choose_s: SecondsRange(0.2, 1.0),
+            order_s: SecondsRange(0.2, 1.0),
+            pay_s: SecondsRange(0.2, 1.0),
             tries: 3,
-            retry_s: Range(1.0, 2.0),
+            retry_s: SecondsRange(1.0, 2.0),
         }
     }
 }
 
-impl Behaviour {
+impl VisitorBehaviour {
     /// Whether something that happens to a share of people happens now.
     pub fn roll(share: f64, rng: &mut impl Rng) -> bool {
         share > 0.0 && rng.random::<f64>() < share
@@ -207,9 +207,9 @@ mod tests {
 
     #[test]
     fn parties_come_in_the_proportion_of_their_weights() {
-        let behaviour = Behaviour {
+        let behaviour = VisitorBehaviour {
             party: vec![1.0, 3.0],
-            ..Behaviour::default()
+            ..VisitorBehaviour::default()
         };
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let pairs = (0..10_000)
@@ -220,9 +220,9 @@ mod tests {
 
     #[test]
     fn a_share_above_one_is_a_fault() {
-        let behaviour = Behaviour {
+        let behaviour = VisitorBehaviour {
             late: 1.5,
-            ..Behaviour::default()
+            ..VisitorBehaviour::default()
         };
         assert_eq!(
             behaviour.faults(),

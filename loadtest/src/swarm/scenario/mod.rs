@@ -7,10 +7,10 @@ mod onsale;
 mod read;
 mod thresholds;
 
-pub use behaviour::{Behaviour, Range};
-pub use onsale::{Onsale, Step, Train};
+pub use behaviour::{SecondsRange, VisitorBehaviour};
+pub use onsale::{PromoterCall, ScenarioOnsale, ScenarioTrain};
 pub use read::{read, read_text};
-pub use thresholds::{Missed, Threshold};
+pub use thresholds::{MissedThreshold, Threshold};
 
 use serde::Deserialize;
 
@@ -26,15 +26,15 @@ pub struct Scenario {
     /// Visitors who are not done by then are counted as still waiting, seconds after the start.
     pub deadline_s: f64,
     /// Who comes.
-    pub crowd: Crowd,
+    pub crowd: CrowdSettings,
     /// What they do.
-    pub behaviour: Behaviour,
+    pub behaviour: VisitorBehaviour,
     /// The promoter's documents.
-    pub onsale: Onsale,
+    pub onsale: ScenarioOnsale,
     /// A disturbance of booking.
-    pub slow: Option<Slow>,
+    pub slow: Option<PlannedSlowdown>,
     /// A show that does not take place after all.
-    pub cancel: Option<Cancel>,
+    pub cancel: Option<PlannedCancel>,
     /// Bounds on figures.
     pub thresholds: Vec<Threshold>,
     /// The same with other people, run first.
@@ -44,7 +44,7 @@ pub struct Scenario {
 /// How arrivals lie in their time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Arrivals {
+pub enum ArrivalPattern {
     /// Independent of each other, at a mean rate.
     #[default]
     Poisson,
@@ -55,7 +55,7 @@ pub enum Arrivals {
 /// `[crowd]`: who comes, and when.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Crowd {
+pub struct CrowdSettings {
     /// How many.
     pub visitors: usize,
     /// When the first may come, seconds after the lobby opened.
@@ -65,26 +65,26 @@ pub struct Crowd {
     pub over_s: f64,
     /// How they lie in it.
     #[serde(default)]
-    pub arrivals: Arrivals,
+    pub arrivals: ArrivalPattern,
     /// The share that comes only after the draw, over as many seconds as the others.
     #[serde(default)]
     pub after_draw: f64,
     /// The share with a live socket; the others poll.
-    #[serde(default = "most")]
+    #[serde(default = "default_socket_share")]
     pub socket: f64,
     /// How many of the visitors open a socket, watch the seats, and never read from it.
     #[serde(default)]
     pub mute: usize,
 }
 
-fn most() -> f64 {
+fn default_socket_share() -> f64 {
     0.8
 }
 
 /// `[slow]`: the process that hosts booking gets one part in `factor` of its time.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Slow {
+pub struct PlannedSlowdown {
     /// When, seconds after the start of the run.
     pub at_s: f64,
     /// How many times slower.
@@ -96,7 +96,7 @@ pub struct Slow {
 /// `[cancel]`: the promoter cancels a show while the crowd buys it, and all that was paid for it
 /// goes back.
 #[derive(Debug, Clone)]
-pub struct Cancel {
+pub struct PlannedCancel {
     /// Which.
     pub show: String,
     /// When, seconds after the start of the run.

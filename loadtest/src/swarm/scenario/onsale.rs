@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 /// One call of the promoter API.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct PromoterCall {
     /// What it is about: `venue "arena"`.
     pub what: String,
     /// Path and query.
@@ -19,18 +19,18 @@ pub struct Step {
 
 /// Venues, shows and the one room, as written.
 #[derive(Debug, Clone, Default)]
-pub struct Onsale {
+pub struct ScenarioOnsale {
     /// Venues: id, format for the query, body.
     venues: Vec<(String, Option<String>, String)>,
     shows: Vec<(String, Map<String, Value>)>,
     room: (String, Map<String, Value>),
     /// Trains that are sold beside the shows; their timetable is there already.
-    trains: Vec<Train>,
+    trains: Vec<ScenarioTrain>,
 }
 
 /// A train's departure that the crowd buys, too.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Train {
+pub struct ScenarioTrain {
     /// The slug.
     pub show: String,
     /// A glob of its departures.
@@ -41,7 +41,7 @@ pub struct Train {
     pub class: &'static str,
 }
 
-impl Onsale {
+impl ScenarioOnsale {
     /// Reads `[[venue]]`, `[[show]]` and `[[room]]` of a scenario; plans of other systems lie in
     /// `data`, the folder of real seat maps.
     ///
@@ -91,7 +91,7 @@ impl Onsale {
     }
 
     /// Sells a train, too.
-    pub fn sell_train(&mut self, train: Train) {
+    pub fn sell_train(&mut self, train: ScenarioTrain) {
         if let Some(Value::Array(shows)) = self.room.1.get_mut("shows") {
             shows.push(json!(train.departures));
         }
@@ -99,7 +99,7 @@ impl Onsale {
     }
 
     /// The trains.
-    pub fn trains(&self) -> &[Train] {
+    pub fn trains(&self) -> &[ScenarioTrain] {
         &self.trains
     }
 
@@ -150,8 +150,8 @@ impl Onsale {
     }
 
     /// The calls, in the order they depend on each other.
-    pub fn steps(&self, start: Timestamp) -> Vec<Step> {
-        let venues = self.venues.iter().map(|(id, format, body)| Step {
+    pub fn steps(&self, start: Timestamp) -> Vec<PromoterCall> {
+        let venues = self.venues.iter().map(|(id, format, body)| PromoterCall {
             what: format!("venue \"{id}\""),
             path: match format {
                 Some(format) => format!("/v1/promoter/venues/{id}?format={format}"),
@@ -160,12 +160,12 @@ impl Onsale {
             body: body.clone(),
         });
         let (room, shows) = self.documents(start);
-        let shows = shows.into_iter().map(|(id, show)| Step {
+        let shows = shows.into_iter().map(|(id, show)| PromoterCall {
             what: format!("show \"{id}\""),
             path: format!("/v1/promoter/shows/{id}"),
             body: show.to_string(),
         });
-        let room = Step {
+        let room = PromoterCall {
             what: format!("room \"{}\"", self.room.0),
             path: format!("/v1/promoter/rooms/{}", self.room.0),
             body: room.to_string(),
@@ -285,7 +285,8 @@ mod tests {
 
     #[test]
     fn relative_times_count_from_the_start() {
-        let onsale = Onsale::read(&TEXT.parse().expect("TOML"), Path::new(".")).expect("good");
+        let onsale =
+            ScenarioOnsale::read(&TEXT.parse().expect("TOML"), Path::new(".")).expect("good");
         let start: Timestamp = "2027-01-10T09:00:00Z".parse().expect("a time");
         let (room, _) = onsale.documents(start);
         assert_eq!(room["draw_at"], "2027-01-10T09:00:20Z");
@@ -307,14 +308,14 @@ mod tests {
     #[test]
     fn a_plan_that_is_not_there_says_where_to_find_it() {
         let text = TEXT.replace("grid:2x3", "seatsio:none.json");
-        let faults =
-            Onsale::read(&text.parse().expect("TOML"), Path::new("/nowhere")).expect_err("absent");
+        let faults = ScenarioOnsale::read(&text.parse().expect("TOML"), Path::new("/nowhere"))
+            .expect_err("absent");
         assert!(faults[0].contains("FAIRGATE_REAL_DATA"), "{faults:?}");
     }
 
     #[test]
     fn a_time_that_is_none_is_a_fault() {
         let text = TEXT.replace("+20s", "+20x");
-        assert!(Onsale::read(&text.parse().expect("TOML"), Path::new(".")).is_err());
+        assert!(ScenarioOnsale::read(&text.parse().expect("TOML"), Path::new(".")).is_err());
     }
 }

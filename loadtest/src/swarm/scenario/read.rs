@@ -4,35 +4,38 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{Behaviour, Cancel, Crowd, Onsale, Scenario, Slow, Threshold};
+use super::{
+    CrowdSettings, PlannedCancel, PlannedSlowdown, Scenario, ScenarioOnsale, Threshold,
+    VisitorBehaviour,
+};
 
 /// What the file may hold beside the on-sale.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ScenarioFile {
     title: String,
     planned_s: f64,
     deadline_s: f64,
-    crowd: Crowd,
+    crowd: CrowdSettings,
     #[serde(default)]
-    behaviour: Behaviour,
+    behaviour: VisitorBehaviour,
     #[serde(default)]
-    slow: Option<WrittenSlow>,
+    slow: Option<SlowdownSection>,
     #[serde(default)]
-    cancel: Option<WrittenCancel>,
+    cancel: Option<CancelSection>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenCancel {
+struct CancelSection {
     show: String,
-    at: At,
+    at: ScenarioTime,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenSlow {
-    at: At,
+struct SlowdownSection {
+    at: ScenarioTime,
     factor: f64,
     for_s: f64,
 }
@@ -40,12 +43,12 @@ struct WrittenSlow {
 /// `"40%"` of the planned duration, or seconds.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum At {
+enum ScenarioTime {
     Seconds(f64),
     Share(String),
 }
 
-impl At {
+impl ScenarioTime {
     /// Seconds after the start; none where it is no such time.
     fn resolve(&self, planned_s: f64) -> Option<f64> {
         let at_s = match self {
@@ -105,13 +108,13 @@ fn parse(name: &str, mut table: toml::Table, data: &Path) -> Result<Scenario, Ve
             faults.extend(found);
             Vec::new()
         });
-    let own = whole(name, &table, data).unwrap_or_else(|found| {
+    let own = parse_sections(name, &table, data).unwrap_or_else(|found| {
         faults.extend(found);
         None
     });
     let baseline = overrides.and_then(|overrides| {
         merge(&mut table, overrides);
-        whole(&format!("{name}, its baseline"), &table, data).unwrap_or_else(|found| {
+        parse_sections(&format!("{name}, its baseline"), &table, data).unwrap_or_else(|found| {
             faults.extend(found.iter().map(|fault| format!("baseline: {fault}")));
             None
         })
@@ -127,17 +130,21 @@ fn parse(name: &str, mut table: toml::Table, data: &Path) -> Result<Scenario, Ve
 }
 
 /// A scenario without thresholds and baseline; `None` only where faults were told already.
-fn whole(name: &str, table: &toml::Table, data: &Path) -> Result<Option<Scenario>, Vec<String>> {
+fn parse_sections(
+    name: &str,
+    table: &toml::Table,
+    data: &Path,
+) -> Result<Option<Scenario>, Vec<String>> {
     let mut rest = table.clone();
     let mut faults = Vec::new();
-    let onsale = Onsale::read(&rest, data).unwrap_or_else(|found| {
+    let onsale = ScenarioOnsale::read(&rest, data).unwrap_or_else(|found| {
         faults.extend(found);
-        Onsale::default()
+        ScenarioOnsale::default()
     });
     for kind in ["venue", "show", "room"] {
         rest.remove(kind);
     }
-    let file: File = match rest.try_into() {
+    let file: ScenarioFile = match rest.try_into() {
         Ok(file) => file,
         Err(error) => {
             faults.push(error.to_string().trim().to_owned());
@@ -185,7 +192,7 @@ fn whole(name: &str, table: &toml::Table, data: &Path) -> Result<Option<Scenario
     }))
 }
 
-fn crowd_faults(crowd: &Crowd) -> Vec<String> {
+fn crowd_faults(crowd: &CrowdSettings) -> Vec<String> {
     let mut faults = Vec::new();
     if crowd.visitors == 0 || crowd.mute > crowd.visitors {
         faults.push("crowd.visitors must be above 0, and mute not above it".to_owned());
@@ -203,10 +210,10 @@ fn crowd_faults(crowd: &Crowd) -> Vec<String> {
     faults
 }
 
-impl WrittenSlow {
-    fn resolve(&self, planned_s: f64) -> Result<Slow, String> {
+impl SlowdownSection {
+    fn resolve(&self, planned_s: f64) -> Result<PlannedSlowdown, String> {
         match self.at.resolve(planned_s) {
-            Some(at_s) if self.factor > 1.0 && self.for_s > 0.0 => Ok(Slow {
+            Some(at_s) if self.factor > 1.0 && self.for_s > 0.0 => Ok(PlannedSlowdown {
                 at_s,
                 factor: self.factor,
                 for_s: self.for_s,
@@ -219,10 +226,10 @@ impl WrittenSlow {
     }
 }
 
-impl WrittenCancel {
-    fn resolve(self, onsale: &Onsale, planned_s: f64) -> Result<Cancel, String> {
+impl CancelSection {
+    fn resolve(self, onsale: &ScenarioOnsale, planned_s: f64) -> Result<PlannedCancel, String> {
         match self.at.resolve(planned_s) {
-            Some(at_s) if onsale.shows().contains(&self.show) => Ok(Cancel {
+            Some(at_s) if onsale.shows().contains(&self.show) => Ok(PlannedCancel {
                 show: self.show,
                 at_s,
             }),

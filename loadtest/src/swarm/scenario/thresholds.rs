@@ -21,7 +21,7 @@ pub struct Threshold {
 
 /// A threshold that did not hold.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Missed(pub String);
+pub struct MissedThreshold(pub String);
 
 impl Threshold {
     /// Reads `[thresholds]`; dotted names are nested tables to TOML.
@@ -93,7 +93,7 @@ impl Threshold {
         &self,
         run: &BTreeMap<String, f64>,
         baseline: Option<&BTreeMap<String, f64>>,
-    ) -> Result<f64, Missed> {
+    ) -> Result<f64, MissedThreshold> {
         let value = match self.figure.strip_prefix("baseline.") {
             Some(own) => {
                 let base = baseline.and_then(|figures| figures.get(own));
@@ -103,7 +103,7 @@ impl Threshold {
             None => run.get(&self.figure).copied(),
         };
         let Some(value) = value else {
-            return Err(Missed(format!(
+            return Err(MissedThreshold(format!(
                 "{}: this run has no such figure",
                 self.figure
             )));
@@ -115,7 +115,7 @@ impl Threshold {
             (_, Some(max)) => (max, "at most"),
             (None, None) => return Ok(value),
         };
-        Err(Missed(format!(
+        Err(MissedThreshold(format!(
             "{} is {value:.3}, and must be {word} {bound}",
             self.figure
         )))

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// A text frame, as far as a visitor minds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Frame {
+pub enum VisitorFrame {
     /// The own place.
     Place {
         /// The join number.
@@ -34,7 +34,7 @@ pub enum Frame {
 }
 
 #[derive(Deserialize)]
-struct Raw {
+struct RawVisitorFrame {
     #[serde(rename = "type")]
     what: String,
     number: Option<u64>,
@@ -50,27 +50,27 @@ struct RawSeats {
 }
 
 /// Reads a text frame; none where it is none of the contract's form.
-pub fn read(text: &str) -> Option<Frame> {
-    let raw: Raw = serde_json::from_str(text).ok()?;
+pub fn read(text: &str) -> Option<VisitorFrame> {
+    let raw: RawVisitorFrame = serde_json::from_str(text).ok()?;
     Some(match raw.what.as_str() {
-        "place" => Frame::Place {
+        "place" => VisitorFrame::Place {
             number: raw.number,
             rank: raw.rank,
         },
-        "line" => Frame::Line {
+        "line" => VisitorFrame::Line {
             released: raw.released?,
             free: raw.seats.and_then(|seats| seats.free),
         },
-        "turn" => Frame::Turn,
-        "hold" => Frame::Hold,
-        "closed" => Frame::Closed {
+        "turn" => VisitorFrame::Turn,
+        "hold" => VisitorFrame::Hold,
+        "closed" => VisitorFrame::Closed {
             reason: raw.reason.unwrap_or_default(),
         },
-        _ => Frame::Other,
+        _ => VisitorFrame::Other,
     })
 }
 
-impl Frame {
+impl VisitorFrame {
     /// Whether it is written down for every socket, and not only for observers.
     pub fn is_personal(&self) -> bool {
         matches!(
@@ -121,7 +121,7 @@ impl Frame {
 
 /// All cells of a show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct SwarmSeatSnapshot {
     /// The feed's version.
     pub version: u64,
     /// How many cells.
@@ -132,7 +132,7 @@ pub struct Snapshot {
 
 /// Changed cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delta {
+pub struct SwarmSeatDelta {
     /// The version it follows.
     pub from: u64,
     /// The version it leads to.
@@ -141,15 +141,15 @@ pub struct Delta {
     pub cells: Vec<(u32, u8)>,
 }
 
-fn word(bytes: &[u8]) -> Option<u64> {
+fn read_u64(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?))
 }
 
-impl Snapshot {
+impl SwarmSeatSnapshot {
     /// Reads a `0x01` frame, also as `GET …/seats` answers it.
     pub fn read(frame: &[u8]) -> Option<Self> {
         let (&kind, rest) = frame.split_first()?;
-        let version = word(rest)?;
+        let version = read_u64(rest)?;
         let cells = u32::from_le_bytes(rest.get(8..12)?.try_into().ok()?);
         let packed = rest.get(12..)?.to_vec();
         (kind == 1).then_some(Self {
@@ -184,11 +184,11 @@ impl Snapshot {
     }
 }
 
-impl Delta {
+impl SwarmSeatDelta {
     /// Reads a `0x02` frame.
     pub fn read(frame: &[u8]) -> Option<Self> {
         let (&kind, rest) = frame.split_first()?;
-        let (from, to) = (word(rest)?, word(rest.get(8..)?)?);
+        let (from, to) = (read_u64(rest)?, read_u64(rest.get(8..)?)?);
         let mut values = rest.get(16..)?.iter();
         let mut cells = Vec::new();
         let mut previous = 0_u64;
@@ -227,7 +227,7 @@ mod tests {
     fn a_snapshot_is_two_bits_a_cell_lowest_first() {
         let mut frame = vec![1, 7, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0];
         frame.extend([0b11_10_01_00, 0b01]);
-        let mut snapshot = Snapshot::read(&frame).expect("a snapshot");
+        let mut snapshot = SwarmSeatSnapshot::read(&frame).expect("a snapshot");
         let states: Vec<u8> = (0..5).map(|cell| snapshot.state(cell)).collect();
         assert_eq!((snapshot.version, states), (7, vec![0, 1, 2, 3, 1]));
         snapshot.set(4, 2);
@@ -241,24 +241,24 @@ mod tests {
         frame.extend(9_u64.to_le_bytes());
         // Index 3 to held, then 200 further to sold.
         frame.extend([3 << 2 | 1, 0xa2, 0x06]);
-        let delta = Delta::read(&frame).expect("a delta");
+        let delta = SwarmSeatDelta::read(&frame).expect("a delta");
         assert_eq!(delta.cells, [(3, 1), (203, 2)]);
         frame.pop();
-        assert_eq!(Delta::read(&frame), None);
+        assert_eq!(SwarmSeatDelta::read(&frame), None);
     }
 
     #[test]
     fn frames_are_told_apart_by_their_type() {
         assert_eq!(
             read(r#"{"type":"line","released":4,"seats":{"free":3}}"#),
-            Some(Frame::Line {
+            Some(VisitorFrame::Line {
                 released: 4,
                 free: Some(3)
             })
         );
         assert_eq!(
             read(r#"{"type":"turn","claim_before":null}"#),
-            Some(Frame::Turn)
+            Some(VisitorFrame::Turn)
         );
         assert_eq!(read("[]"), None);
     }

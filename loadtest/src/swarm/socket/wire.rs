@@ -10,11 +10,11 @@ use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-use super::Owner;
-use crate::swarm::stage::Stage;
+use super::SwarmSocketOwner;
+use crate::swarm::stage::SwarmContext;
 
 /// An open socket.
-pub type Socket = WebSocketStream<TcpStream>;
+pub type SwarmWebSocket = WebSocketStream<TcpStream>;
 
 const CONNECT_MAX: Duration = Duration::from_secs(15);
 /// A visitor reads small frames; thousands of large buffers would be the swarm's own load.
@@ -24,7 +24,10 @@ const BUFFER: usize = 2_048;
 ///
 /// # Errors
 /// Why it could not be.
-pub async fn connect(stage: &Stage, owner: &Owner) -> Result<Socket, String> {
+pub async fn connect(
+    stage: &SwarmContext,
+    owner: &SwarmSocketOwner,
+) -> Result<SwarmWebSocket, String> {
     let base = stage.http.base_of(owner.who);
     let opening = open(stage, owner, stage.http.url(base));
     let opened = match tokio::time::timeout(CONNECT_MAX, opening).await {
@@ -37,7 +40,11 @@ pub async fn connect(stage: &Stage, owner: &Owner) -> Result<Socket, String> {
     opened
 }
 
-async fn open(stage: &Stage, owner: &Owner, base: &str) -> Result<Socket, String> {
+async fn open(
+    stage: &SwarmContext,
+    owner: &SwarmSocketOwner,
+    base: &str,
+) -> Result<SwarmWebSocket, String> {
     let authority = base.trim_start_matches("http://");
     let text = |error: std::io::Error| error.to_string();
     let found = lookup_host(authority).await.map_err(text)?.next();

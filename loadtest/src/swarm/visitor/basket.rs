@@ -5,15 +5,15 @@ use hyper::Method;
 use rand::seq::IteratorRandom;
 use serde_json::{Value, json};
 
-use super::foul::Told;
-use super::{End, Visitor, Way, fields};
-use crate::http::{Answer, Call};
+use super::foul::CallRecordFields;
+use super::{Visitor, VisitorOutcome, VisitorResult, fields};
+use crate::http::{LoadHttpAnswer, LoadHttpCall};
 use crate::swarm::clock::rfc3339_ms;
-use crate::swarm::socket::{Snapshot, Wish};
+use crate::swarm::socket::{SwarmSeatSnapshot, SwarmSocketCommand};
 
 /// A hold that a visitor has.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Basket {
+pub struct VisitorBasket {
     /// `hold_…`
     pub hold: String,
     /// Which of the room's shows.
@@ -25,9 +25,9 @@ pub struct Basket {
 }
 
 /// What came of asking for seats.
-pub(super) enum Asked {
+pub(super) enum VisitorHoldResult {
     /// They are held.
-    Held(Basket),
+    Held(VisitorBasket),
     /// Somebody else has them, and perhaps there is an offer.
     Refused { suggestion: Option<Value> },
     /// The pass ran out.
@@ -36,34 +36,43 @@ pub(super) enum Asked {
 
 impl Visitor {
     /// Looks around: the show, the seats as they are, and the picture on the socket.
-    pub(super) async fn browse(&mut self, show: usize) -> Way<()> {
+    pub(super) async fn browse(&mut self, show: usize) -> VisitorResult<()> {
         let id = self.stage.shows[show].id.clone();
         if let Some(socket) = &self.socket {
-            socket.wish(Wish::Watch(id.clone()));
+            socket.send_command(SwarmSocketCommand::Watch(id.clone()));
         }
-        let look = Call::get(format!("/v1/shows/{id}"));
+        let look = LoadHttpCall::get(format!("/v1/shows/{id}"));
         self.call("show", &look, 0.0, |_| fields(json!({"show": id})))
             .await?;
         Ok(())
     }
 
     /// The seats as they are now.
-    pub(super) async fn seats(&mut self, show: usize, think_s: f64) -> Way<Snapshot> {
+    pub(super) async fn seats(
+        &mut self,
+        show: usize,
+        think_s: f64,
+    ) -> VisitorResult<SwarmSeatSnapshot> {
         let id = self.stage.shows[show].id.clone();
-        let look = Call {
+        let look = LoadHttpCall {
             accept: Some("application/octet-stream"),
-            ..Call::get(format!("/v1/shows/{id}/seats"))
+            ..LoadHttpCall::get(format!("/v1/shows/{id}/seats"))
         };
         let answer = self
             .call("seats", &look, think_s, |_| fields(json!({"show": id})))
             .await?;
-        let snapshot = Snapshot::read(&answer.body).filter(|_| answer.is_ok());
+        let snapshot = SwarmSeatSnapshot::read(&answer.body).filter(|_| answer.is_ok());
         snapshot.ok_or_else(|| Self::unforeseen("seats", &answer))
     }
 
     /// Free neighbours by label, as somebody picks them on the map; fewer where there are not so
     /// many.
-    pub(super) fn pick(&mut self, show: usize, picture: &Snapshot, party: usize) -> Vec<String> {
+    pub(super) fn pick(
+        &mut self,
+        show: usize,
+        picture: &SwarmSeatSnapshot,
+        party: usize,
+    ) -> Vec<String> {
         let wanted = &self.stage.scenario.behaviour.wanted;
         if !wanted.is_empty() {
             return wanted.clone();
@@ -84,7 +93,12 @@ impl Visitor {
     }
 
     /// Asks for seats once. `body` has the form of the contract's `POST …/holds`.
-    pub(super) async fn hold(&mut self, show: usize, body: Value, think_s: f64) -> Way<Asked> {
+    pub(super) async fn hold(
+        &mut self,
+        show: usize,
+        body: Value,
+        think_s: f64,
+    ) -> VisitorResult<VisitorHoldResult> {
         let id = self.stage.shows[show].id.clone();
         let wanted = body.get("seats").cloned();
         let legs = self.stage.shows[show].legs(&body);
@@ -98,26 +112,27 @@ impl Visitor {
         let quantity = body["best"]["quantity"].clone();
         let named = wanted.as_ref().and_then(Value::as_array).map(Vec::len);
         let quantity = named.map_or(quantity, |count| json!(count));
-        let call = Call::post(format!("/v1/shows/{id}/holds"), body)
+        let call = LoadHttpCall::post(format!("/v1/shows/{id}/holds"), body)
             .bearer(&self.pass)
             .key(&self.key("hold"));
-        let told = |asked: &'static str, wanted: Option<Value>, quantity: Value| -> Told<'_> {
-            let (id, legs) = (&id, &legs);
-            Box::new(move |answer| {
-                let mut record = fields(held(answer));
-                record.extend(fields(json!({
-                    "show": id, "asked": asked, "wanted": wanted, "quantity": quantity,
-                })));
-                if let Some(legs) = legs {
-                    record.insert("legs".to_owned(), json!(legs));
-                }
-                record
-            })
-        };
+        let told =
+            |asked: &'static str, wanted: Option<Value>, quantity: Value| -> CallRecordFields<'_> {
+                let (id, legs) = (&id, &legs);
+                Box::new(move |answer| {
+                    let mut record = fields(held_fields(answer));
+                    record.extend(fields(json!({
+                        "show": id, "asked": asked, "wanted": wanted, "quantity": quantity,
+                    })));
+                    if let Some(legs) = legs {
+                        record.insert("legs".to_owned(), json!(legs));
+                    }
+                    record
+                })
+            };
         let first = told(asked, wanted, quantity);
         let twofold = self.rolls(self.stage.scenario.behaviour.two_bodies) && legs.is_none();
         let answer = if twofold {
-            let other = Call {
+            let other = LoadHttpCall {
                 body: Some(json!({"best": {"quantity": 1}})),
                 ..call.clone()
             };
@@ -133,36 +148,43 @@ impl Visitor {
             (201, _) => {
                 self.note(|person| person.held = true);
                 self.stage
-                    .given(self.plan.who, said["hold"].as_str().unwrap_or_default());
-                Ok(Asked::Held(basket(&said, show)))
+                    .note_given_hold(self.plan.who, said["hold"].as_str().unwrap_or_default());
+                Ok(VisitorHoldResult::Held(basket(&said, show)))
             }
             (409, Some("seats_taken" | "best_available_not_found"))
-            | (422, Some("would_orphan")) => Ok(Asked::Refused {
+            | (422, Some("would_orphan")) => Ok(VisitorHoldResult::Refused {
                 suggestion: said.get("suggestion").cloned(),
             }),
-            (409, Some("show_cancelled")) => Err(End::ShowCancelled),
+            (409, Some("show_cancelled")) => Err(VisitorOutcome::ShowCancelled),
             // Its other body was first, and came to nothing.
-            (422, Some("idempotency_mismatch")) => Ok(Asked::Refused { suggestion: None }),
-            (401, Some("pass_expired")) | (429, Some("waiting_room")) => Ok(Asked::PassOver),
+            (422, Some("idempotency_mismatch")) => {
+                Ok(VisitorHoldResult::Refused { suggestion: None })
+            }
+            (401, Some("pass_expired")) | (429, Some("waiting_room")) => {
+                Ok(VisitorHoldResult::PassOver)
+            }
             _ => Err(Self::unforeseen("hold", &answer)),
         }
     }
 
     /// Swaps one seat for another; where that cannot be had the basket stays as it is.
-    pub(super) async fn change(&mut self, basket: Basket) -> Way<Option<Basket>> {
+    pub(super) async fn change(
+        &mut self,
+        basket: VisitorBasket,
+    ) -> VisitorResult<Option<VisitorBasket>> {
         let picture = self.seats(basket.show, 0.0).await?;
         let add = self.pick(basket.show, &picture, 1);
         let remove = basket.seats.first().cloned();
         let body = json!({"add": add, "remove": [remove]});
         let (hold, before) = (basket.hold.clone(), body.clone());
-        let call = Call {
+        let call = LoadHttpCall {
             body: Some(body),
-            ..Call::new(Method::PATCH, format!("/v1/holds/{hold}"))
+            ..LoadHttpCall::new(Method::PATCH, format!("/v1/holds/{hold}"))
         }
         .bearer(&self.pass);
         let answer = self
             .call("change", &call, 0.3, |answer| {
-                let mut record = fields(held(answer));
+                let mut record = fields(held_fields(answer));
                 record.extend(fields(json!({
                     "hold": hold, "add": before["add"], "remove": before["remove"],
                 })));
@@ -175,7 +197,7 @@ impl Visitor {
             (410, _) => Ok(None),
             (409, Some("show_cancelled")) => {
                 self.leave_basket(&basket);
-                Err(End::ShowCancelled)
+                Err(VisitorOutcome::ShowCancelled)
             }
             // Also an unknown outcome whose retry finds the swap done: the seat to remove is not in
             // it any more.
@@ -185,9 +207,10 @@ impl Visitor {
     }
 
     /// Gives a basket back.
-    pub(super) async fn put_back(&mut self, basket: &Basket) -> Way<()> {
+    pub(super) async fn put_back(&mut self, basket: &VisitorBasket) -> VisitorResult<()> {
         let hold = basket.hold.clone();
-        let call = Call::new(Method::DELETE, format!("/v1/holds/{hold}")).bearer(&self.pass);
+        let call =
+            LoadHttpCall::new(Method::DELETE, format!("/v1/holds/{hold}")).bearer(&self.pass);
         let answer = self
             .call("drop", &call, 0.3, |_| fields(json!({"hold": hold})))
             .await?;
@@ -198,7 +221,7 @@ impl Visitor {
     }
 
     /// Notes that a basket is left to lapse.
-    pub(super) fn leave_basket(&self, basket: &Basket) {
+    pub(super) fn leave_basket(&self, basket: &VisitorBasket) {
         // The lock outlives what is shown by some seconds of grace.
         let grace_s = self.stage.scenario.onsale.longest_s("grace_s", 5.0);
         self.stage
@@ -208,7 +231,7 @@ impl Visitor {
 
 /// Of the answers to two bodies under one key the one that brought something; else the one that
 /// says why not.
-fn one_of(answers: Vec<Answer>) -> Answer {
+fn one_of(answers: Vec<LoadHttpAnswer>) -> LoadHttpAnswer {
     let mut answers = answers;
     answers.sort_by_key(|answer| match answer.code().as_deref() {
         None => 0,
@@ -218,8 +241,8 @@ fn one_of(answers: Vec<Answer>) -> Answer {
     answers.swap_remove(0)
 }
 
-fn basket(said: &Value, show: usize) -> Basket {
-    Basket {
+fn basket(said: &Value, show: usize) -> VisitorBasket {
+    VisitorBasket {
         hold: said["hold"].as_str().unwrap_or_default().to_owned(),
         show,
         seats: labels(said),
@@ -239,7 +262,7 @@ pub(super) fn labels(said: &Value) -> Vec<String> {
         .collect()
 }
 
-fn held(answer: Option<&Answer>) -> Value {
+fn held_fields(answer: Option<&LoadHttpAnswer>) -> Value {
     let Some(answer) = answer.filter(|answer| answer.is_ok()) else {
         return json!({});
     };
@@ -251,4 +274,4 @@ fn held(answer: Option<&Answer>) -> Value {
 }
 
 /// Nothing more to try: nobody finds seats any more.
-pub(super) const OUT_OF_SEATS: End = End::NoSeats;
+pub(super) const OUT_OF_SEATS: VisitorOutcome = VisitorOutcome::NoSeats;

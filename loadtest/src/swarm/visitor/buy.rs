@@ -4,9 +4,9 @@
 use rand::RngExt;
 use serde_json::{Value, json};
 
-use super::basket::{Asked, Basket, OUT_OF_SEATS};
-use super::pay::Bought;
-use super::{End, Visitor, Way};
+use super::basket::{OUT_OF_SEATS, VisitorBasket, VisitorHoldResult};
+use super::pay::BasketOutcome;
+use super::{Visitor, VisitorOutcome, VisitorResult};
 
 /// Refusals in one round of choosing before somebody looks again at what is left.
 const REFUSALS_MAX: u32 = 4;
@@ -14,7 +14,7 @@ const REFUSALS_MAX: u32 = 4;
 const BASKETS_MAX: u32 = 4;
 
 impl Visitor {
-    pub(super) async fn buy(&mut self) -> Way<End> {
+    pub(super) async fn buy(&mut self) -> VisitorResult<VisitorOutcome> {
         let show = self.plan.rng.random_range(0..self.stage.shows.len());
         let behaviour = self.stage.scenario.behaviour.clone();
         let party = behaviour.party(&mut self.plan.rng);
@@ -29,18 +29,18 @@ impl Visitor {
             };
             if gives_up {
                 self.leave_basket(&basket);
-                return Ok(End::GaveUp);
+                return Ok(VisitorOutcome::GaveUp);
             }
             match self.order_and_pay(&basket).await? {
-                Bought::Done(end) => return Ok(end),
-                Bought::BasketGone => {}
+                BasketOutcome::Done(end) => return Ok(end),
+                BasketOutcome::BasketGone => {}
             }
         }
         Err(OUT_OF_SEATS)
     }
 
     /// Chooses until there is a basket.
-    async fn fill_basket(&mut self, show: usize, party: usize) -> Way<Basket> {
+    async fn fill_basket(&mut self, show: usize, party: usize) -> VisitorResult<VisitorBasket> {
         let behaviour = self.stage.scenario.behaviour.clone();
         let is_train = self.stage.shows[show].train.is_some();
         let by_seat = !behaviour.wanted.is_empty() || self.rolls(behaviour.by_seat) && !is_train;
@@ -62,12 +62,12 @@ impl Visitor {
                     break;
                 };
                 match self.hold(show, asked, think_s).await? {
-                    Asked::Held(basket) => return Ok(basket),
+                    VisitorHoldResult::Held(basket) => return Ok(basket),
                     // Who wants one seat only takes no other.
-                    Asked::Refused { suggestion } => {
+                    VisitorHoldResult::Refused { suggestion } => {
                         body = suggestion.filter(|_| behaviour.wanted.is_empty());
                     }
-                    Asked::PassOver => {
+                    VisitorHoldResult::PassOver => {
                         self.claim().await?;
                         body = self.best(show, party);
                     }
@@ -83,7 +83,7 @@ impl Visitor {
         show: usize,
         party: usize,
         think_s: &mut f64,
-    ) -> Way<Option<Value>> {
+    ) -> VisitorResult<Option<Value>> {
         if !self.stage.scenario.behaviour.wanted.is_empty() {
             return Ok(Some(json!({"seats": self.stage.scenario.behaviour.wanted})));
         }
@@ -104,7 +104,11 @@ impl Visitor {
 
     /// Some change what they have, or give it back and choose again; none where nothing is left in
     /// the basket.
-    async fn think_again(&mut self, basket: Basket, party: usize) -> Way<Option<Basket>> {
+    async fn think_again(
+        &mut self,
+        basket: VisitorBasket,
+        party: usize,
+    ) -> VisitorResult<Option<VisitorBasket>> {
         if !self.rolls(self.stage.scenario.behaviour.change) {
             return Ok(Some(basket));
         }

@@ -2,17 +2,21 @@
 
 use serde_json::json;
 
-use super::pay::Order;
+use super::pay::VisitorOrder;
 use super::regret::TWICE;
-use super::{Visitor, Way, fields};
-use crate::http::Call;
+use super::{Visitor, VisitorResult, fields};
+use crate::http::LoadHttpCall;
 
 /// So many tickets are shown to a second scanner, which must not let anybody in.
 const SHOWN_AGAIN: f64 = 0.3;
 
 impl Visitor {
     /// Shows every ticket at the door.
-    pub(super) async fn go_in(&mut self, order: &Order, tickets: &[String]) -> Way<()> {
+    pub(super) async fn go_in(
+        &mut self,
+        order: &VisitorOrder,
+        tickets: &[String],
+    ) -> VisitorResult<()> {
         let think_s = self.stage.scenario.behaviour.give_back_s;
         let mut think_s = think_s.draw(&mut self.plan.rng);
         for ticket in tickets {
@@ -30,8 +34,14 @@ impl Visitor {
         Ok(())
     }
 
-    async fn scan(&mut self, order: &Order, ticket: &str, key: &str, think_s: f64) -> Way<()> {
-        let call = Call::post(format!("/v1/tickets/{ticket}/scan"), json!({}))
+    async fn scan(
+        &mut self,
+        order: &VisitorOrder,
+        ticket: &str,
+        key: &str,
+        think_s: f64,
+    ) -> VisitorResult<()> {
+        let call = LoadHttpCall::post(format!("/v1/tickets/{ticket}/scan"), json!({}))
             .bearer(&self.stage.door_key)
             .key(key);
         let of = |_: Option<&_>| fields(json!({"order": order.id, "ticket": ticket}));

@@ -3,11 +3,11 @@
 use rand::RngExt;
 use serde_json::{Map, Value, json};
 
-use super::foul::{Told, worked_out};
-use super::pay::Order;
+use super::foul::{CallRecordFields, worked_out};
+use super::pay::VisitorOrder;
 use super::regret::TWICE;
-use super::{End, Visitor, Way, fields};
-use crate::http::{Answer, Call};
+use super::{Visitor, VisitorOutcome, VisitorResult, fields};
+use crate::http::{LoadHttpAnswer, LoadHttpCall};
 use crate::swarm::clock::rfc3339_ms;
 
 /// So many of those who have others give those back in the end.
@@ -17,7 +17,11 @@ const AT_ONCE: usize = 3;
 
 impl Visitor {
     /// Asks for as many other seats, pays what they cost more, and waits for their tickets.
-    pub(super) async fn have_others(&mut self, order: &Order, count: usize) -> Way<()> {
+    pub(super) async fn have_others(
+        &mut self,
+        order: &VisitorOrder,
+        count: usize,
+    ) -> VisitorResult<()> {
         let behaviour = self.stage.scenario.behaviour.clone();
         let think_s = behaviour.give_back_s.draw(&mut self.plan.rng);
         let is_train = self.stage.shows[order.show].train.is_some();
@@ -55,10 +59,10 @@ impl Visitor {
     /// given.
     async fn ask_for_others(
         &mut self,
-        order: &Order,
+        order: &VisitorOrder,
         show: usize,
         (wanted, count): (Option<Vec<String>>, usize),
-    ) -> Way<Option<Value>> {
+    ) -> VisitorResult<Option<Value>> {
         let id = self.stage.shows[show].id.clone();
         let body = match &wanted {
             Some(seats) => json!({"show": id, "seats": seats}),
@@ -69,11 +73,13 @@ impl Visitor {
             }
         };
         let legs = self.stage.shows[show].legs(&body);
-        let call = Call::post(format!("/v1/orders/{}/exchange", order.id), body)
+        let call = LoadHttpCall::post(format!("/v1/orders/{}/exchange", order.id), body)
             .bearer(&order.key)
             .key(&self.key("exchange"));
-        let more = |answer: Option<&Answer>| {
-            let said = answer.filter(|answer| answer.is_ok()).map(Answer::json);
+        let more = |answer: Option<&LoadHttpAnswer>| {
+            let said = answer
+                .filter(|answer| answer.is_ok())
+                .map(LoadHttpAnswer::json);
             let said = said.unwrap_or_default();
             fields(json!({
                 "order": order.id, "show": id, "wanted": wanted, "quantity": count, "successor": said["order"],
@@ -113,14 +119,14 @@ impl Visitor {
     /// made, or of one that was not.
     async fn all_at_once(
         &mut self,
-        order: &Order,
+        order: &VisitorOrder,
         show: &str,
         (call, more): (
-            &Call,
-            &(impl Fn(Option<&Answer>) -> Map<String, Value> + Send + Sync),
+            &LoadHttpCall,
+            &(impl Fn(Option<&LoadHttpAnswer>) -> Map<String, Value> + Send + Sync),
         ),
-    ) -> Way<Answer> {
-        let mut calls: Vec<(Call, Told<'_>)> = Vec::new();
+    ) -> VisitorResult<LoadHttpAnswer> {
+        let mut calls: Vec<(LoadHttpCall, CallRecordFields<'_>)> = Vec::new();
         for _ in 0..AT_ONCE {
             let call = call.clone().key(&self.key("exchange"));
             calls.push((call, Box::new(more)));
@@ -140,16 +146,21 @@ impl Visitor {
 
     /// The order that was made, with the key that the old one tells; none where it has run out
     /// already.
-    async fn successor(&mut self, old: &Order, made: &Value, show: usize) -> Way<Option<Order>> {
+    async fn successor(
+        &mut self,
+        old: &VisitorOrder,
+        made: &Value,
+        show: usize,
+    ) -> VisitorResult<Option<VisitorOrder>> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let told = self.read(old, 0.0).await?["exchange"].clone();
         if told["order"] != made["order"] {
-            return Err(End::Failed(
+            return Err(VisitorOutcome::Failed(
                 "an order does not name the one it was exchanged for".to_owned(),
             ));
         }
         let payment = &made["payment"];
-        let new = Order {
+        let new = VisitorOrder {
             id: text(&made["order"]),
             key: text(&told["order_key"]),
             show,

@@ -8,20 +8,21 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{End, Visitor, Way, fields};
-use crate::http::{Answer, Call};
+use super::{Visitor, VisitorOutcome, VisitorResult, fields};
+use crate::http::{LoadHttpAnswer, LoadHttpCall};
 
 /// The fields of a call's record, from its answer.
-pub(super) type Told<'a> = Box<dyn Fn(Option<&Answer>) -> Map<String, Value> + Send + Sync + 'a>;
+pub(super) type CallRecordFields<'a> =
+    Box<dyn Fn(Option<&LoadHttpAnswer>) -> Map<String, Value> + Send + Sync + 'a>;
 
 impl Visitor {
     /// Makes several calls at one time, each at another gateway; gives the answers in their order.
     pub(super) async fn at_once(
         &mut self,
         op: &'static str,
-        calls: Vec<(Call, Told<'_>)>,
+        calls: Vec<(LoadHttpCall, CallRecordFields<'_>)>,
         think_s: f64,
-    ) -> Way<Vec<Answer>> {
+    ) -> VisitorResult<Vec<LoadHttpAnswer>> {
         let intended_ms = self.at_ms + think_s * 1e3;
         let (stage, who) = (std::sync::Arc::clone(&self.stage), self.plan.who);
         let asked = calls.into_iter().enumerate().map(|(turn, (call, told))| {
@@ -29,7 +30,7 @@ impl Visitor {
             let (stage, call) = (&stage, call.turned(turn));
             async move {
                 let answer = stage.call(who, op, &call, intended_ms, &mut rng, told);
-                answer.await.map_err(End::from)
+                answer.await.map_err(VisitorOutcome::from)
             }
         });
         let answers = join_all(asked.collect::<Vec<_>>()).await;
@@ -39,12 +40,12 @@ impl Visitor {
 
     /// Tries to make an order of a hold that is not its own. Only an answer that the product does
     /// not know is a failure.
-    pub(super) async fn order_anothers(&mut self, hold: String) -> Way<()> {
+    pub(super) async fn order_anothers(&mut self, hold: String) -> VisitorResult<()> {
         let buyer = json!({"buyer": {"name": "Somebody else", "email": "else@example.org"}});
-        let call = Call::post(format!("/v1/holds/{hold}/order"), buyer)
+        let call = LoadHttpCall::post(format!("/v1/holds/{hold}/order"), buyer)
             .bearer(&self.pass)
             .key(&self.key("foreign"));
-        let told = |_: Option<&Answer>| fields(json!({ "hold": hold }));
+        let told = |_: Option<&LoadHttpAnswer>| fields(json!({ "hold": hold }));
         let answer = self.call("foreign_order", &call, 0.05, told).await?;
         match answer.status {
             // Whether it may have it is the judge's to say.
@@ -54,7 +55,7 @@ impl Visitor {
     }
 
     /// Tries a hold that another visitor was given, where there is one.
-    pub(super) async fn try_anothers(&mut self) -> Way<()> {
+    pub(super) async fn try_anothers(&mut self) -> VisitorResult<()> {
         let others = self.stage.holds_of_others(self.plan.who);
         if others.is_empty() {
             return Ok(());

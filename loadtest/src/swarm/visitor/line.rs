@@ -6,13 +6,13 @@ use hyper::Method;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{End, Visitor, Way, fields};
-use crate::http::{Answer, Call};
+use super::{Visitor, VisitorOutcome, VisitorResult, fields};
+use crate::http::{LoadHttpAnswer, LoadHttpCall};
 use crate::swarm::clock::rfc3339_ms;
-use crate::swarm::figures::Told;
+use crate::swarm::figures::DrawWaitEstimate;
 use crate::swarm::plan::secret;
-use crate::swarm::scenario::{Behaviour, Range};
-use crate::swarm::socket::{Heard, Wish};
+use crate::swarm::scenario::{SecondsRange, VisitorBehaviour};
+use crate::swarm::socket::{SwarmSocketCommand, SwarmSocketEvent};
 
 /// After the draw everybody looks at their place, but not in the same instant.
 const LOOK_WITHIN_S: f64 = 1.5;
@@ -21,23 +21,23 @@ const LOOKS_PER_S: f64 = 2_000.0;
 /// Leaving and dropped sockets fall into this long after the draw or the join.
 const MISHAP_WITHIN_S: f64 = 20.0;
 /// Somebody on a socket looks again only now and then, and never together with all others, seconds.
-const LOOK_AGAIN_S: Range = Range(45.0, 120.0);
+const LOOK_AGAIN_S: SecondsRange = SecondsRange(45.0, 120.0);
 
 /// What a look at the place showed.
-enum Look {
+enum PlaceLookResult {
     Waiting { refresh_s: f64 },
     Called,
     Closed,
 }
 
 /// What a visitor still has in mind while it waits, as times in ms since the epoch.
-struct Mind {
+struct WaitingSchedule {
     look_ms: Option<f64>,
     leave_ms: Option<f64>,
     drop_ms: Option<f64>,
 }
 
-impl Mind {
+impl WaitingSchedule {
     fn next(&self) -> f64 {
         [self.look_ms, self.leave_ms, self.drop_ms]
             .into_iter()
@@ -47,11 +47,11 @@ impl Mind {
 }
 
 impl Visitor {
-    pub(super) async fn join(&mut self) -> Way<()> {
+    pub(super) async fn join(&mut self) -> VisitorResult<()> {
         let secret = secret(&mut self.plan.rng);
         let holder = hex::decode(&secret).map(|bytes| hex::encode(Sha256::digest(bytes)));
         let holder = holder.unwrap_or_default();
-        let call = Call::post(self.stage.room_path("places"), json!({ "secret": secret }));
+        let call = LoadHttpCall::post(self.stage.room_path("places"), json!({ "secret": secret }));
         let mut think_s = 0.0;
         loop {
             let answer = self
@@ -73,7 +73,7 @@ impl Visitor {
                     return Ok(());
                 }
                 (409, Some("not_open")) => think_s = 0.5,
-                (410, _) => return Err(End::Closed),
+                (410, _) => return Err(VisitorOutcome::Closed),
                 _ => return Err(Self::unforeseen("join", &answer)),
             }
         }
@@ -93,7 +93,7 @@ impl Visitor {
         self.plan.no_show && self.rank.is_some_and(|rank| rank < head)
     }
 
-    pub(super) async fn await_turn(&mut self) -> Way<()> {
+    pub(super) async fn await_turn(&mut self) -> VisitorResult<()> {
         let draw_s = self
             .stage
             .scenario
@@ -103,10 +103,10 @@ impl Visitor {
         let from_ms = self.at_ms.max(self.stage.clock.start_ms() + draw_s * 1e3);
         let rng = &mut self.plan.rng;
         let mut mishap = |happens: bool| {
-            let span = Range(0.0, MISHAP_WITHIN_S);
+            let span = SecondsRange(0.0, MISHAP_WITHIN_S);
             happens.then(|| from_ms + span.draw(rng) * 1e3)
         };
-        let mind = Mind {
+        let mind = WaitingSchedule {
             look_ms: None,
             leave_ms: mishap(self.plan.leaves),
             drop_ms: mishap(self.plan.drops && self.plan.socket),
@@ -118,13 +118,13 @@ impl Visitor {
         }
     }
 
-    async fn listen(&mut self, mut mind: Mind) -> Way<()> {
+    async fn listen(&mut self, mut mind: WaitingSchedule) -> VisitorResult<()> {
         mind.look_ms = Some(self.at_ms + LOOK_AGAIN_S.draw(&mut self.plan.rng) * 1e3);
         let mut told = false;
         loop {
             let next_ms = mind.next();
             let Some(socket) = self.socket.as_mut() else {
-                return Err(End::Failed("the socket is gone".to_owned()));
+                return Err(VisitorOutcome::Failed("the socket is gone".to_owned()));
             };
             let heard = tokio::select! {
                 heard = socket.heard.recv() => heard,
@@ -132,22 +132,22 @@ impl Visitor {
             };
             self.at_ms = self.stage.clock.now_ms();
             match heard {
-                Some(Heard::Turn) => {
+                Some(SwarmSocketEvent::Turn) => {
                     self.called();
                     return Ok(());
                 }
-                Some(Heard::Closed(reason)) => return Err(self.told_end(&reason, true)),
-                Some(Heard::Place(_, Some(rank))) => {
+                Some(SwarmSocketEvent::Closed(reason)) => return Err(self.told_end(&reason, true)),
+                Some(SwarmSocketEvent::Place(_, Some(rank))) => {
                     self.ranked(rank);
                     if self.is_gone_by_rank() {
-                        return Err(End::NoShow);
+                        return Err(VisitorOutcome::NoShow);
                     }
                     if !told {
-                        let span = Range(0.0, self.look_within_s());
+                        let span = SecondsRange(0.0, self.look_within_s());
                         mind.look_ms = Some(self.at_ms + span.draw(&mut self.plan.rng) * 1e3);
                     }
                 }
-                Some(Heard::Place(_, None) | Heard::Seats(_)) => {}
+                Some(SwarmSocketEvent::Place(_, None) | SwarmSocketEvent::Seats(_)) => {}
                 None => {
                     if mind.leave_ms.is_some_and(|at| at <= self.at_ms) {
                         return self.leave().await;
@@ -157,10 +157,10 @@ impl Visitor {
                         self.drop_socket();
                     }
                     if mind.look_ms.is_some_and(|at| at <= self.at_ms) {
-                        match self.look().await? {
-                            Look::Called => return Ok(()),
-                            Look::Closed => return Err(End::Closed),
-                            Look::Waiting { .. } => {}
+                        match self.read_place().await? {
+                            PlaceLookResult::Called => return Ok(()),
+                            PlaceLookResult::Closed => return Err(VisitorOutcome::Closed),
+                            PlaceLookResult::Waiting { .. } => {}
                         }
                         told = self.rank.is_some();
                         mind.look_ms =
@@ -184,19 +184,19 @@ impl Visitor {
             .drop_s
             .draw(&mut self.plan.rng);
         if let Some(socket) = &self.socket {
-            socket.wish(Wish::Drop(Duration::from_secs_f64(away_s)));
+            socket.send_command(SwarmSocketCommand::Drop(Duration::from_secs_f64(away_s)));
         }
     }
 
-    async fn poll(&mut self, mut mind: Mind) -> Way<()> {
+    async fn poll(&mut self, mut mind: WaitingSchedule) -> VisitorResult<()> {
         loop {
-            let refresh_s = match self.look().await? {
-                Look::Called => return Ok(()),
-                Look::Closed => return Err(End::Closed),
-                Look::Waiting { refresh_s } => refresh_s,
+            let refresh_s = match self.read_place().await? {
+                PlaceLookResult::Called => return Ok(()),
+                PlaceLookResult::Closed => return Err(VisitorOutcome::Closed),
+                PlaceLookResult::Waiting { refresh_s } => refresh_s,
             };
             if self.is_gone_by_rank() {
-                return Err(End::NoShow);
+                return Err(VisitorOutcome::NoShow);
             }
             if self.is_sold_out().await? {
                 return Err(self.told_end("sold_out", false));
@@ -212,52 +212,52 @@ impl Visitor {
 
     /// A page that polls reads the room too once the draw is over: the place alone does not tell of
     /// the end.
-    async fn is_sold_out(&mut self) -> Way<bool> {
+    async fn is_sold_out(&mut self) -> VisitorResult<bool> {
         if self.rank.is_none() {
             return Ok(false);
         }
         let path = format!("/v1/rooms/{}", self.stage.scenario.onsale.room());
         let room = self
-            .call("room", &Call::get(path), 0.0, |_| fields(json!({})))
+            .call("room", &LoadHttpCall::get(path), 0.0, |_| fields(json!({})))
             .await?;
         Ok(room.json()["phase"] == "sold_out")
     }
 
     /// Reads the own place; the first reading after the draw is what the visitor was told.
-    async fn look(&mut self) -> Way<Look> {
-        let call = Call::get(self.stage.room_path("place")).bearer(&self.place);
-        let answer = self.call("place", &call, 0.0, shown).await?;
+    async fn read_place(&mut self) -> VisitorResult<PlaceLookResult> {
+        let call = LoadHttpCall::get(self.stage.room_path("place")).bearer(&self.place);
+        let answer = self.call("place", &call, 0.0, place_fields).await?;
         let said = answer.json();
         match (answer.status, said["state"].as_str()) {
             (200, _) => {}
-            (410, _) => return Err(End::Closed),
+            (410, _) => return Err(VisitorOutcome::Closed),
             _ => return Err(Self::unforeseen("place", &answer)),
         }
         let (number, rank) = (said["number"].as_u64(), said["rank"].as_u64());
         self.note(|person| person.reread(number, rank));
         if let Some(rank) = rank {
             self.ranked(rank);
-            self.told(&said);
+            self.note_wait_estimate(&said);
         }
         Ok(match said["state"].as_str() {
-            Some("waiting") => Look::Waiting {
+            Some("waiting") => PlaceLookResult::Waiting {
                 refresh_s: said["refresh_s"].as_f64().unwrap_or(5.0),
             },
-            Some("closed") => Look::Closed,
+            Some("closed") => PlaceLookResult::Closed,
             _ => {
                 self.called();
-                Look::Called
+                PlaceLookResult::Called
             }
         })
     }
 
-    fn told(&self, said: &Value) {
+    fn note_wait_estimate(&self, said: &Value) {
         if said["state"] != "waiting" {
             return;
         }
         let known = said["wait"]["known"] == true;
         let at = |field: &str| said["wait"][field].as_f64().filter(|_| known);
-        let told = Told {
+        let told = DrawWaitEstimate {
             at_ms: self.at_ms,
             p50_s: at("p50_s"),
             p90_s: at("p90_s"),
@@ -282,21 +282,21 @@ impl Visitor {
         });
     }
 
-    fn told_end(&self, reason: &str, on_socket: bool) -> End {
+    fn told_end(&self, reason: &str, on_socket: bool) -> VisitorOutcome {
         if reason != "sold_out" {
-            return End::Closed;
+            return VisitorOutcome::Closed;
         }
         let at_ms = self.at_ms;
         self.note(|person| person.sold_out_ms = Some((at_ms, on_socket)));
-        End::SoldOut
+        VisitorOutcome::SoldOut
     }
 
-    async fn leave<T>(&mut self) -> Way<T> {
+    async fn leave<T>(&mut self) -> VisitorResult<T> {
         let path = self.stage.room_path("place");
-        let call = Call::new(Method::DELETE, path).bearer(&self.place);
+        let call = LoadHttpCall::new(Method::DELETE, path).bearer(&self.place);
         self.call("leave", &call, 0.0, |_| fields(json!({})))
             .await?;
-        Err(End::Left)
+        Err(VisitorOutcome::Left)
     }
 
     /// Seconds from the last step until so long after the draw; below 0 where that is over.
@@ -311,19 +311,20 @@ impl Visitor {
     }
 
     /// Claims the pass, again after the time told where the line says "not yet".
-    pub(super) async fn claim(&mut self) -> Way<()> {
+    pub(super) async fn claim(&mut self) -> VisitorResult<()> {
         let behaviour = self.stage.scenario.behaviour.clone();
         let mut think_s = behaviour.claim_s.draw(&mut self.plan.rng);
         let late_s = self.until_after_draw_s(behaviour.late_at_s);
         if self.plan.late && late_s > 0.0 {
             think_s = late_s;
         }
-        let call = Call::new(Method::POST, self.stage.room_path("pass")).bearer(&self.place);
+        let call =
+            LoadHttpCall::new(Method::POST, self.stage.room_path("pass")).bearer(&self.place);
         loop {
             let rank = self.rank;
             let answer = self
                 .call("claim", &call, think_s, |answer| {
-                    let said = answer.map(Answer::json).unwrap_or_default();
+                    let said = answer.map(LoadHttpAnswer::json).unwrap_or_default();
                     let exp_ms = said["expires_at"].as_str().and_then(rfc3339_ms);
                     fields(json!({"exp_ms": exp_ms, "rank": rank}))
                 })
@@ -340,9 +341,9 @@ impl Visitor {
                 }
                 409 => {
                     let wait_s = answer.retry_after_s.unwrap_or(1.0);
-                    think_s = wait_s + Range(0.0, 0.5).draw(&mut self.plan.rng);
+                    think_s = wait_s + SecondsRange(0.0, 0.5).draw(&mut self.plan.rng);
                 }
-                410 => return Err(End::Closed),
+                410 => return Err(VisitorOutcome::Closed),
                 _ => return Err(Self::unforeseen("claim", &answer)),
             }
         }
@@ -350,15 +351,15 @@ impl Visitor {
 
     /// Whether something that happens to a share of people happens to this one, now.
     pub(super) fn rolls(&mut self, share: f64) -> bool {
-        Behaviour::roll(share, &mut self.plan.rng)
+        VisitorBehaviour::roll(share, &mut self.plan.rng)
     }
 }
 
 /// The fields of a read place.
-fn shown(answer: Option<&Answer>) -> serde_json::Map<String, Value> {
+fn place_fields(answer: Option<&LoadHttpAnswer>) -> serde_json::Map<String, Value> {
     let said = answer
         .filter(|answer| answer.is_ok())
-        .map(Answer::json)
+        .map(LoadHttpAnswer::json)
         .unwrap_or_default();
     let names = ["number", "rank", "ahead", "state", "wait", "odds"];
     names

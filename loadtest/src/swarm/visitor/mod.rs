@@ -14,18 +14,18 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::plan::Plan;
-use super::scenario::Behaviour;
-use super::socket::{Kept, Owner, open_mute};
-use super::stage::{NoAnswer, Over, Stage, round};
-use crate::http::{Answer, Call};
+use super::plan::VisitorPlan;
+use super::scenario::VisitorBehaviour;
+use super::socket::{SwarmSocket, SwarmSocketOwner, open_mute};
+use super::stage::{RunFinished, SwarmContext, UnansweredCall, round};
+use crate::http::{LoadHttpAnswer, LoadHttpCall};
 
 /// So many cards are in many hands.
 const CARDS_SHARED: usize = 9;
 
 /// How a visitor's way ends. The names are the history's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum VisitorOutcome {
     /// It has tickets.
     Ticketed,
     /// Its payment was declined.
@@ -54,17 +54,17 @@ pub enum End {
 }
 
 /// A step that may be the last.
-type Way<T> = Result<T, End>;
+type VisitorResult<T> = Result<T, VisitorOutcome>;
 
 /// A visitor on its way.
 pub struct Visitor {
-    stage: Arc<Stage>,
-    plan: Plan,
+    stage: Arc<SwarmContext>,
+    plan: VisitorPlan,
     place: String,
     pass: String,
     number: Option<u64>,
     rank: Option<u64>,
-    socket: Option<Kept>,
+    socket: Option<SwarmSocket>,
     /// When the last step was done, ms since the epoch: the next is intended some thought later.
     at_ms: f64,
     /// Counts calls that carry a key.
@@ -73,9 +73,9 @@ pub struct Visitor {
     shared_card: Option<usize>,
 }
 
-impl End {
+impl VisitorOutcome {
     /// The history's word.
-    pub fn word(&self) -> &'static str {
+    pub fn history_name(&self) -> &'static str {
         match self {
             Self::Ticketed => "ticketed",
             Self::Declined => "declined",
@@ -93,24 +93,24 @@ impl End {
     }
 }
 
-impl From<NoAnswer> for End {
-    fn from(why: NoAnswer) -> Self {
+impl From<UnansweredCall> for VisitorOutcome {
+    fn from(why: UnansweredCall) -> Self {
         match why {
-            NoAnswer::Over => Self::Waiting,
-            NoAnswer::Lost(why) => Self::Failed(why),
+            UnansweredCall::Over => Self::Waiting,
+            UnansweredCall::Lost(why) => Self::Failed(why),
         }
     }
 }
 
-impl From<Over> for End {
-    fn from(_: Over) -> Self {
+impl From<RunFinished> for VisitorOutcome {
+    fn from(_: RunFinished) -> Self {
         Self::Waiting
     }
 }
 
 /// Lives a visitor's life to its end.
-pub async fn live(stage: Arc<Stage>, mut plan: Plan) {
-    let shares = Behaviour::roll(stage.scenario.behaviour.one_card, &mut plan.rng);
+pub async fn run_visitor(stage: Arc<SwarmContext>, mut plan: VisitorPlan) {
+    let shares = VisitorBehaviour::roll(stage.scenario.behaviour.one_card, &mut plan.rng);
     let mut visitor = Visitor {
         at_ms: stage.clock.start_ms() + plan.arrives_s * 1e3,
         place: String::new(),
@@ -130,17 +130,17 @@ pub async fn live(stage: Arc<Stage>, mut plan: Plan) {
 }
 
 impl Visitor {
-    async fn walk(&mut self) -> Way<End> {
+    async fn walk(&mut self) -> VisitorResult<VisitorOutcome> {
         self.join().await?;
         if self.plan.mute {
             return self.be_mute().await;
         }
         if self.plan.no_show && self.is_gone_by_number() {
-            return Ok(End::NoShow);
+            return Ok(VisitorOutcome::NoShow);
         }
         if self.plan.socket {
             let owner = self.owner();
-            self.socket = Some(Kept::open(
+            self.socket = Some(SwarmSocket::open(
                 Arc::clone(&self.stage),
                 owner,
                 self.plan.rng.clone(),
@@ -151,36 +151,38 @@ impl Visitor {
         self.buy().await
     }
 
-    fn owner(&self) -> Owner {
-        Owner {
+    fn owner(&self) -> SwarmSocketOwner {
+        SwarmSocketOwner {
             who: self.plan.who,
             observer: false,
             place: self.place.clone(),
         }
     }
 
-    async fn be_mute(&mut self) -> Way<End> {
+    async fn be_mute(&mut self) -> VisitorResult<VisitorOutcome> {
         let owner = self.owner();
         match open_mute(&self.stage, &owner).await {
-            Ok(()) => Ok(End::Waiting),
-            Err(why) => Err(End::Failed(format!("the socket did not open: {why}"))),
+            Ok(()) => Ok(VisitorOutcome::Waiting),
+            Err(why) => Err(VisitorOutcome::Failed(format!(
+                "the socket did not open: {why}"
+            ))),
         }
     }
 
-    fn end(&mut self, end: &End) {
+    fn end(&mut self, end: &VisitorOutcome) {
         self.socket = None;
         let at_ms = self.stage.clock.now_ms();
         let why = match end {
-            End::Failed(why) => Some(why),
+            VisitorOutcome::Failed(why) => Some(why),
             _ => None,
         };
         self.stage.tally.person(self.plan.who, |person| {
             person.gone_ms = Some(at_ms);
-            person.outcome = Some(end.word());
+            person.outcome = Some(end.history_name());
         });
         self.stage.history.write(
             "end",
-            json!({"visitor": self.plan.who, "at_ms": round(at_ms), "outcome": end.word(), "why": why}),
+            json!({"visitor": self.plan.who, "at_ms": round(at_ms), "outcome": end.history_name(), "why": why}),
         );
     }
 
@@ -188,10 +190,10 @@ impl Visitor {
     async fn call(
         &mut self,
         op: &'static str,
-        call: &Call,
+        call: &LoadHttpCall,
         think_s: f64,
-        more: impl Fn(Option<&Answer>) -> Map<String, Value>,
-    ) -> Way<Answer> {
+        more: impl Fn(Option<&LoadHttpAnswer>) -> Map<String, Value>,
+    ) -> VisitorResult<LoadHttpAnswer> {
         let intended_ms = self.at_ms + think_s * 1e3;
         let answer = self
             .stage
@@ -216,12 +218,12 @@ impl Visitor {
     }
 
     /// An answer that the contract does not foresee here.
-    fn unforeseen(op: &str, answer: &Answer) -> End {
+    fn unforeseen(op: &str, answer: &LoadHttpAnswer) -> VisitorOutcome {
         let code = answer.code().unwrap_or_default();
-        End::Failed(format!("{op} was answered {} {code}", answer.status))
+        VisitorOutcome::Failed(format!("{op} was answered {} {code}", answer.status))
     }
 
-    fn note(&self, note: impl FnOnce(&mut super::figures::Person)) {
+    fn note(&self, note: impl FnOnce(&mut super::figures::VisitorFigures)) {
         self.stage.tally.person(self.plan.who, note);
     }
 }

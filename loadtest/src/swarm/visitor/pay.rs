@@ -3,12 +3,12 @@
 use hyper::Method;
 use serde_json::{Map, Value, json};
 
-use super::basket::{Basket, labels};
-use super::{End, Visitor, Way, fields};
-use crate::http::{Answer, Call};
+use super::basket::{VisitorBasket, labels};
+use super::{Visitor, VisitorOutcome, VisitorResult, fields};
+use crate::http::{LoadHttpAnswer, LoadHttpCall};
 use crate::swarm::clock::rfc3339_ms;
 use crate::swarm::settle::{accepts, is_over};
-use crate::swarm::stage::Paid;
+use crate::swarm::stage::SwarmPaidOrder;
 
 /// An order is looked at again after this long at first, then ever less often, seconds.
 const FIRST_LOOK_S: f64 = 0.2;
@@ -21,15 +21,15 @@ const TICKETS_WITHIN_MS: f64 = 60_000.0;
 const LATE_WITHIN_MS: f64 = 10_000.0;
 
 /// What became of a basket.
-pub(super) enum Bought {
+pub(super) enum BasketOutcome {
     /// The visitor's way is at its end.
-    Done(End),
+    Done(VisitorOutcome),
     /// The basket was gone before it became an order that can be paid.
     BasketGone,
 }
 
 /// An order as its buyer knows it.
-pub(super) struct Order {
+pub(super) struct VisitorOrder {
     pub(super) id: String,
     pub(super) key: String,
     /// Which of the room's shows.
@@ -41,31 +41,37 @@ pub(super) struct Order {
 }
 
 impl Visitor {
-    pub(super) async fn order_and_pay(&mut self, basket: &Basket) -> Way<Bought> {
+    pub(super) async fn order_and_pay(
+        &mut self,
+        basket: &VisitorBasket,
+    ) -> VisitorResult<BasketOutcome> {
         let behaviour = self.stage.scenario.behaviour.clone();
         let think_s = behaviour.order_s.draw(&mut self.plan.rng);
         if self.rolls(behaviour.foreign) {
             self.try_anothers().await?;
         }
         let Some(order) = self.order(basket, think_s).await? else {
-            return Ok(Bought::BasketGone);
+            return Ok(BasketOutcome::BasketGone);
         };
         if self.rolls(behaviour.cancel) {
             self.cancel(&order).await?;
-            return Ok(Bought::Done(End::GaveUp));
+            return Ok(BasketOutcome::Done(VisitorOutcome::GaveUp));
         }
         match self.see_paid(&order).await? {
-            None => Ok(Bought::Done(End::Declined)),
+            None => Ok(BasketOutcome::Done(VisitorOutcome::Declined)),
             Some(tickets) => {
                 self.think_better(&order, &tickets).await?;
-                Ok(Bought::Done(End::Ticketed))
+                Ok(BasketOutcome::Done(VisitorOutcome::Ticketed))
             }
         }
     }
 
     /// Pays an order and waits for its tickets; none where the payment was declined, or settled
     /// otherwise before.
-    pub(super) async fn see_paid(&mut self, order: &Order) -> Way<Option<Vec<String>>> {
+    pub(super) async fn see_paid(
+        &mut self,
+        order: &VisitorOrder,
+    ) -> VisitorResult<Option<Vec<String>>> {
         let behaviour = self.stage.scenario.behaviour.clone();
         // Whatever happens to the visitor, the order ends by itself.
         let grace_s = self.stage.scenario.onsale.longest_s("claim_grace_s", 30.0);
@@ -88,7 +94,11 @@ impl Visitor {
     }
 
     /// Makes the order; none where the basket is gone, or the order can be paid no more.
-    async fn order(&mut self, basket: &Basket, think_s: f64) -> Way<Option<Order>> {
+    async fn order(
+        &mut self,
+        basket: &VisitorBasket,
+        think_s: f64,
+    ) -> VisitorResult<Option<VisitorOrder>> {
         let hold = basket.hold.clone();
         let email = format!("visitor-{}@example.org", self.plan.who);
         let mut buyer = json!({"buyer": {"name": "A visitor", "email": email}});
@@ -97,7 +107,7 @@ impl Visitor {
             let name = |nth: usize| json!({ "name": format!("Traveller {nth}") });
             buyer["travellers"] = (1..=basket.seats.len()).map(name).collect();
         }
-        let call = Call::post(format!("/v1/holds/{hold}/order"), buyer)
+        let call = LoadHttpCall::post(format!("/v1/holds/{hold}/order"), buyer)
             .bearer(&self.pass)
             .key(&self.key("order"));
         let made = self
@@ -119,7 +129,7 @@ impl Visitor {
         match (answer.status, said["code"].as_str()) {
             // Its first answer was lost or put off for so long that the order ran out meanwhile.
             (201, _) if said["state"] == "expired" => Ok(None),
-            (201, _) => Ok(Some(Order {
+            (201, _) => Ok(Some(VisitorOrder {
                 id: text(&said["order"]),
                 key: text(&said["order_key"]),
                 show: basket.show,
@@ -134,11 +144,11 @@ impl Visitor {
             // The provider takes no such sum: there is no order, and the seats are free again.
             (422, Some("payment_refused" | "amount_too_small" | "amount_too_large")) => {
                 self.leave_basket(basket);
-                Err(End::Declined)
+                Err(VisitorOutcome::Declined)
             }
             (409, Some("show_cancelled")) => {
                 self.leave_basket(basket);
-                Err(End::ShowCancelled)
+                Err(VisitorOutcome::ShowCancelled)
             }
             _ => Err(Self::unforeseen("order", &answer)),
         }
@@ -146,10 +156,15 @@ impl Visitor {
 
     /// Presses the sandbox's button, or sends a card to the provider; false where the payment was
     /// settled otherwise before.
-    async fn pay(&mut self, order: &Order, outcome: &str, think_s: f64) -> Way<bool> {
+    async fn pay(
+        &mut self,
+        order: &VisitorOrder,
+        outcome: &str,
+        think_s: f64,
+    ) -> VisitorResult<bool> {
         let call = self.paying(order, outcome)?;
         if outcome == "approve" {
-            self.stage.paid(Paid {
+            self.stage.note_paid_order(SwarmPaidOrder {
                 who: self.plan.who,
                 order: order.id.clone(),
                 key: order.key.clone(),
@@ -181,23 +196,23 @@ impl Visitor {
     }
 
     /// The sandbox's button, or what the script of a provider like Stripe sends out of the page.
-    fn paying(&self, order: &Order, outcome: &str) -> Way<Call> {
+    fn paying(&self, order: &VisitorOrder, outcome: &str) -> VisitorResult<LoadHttpCall> {
         let secret = &order.client_secret;
         if secret.is_empty() {
             let path = format!("/v1/sandbox/payments/{}", order.payment);
-            return Ok(Call::post(path, json!({ "outcome": outcome })));
+            return Ok(LoadHttpCall::post(path, json!({ "outcome": outcome })));
         }
         let Some((intent, _)) = secret
             .split_once("_secret_")
             .filter(|_| self.stage.provider.is_some())
         else {
             let why = "the payment is a real provider's, and this crowd has no cards";
-            return Err(End::Failed(why.to_owned()));
+            return Err(VisitorOutcome::Failed(why.to_owned()));
         };
         let card = self.card(outcome);
         let path = format!("/v1/payment_intents/{intent}/confirm");
         let form = format!("client_secret={secret}&payment_method={card}");
-        Ok(Call::to_provider(path, form))
+        Ok(LoadHttpCall::to_provider(path, form))
     }
 
     /// The card that a visitor has: its own, or one of the few that several pay with.
@@ -210,7 +225,7 @@ impl Visitor {
     }
 
     /// Looks at a paid order until its tickets are there, and fetches one; gives their ids.
-    pub(super) async fn tickets(&mut self, order: &Order) -> Way<Vec<String>> {
+    pub(super) async fn tickets(&mut self, order: &VisitorOrder) -> VisitorResult<Vec<String>> {
         let give_up_ms = self.at_ms + TICKETS_WITHIN_MS;
         let mut look_s = FIRST_LOOK_S;
         loop {
@@ -228,42 +243,48 @@ impl Visitor {
                 // The promoter was quicker.
                 Some("refunded") if self.stage.is_cancelled(order.show) => {
                     self.stage.seen_through(&order.id);
-                    return Err(End::ShowCancelled);
+                    return Err(VisitorOutcome::ShowCancelled);
                 }
                 // Others bought with its card before.
                 Some("cancelled") if is_card_full(&said) && self.shared_card.is_some() => {
                     self.stage.seen_through(&order.id);
-                    return Err(End::Declined);
+                    return Err(VisitorOutcome::Declined);
                 }
                 Some("expired" | "cancelled") if self.was_halted(order) => {
                     // What late money buys is found out first, and the buyer is asked.
                     if is_over(&said) && said["payment"]["state"] != "created" {
                         self.stage.seen_through(&order.id);
-                        return Err(End::TooLate);
+                        return Err(VisitorOutcome::TooLate);
                     }
                 }
                 Some("awaiting_consent") if self.was_halted(order) => self.consent(order).await?,
                 state => {
                     let state = state.unwrap_or("without a state");
-                    return Err(End::Failed(format!("a paid order is {state}")));
+                    return Err(VisitorOutcome::Failed(format!("a paid order is {state}")));
                 }
             }
             if self.at_ms > give_up_ms {
-                return Err(End::Failed("a paid order has no tickets".to_owned()));
+                return Err(VisitorOutcome::Failed(
+                    "a paid order has no tickets".to_owned(),
+                ));
             }
             look_s = (look_s * 2.0).min(LOOK_MAX_S);
         }
     }
 
     /// Whether a part of the system stood still while the order was to be paid.
-    fn was_halted(&self, order: &Order) -> bool {
+    fn was_halted(&self, order: &VisitorOrder) -> bool {
         let seen = self.stage.tally.seen();
         let mut disturbances = seen.disturbances.iter();
         disturbances.any(|one| one.halts && one.from_ms <= order.pay_until_ms + LATE_WITHIN_MS)
     }
 
-    pub(super) async fn read(&mut self, order: &Order, think_s: f64) -> Way<Value> {
-        let call = Call::get(format!("/v1/orders/{}", order.id)).bearer(&order.key);
+    pub(super) async fn read(
+        &mut self,
+        order: &VisitorOrder,
+        think_s: f64,
+    ) -> VisitorResult<Value> {
+        let call = LoadHttpCall::get(format!("/v1/orders/{}", order.id)).bearer(&order.key);
         let id = order.id.clone();
         let answer = self
             .call("order_read", &call, think_s, |answer| read(&id, answer))
@@ -275,14 +296,16 @@ impl Visitor {
         }
     }
 
-    async fn fetch(&mut self, order: &Order, said: &Value) -> Way<Vec<String>> {
+    async fn fetch(&mut self, order: &VisitorOrder, said: &Value) -> VisitorResult<Vec<String>> {
         let tickets = said["tickets"].as_array().into_iter().flatten();
         let ids = tickets.filter_map(|ticket| ticket["ticket"].as_str().map(str::to_owned));
         let tickets: Vec<String> = ids.collect();
         let Some(ticket) = tickets.first() else {
-            return Err(End::Failed("a ticketed order has no ticket".to_owned()));
+            return Err(VisitorOutcome::Failed(
+                "a ticketed order has no ticket".to_owned(),
+            ));
         };
-        let call = Call::get(format!("/v1/tickets/{ticket}")).bearer(&order.key);
+        let call = LoadHttpCall::get(format!("/v1/tickets/{ticket}")).bearer(&order.key);
         let id = order.id.clone();
         let answer = self
             .call("ticket", &call, 0.0, |_| {
@@ -298,9 +321,9 @@ impl Visitor {
     }
 
     /// Says whether it takes other seats for money that came late.
-    async fn consent(&mut self, order: &Order) -> Way<()> {
+    async fn consent(&mut self, order: &VisitorOrder) -> VisitorResult<()> {
         let path = format!("/v1/orders/{}/consent", order.id);
-        let call = Call::post(path, json!({ "accept": accepts(self.plan.who) }))
+        let call = LoadHttpCall::post(path, json!({ "accept": accepts(self.plan.who) }))
             .bearer(&order.key)
             .key(&self.key("consent"));
         let id = order.id.clone();
@@ -314,9 +337,9 @@ impl Visitor {
         }
     }
 
-    async fn cancel(&mut self, order: &Order) -> Way<()> {
+    async fn cancel(&mut self, order: &VisitorOrder) -> VisitorResult<()> {
         let path = format!("/v1/orders/{}/cancel", order.id);
-        let call = Call::new(Method::POST, path)
+        let call = LoadHttpCall::new(Method::POST, path)
             .bearer(&order.key)
             .key(&self.key("cancel"));
         let id = order.id.clone();
@@ -336,15 +359,15 @@ fn is_card_full(said: &Value) -> bool {
     said["reason"] == "card_limit"
 }
 
-fn success(answer: Option<&Answer>) -> Value {
+fn success(answer: Option<&LoadHttpAnswer>) -> Value {
     answer
         .filter(|answer| answer.is_ok())
-        .map(Answer::json)
+        .map(LoadHttpAnswer::json)
         .unwrap_or_default()
 }
 
 /// The fields of a read order.
-fn read(order: &str, answer: Option<&Answer>) -> Map<String, Value> {
+fn read(order: &str, answer: Option<&LoadHttpAnswer>) -> Map<String, Value> {
     let said = success(answer);
     let tickets = said["tickets"].as_array().into_iter().flatten();
     let tickets: Vec<&Value> = tickets.map(|ticket| &ticket["ticket"]).collect();

@@ -5,9 +5,9 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde_json::json;
 
-use super::pay::Order;
-use super::{End, Visitor, Way, fields};
-use crate::http::{Answer, Call};
+use super::pay::VisitorOrder;
+use super::{Visitor, VisitorOutcome, VisitorResult, fields};
+use crate::http::{LoadHttpAnswer, LoadHttpCall};
 
 /// Of those who give tickets back, so many name them one by one; the others give all of them back
 /// at once.
@@ -16,7 +16,7 @@ const ONE_BY_ONE: f64 = 0.5;
 pub(super) const TWICE: f64 = 0.25;
 
 /// What a visitor with tickets wishes.
-enum Wish {
+enum TicketDecision {
     Keep,
     GoIn,
     GiveBack,
@@ -26,33 +26,41 @@ enum Wish {
 impl Visitor {
     /// Keeps its tickets, or does with them what it likes better. They were there, whatever
     /// becomes of that.
-    pub(super) async fn think_better(&mut self, order: &Order, tickets: &[String]) -> Way<()> {
-        let done = match self.wish() {
-            Wish::Keep => Ok(()),
-            Wish::GoIn => self.go_in(order, tickets).await,
-            Wish::GiveBack => self.give_back(order, tickets).await,
-            Wish::Exchange => self.have_others(order, tickets.len()).await,
+    pub(super) async fn think_better(
+        &mut self,
+        order: &VisitorOrder,
+        tickets: &[String],
+    ) -> VisitorResult<()> {
+        let done = match self.decide_on_tickets() {
+            TicketDecision::Keep => Ok(()),
+            TicketDecision::GoIn => self.go_in(order, tickets).await,
+            TicketDecision::GiveBack => self.give_back(order, tickets).await,
+            TicketDecision::Exchange => self.have_others(order, tickets.len()).await,
         };
         match done {
-            Err(End::Failed(why)) => Err(End::Failed(why)),
+            Err(VisitorOutcome::Failed(why)) => Err(VisitorOutcome::Failed(why)),
             _ => Ok(()),
         }
     }
 
-    fn wish(&mut self) -> Wish {
+    fn decide_on_tickets(&mut self) -> TicketDecision {
         let behaviour = self.stage.scenario.behaviour.clone();
         if self.rolls(behaviour.give_back) {
-            Wish::GiveBack
+            TicketDecision::GiveBack
         } else if self.rolls(behaviour.exchange) {
-            Wish::Exchange
+            TicketDecision::Exchange
         } else if self.rolls(behaviour.scan) {
-            Wish::GoIn
+            TicketDecision::GoIn
         } else {
-            Wish::Keep
+            TicketDecision::Keep
         }
     }
 
-    pub(super) async fn give_back(&mut self, order: &Order, tickets: &[String]) -> Way<()> {
+    pub(super) async fn give_back(
+        &mut self,
+        order: &VisitorOrder,
+        tickets: &[String],
+    ) -> VisitorResult<()> {
         if tickets.len() < 2 || !self.rolls(ONE_BY_ONE) {
             return self.refund(order, None).await;
         }
@@ -67,7 +75,7 @@ impl Visitor {
     }
 
     /// Gives a ticket back, or all of them, and looks at what is left.
-    async fn refund(&mut self, order: &Order, ticket: Option<String>) -> Way<()> {
+    async fn refund(&mut self, order: &VisitorOrder, ticket: Option<String>) -> VisitorResult<()> {
         let think_s = self.stage.scenario.behaviour.give_back_s;
         let think_s = think_s.draw(&mut self.plan.rng);
         let named = ticket.map(|ticket| [ticket]);
@@ -75,7 +83,7 @@ impl Visitor {
             Some(named) => json!({ "tickets": named }),
             None => json!({}),
         };
-        let call = Call::post(format!("/v1/orders/{}/refund", order.id), body)
+        let call = LoadHttpCall::post(format!("/v1/orders/{}/refund", order.id), body)
             .bearer(&order.key)
             .key(&self.key("refund"));
         self.refund_once(order, &call, &named, think_s).await?;
@@ -87,15 +95,17 @@ impl Visitor {
 
     async fn refund_once(
         &mut self,
-        order: &Order,
-        call: &Call,
+        order: &VisitorOrder,
+        call: &LoadHttpCall,
         named: &Option<[String; 1]>,
         think_s: f64,
-    ) -> Way<()> {
+    ) -> VisitorResult<()> {
         let id = order.id.clone();
         let answer = self
             .call("refund", call, think_s, |answer| {
-                let said = answer.filter(|answer| answer.is_ok()).map(Answer::json);
+                let said = answer
+                    .filter(|answer| answer.is_ok())
+                    .map(LoadHttpAnswer::json);
                 let state = said.unwrap_or_default()["state"].clone();
                 fields(json!({"order": id, "named": named, "state": state}))
             })

@@ -9,8 +9,8 @@ use std::io::BufRead;
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 
-pub use order::{GivenBack, Item, Order, Seats, Stay};
-pub use show::{Category, Cheaper, ExchangeRule, Show, Terms};
+pub use order::{DumpedOrder, DumpedOrderItem, DumpedSeats, OrderSeatSpan, ReturnedSeats};
+pub use show::{DumpedCategory, DumpedCheaperRule, DumpedExchangeRule, DumpedShow, DumpedTerms};
 
 use super::lines::{each_line, kind_of};
 
@@ -19,34 +19,34 @@ const VERSION: u32 = 1;
 
 /// The whole ledger.
 #[derive(Default)]
-pub struct Dump {
+pub struct DumpedLedger {
     /// When it was read.
     pub at_ms: f64,
     /// By slug.
-    pub shows: HashMap<String, Show>,
+    pub shows: HashMap<String, DumpedShow>,
     /// In the order of the file.
-    pub orders: Vec<Order>,
+    pub orders: Vec<DumpedOrder>,
     /// Positions in `orders`.
     by_id: HashMap<String, usize>,
     /// Cells that orders have.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<DumpedClaim>,
     /// One an order.
-    pub payments: Vec<Payment>,
+    pub payments: Vec<DumpedPayment>,
     /// All that were issued.
-    pub tickets: Vec<Ticket>,
+    pub tickets: Vec<DumpedTicket>,
     /// What is or was owed to the provider.
-    pub effects: Vec<Effect>,
+    pub effects: Vec<DumpedEffect>,
     /// What was given back of orders, and the money of it.
-    pub refunds: Vec<Refund>,
+    pub refunds: Vec<DumpedRefund>,
     /// Parties of the waitlists.
-    pub waiters: Vec<Waiter>,
+    pub waiters: Vec<DumpedWaiter>,
     /// What was still on its way.
-    pub pending: Pending,
+    pub pending: DumpedPendingWork,
 }
 
 /// A cell that an order has.
 #[derive(Debug, Deserialize)]
-pub struct Claim {
+pub struct DumpedClaim {
     pub show: String,
     pub cell: u32,
     pub order: String,
@@ -54,7 +54,7 @@ pub struct Claim {
 
 /// A payment.
 #[derive(Debug, Deserialize)]
-pub struct Payment {
+pub struct DumpedPayment {
     pub payment: String,
     pub order: String,
     pub state: String,
@@ -67,7 +67,7 @@ pub struct Payment {
     pub provider_state: Option<String>,
     /// What the sandbox's own records say went back; nothing where another provider keeps them.
     #[serde(default)]
-    pub provider_refunds: Option<Vec<ProviderRefund>>,
+    pub provider_refunds: Option<Vec<DumpedProviderRefund>>,
     /// Hashes of what the provider tells the cards apart by that paid for the order, or for what
     /// was exchanged for it.
     pub cards: Vec<String>,
@@ -75,14 +75,14 @@ pub struct Payment {
 
 /// A refund in the sandbox's own records.
 #[derive(Debug, Deserialize)]
-pub struct ProviderRefund {
+pub struct DumpedProviderRefund {
     pub refund: String,
     pub amount: i64,
 }
 
 /// A ticket.
 #[derive(Debug, Deserialize)]
-pub struct Ticket {
+pub struct DumpedTicket {
     pub ticket: String,
     pub order: String,
     pub show: String,
@@ -99,7 +99,7 @@ pub struct Ticket {
 
 /// Tickets that were given back.
 #[derive(Debug, Deserialize)]
-pub struct Refund {
+pub struct DumpedRefund {
     pub refund: String,
     /// The later order's refund that it is a part of.
     #[serde(default)]
@@ -118,7 +118,7 @@ pub struct Refund {
 
 /// An order's seats for another's.
 #[derive(Debug, Deserialize)]
-pub struct Exchange {
+pub struct DumpedExchange {
     /// The order that was made for the new seats.
     successor: String,
     /// The order whose seats are given.
@@ -131,9 +131,9 @@ pub struct Exchange {
     #[serde(default)]
     pub fee: i64,
     /// The seats that are given.
-    pub given: Seats,
+    pub given: DumpedSeats,
     /// The new seats' cells that the old order did not have.
-    pub gained: Seats,
+    pub gained: DumpedSeats,
     /// When it was begun.
     pub at_ms: f64,
     /// When they were swapped.
@@ -142,7 +142,7 @@ pub struct Exchange {
 
 /// A party that waits for seats of a show, or has waited.
 #[derive(Debug, Deserialize)]
-pub struct Waiter {
+pub struct DumpedWaiter {
     pub waiter: String,
     pub show: String,
     /// Whose it is: its holder.
@@ -158,14 +158,14 @@ pub struct Waiter {
     /// Offers that it was made.
     pub offers: u64,
     /// The offer that it has, or the one that it took.
-    pub offer: Option<Offer>,
+    pub offer: Option<DumpedOffer>,
     /// When it waited no longer.
     pub ended_ms: Option<f64>,
 }
 
 /// Seats that are held for a party.
 #[derive(Debug, Deserialize)]
-pub struct Offer {
+pub struct DumpedOffer {
     pub hold: String,
     /// Since when.
     pub made_ms: f64,
@@ -173,7 +173,7 @@ pub struct Offer {
 
 /// Something owed to the provider.
 #[derive(Debug, Deserialize)]
-pub struct Effect {
+pub struct DumpedEffect {
     pub order: String,
     pub what: String,
     pub done_ms: Option<f64>,
@@ -181,14 +181,14 @@ pub struct Effect {
 
 /// What was still on its way.
 #[derive(Debug, Default, Deserialize)]
-pub struct Pending {
+pub struct DumpedPendingWork {
     pub seat_rows: Option<u64>,
     pub effects: u64,
     pub events: u64,
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct DumpHeader {
     version: u32,
     at_ms: f64,
 }
@@ -197,8 +197,8 @@ struct Head {
 ///
 /// # Errors
 /// The first line that is not as the form wants it; a dump without its first or last record.
-pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<Dump> {
-    let mut dump = Dump::default();
+pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<DumpedLedger> {
+    let mut dump = DumpedLedger::default();
     let (mut begun, mut ended) = (false, false);
     each_line(name, text, |_, line| {
         let kind = kind_of(line)?.kind;
@@ -213,7 +213,7 @@ pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<Dump> {
         match kind.as_str() {
             "dump" => {
                 ensure!(!begun, "a second \"dump\"");
-                let head: Head = serde_json::from_str(line)?;
+                let head: DumpHeader = serde_json::from_str(line)?;
                 ensure!(
                     head.version == VERSION,
                     "version {} is not known, {VERSION} is",
@@ -237,12 +237,12 @@ pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<Dump> {
     Ok(dump)
 }
 
-impl Dump {
+impl DumpedLedger {
     /// Takes a record that is neither the first nor the last.
     fn take(&mut self, kind: &str, line: &str) -> anyhow::Result<()> {
         match kind {
             "show" => {
-                let mut show: Show = serde_json::from_str(line)?;
+                let mut show: DumpedShow = serde_json::from_str(line)?;
                 show.seats = (0..)
                     .zip(&show.labels)
                     .map(|(seat, label)| (label.clone(), seat))
@@ -250,7 +250,7 @@ impl Dump {
                 self.shows.insert(show.show.clone(), show);
             }
             "terms" => {
-                let terms: Terms = serde_json::from_str(line)?;
+                let terms: DumpedTerms = serde_json::from_str(line)?;
                 let show = self.shows.get_mut(&terms.show);
                 let show = show.with_context(|| {
                     format!("terms of {}, which did not come before them", terms.show)
@@ -260,7 +260,7 @@ impl Dump {
             }
             "waiter" => self.waiters.push(serde_json::from_str(line)?),
             "order" => {
-                let order: Order = serde_json::from_str(line)?;
+                let order: DumpedOrder = serde_json::from_str(line)?;
                 let again = self.by_id.insert(order.order.clone(), self.orders.len());
                 ensure!(again.is_none(), "order {} stands twice", order.order);
                 self.orders.push(order);
@@ -277,7 +277,7 @@ impl Dump {
     }
 
     fn take_exchange(&mut self, line: &str) -> anyhow::Result<()> {
-        let exchange: Exchange = serde_json::from_str(line)?;
+        let exchange: DumpedExchange = serde_json::from_str(line)?;
         let at = self.by_id.get(&exchange.successor).copied();
         let successor = at.and_then(|at| self.orders.get_mut(at));
         let successor = successor.with_context(|| {
@@ -291,7 +291,7 @@ impl Dump {
     }
 
     fn take_refund(&mut self, line: &str) -> anyhow::Result<()> {
-        let refund: Refund = serde_json::from_str(line)?;
+        let refund: DumpedRefund = serde_json::from_str(line)?;
         let at = self.by_id.get(&refund.order).copied();
         let order = at.and_then(|at| self.orders.get_mut(at));
         let order = order.with_context(|| {
@@ -300,7 +300,7 @@ impl Dump {
                 refund.refund, refund.order
             )
         })?;
-        order.given_back.push(GivenBack {
+        order.given_back.push(ReturnedSeats {
             at_ms: refund.at_ms,
             cells: refund.cells.clone(),
             labels: refund.labels.clone(),
@@ -310,7 +310,7 @@ impl Dump {
     }
 
     /// An order by its id.
-    pub fn order(&self, id: &str) -> Option<&Order> {
+    pub fn order(&self, id: &str) -> Option<&DumpedOrder> {
         self.by_id.get(id).map(|at| &self.orders[*at])
     }
 }

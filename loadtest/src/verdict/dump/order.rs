@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 
-use super::Exchange;
+use super::DumpedExchange;
 
 /// An order.
 #[derive(Debug, Deserialize)]
-pub struct Order {
+pub struct DumpedOrder {
     pub order: String,
     pub show: String,
     pub hold: String,
@@ -20,7 +20,7 @@ pub struct Order {
     /// The version of its show's terms that it goes by.
     pub terms: u64,
     /// What each of its seats cost, those that were given back among them.
-    pub items: Vec<Item>,
+    pub items: Vec<DumpedOrderItem>,
     /// What it would have cost more, and was too little to be charged.
     #[serde(default)]
     pub let_go: i64,
@@ -28,25 +28,25 @@ pub struct Order {
     pub labels: Vec<String>,
     /// The seats it was made for, where late money bought it others.
     #[serde(default)]
-    pub made_for: Option<Seats>,
+    pub made_for: Option<DumpedSeats>,
     /// The seats that late money was offered, whatever became of the offer.
     #[serde(default)]
-    pub offered: Option<Seats>,
+    pub offered: Option<DumpedSeats>,
     pub created_ms: f64,
     pub pay_until_ms: f64,
     pub claim_until_ms: f64,
-    pub history: Vec<Step>,
+    pub history: Vec<DumpedOrderStep>,
     /// The seats of it that were given back, by its refunds.
     #[serde(skip)]
-    pub given_back: Vec<GivenBack>,
+    pub given_back: Vec<ReturnedSeats>,
     /// The exchange that it was made in.
     #[serde(skip)]
-    pub made_in: Option<Exchange>,
+    pub made_in: Option<DumpedExchange>,
 }
 
 /// Seats that were given back.
 #[derive(Debug)]
-pub struct GivenBack {
+pub struct ReturnedSeats {
     /// When.
     pub at_ms: f64,
     pub cells: Vec<u32>,
@@ -55,7 +55,7 @@ pub struct GivenBack {
 
 /// A seat of an order and what it cost.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Item {
+pub struct DumpedOrderItem {
     /// Its position in the plan.
     pub seat: u32,
     /// The first leg.
@@ -67,13 +67,13 @@ pub struct Item {
 
 /// Some seats.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Seats {
+pub struct DumpedSeats {
     pub cells: Vec<u32>,
     pub labels: Vec<String>,
 }
 
 /// A stretch of time over which an order has the same seats.
-pub struct Stay<'a> {
+pub struct OrderSeatSpan<'a> {
     /// From when.
     pub from_ms: f64,
     /// Until when; for ever, where it has them still.
@@ -86,12 +86,12 @@ pub struct Stay<'a> {
 
 /// One step of an order's life.
 #[derive(Debug, Deserialize)]
-pub struct Step {
+pub struct DumpedOrderStep {
     pub at_ms: f64,
     pub state: String,
 }
 
-impl Order {
+impl DumpedOrder {
     /// Whether it has its cells now.
     pub fn lives(&self) -> bool {
         matches!(
@@ -123,9 +123,10 @@ impl Order {
     }
 
     /// The seats of some cells, with what they cost: of a train's seat all legs count as one.
-    pub fn items_over(&self, seats: usize, cells: &[u32]) -> Vec<&Item> {
-        let cell =
-            |item: &Item| u32::from(item.from) * u32::try_from(seats).unwrap_or(0) + item.seat;
+    pub fn items_over(&self, seats: usize, cells: &[u32]) -> Vec<&DumpedOrderItem> {
+        let cell = |item: &DumpedOrderItem| {
+            u32::from(item.from) * u32::try_from(seats).unwrap_or(0) + item.seat
+        };
         let items = self.items.iter();
         items.filter(|item| cells.contains(&cell(item))).collect()
     }
@@ -154,17 +155,17 @@ impl Order {
 
     /// The labels that are kept for it now, while it lives.
     pub fn kept_labels(&self) -> Vec<&str> {
-        let (_, labels) = self.kept();
+        let (_, labels) = self.seats_kept_now();
         self.without_labels(labels)
     }
 
     /// The cells that are kept for it now, while it lives.
     pub fn kept_cells(&self) -> Vec<u32> {
-        let (cells, _) = self.kept();
+        let (cells, _) = self.seats_kept_now();
         self.without_cells(cells)
     }
 
-    fn kept(&self) -> (&[u32], &[String]) {
+    fn seats_kept_now(&self) -> (&[u32], &[String]) {
         match &self.offered {
             Some(seats) if self.state == "awaiting_consent" => (&seats.cells, &seats.labels),
             _ => (&self.cells, &self.labels),
@@ -187,8 +188,8 @@ impl Order {
 
     /// When it had which seats, by its history. An order that expired has seats again when late
     /// money buys some.
-    pub fn stays(&self) -> Vec<Stay<'_>> {
-        let mut stays: Vec<Stay<'_>> = Vec::new();
+    pub fn stays(&self) -> Vec<OrderSeatSpan<'_>> {
+        let mut stays: Vec<OrderSeatSpan<'_>> = Vec::new();
         for step in &self.history {
             let owns = !matches!(
                 step.state.as_str(),
@@ -205,7 +206,7 @@ impl Order {
                     } else {
                         None
                     };
-                    stays.push(Stay {
+                    stays.push(OrderSeatSpan {
                         from_ms: step.at_ms,
                         until_ms: f64::INFINITY,
                         cells: seats.map_or(&self.cells, |seats| &seats.cells).clone(),
@@ -225,14 +226,14 @@ impl Order {
     }
 
     /// Until the swap it has only what the order before it did not have.
-    fn begin_with_what_is_gained<'a>(&'a self, stays: &mut Vec<Stay<'a>>) {
+    fn begin_with_what_is_gained<'a>(&'a self, stays: &mut Vec<OrderSeatSpan<'a>>) {
         let Some(exchange) = &self.made_in else {
             return;
         };
         let (Some(done_ms), Some(first)) = (exchange.done_ms, stays.first_mut()) else {
             return;
         };
-        let before = Stay {
+        let before = OrderSeatSpan {
             from_ms: first.from_ms,
             until_ms: done_ms,
             cells: exchange.gained.cells.clone(),
@@ -243,7 +244,7 @@ impl Order {
     }
 
     /// What was given back of the last stay ended when it was.
-    fn end_early<'a>(&'a self, stays: &mut Vec<Stay<'a>>) {
+    fn end_early<'a>(&'a self, stays: &mut Vec<OrderSeatSpan<'a>>) {
         let Some(last) = stays.last_mut() else { return };
         if self.given_back.is_empty() {
             return;
@@ -251,7 +252,7 @@ impl Order {
         last.cells = self.without_cells(&last.cells);
         last.labels = self.without_labels(&self.labels);
         let (from_ms, until_ms) = (last.from_ms, last.until_ms);
-        stays.extend(self.given_back.iter().map(|back| Stay {
+        stays.extend(self.given_back.iter().map(|back| OrderSeatSpan {
             from_ms,
             until_ms: until_ms.min(back.at_ms),
             cells: back.cells.clone(),

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 /// A show and its rules.
 #[derive(Debug, Deserialize)]
-pub struct Show {
+pub struct DumpedShow {
     pub(super) show: String,
     pub grace_s: f64,
     pub seats_per_visitor: u64,
@@ -21,36 +21,36 @@ pub struct Show {
     pub legs: u16,
     /// The plan's categories; on a train these are its classes.
     #[serde(default)]
-    pub categories: Vec<Category>,
+    pub categories: Vec<DumpedCategory>,
     /// The category of each seat, as a position in `categories`.
     #[serde(default)]
     seat_categories: Vec<usize>,
     /// What a train's stretches cost; it sells no others.
     #[serde(default)]
-    fares: Vec<Fare>,
+    fares: Vec<DumpedFare>,
     /// When a train leaves the stop at which each leg begins.
     #[serde(default)]
     departs_ms: Vec<Option<f64>>,
     /// What became of it; nothing where it simply takes place.
     #[serde(default)]
-    pub fate: Option<Fate>,
+    pub fate: Option<DumpedShowFate>,
     /// Its terms by version.
     #[serde(skip)]
-    pub terms: BTreeMap<u64, Terms>,
+    pub terms: BTreeMap<u64, DumpedTerms>,
     #[serde(skip)]
     pub(super) seats: HashMap<String, u32>,
 }
 
 /// A kind of seat.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Category {
+pub struct DumpedCategory {
     pub key: String,
     pub label: String,
 }
 
 /// What a class of a train costs over a stretch.
 #[derive(Debug, Deserialize)]
-struct Fare {
+struct DumpedFare {
     /// The class, as a position in the show's categories.
     category: usize,
     /// The first leg.
@@ -62,7 +62,7 @@ struct Fare {
 
 /// What became of a show.
 #[derive(Debug, Deserialize)]
-pub struct Fate {
+pub struct DumpedShowFate {
     /// `cancelled` or `postponed`.
     pub fate: String,
     /// Until when tickets of a postponed show go back without a fee.
@@ -72,7 +72,7 @@ pub struct Fate {
 
 /// One version of a show's terms.
 #[derive(Debug, Deserialize)]
-pub struct Terms {
+pub struct DumpedTerms {
     pub(super) show: String,
     pub version: u64,
     /// From when on it was in force.
@@ -84,10 +84,10 @@ pub struct Terms {
     #[serde(default)]
     pub prices: BTreeMap<String, i64>,
     #[serde(default)]
-    pub refunds: Vec<RefundRule>,
+    pub refunds: Vec<DumpedRefundRule>,
     /// None where it offered no exchange.
     #[serde(default)]
-    pub exchange: Option<ExchangeRule>,
+    pub exchange: Option<DumpedExchangeRule>,
     /// The hash of all of the above, as it was dumped.
     #[serde(default)]
     digest: Option<String>,
@@ -95,26 +95,26 @@ pub struct Terms {
 
 /// Until how many hours before the start which share is kept of a ticket that goes back.
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub struct RefundRule {
+pub struct DumpedRefundRule {
     pub until_h: f64,
     pub fee_pct: i64,
 }
 
 /// How tickets are given for others.
 #[derive(Debug, Clone, Deserialize)]
-pub struct ExchangeRule {
+pub struct DumpedExchangeRule {
     /// Until how many hours before the start.
     pub until_h: f64,
     /// What each exchange costs.
     pub fee: i64,
     /// What becomes of the difference where the new seats cost less.
-    pub cheaper: Cheaper,
+    pub cheaper: DumpedCheaperRule,
 }
 
 /// What becomes of the difference where the new seats cost less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cheaper {
+pub enum DumpedCheaperRule {
     /// As much goes back as the refund rule would give back of it.
     RefundRule,
     /// Nothing goes back.
@@ -123,7 +123,7 @@ pub enum Cheaper {
     Refund,
 }
 
-impl Terms {
+impl DumpedTerms {
     /// What people call them.
     pub fn name(&self) -> String {
         format!("version {} of the terms of {}", self.version, self.show)
@@ -143,7 +143,7 @@ impl Terms {
             .map(|rule| format!("{}:{};", rule.until_h, rule.fee_pct))
             .collect();
         let exchange = self.exchange.as_ref().map_or_else(String::new, |rule| {
-            format!("{}:{}:{}", rule.until_h, rule.fee, rule.cheaper.word())
+            format!("{}:{}:{}", rule.until_h, rule.fee, rule.cheaper.rule_name())
         });
         let (show, version, at_ms) = (&self.show, self.version, self.at_ms);
         let (currency, starts_ms) = (&self.currency, self.starts_ms);
@@ -154,8 +154,8 @@ impl Terms {
     }
 }
 
-impl Cheaper {
-    fn word(self) -> &'static str {
+impl DumpedCheaperRule {
+    fn rule_name(self) -> &'static str {
         match self {
             Self::RefundRule => "refund_rule",
             Self::Keep => "keep",
@@ -164,7 +164,7 @@ impl Cheaper {
     }
 }
 
-impl Show {
+impl DumpedShow {
     /// The cells of a seat over these legs, or over all of them; none where the show has no such
     /// seat.
     pub fn cells(&self, label: &str, legs: Option<&[u16]>) -> Vec<u32> {
@@ -195,7 +195,7 @@ impl Show {
 
     /// What a seat costs over these legs by some terms; nothing where they do not sell it. A train
     /// goes by its fares.
-    pub fn price(&self, terms: &Terms, seat: u32, legs: &Range<u16>) -> Option<i64> {
+    pub fn price(&self, terms: &DumpedTerms, seat: u32, legs: &Range<u16>) -> Option<i64> {
         let position = *self.seat_categories.get(seat as usize)?;
         if !self.fares.is_empty() {
             let mut fares = self.fares.iter();
@@ -209,7 +209,7 @@ impl Show {
     }
 
     /// The terms in force at a moment.
-    pub fn terms_at(&self, at_ms: f64) -> Option<&Terms> {
+    pub fn terms_at(&self, at_ms: f64) -> Option<&DumpedTerms> {
         let known = self.terms.values().rev();
         let mut known = known.filter(|terms| terms.at_ms <= at_ms);
         known.next().or(self.terms.values().next())

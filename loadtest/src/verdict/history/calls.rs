@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use serde::Deserialize;
 
 /// One call, from sending to its answer or to giving up on one.
-pub struct Call {
+pub struct HistoryCall {
     /// Where it stands.
     pub line: u32,
     /// Who called.
@@ -14,18 +14,18 @@ pub struct Call {
     /// When the answer was there, or the visitor gave up on one.
     pub done_ms: f64,
     /// What the answer was.
-    pub outcome: Outcome,
+    pub outcome: HistoryCallOutcome,
     /// Its `Idempotency-Key`.
     pub key: Option<Box<str>>,
     /// A digest of what it asked for, address and body, where the history tells one.
     pub body: Option<Box<str>>,
     /// What was asked.
-    pub op: Op,
+    pub op: HistoryOperation,
 }
 
 /// What is known of a call's effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum HistoryCallOutcome {
     /// It was done.
     Done,
     /// It was refused, and nothing was changed.
@@ -34,8 +34,9 @@ pub enum Outcome {
     Unknown,
 }
 
-/// What was asked. What an answer brings is there where the outcome is [`Outcome::Done`].
-pub enum Op {
+/// What was asked. What an answer brings is there where the outcome is
+/// [`HistoryCallOutcome::Done`].
+pub enum HistoryOperation {
     /// `POST …/places`.
     Join {
         number: Option<u64>,
@@ -155,7 +156,7 @@ pub struct ExchangeCall {
 }
 
 #[derive(Deserialize)]
-struct Raw {
+struct RawHistoryCall {
     visitor: u64,
     op: String,
     sent_ms: f64,
@@ -195,7 +196,7 @@ struct Raw {
 
 /// Reads only seats that may be written in another form than labels.
 #[derive(Deserialize)]
-struct RawRead {
+struct RawSeatsRead {
     visitor: u64,
     sent_ms: f64,
     done_ms: Option<f64>,
@@ -203,40 +204,40 @@ struct RawRead {
 }
 
 #[derive(Deserialize)]
-struct OpOf {
+struct CallOperationName {
     op: String,
 }
 
-impl Call {
+impl HistoryCall {
     /// Whether it was done.
     pub fn done(&self) -> bool {
-        self.outcome == Outcome::Done
+        self.outcome == HistoryCallOutcome::Done
     }
 
     /// Whether it may have been done: it was, or nobody knows.
     pub fn perhaps(&self) -> bool {
-        self.outcome != Outcome::Refused
+        self.outcome != HistoryCallOutcome::Refused
     }
 }
 
-fn outcome_of(status: Option<u16>) -> Outcome {
+fn outcome_of(status: Option<u16>) -> HistoryCallOutcome {
     match status {
-        Some(200..300) => Outcome::Done,
+        Some(200..300) => HistoryCallOutcome::Done,
         // A fault behind the edge says nothing about what was written before it.
-        None | Some(500..) => Outcome::Unknown,
-        Some(_) => Outcome::Refused,
+        None | Some(500..) => HistoryCallOutcome::Unknown,
+        Some(_) => HistoryCallOutcome::Refused,
     }
 }
 
 /// Reads one call.
-pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Call> {
-    let op: OpOf = serde_json::from_str(text)?;
+pub(super) fn read(line: u32, text: &str) -> anyhow::Result<HistoryCall> {
+    let op: CallOperationName = serde_json::from_str(text)?;
     if matches!(
         op.op.as_str(),
         "seats" | "show" | "seatmap" | "room" | "draw"
     ) {
-        let raw: RawRead = serde_json::from_str(text)?;
-        return Ok(Call {
+        let raw: RawSeatsRead = serde_json::from_str(text)?;
+        return Ok(HistoryCall {
             line,
             visitor: raw.visitor,
             sent_ms: raw.sent_ms,
@@ -244,12 +245,12 @@ pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Call> {
             outcome: outcome_of(raw.status),
             key: None,
             body: None,
-            op: Op::Read,
+            op: HistoryOperation::Read,
         });
     }
-    let raw: Raw = serde_json::from_str(text)?;
+    let raw: RawHistoryCall = serde_json::from_str(text)?;
     let outcome = outcome_of(raw.status);
-    Ok(Call {
+    Ok(HistoryCall {
         line,
         visitor: raw.visitor,
         sent_ms: raw.sent_ms,
@@ -257,12 +258,12 @@ pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Call> {
         outcome,
         key: raw.key.clone(),
         body: raw.body.clone(),
-        op: op_of(raw, outcome == Outcome::Done)?,
+        op: op_of(raw, outcome == HistoryCallOutcome::Done)?,
     })
 }
 
 /// What was asked and answered.
-fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
+fn op_of(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
     match raw.op.as_str() {
         "join" | "place" | "leave" | "claim" => line_op(raw, done),
         "hold" | "change" | "drop" | "wait" | "stop_waiting" => seat_op(raw, done),
@@ -275,12 +276,12 @@ fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
 }
 
 /// What every call of a kind has to say.
-fn asked<T>(field: &str, value: Option<T>) -> anyhow::Result<T> {
+fn required_field<T>(field: &str, value: Option<T>) -> anyhow::Result<T> {
     value.with_context(|| format!("such a call needs \"{field}\""))
 }
 
 /// What an answer has to bring where the call was done.
-fn answered<T: Default>(done: bool, field: &str, value: Option<T>) -> anyhow::Result<T> {
+fn answered_field<T: Default>(done: bool, field: &str, value: Option<T>) -> anyhow::Result<T> {
     match value {
         None if done => bail!("an answered call of this kind needs \"{field}\""),
         value => Ok(value.unwrap_or_default()),
@@ -288,22 +289,22 @@ fn answered<T: Default>(done: bool, field: &str, value: Option<T>) -> anyhow::Re
 }
 
 /// A call to the line.
-fn line_op(raw: Raw, done: bool) -> anyhow::Result<Op> {
+fn line_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
     Ok(match raw.op.as_str() {
         "join" => {
-            answered(done, "number", raw.number)?;
-            Op::Join {
+            answered_field(done, "number", raw.number)?;
+            HistoryOperation::Join {
                 number: raw.number,
                 holder: raw.holder,
             }
         }
-        "place" => Op::Place {
+        "place" => HistoryOperation::Place {
             number: raw.number,
             rank: raw.rank,
         },
-        "leave" => Op::Leave,
-        "claim" => Op::Claim {
-            exp_ms: answered(done, "exp_ms", raw.exp_ms)?,
+        "leave" => HistoryOperation::Leave,
+        "claim" => HistoryOperation::Claim {
+            exp_ms: answered_field(done, "exp_ms", raw.exp_ms)?,
             rank: raw.rank,
         },
         other => bail!("no call is named {other:?}"),
@@ -311,53 +312,53 @@ fn line_op(raw: Raw, done: bool) -> anyhow::Result<Op> {
 }
 
 /// A call for seats.
-fn seat_op(raw: Raw, done: bool) -> anyhow::Result<Op> {
+fn seat_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
     Ok(match raw.op.as_str() {
-        "hold" => Op::Hold(Box::new(HoldCall {
-            show: asked("show", raw.show)?,
+        "hold" => HistoryOperation::Hold(Box::new(HoldCall {
+            show: required_field("show", raw.show)?,
             wanted: raw.wanted,
             quantity: raw.quantity,
-            hold: answered(done, "hold", raw.hold)?,
-            seats: answered(done, "seats", raw.seats)?,
+            hold: answered_field(done, "hold", raw.hold)?,
+            seats: answered_field(done, "seats", raw.seats)?,
             legs: raw.legs,
-            expires_ms: answered(done, "expires_ms", raw.expires_ms)?,
+            expires_ms: answered_field(done, "expires_ms", raw.expires_ms)?,
         })),
-        "change" => Op::Change(Box::new(ChangeCall {
-            hold: asked("hold", raw.hold)?,
+        "change" => HistoryOperation::Change(Box::new(ChangeCall {
+            hold: required_field("hold", raw.hold)?,
             add: raw.add.unwrap_or_default(),
             remove: raw.remove.unwrap_or_default(),
-            seats: answered(done, "seats", raw.seats)?,
+            seats: answered_field(done, "seats", raw.seats)?,
         })),
-        "drop" => Op::Drop {
-            hold: asked("hold", raw.hold)?,
+        "drop" => HistoryOperation::Drop {
+            hold: required_field("hold", raw.hold)?,
         },
-        "wait" => Op::Wait(Box::new(WaitCall {
-            show: asked("show", raw.show)?,
+        "wait" => HistoryOperation::Wait(Box::new(WaitCall {
+            show: required_field("show", raw.show)?,
             waiter: raw.waiter.unwrap_or_default(),
         })),
         "stop_waiting" => {
-            asked("show", raw.show)?;
-            Op::Read
+            required_field("show", raw.show)?;
+            HistoryOperation::Read
         }
         other => bail!("no call is named {other:?}"),
     })
 }
 
 /// A call for an order that is not paid yet.
-fn order_op(raw: Raw, done: bool) -> anyhow::Result<Op> {
+fn order_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
     Ok(match raw.op.as_str() {
-        "order" => Op::Order(Box::new(OrderCall {
-            hold: asked("hold", raw.hold)?,
-            order: answered(done, "order", raw.order)?,
-            amount: answered(done, "amount", raw.amount)?,
+        "order" => HistoryOperation::Order(Box::new(OrderCall {
+            hold: required_field("hold", raw.hold)?,
+            order: answered_field(done, "order", raw.order)?,
+            amount: answered_field(done, "amount", raw.amount)?,
             currency: raw.currency,
             state: raw.state,
         })),
         "pay" => {
-            asked("payment", raw.payment)?;
-            Op::Pay(Box::new(PayCall {
-                order: asked("order", raw.order)?,
-                approve: match asked("outcome", raw.outcome)?.as_ref() {
+            required_field("payment", raw.payment)?;
+            HistoryOperation::Pay(Box::new(PayCall {
+                order: required_field("order", raw.order)?,
+                approve: match required_field("outcome", raw.outcome)?.as_ref() {
                     "approve" => true,
                     "decline" => false,
                     other => bail!("no payment ends with {other:?}"),
@@ -365,47 +366,47 @@ fn order_op(raw: Raw, done: bool) -> anyhow::Result<Op> {
                 card: raw.card,
             }))
         }
-        "order_read" => Op::OrderRead(Box::new(OrderRead {
-            order: asked("order", raw.order)?,
-            state: answered(done, "state", raw.state)?,
+        "order_read" => HistoryOperation::OrderRead(Box::new(OrderRead {
+            order: required_field("order", raw.order)?,
+            state: answered_field(done, "state", raw.state)?,
             tickets: raw.tickets.unwrap_or_default(),
             seats: raw.seats,
             total: raw.total,
         })),
-        "cancel" => Op::Cancel {
-            order: asked("order", raw.order)?,
+        "cancel" => HistoryOperation::Cancel {
+            order: required_field("order", raw.order)?,
         },
-        "foreign_order" => Op::ForeignOrder {
-            hold: asked("hold", raw.hold)?,
+        "foreign_order" => HistoryOperation::ForeignOrder {
+            hold: required_field("hold", raw.hold)?,
         },
         "consent" => {
-            asked("order", raw.order)?;
-            Op::Read
+            required_field("order", raw.order)?;
+            HistoryOperation::Read
         }
         other => bail!("no call is named {other:?}"),
     })
 }
 
 /// A call for tickets and what comes after them.
-fn ticket_op(raw: Raw, done: bool) -> anyhow::Result<Op> {
+fn ticket_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
     Ok(match raw.op.as_str() {
         "ticket" => {
-            answered(done, "ticket", raw.ticket)?;
-            Op::Read
+            answered_field(done, "ticket", raw.ticket)?;
+            HistoryOperation::Read
         }
-        "scan" => Op::Scan {
-            ticket: asked("ticket", raw.ticket)?,
+        "scan" => HistoryOperation::Scan {
+            ticket: required_field("ticket", raw.ticket)?,
         },
-        "refund" => Op::Refund(Box::new(RefundCall {
-            order: asked("order", raw.order)?,
+        "refund" => HistoryOperation::Refund(Box::new(RefundCall {
+            order: required_field("order", raw.order)?,
             named: raw.named,
         })),
-        "exchange" => Op::Exchange(Box::new(ExchangeCall {
-            order: asked("order", raw.order)?,
+        "exchange" => HistoryOperation::Exchange(Box::new(ExchangeCall {
+            order: required_field("order", raw.order)?,
             wanted: raw.wanted,
             legs: raw.legs,
-            successor: answered(done, "successor", raw.successor)?,
-            amount: answered(done, "amount", raw.amount)?,
+            successor: answered_field(done, "successor", raw.successor)?,
+            amount: answered_field(done, "amount", raw.amount)?,
         })),
         other => bail!("no call is named {other:?}"),
     })

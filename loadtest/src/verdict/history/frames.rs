@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::hex_bytes;
 
 /// A text frame that an invariant asks for.
-pub struct Frame {
+pub struct HistoryFrame {
     /// Where it stands.
     pub line: u32,
     /// Whose it is: observers and visitors may have the same numbers.
@@ -17,11 +17,11 @@ pub struct Frame {
     /// When it was there.
     pub at_ms: f64,
     /// What it says.
-    pub seen: Seen,
+    pub seen: HistoryFrameBody,
 }
 
 /// What a frame says.
-pub enum Seen {
+pub enum HistoryFrameBody {
     /// One's own place.
     Place {
         number: Option<u64>,
@@ -39,7 +39,7 @@ pub enum Seen {
 }
 
 /// One binary frame.
-pub struct Feed {
+pub struct HistoryFeedFrame {
     /// Where it stands.
     pub line: u32,
     /// The observer.
@@ -49,11 +49,11 @@ pub struct Feed {
     /// Of which show.
     pub show: Box<str>,
     /// What it shows.
-    pub shown: Shown,
+    pub shown: HistoryFeedBody,
 }
 
 /// What a binary frame shows.
-pub enum Shown {
+pub enum HistoryFeedBody {
     /// All cells.
     Snapshot {
         version: u64,
@@ -128,29 +128,29 @@ fn who(observer: Option<&Value>, visitor: Option<u64>) -> anyhow::Result<String>
 }
 
 /// Reads one text frame; `None` where no invariant asks for it.
-pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Option<Frame>> {
+pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Option<HistoryFrame>> {
     let raw: RawFrame = serde_json::from_str(text)?;
     let seen = match raw.what.as_str() {
-        "place" => Seen::Place {
+        "place" => HistoryFrameBody::Place {
             number: raw.number,
             rank: raw.rank,
         },
         "hold" => match (raw.hold, raw.state) {
-            (Some(hold), Some(state)) => Seen::Hold { hold, state },
+            (Some(hold), Some(state)) => HistoryFrameBody::Hold { hold, state },
             _ => bail!("a hold's frame needs \"hold\" and \"state\""),
         },
-        "room" => Seen::Room {
+        "room" => HistoryFrameBody::Room {
             released: raw.released,
             paused: raw.paused,
         },
         "line" => match raw.released {
-            Some(released) => Seen::Line { released },
+            Some(released) => HistoryFrameBody::Line { released },
             None => bail!("the line's frame needs \"released\""),
         },
         "turn" | "closed" | "draw" | "offer" => return Ok(None),
         other => bail!("no frame is of type {other:?}"),
     };
-    Ok(Some(Frame {
+    Ok(Some(HistoryFrame {
         line,
         who: who(raw.observer.as_ref(), raw.visitor)?,
         visitor: raw.visitor,
@@ -159,7 +159,7 @@ pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Option<Frame>> {
     }))
 }
 
-pub(super) fn snapshot(line: u32, text: &str) -> anyhow::Result<Feed> {
+pub(super) fn snapshot(line: u32, text: &str) -> anyhow::Result<HistoryFeedFrame> {
     let raw: RawSnapshot = serde_json::from_str(text)?;
     let packed = hex_bytes("packed", &raw.packed)?;
     ensure!(
@@ -168,12 +168,12 @@ pub(super) fn snapshot(line: u32, text: &str) -> anyhow::Result<Feed> {
         raw.cells,
         packed.len()
     );
-    Ok(Feed {
+    Ok(HistoryFeedFrame {
         line,
         observer: named(&raw.observer)?,
         at_ms: raw.at_ms,
         show: raw.show,
-        shown: Shown::Snapshot {
+        shown: HistoryFeedBody::Snapshot {
             version: raw.version.parse()?,
             cells: raw.cells,
             packed,
@@ -181,14 +181,14 @@ pub(super) fn snapshot(line: u32, text: &str) -> anyhow::Result<Feed> {
     })
 }
 
-pub(super) fn delta(line: u32, text: &str) -> anyhow::Result<Feed> {
+pub(super) fn delta(line: u32, text: &str) -> anyhow::Result<HistoryFeedFrame> {
     let raw: RawDelta = serde_json::from_str(text)?;
-    Ok(Feed {
+    Ok(HistoryFeedFrame {
         line,
         observer: named(&raw.observer)?,
         at_ms: raw.at_ms,
         show: raw.show,
-        shown: Shown::Delta {
+        shown: HistoryFeedBody::Delta {
             from: raw.from.parse()?,
             to: raw.to.parse()?,
             cells: raw.cells,

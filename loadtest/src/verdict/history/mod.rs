@@ -13,10 +13,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub use calls::{
-    Call, ChangeCall, ExchangeCall, HoldCall, Op, OrderCall, OrderRead, PayCall, RefundCall,
-    WaitCall,
+    ChangeCall, ExchangeCall, HistoryCall, HistoryOperation, HoldCall, OrderCall, OrderRead,
+    PayCall, RefundCall, WaitCall,
 };
-pub use frames::{Feed, Frame, Seen, Shown};
+pub use frames::{HistoryFeedBody, HistoryFeedFrame, HistoryFrame, HistoryFrameBody};
 
 use super::lines::{each_line, hex_bytes, kind_of};
 
@@ -28,31 +28,31 @@ const FAULT_WITHOUT_END_MS: f64 = 15_000.0;
 
 /// Everything in a history that an invariant asks for.
 #[derive(Default)]
-pub struct History {
+pub struct RunHistory {
     /// Records read.
     pub records: usize,
     /// The first record.
-    pub run: Option<Run>,
+    pub run: Option<HistoryRunRecord>,
     /// What was asked, in the order of the file.
-    pub calls: Vec<Call>,
+    pub calls: Vec<HistoryCall>,
     /// What sockets were told, in the order of the file.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<HistoryFrame>,
     /// Seats as observers saw them, in the order of the file.
-    pub feed: Vec<Feed>,
+    pub feed: Vec<HistoryFeedFrame>,
     /// Whose socket closed, an observer's or a visitor's, and when.
     pub closes: Vec<(String, f64)>,
     /// How many of those stand before the first of `finals`.
     pub closes_before_finals: usize,
     /// What was done to the system.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<HistoryFault>,
     /// How visitors ended: visitor and outcome.
     pub ends: Vec<(u64, String)>,
     /// Shows that the promoter cancelled.
-    pub cancelled: Vec<Cancelled>,
+    pub cancelled: Vec<HistoryCancellation>,
     /// What the promoter was told of refunds, in the order of the file.
-    pub progress: Vec<Progress>,
+    pub progress: Vec<HistoryRefundReport>,
     /// Published draws.
-    pub draws: Vec<Draw>,
+    pub draws: Vec<HistoryDraw>,
     /// Seats after everything was settled, by show.
     pub finals: HashMap<String, FinalSeats>,
     /// When the swarm saw nothing left to wait for.
@@ -63,7 +63,7 @@ pub struct History {
 
 /// What was to be run.
 #[derive(Debug, Deserialize)]
-pub struct Run {
+pub struct HistoryRunRecord {
     version: u32,
     /// When it began.
     pub started_ms: f64,
@@ -84,7 +84,7 @@ pub struct Run {
 
 /// A show that the promoter cancelled.
 #[derive(Debug, Deserialize)]
-pub struct Cancelled {
+pub struct HistoryCancellation {
     pub show: String,
     /// From when on it may have been.
     pub asked_ms: f64,
@@ -94,42 +94,42 @@ pub struct Cancelled {
 
 /// What the promoter was told of a show's refunds.
 #[derive(Debug, Deserialize)]
-pub struct Progress {
+pub struct HistoryRefundReport {
     /// Where it stands.
     #[serde(skip)]
     pub line: u32,
     pub show: String,
     pub asked_ms: f64,
     pub at_ms: f64,
-    pub told: Told,
+    pub told: RefundReportFigures,
 }
 
 /// The figures in it, as far as they are held to anything.
 #[derive(Debug, Deserialize)]
-pub struct Told {
+pub struct RefundReportFigures {
     pub fate: Option<String>,
     pub orders_left: u64,
     pub orders_refunded: u64,
-    pub on_its_way: Sum,
-    pub done: Sum,
-    pub failed: Sum,
-    pub fees: Amount,
+    pub on_its_way: RefundReportSum,
+    pub done: RefundReportSum,
+    pub failed: RefundReportSum,
+    pub fees: RefundReportAmount,
 }
 
 /// How many refunds, and over how much.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
-pub struct Sum {
+pub struct RefundReportSum {
     pub refunds: u64,
-    pub amount: Amount,
+    pub amount: RefundReportAmount,
 }
 
 /// Money, in minor units.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
-pub struct Amount {
+pub struct RefundReportAmount {
     pub amount: i64,
 }
 
-impl Run {
+impl HistoryRunRecord {
     /// How the room makes its line.
     pub fn method(&self) -> &str {
         self.room_doc["method"].as_str().unwrap_or("draw")
@@ -143,7 +143,7 @@ impl Run {
 
 /// A fault and how long it may have its effects.
 #[derive(Debug, Clone)]
-pub struct Fault {
+pub struct HistoryFault {
     /// Whether baskets may be forgotten.
     pub forgets: bool,
     /// Whether a payment that was approved in time may come too late for it.
@@ -154,7 +154,7 @@ pub struct Fault {
     pub until_ms: f64,
 }
 
-impl Fault {
+impl HistoryFault {
     /// Whether it bears on a stretch of time.
     pub fn touches(&self, from_ms: f64, to_ms: f64) -> bool {
         self.at_ms <= to_ms && from_ms <= self.until_ms
@@ -162,7 +162,7 @@ impl Fault {
 }
 
 /// A published draw.
-pub struct Draw {
+pub struct HistoryDraw {
     /// The answer of `GET …/draw`.
     pub record: Value,
     /// All holders, 32 bytes each.
@@ -193,7 +193,7 @@ struct RawFault {
 }
 
 #[derive(Deserialize)]
-struct RawEnd {
+struct RawVisitorEnd {
     visitor: u64,
     outcome: String,
 }
@@ -205,14 +205,14 @@ struct RawDraw {
 }
 
 #[derive(Deserialize)]
-struct RawFinal {
+struct RawFinalSeats {
     show: String,
     version: String,
     packed: String,
 }
 
 #[derive(Deserialize)]
-struct At {
+struct HistoryRecordTime {
     at_ms: f64,
 }
 
@@ -235,13 +235,13 @@ const OUTCOMES: [&str; 12] = [
 ///
 /// # Errors
 /// The first line that is not as the form wants it.
-pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<History> {
-    let mut history = History::default();
+pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<RunHistory> {
+    let mut history = RunHistory::default();
     each_line(name, text, |number, line| history.take(number, line))?;
     Ok(history)
 }
 
-impl History {
+impl RunHistory {
     fn take(&mut self, number: u32, line: &str) -> anyhow::Result<()> {
         let kind = kind_of(line)?.kind;
         ensure!(
@@ -252,7 +252,7 @@ impl History {
         match kind.as_str() {
             "run" => {
                 ensure!(self.run.is_none(), "a second \"run\"");
-                let run: Run = serde_json::from_str(line)?;
+                let run: HistoryRunRecord = serde_json::from_str(line)?;
                 ensure!(
                     run.version == VERSION,
                     "version {} is not known, {VERSION} is",
@@ -267,7 +267,7 @@ impl History {
             "socket" => self.closes.extend(frames::close(line)?),
             "fault" => self.take_fault(line)?,
             "end" => {
-                let raw: RawEnd = serde_json::from_str(line)?;
+                let raw: RawVisitorEnd = serde_json::from_str(line)?;
                 ensure!(
                     OUTCOMES.contains(&raw.outcome.as_str()),
                     "no outcome is called {:?}",
@@ -278,12 +278,16 @@ impl History {
             "draw_record" => self.take_draw(line)?,
             "final_seats" => self.take_final_seats(number, line)?,
             "cancelled" => self.cancelled.push(serde_json::from_str(line)?),
-            "refunds" => self.progress.push(Progress {
+            "refunds" => self.progress.push(HistoryRefundReport {
                 line: number,
                 ..serde_json::from_str(line)?
             }),
-            "settled" => self.settled_ms = Some(serde_json::from_str::<At>(line)?.at_ms),
-            "finished" => self.finished_ms = Some(serde_json::from_str::<At>(line)?.at_ms),
+            "settled" => {
+                self.settled_ms = Some(serde_json::from_str::<HistoryRecordTime>(line)?.at_ms)
+            }
+            "finished" => {
+                self.finished_ms = Some(serde_json::from_str::<HistoryRecordTime>(line)?.at_ms)
+            }
             // The labels that count are the ledger's.
             "seatmap" => {}
             other => bail!("no record is of kind {other:?}"),
@@ -294,7 +298,7 @@ impl History {
     fn take_fault(&mut self, line: &str) -> anyhow::Result<()> {
         let raw: RawFault = serde_json::from_str(line)?;
         let until = raw.ready_ms.or(raw.until_ms);
-        self.faults.push(Fault {
+        self.faults.push(HistoryFault {
             forgets: raw.forgets.unwrap_or(raw.what.starts_with("kill")),
             halts: raw.halts,
             at_ms: raw.at_ms,
@@ -313,7 +317,7 @@ impl History {
             leaves.as_ref().is_none_or(|leaves| leaves.len() % 32 == 0),
             "a leaf is cut off"
         );
-        self.draws.push(Draw {
+        self.draws.push(HistoryDraw {
             record: raw.record,
             leaves,
         });
@@ -321,7 +325,7 @@ impl History {
     }
 
     fn take_final_seats(&mut self, number: u32, line: &str) -> anyhow::Result<()> {
-        let raw: RawFinal = serde_json::from_str(line)?;
+        let raw: RawFinalSeats = serde_json::from_str(line)?;
         let seats = FinalSeats {
             line: number,
             version: raw.version.parse()?,

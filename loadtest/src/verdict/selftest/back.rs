@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::clean::{Run, at};
+use super::clean::{SelfTestRun, at};
 
 /// Visitor 0 gives one of two tickets back, in the very end.
-pub fn one_back(run: &mut Run) {
+pub fn one_back(run: &mut SelfTestRun) {
     let asked = json!({
         "order": "order_0", "named": ["ticket_0_2"], "state": "partly_refunded", "key": "refund-0",
     });
@@ -23,7 +23,7 @@ pub fn one_back(run: &mut Run) {
 
 /// The show is cancelled, and whatever is left of it goes back; `but` something is done otherwise,
 /// before the promoter hears how far it is.
-pub fn all_back(run: &mut Run, but: impl FnOnce(&mut Run)) {
+pub fn all_back(run: &mut SelfTestRun, but: impl FnOnce(&mut SelfTestRun)) {
     run.record("run", |_| true)["cancels"] = json!("night");
     run.row("show", "show", "night")["fate"] = json!({ "fate": "cancelled" });
     run.history.push(json!({
@@ -48,7 +48,7 @@ pub fn all_back(run: &mut Run, but: impl FnOnce(&mut Run)) {
 }
 
 /// What is left of an order goes back.
-fn whole(run: &mut Run, order: &str) {
+fn whole(run: &mut SelfTestRun, order: &str) {
     let claims = run.dump.iter();
     let claims = claims.filter(|row| row["kind"] == "claim" && row["order"] == order);
     let cells = claims.filter_map(|row| u32::try_from(row["cell"].as_u64()?).ok());
@@ -72,7 +72,7 @@ fn whole(run: &mut Run, order: &str) {
     }
 }
 
-fn step(run: &mut Run, order: &str, s: f64, state: &str, reason: &str) {
+fn step(run: &mut SelfTestRun, order: &str, s: f64, state: &str, reason: &str) {
     let order = run.row("order", "order", order);
     order["state"] = json!(state);
     let step = json!({ "at_ms": at(s), "state": state, "reason": reason });
@@ -81,7 +81,13 @@ fn step(run: &mut Run, order: &str, s: f64, state: &str, reason: &str) {
 
 /// The ledger's row of a refund, of seats that cost a thousand each; behind the order and its
 /// earlier refunds.
-pub fn refund<'a>(run: &'a mut Run, order: &str, id: &str, cells: &[u32], s: f64) -> &'a mut Value {
+pub fn refund<'a>(
+    run: &'a mut SelfTestRun,
+    order: &str,
+    id: &str,
+    cells: &[u32],
+    s: f64,
+) -> &'a mut Value {
     let of_order = |row: &Value| {
         matches!(row["kind"].as_str(), Some("order" | "refund")) && row["order"] == order
     };
@@ -95,7 +101,7 @@ pub fn refund<'a>(run: &'a mut Run, order: &str, id: &str, cells: &[u32], s: f64
     &mut run.dump[behind]
 }
 
-fn refunds(run: &Run) -> impl Iterator<Item = &Value> {
+fn refunds(run: &SelfTestRun) -> impl Iterator<Item = &Value> {
     run.dump.iter().filter(|row| row["kind"] == "refund")
 }
 
@@ -108,7 +114,7 @@ fn number(row: &Value, member: &str) -> i64 {
 }
 
 /// The promoter hears what the ledger has.
-fn told(run: &mut Run, s: f64) {
+fn told(run: &mut SelfTestRun, s: f64) {
     let sum = |member: &str| refunds(run).map(|row| number(row, member)).sum::<i64>();
     let none = json!({ "refunds": 0, "amount": { "amount": 0, "currency": "EUR" } });
     let back = |row: &&Value| row["kind"] == "order" && row["state"] == "refunded";
@@ -124,7 +130,7 @@ fn told(run: &mut Run, s: f64) {
     }));
 }
 
-impl Run {
+impl SelfTestRun {
     /// Lets the provider's books tell of each refund.
     pub fn refunds_booked(&mut self) {
         self.intent("order_0");

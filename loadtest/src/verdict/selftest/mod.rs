@@ -11,26 +11,26 @@ mod train;
 
 use serde_json::json;
 
-use clean::Run;
-use plants::Plant;
+use clean::SelfTestRun;
+use plants::PlantedChange;
 
-use super::books::Books;
+use super::books::ProviderBooks;
 use super::report::Invariant;
 
 /// Everything that is planted.
-fn plants() -> impl Iterator<Item = &'static Plant> {
+fn plants() -> impl Iterator<Item = &'static PlantedChange> {
     plants::PLANTS.iter().chain(priced::PLANTS)
 }
 
 /// What became of one trial.
-struct Trial {
+struct SelfTestTrial {
     what: &'static str,
     planted: Option<Invariant>,
     found: Vec<Invariant>,
     evidence: String,
 }
 
-impl Trial {
+impl SelfTestTrial {
     fn right(&self) -> bool {
         self.found.iter().copied().eq(self.planted)
     }
@@ -76,10 +76,10 @@ fn names(invariants: &[Invariant]) -> Vec<&'static str> {
         .collect()
 }
 
-fn trials() -> Vec<Trial> {
-    let clean = Run::new();
+fn trials() -> Vec<SelfTestTrial> {
+    let clean = SelfTestRun::new();
     let mut trials = vec![judged("a clean run", None, &clean)];
-    for Plant {
+    for PlantedChange {
         invariant,
         what,
         plant,
@@ -92,10 +92,10 @@ fn trials() -> Vec<Trial> {
     trials
 }
 
-fn judged(what: &'static str, planted: Option<Invariant>, run: &Run) -> Trial {
+fn judged(what: &'static str, planted: Option<Invariant>, run: &SelfTestRun) -> SelfTestTrial {
     let (history, dump) = run.texts();
     let books = run.books();
-    let read = Books::read("books", books.as_bytes());
+    let read = ProviderBooks::read("books", books.as_bytes());
     let judged = read.and_then(|books| {
         super::texts(
             ("history", history.as_bytes()),
@@ -107,15 +107,20 @@ fn judged(what: &'static str, planted: Option<Invariant>, run: &Run) -> Trial {
     let (found, evidence) = match judged {
         Ok(report) => {
             let found = report.findings.broken();
-            let evidence = found
-                .iter()
-                .filter_map(|invariant| report.findings.of(*invariant).first.first().cloned());
+            let evidence = found.iter().filter_map(|invariant| {
+                report
+                    .findings
+                    .for_invariant(*invariant)
+                    .first
+                    .first()
+                    .cloned()
+            });
             let evidence: Vec<_> = evidence.collect();
             (found, evidence.join("; "))
         }
         Err(error) => (Invariant::ALL.to_vec(), format!("{error:#}")),
     };
-    Trial {
+    SelfTestTrial {
         what,
         planted,
         found,
@@ -147,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_clean_run_brings_evidence_of_everything_that_is_judged() {
-        let (history, dump) = Run::new().texts();
+        let (history, dump) = SelfTestRun::new().texts();
         let files = (("history", history.as_bytes()), ("dump", dump.as_bytes()));
         let report = super::super::texts(files.0, files.1, None, None).expect("readable");
         let without: Vec<_> = report

@@ -4,19 +4,19 @@
 use serde_json::{Value, json};
 
 use super::back::{all_back, one_back, refund};
-use super::clean::{Run, at, holder, items};
+use super::clean::{SelfTestRun, at, holder, items};
 use super::swap::{back_after_all, exchanged, not_paid};
 use super::train;
 use crate::verdict::report::Invariant;
 
 /// One change to the clean run.
-pub struct Plant {
+pub struct PlantedChange {
     /// What it breaks; none where it only looks odd.
     pub invariant: Option<Invariant>,
     /// In words.
     pub what: &'static str,
     /// The change.
-    pub plant: fn(&mut Run),
+    pub plant: fn(&mut SelfTestRun),
 }
 
 /// A list of plants: the invariant that each breaks, or `Nothing`, what it is in words, and the
@@ -24,7 +24,7 @@ pub struct Plant {
 macro_rules! plants {
     ($($invariant:ident $what:literal $plant:expr;)*) => {
         /// All of them, by invariant.
-        pub const PLANTS: &[$crate::verdict::selftest::plants::Plant] = &[$($crate::verdict::selftest::plants::Plant {
+        pub const PLANTS: &[$crate::verdict::selftest::plants::PlantedChange] = &[$($crate::verdict::selftest::plants::PlantedChange {
             invariant: plants!(@ $invariant), what: $what, plant: $plant,
         },)*];
     };
@@ -34,7 +34,7 @@ macro_rules! plants {
 pub(super) use plants;
 
 /// Visitor 9 orders seat A-10 and pays too late; the ledger's side goes as the steps say.
-fn late(run: &mut Run, steps: &[(f64, &str)]) {
+fn late(run: &mut SelfTestRun, steps: &[(f64, &str)]) {
     run.hold(9, 95.0, &[9], "hold_9b");
     run.call(9, "order", 96.0, None, json!({ "hold": "hold_9b" }));
     run.call(
@@ -50,7 +50,7 @@ fn late(run: &mut Run, steps: &[(f64, &str)]) {
 }
 
 /// What follows the capture of visitor 9's late money.
-fn ticketed(run: &mut Run, cell: u32) {
+fn ticketed(run: &mut SelfTestRun, cell: u32) {
     let end = run.dump.pop();
     run.dump.push(json!({
         "kind": "ticket", "ticket": "ticket_9", "order": "order_9", "show": "night", "label": format!("A-{}", cell + 1),

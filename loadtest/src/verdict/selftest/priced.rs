@@ -4,13 +4,13 @@
 use serde_json::{Value, json};
 
 use super::back::{one_back, refund};
-use super::clean::{Run, STARTS_MS, at, holder};
+use super::clean::{STARTS_MS, SelfTestRun, at, holder};
 use super::plants::plants;
 use super::swap::{exchanged, given_again, not_paid, over};
 
 /// Every sum of so much, and of two of them, becomes another one: in the ledger, and in what people
 /// were told. What the terms say stays.
-fn rewritten(run: &mut Run, from: i64, to: i64) {
+fn rewritten(run: &mut SelfTestRun, from: i64, to: i64) {
     fn walk(value: &mut Value, from: i64, to: i64) {
         match value {
             Value::Array(values) => values.iter_mut().for_each(|value| walk(value, from, to)),
@@ -32,12 +32,12 @@ fn rewritten(run: &mut Run, from: i64, to: i64) {
 }
 
 /// Changes the show's only terms.
-fn terms(run: &mut Run) -> &mut Value {
+fn terms(run: &mut SelfTestRun) -> &mut Value {
     run.row("terms", "show", "night")
 }
 
 /// Adds a second version of the terms, in force from 80 s on; as the first one, but for one member.
-fn later_terms(run: &mut Run, member: &str, value: Value) {
+fn later_terms(run: &mut SelfTestRun, member: &str, value: Value) {
     let mut terms = terms(run).clone();
     (terms["version"], terms["at_ms"]) = (json!(2), json!(at(80.0)));
     terms[member] = value;
@@ -45,28 +45,28 @@ fn later_terms(run: &mut Run, member: &str, value: Value) {
 }
 
 /// What one ticket of order 0 brought back, and what was kept of it.
-fn kept(run: &mut Run, fee: i64) {
+fn kept(run: &mut SelfTestRun, fee: i64) {
     let refund = run.row("refund", "order", "order_0");
     (refund["amount"], refund["fee"]) = (json!(1_000 - fee), json!(fee));
     run.row("payment", "order", "order_0")["refunded"] = json!(1_000 - fee);
 }
 
 /// Cheaper tickets, of which this much went back.
-fn cheaper(run: &mut Run, back: i64) {
+fn cheaper(run: &mut SelfTestRun, back: i64) {
     exchanged(run, 800);
     run.row("refund", "reason", "exchange_difference")["amount"] = json!(back);
     run.row("payment", "order", "order_1")["refunded"] = json!(back);
 }
 
 /// Tickets that cost 30 more, which nobody was asked for.
-fn let_go(run: &mut Run, provider: &str) {
+fn let_go(run: &mut SelfTestRun, provider: &str) {
     over(run, 1_030, 0);
     run.row("order", "order", "order_1x")["let_go"] = json!(30);
     run.row("payment", "order", "order_1x")["provider"] = json!(provider);
 }
 
 /// What dearer tickets cost more was paid, and went back before anything was swapped.
-fn back_before_the_swap(run: &mut Run) {
+fn back_before_the_swap(run: &mut SelfTestRun) {
     not_paid(run);
     let approve = json!({ "order": "order_1x", "payment": "payment_1x", "outcome": "approve" });
     run.call(1, "pay", 92.5, 200, approve);
@@ -95,7 +95,7 @@ fn back_before_the_swap(run: &mut Run) {
 }
 
 /// A ticket at the door.
-fn scan(run: &mut Run, ticket: &str, s: f64, key: &str, status: u16) {
+fn scan(run: &mut SelfTestRun, ticket: &str, s: f64, key: &str, status: u16) {
     run.call(
         0,
         "scan",
@@ -112,13 +112,13 @@ fn scan(run: &mut Run, ticket: &str, s: f64, key: &str, status: u16) {
 }
 
 /// One call of visitor 1 with a key and a body that cannot be told from others by anything else.
-fn keyed(run: &mut Run, s: f64, body: &str, status: u16) {
+fn keyed(run: &mut SelfTestRun, s: f64, body: &str, status: u16) {
     let asked = json!({ "order": "order_1", "key": "key-twice", "body": body });
     run.call(1, "consent", s, status, asked);
 }
 
 /// A party in the ledger, and its looks at how it stands.
-fn waits(run: &mut Run, (visitor, number): (u64, u64), offered_s: Option<f64>) {
+fn waits(run: &mut SelfTestRun, (visitor, number): (u64, u64), offered_s: Option<f64>) {
     let (waiter, hold) = (format!("waiter_{visitor}"), format!("hold_offer_{visitor}"));
     for s in [92.0, 98.0] {
         run.call(
@@ -140,7 +140,7 @@ fn waits(run: &mut Run, (visitor, number): (u64, u64), offered_s: Option<f64>) {
 }
 
 /// What the sandbox has of the one refund.
-fn sandbox_has(run: &mut Run, refunds: &Value) {
+fn sandbox_has(run: &mut SelfTestRun, refunds: &Value) {
     one_back(run);
     run.row("payment", "order", "order_0")["provider_refunds"] = refunds.clone();
 }

@@ -3,20 +3,20 @@
 use serde_json::{Value, json};
 
 use super::back::refund;
-use super::clean::{CATEGORIES, Run, at};
+use super::clean::{CATEGORIES, SelfTestRun, at};
 
 /// What the given seat had cost.
 const CREDIT: i64 = 1_000;
 
 /// Visitor 1 gives A-4 for A-10, which costs so much; the ledger's side of the old order comes
 /// first.
-pub fn exchanged(run: &mut Run, price: i64) {
+pub fn exchanged(run: &mut SelfTestRun, price: i64) {
     let more = (price - CREDIT).max(0);
     over(run, price, more);
 }
 
 /// As [`exchanged`], over another sum than the seats cost more.
-pub fn over(run: &mut Run, price: i64, more: i64) {
+pub fn over(run: &mut SelfTestRun, price: i64, more: i64) {
     asked(run, more);
     let done_s = if more > 0 { 92.7 } else { 92.02 };
     if more > 0 {
@@ -60,7 +60,7 @@ pub fn over(run: &mut Run, price: i64, more: i64) {
 }
 
 /// Visitor 1 wants to, and never pays what it costs more.
-pub fn not_paid(run: &mut Run) {
+pub fn not_paid(run: &mut SelfTestRun) {
     asked(run, 300);
     let end = run.dump.pop();
     let steps = [(92.02, "pending"), (115.2, "expired")];
@@ -72,7 +72,7 @@ pub fn not_paid(run: &mut Run) {
 }
 
 /// All of it goes back after all, out of both payments.
-pub fn back_after_all(run: &mut Run) {
+pub fn back_after_all(run: &mut SelfTestRun) {
     exchanged(run, 1_300);
     let asked =
         json!({ "order": "order_1x", "named": null, "state": "refunded", "key": "refund-1x" });
@@ -94,7 +94,7 @@ pub fn back_after_all(run: &mut Run) {
     run.ends_as(9, 0);
 }
 
-fn asked(run: &mut Run, more: i64) {
+fn asked(run: &mut SelfTestRun, more: i64) {
     run.call(1, "exchange", 92.0, 200, json!({
         "order": "order_1", "show": "night", "wanted": ["A-10"], "quantity": 1, "successor": "order_1x",
         "amount": more, "state": if more > 0 { "pending" } else { "ticketed" }, "key": "exchange-1",
@@ -102,7 +102,7 @@ fn asked(run: &mut Run, more: i64) {
 }
 
 /// A-10 is a seat of the category that costs so much.
-fn priced(run: &mut Run, price: i64) {
+fn priced(run: &mut SelfTestRun, price: i64) {
     let category = CATEGORIES.iter().position(|(_, amount)| *amount == price);
     let category = category.expect("a category of that price");
     run.row("show", "show", "night")["seat_categories"][9] = json!(category);
@@ -111,7 +111,7 @@ fn priced(run: &mut Run, price: i64) {
 }
 
 /// The new order's own payment is over the difference.
-fn costs(run: &mut Run, more: i64) {
+fn costs(run: &mut SelfTestRun, more: i64) {
     run.row("order", "order", "order_1x")["amount"] = json!(more);
     let payment = run.row("payment", "order", "order_1x");
     payment["amount"] = json!(more);
@@ -132,7 +132,7 @@ fn exchange(price: i64, done_ms: &Value) -> Value {
 }
 
 /// A-4 is given a second time, for A-11.
-pub fn given_again(run: &mut Run) {
+pub fn given_again(run: &mut SelfTestRun) {
     exchanged(run, CREDIT);
     let again = |value: &Value| -> Value {
         let text = value.to_string();

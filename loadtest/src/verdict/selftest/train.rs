@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::clean::{Run, SEATS, at, items, label};
+use super::clean::{SEATS, SelfTestRun, at, items, label};
 use super::swap::{exchanged, not_paid};
 
 /// The cell of a seat on the second leg.
@@ -11,7 +11,7 @@ const fn further(cell: u32) -> u32 {
 }
 
 /// A visitor's basket of one seat over these legs.
-pub fn hold(run: &mut Run, visitor: u64, s: f64, seat: u32, legs: &[u16]) -> String {
+pub fn hold(run: &mut SelfTestRun, visitor: u64, s: f64, seat: u32, legs: &[u16]) -> String {
     let id = format!("hold_{visitor}_{s}");
     run.hold(visitor, s, &[seat], &id);
     run.record("call", |call| call["hold"] == *id)["legs"] = json!(legs);
@@ -20,20 +20,20 @@ pub fn hold(run: &mut Run, visitor: u64, s: f64, seat: u32, legs: &[u16]) -> Str
 
 /// Visitors 9 and 4 have A-10 in their baskets at one time: one over the first leg, the other over
 /// these.
-pub fn two_baskets(run: &mut Run, legs: &[u16]) {
+pub fn two_baskets(run: &mut SelfTestRun, legs: &[u16]) {
     run.becomes_a_train();
     hold(run, 9, 95.0, 9, &[0]);
     hold(run, 4, 96.0, 9, legs);
 }
 
 /// Visitor 0 has A-1 over the first leg, and visitor 4 is given it over another or the same.
-pub fn over_an_order(run: &mut Run, legs: &[u16]) {
+pub fn over_an_order(run: &mut SelfTestRun, legs: &[u16]) {
     run.becomes_a_train();
     hold(run, 4, 110.0, 0, legs);
 }
 
 /// Visitor 9 orders A-10 over the first leg, visitor 8 over these, and neither pays.
-pub fn two_orders(run: &mut Run, legs: &[u16]) {
+pub fn two_orders(run: &mut SelfTestRun, legs: &[u16]) {
     run.becomes_a_train();
     for (visitor, s, legs) in [(9, 95.0, &[0][..]), (8, 95.5, legs)] {
         let hold = hold(run, visitor, s, 9, legs);
@@ -50,7 +50,7 @@ pub fn two_orders(run: &mut Run, legs: &[u16]) {
 
 /// Visitor 9's basket of A-10 over the second leg runs out, and is shown as free after so many
 /// seconds.
-pub fn runs_out(run: &mut Run, after_s: f64) {
+pub fn runs_out(run: &mut SelfTestRun, after_s: f64) {
     run.becomes_a_train();
     hold(run, 9, 95.0, 9, &[1]);
     run.delta(95.1, &[(further(9), 1)]);
@@ -60,7 +60,7 @@ pub fn runs_out(run: &mut Run, after_s: f64) {
 
 /// Visitor 1 gives A-4 over the first leg for A-4 over the cells that are said, having asked for
 /// these legs.
-pub fn rides_further(run: &mut Run, cells: &[u32], asked: &[u16]) {
+pub fn rides_further(run: &mut SelfTestRun, cells: &[u32], asked: &[u16]) {
     exchanged(run, 1_000);
     run.becomes_a_train();
     run.call_of(1, "exchange")["wanted"] = json!([label(3)]);
@@ -88,7 +88,7 @@ pub fn rides_further(run: &mut Run, cells: &[u32], asked: &[u16]) {
 }
 
 /// Visitor 1 wants A-4 over both legs for A-4 over the first, and never pays what it costs more.
-pub fn would_ride_further(run: &mut Run) {
+pub fn would_ride_further(run: &mut SelfTestRun) {
     let gained = SEATS + 3;
     not_paid(run);
     run.becomes_a_train();
@@ -103,7 +103,7 @@ pub fn would_ride_further(run: &mut Run) {
 }
 
 /// Visitor 0's tickets are all over these legs.
-pub fn tickets_over(run: &mut Run, legs: &[u16]) {
+pub fn tickets_over(run: &mut SelfTestRun, legs: &[u16]) {
     run.becomes_a_train();
     for ticket in run
         .dump
@@ -115,7 +115,7 @@ pub fn tickets_over(run: &mut Run, legs: &[u16]) {
 }
 
 /// Visitor 1's order is for the second leg, of a basket over the first.
-pub fn orders_another_leg(run: &mut Run) {
+pub fn orders_another_leg(run: &mut SelfTestRun) {
     run.becomes_a_train();
     run.row("order", "order", "order_1")["cells"] = json!([further(3)]);
     run.row("order", "order", "order_1")["items"] = json!(items(&[further(3)]));
@@ -126,7 +126,7 @@ pub fn orders_another_leg(run: &mut Run) {
 }
 
 /// When the first of two baskets is surely gone.
-pub fn after_both(run: &mut Run) {
+pub fn after_both(run: &mut SelfTestRun) {
     run.becomes_a_train();
     hold(run, 9, 70.0, 9, &[0, 1]);
     run.call(9, "drop", 71.0, 204, json!({ "hold": "hold_9_70" }));

@@ -3,11 +3,11 @@
 use crate::orders::refund::rules::{in_force, until_ms};
 use crate::orders::terms::OrderTerms;
 use crate::orders::{Order, OrderItem};
-use crate::shows::rules::{Cheaper, ExchangeRule};
+use crate::shows::rules::{CheaperSeatsRule, ExchangeRule};
 
 /// What is paid or goes back for an exchange, in minor units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deal {
+pub struct ExchangeCost {
     /// To be paid.
     pub due: i64,
     /// Goes back.
@@ -21,7 +21,7 @@ pub struct Deal {
 
 /// Why an order's seats are not exchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NoExchange {
+pub enum ExchangeRuleError {
     /// The show offers no exchange.
     #[error("the show offers no exchange")]
     NotOffered,
@@ -36,24 +36,24 @@ pub enum NoExchange {
 /// The rules of an order's terms by which its seats may be exchanged at `now_ms`.
 ///
 /// # Errors
-/// [`NoExchange`] where there is none.
+/// [`ExchangeRuleError`] where there is none.
 pub fn rules(
     terms: &OrderTerms,
     items: &[OrderItem],
     now_ms: i64,
-) -> Result<Vec<ExchangeRule>, NoExchange> {
+) -> Result<Vec<ExchangeRule>, ExchangeRuleError> {
     let begins_ms = terms.begins_ms(items);
     let known = [terms.kept.exchange, terms.present.exchange];
     let known: Vec<ExchangeRule> = known.into_iter().flatten().collect();
     let ends_ms = |rule: &ExchangeRule| until_ms(begins_ms, rule.until_h);
     let last_ms = known.iter().map(ends_ms).max();
-    let last_ms = last_ms.ok_or(NoExchange::NotOffered)?;
+    let last_ms = last_ms.ok_or(ExchangeRuleError::NotOffered)?;
     let living: Vec<ExchangeRule> = known
         .into_iter()
         .filter(|rule| now_ms < ends_ms(rule))
         .collect();
     if living.is_empty() {
-        return Err(NoExchange::Over { until_ms: last_ms });
+        return Err(ExchangeRuleError::Over { until_ms: last_ms });
     }
     Ok(living)
 }
@@ -61,9 +61,9 @@ pub fn rules(
 /// What of a difference is kept by a rule where the new seats are cheaper, in per cent.
 fn kept_pct(rule: &ExchangeRule, terms: &OrderTerms, begins_ms: i64, now_ms: i64) -> u32 {
     match rule.cheaper {
-        Cheaper::Refund => 0,
-        Cheaper::Keep => 100,
-        Cheaper::RefundRule => {
+        CheaperSeatsRule::Refund => 0,
+        CheaperSeatsRule::Keep => 100,
+        CheaperSeatsRule::RefundRule => {
             in_force(terms, begins_ms, now_ms).map_or(100, |refund| refund.fee_pct)
         }
     }
@@ -71,7 +71,7 @@ fn kept_pct(rule: &ExchangeRule, terms: &OrderTerms, begins_ms: i64, now_ms: i64
 
 /// What an exchange would cost, told before anything is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Offer {
+pub struct ExchangeQuote {
     /// Until when.
     pub until_ms: i64,
     /// What the exchange itself costs, in minor units.
@@ -83,23 +83,27 @@ pub struct Offer {
 /// What an order's owner is offered at `now_ms`.
 ///
 /// # Errors
-/// [`NoExchange`].
-pub fn offer(terms: &OrderTerms, items: &[OrderItem], now_ms: i64) -> Result<Offer, NoExchange> {
+/// [`ExchangeRuleError`].
+pub fn exchange_quote(
+    terms: &OrderTerms,
+    items: &[OrderItem],
+    now_ms: i64,
+) -> Result<ExchangeQuote, ExchangeRuleError> {
     let begins_ms = terms.begins_ms(items);
     let rules = rules(terms, items, now_ms)?;
-    let offers = rules.iter().map(|rule| Offer {
+    let offers = rules.iter().map(|rule| ExchangeQuote {
         until_ms: until_ms(begins_ms, rule.until_h),
         fee: rule.fee,
         kept_pct: kept_pct(rule, terms, begins_ms, now_ms),
     });
     let best = offers.min_by_key(|offer| (offer.fee, offer.kept_pct));
-    best.ok_or(NoExchange::NotOffered)
+    best.ok_or(ExchangeRuleError::NotOffered)
 }
 
 /// What an order's seats are worth in an exchange: what was paid for those it still has.
 #[must_use]
 pub fn credit(order: &Order) -> i64 {
-    super::price(&order.items) - order.let_go
+    super::total_price(&order.items) - order.let_go
 }
 
 /// What it costs to give `order`'s seats for new ones at `price`. `least` is the smallest sum that
@@ -107,14 +111,14 @@ pub fn credit(order: &Order) -> i64 {
 /// ones that are better for the buyer count.
 ///
 /// # Errors
-/// [`NoExchange`].
-pub fn deal(
+/// [`ExchangeRuleError`].
+pub fn exchange_cost(
     order: &Order,
     terms: &OrderTerms,
     price: i64,
     least: i64,
     now_ms: i64,
-) -> Result<Deal, NoExchange> {
+) -> Result<ExchangeCost, ExchangeRuleError> {
     let rules = rules(terms, &order.items, now_ms)?;
     let begins_ms = terms.begins_ms(&order.items);
     let credit = credit(order);
@@ -127,7 +131,7 @@ pub fn deal(
     let offers = rules.iter().map(|rule| (net(rule), rule.fee));
     let (net, fee) = offers.min().unwrap_or((0, 0));
     let small = net > 0 && net < least;
-    Ok(Deal {
+    Ok(ExchangeCost {
         due: if small { 0 } else { net.max(0) },
         back: (-net).max(0),
         fee,

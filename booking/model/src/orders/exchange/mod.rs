@@ -5,14 +5,14 @@
 pub mod deal;
 mod parts;
 
-pub use parts::{Parts, parts};
+pub use parts::{ExchangedSeats, parts};
 
 use std::ops::Range;
 
-use deal::{Deal, NoExchange};
+use deal::{ExchangeCost, ExchangeRuleError};
 
 use super::terms::OrderTerms;
-use super::transition::{Happening, decide};
+use super::transition::{OrderEvent, decide};
 use super::{Order, OrderItem, OrderState, Ticket};
 use crate::ids::OrderId;
 use crate::payments::Payment;
@@ -30,7 +30,7 @@ pub struct Exchange {
     /// The seats that are given for them, as they were when the difference was reckoned.
     pub given: Vec<OrderItem>,
     /// What it was reckoned to cost.
-    pub deal: Deal,
+    pub deal: ExchangeCost,
     /// The smallest sum that the payment provider takes.
     pub least: i64,
 }
@@ -40,21 +40,21 @@ impl Exchange {
     /// old order now.
     ///
     /// # Errors
-    /// [`NotExchanged::Rule`] where no rule lets it be exchanged any more,
-    /// [`NotExchanged::Changed`] where it would cost something else.
+    /// [`OrderExchangeError::Rule`] where no rule lets it be exchanged any more,
+    /// [`OrderExchangeError::Changed`] where it would cost something else.
     pub fn is_as_reckoned(
         &self,
         of: &Order,
         terms: &OrderTerms,
         now_ms: i64,
-    ) -> Result<(), NotExchanged> {
-        let deal = deal::deal(of, terms, price(&self.items), self.least, now_ms)?;
+    ) -> Result<(), OrderExchangeError> {
+        let deal = deal::exchange_cost(of, terms, total_price(&self.items), self.least, now_ms)?;
         let Order { total, let_go, .. } = self.successor;
         let same = deal == self.deal && total == deal.due && let_go == deal.let_go;
         if same && self.payment.amount.amount == total {
             Ok(())
         } else {
-            Err(NotExchanged::Changed)
+            Err(OrderExchangeError::Changed)
         }
     }
 
@@ -76,7 +76,7 @@ impl Exchange {
 
 /// An exchange that an order is part of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum ExchangeRole {
     /// The order was made for seats that another one's are exchanged for.
     Successor {
         /// The other one.
@@ -97,13 +97,13 @@ pub enum Part {
 
 /// Why an order, as it stands, is not exchanged.
 #[derive(Debug, thiserror::Error)]
-pub enum NotExchanged {
+pub enum OrderExchangeError {
     /// The order is in a state that has nothing to exchange.
-    #[error("the order is {}", .0.word())]
+    #[error("the order is {}", .0.as_str())]
     State(OrderState),
     /// No rule of its terms lets its seats be exchanged now.
     #[error(transparent)]
-    Rule(#[from] NoExchange),
+    Rule(#[from] ExchangeRuleError),
     /// Somebody went in on these: their labels.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
@@ -116,14 +116,14 @@ pub enum NotExchanged {
 /// reckoned with.
 ///
 /// # Errors
-/// [`NotExchanged`], for a reason that stands in the order or its tickets.
+/// [`OrderExchangeError`], for a reason that stands in the order or its tickets.
 pub fn may_give(
     order: &Order,
     tickets: &[Ticket],
     given: &[OrderItem],
-) -> Result<(), NotExchanged> {
-    if decide(order.state, Happening::Exchanged).is_none() {
-        return Err(NotExchanged::State(order.state));
+) -> Result<(), OrderExchangeError> {
+    if decide(order.state, OrderEvent::Exchanged).is_none() {
+        return Err(OrderExchangeError::State(order.state));
     }
     let inside = |ticket: &&Ticket| ticket.scanned_at_ms.is_some() && ticket.voided_at_ms.is_none();
     let scanned: Vec<String> = tickets
@@ -132,23 +132,23 @@ pub fn may_give(
         .map(|ticket| ticket.label.clone())
         .collect();
     if !scanned.is_empty() {
-        return Err(NotExchanged::Scanned(scanned));
+        return Err(OrderExchangeError::Scanned(scanned));
     }
     if order.items != given {
-        return Err(NotExchanged::Changed);
+        return Err(OrderExchangeError::Changed);
     }
     Ok(())
 }
 
 /// What some seats cost together, in minor units.
 #[must_use]
-pub fn price(items: &[OrderItem]) -> i64 {
+pub fn total_price(items: &[OrderItem]) -> i64 {
     items.iter().map(|item| item.amount).sum()
 }
 
 /// The cells of an old order that the new one does not have.
 #[must_use]
-pub fn lost(old: &Order, new: &Order) -> Vec<OrderItem> {
+pub fn lost_items(old: &Order, new: &Order) -> Vec<OrderItem> {
     if old.show == new.show {
         parts(&old.items, &new.items).lost
     } else {
@@ -159,7 +159,7 @@ pub fn lost(old: &Order, new: &Order) -> Vec<OrderItem> {
 /// From which payments a refund comes: of each order in the chain of exchanges, newest first, what
 /// it can give. What is left of each is told; together they have what all living seats cost.
 #[must_use]
-pub fn draw(amount: i64, left: &[i64]) -> Vec<i64> {
+pub fn split_over_payments(amount: i64, left: &[i64]) -> Vec<i64> {
     let mut wanted = amount;
     let take = |has: &i64| {
         let taken = wanted.min((*has).max(0));

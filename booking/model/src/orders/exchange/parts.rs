@@ -3,14 +3,14 @@
 
 use std::ops::Range;
 
-use crate::holds::Held;
+use crate::holds::HeldSeat;
 use crate::orders::OrderItem;
 
 /// What becomes of the seats. An item without legs has no cell and counts as a seat: a seat that
 /// both sides have stands equally often in both lists, so that whoever counts seats by them counts
 /// it once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parts {
+pub struct ExchangedSeats {
     /// To be claimed.
     pub gained: Vec<OrderItem>,
     /// To be freed.
@@ -19,8 +19,8 @@ pub struct Parts {
 
 /// Compares the seats of two orders of one show.
 #[must_use]
-pub fn parts(old: &[OrderItem], new: &[OrderItem]) -> Parts {
-    let mut parts = Parts {
+pub fn parts(old: &[OrderItem], new: &[OrderItem]) -> ExchangedSeats {
+    let mut parts = ExchangedSeats {
         gained: Vec::new(),
         lost: Vec::new(),
     };
@@ -30,13 +30,13 @@ pub fn parts(old: &[OrderItem], new: &[OrderItem]) -> Parts {
     };
     for item in new {
         let other = of(old, item.held.seat);
-        let (gained, lost) = legs(other.as_ref(), &item.held.legs);
+        let (gained, lost) = gained_and_lost_legs(other.as_ref(), &item.held.legs);
         parts
             .gained
-            .extend(gained.into_iter().map(|legs| over(item, legs)));
+            .extend(gained.into_iter().map(|legs| item_over_legs(item, legs)));
         parts
             .lost
-            .extend(lost.into_iter().map(|legs| over(item, legs)));
+            .extend(lost.into_iter().map(|legs| item_over_legs(item, legs)));
     }
     let gone = old.iter().filter(|item| of(new, item.held.seat).is_none());
     parts.lost.extend(gone.cloned());
@@ -44,7 +44,10 @@ pub fn parts(old: &[OrderItem], new: &[OrderItem]) -> Parts {
 }
 
 /// The stretches that are gained and lost on one seat.
-fn legs(old: Option<&Range<u16>>, new: &Range<u16>) -> (Vec<Range<u16>>, Vec<Range<u16>>) {
+fn gained_and_lost_legs(
+    old: Option<&Range<u16>>,
+    new: &Range<u16>,
+) -> (Vec<Range<u16>>, Vec<Range<u16>>) {
     let Some(old) = old else {
         return (vec![new.clone()], Vec::new());
     };
@@ -71,9 +74,9 @@ fn without(from: &Range<u16>, what: &Range<u16>) -> Vec<Range<u16>> {
     pieces
 }
 
-fn over(item: &OrderItem, legs: Range<u16>) -> OrderItem {
+fn item_over_legs(item: &OrderItem, legs: Range<u16>) -> OrderItem {
     OrderItem {
-        held: Held {
+        held: HeldSeat {
             legs,
             ..item.held.clone()
         },
@@ -91,7 +94,7 @@ mod tests {
 
     fn item((seat, from, len): (u32, u16, u16)) -> OrderItem {
         OrderItem {
-            held: Held {
+            held: HeldSeat {
                 seat,
                 legs: from..from + len,
             },

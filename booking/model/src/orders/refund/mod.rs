@@ -4,11 +4,11 @@
 pub mod rules;
 
 use super::terms::OrderTerms;
-use super::transition::{Decision, Happening, decide};
+use super::transition::{OrderDecision, OrderEvent, decide};
 use super::{Order, OrderItem, OrderState, Ticket};
 use crate::ids::{OrderId, RefundId, TicketId};
 use crate::payments::Payment;
-use rules::{NoRule, in_force};
+use rules::{RefundRuleError, in_force};
 
 /// Why tickets were given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl RefundReason {
 
     /// The code in the order's history.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::ByBuyer => "refund_by_buyer",
             Self::ShowCancelled => "show_cancelled",
@@ -45,8 +45,8 @@ impl RefundReason {
 
     /// Reads the word back.
     #[must_use]
-    pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.word() == word)
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
     }
 }
 
@@ -89,7 +89,7 @@ pub struct Refund {
 
 /// What goes back, and for what.
 #[derive(Debug, Clone, Copy)]
-pub struct Back<'a> {
+pub struct NewRefund<'a> {
     /// The seats.
     pub items: &'a [OrderItem],
     /// What goes back, in minor units, of whichever payments have it.
@@ -115,7 +115,7 @@ pub struct OwedRefund {
 
 /// Which tickets are to go back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+pub enum TicketSelection {
     /// All, or none where one was scanned.
     All,
     /// These, or none where one of them was scanned; those that went back before count as done.
@@ -126,13 +126,13 @@ pub enum Which {
 
 /// Why an order, as it stands, gives no ticket back.
 #[derive(Debug, thiserror::Error)]
-pub enum NotGivenBack {
+pub enum OrderRefundError {
     /// The order is in a state that has nothing to give back.
-    #[error("the order is {}", .0.word())]
+    #[error("the order is {}", .0.as_str())]
     State(OrderState),
     /// No rule of the show lets tickets go back now.
     #[error(transparent)]
-    Rule(#[from] NoRule),
+    Rule(#[from] RefundRuleError),
     /// Somebody went in on these: their labels.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
@@ -143,7 +143,7 @@ pub enum NotGivenBack {
 
 /// What is known of an order at the moment its tickets are to go back.
 #[derive(Debug)]
-pub struct Standing<'a> {
+pub struct RefundInput<'a> {
     /// The order.
     pub order: &'a Order,
     /// Its tickets, those that went back before among them.
@@ -154,7 +154,7 @@ pub struct Standing<'a> {
 
 /// What a refund takes of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct RefundPlan {
     /// The seats that go back.
     pub going: Vec<OrderItem>,
     /// The seats that stay.
@@ -170,10 +170,10 @@ pub struct Plan {
     /// Why.
     pub reason: RefundReason,
     /// What happens to the order.
-    pub decision: Decision,
+    pub decision: OrderDecision,
 }
 
-impl Plan {
+impl RefundPlan {
     /// Whether all of a payment goes back that was not taken yet: it is let go, and nobody ever
     /// sees it on a statement.
     #[must_use]
@@ -185,13 +185,13 @@ impl Plan {
 /// Plans a refund; `None` where all that is named went back before.
 ///
 /// # Errors
-/// [`NotGivenBack`], for a reason that stands in the order, its tickets or the show.
-pub fn plan(
-    standing: &Standing<'_>,
-    which: &Which,
+/// [`OrderRefundError`], for a reason that stands in the order, its tickets or the show.
+pub fn plan_refund(
+    standing: &RefundInput<'_>,
+    which: &TicketSelection,
     now_ms: i64,
-) -> Result<Option<Plan>, NotGivenBack> {
-    let Standing {
+) -> Result<Option<RefundPlan>, OrderRefundError> {
+    let RefundInput {
         order,
         tickets,
         terms,
@@ -200,22 +200,22 @@ pub fn plan(
         let id = TicketId::of_seat(&order.id, item.held.seat);
         tickets.iter().find(|ticket| ticket.id == id)
     };
-    if let Which::Named(named) = which {
+    if let TicketSelection::Named(named) = which {
         let known = |id: &&TicketId| tickets.iter().all(|ticket| ticket.id != **id);
         if let Some(stranger) = named.iter().find(known) {
-            return Err(NotGivenBack::Unknown(stranger.clone()));
+            return Err(OrderRefundError::Unknown(stranger.clone()));
         }
     }
     if order.state == OrderState::Refunded {
         return Ok(None);
     }
-    if decide(order.state, Happening::RefundedAll(RefundReason::ByBuyer)).is_none() {
-        return Err(NotGivenBack::State(order.state));
+    if decide(order.state, OrderEvent::RefundedAll(RefundReason::ByBuyer)).is_none() {
+        return Err(OrderRefundError::State(order.state));
     }
     let is_named = |item: &OrderItem| match which {
-        Which::All => true,
-        Which::Named(named) => of(item).is_some_and(|ticket| named.contains(&ticket.id)),
-        Which::Unscanned => of(item).is_none_or(|ticket| ticket.scanned_at_ms.is_none()),
+        TicketSelection::All => true,
+        TicketSelection::Named(named) => of(item).is_some_and(|ticket| named.contains(&ticket.id)),
+        TicketSelection::Unscanned => of(item).is_none_or(|ticket| ticket.scanned_at_ms.is_none()),
     };
     let (going, staying): (Vec<OrderItem>, Vec<OrderItem>) =
         order.items.iter().cloned().partition(is_named);
@@ -229,20 +229,23 @@ pub fn plan(
         .map(|item| item.label.clone())
         .collect();
     if !scanned.is_empty() {
-        return Err(NotGivenBack::Scanned(scanned));
+        return Err(OrderRefundError::Scanned(scanned));
     }
     let rule = in_force(terms, terms.begins_ms(&order.items), now_ms)?;
-    let fee: i64 = going.iter().map(|item| rule.fee(item.amount)).sum();
+    let fee: i64 = going
+        .iter()
+        .map(|item| rule.fee_for_price(item.amount))
+        .sum();
     let paid: i64 = going.iter().map(|item| item.amount).sum();
     let happening = if staying.is_empty() {
-        Happening::RefundedAll(rule.reason)
+        OrderEvent::RefundedAll(rule.reason)
     } else {
-        Happening::RefundedPart(rule.reason)
+        OrderEvent::RefundedPart(rule.reason)
     };
-    let decision = decide(order.state, happening).ok_or(NotGivenBack::State(order.state))?;
+    let decision = decide(order.state, happening).ok_or(OrderRefundError::State(order.state))?;
     // What was not charged when these seats were exchanged for does not go back.
     let uncharged = order.let_go.min(paid - fee).max(0);
-    Ok(Some(Plan {
+    Ok(Some(RefundPlan {
         tickets: going
             .iter()
             .filter_map(|item| of(item).map(|ticket| ticket.id.clone()))

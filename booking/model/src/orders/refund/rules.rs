@@ -2,14 +2,14 @@
 
 use super::RefundReason;
 use crate::orders::terms::OrderTerms;
-use crate::shows::fate::Fate;
+use crate::shows::fate::ShowFate;
 use crate::shows::rules::RefundRule;
 
 const HOUR_MS: i64 = 3_600_000;
 
 /// What is in force at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InForce {
+pub struct RefundRuleInForce {
     /// Per cent of each ticket's price that is kept.
     pub fee_pct: u32,
     /// Until when, where that ends.
@@ -20,7 +20,7 @@ pub struct InForce {
 
 /// Why nothing is in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NoRule {
+pub enum RefundRuleError {
     /// The show takes no tickets back.
     #[error("the show takes no tickets back")]
     None,
@@ -32,10 +32,10 @@ pub enum NoRule {
     },
 }
 
-impl InForce {
+impl RefundRuleInForce {
     /// What is kept of a ticket's price, in minor units: a fraction of one is the buyer's.
     #[must_use]
-    pub fn fee(self, price: i64) -> i64 {
+    pub fn fee_for_price(self, price: i64) -> i64 {
         let kept = i128::from(price) * i128::from(self.fee_pct) / 100;
         i64::try_from(kept).unwrap_or(price).clamp(0, price.max(0))
     }
@@ -52,18 +52,22 @@ pub fn until_ms(begins_ms: i64, until_h: u32) -> i64 {
 /// have not run out, the one that keeps the least.
 ///
 /// # Errors
-/// [`NoRule`].
-pub fn in_force(terms: &OrderTerms, begins_ms: i64, now_ms: i64) -> Result<InForce, NoRule> {
+/// [`RefundRuleError`].
+pub fn in_force(
+    terms: &OrderTerms,
+    begins_ms: i64,
+    now_ms: i64,
+) -> Result<RefundRuleInForce, RefundRuleError> {
     match terms.fate {
-        Some(Fate::Cancelled) => {
-            return Ok(InForce {
+        Some(ShowFate::Cancelled) => {
+            return Ok(RefundRuleInForce {
                 fee_pct: 0,
                 until_ms: None,
                 reason: RefundReason::ShowCancelled,
             });
         }
-        Some(Fate::Postponed { refunds_until_ms }) if now_ms <= refunds_until_ms => {
-            return Ok(InForce {
+        Some(ShowFate::Postponed { refunds_until_ms }) if now_ms <= refunds_until_ms => {
+            return Ok(RefundRuleInForce {
                 fee_pct: 0,
                 until_ms: Some(refunds_until_ms),
                 reason: RefundReason::ShowPostponed,
@@ -76,12 +80,12 @@ pub fn in_force(terms: &OrderTerms, begins_ms: i64, now_ms: i64) -> Result<InFor
     let lives = rules().filter(|rule| now_ms <= until_ms(rule));
     let best = lives.min_by_key(|rule| (rule.fee_pct, rule.until_h));
     match (best, rules().map(until_ms).max()) {
-        (Some(rule), _) => Ok(InForce {
+        (Some(rule), _) => Ok(RefundRuleInForce {
             fee_pct: rule.fee_pct,
             until_ms: Some(until_ms(rule)),
             reason: RefundReason::ByBuyer,
         }),
-        (None, Some(until_ms)) => Err(NoRule::Over { until_ms }),
-        (None, None) => Err(NoRule::None),
+        (None, Some(until_ms)) => Err(RefundRuleError::Over { until_ms }),
+        (None, None) => Err(RefundRuleError::None),
     }
 }

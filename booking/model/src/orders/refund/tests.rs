@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 
-use super::rules::InForce;
+use super::rules::RefundRuleInForce;
 use super::*;
-use crate::holds::Held;
+use crate::holds::HeldSeat;
 use crate::ids::{HoldId, PaymentId};
 use crate::money::Currency;
 use crate::orders::Buyer;
-use crate::shows::fate::Fate;
+use crate::shows::fate::ShowFate;
 use crate::shows::terms::SaleTerms;
 
 const START_MS: i64 = 1_811_894_400_000; // 2027-06-02T00:00:00Z
@@ -36,7 +36,7 @@ fn order(state: OrderState, prices: &[i64]) -> (Order, Vec<Ticket>) {
     let hold = HoldId::of_key(&show, visitor, "k");
     let id = OrderId::of_hold(&hold);
     let item = |(seat, amount): (u32, &i64)| OrderItem {
-        held: Held { seat, legs: 0..1 },
+        held: HeldSeat { seat, legs: 0..1 },
         amount: *amount,
         label: format!("A-{seat}"),
         category: "Stalls".to_owned(),
@@ -88,7 +88,11 @@ fn order(state: OrderState, prices: &[i64]) -> (Order, Vec<Ticket>) {
 }
 
 #[track_caller]
-fn check_rule(rules: &serde_json::Value, now_ms: i64, expected: Result<(u32, i64), NoRule>) {
+fn check_rule(
+    rules: &serde_json::Value,
+    now_ms: i64,
+    expected: Result<(u32, i64), RefundRuleError>,
+) {
     let found = in_force(&by(rules), START_MS, now_ms);
     let found = found.map(|rule| (rule.fee_pct, rule.until_ms.expect("it ends")));
     assert_eq!(found, expected);
@@ -103,8 +107,12 @@ fn of_the_rules_that_have_not_run_out_the_kindest_is_in_force() {
     check_rule(&rules(), first, Ok((10, first)));
     check_rule(&rules(), first + 1, Ok((50, last)));
     check_rule(&rules(), last, Ok((50, last)));
-    check_rule(&rules(), last + 1, Err(NoRule::Over { until_ms: last }));
-    check_rule(&serde_json::json!([]), 0, Err(NoRule::None));
+    check_rule(
+        &rules(),
+        last + 1,
+        Err(RefundRuleError::Over { until_ms: last }),
+    );
+    check_rule(&serde_json::json!([]), 0, Err(RefundRuleError::None));
 }
 
 #[test]
@@ -116,8 +124,8 @@ fn a_show_that_does_not_come_as_sold_keeps_nothing() {
         };
         in_force(&rules, START_MS, now_ms).map(|rule| rule.fee_pct)
     };
-    assert_eq!(free(Fate::Cancelled, START_MS + 1), Ok(0));
-    let postponed = Fate::Postponed {
+    assert_eq!(free(ShowFate::Cancelled, START_MS + 1), Ok(0));
+    let postponed = ShowFate::Postponed {
         refunds_until_ms: 5,
     };
     assert_eq!((free(postponed, 5), free(postponed, 6)), (Ok(0), Ok(10)));
@@ -128,24 +136,24 @@ fn a_ticket_that_was_scanned_stays_and_keeps_its_order_whole() {
     let (order, mut tickets) = order(OrderState::Ticketed, &[1_000, 2_000]);
     tickets[1].scanned_at_ms = Some(7);
     let terms = by(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
-    let standing = Standing {
+    let standing = RefundInput {
         order: &order,
         tickets: &tickets,
         terms: &terms,
     };
-    let all = plan(&standing, &Which::All, 0);
-    assert!(matches!(all, Err(NotGivenBack::Scanned(labels)) if labels == ["A-1"]));
-    let rest = plan(&standing, &Which::Unscanned, 0)
+    let all = plan_refund(&standing, &TicketSelection::All, 0);
+    assert!(matches!(all, Err(OrderRefundError::Scanned(labels)) if labels == ["A-1"]));
+    let rest = plan_refund(&standing, &TicketSelection::Unscanned, 0)
         .expect("allowed")
         .expect("one");
     assert_eq!(
         (rest.amount, rest.decision.state),
         (1_000, OrderState::PartlyRefunded)
     );
-    let named = Which::Named(vec![TicketId::of_seat(&order.id, 9)]);
+    let named = TicketSelection::Named(vec![TicketId::of_seat(&order.id, 9)]);
     assert!(matches!(
-        plan(&standing, &named, 0),
-        Err(NotGivenBack::Unknown(_))
+        plan_refund(&standing, &named, 0),
+        Err(OrderRefundError::Unknown(_))
     ));
 }
 
@@ -154,19 +162,19 @@ fn only_what_was_paid_for_can_go_back() {
     let terms = by(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
     for state in OrderState::ALL {
         let (order, tickets) = order(state, &[1_000]);
-        let standing = Standing {
+        let standing = RefundInput {
             order: &order,
             tickets: &tickets,
             terms: &terms,
         };
-        let planned = plan(&standing, &Which::All, 0);
+        let planned = plan_refund(&standing, &TicketSelection::All, 0);
         match state {
             OrderState::Confirmed | OrderState::Ticketed | OrderState::PartlyRefunded => {
                 let planned = planned.expect("allowed").expect("one");
                 assert_eq!(planned.lets_go(&order), state == OrderState::Confirmed);
             }
             OrderState::Refunded => assert_eq!(planned.expect("nothing left"), None),
-            _ => assert!(matches!(planned, Err(NotGivenBack::State(of)) if of == state)),
+            _ => assert!(matches!(planned, Err(OrderRefundError::State(of)) if of == state)),
         }
     }
 }
@@ -196,12 +204,12 @@ fn what_was_never_charged_does_not_go_back() {
     let (mut order, tickets) = order(OrderState::Ticketed, &[1_000, 2_000]);
     order.let_go = 40;
     let terms = by(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
-    let standing = Standing {
+    let standing = RefundInput {
         order: &order,
         tickets: &tickets,
         terms: &terms,
     };
-    let all = plan(&standing, &Which::All, 0).expect("allowed");
+    let all = plan_refund(&standing, &TicketSelection::All, 0).expect("allowed");
     let all = all.expect("two tickets");
     assert_eq!((all.amount, all.uncharged), (2_960, 40));
 }
@@ -222,8 +230,8 @@ proptest! {
         for round in rounds {
             let named = round.iter().filter(|seat| (**seat as usize) < seats);
             let named = named.map(|seat| TicketId::of_seat(&order.id, *seat)).collect();
-            let standing = Standing { order: &order, tickets: &tickets, terms: &rules };
-            let Some(plan) = plan(&standing, &Which::Named(named), 0).expect("allowed") else { continue };
+            let standing = RefundInput { order: &order, tickets: &tickets, terms: &rules };
+            let Some(plan) = plan_refund(&standing, &TicketSelection::Named(named), 0).expect("allowed") else { continue };
             prop_assert_eq!(plan.going.len(), plan.tickets.len());
             prop_assert_eq!(plan.staying.is_empty(), plan.decision.state == OrderState::Refunded);
             for ticket in &mut tickets {
@@ -238,7 +246,7 @@ proptest! {
         let left: i64 = order.items.iter().map(|item| item.amount).sum();
         prop_assert_eq!(back + kept + left, order.total);
         prop_assert_eq!(gone + order.items.len(), seats);
-        let rule = InForce { fee_pct, until_ms: None, reason: RefundReason::ByBuyer };
-        prop_assert!(kept <= rule.fee(order.total));
+        let rule = RefundRuleInForce { fee_pct, until_ms: None, reason: RefundReason::ByBuyer };
+        prop_assert!(kept <= rule.fee_for_price(order.total));
     }
 }

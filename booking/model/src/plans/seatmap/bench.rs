@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::{Kind, Parts, Row};
+use super::{SeatKind, SeatMapParts, SeatingRow};
 
 /// A gap this many times a row's usual spacing is an aisle: people on its two sides do not sit side
 /// by side. Straight and curved rows alike stay within 1 % of their usual spacing, one missing
@@ -12,22 +12,22 @@ const AISLE_GAP: f32 = 1.75;
 
 /// Chairs between two aisles: neighbours in `cells` sit side by side.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bench {
-    /// Index into [`Parts::rows`].
+pub struct SeatBench {
+    /// Index into [`SeatMapParts::rows`].
     pub row: u32,
     /// The stretch of the row's cells.
     pub cells: Range<u32>,
 }
 
 /// The cells of a bench, from one end to the other.
-pub fn bench_cells<'a>(parts: &'a Parts, bench: &Bench) -> &'a [u32] {
+pub fn bench_cells<'a>(parts: &'a SeatMapParts, bench: &SeatBench) -> &'a [u32] {
     &parts.rows[bench.row as usize].cells[bench.cells.start as usize..bench.cells.end as usize]
 }
 
 /// Cuts rows at their aisles. Tables are not cut: their chairs turn corners, yet all sit together.
-pub fn benches(parts: &Parts) -> Vec<Bench> {
+pub fn benches(parts: &SeatMapParts) -> Vec<SeatBench> {
     let at = |cell: u32| &parts.seats[cell as usize];
-    let gaps = |row: &Row| -> Vec<f32> {
+    let gaps = |row: &SeatingRow| -> Vec<f32> {
         row.cells
             .windows(2)
             .map(|pair| (at(pair[0]).x - at(pair[1]).x).hypot(at(pair[0]).y - at(pair[1]).y))
@@ -40,7 +40,7 @@ pub fn benches(parts: &Parts) -> Vec<Bench> {
         let table = row
             .cells
             .first()
-            .is_some_and(|cell| at(*cell).kind == Kind::Table);
+            .is_some_and(|cell| at(*cell).kind == SeatKind::Table);
         // Two or three chairs do not tell what is usual: one gap of theirs may be the aisle itself.
         let own = if gaps.len() < 3 {
             usual(&gaps).min(house)
@@ -55,7 +55,7 @@ pub fn benches(parts: &Parts) -> Vec<Bench> {
         let mut start = 0;
         for (end, gap) in (1..).zip(&gaps) {
             if *gap > widest {
-                found.push(Bench {
+                found.push(SeatBench {
                     row: number,
                     cells: start..end,
                 });
@@ -65,7 +65,7 @@ pub fn benches(parts: &Parts) -> Vec<Bench> {
         let end =
             u32::try_from(row.cells.len()).expect("a row has at most as many seats as the map");
         if start < end {
-            found.push(Bench {
+            found.push(SeatBench {
                 row: number,
                 cells: start..end,
             });

@@ -5,11 +5,11 @@
 
 use serde::Serialize;
 
-use super::{Category, Kind, Point, SeatMap, Zone};
+use super::{PlanPoint, PriceCategory, SeatKind, SeatMap, VenueZone};
 
 /// The smallest rectangle that holds every seat and area; all zero for an empty map.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Bounds {
+pub struct SeatMapBounds {
     /// Left edge.
     pub min_x: f32,
     /// Upper edge.
@@ -21,30 +21,30 @@ pub struct Bounds {
 }
 
 #[derive(Serialize)]
-struct Geometry<'a> {
+struct GeometryDocument<'a> {
     name: &'a str,
-    focal: Option<Point>,
-    bounds: Bounds,
-    categories: &'a [Category],
+    focal: Option<PlanPoint>,
+    bounds: SeatMapBounds,
+    categories: &'a [PriceCategory],
     sections: &'a [String],
-    zones: &'a [Zone],
-    areas: Vec<AreaShown<'a>>,
-    seats: Vec<SeatShown<'a>>,
+    zones: &'a [VenueZone],
+    areas: Vec<GeometryArea<'a>>,
+    seats: Vec<GeometrySeat<'a>>,
 }
 
 #[derive(Serialize)]
-struct AreaShown<'a> {
+struct GeometryArea<'a> {
     label: &'a str,
     category: &'a str,
     first: u32,
     capacity: u32,
     section: Option<&'a str>,
     zone: Option<&'a str>,
-    center: Point,
+    center: PlanPoint,
 }
 
 #[derive(Serialize)]
-struct SeatShown<'a> {
+struct GeometrySeat<'a> {
     label: &'a str,
     x: f32,
     y: f32,
@@ -55,17 +55,17 @@ struct SeatShown<'a> {
     accessible: bool,
     companion: bool,
     restricted_view: bool,
-    #[serde(skip_serializing_if = "Kind::is_seat")]
-    kind: Kind,
+    #[serde(skip_serializing_if = "SeatKind::is_seat")]
+    kind: SeatKind,
 }
 
 impl SeatMap {
     /// The rectangle that holds everything.
     #[must_use]
-    pub fn bounds(&self) -> Bounds {
+    pub fn bounds(&self) -> SeatMapBounds {
         let mut points = self.seats.iter().map(|seat| (seat.x, seat.y));
         let Some((x, y)) = points.next() else {
-            return Bounds {
+            return SeatMapBounds {
                 min_x: 0.0,
                 min_y: 0.0,
                 max_x: 0.0,
@@ -73,13 +73,13 @@ impl SeatMap {
             };
         };
         points.fold(
-            Bounds {
+            SeatMapBounds {
                 min_x: x,
                 min_y: y,
                 max_x: x,
                 max_y: y,
             },
-            |b, (x, y)| Bounds {
+            |b, (x, y)| SeatMapBounds {
                 min_x: b.min_x.min(x),
                 min_y: b.min_y.min(y),
                 max_x: b.max_x.max(x),
@@ -95,7 +95,7 @@ impl SeatMap {
     pub fn geometry_json(&self) -> impl Serialize {
         let section = |at: Option<u32>| at.map(|at| self.sections[at as usize].as_str());
         let category = |at: u16| self.categories[usize::from(at)].key.as_str();
-        Geometry {
+        GeometryDocument {
             name: &self.name,
             focal: self.focal,
             bounds: self.bounds(),
@@ -105,7 +105,7 @@ impl SeatMap {
             areas: self
                 .areas
                 .iter()
-                .map(|area| AreaShown {
+                .map(|area| GeometryArea {
                     label: &area.label,
                     category: category(area.category),
                     first: area.first,
@@ -118,7 +118,7 @@ impl SeatMap {
             seats: self
                 .seats
                 .iter()
-                .map(|seat| SeatShown {
+                .map(|seat| GeometrySeat {
                     label: &seat.label,
                     x: seat.x,
                     y: seat.y,
@@ -137,8 +137,8 @@ impl SeatMap {
 
     /// The label of a seat's row as people read it; a table is a row only to the chooser.
     #[must_use]
-    pub fn row_label(&self, row: Option<u32>, kind: Kind) -> Option<&str> {
-        row.filter(|_| kind != Kind::Table)
+    pub fn row_label(&self, row: Option<u32>, kind: SeatKind) -> Option<&str> {
+        row.filter(|_| kind != SeatKind::Table)
             .map(|at| self.rows[at as usize].label.as_str())
     }
 }

@@ -2,9 +2,9 @@
 //! position is the seat's index, and the rows, sections, zones and areas that give those seats
 //! their meaning.
 //!
-//! A map is immutable. It is built whole from [`Parts`] (by an importer, or from the JSON that the
-//! ledger keeps), checked once, and from then on only read, so that an index found today means the
-//! same seat for as long as a show pins this version.
+//! A map is immutable. It is built whole from [`SeatMapParts`] (by an importer, or from the JSON
+//! that the ledger keeps), checked once, and from then on only read, so that an index found today
+//! means the same seat for as long as a show pins this version.
 
 mod bench;
 mod geometry;
@@ -15,8 +15,8 @@ use std::ops::{Deref, Range};
 
 use serde::{Deserialize, Serialize};
 
-pub use bench::Bench;
-pub use geometry::Bounds;
+pub use bench::SeatBench;
+pub use geometry::SeatMapBounds;
 pub use packed::PACKED_MEDIA_TYPE;
 
 use bench::{bench_cells, benches};
@@ -24,7 +24,7 @@ use bench::{bench_cells, benches};
 /// A point of the plan, in the plan's own units (seats.io: about 20 units a chair); y grows
 /// downwards.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Point {
+pub struct PlanPoint {
     /// To the right.
     pub x: f32,
     /// Downwards.
@@ -33,7 +33,7 @@ pub struct Point {
 
 /// A price category.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Category {
+pub struct PriceCategory {
     /// Unique within the map; numbers of foreign formats are kept as text.
     pub key: String,
     /// What people read.
@@ -44,8 +44,8 @@ pub struct Category {
 
 /// A row of seats, in the order in which people sit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// Index into [`Parts::sections`].
+pub struct SeatingRow {
+    /// Index into [`SeatMapParts::sections`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<u32>,
     /// As printed on the row, "A"; of a table its label.
@@ -56,19 +56,19 @@ pub struct Row {
 
 /// A part of a venue with a focal point of its own, such as the finish line of a race track.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Zone {
+pub struct VenueZone {
     /// Unique within the map.
     pub key: String,
     /// What people read.
     pub label: String,
     /// Where those who sit here look.
-    pub focal: Option<Point>,
+    pub focal: Option<PlanPoint>,
 }
 
 /// What a sellable unit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum SeatKind {
     /// A chair in a row.
     #[default]
     Seat,
@@ -80,30 +80,30 @@ pub enum Kind {
     Booth,
 }
 
-impl Kind {
+impl SeatKind {
     fn is_seat(&self) -> bool {
         *self == Self::Seat
     }
 }
 
-/// One sellable unit; its index in [`Parts::seats`] is its cell on a show of one leg.
+/// One sellable unit; its index in [`SeatMapParts::seats`] is its cell on a show of one leg.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Seat {
     /// Unique within the map: `A-4`, `Section A-A-1`, `GA1-100`.
     pub label: String,
-    /// Position, see [`Point`].
+    /// Position, see [`PlanPoint`].
     pub x: f32,
-    /// Position, see [`Point`].
+    /// Position, see [`PlanPoint`].
     pub y: f32,
-    /// Index into [`Parts::categories`].
+    /// Index into [`SeatMapParts::categories`].
     pub category: u16,
-    /// Index into [`Parts::sections`]; of a table's chair the table's label is the section.
+    /// Index into [`SeatMapParts::sections`]; of a table's chair the table's label is the section.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<u32>,
-    /// Index into [`Parts::zones`].
+    /// Index into [`SeatMapParts::zones`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<u16>,
-    /// Index into [`Parts::rows`].
+    /// Index into [`SeatMapParts::rows`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row: Option<u32>,
     /// As printed on the chair.
@@ -118,8 +118,8 @@ pub struct Seat {
     #[serde(default, skip_serializing_if = "is_false")]
     pub restricted_view: bool,
     /// What it is.
-    #[serde(default, skip_serializing_if = "Kind::is_seat")]
-    pub kind: Kind,
+    #[serde(default, skip_serializing_if = "SeatKind::is_seat")]
+    pub kind: SeatKind,
 }
 
 #[expect(
@@ -132,26 +132,26 @@ fn is_false(flag: &bool) -> bool {
 
 /// A general-admission area: a run of interchangeable seats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Area {
+pub struct AdmissionArea {
     /// Unique among areas; its units are `LABEL-1` … `LABEL-capacity`.
     pub label: String,
-    /// Index into [`Parts::categories`].
+    /// Index into [`SeatMapParts::categories`].
     pub category: u16,
-    /// Index of its first unit in [`Parts::seats`].
+    /// Index of its first unit in [`SeatMapParts::seats`].
     pub first: u32,
     /// How many units follow each other from `first` on.
     pub capacity: u32,
-    /// Index into [`Parts::sections`].
+    /// Index into [`SeatMapParts::sections`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<u32>,
-    /// Index into [`Parts::zones`].
+    /// Index into [`SeatMapParts::zones`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<u16>,
     /// Its middle.
-    pub center: Point,
+    pub center: PlanPoint,
 }
 
-impl Area {
+impl AdmissionArea {
     /// The cells of this area.
     #[must_use]
     pub fn cells(&self) -> Range<u32> {
@@ -161,29 +161,29 @@ impl Area {
 
 /// What a map is made of and stored as.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Parts {
+pub struct SeatMapParts {
     /// The plan's name.
     pub name: String,
     /// Price categories.
-    pub categories: Vec<Category>,
+    pub categories: Vec<PriceCategory>,
     /// Labels of sections (and of tables).
     pub sections: Vec<String>,
     /// Rows, and tables as rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SeatingRow>,
     /// Zones.
-    pub zones: Vec<Zone>,
+    pub zones: Vec<VenueZone>,
     /// Where everybody looks.
-    pub focal: Option<Point>,
+    pub focal: Option<PlanPoint>,
     /// Every sellable unit.
     pub seats: Vec<Seat>,
     /// General admission.
-    pub areas: Vec<Area>,
+    pub areas: Vec<AdmissionArea>,
 }
 
 /// Why parts do not make a map. Importers find these faults earlier and say where they stand; this
 /// is the last check, and the one that a damaged ledger meets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unsound {
+pub enum SeatMapError {
     /// Two seats or two areas share a label.
     #[error("the label {0:?} stands twice in the seating plan")]
     DuplicateLabel(String),
@@ -200,21 +200,21 @@ pub enum Unsound {
     TooMany(usize),
 }
 
-/// A checked map with its indexes. Reads like its [`Parts`]; there is no way to change it.
+/// A checked map with its indexes. Reads like its [`SeatMapParts`]; there is no way to change it.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(try_from = "Parts")]
+#[serde(try_from = "SeatMapParts")]
 pub struct SeatMap {
-    parts: Parts,
+    parts: SeatMapParts,
     by_label: HashMap<Box<str>, u32>,
     area_by_label: HashMap<Box<str>, u32>,
-    benches: Vec<Bench>,
+    benches: Vec<SeatBench>,
     /// The bench of each seat and the position there; `None` for what stands in no row.
     seated: Vec<Option<(u32, u32)>>,
 }
 
 impl Deref for SeatMap {
-    type Target = Parts;
-    fn deref(&self) -> &Parts {
+    type Target = SeatMapParts;
+    fn deref(&self) -> &SeatMapParts {
         &self.parts
     }
 }
@@ -231,9 +231,9 @@ impl PartialEq for SeatMap {
     }
 }
 
-impl TryFrom<Parts> for SeatMap {
-    type Error = Unsound;
-    fn try_from(parts: Parts) -> Result<Self, Unsound> {
+impl TryFrom<SeatMapParts> for SeatMap {
+    type Error = SeatMapError;
+    fn try_from(parts: SeatMapParts) -> Result<Self, SeatMapError> {
         Self::new(parts)
     }
 }
@@ -242,17 +242,17 @@ impl SeatMap {
     /// Checks the parts and indexes them: labels, and who sits beside whom.
     ///
     /// # Errors
-    /// [`Unsound`] where a label stands twice or an index points nowhere.
-    pub fn new(parts: Parts) -> Result<Self, Unsound> {
+    /// [`SeatMapError`] where a label stands twice or an index points nowhere.
+    pub fn new(parts: SeatMapParts) -> Result<Self, SeatMapError> {
         let count = u32::try_from(parts.seats.len())
             .ok()
             .filter(|count| *count < u32::MAX)
-            .ok_or(Unsound::TooMany(parts.seats.len()))?;
+            .ok_or(SeatMapError::TooMany(parts.seats.len()))?;
         check_indices(&parts, count)?;
         let mut by_label = HashMap::with_capacity(parts.seats.len());
         for (cell, seat) in (0..count).zip(&parts.seats) {
             if by_label.insert(seat.label.as_str().into(), cell).is_some() {
-                return Err(Unsound::DuplicateLabel(seat.label.clone()));
+                return Err(SeatMapError::DuplicateLabel(seat.label.clone()));
             }
         }
         let mut area_by_label = HashMap::with_capacity(parts.areas.len());
@@ -261,7 +261,7 @@ impl SeatMap {
                 .insert(area.label.as_str().into(), at)
                 .is_some()
             {
-                return Err(Unsound::DuplicateLabel(area.label.clone()));
+                return Err(SeatMapError::DuplicateLabel(area.label.clone()));
             }
         }
         let benches = benches(&parts);
@@ -269,7 +269,7 @@ impl SeatMap {
         for (number, bench) in (0..).zip(&benches) {
             for (position, cell) in (0..).zip(bench_cells(&parts, bench)) {
                 if seated[*cell as usize].replace((number, position)).is_some() {
-                    return Err(Unsound::Dangling {
+                    return Err(SeatMapError::Dangling {
                         what: "seat",
                         at: *cell as usize,
                     });
@@ -300,7 +300,7 @@ impl SeatMap {
 
     /// The general-admission area with this label.
     #[must_use]
-    pub fn area(&self, label: &str) -> Option<&Area> {
+    pub fn area(&self, label: &str) -> Option<&AdmissionArea> {
         self.area_by_label
             .get(label)
             .map(|at| &self.areas[*at as usize])
@@ -308,7 +308,7 @@ impl SeatMap {
 
     /// The area that this cell is a unit of.
     #[must_use]
-    pub fn area_of(&self, cell: u32) -> Option<&Area> {
+    pub fn area_of(&self, cell: u32) -> Option<&AdmissionArea> {
         self.areas.iter().find(|area| area.cells().contains(&cell))
     }
 
@@ -316,7 +316,7 @@ impl SeatMap {
     /// label.
     #[must_use]
     pub fn category_index(&self, key_or_label: &str) -> Option<u16> {
-        let found = |is: &dyn Fn(&Category) -> bool| self.categories.iter().position(is);
+        let found = |is: &dyn Fn(&PriceCategory) -> bool| self.categories.iter().position(is);
         found(&|category| category.key == key_or_label)
             .or_else(|| found(&|category| category.label == key_or_label))
             .and_then(|at| u16::try_from(at).ok())
@@ -334,7 +334,7 @@ impl SeatMap {
     /// The zone with this key, or else with this label.
     #[must_use]
     pub fn zone_index(&self, key_or_label: &str) -> Option<u16> {
-        let found = |is: &dyn Fn(&Zone) -> bool| self.zones.iter().position(is);
+        let found = |is: &dyn Fn(&VenueZone) -> bool| self.zones.iter().position(is);
         found(&|zone| zone.key == key_or_label)
             .or_else(|| found(&|zone| zone.label == key_or_label))
             .and_then(|at| u16::try_from(at).ok())
@@ -342,19 +342,19 @@ impl SeatMap {
 
     /// Every stretch of chairs between aisles.
     #[must_use]
-    pub fn benches(&self) -> &[Bench] {
+    pub fn benches(&self) -> &[SeatBench] {
         &self.benches
     }
 
     /// The cells of a bench, from one end to the other.
     #[must_use]
-    pub fn on_bench(&self, bench: &Bench) -> &[u32] {
+    pub fn on_bench(&self, bench: &SeatBench) -> &[u32] {
         bench_cells(&self.parts, bench)
     }
 
     /// The bench that a cell stands on and its position there.
     #[must_use]
-    pub fn bench_of(&self, cell: u32) -> Option<(&Bench, usize)> {
+    pub fn bench_of(&self, cell: u32) -> Option<(&SeatBench, usize)> {
         let (bench, position) = (*self.seated.get(cell as usize)?)?;
         Some((&self.benches[bench as usize], position as usize))
     }
@@ -373,7 +373,7 @@ impl SeatMap {
 }
 
 /// Every index stands for something, and each area's units are its own.
-fn check_indices(parts: &Parts, count: u32) -> Result<(), Unsound> {
+fn check_indices(parts: &SeatMapParts, count: u32) -> Result<(), SeatMapError> {
     let below = |at: Option<u32>, len: usize| at.is_none_or(|at| (at as usize) < len);
     let zone_ok = |zone: Option<u16>| below(zone.map(u32::from), parts.zones.len());
     for (at, seat) in parts.seats.iter().enumerate() {
@@ -382,13 +382,13 @@ fn check_indices(parts: &Parts, count: u32) -> Result<(), Unsound> {
             && below(seat.row, parts.rows.len())
             && zone_ok(seat.zone);
         if !sound {
-            return Err(Unsound::Dangling { what: "seat", at });
+            return Err(SeatMapError::Dangling { what: "seat", at });
         }
     }
     for (at, row) in parts.rows.iter().enumerate() {
         if !below(row.section, parts.sections.len()) || row.cells.iter().any(|cell| *cell >= count)
         {
-            return Err(Unsound::Dangling { what: "row", at });
+            return Err(SeatMapError::Dangling { what: "row", at });
         }
     }
     for (at, area) in parts.areas.iter().enumerate() {
@@ -400,7 +400,7 @@ fn check_indices(parts: &Parts, count: u32) -> Result<(), Unsound> {
             && below(area.section, parts.sections.len())
             && zone_ok(area.zone);
         if !fits || !sound {
-            return Err(Unsound::Dangling { what: "area", at });
+            return Err(SeatMapError::Dangling { what: "area", at });
         }
     }
     Ok(())

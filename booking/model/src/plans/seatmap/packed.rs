@@ -26,7 +26,9 @@
 
 use serde::Serialize;
 
-use super::{Area, Category, Kind, Point, Row, Seat, SeatMap, Zone};
+use super::{
+    AdmissionArea, PlanPoint, PriceCategory, Seat, SeatKind, SeatMap, SeatingRow, VenueZone,
+};
 
 /// The media type of the packed form.
 pub const PACKED_MEDIA_TYPE: &str = "application/vnd.fairgate.seatmap";
@@ -36,27 +38,27 @@ pub const PACKED_MEDIA_TYPE: &str = "application/vnd.fairgate.seatmap";
 const SUM_MAX: f64 = 32_766.0;
 
 #[derive(Serialize)]
-struct Head<'a> {
+struct PackedHeader<'a> {
     name: &'a str,
-    origin: Point,
+    origin: PlanPoint,
     step: f64,
-    focal: Option<Point>,
-    categories: &'a [Category],
+    focal: Option<PlanPoint>,
+    categories: &'a [PriceCategory],
     sections: &'a [String],
-    zones: &'a [Zone],
-    areas: &'a [Area],
-    rows: Vec<RowHead<'a>>,
-    runs: Vec<Run<'a>>,
+    zones: &'a [VenueZone],
+    areas: &'a [AdmissionArea],
+    rows: Vec<PackedRow<'a>>,
+    runs: Vec<PackedSeatRun<'a>>,
 }
 
 #[derive(Serialize)]
-struct RowHead<'a> {
+struct PackedRow<'a> {
     label: &'a str,
     section: Option<u32>,
 }
 
 #[derive(Serialize)]
-struct Run<'a> {
+struct PackedSeatRun<'a> {
     n: usize,
     category: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,16 +67,16 @@ struct Run<'a> {
     zone: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     row: Option<u32>,
-    #[serde(skip_serializing_if = "Kind::is_seat")]
-    kind: Kind,
+    #[serde(skip_serializing_if = "SeatKind::is_seat")]
+    kind: SeatKind,
     prefix: &'a str,
     #[serde(flatten)]
-    numbers: Numbers<'a>,
+    numbers: PackedNumbers<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Numbers<'a> {
+enum PackedNumbers<'a> {
     From(u32),
     Numbers(Vec<&'a str>),
 }
@@ -87,9 +89,9 @@ impl SeatMap {
         let extent =
             f64::from(bounds.max_x - bounds.min_x).max(f64::from(bounds.max_y - bounds.min_y));
         let step = if extent > 0.0 { extent / SUM_MAX } else { 1.0 };
-        let head = Head {
+        let head = PackedHeader {
             name: &self.name,
-            origin: Point {
+            origin: PlanPoint {
                 x: bounds.min_x,
                 y: bounds.min_y,
             },
@@ -102,12 +104,12 @@ impl SeatMap {
             rows: self
                 .rows
                 .iter()
-                .map(|Row { label, section, .. }| RowHead {
+                .map(|SeatingRow { label, section, .. }| PackedRow {
                     label,
                     section: *section,
                 })
                 .collect(),
-            runs: runs(&self.seats),
+            runs: seat_runs(&self.seats),
         };
         let text =
             serde_json::to_vec(&head).expect("plain data with text keys always becomes JSON");
@@ -167,7 +169,7 @@ fn prefix(seat: &Seat) -> &str {
         .unwrap_or(&seat.label)
 }
 
-fn runs(seats: &[Seat]) -> Vec<Run<'_>> {
+fn seat_runs(seats: &[Seat]) -> Vec<PackedSeatRun<'_>> {
     let alike = |a: &Seat, b: &Seat| {
         (a.category, a.section, a.zone, a.row, a.kind)
             == (b.category, b.section, b.zone, b.row, b.kind)
@@ -177,7 +179,7 @@ fn runs(seats: &[Seat]) -> Vec<Run<'_>> {
         .chunk_by(alike)
         .map(|run| {
             let first = &run[0];
-            Run {
+            PackedSeatRun {
                 n: run.len(),
                 category: first.category,
                 section: first.section,
@@ -185,25 +187,25 @@ fn runs(seats: &[Seat]) -> Vec<Run<'_>> {
                 row: first.row,
                 kind: first.kind,
                 prefix: prefix(first),
-                numbers: numbers(run),
+                numbers: seat_numbers(run),
             }
         })
         .collect()
 }
 
-fn numbers(run: &[Seat]) -> Numbers<'_> {
-    if let Ok(from) = number(&run[0]).parse::<u32>()
+fn seat_numbers(run: &[Seat]) -> PackedNumbers<'_> {
+    if let Ok(from) = label_number(&run[0]).parse::<u32>()
         && (from..)
             .zip(run)
-            .all(|(expected, seat)| number(seat) == expected.to_string())
+            .all(|(expected, seat)| label_number(seat) == expected.to_string())
     {
-        return Numbers::From(from);
+        return PackedNumbers::From(from);
     }
-    Numbers::Numbers(run.iter().map(number).collect())
+    PackedNumbers::Numbers(run.iter().map(label_number).collect())
 }
 
 /// What follows the prefix in the label: nothing, where the label does not end in the number.
-fn number(seat: &Seat) -> &str {
+fn label_number(seat: &Seat) -> &str {
     if seat.label.ends_with(seat.number.as_str()) {
         &seat.number
     } else {

@@ -3,12 +3,12 @@
 
 use serde_json::Value;
 
-use super::Reading;
-use crate::plans::reader::{Spot, shown};
+use super::SeatsioReader;
+use crate::plans::reader::{PlanObject, quote_value};
 
 /// What an object inherits from what it stands in.
 #[derive(Clone, Default)]
-pub struct Scope {
+pub struct SeatsioScope {
     /// What labels begin with, "Section A-".
     pub prefix: String,
     /// The section it stands in.
@@ -16,14 +16,14 @@ pub struct Scope {
     /// The zone it lies in.
     pub zone: Option<u16>,
     /// The category it has unless it names one.
-    pub category: Inherited,
+    pub category: InheritedCategory,
     /// What its coordinates are relative to.
     pub offset: (f64, f64),
 }
 
 /// A category from outside.
 #[derive(Clone, Copy, Default)]
-pub enum Inherited {
+pub enum InheritedCategory {
     /// There is none to inherit.
     #[default]
     None,
@@ -33,9 +33,9 @@ pub enum Inherited {
     Is(u16),
 }
 
-impl Reading {
+impl SeatsioReader {
     /// The object's own zone, or the one it lies in.
-    pub fn zone(&mut self, spot: &Spot<'_>, outer: Option<u16>) -> Option<u16> {
+    pub fn resolve_zone(&mut self, spot: &PlanObject<'_>, outer: Option<u16>) -> Option<u16> {
         let Some(key) = spot.get("zone") else {
             return outer;
         };
@@ -43,37 +43,42 @@ impl Reading {
         if found.is_none() {
             let message = format!(
                 "The zone is {}, which the chart's list of zones does not have.",
-                shown(key)
+                quote_value(key)
             );
-            self.faults.add(spot.path(), "unknown_zone", message);
+            self.faults.add_fault(spot.path(), "unknown_zone", message);
         }
         found
     }
 
     /// The object's own category, or what it passes on from outside.
-    pub fn inherited(&mut self, spot: &Spot<'_>, outer: Inherited) -> Inherited {
+    pub fn inherited(
+        &mut self,
+        spot: &PlanObject<'_>,
+        outer: InheritedCategory,
+    ) -> InheritedCategory {
         let Some(key) = spot.get("categoryKey") else {
             return outer;
         };
         if let Some(known) = key_text(key).and_then(|key| self.category_keys.get(&key)) {
-            return Inherited::Is(*known);
+            return InheritedCategory::Is(*known);
         }
         let message = format!(
             "`categoryKey` is {}, which the chart's list of categories does not have.",
-            shown(key)
+            quote_value(key)
         );
-        self.faults.add(spot.path(), "unknown_category", message);
-        Inherited::Faulty
+        self.faults
+            .add_fault(spot.path(), "unknown_category", message);
+        InheritedCategory::Faulty
     }
 
     /// The category of what is sold; a fault where it has none.
-    pub fn category(&mut self, spot: &Spot<'_>, outer: Inherited) -> Option<u16> {
+    pub fn category(&mut self, spot: &PlanObject<'_>, outer: InheritedCategory) -> Option<u16> {
         match self.inherited(spot, outer) {
-            Inherited::Is(category) => Some(category),
-            Inherited::Faulty => None,
-            Inherited::None => {
+            InheritedCategory::Is(category) => Some(category),
+            InheritedCategory::Faulty => None,
+            InheritedCategory::None => {
                 let message = "It has no category, so it can have no price. Give it one, or give one to its section.";
-                self.faults.add(spot.path(), "no_category", message);
+                self.faults.add_fault(spot.path(), "no_category", message);
                 None
             }
         }

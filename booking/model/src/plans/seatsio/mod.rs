@@ -18,20 +18,20 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::{Fault, Imported, PLAN_BYTES_MAX};
-use crate::plans::draft::Draft;
-use crate::plans::reader::{Faults, Spot, placed, shown};
-use crate::plans::seatmap::{Category, Zone};
-use inherit::{Inherited, Scope, key_text};
+use super::{PLAN_BYTES_MAX, PlanFault, PlanImportResult};
+use crate::plans::draft::SeatMapDraft;
+use crate::plans::reader::{PlanFaults, PlanObject, placed, quote_value};
+use crate::plans::seatmap::{PriceCategory, VenueZone};
+use inherit::{InheritedCategory, SeatsioScope, key_text};
 
-type Object = Map<String, Value>;
+type SeatsioObject = Map<String, Value>;
 
 /// Reads a chart.
 ///
 /// # Errors
 /// Every fault of the chart; a text that is no JSON, or no chart, is a single one.
-pub fn parse_seatsio(text: &str) -> Imported {
-    let refuse = |at: String, code, message: String| Err(vec![Fault { at, code, message }]);
+pub fn parse_seatsio(text: &str) -> PlanImportResult {
+    let refuse = |at: String, code, message: String| Err(vec![PlanFault { at, code, message }]);
     if text.len() > PLAN_BYTES_MAX {
         let message = format!(
             "The plan is {} bytes long; at most {PLAN_BYTES_MAX} are read.",
@@ -54,41 +54,41 @@ pub fn parse_seatsio(text: &str) -> Imported {
         return refuse(String::new(), "not_a_chart", message.to_owned());
     };
 
-    let mut reading = Reading::default();
+    let mut reading = SeatsioReader::default();
     if let Some(name) = chart.get("name").and_then(Value::as_str) {
         name.clone_into(&mut reading.draft.parts.name);
     }
     reading.categories(chart);
     reading.zones(chart);
-    let whole = Spot::new(None, "subChart", 0, drawing);
+    let whole = PlanObject::new(None, "subChart", 0, drawing);
     let focal = whole.point("focalPoint", &mut reading.faults);
     reading.draft.parts.focal =
         focal.and_then(|at| placed(|| "focalPoint".to_owned(), at, &mut reading.faults));
-    reading.objects(drawing, None, &Scope::default());
-    for (index, section) in whole.list("sections", &mut reading.faults) {
-        reading.section(&Spot::new(None, "sections", index, section));
+    reading.objects(drawing, None, &SeatsioScope::default());
+    for (index, section) in whole.list_objects("sections", &mut reading.faults) {
+        reading.section(&PlanObject::new(None, "sections", index, section));
     }
     reading.draft.finish(reading.faults)
 }
 
 #[derive(Default)]
-struct Reading {
-    draft: Draft,
-    faults: Faults,
+struct SeatsioReader {
+    draft: SeatMapDraft,
+    faults: PlanFaults,
     category_keys: HashMap<String, u16>,
     zone_keys: HashMap<String, u16>,
 }
 
-impl Reading {
-    fn categories(&mut self, chart: &Object) {
+impl SeatsioReader {
+    fn categories(&mut self, chart: &SeatsioObject) {
         let Some(list) = chart.get("categories").and_then(Value::as_object) else {
             return;
         };
-        let spot = Spot::new(None, "categories", 0, list);
-        for (index, category) in spot.list("list", &mut self.faults) {
-            let spot = Spot::new(None, "categories", index, category);
+        let spot = PlanObject::new(None, "categories", 0, list);
+        for (index, category) in spot.list_objects("list", &mut self.faults) {
+            let spot = PlanObject::new(None, "categories", index, category);
             let Some(key) = spot.get("key").and_then(key_text) else {
-                self.faults.add(
+                self.faults.add_fault(
                     spot.path(),
                     "bad_category",
                     "The category has no key. Give it a number or a text.",
@@ -97,7 +97,7 @@ impl Reading {
             };
             let label = spot.label(&mut self.faults);
             let Ok(number) = u16::try_from(self.draft.parts.categories.len()) else {
-                self.faults.add(
+                self.faults.add_fault(
                     spot.path(),
                     "too_many_categories",
                     "A plan has at most 65,536 categories.",
@@ -107,7 +107,8 @@ impl Reading {
             if self.category_keys.insert(key.clone(), number).is_some() {
                 let message =
                     format!("The category key {key:?} stands twice. Every category needs its own.");
-                self.faults.add(spot.path(), "duplicate_category", message);
+                self.faults
+                    .add_fault(spot.path(), "duplicate_category", message);
             }
             let color = match spot.get("color") {
                 None => "#888888",
@@ -115,13 +116,13 @@ impl Reading {
                 Some(other) => {
                     let message = format!(
                         "The colour is {}; expected one like \"#87A9CD\".",
-                        shown(other)
+                        quote_value(other)
                     );
-                    self.faults.add(spot.path(), "bad_color", message);
+                    self.faults.add_fault(spot.path(), "bad_color", message);
                     continue;
                 }
             };
-            self.draft.parts.categories.push(Category {
+            self.draft.parts.categories.push(PriceCategory {
                 label: label.unwrap_or(&key).to_owned(),
                 color: color.to_owned(),
                 key,
@@ -129,23 +130,23 @@ impl Reading {
         }
     }
 
-    fn zones(&mut self, chart: &Object) {
+    fn zones(&mut self, chart: &SeatsioObject) {
         let Some(list) = chart.get("zones").and_then(Value::as_object) else {
             return;
         };
-        let spot = Spot::new(None, "zones", 0, list);
-        for (index, zone) in spot.list("list", &mut self.faults) {
-            let spot = Spot::new(None, "zones", index, zone);
+        let spot = PlanObject::new(None, "zones", 0, list);
+        for (index, zone) in spot.list_objects("list", &mut self.faults) {
+            let spot = PlanObject::new(None, "zones", index, zone);
             let Some(key) = spot.get("key").and_then(key_text) else {
                 self.faults
-                    .add(spot.path(), "bad_zone", "The zone has no key. Give it one.");
+                    .add_fault(spot.path(), "bad_zone", "The zone has no key. Give it one.");
                 continue;
             };
             let label = spot.label(&mut self.faults).unwrap_or(&key).to_owned();
             let focal = spot.point("focalPoint", &mut self.faults);
             let focal = focal.and_then(|at| placed(|| spot.path(), at, &mut self.faults));
             let Ok(number) = u16::try_from(self.draft.parts.zones.len()) else {
-                self.faults.add(
+                self.faults.add_fault(
                     spot.path(),
                     "too_many_zones",
                     "A plan has at most 65,536 zones.",
@@ -155,22 +156,23 @@ impl Reading {
             if self.zone_keys.insert(key.clone(), number).is_some() {
                 let message =
                     format!("The zone key {key:?} stands twice. Every zone needs its own.");
-                self.faults.add(spot.path(), "duplicate_zone", message);
+                self.faults
+                    .add_fault(spot.path(), "duplicate_zone", message);
             }
-            self.draft.parts.zones.push(Zone { key, label, focal });
+            self.draft.parts.zones.push(VenueZone { key, label, focal });
         }
     }
 
-    fn section(&mut self, spot: &Spot<'_>) {
+    fn section(&mut self, spot: &PlanObject<'_>) {
         if !spot.flag("published", true, &mut self.faults) {
             return;
         }
         let label = spot.label(&mut self.faults);
-        let scope = Scope {
+        let scope = SeatsioScope {
             prefix: label.map(|label| format!("{label}-")).unwrap_or_default(),
             section: label.map(|label| self.draft.section(label)),
-            zone: self.zone(spot, None),
-            category: self.inherited(spot, Inherited::None),
+            zone: self.resolve_zone(spot, None),
+            category: self.inherited(spot, InheritedCategory::None),
             offset: spot.point("topLeft", &mut self.faults).unwrap_or_default(),
         };
         match spot.get("subChart") {
@@ -178,9 +180,9 @@ impl Reading {
             Some(other) => {
                 let message = format!(
                     "`subChart` is {} where an object is expected.",
-                    shown(other)
+                    quote_value(other)
                 );
-                self.faults.add(spot.path(), "bad_object", message);
+                self.faults.add_fault(spot.path(), "bad_object", message);
             }
             None => {}
         }

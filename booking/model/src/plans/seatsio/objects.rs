@@ -2,40 +2,45 @@
 
 use serde_json::Value;
 
-use super::{Object, Reading};
+use super::{SeatsioObject, SeatsioReader};
 use crate::plans::CAPACITY_MAX;
-use crate::plans::reader::{Spot, placed, shown};
-use crate::plans::seatmap::{Area, Kind, Point, Row, Seat};
-use crate::plans::seatsio::inherit::Scope;
+use crate::plans::reader::{PlanObject, placed, quote_value};
+use crate::plans::seatmap::{AdmissionArea, PlanPoint, Seat, SeatKind, SeatingRow};
+use crate::plans::seatsio::inherit::SeatsioScope;
 
-impl Reading {
+impl SeatsioReader {
     /// Everything that can be sold in one drawing: the chart's or a section's.
-    pub fn objects(&mut self, drawing: &Object, within: Option<&Spot<'_>>, scope: &Scope) {
-        let whole = Spot::new(within, "subChart", 0, drawing);
-        for (index, row) in whole.list("rows", &mut self.faults) {
-            self.row(&Spot::new(within, "row", index, row), scope);
+    pub fn objects(
+        &mut self,
+        drawing: &SeatsioObject,
+        within: Option<&PlanObject<'_>>,
+        scope: &SeatsioScope,
+    ) {
+        let whole = PlanObject::new(within, "subChart", 0, drawing);
+        for (index, row) in whole.list_objects("rows", &mut self.faults) {
+            self.read_row(&PlanObject::new(within, "row", index, row), scope);
         }
-        for (index, table) in whole.list("tables", &mut self.faults) {
-            self.table(&Spot::new(within, "table", index, table), scope);
+        for (index, table) in whole.list_objects("tables", &mut self.faults) {
+            self.table(&PlanObject::new(within, "table", index, table), scope);
         }
-        for (index, booth) in whole.list("booths", &mut self.faults) {
-            self.booth(&Spot::new(within, "booth", index, booth), scope);
+        for (index, booth) in whole.list_objects("booths", &mut self.faults) {
+            self.booth(&PlanObject::new(within, "booth", index, booth), scope);
         }
-        for (index, area) in whole.list("generalAdmissionAreas", &mut self.faults) {
-            self.area(
-                &Spot::new(within, "generalAdmissionArea", index, area),
+        for (index, area) in whole.list_objects("generalAdmissionAreas", &mut self.faults) {
+            self.read_area(
+                &PlanObject::new(within, "generalAdmissionArea", index, area),
                 scope,
             );
         }
     }
 
-    fn row(&mut self, spot: &Spot<'_>, scope: &Scope) {
+    fn read_row(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope) {
         if !spot.flag("published", true, &mut self.faults) {
             return;
         }
         let label = spot.label(&mut self.faults);
         let mut scope = scope.clone();
-        scope.zone = self.zone(spot, scope.zone);
+        scope.zone = self.resolve_zone(spot, scope.zone);
         // A row outside a drawn section may still name one.
         if let (None, Some(Value::String(section))) = (scope.section, spot.get("sectionLabel"))
             && !section.trim().is_empty()
@@ -43,45 +48,45 @@ impl Reading {
             scope.section = Some(self.draft.section(section));
             scope.prefix = format!("{section}-");
         }
-        self.chairs(spot, label, &scope, Kind::Seat, None);
+        self.chairs(spot, label, &scope, SeatKind::Seat, None);
     }
 
-    fn table(&mut self, spot: &Spot<'_>, scope: &Scope) {
+    fn table(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope) {
         if !spot.flag("published", true, &mut self.faults) || !self.sold_by_the_seat(spot) {
             return;
         }
         let label = spot.label(&mut self.faults);
         let middle = self.middle(spot);
-        let scope = Scope {
+        let scope = SeatsioScope {
             section: label.map(|label| self.draft.section(&format!("{}{label}", scope.prefix))),
-            zone: self.zone(spot, scope.zone),
+            zone: self.resolve_zone(spot, scope.zone),
             category: self.inherited(spot, scope.category),
             ..scope.clone()
         };
-        self.chairs(spot, label, &scope, Kind::Table, middle);
+        self.chairs(spot, label, &scope, SeatKind::Table, middle);
     }
 
     /// The seats of a row or table; `middle` is where a chair stands that does not say where it
     /// stands.
     fn chairs(
         &mut self,
-        spot: &Spot<'_>,
+        spot: &PlanObject<'_>,
         label: Option<&str>,
-        scope: &Scope,
-        kind: Kind,
+        scope: &SeatsioScope,
+        kind: SeatKind,
         middle: Option<(f64, f64)>,
     ) {
         let row = u32::try_from(self.draft.parts.rows.len())
             .expect("at most as many rows as the text has bytes");
         let mut cells = Vec::new();
-        for (index, chair) in spot.list("seats", &mut self.faults) {
-            let chair = Spot::new(Some(spot), "seat", index, chair);
+        for (index, chair) in spot.list_objects("seats", &mut self.faults) {
+            let chair = PlanObject::new(Some(spot), "seat", index, chair);
             if !chair.flag("published", true, &mut self.faults)
                 || chair.flag("disabledBySocialDistancingRules", false, &mut self.faults)
             {
                 continue;
             }
-            if !self.draft.admit(1, || chair.path(), &mut self.faults) {
+            if !self.draft.count_units(1, || chair.path(), &mut self.faults) {
                 return;
             }
             let number = chair.label(&mut self.faults);
@@ -90,13 +95,13 @@ impl Reading {
                 Some(middle) if chair.get("x").is_none() && chair.get("y").is_none() => {
                     Some(middle)
                 }
-                _ => chair.xy(&mut self.faults),
+                _ => chair.coordinates(&mut self.faults),
             };
             let at = own.and_then(|at| self.placed(&chair, at, scope));
             let [accessible, companion, restricted_view] =
                 ["accessible", "companionSeat", "restrictedView"]
                     .map(|flag| chair.flag(flag, false, &mut self.faults));
-            if let (Some(label), Some(number), Some(category), Some(Point { x, y })) =
+            if let (Some(label), Some(number), Some(category), Some(PlanPoint { x, y })) =
                 (label, number, category, at)
             {
                 let seat = Seat {
@@ -113,11 +118,11 @@ impl Reading {
                     restricted_view,
                     kind,
                 };
-                cells.extend(self.draft.seat(seat, || chair.path(), &mut self.faults));
+                cells.extend(self.draft.add_seat(seat, || chair.path(), &mut self.faults));
             } else if let (Some(label), Some(number)) = (label, number) {
                 // A seat with another fault still holds its label, so that its double is found as
                 // well.
-                self.draft.claim(
+                self.draft.claim_label(
                     &format!("{}{label}-{number}", scope.prefix),
                     || chair.path(),
                     &mut self.faults,
@@ -127,7 +132,7 @@ impl Reading {
         if let Some(label) = label
             && !cells.is_empty()
         {
-            self.draft.parts.rows.push(Row {
+            self.draft.parts.rows.push(SeatingRow {
                 section: scope.section,
                 label: label.to_owned(),
                 cells,
@@ -135,19 +140,19 @@ impl Reading {
         }
     }
 
-    fn booth(&mut self, spot: &Spot<'_>, scope: &Scope) {
+    fn booth(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope) {
         if !spot.flag("published", true, &mut self.faults)
-            || !self.draft.admit(1, || spot.path(), &mut self.faults)
+            || !self.draft.count_units(1, || spot.path(), &mut self.faults)
         {
             return;
         }
-        let unit = self.unit(spot, scope, Kind::Booth);
+        let unit = self.read_unit(spot, scope, SeatKind::Booth);
         if let Some(unit) = unit {
-            self.draft.seat(unit, || spot.path(), &mut self.faults);
+            self.draft.add_seat(unit, || spot.path(), &mut self.faults);
         }
     }
 
-    fn area(&mut self, spot: &Spot<'_>, scope: &Scope) {
+    fn read_area(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope) {
         if !spot.flag("published", true, &mut self.faults) || !self.sold_by_the_seat(spot) {
             return;
         }
@@ -156,15 +161,15 @@ impl Reading {
             _ => {
                 let found = spot
                     .get("capacity")
-                    .map_or_else(|| "missing".to_owned(), shown);
+                    .map_or_else(|| "missing".to_owned(), quote_value);
                 let message = format!(
                     "`capacity` is {found}; expected a whole number from 1 to {CAPACITY_MAX}."
                 );
-                self.faults.add(spot.path(), "bad_capacity", message);
+                self.faults.add_fault(spot.path(), "bad_capacity", message);
                 None
             }
         };
-        let unit = self.unit(spot, scope, Kind::Standing);
+        let unit = self.read_unit(spot, scope, SeatKind::Standing);
         let (Some(capacity), Some(unit)) = (
             capacity.and_then(|capacity| u32::try_from(capacity).ok()),
             unit,
@@ -173,36 +178,43 @@ impl Reading {
         };
         if !self
             .draft
-            .admit(capacity as usize, || spot.path(), &mut self.faults)
+            .count_units(capacity as usize, || spot.path(), &mut self.faults)
         {
             return;
         }
-        let area = Area {
+        let area = AdmissionArea {
             label: unit.label.clone(),
             category: unit.category,
             first: 0,
             capacity,
             section: unit.section,
             zone: unit.zone,
-            center: Point {
+            center: PlanPoint {
                 x: unit.x,
                 y: unit.y,
             },
         };
-        self.draft.area(area, &unit, &spot.path(), &mut self.faults);
+        self.draft
+            .add_area(area, &unit, &spot.path(), &mut self.faults);
     }
 
     /// A booth, or what all units of an area have in common.
-    fn unit(&mut self, spot: &Spot<'_>, scope: &Scope, kind: Kind) -> Option<Seat> {
+    fn read_unit(
+        &mut self,
+        spot: &PlanObject<'_>,
+        scope: &SeatsioScope,
+        kind: SeatKind,
+    ) -> Option<Seat> {
         let label = spot.label(&mut self.faults);
         let category = self.category(spot, scope.category);
-        let zone = self.zone(spot, scope.zone);
+        let zone = self.resolve_zone(spot, scope.zone);
         let middle = self.middle(spot);
         if middle.is_none() {
             let message = "It has neither a `center` nor `points` nor an `x` and `y`: nobody can see where it is.";
-            self.faults.add(spot.path(), "bad_coordinate", message);
+            self.faults
+                .add_fault(spot.path(), "bad_coordinate", message);
         }
-        let Point { x, y } = middle.and_then(|at| self.placed(spot, at, scope))?;
+        let PlanPoint { x, y } = middle.and_then(|at| self.placed(spot, at, scope))?;
         Some(Seat {
             label: format!("{}{}", scope.prefix, label?),
             x,
@@ -220,15 +232,15 @@ impl Reading {
     }
 
     /// The middle of a shape: its centre, the mean of its corners, or its position.
-    fn middle(&mut self, spot: &Spot<'_>) -> Option<(f64, f64)> {
+    fn middle(&mut self, spot: &PlanObject<'_>) -> Option<(f64, f64)> {
         if spot.get("center").is_some() {
             return spot.point("center", &mut self.faults);
         }
         let corners: Vec<_> = spot
-            .list("points", &mut self.faults)
+            .list_objects("points", &mut self.faults)
             .into_iter()
             .filter_map(|(index, corner)| {
-                Spot::new(Some(spot), "points", index, corner).xy(&mut self.faults)
+                PlanObject::new(Some(spot), "points", index, corner).coordinates(&mut self.faults)
             })
             .collect();
         if !corners.is_empty() {
@@ -242,11 +254,16 @@ impl Reading {
             return Some((sum.0 / count, sum.1 / count));
         }
         (spot.get("x").is_some() || spot.get("y").is_some())
-            .then(|| spot.xy(&mut self.faults))
+            .then(|| spot.coordinates(&mut self.faults))
             .flatten()
     }
 
-    fn placed(&mut self, spot: &Spot<'_>, at: (f64, f64), scope: &Scope) -> Option<Point> {
+    fn placed(
+        &mut self,
+        spot: &PlanObject<'_>,
+        at: (f64, f64),
+        scope: &SeatsioScope,
+    ) -> Option<PlanPoint> {
         placed(
             || spot.path(),
             (at.0 + scope.offset.0, at.1 + scope.offset.1),
@@ -254,7 +271,7 @@ impl Reading {
         )
     }
 
-    fn sold_by_the_seat(&mut self, spot: &Spot<'_>) -> bool {
+    fn sold_by_the_seat(&mut self, spot: &PlanObject<'_>) -> bool {
         let whole: Vec<&str> = ["bookAsAWhole", "variableOccupancy"]
             .into_iter()
             .filter(|flag| spot.flag(flag, false, &mut self.faults))
@@ -263,7 +280,7 @@ impl Reading {
             let message = format!(
                 "`{flag}` is set, but places are only sold one by one here. Clear it, or leave this object out."
             );
-            self.faults.add(spot.path(), "not_supported", message);
+            self.faults.add_fault(spot.path(), "not_supported", message);
         }
         whole.is_empty()
     }

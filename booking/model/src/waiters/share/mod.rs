@@ -5,18 +5,18 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rand::Rng;
 
-use super::{Party, Waiter};
+use super::{Waiter, WaitlistParty};
 use crate::grid::CellState;
-use crate::waiters::wish::{House, Seated, unsold};
+use crate::waiters::wish::{PartySeats, ShowLayout, unsold};
 
 /// Offers made in one go; the next round goes on.
 const OFFERS_MAX: usize = 100;
 
 /// What one round gives.
 #[derive(Debug, Default)]
-pub struct Shares {
+pub struct WaitlistShares {
     /// The parties that are offered seats, by their place in the line, with the seats.
-    pub offers: Vec<(usize, Seated)>,
+    pub offers: Vec<(usize, PartySeats)>,
     /// Kept cells that fit none of those who are here.
     pub left: Vec<u32>,
 }
@@ -25,19 +25,19 @@ pub struct Shares {
 /// its own.
 #[must_use]
 pub fn in_vain(
-    house: House<'_>,
+    house: ShowLayout<'_>,
     states: &[CellState],
     line: &[Waiter],
     rng: &mut impl Rng,
 ) -> Vec<usize> {
     let unsold = unsold(states);
-    let mut known: HashMap<&Party, bool> = HashMap::new();
+    let mut known: HashMap<&WaitlistParty, bool> = HashMap::new();
     let mut vain = Vec::new();
     for (at, waiter) in line.iter().enumerate() {
         let party = &waiter.party;
         let may = *known
             .entry(party)
-            .or_insert_with(|| party.fits(house, &unsold, rng));
+            .or_insert_with(|| party.can_be_seated(house, &unsold, rng));
         if !may && waiter.offer.is_none() {
             vain.push(at);
         }
@@ -49,27 +49,27 @@ pub fn in_vain(
 /// offer, and sit well on what is left.
 #[must_use]
 pub fn share(
-    house: House<'_>,
+    house: ShowLayout<'_>,
     states: &[CellState],
     kept: &[u32],
     line: &[Waiter],
     now_ms: i64,
     rng: &mut impl Rng,
-) -> Shares {
+) -> WaitlistShares {
     let grid = house.grid();
     let mut kept: BTreeSet<u32> = kept.iter().copied().collect();
-    let mut shares = Shares::default();
+    let mut shares = WaitlistShares::default();
     // As those of the line see it: what is kept is free for them, until it is given.
     let mut states = states.to_vec();
     for cell in &kept {
-        set(&mut states, *cell, CellState::Free);
+        set_cell_state(&mut states, *cell, CellState::Free);
     }
     let mut left = states
         .iter()
         .filter(|state| **state == CellState::Free)
         .count();
     // What fits one party no more fits no other with the same wish: cells only get fewer.
-    let mut unfit: HashSet<&Party> = HashSet::new();
+    let mut unfit: HashSet<&WaitlistParty> = HashSet::new();
     for (at, waiter) in line.iter().enumerate() {
         let party = &waiter.party;
         if waiter.offer.is_some() || !waiter.is_here(now_ms) || unfit.contains(party) {
@@ -80,7 +80,9 @@ pub fn share(
             return shares;
         }
         let seated = match party.wanted(house) {
-            Some(wanted) if left >= party.quantity as usize => wanted.choose(house, &states, rng),
+            Some(wanted) if left >= party.quantity as usize => {
+                wanted.choose_seats(house, &states, rng)
+            }
             _ => None,
         };
         let Some(seated) = seated else {
@@ -89,7 +91,7 @@ pub fn share(
         };
         for seat in &seated.seats {
             for cell in grid.cells_of(*seat, seated.legs.clone()) {
-                set(&mut states, cell, CellState::Held);
+                set_cell_state(&mut states, cell, CellState::Held);
                 kept.remove(&cell);
                 left -= 1;
             }
@@ -100,7 +102,7 @@ pub fn share(
     shares
 }
 
-fn set(states: &mut [CellState], cell: u32, state: CellState) {
+fn set_cell_state(states: &mut [CellState], cell: u32, state: CellState) {
     if let Some(slot) = states.get_mut(cell as usize) {
         *slot = state;
     }

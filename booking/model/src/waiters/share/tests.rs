@@ -7,11 +7,11 @@ use fairgate_pass::Holder;
 use proptest::prelude::*;
 
 use super::*;
-use crate::grid::Grid;
+use crate::grid::CellGrid;
 use crate::plans::parse_grid;
 use crate::plans::seatmap::SeatMap;
-use crate::runs::{Call, Fares, Run};
-use crate::waiters::{HERE_MS, Offered, SaleEnd, Stretch, WaitEnd};
+use crate::runs::{StationCall, TrainFares, TrainRun};
+use crate::waiters::{HERE_MS, PartySaleEnd, WaitEndReason, WaitlistOffer, WaitlistStretch};
 
 const NOW_MS: i64 = 1_000_000;
 
@@ -27,7 +27,7 @@ fn waiter(n: u8, quantity: u32, seen_ms: i64) -> Waiter {
             .expect("an id"),
         visitor: Holder([n; 32]),
         room: "demo".to_owned(),
-        party: Party {
+        party: WaitlistParty {
             quantity,
             categories: Vec::new(),
             accessible: 0,
@@ -54,8 +54,8 @@ fn states(map: &SeatMap, kept: &[u32], free: &[u32]) -> Vec<CellState> {
     (0..map.cell_count()).map(state).collect()
 }
 
-fn of(map: &SeatMap) -> House<'_> {
-    House { map, run: None }
+fn of(map: &SeatMap) -> ShowLayout<'_> {
+    ShowLayout { map, run: None }
 }
 
 fn shared(kept: &[u32], free: &[u32], line: &[Waiter]) -> (Vec<usize>, Vec<u32>) {
@@ -92,7 +92,7 @@ fn the_first_of_those_who_are_here_and_whom_it_fits_is_offered_it() {
 #[test]
 fn who_has_an_offer_is_not_made_another() {
     let mut line = [waiter(1, 1, NOW_MS), waiter(2, 1, NOW_MS)];
-    line[0].offer = Some(Offered {
+    line[0].offer = Some(WaitlistOffer {
         hold: crate::ids::HoldId::of_offer(&line[0].id, 0),
         until_ms: NOW_MS,
         life: 1,
@@ -153,7 +153,7 @@ proptest! {
 /// A line with five stops whose train has twelve seats, six of each class.
 struct Line {
     map: SeatMap,
-    run: Run,
+    run: TrainRun,
 }
 
 /// How a cell stands before the sharing out.
@@ -178,33 +178,33 @@ impl Line {
             seat.category = at / 6;
         }
         let leaves = jiff::Timestamp::from_millisecond(LEAVES_MS).ok();
-        let call = |station: &str| Call {
+        let call = |station: &str| StationCall {
             station: station.to_owned(),
             name: station.to_owned(),
             arrives: leaves,
             departs: leaves,
             at_m: 0,
         };
-        let run = Run {
+        let run = TrainRun {
             train: "G1".to_owned(),
             date: jiff::civil::date(2027, 2, 1),
             time_zone: None,
             calls: STOPS.map(call).into(),
-            fares: Arc::new(Fares::Table(Default::default())),
+            fares: Arc::new(TrainFares::Table(Default::default())),
         };
         let map = SeatMap::new(parts).expect("sound");
         Self { map, run }
     }
 
-    fn house(&self) -> House<'_> {
+    fn house(&self) -> ShowLayout<'_> {
         let (map, run) = (&self.map, Some(&self.run));
-        House { map, run }
+        ShowLayout { map, run }
     }
 
     fn waiter(&self, n: u8, (quantity, first, (from, to), here): Travellers) -> Waiter {
         let class = &self.map.categories[usize::from(!first)];
         let mut waiter = waiter(n, quantity, if here { NOW_MS } else { 0 });
-        waiter.party.stretch = Some(Stretch {
+        waiter.party.stretch = Some(WaitlistStretch {
             class: class.key.clone(),
             from: STOPS[usize::from(from)].to_owned(),
             to: STOPS[usize::from(to)].to_owned(),
@@ -247,9 +247,9 @@ fn travellers() -> impl Strategy<Value = Travellers> {
 #[test]
 fn a_party_on_a_train_has_a_seat_of_which_some_legs_were_free_and_some_came_free() {
     let line = Line::new();
-    let grid: Grid = line.house().grid();
+    let grid: CellGrid = line.house().grid();
     assert_eq!((grid.seats, grid.legs), (12, 4));
-    let mut states = vec![CellState::Sold; grid.cells() as usize];
+    let mut states = vec![CellState::Sold; grid.cell_count() as usize];
     // Seat 3: its first leg is somebody's, its second came free, its third was free.
     let legs: Vec<u32> = grid.cells_of(3, 0..4).collect();
     states[legs[0] as usize] = CellState::Held;
@@ -286,15 +286,24 @@ fn a_train_that_has_left_is_waited_for_no_longer() {
     let line = Line::new();
     let mut waiter = line.waiter(1, (1, true, (0, 2), true));
     waiter.until_ms = LEAVES_MS + 1_000;
-    let (leaves, ends) = (SaleEnd::Leaves(LEAVES_MS), SaleEnd::Ends(LEAVES_MS));
+    let (leaves, ends) = (
+        PartySaleEnd::Leaves(LEAVES_MS),
+        PartySaleEnd::Ends(LEAVES_MS),
+    );
     assert_eq!(waiter.time_over(leaves, LEAVES_MS - 1), None);
     assert_eq!(waiter.waits_until_ms(leaves), LEAVES_MS);
-    assert_eq!(waiter.time_over(leaves, LEAVES_MS), Some(WaitEnd::Departed));
-    assert_eq!(waiter.time_over(ends, LEAVES_MS), Some(WaitEnd::SalesEnded));
+    assert_eq!(
+        waiter.time_over(leaves, LEAVES_MS),
+        Some(WaitEndReason::Departed)
+    );
+    assert_eq!(
+        waiter.time_over(ends, LEAVES_MS),
+        Some(WaitEndReason::SalesEnded)
+    );
     waiter.until_ms = LEAVES_MS - 1_000;
     assert_eq!(
         waiter.time_over(leaves, LEAVES_MS - 1),
-        Some(WaitEnd::TimeOver)
+        Some(WaitEndReason::TimeOver)
     );
 }
 

@@ -18,7 +18,7 @@ async fn while_an_exchange_is_paid_nothing_else_is_done_with_the_order(ledger: B
     let nothing_else = async || {
         let other = try_exchange(&ledger, &old, "y", &[(6, 0..2, 1_000), (7, 0..2, 1_000)]).await;
         assert!(matches!(other, Err(ExchangeRefused::Open(open)) if open == new.id));
-        for which in [Which::All, named(&old, &[0])] {
+        for which in [TicketSelection::All, named(&old, &[0])] {
             let refund = ledger.refund(&old.id, which, NOW_MS + 4).await;
             assert!(matches!(refund, Err(RefundRefused::Exchanging(open)) if open == new.id));
         }
@@ -49,7 +49,7 @@ async fn of_an_exchange_and_a_refund_at_once_exactly_one_wins(ledger: Books) {
     let old = bought(&ledger, &[0]).await;
     let (swap, refund) = tokio::join!(
         try_exchange(&ledger, &old, "x", &[(4, 0..2, 1_000)]),
-        ledger.refund(&old.id, Which::All, NOW_MS + 3)
+        ledger.refund(&old.id, TicketSelection::All, NOW_MS + 3)
     );
     let refund = refund.is_ok_and(|applied| applied.is_some_and(|applied| applied.changed));
     assert!(swap.is_ok() != refund, "one of the two: {swap:?}");
@@ -91,7 +91,9 @@ async fn a_refund_of_exchanged_seats_comes_from_all_their_payments(ledger: Books
     let old = bought(&ledger, &[0, 1]).await;
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_300), (5, 0..2, 1_000)]).await;
     let new = paid(&ledger, &new).await;
-    let applied = ledger.refund(&new.id, Which::All, NOW_MS + 5).await;
+    let applied = ledger
+        .refund(&new.id, TicketSelection::All, NOW_MS + 5)
+        .await;
     assert_eq!(
         applied.expect("allowed").expect("known").order.state,
         Refunded
@@ -158,7 +160,7 @@ async fn a_cancelled_show_waits_for_the_exchange_and_then_gives_back(ledger: Boo
     let old = bought(&ledger, &[0]).await;
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
     let fate = ledger
-        .put_fate(&show(), Fate::Cancelled, None, NOW_MS + 4)
+        .put_fate(&show(), ShowFate::Cancelled, None, NOW_MS + 4)
         .await;
     assert!(fate.expect("written"));
     let left = async || ledger.orders_of_cancelled(10).await.expect("readable");
@@ -171,7 +173,7 @@ async fn a_cancelled_show_waits_for_the_exchange_and_then_gives_back(ledger: Boo
     let late = try_exchange(&ledger, &old, "y", &[(5, 0..2, 1_000)]).await;
     assert!(matches!(
         late,
-        Err(ExchangeRefused::Claim(ClaimRefused::Cancelled))
+        Err(ExchangeRefused::Claim(SeatClaimRefused::Cancelled))
     ));
     assert_eq!(record(&ledger, &new).await.order.state, Expired);
 }

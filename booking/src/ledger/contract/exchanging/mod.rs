@@ -7,25 +7,25 @@ pub(super) mod unpaid;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use SeatRowKind::{Free, Sell};
+use OrderState::{Cancelled, Confirmed, Exchanged, Expired, Pending, Refunded, Ticketed};
+use SeatOutboxAction::{Free, Sell};
+use fairgate_model::ids::TicketId;
+use fairgate_model::orders::exchange::deal::ExchangeCost;
+use fairgate_model::orders::exchange::{Exchange, ExchangeRole, parts, total_price};
+use fairgate_model::orders::refund::{RefundState, TicketSelection};
+use fairgate_model::orders::transition::{EffectKind, OrderEvent};
+use fairgate_model::shows::fate::ShowFate;
 
 use super::refunding::{capture_of, confirmed, kind, named, owed, ticketed};
 use super::*;
-use crate::ledger::{ExchangeRefused, RefundRefused, Scan};
-use OrderState::{Cancelled, Confirmed, Exchanged, Expired, Pending, Refunded, Ticketed};
-use fairgate_model::ids::TicketId;
-use fairgate_model::orders::exchange::deal::Deal;
-use fairgate_model::orders::exchange::{Exchange, Part, parts, price};
-use fairgate_model::orders::refund::{RefundState, Which};
-use fairgate_model::orders::transition::{EffectKind, Happening};
-use fairgate_model::shows::fate::Fate;
+use crate::ledger::{ExchangeRefused, RefundRefused, TicketScanOutcome};
 
 /// Seats over some legs, each at a price.
 type Wish<'a> = &'a [(u32, Range<u16>, i64)];
 
 fn items(wish: Wish<'_>) -> Vec<OrderItem> {
     let item = |(seat, legs, amount): &(u32, Range<u16>, i64)| OrderItem {
-        held: Held {
+        held: HeldSeat {
             seat: *seat,
             legs: legs.clone(),
         },
@@ -43,7 +43,7 @@ pub(super) fn wanted(old: &Order, key: &str, wish: Wish<'_>) -> Exchange {
     let items = items(wish);
     let hold = HoldId::of_exchange(&show(), &old.id, key);
     let id = OrderId::of_hold(&hold);
-    let total = (price(&items) - price(&old.items)).max(0);
+    let total = (total_price(&items) - total_price(&old.items)).max(0);
     let mut left = total;
     let mut gained = parts(&old.items, &items).gained;
     for item in &mut gained {
@@ -68,9 +68,9 @@ pub(super) fn wanted(old: &Order, key: &str, wish: Wish<'_>) -> Exchange {
             ..payment(&successor)
         },
         successor,
-        deal: Deal {
+        deal: ExchangeCost {
             due: total,
-            back: (price(&old.items) - price(&items)).max(0),
+            back: (total_price(&old.items) - total_price(&items)).max(0),
             fee: 0,
             let_go: 0,
         },
@@ -152,5 +152,5 @@ async fn scan(ledger: &Books, order: &Order, seat: u32) {
         .scan(&ticket, None, NOW_MS + 2)
         .await
         .expect("readable");
-    assert_eq!(met, Some(Scan::First(NOW_MS + 2)));
+    assert_eq!(met, Some(TicketScanOutcome::First(NOW_MS + 2)));
 }

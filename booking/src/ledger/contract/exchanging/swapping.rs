@@ -35,7 +35,7 @@ async fn without_a_difference_the_seats_are_swapped_at_once(ledger: Books) {
     );
     assert_eq!(
         after.exchanges,
-        [Part::Exchanged {
+        [ExchangeRole::Exchanged {
             into: new.id.clone(),
             state: Ticketed
         }]
@@ -49,7 +49,7 @@ async fn without_a_difference_the_seats_are_swapped_at_once(ledger: Books) {
     };
     assert_eq!((sold.kind, &sold.hold), (Sell, &new.hold));
     assert_eq!((freed.kind, &freed.hold), (Free, &old.hold));
-    assert_eq!(freed.items, old.held());
+    assert_eq!(freed.items, old.held_seats());
     assert!(owed(&ledger, NOW_MS + 9).await.is_empty());
     let due = ledger.due_effects(NOW_MS + 9, 100).await.expect("readable");
     assert!(due.is_empty(), "there is nothing to take: {due:?}");
@@ -94,7 +94,7 @@ async fn what_is_cheaper_gives_the_difference_back(ledger: Books) {
         (
             refund.amount,
             refund.fee,
-            refund.reason.word(),
+            refund.reason.as_str(),
             refund.state
         ),
         (400, 0, "exchange_difference", RefundState::Done)
@@ -146,7 +146,7 @@ async fn cells_that_somebody_has_leave_everything_as_it_was(ledger: Books) {
     let refused = try_exchange(&ledger, &old, "x", &[(4, 0..2, 1_000)]).await;
     assert!(matches!(
         refused,
-        Err(ExchangeRefused::Claim(ClaimRefused::Taken(taken))) if taken == [4, 12]
+        Err(ExchangeRefused::Claim(SeatClaimRefused::Taken(taken))) if taken == [4, 12]
     ));
     is_whole(&ledger, &old).await;
     assert_eq!(rows(&ledger).await, before);
@@ -173,7 +173,7 @@ async fn the_limit_counts_what_the_visitor_has_afterwards(ledger: Books) {
         .await;
     assert!(matches!(
         refused,
-        Err(ExchangeRefused::Claim(ClaimRefused::Limit {
+        Err(ExchangeRefused::Claim(SeatClaimRefused::Limit {
             have: 2,
             limit: 3
         }))
@@ -283,7 +283,9 @@ async fn an_exchange_of_an_exchange_is_one_more(ledger: Books) {
         .map(|due| (due.amount, &due.payment.order))
         .collect();
     assert_eq!(told, [(200, &first.id), (500, &second.id)]);
-    let applied = ledger.refund(&third.id, Which::All, NOW_MS + 9).await;
+    let applied = ledger
+        .refund(&third.id, TicketSelection::All, NOW_MS + 9)
+        .await;
     assert!(applied.expect("allowed").expect("known").changed);
     let back = |record: OrderRecord| record.refunds.iter().map(|r| r.amount).sum::<i64>();
     assert_eq!(back(record(&ledger, &first).await), 1_000);

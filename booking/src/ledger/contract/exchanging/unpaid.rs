@@ -24,13 +24,15 @@ async fn a_difference_that_is_not_paid_leaves_the_old_order_whole(ledger: Books)
     // Another one may follow, and so may a refund.
     let given_up = exchanged(&ledger, &old, "y", &[(5, 0..2, 1_700)]).await;
     let gone = ledger
-        .happen(&given_up.id, Happening::GivenUp, NOW_MS + 5)
+        .happen(&given_up.id, OrderEvent::GivenUp, NOW_MS + 5)
         .await;
     assert_eq!(
         gone.expect("written").expect("known").order.state,
         Cancelled
     );
-    let refund = ledger.refund(&old.id, Which::All, NOW_MS + 6).await;
+    let refund = ledger
+        .refund(&old.id, TicketSelection::All, NOW_MS + 6)
+        .await;
     let refund = refund.expect("allowed").expect("known");
     assert_eq!(refund.order.state, Refunded);
 }

@@ -15,7 +15,7 @@ pub(in super::super) const CASES: &[Case] = cases![
 async fn an_order_that_was_not_captured_is_let_go(ledger: Books) {
     kind(&ledger).await;
     let order = confirmed(&ledger, "a", ANA, &[0, 1]).await;
-    let after = refunded(&ledger, &order, Which::All).await;
+    let after = refunded(&ledger, &order, TicketSelection::All).await;
     assert_eq!(after.state, Refunded);
     assert!(owed(&ledger, NOW_MS + 3).await.is_empty());
     let due = ledger.due_effects(NOW_MS + 3, 100).await.expect("readable");
@@ -35,7 +35,7 @@ async fn a_capture_that_went_through_before_it_could_be_let_go_is_refunded(ledge
     kind(&ledger).await;
     let order = confirmed(&ledger, "a", ANA, &[0]).await;
     let capture = capture_of(&ledger, &order).await;
-    refunded(&ledger, &order, Which::All).await;
+    refunded(&ledger, &order, TicketSelection::All).await;
     // It had been lent before, and goes through all the same.
     ledger.captured(capture, NOW_MS + 4).await.expect("written");
     let between = record(&ledger, &order).await;
@@ -76,7 +76,7 @@ async fn a_capture_that_nobody_heard_of_is_refunded_and_owed_no_more(ledger: Boo
     let capture = capture_of(&ledger, &order).await;
     let put_off = ledger.put_off(capture, NOW_MS + 9, "no answer".into());
     put_off.await.expect("written");
-    refunded(&ledger, &order, Which::All).await;
+    refunded(&ledger, &order, TicketSelection::All).await;
     for (kind, now_ms) in [
         (EffectKind::Void, NOW_MS + 4),
         (EffectKind::Refund, NOW_MS + 5),
@@ -99,7 +99,7 @@ async fn with_a_fee_the_capture_comes_first_and_no_ticket_of_it(ledger: Books) {
     for told in [false, true] {
         let seat = u32::from(told);
         let order = confirmed(&ledger, &format!("k{seat}"), ANA, &[seat]).await;
-        refunded(&ledger, &order, Which::All).await;
+        refunded(&ledger, &order, TicketSelection::All).await;
         assert!(
             owed(&ledger, NOW_MS + 3).await.is_empty(),
             "nothing was taken yet"
@@ -130,7 +130,7 @@ async fn of_a_capture_and_a_refund_at_once_the_money_is_owed_once(ledger: Books)
         let capture = capture_of(&ledger, &order).await;
         let (captured, refund) = tokio::join!(
             ledger.captured(capture, NOW_MS + 3),
-            ledger.refund(&order.id, Which::All, NOW_MS + 3),
+            ledger.refund(&order.id, TicketSelection::All, NOW_MS + 3),
         );
         captured.expect("written");
         refund.expect("allowed");
@@ -161,7 +161,7 @@ async fn a_capture_refused_after_the_refund_owes_nothing(ledger: Books) {
     with_rules(&ledger, serde_json::json!([{"until_h": 1, "fee_pct": 10}])).await;
     let order = confirmed(&ledger, "a", ANA, &[0]).await;
     let capture = capture_of(&ledger, &order).await;
-    refunded(&ledger, &order, Which::All).await;
+    refunded(&ledger, &order, TicketSelection::All).await;
     let refused = ledger.capture_refused(capture, "no funds".into(), NOW_MS + 4);
     refused.await.expect("written");
     let void = ledger
@@ -183,7 +183,9 @@ async fn a_capture_refused_after_the_refund_owes_nothing(ledger: Books) {
 async fn an_order_that_was_not_paid_is_not_refunded(ledger: Books) {
     kind(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let refused = ledger.refund(&order.id, Which::All, NOW_MS + 1).await;
+    let refused = ledger
+        .refund(&order.id, TicketSelection::All, NOW_MS + 1)
+        .await;
     assert!(matches!(
         refused,
         Err(RefundRefused::State(OrderState::Pending))
@@ -192,7 +194,9 @@ async fn an_order_that_was_not_paid_is_not_refunded(ledger: Books) {
     let capture = capture_of(&ledger, &other).await;
     let failed = ledger.capture_refused(capture, "no funds".into(), NOW_MS + 2);
     failed.await.expect("written");
-    let refused = ledger.refund(&other.id, Which::All, NOW_MS + 3).await;
+    let refused = ledger
+        .refund(&other.id, TicketSelection::All, NOW_MS + 3)
+        .await;
     assert!(matches!(refused, Err(RefundRefused::State(CaptureFailed))));
     assert_eq!(seats_claimed(&ledger).await, [0]);
 }

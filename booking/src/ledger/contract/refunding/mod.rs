@@ -5,16 +5,16 @@ pub(super) mod money;
 pub(super) mod shows;
 pub(super) mod tickets;
 
-use SeatRowKind::{Free, Sell};
+use OrderState::{CaptureFailed, PartlyRefunded, Refunded, Ticketed};
+use SeatOutboxAction::{Free, Sell};
+use fairgate_model::ids::TicketId;
+use fairgate_model::orders::refund::{OwedRefund, RefundReason, RefundState, TicketSelection};
+use fairgate_model::orders::transition::EffectKind;
+use fairgate_model::shows::fate::ShowFate;
+use fairgate_model::shows::rules::{CheaperSeatsRule, ExchangeRule};
 
 use super::*;
-use crate::ledger::{RefundRefused, Scan};
-use OrderState::{CaptureFailed, PartlyRefunded, Refunded, Ticketed};
-use fairgate_model::ids::TicketId;
-use fairgate_model::orders::refund::{OwedRefund, RefundReason, RefundState, Which};
-use fairgate_model::orders::transition::EffectKind;
-use fairgate_model::shows::fate::Fate;
-use fairgate_model::shows::rules::{Cheaper, ExchangeRule};
+use crate::ledger::{RefundRefused, TicketScanOutcome};
 
 pub(super) async fn with_rules(ledger: &Books, rules: serde_json::Value) {
     stocked(ledger).await;
@@ -23,7 +23,7 @@ pub(super) async fn with_rules(ledger: &Books, rules: serde_json::Value) {
     show.document.exchange = Some(ExchangeRule {
         until_h: 0,
         fee: 0,
-        cheaper: Cheaper::Refund,
+        cheaper: CheaperSeatsRule::Refund,
     });
     ledger.put_show(show, None, NOW_MS).await.expect("stored");
 }
@@ -52,12 +52,12 @@ pub(super) async fn ticketed(ledger: &Books, key: &str, visitor: Holder, seats: 
     order
 }
 
-pub(super) fn named(order: &Order, seats: &[u32]) -> Which {
+pub(super) fn named(order: &Order, seats: &[u32]) -> TicketSelection {
     let id = |seat: &u32| TicketId::of_seat(&order.id, *seat);
-    Which::Named(seats.iter().map(id).collect())
+    TicketSelection::Named(seats.iter().map(id).collect())
 }
 
-async fn refunded(ledger: &Books, order: &Order, which: Which) -> Order {
+async fn refunded(ledger: &Books, order: &Order, which: TicketSelection) -> Order {
     let applied = ledger.refund(&order.id, which, NOW_MS + 3).await;
     let applied = applied.expect("allowed").expect("known");
     assert!(applied.changed);

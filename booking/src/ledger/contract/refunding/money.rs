@@ -13,7 +13,7 @@ pub(in super::super) const CASES: &[Case] = cases![
 async fn a_refund_is_lent_to_one_and_comes_back(ledger: Books) {
     kind(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0]).await;
-    refunded(&ledger, &order, Which::All).await;
+    refunded(&ledger, &order, TicketSelection::All).await;
     let lent = owed(&ledger, NOW_MS + 3).await.remove(0);
     assert!(owed(&ledger, NOW_MS + 3).await.is_empty());
     ledger
@@ -58,7 +58,7 @@ async fn what_came_back_after_it_had_gone_is_owed_again(ledger: Books) {
     kind(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
     refunded(&ledger, &order, named(&order, &[0])).await;
-    refunded(&ledger, &order, Which::All).await;
+    refunded(&ledger, &order, TicketSelection::All).await;
     let done = async |now_ms| {
         let due = owed(&ledger, now_ms).await;
         for refund in &due {
@@ -71,7 +71,7 @@ async fn what_came_back_after_it_had_gone_is_owed_again(ledger: Books) {
     let told = async |back: i64, n: i64| {
         let event = ProviderEvent {
             event: format!("evt_{n}"),
-            amount: order.currency.of(back),
+            amount: order.currency.with_amount(back),
             ..says(&order, ProviderEventKind::Refunded)
         };
         settled(&ledger, event, NOW_MS + n).await
@@ -125,7 +125,7 @@ async fn money_that_came_back_though_nothing_was_sold_for_it_is_owed_again(ledge
     let told = async |back, n| {
         let event = ProviderEvent {
             event: format!("evt_back_{n}"),
-            amount: order.currency.of(back),
+            amount: order.currency.with_amount(back),
             ..says(&order, ProviderEventKind::Refunded)
         };
         settled(&ledger, event, NOW_MS + n).await

@@ -14,17 +14,17 @@ async fn a_cancelled_show_sells_nothing_and_gives_everything_back(ledger: Books)
     let version = ledger.catalogue_version().await.expect("readable");
     let cancelled = async || {
         ledger
-            .put_fate(&show(), Fate::Cancelled, None, NOW_MS + 3)
+            .put_fate(&show(), ShowFate::Cancelled, None, NOW_MS + 3)
             .await
     };
     assert!(cancelled().await.expect("written"));
     assert!(!cancelled().await.expect("written"), "once");
     assert!(ledger.catalogue_version().await.expect("readable") > version);
     let shows = ledger.shows().await.expect("readable");
-    assert_eq!(shows[0].fate, Some(Fate::Cancelled));
+    assert_eq!(shows[0].fate, Some(ShowFate::Cancelled));
     let refused = claim(&ledger, &super::order("c", BEN, &[3])).await;
     assert!(
-        matches!(refused, Err(ClaimRefused::Cancelled)),
+        matches!(refused, Err(SeatClaimRefused::Cancelled)),
         "{refused:?}"
     );
     // Somebody is inside already.
@@ -45,7 +45,9 @@ async fn a_cancelled_show_sells_nothing_and_gives_everything_back(ledger: Books)
         (2, 0, 1)
     );
     for order in left().await {
-        let given = ledger.refund(&order, Which::Unscanned, NOW_MS + 4).await;
+        let given = ledger
+            .refund(&order, TicketSelection::Unscanned, NOW_MS + 4)
+            .await;
         assert!(given.expect("allowed").expect("known").changed);
     }
     assert!(left().await.is_empty());
@@ -77,7 +79,7 @@ async fn a_cancelled_show_sells_nothing_and_gives_everything_back(ledger: Books)
 async fn a_postponed_show_begins_later_and_takes_tickets_back_until_its_date(ledger: Books) {
     stocked(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
-    let postponed = Fate::Postponed {
+    let postponed = ShowFate::Postponed {
         refunds_until_ms: NOW_MS + 10,
     };
     let starts_at = "2027-09-01T18:00:00Z".to_owned();
@@ -99,9 +101,11 @@ async fn a_postponed_show_begins_later_and_takes_tickets_back_until_its_date(led
         .refund(&order.id, named(&order, &[0]), NOW_MS + 10)
         .await;
     assert!(one.expect("allowed").expect("known").changed);
-    let late = ledger.refund(&order.id, Which::All, NOW_MS + 11).await;
+    let late = ledger
+        .refund(&order.id, TicketSelection::All, NOW_MS + 11)
+        .await;
     assert!(matches!(late, Err(RefundRefused::Rule(_))));
     let nowhere = "other".parse().expect("a slug");
-    let written = ledger.put_fate(&nowhere, Fate::Cancelled, None, NOW_MS);
+    let written = ledger.put_fate(&nowhere, ShowFate::Cancelled, None, NOW_MS);
     assert!(!written.await.expect("written"), "there is no such show");
 }

@@ -63,7 +63,7 @@ async fn the_last_ticket_ends_the_order_and_the_payment(ledger: Books) {
     kind(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
     refunded(&ledger, &order, named(&order, &[0])).await;
-    let last = refunded(&ledger, &order, Which::All).await;
+    let last = refunded(&ledger, &order, TicketSelection::All).await;
     assert_eq!((last.state, last.items.len()), (Refunded, 0));
     assert!(seats_claimed(&ledger).await.is_empty());
     let due = owed(&ledger, NOW_MS + 3).await;
@@ -93,7 +93,7 @@ async fn the_last_ticket_ends_the_order_and_the_payment(ledger: Books) {
 async fn what_went_back_changes_nothing_again(ledger: Books) {
     kind(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
-    for which in [named(&order, &[0]), Which::All] {
+    for which in [named(&order, &[0]), TicketSelection::All] {
         refunded(&ledger, &order, which.clone()).await;
         let before = (history(&ledger, &order).await, outbox(&ledger).await);
         let again = ledger.refund(&order.id, which, NOW_MS + 9).await;
@@ -105,7 +105,9 @@ async fn what_went_back_changes_nothing_again(ledger: Books) {
     }
     assert_eq!(record(&ledger, &order).await.refunds.len(), 2);
     let nobody = super::order("never", BEN, &[1]);
-    let none = ledger.refund(&nobody.id, Which::All, NOW_MS).await;
+    let none = ledger
+        .refund(&nobody.id, TicketSelection::All, NOW_MS)
+        .await;
     assert!(none.expect("readable").is_none());
     let stranger = ledger.refund(&order.id, named(&nobody, &[1]), NOW_MS).await;
     assert!(matches!(stranger, Err(RefundRefused::Unknown(_))));
@@ -125,7 +127,7 @@ async fn the_fee_is_rounded_for_the_buyer(ledger: Books) {
     authorised(&ledger, &order).await;
     let capture = capture_of(&ledger, &order).await;
     ledger.captured(capture, NOW_MS + 2).await.expect("written");
-    refunded(&ledger, &order, Which::All).await;
+    refunded(&ledger, &order, TicketSelection::All).await;
     let refund = record(&ledger, &order).await.refunds.remove(0);
     assert_eq!((refund.amount, refund.fee), (102 - 33, 33));
     ledger
@@ -147,7 +149,9 @@ async fn without_a_rule_nothing_goes_back(ledger: Books) {
     stocked(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0]).await;
     let before = (history(&ledger, &order).await, outbox(&ledger).await);
-    let refused = ledger.refund(&order.id, Which::All, NOW_MS + 3).await;
+    let refused = ledger
+        .refund(&order.id, TicketSelection::All, NOW_MS + 3)
+        .await;
     assert!(matches!(refused, Err(RefundRefused::Rule(_))));
     assert_eq!(
         (history(&ledger, &order).await, outbox(&ledger).await),
@@ -158,9 +162,13 @@ async fn without_a_rule_nothing_goes_back(ledger: Books) {
     ruled.document.refunds = serde_json::from_value(rules).expect("rules");
     let until_ms = ruled.document.starts_at.as_millisecond() - 3_600_000;
     ledger.put_show(ruled, None, NOW_MS).await.expect("stored");
-    let late = ledger.refund(&order.id, Which::All, until_ms + 1).await;
+    let late = ledger
+        .refund(&order.id, TicketSelection::All, until_ms + 1)
+        .await;
     assert!(matches!(late, Err(RefundRefused::Rule(_))));
-    let in_time = ledger.refund(&order.id, Which::All, until_ms).await;
+    let in_time = ledger
+        .refund(&order.id, TicketSelection::All, until_ms)
+        .await;
     assert!(in_time.expect("allowed").expect("known").changed);
 }
 
@@ -172,17 +180,21 @@ async fn a_scanned_ticket_never_goes_back(ledger: Books) {
         .scan(&ticket, None, NOW_MS + 2)
         .await
         .expect("written");
-    assert_eq!(scanned, Some(Scan::First(NOW_MS + 2)));
-    for which in [Which::All, named(&order, &[0]), named(&order, &[0, 1])] {
+    assert_eq!(scanned, Some(TicketScanOutcome::First(NOW_MS + 2)));
+    for which in [
+        TicketSelection::All,
+        named(&order, &[0]),
+        named(&order, &[0, 1]),
+    ] {
         let refused = ledger.refund(&order.id, which, NOW_MS + 3).await;
         assert!(matches!(refused, Err(RefundRefused::Scanned(seats)) if seats == ["A-0"]));
     }
     assert_eq!(record(&ledger, &order).await.order.state, Ticketed);
-    let after = refunded(&ledger, &order, Which::Unscanned).await;
+    let after = refunded(&ledger, &order, TicketSelection::Unscanned).await;
     assert_eq!(after.state, PartlyRefunded);
     let void = TicketId::of_seat(&order.id, 1);
     let scanned = ledger.scan(&void, None, NOW_MS + 9).await.expect("written");
-    assert_eq!(scanned, Some(Scan::Void(NOW_MS + 3)));
+    assert_eq!(scanned, Some(TicketScanOutcome::Void(NOW_MS + 3)));
 }
 
 async fn of_a_scan_and_a_refund_at_once_exactly_one_wins(ledger: Books) {
@@ -192,9 +204,9 @@ async fn of_a_scan_and_a_refund_at_once_exactly_one_wins(ledger: Books) {
         let ticket = TicketId::of_seat(&order.id, seat);
         let (scan, refund) = tokio::join!(
             ledger.scan(&ticket, None, NOW_MS + 3),
-            ledger.refund(&order.id, Which::All, NOW_MS + 3),
+            ledger.refund(&order.id, TicketSelection::All, NOW_MS + 3),
         );
-        let went_in = matches!(scan.expect("written"), Some(Scan::First(_)));
+        let went_in = matches!(scan.expect("written"), Some(TicketScanOutcome::First(_)));
         let went_back = refund.is_ok_and(|applied| applied.is_some_and(|applied| applied.changed));
         assert_ne!(went_in, went_back, "seat {seat}");
     }
@@ -231,7 +243,7 @@ async fn a_seat_given_back_is_somebody_elses_and_the_next_refund_leaves_it(ledge
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
     refunded(&ledger, &order, named(&order, &[0])).await;
     let next = ticketed(&ledger, "b", BEN, &[0]).await;
-    refunded(&ledger, &order, Which::All).await;
+    refunded(&ledger, &order, TicketSelection::All).await;
     assert_eq!(seats_claimed(&ledger).await, [0]);
     assert_eq!(record(&ledger, &next).await.order.state, Ticketed);
     let last = rows(&ledger).await.pop().expect("a row");
@@ -246,7 +258,7 @@ async fn a_show_opens_without_what_was_given_back(ledger: Books) {
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
     let whole = ticketed(&ledger, "b", BEN, &[2]).await;
     refunded(&ledger, &order, named(&order, &[0])).await;
-    refunded(&ledger, &whole, Which::All).await;
+    refunded(&ledger, &whole, TicketSelection::All).await;
     let told = rows(&ledger).await.len();
     let picture = ledger.open_show(&show(), None).await.expect("readable");
     assert_eq!(picture.sold, [(ANA, vec![order.items[1].held.clone()])]);

@@ -1,13 +1,14 @@
 //! Rows of the seat outbox, carried out on the cells of a show.
 
-use super::ShowCells;
-use crate::store::{SeatRow, SeatRowKind};
 use fairgate_model::grid::CellState;
 use fairgate_model::holds::cells_of;
 
+use super::ShowCells;
+use crate::store::{SeatOutboxAction, SeatOutboxRow};
+
 impl ShowCells {
     /// Carries out what is new, up to a gap; gives the number of the newest row carried out.
-    pub(in crate::store::memory) fn deliver(&mut self, rows: &[SeatRow]) -> u64 {
+    pub(in crate::store::memory) fn deliver(&mut self, rows: &[SeatOutboxRow]) -> u64 {
         for row in rows {
             if row.seq == self.cursor + 1 {
                 self.cursor = row.seq;
@@ -17,23 +18,23 @@ impl ShowCells {
         self.cursor
     }
 
-    fn carry_out(&mut self, row: &SeatRow) {
+    fn carry_out(&mut self, row: &SeatOutboxRow) {
         let cells = cells_of(&row.items, self.grid);
         match row.kind {
-            SeatRowKind::Sell => {
+            SeatOutboxAction::Sell => {
                 let hold = self.table.remove(&row.hold);
                 for cell in &cells {
                     self.locks.remove(cell);
                     self.kept.remove(cell);
                 }
-                self.picture.set(cells, CellState::Sold);
+                self.picture.set_cells(cells, CellState::Sold);
                 // Seats of the hold that the order did not buy.
                 if let Some(hold) = hold {
                     self.unlock(&hold.cells(self.grid), &row.hold);
                 }
                 self.table.note_bought(row.visitor, &row.items);
             }
-            SeatRowKind::Free => {
+            SeatOutboxAction::Free => {
                 let had_hold = self.table.remove(&row.hold).is_some();
                 // Seats that an exchange leaves where they are come without cells, to be counted
                 // once.
@@ -55,7 +56,7 @@ impl ShowCells {
                 for cell in &freed {
                     self.locks.remove(cell);
                 }
-                self.give_back(freed);
+                self.keep_or_free(freed);
             }
         }
     }

@@ -4,7 +4,7 @@ use fairgate_pass::{Keyring, StoredKey};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::draw::{record::RankGiven, tests::vectors};
+use crate::draw::{record::AssignedRank, tests::vectors};
 
 struct Published {
     record: DrawRecord,
@@ -15,7 +15,7 @@ struct Published {
 /// A room whose draw happened as it should: 40 numbers, two of them void, three ranks collected.
 fn published(beacon: &[u8]) -> Published {
     let keyring = Keyring::new(vec![StoredKey::generate(1).unwrap()]).unwrap();
-    let mut leaves: Vec<[u8; 32]> = (0..40u8).map(|i| Digest::of(&[i]).0).collect();
+    let mut leaves: Vec<[u8; 32]> = (0..40u8).map(|i| Digest::of_bytes(&[i]).0).collect();
     (leaves[4], leaves[17]) = (VOID.0, VOID.0);
     let freeze = FreezeClaims {
         room: "demo".into(),
@@ -31,14 +31,14 @@ fn published(beacon: &[u8]) -> Published {
         .drawn([9; 32], beacon, "2027-01-10T09:02:00Z".into())
         .unwrap();
     let ranks = shuffle::ranks(&record.seed.unwrap(), 40);
-    let given = |number: u64| RankGiven {
+    let given = |number: u64| AssignedRank {
         number,
         rank: ranks[number as usize].into(),
     };
     record.places = vec![
         given(0),
         given(39),
-        RankGiven {
+        AssignedRank {
             number: 40,
             rank: 40,
         },
@@ -60,18 +60,18 @@ fn an_honest_draw_holds_with_and_without_leaves_keys_and_beacon() {
             (Some(&p.leaves[..]), None),
             (Some(&p.leaves[..]), Some(&jwks)),
         ] {
-            let report = check(&p.record, leaves, jwks);
-            assert!(report.holds(), "{:?}", report.faults);
+            let report = check_record(&p.record, leaves, jwks);
+            assert!(report.has_no_faults(), "{:?}", report.faults);
         }
         assert!(
-            check(&p.record, Some(&p.leaves), Some(&jwks))
+            check_record(&p.record, Some(&p.leaves), Some(&jwks))
                 .unchecked
                 .is_empty()
         );
     }
     let mut null_beacon = published(b"").record;
     null_beacon.beacon = None;
-    assert!(check(&null_beacon, None, None).holds());
+    assert!(check_record(&null_beacon, None, None).has_no_faults());
 }
 
 /// Changes one digit of a hex text, or one number by one.
@@ -110,7 +110,7 @@ fn a_record_with_one_byte_changed_fails_even_without_leaves_and_keys() {
             *record.pointer_mut(at).unwrap() = changed(&good.pointer(at).unwrap().clone());
             let record = serde_json::from_value(record).unwrap();
             assert!(
-                !check(&record, None, None).holds(),
+                !check_record(&record, None, None).has_no_faults(),
                 "{at} changed, and nobody noticed"
             );
         }
@@ -122,7 +122,7 @@ fn a_record_with_one_byte_changed_fails_even_without_leaves_and_keys() {
             let mut record = good.clone();
             record[at] = to;
             assert!(
-                !check(&serde_json::from_value(record).unwrap(), None, None).holds(),
+                !check_record(&serde_json::from_value(record).unwrap(), None, None).has_no_faults(),
                 "{at}"
             );
         }
@@ -138,7 +138,7 @@ fn a_record_with_one_byte_changed_fails_even_without_leaves_and_keys() {
             let mut record = good.clone();
             record[missing] = Value::Null;
             assert!(
-                !check(&serde_json::from_value(record).unwrap(), None, None).holds(),
+                !check_record(&serde_json::from_value(record).unwrap(), None, None).has_no_faults(),
                 "{missing}"
             );
         }
@@ -151,7 +151,10 @@ fn any_changed_leaf_fails_and_so_do_missing_and_added_ones() {
     for at in 0..40 {
         let mut leaves = p.leaves.clone();
         leaves[at * 32 + at % 32] ^= 1;
-        assert!(!check(&p.record, Some(&leaves), None).holds(), "leaf {at}");
+        assert!(
+            !check_record(&p.record, Some(&leaves), None).has_no_faults(),
+            "leaf {at}"
+        );
     }
     for leaves in [
         &p.leaves[..39 * 32],
@@ -159,7 +162,7 @@ fn any_changed_leaf_fails_and_so_do_missing_and_added_ones() {
         &[&p.leaves[..], &[0]].concat(),
         &[],
     ] {
-        assert!(!check(&p.record, Some(leaves), None).holds());
+        assert!(!check_record(&p.record, Some(leaves), None).has_no_faults());
     }
 }
 
@@ -167,10 +170,14 @@ fn any_changed_leaf_fails_and_so_do_missing_and_added_ones() {
 fn a_holder_with_two_numbers_and_hidden_voids_are_named() {
     let mut p = published(b"");
     p.leaves.copy_within(0..32, 32);
-    let faults = check(&p.record, Some(&p.leaves), None).faults.join("\n");
+    let faults = check_record(&p.record, Some(&p.leaves), None)
+        .faults
+        .join("\n");
     assert!(faults.contains("a holder who had one already"), "{faults}");
     p.leaves[64..96].fill(0);
-    let faults = check(&p.record, Some(&p.leaves), None).faults.join("\n");
+    let faults = check_record(&p.record, Some(&p.leaves), None)
+        .faults
+        .join("\n");
     assert!(faults.contains("3 voids"), "{faults}");
 }
 
@@ -178,25 +185,25 @@ fn a_holder_with_two_numbers_and_hidden_voids_are_named() {
 fn a_foreign_signature_fails_as_soon_as_keys_are_given() {
     let p = published(b"");
     let stranger = Keyring::new(vec![StoredKey::generate(1).unwrap()]).unwrap();
-    assert!(check(&p.record, None, Some(&p.keyring.jwks())).holds());
-    assert!(!check(&p.record, None, Some(&stranger.jwks())).holds());
+    assert!(check_record(&p.record, None, Some(&p.keyring.jwks())).has_no_faults());
+    assert!(!check_record(&p.record, None, Some(&stranger.jwks())).has_no_faults());
     let mut forged = p.record.clone();
     forged.signature = Some(
         stranger
             .sign_freeze(&FreezeClaims::unverified(p.record.signature.as_ref().unwrap()).unwrap()),
     );
     assert!(
-        check(&forged, None, None).holds(),
+        check_record(&forged, None, None).has_no_faults(),
         "without keys only the text is compared, and the report says so"
     );
-    assert!(!check(&forged, None, Some(&p.keyring.jwks())).holds());
+    assert!(!check_record(&forged, None, Some(&p.keyring.jwks())).has_no_faults());
 }
 
 #[test]
 fn an_impossible_n_is_refused_before_anything_is_allocated_for_it() {
     let mut record = published(b"").record;
     record.n = Some(u64::MAX);
-    assert!(!check(&record, None, None).holds());
+    assert!(!check_record(&record, None, None).has_no_faults());
 }
 
 #[test]
@@ -216,11 +223,16 @@ fn the_published_vectors_hold() {
             .drawn(case.secret.0, &case.beacon(), "2027-01-10T09:02:00Z".into())
             .unwrap();
         assert_eq!(record.seed, Some(case.seed));
-        let report = check(
+        let report = check_record(
             &record,
             Some(&case.leaves().concat()),
             Some(&keyring.jwks()),
         );
-        assert!(report.holds(), "n = {}: {:?}", case.n, report.faults);
+        assert!(
+            report.has_no_faults(),
+            "n = {}: {:?}",
+            case.n,
+            report.faults
+        );
     }
 }

@@ -2,10 +2,10 @@
 //! it.
 
 use super::*;
-use crate::store::{Counts, Leaving};
+use crate::store::{RoomCounts, StoreLeaveRequest};
 
-fn leaving(number: u64) -> Leaving {
-    Leaving {
+fn leaving(number: u64) -> StoreLeaveRequest {
+    StoreLeaveRequest {
         number,
         rank: None,
         now: 2000,
@@ -14,7 +14,7 @@ fn leaving(number: u64) -> Leaving {
 
 impl House {
     /// The figures once the store answers again.
-    async fn counts(&self) -> Counts {
+    async fn counts(&self) -> RoomCounts {
         let until = Instant::now() + PATIENCE;
         loop {
             match self.nodes[0].counts("r", 1).await {
@@ -31,7 +31,7 @@ impl House {
         loop {
             let life = self.ledger.bare_line("r").await.expect("it reads").life;
             if life.is_some_and(|life| life.incarnation >= incarnation)
-                && matches!(self.nodes[0].seen("r", &[], 1).await, Ok(life) if life >= incarnation)
+                && matches!(self.nodes[0].note_seen("r", &[], 1).await, Ok(life) if life >= incarnation)
                 && self.nodes[0].counts("r", 1).await.is_ok()
             {
                 return;
@@ -54,11 +54,19 @@ async fn a_place_left_just_before_a_loss_stays_left() {
         node.leave("r", leaving(left)).await.expect("it is taken");
         // At once, whether or not the copier has come by.
         house.redis.flush_all().await.expect("it is emptied");
-        let standing = node.standing("r", shown(left, of)).await;
-        assert_eq!(standing.expect("it answers"), Standing::Left, "at once");
+        let standing = node.check_presented_place("r", shown(left, of)).await;
+        assert_eq!(
+            standing.expect("it answers"),
+            PresentedPlaceStatus::Left,
+            "at once"
+        );
         house.lives_in(of + 2).await;
-        let standing = node.standing("r", shown(left, of)).await;
-        assert_eq!(standing.expect("it answers"), Standing::Left, "afterwards");
+        let standing = node.check_presented_place("r", shown(left, of)).await;
+        assert_eq!(
+            standing.expect("it answers"),
+            PresentedPlaceStatus::Left,
+            "afterwards"
+        );
         let brought = node.bring_back("r", &[shown(left, of)]).await;
         brought.expect("it answers");
         let place = node.place_of("r", holder(of)).await;
@@ -67,10 +75,10 @@ async fn a_place_left_just_before_a_loss_stays_left() {
     let left = house.join(0, 9).await.number;
     node.leave("r", leaving(left)).await.expect("it is taken");
     house.redis.kill(0);
-    let standing = node.standing("r", shown(left, 9)).await;
+    let standing = node.check_presented_place("r", shown(left, 9)).await;
     assert_eq!(
         standing.expect("it answers"),
-        Standing::Left,
+        PresentedPlaceStatus::Left,
         "without Redis"
     );
 }
@@ -81,13 +89,16 @@ async fn after_a_loss_figures_count_people_and_not_numbers() {
         return;
     }
     let house = House::of(1).await;
-    let people = |counts: &Counts| (counts.joined, counts.left);
+    let people = |counts: &RoomCounts| (counts.joined, counts.left);
     for of in 0..5 {
         house.join(0, of).await;
     }
     let left = house.nodes[0].leave("r", leaving(3)).await;
     left.expect("it is taken");
-    house.nodes[0].settle("r").await.expect("it is copied");
+    house.nodes[0]
+        .flush_to_ledger("r")
+        .await
+        .expect("it is copied");
     assert_eq!(people(&house.counts().await), (5, 1));
 
     house.redis.flush_all().await.expect("it is emptied");
@@ -96,13 +107,16 @@ async fn after_a_loss_figures_count_people_and_not_numbers() {
     assert_eq!(people(&counts), (5, 1));
     assert!(counts.next >= 1000, "numbers begin above the block");
     // One comes back whom the ledger never heard of, one is new, and one leaves.
-    let back = house.nodes[0].standing("r", shown(7, 7)).await;
+    let back = house.nodes[0].check_presented_place("r", shown(7, 7)).await;
     assert_eq!(number(&back.expect("it answers")), Some(7));
     let new = house.join(0, 8).await;
     let left = house.nodes[0].leave("r", leaving(new.number)).await;
     left.expect("it is taken");
     assert_eq!(people(&house.counts().await), (7, 2));
-    house.nodes[0].settle("r").await.expect("it is copied");
+    house.nodes[0]
+        .flush_to_ledger("r")
+        .await
+        .expect("it is copied");
     house.redis.flush_all().await.expect("it is emptied");
     house.lives_in(3).await;
     assert_eq!(people(&house.counts().await), (7, 2), "again");
@@ -118,13 +132,13 @@ async fn a_loss_is_told_once_for_all_rooms_and_a_new_room_is_none() {
     for room in &rooms {
         let row = RoomRow {
             room: room.clone(),
-            document: Document::everyday(),
-            facts: Facts::default(),
+            document: RoomDocument::everyday(),
+            facts: RoomFacts::default(),
             version: 1,
-            secret: Secret([1; 32]),
+            secret: DrawSecret([1; 32]),
             created_at: 0,
         };
-        let entry = Entry {
+        let entry = RoomAuditEntry {
             at: 0,
             role: "promoter",
             action: "room_created",
@@ -143,7 +157,11 @@ async fn a_loss_is_told_once_for_all_rooms_and_a_new_room_is_none() {
     // Whoever looks after the rooms has come by each of them.
     for node in &house.nodes {
         for room in &rooms {
-            node.parts.keeper.tend(room).await.expect("it looks");
+            node.parts
+                .keeper
+                .maintain_room(room)
+                .await
+                .expect("it looks");
         }
         assert!(node.warnings().is_empty(), "{:?}", node.warnings());
     }

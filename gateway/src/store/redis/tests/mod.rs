@@ -11,38 +11,38 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use fairgate_databases::{Installation, Writer};
+use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_pass::{Digest, Holder};
 use fairgate_servers as servers;
 
 use super::lease::LEASE;
 use super::parts::StoreParts;
-use super::scripts::{AnyRoom, BeginRoomScript};
+use super::scripts::{AnyRoomFamily, BeginRoomScript};
 use super::*;
 use crate::ledger::sql::RoomSqlLedger;
-use crate::ledger::{Entry, PassRow, RoomRow, Secret};
-use crate::room::{Document, Facts};
+use crate::ledger::{DrawSecret, PassRow, RoomAuditEntry, RoomRow};
+use crate::room::{RoomDocument, RoomFacts};
 use crate::store::contract::{Pair, suite};
 use crate::store::{
-    Called, Claimant, Claimed, Entered, Entrant, Freezing, Left, Place, RoomStore, Shown, Standing,
-    TickEnd,
+    AdmissionDecision, CalledRanks, Claimant, Place, PresentedPlace, PresentedPlaceStatus,
+    RecordedPassClaim, RoomStore, StoreFreezeOutcome, StoreJoinRequest, TickCarryover, TickEnd,
 };
 
 /// The longest that anything here may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-async fn ledger_at(path: &std::path::Path) -> Arc<dyn Ledger> {
-    let file = Installation::File(Writer::open(path).expect("the file opens"));
+async fn ledger_at(path: &std::path::Path) -> Arc<dyn RoomLedger> {
+    let file = Installation::File(SqliteDatabase::open(path).expect("the file opens"));
     let ledger = RoomSqlLedger::open(file).await.expect("it migrates");
     let row = RoomRow {
         room: "r".into(),
-        document: Document::everyday(),
-        facts: Facts::default(),
+        document: RoomDocument::everyday(),
+        facts: RoomFacts::default(),
         version: 1,
-        secret: Secret([1; 32]),
+        secret: DrawSecret([1; 32]),
         created_at: 0,
     };
-    let entry = Entry {
+    let entry = RoomAuditEntry {
         at: 0,
         role: "promoter",
         action: "room_created",
@@ -55,13 +55,13 @@ async fn ledger_at(path: &std::path::Path) -> Arc<dyn Ledger> {
     Arc::new(ledger)
 }
 
-async fn store(url: &str, ledger: &Arc<dyn Ledger>, node: &str) -> RedisRoomStore {
+async fn store(url: &str, ledger: &Arc<dyn RoomLedger>, node: &str) -> RedisRoomStore {
     let redis = Redis::connect(url).expect("an address");
     let store = RedisRoomStore::open(redis, Arc::clone(ledger), Clock::system(), node.into());
     store.await.expect("it is this ledger's")
 }
 
-async fn keeps_the_contract(redis: &servers::Redis) {
+async fn keeps_the_contract(redis: &servers::RedisServers) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (generation, nodes) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let opened: Mutex<Vec<Weak<StoreParts>>> = Mutex::default();
@@ -102,7 +102,7 @@ async fn the_store_in_one_redis_keeps_the_contract() {
     if servers::or_skip("the room store in one Redis") {
         return;
     }
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     keeps_the_contract(&redis).await;
 }
 
@@ -111,21 +111,21 @@ async fn the_store_in_a_cluster_keeps_the_contract() {
     if servers::or_skip("the room store in a Redis cluster") {
         return;
     }
-    let redis = servers::Redis::cluster().await.expect("it starts");
+    let redis = servers::RedisServers::cluster().await.expect("it starts");
     keeps_the_contract(&redis).await;
 }
 
 /// One Redis, one ledger, and the nodes over them.
 struct House {
-    redis: servers::Redis,
-    ledger: Arc<dyn Ledger>,
+    redis: servers::RedisServers,
+    ledger: Arc<dyn RoomLedger>,
     nodes: Vec<RedisRoomStore>,
     _folder: tempfile::TempDir,
 }
 
 impl House {
     async fn of(nodes: usize) -> Self {
-        let redis = servers::Redis::single().await.expect("it starts");
+        let redis = servers::RedisServers::single().await.expect("it starts");
         let folder = tempfile::tempdir().expect("a temporary folder");
         let ledger = ledger_at(&folder.path().join("ledger.db")).await;
         let mut stores = Vec::new();
@@ -156,11 +156,11 @@ impl House {
 }
 
 fn holder(of: u64) -> Holder {
-    Holder(Digest::of(&of.to_be_bytes()).0)
+    Holder(Digest::of_bytes(&of.to_be_bytes()).0)
 }
 
-fn entrant(of: u64) -> Entrant {
-    Entrant {
+fn entrant(of: u64) -> StoreJoinRequest {
+    StoreJoinRequest {
         holder: holder(of),
         code: None,
         needs_code: false,
@@ -168,8 +168,8 @@ fn entrant(of: u64) -> Entrant {
     }
 }
 
-fn shown(number: u64, of: u64) -> Shown {
-    Shown {
+fn shown(number: u64, of: u64) -> PresentedPlace {
+    PresentedPlace {
         number,
         holder: holder(of),
         code: None,
@@ -177,10 +177,10 @@ fn shown(number: u64, of: u64) -> Shown {
     }
 }
 
-fn number(standing: &Standing) -> Option<u64> {
+fn number(standing: &PresentedPlaceStatus) -> Option<u64> {
     match standing {
-        Standing::Here(place) => Some(place.number),
-        Standing::Left | Standing::Unknown => None,
+        PresentedPlaceStatus::Here(place) => Some(place.number),
+        PresentedPlaceStatus::Left | PresentedPlaceStatus::Unknown => None,
     }
 }
 
@@ -202,7 +202,10 @@ async fn a_thousand_joins_at_two_nodes_give_a_thousand_numbers_without_a_gap() {
         assert!(numbers.insert(place.number), "{} twice", place.number);
     }
     assert_eq!(numbers, (0..1000).collect());
-    house.nodes[0].settle("r").await.expect("it is copied");
+    house.nodes[0]
+        .flush_to_ledger("r")
+        .await
+        .expect("it is copied");
     let line = house.ledger.line("r").await.expect("it reads");
     assert_eq!(line.places.len(), 1000);
     assert!(line.life.is_some_and(|life| life.ceiling >= 1000));
@@ -217,7 +220,10 @@ async fn an_emptied_redis_gives_no_number_twice_and_takes_back_what_it_lost() {
     for of in 0..20 {
         assert_eq!(house.join(0, of).await.number, of);
     }
-    house.nodes[0].settle("r").await.expect("it is copied");
+    house.nodes[0]
+        .flush_to_ledger("r")
+        .await
+        .expect("it is copied");
     let before = house.ledger.line("r").await.expect("it reads").life;
     let ceiling = before.expect("a life").ceiling;
     // Given after the copy, and lost with Redis; the copier may have been quicker.
@@ -236,23 +242,33 @@ async fn an_emptied_redis_gives_no_number_twice_and_takes_back_what_it_lost() {
         (7, false),
         "known from the ledger"
     );
-    let here = house.nodes[1].standing("r", shown(lost, 20)).await;
+    let here = house.nodes[1]
+        .check_presented_place("r", shown(lost, 20))
+        .await;
     assert_eq!(
         number(&here.expect("it answers")),
         Some(lost),
         "brought back"
     );
-    let stranger = house.nodes[1].standing("r", shown(second, 99)).await;
+    let stranger = house.nodes[1]
+        .check_presented_place("r", shown(second, 99))
+        .await;
     let known = house.nodes[0].place_of("r", holder(21)).await;
     if known.expect("it answers").is_some() {
-        assert_eq!(stranger.expect("it answers"), Standing::Unknown);
+        assert_eq!(stranger.expect("it answers"), PresentedPlaceStatus::Unknown);
     }
     let freezing = house.nodes[0].freeze("r", Clock::system().now_ms()).await;
     assert!(
-        matches!(freezing.expect("it answers"), Freezing::NotBefore(_)),
+        matches!(
+            freezing.expect("it answers"),
+            StoreFreezeOutcome::NotBefore(_)
+        ),
         "others may still bring their places back"
     );
-    house.nodes[0].settle("r").await.expect("it is copied");
+    house.nodes[0]
+        .flush_to_ledger("r")
+        .await
+        .expect("it is copied");
     let stored = house
         .ledger
         .place_of("r", holder(20))
@@ -287,10 +303,10 @@ async fn a_builder_that_takes_its_time_is_not_overtaken_until_it_falls_silent() 
             .parts
             .keeper
             .scripts
-            .run_as("r", AnyRoom {}, begin)
+            .run_as("r", AnyRoomFamily {}, begin)
             .await;
         let told = told.expect("it answers");
-        if told.text() == Ok("begun") && incarnation().await == life {
+        if told.as_text() == Ok("begun") && incarnation().await == life {
             break life;
         }
     };
@@ -298,7 +314,7 @@ async fn a_builder_that_takes_its_time_is_not_overtaken_until_it_falls_silent() 
         house.nodes[0]
             .parts
             .keeper
-            .tend("r")
+            .maintain_room("r")
             .await
             .expect("nothing to do");
     }
@@ -319,7 +335,9 @@ async fn of_two_numbers_of_one_holder_the_lower_stands() {
     let late = house.join(0, 2).await.number;
     let lower = late - 1;
     let standing = async |number| {
-        let standing = house.nodes[0].standing("r", shown(number, 2)).await;
+        let standing = house.nodes[0]
+            .check_presented_place("r", shown(number, 2))
+            .await;
         standing.expect("it answers")
     };
     assert_eq!(number(&standing(lower).await), Some(lower));
@@ -330,12 +348,15 @@ async fn of_two_numbers_of_one_holder_the_lower_stands() {
     );
     assert!(
         house.nodes[0]
-            .absent("r")
+            .absent_numbers("r")
             .await
             .expect("it answers")
             .contains(late)
     );
-    house.nodes[0].settle("r").await.expect("it is copied");
+    house.nodes[0]
+        .flush_to_ledger("r")
+        .await
+        .expect("it is copied");
     let line = house.ledger.line("r").await.expect("it reads");
     let voids = line.places.iter().filter(|place| place.void);
     assert_eq!(
@@ -351,11 +372,16 @@ async fn a_redis_that_was_started_anew_is_another_server_and_begins_another_life
     }
     let house = House::of(1).await;
     let first = house.join(0, 1).await.number;
-    house.nodes[0].settle("r").await.expect("it is copied");
+    house.nodes[0]
+        .flush_to_ledger("r")
+        .await
+        .expect("it is copied");
     house.redis.kill(0);
     let (asked, here) = (
         Instant::now(),
-        house.nodes[0].standing("r", shown(first, 1)).await,
+        house.nodes[0]
+            .check_presented_place("r", shown(first, 1))
+            .await,
     );
     assert_eq!(
         number(&here.expect("places answer without Redis")),
@@ -410,7 +436,7 @@ async fn whoever_joins_while_the_line_is_frozen_is_below_n_and_in_the_ledger_or_
     );
     let (one, other) = (one.expect("it freezes"), other.expect("it freezes"));
     assert_eq!(one, other, "both nodes froze the same line");
-    let Freezing::Done(freeze) = one else {
+    let StoreFreezeOutcome::Done(freeze) = one else {
         panic!("{one:?}");
     };
     let leaves = house.ledger.leaves("r", freeze.n).await.expect("it reads");
@@ -442,7 +468,7 @@ async fn three_nodes_together_let_in_no_more_than_the_room_holds() {
     for of in 0..30 {
         house.join(0, of).await;
     }
-    let called = Called {
+    let called = CalledRanks {
         from: 0,
         to: 30,
         people: 30,
@@ -455,10 +481,10 @@ async fn three_nodes_together_let_in_no_more_than_the_room_holds() {
         credit_u: 0,
         per_s_u: 0,
         called: Some(called),
-        left: Left::default(),
+        left: TickCarryover::default(),
         now: 1000,
     };
-    assert!(house.nodes[0].ticked("r", end).await.expect("it answers"));
+    assert!(house.nodes[0].end_tick("r", end).await.expect("it answers"));
     let claims: Vec<_> = (0..30)
         .map(|number| {
             let store = house.nodes[usize::try_from(number % 3).unwrap_or(0)].clone();
@@ -470,30 +496,35 @@ async fn three_nodes_together_let_in_no_more_than_the_room_holds() {
                 line: true,
                 now: 2000,
             };
-            tokio::spawn(async move { store.enter("r", claimant).await.expect("it answers") })
+            tokio::spawn(async move {
+                store
+                    .admit_claimant("r", claimant)
+                    .await
+                    .expect("it answers")
+            })
         })
         .collect();
     let mut let_in = Vec::new();
     for (number, claim) in (0..).zip(claims) {
-        if claim.await.expect("no panic") == (Entered::Let { first: true }) {
+        if claim.await.expect("no panic") == (AdmissionDecision::Let { first: true }) {
             let_in.push(number);
         }
     }
     assert_eq!(let_in.len(), 7);
-    let claimed = Claimed {
+    let claimed = RecordedPassClaim {
         number: let_in[0],
         reserved: Some(let_in[0]),
         exp_s: 100,
     };
     house.nodes[0]
-        .claimed("r", claimed)
+        .note_claim("r", claimed)
         .await
         .expect("it answers");
     let seen = house.nodes[2]
-        .standing("r", shown(let_in[0], let_in[0]))
+        .check_presented_place("r", shown(let_in[0], let_in[0]))
         .await;
     assert!(
-        matches!(seen, Ok(Standing::Here(place)) if place.pass_exp == Some(100)),
+        matches!(seen, Ok(PresentedPlaceStatus::Here(place)) if place.pass_exp == Some(100)),
         "a claim at one node is seen at the others: {seen:?}"
     );
 }
@@ -520,7 +551,10 @@ async fn passes_and_finished_orders_outlive_redis() {
             .await
             .expect("it is written");
     }
-    house.nodes[0].settle("r").await.expect("it is copied");
+    house.nodes[0]
+        .flush_to_ledger("r")
+        .await
+        .expect("it is copied");
     house
         .ledger
         .finish("r", 4, &[holder(1)], 0)
@@ -545,7 +579,7 @@ async fn places_of_the_last_life_come_back_together_or_the_store_says_that_they_
     house.redis.flush_all().await.expect("it is emptied");
     let late = house.join(0, 5000).await.number;
     // Reserved by the first life and never copied: as good as lost.
-    let lost: Vec<Shown> = (1..800).map(|of| shown(of, of)).collect();
+    let lost: Vec<PresentedPlace> = (1..800).map(|of| shown(of, of)).collect();
     assert!(lost.len() < usize::try_from(late).expect("small"));
     let life = house.nodes[0].bring_back("r", &lost).await;
     assert_eq!(life.ok(), Some(2));
@@ -565,9 +599,9 @@ async fn a_lower_number_whose_code_another_used_takes_nothing_from_its_holder() 
         return;
     }
     let house = House::of(1).await;
-    let code = |of: u64| Digest::of(&[9, u8::try_from(of).expect("small")]);
+    let code = |of: u64| Digest::of_bytes(&[9, u8::try_from(of).expect("small")]);
     let codes = [1, 2].map(code);
-    let entry = Entry {
+    let entry = RoomAuditEntry {
         at: 0,
         role: "promoter",
         action: "codes_replaced",
@@ -577,7 +611,7 @@ async fn a_lower_number_whose_code_another_used_takes_nothing_from_its_holder() 
     assert!(put.is_ok());
     house.redis.flush_all().await.expect("it is emptied");
     house.join(0, 100).await;
-    let with_code = |of: u64, code: Digest| Entrant {
+    let with_code = |of: u64, code: Digest| StoreJoinRequest {
         code: Some(code),
         needs_code: true,
         ..entrant(of)
@@ -586,11 +620,11 @@ async fn a_lower_number_whose_code_another_used_takes_nothing_from_its_holder() 
     let own = house.nodes[0].join("r", with_code(2, code(2))).await;
     let (other, own) = (other.expect("a number"), own.expect("a number"));
     // A place of the life before, with a code that somebody else has used since.
-    let lower = Shown {
+    let lower = PresentedPlace {
         code: Some(code(1)),
         ..shown(5, 2)
     };
-    let standing = house.nodes[0].standing("r", lower).await;
+    let standing = house.nodes[0].check_presented_place("r", lower).await;
     assert_eq!(number(&standing.expect("it answers")), Some(own.number));
     for (of, place) in [(1, other), (2, own)] {
         let kept = house.nodes[0].place_of("r", holder(of)).await;
@@ -640,17 +674,17 @@ async fn a_builder_is_heard_of_while_it_reads_the_ledger() {
         .parts
         .keeper
         .scripts
-        .run_as("r", AnyRoom {}, begin)
+        .run_as("r", AnyRoomFamily {}, begin)
         .await;
     let told = told.expect("it answers");
-    assert_eq!(told.text(), Ok("begun"));
+    assert_eq!(told.as_text(), Ok("begun"));
     let redis = Redis::connect(&house.redis.url()).expect("an address");
     let until = Instant::now() + PATIENCE;
     let heard = async {
         loop {
             let ask = fairgate_redis::RedisCommand::new("HGET").arg(keys::life("r"));
             let built = redis.ask(&ask.arg("built_at")).await;
-            if built.expect("it answers").text() != Ok("1") {
+            if built.expect("it answers").as_text() != Ok("1") {
                 return Ok(());
             }
             assert!(Instant::now() < until, "nobody hears of the builder");

@@ -2,7 +2,7 @@
 
 use super::*;
 
-async fn replicate(of: &servers::Redis, from: Option<&servers::Redis>) {
+async fn replicate(of: &servers::RedisServers, from: Option<&servers::RedisServers>) {
     let port = from.map(|from| from.port(0).to_string());
     let words = match &port {
         Some(port) => ["REPLICAOF", "127.0.0.1", port],
@@ -11,12 +11,12 @@ async fn replicate(of: &servers::Redis, from: Option<&servers::Redis>) {
     of.command(0, &words).await.expect("it does");
 }
 
-async fn replication(of: &servers::Redis) -> String {
+async fn replication(of: &servers::RedisServers) -> String {
     let info = of.command(0, &["INFO", "replication"]).await;
     info.expect("it answers").text().to_owned()
 }
 
-async fn until(of: &servers::Redis, holds: impl Fn(&str) -> bool) {
+async fn until(of: &servers::RedisServers, holds: impl Fn(&str) -> bool) {
     let until = Instant::now() + PATIENCE;
     while !holds(&replication(of).await) {
         assert!(Instant::now() < until, "{}", replication(of).await);
@@ -35,7 +35,7 @@ async fn a_first_replica_costs_no_life_and_a_server_that_took_other_data_over_do
         return;
     }
     let house = House::of(1).await;
-    let other = servers::Redis::single().await.expect("it starts");
+    let other = servers::RedisServers::single().await.expect("it starts");
     house.join(0, 1).await;
     let incarnation = async || {
         let lives = house.ledger.lives().await.expect("it reads");

@@ -2,22 +2,25 @@
 //! installation's.
 
 use super::*;
-use fairgate_databases::Database;
+use fairgate_databases::PostgresDatabase;
 
 /// One node over a Redis and a PostgreSQL whose rows can be set back by hand.
-async fn over(database: &servers::Postgres, redis: &servers::Redis) -> (RedisRoomStore, u64) {
-    let database = Database::connect(&database.url())
+async fn over(
+    database: &servers::PostgresServer,
+    redis: &servers::RedisServers,
+) -> (RedisRoomStore, u64) {
+    let database = PostgresDatabase::connect(&database.url())
         .await
         .expect("it connects");
     let ledger = RoomSqlLedger::open(Installation::Server(database)).await;
-    let ledger: Arc<dyn Ledger> = Arc::new(ledger.expect("it migrates"));
+    let ledger: Arc<dyn RoomLedger> = Arc::new(ledger.expect("it migrates"));
     let store = store(&redis.url(), &ledger, "node-0").await;
     store.open("r").await.expect("it reads");
     let ceiling = store
         .parts
         .lives
         .lease()
-        .life("r")
+        .last_known_life("r")
         .expect("it lives")
         .ceiling;
     (store, ceiling)
@@ -39,9 +42,12 @@ async fn a_ledger_that_lost_a_block_is_told_of_it_again_and_its_numbers_are_not_
     if servers::or_skip("a ledger that lost a block") {
         return;
     }
-    let database = servers::Postgres::options().without_fsync().start().await;
+    let database = servers::PostgresServer::options()
+        .without_fsync()
+        .start()
+        .await;
     let database = database.expect("it starts");
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let (store, ceiling) = over(&database, &redis).await;
     assert_eq!(joined(&store, 0).await, 0);
     assert!(store.warnings().is_empty(), "{:?}", store.warnings());
@@ -72,9 +78,12 @@ async fn a_ledger_that_lost_a_whole_life_is_caught_up_with() {
     if servers::or_skip("a ledger that lost a life") {
         return;
     }
-    let database = servers::Postgres::options().without_fsync().start().await;
+    let database = servers::PostgresServer::options()
+        .without_fsync()
+        .start()
+        .await;
     let database = database.expect("it starts");
-    let redis = servers::Redis::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("it starts");
     let (store, _) = over(&database, &redis).await;
     for of in 0..3 {
         redis.flush_all().await.expect("it is emptied");

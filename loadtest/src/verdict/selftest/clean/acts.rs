@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    CATEGORIES, DRAWN, LATE, LEAVER, OBSERVER, OBSERVERS_NUMBER, PLANNED, PRICE, ROOM, Run, SEATS,
-    SHOW, STARTS_MS, at, holder, label, labels, leaf, packed,
+    CATEGORIES, DRAWN, LATE, LEAVER, OBSERVER, OBSERVERS_NUMBER, PLANNED, PRICE, ROOM, SEATS, SHOW,
+    STARTS_MS, SelfTestRun, at, holder, label, labels, leaf, packed,
 };
 use crate::verdict::oracle::{self, Bytes32, VOID};
 
@@ -14,7 +14,7 @@ fn prices() -> Value {
     Value::Object(prices.into_iter().collect())
 }
 
-impl Run {
+impl SelfTestRun {
     pub(super) fn begin(&mut self) {
         self.history.push(json!({
             "kind": "run", "version": 1, "scenario": "self-test", "seed": 1, "started_ms": at(0.0), "planned": PLANNED,

@@ -43,7 +43,7 @@ const LATE: u64 = 9;
 
 /// A run as the two files it leaves behind.
 #[derive(Clone)]
-pub struct Run {
+pub struct SelfTestRun {
     /// The history's records.
     pub history: Vec<Value>,
     /// The dump's records.
@@ -96,7 +96,7 @@ fn packed(cells: &[u8]) -> String {
     hex::encode(four.collect::<Vec<u8>>())
 }
 
-impl Run {
+impl SelfTestRun {
     /// The run.
     pub fn new() -> Self {
         let mut run = Self {

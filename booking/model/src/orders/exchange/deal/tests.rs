@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::holds::Held;
+use crate::holds::HeldSeat;
 use crate::ids::{HoldId, OrderId, PaymentId, ShowId};
 use crate::money::Currency;
 use crate::orders::{Buyer, OrderState};
@@ -40,7 +40,7 @@ fn order(paid: i64, let_go: i64) -> Order {
     let hold = HoldId::of_key(&show, visitor, "k");
     let id = OrderId::of_hold(&hold);
     let item = OrderItem {
-        held: Held {
+        held: HeldSeat {
             seat: 0,
             legs: 0..1,
         },
@@ -76,12 +76,17 @@ fn order(paid: i64, let_go: i64) -> Order {
 }
 
 #[track_caller]
-fn check(terms: &OrderTerms, paid: i64, price: i64, now_h: i64) -> Result<Deal, NoExchange> {
-    deal(&order(paid, 0), terms, price, 50, now_h * HOUR_MS)
+fn check(
+    terms: &OrderTerms,
+    paid: i64,
+    price: i64,
+    now_h: i64,
+) -> Result<ExchangeCost, ExchangeRuleError> {
+    exchange_cost(&order(paid, 0), terms, price, 50, now_h * HOUR_MS)
 }
 
-fn paid(due: i64, back: i64, fee: i64) -> Deal {
-    Deal {
+fn paid(due: i64, back: i64, fee: i64) -> ExchangeCost {
+    ExchangeCost {
         due,
         back,
         fee,
@@ -92,14 +97,17 @@ fn paid(due: i64, back: i64, fee: i64) -> Deal {
 #[test]
 fn without_a_rule_nothing_is_exchanged() {
     let none = by(&serde_json::Value::Null, &serde_json::json!([]));
-    assert_eq!(check(&none, 5_000, 6_000, 1), Err(NoExchange::NotOffered));
+    assert_eq!(
+        check(&none, 5_000, 6_000, 1),
+        Err(ExchangeRuleError::NotOffered)
+    );
 }
 
 #[test]
 fn an_exchange_ends_its_hours_before_the_show() {
     let rule = by(&serde_json::json!({"until_h": 2}), &serde_json::json!([]));
     assert!(check(&rule, 5_000, 5_000, 97).is_ok());
-    let over = Err(NoExchange::Over {
+    let over = Err(ExchangeRuleError::Over {
         until_ms: 98 * HOUR_MS,
     });
     assert_eq!(check(&rule, 5_000, 5_000, 98), over);
@@ -175,9 +183,9 @@ fn hours_count_from_the_later_of_the_told_and_the_present_start() {
 #[test]
 fn a_difference_below_the_least_sum_is_let_go_and_counts_in_the_next_one() {
     let rule = by(&serde_json::json!({}), &serde_json::json!([]));
-    let first = deal(&order(5_000, 0), &rule, 5_040, 50, 0).expect("offered");
+    let first = exchange_cost(&order(5_000, 0), &rule, 5_040, 50, 0).expect("offered");
     assert_eq!((first.due, first.let_go), (0, 40));
-    let second = deal(&order(5_040, 40), &rule, 5_080, 50, 0).expect("offered");
+    let second = exchange_cost(&order(5_040, 40), &rule, 5_080, 50, 0).expect("offered");
     assert_eq!((second.due, second.let_go), (80, 0));
 }
 
@@ -188,11 +196,11 @@ proptest! {
     ) {
         let refunds = serde_json::json!([{"until_h": 1, "fee_pct": fee_pct}]);
         let terms = by(&serde_json::json!({"fee": fee}), &refunds);
-        let deal = deal(&order(paid, 0), &terms, price, 0, 0).expect("offered");
+        let deal = exchange_cost(&order(paid, 0), &terms, price, 0, 0).expect("offered");
         let rule = in_force(&terms, 100 * HOUR_MS, 0).expect("in force");
-        let exchanged_and_refunded = deal.back - deal.due + price - rule.fee(price);
+        let exchanged_and_refunded = deal.back - deal.due + price - rule.fee_for_price(price);
         // Two fractions of the smallest coin are the buyer's instead of one.
-        prop_assert!(exchanged_and_refunded <= paid - rule.fee(paid) + 1);
+        prop_assert!(exchanged_and_refunded <= paid - rule.fee_for_price(paid) + 1);
         prop_assert!(deal.due >= 0 && deal.back >= 0 && (deal.due == 0 || deal.back == 0));
     }
 }

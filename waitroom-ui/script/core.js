@@ -17,7 +17,10 @@ const plurals = new Intl.PluralRules(page);
 
 export const count = (n) => (typeof n === "number" && Number.isFinite(n) ? numbers.format(n) : "–");
 
-/** The text at a dotted key, with values put where it says `{name}`; one that counts is chosen by `n`. */
+/**
+ * The text at a dotted key, with values put where it says `{name}`; one that counts is chosen by
+ * `n`.
+ */
 export function t(key, values = {}) {
   let text = raw(key);
   if (text && typeof text === "object") text = text[plurals.select(values.n)] ?? text.other;
@@ -27,7 +30,10 @@ export function t(key, values = {}) {
   });
 }
 
-/** The entry at a dotted key as it stands, or undefined: for groups, and for asking whether there is one. */
+/**
+ * The entry at a dotted key as it stands, or undefined: for groups, and for asking whether there is
+ * one.
+ */
 export const raw = (key) => key.split(".").reduce((at, part) => at?.[part], texts);
 
 /** Seconds as `40 s`, `12 min`, `2 h 5 min`; never less than it is. */
@@ -52,7 +58,10 @@ export function money(value) {
   return format.format(value.amount / 10 ** format.resolvedOptions().maximumFractionDigits);
 }
 
-/** A time for people: by the clocks of `zone`, or its own offset's, where that is a venue's; else, in UTC, by the reader's. */
+/**
+ * A time for people: by the clocks of `zone`, or its own offset's, where that is a venue's; else,
+ * in UTC, by the reader's.
+ */
 export function when(text, zone) {
   const time = new Date(text);
   if (!text || Number.isNaN(time.getTime())) return text || "–";
@@ -88,12 +97,12 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-// --- Requests
-// ------------------------------------------------------------------------------------------------------
+// --- Requests ---
 
 /**
- * One call to the server, as `{ ok, status, body, headers, problem }`; a network failure is the problem `offline`.
- * `options`: body (sent as JSON), bearer, key (Idempotency-Key), accept, binary (body as ArrayBuffer), text.
+ * One call to the server, as `{ ok, status, body, headers, problem }`; a network failure is the
+ * problem `offline`. `options`: body (sent as JSON), bearer, key (Idempotency-Key), accept, binary
+ * (body as ArrayBuffer), text.
  */
 export async function call(method, path, options = {}) {
   const headers = { accept: options.accept ?? "application/json" };
@@ -123,12 +132,11 @@ async function readBody(answer, options) {
 /** Whether the same try may succeed later, without anybody changing anything. */
 export const mayPass = (problem) => problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight";
 
-// --- Problems
-// ------------------------------------------------------------------------------------------------------
+// --- Problems ---
 
 /**
- * Says what happened, what was not changed and what to do, in `#problem`. `values` fill the text; `actions` are
- * `{ label, href }` or `{ label, run }`. Called with null it clears.
+ * Says what happened, what was not changed and what to do, in `#problem`. `values` fill the text;
+ * `actions` are `{ label, href }` or `{ label, run }`. Called with null it clears.
  */
 export function showProblem(problem, values = {}, actions = []) {
   const at = $("problem");
@@ -166,14 +174,16 @@ function fallbackKind(status) {
 
 export const problemShown = () => $("problem").dataset.code ?? null;
 
-// --- Announcements
-// -------------------------------------------------------------------------------------------------
+// --- Announcements ---
 
 const QUIET_MS = 30_000;
 let saidAt = -QUIET_MS;
 let waitingToSay = 0;
 
-/** Says something to screen readers: news at most every 30 s, the latest winning; what is `urgent` at once. */
+/**
+ * Says something to screen readers: news at most every 30 s, the latest winning; what is `urgent`
+ * at once.
+ */
 export function announce(text, urgent = false) {
   clearTimeout(waitingToSay);
   const speak = () => {
@@ -185,10 +195,11 @@ export function announce(text, urgent = false) {
   else waitingToSay = setTimeout(speak, wait);
 }
 
-// --- What this browser
-// keeps ---------------------------------------------------------------------------------------
+// --- What this browser keeps ---
 
-/** localStorage that may be full, forbidden or hold nonsense: then it is as if nothing were kept. */
+/**
+ * localStorage that may be full, forbidden or hold nonsense: then it is as if nothing were kept.
+ */
 export const kept = {
   get(name) {
     try {
@@ -213,7 +224,10 @@ export const kept = {
   },
 };
 
-/** Removes the kept entries under a prefix that `stale` picks, so that years of orders do not pile up. */
+/**
+ * Removes the kept entries under a prefix that `stale` picks, so that years of orders do not pile
+ * up.
+ */
 export function sweepKept(prefix, stale) {
   try {
     const names = Object.keys(localStorage).filter((name) => name.startsWith(`fairgate.${prefix}`));

@@ -5,9 +5,10 @@
 import { commitment, fromHex, holderOf, rankOf, rootFromPath, seed, toHex } from "./draw.js";
 
 /**
- * `record` as `GET …/draw`, `place` `{number, rank}`, `proof` as `GET …/draw/proof/{number}` (null for a late number),
- * `own` what this browser kept: `{secret?, commitment?, root?}`, `jwks` or null. `progress(part)` is awaited now and then.
- * Answers `[{step, result: "pass" | "fail" | "skip", expected?}]`.
+ * `record` as `GET …/draw`, `place` `{number, rank}`, `proof` as `GET …/draw/proof/{number}` (null
+ * for a late number), `own` what this browser kept: `{secret?, commitment?, root?}`, `jwks` or
+ * null. `progress(part)` is awaited now and then. Answers `[{step, result: "pass" | "fail" |
+ * "skip", expected?}]`.
  */
 export async function check({ record, place, proof, own, jwks }, progress) {
   const steps = [];
@@ -46,7 +47,10 @@ export async function check({ record, place, proof, own, jwks }, progress) {
   return steps;
 }
 
-/** `fail` if the signed text says something else or the signature is wrong, `skip` if only the text could be compared. */
+/**
+ * `fail` if the signed text says something else or the signature is wrong, `skip` if only the text
+ * could be compared.
+ */
 async function signature(record, jwks) {
   const parts = (record.signature ?? "").split(".");
   if (parts.length !== 3) return "fail";
@@ -78,7 +82,9 @@ function base64url(text) {
   return Uint8Array.from(plain, (c) => c.charCodeAt(0));
 }
 
-/** `fail` if anything fails, `partly` if something that mattered could not be checked, else `pass`. */
+/**
+ * `fail` if anything fails, `partly` if something that mattered could not be checked, else `pass`.
+ */
 export function verdict(steps) {
   if (steps.some((step) => step.result === "fail")) return "fail";
   return steps.some((step) => step.result === "skip" && ["holder", "signature"].includes(step.step)) ? "partly" : "pass";

@@ -39,7 +39,10 @@ export const holderOf = (secret) => sha256(secret);
 
 export const leafHash = (number, holder) => sha256(Uint8Array.of(0), be64(number), holder);
 
-/** The RFC 6962 root that an inclusion path gives, leaf upward; null if the path does not fit number and n. */
+/**
+ * The RFC 6962 root that an inclusion path gives, leaf upward; null if the path does not fit number
+ * and n.
+ */
 export async function rootFromPath(number, n, holder, path) {
   if (!(number >= 0 && number < n)) return null;
   let hash = await leafHash(number, holder);
@@ -61,7 +64,10 @@ export async function rootFromPath(number, n, holder, path) {
   return last === 0 ? hash : null;
 }
 
-/** The ChaCha20 keystream (20 rounds, zero nonce, counter from 0) as 32-bit words, one block of 16 at a time. */
+/**
+ * The ChaCha20 keystream (20 rounds, zero nonce, counter from 0) as 32-bit words, one block of 16
+ * at a time.
+ */
 export class Words {
   constructor(key) {
     const view = new DataView(key.buffer, key.byteOffset, 32);
@@ -115,7 +121,10 @@ export function* swaps(key, n) {
   for (let i = n - 1; i > 0; i--) yield [i, below(words, i + 1)];
 }
 
-/** A word below `bound`, rejecting those above the largest multiple, so that there is no modulo bias. */
+/**
+ * A word below `bound`, rejecting those above the largest multiple, so that there is no modulo
+ * bias.
+ */
 function below(words, bound) {
   const limit = 0x1_0000_0000 - (0x1_0000_0000 % bound);
   let word = words.next();
@@ -123,7 +132,10 @@ function below(words, bound) {
   return word % bound;
 }
 
-/** The whole line, where `line[rank]` is a number. For tests and small rooms: it takes 4 bytes a place. */
+/**
+ * The whole line, where `line[rank]` is a number. For tests and small rooms: it takes 4 bytes a
+ * place.
+ */
 export function line(key, n) {
   const a = Uint32Array.from({ length: n }, (_, i) => i);
   for (const [i, j] of swaps(key, n)) [a[i], a[j]] = [a[j], a[i]];
@@ -131,9 +143,10 @@ export function line(key, n) {
 }
 
 /**
- * The rank of one number, following only that number through the swaps: no memory, whatever n is. Going down from the
- * top, a place that has been passed is never touched again, so it ends as soon as the number stands there.
- * `breathe(done)` is awaited now and then with the part done, 0 to 1, so that a page stays alive.
+ * The rank of one number, following only that number through the swaps: no memory, whatever n is.
+ * Going down from the top, a place that has been passed is never touched again, so it ends as soon
+ * as the number stands there. `breathe(done)` is awaited now and then with the part done, 0 to 1,
+ * so that a page stays alive.
  */
 export async function rankOf(key, n, number, breathe = async () => {}) {
   if (!(number < n)) return number;

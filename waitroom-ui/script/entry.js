@@ -10,7 +10,10 @@ export const AT_THE_DOOR = ["waiting_room", "pass_expired", "pass_invalid"];
 
 const clock = { now: () => Date.now(), pause: (ms) => new Promise((over) => setTimeout(over, ms)) };
 
-/** Sends, and comes back when the server said to, telling whoever waits so; only the door's refusals need another way. */
+/**
+ * Sends, and comes back when the server said to, telling whoever waits so; only the door's refusals
+ * need another way.
+ */
 const keepTo = (send) =>
   patiently(send, {
     isFinal: ({ code }) => AT_THE_DOOR.includes(code),
@@ -31,7 +34,10 @@ async function enter(room) {
   return joined.ok && (await keepTo(() => call("POST", `${base}/pass`))).ok;
 }
 
-/** Sends what needs a pass; where there is none and the room has no line, goes in and sends it once more. */
+/**
+ * Sends what needs a pass; where there is none and the room has no line, goes in and sends it once
+ * more.
+ */
 export async function atTheDoor(room, title, send) {
   const answer = await keepTo(send);
   if (answer.ok || !AT_THE_DOOR.includes(answer.problem.code)) return answer;
@@ -40,7 +46,9 @@ export async function atTheDoor(room, title, send) {
   return answer;
 }
 
-/** In the lobby: the way back to the page that somebody came from, before the room's other shows. */
+/**
+ * In the lobby: the way back to the page that somebody came from, before the room's other shows.
+ */
 export function wayBack(nav, room) {
   const wanted = kept.get(`wanted.${room}`);
   if (!wanted?.href?.startsWith("/s/")) return;

@@ -9,7 +9,10 @@ export const SOLD = 2;
 export const BLOCKED = 3;
 export const STATE_NAMES = ["free", "held", "sold", "blocked"];
 
-/** Decodes an ArrayBuffer or Uint8Array to `{kind:"snapshot", version, states}` or `{kind:"delta", from, to, changes}`. */
+/**
+ * Decodes an ArrayBuffer or Uint8Array to `{kind:"snapshot", version, states}` or `{kind:"delta",
+ * from, to, changes}`.
+ */
 export function decode(buffer) {
   const bytes = buffer instanceof Uint8Array ? buffer : new Uint8Array(buffer);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -62,8 +65,9 @@ export class Picture {
   }
 
   /**
-   * Takes a decoded frame. Answers the changed indices, `"all"` after a snapshot, or `"gap"` when the delta does not
-   * follow this version: then nothing was taken and a fresh snapshot is due. A delta that is already in is no change.
+   * Takes a decoded frame. Answers the changed indices, `"all"` after a snapshot, or `"gap"` when
+   * the delta does not follow this version: then nothing was taken and a fresh snapshot is due. A
+   * delta that is already in is no change.
    */
   take(frame) {
     if (frame.kind === "snapshot") {

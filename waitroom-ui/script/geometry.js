@@ -4,7 +4,10 @@
 
 const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a6d1f", "#6a51a3"];
 
-/** From the JSON of `GET /v1/shows/{show}/seatmap` and the show's `categories` (which carry the prices). */
+/**
+ * From the JSON of `GET /v1/shows/{show}/seatmap` and the show's `categories` (which carry the
+ * prices).
+ */
 export function readGeometry(json, categories) {
   const count = json.seats.length;
   const g = {
@@ -37,7 +40,10 @@ function orderCategories(json, categories) {
   return drawn.map((category, i) => ({ ...category, ...priced.get(category.key), color: colour(category.color, i) }));
 }
 
-/** The chart's own colour if it is one, and neither nearly white nor nearly black: those vanish on one of the themes. */
+/**
+ * The chart's own colour if it is one, and neither nearly white nor nearly black: those vanish on
+ * one of the themes.
+ */
 function colour(given, i) {
   if (/^#[0-9a-f]{6}$/i.test(given ?? "")) {
     const [r, g, b] = [1, 3, 5].map((at) => parseInt(given.slice(at, at + 2), 16));
@@ -61,7 +67,10 @@ function boundsOf(g) {
   return g.count ? { left, top, right, bottom } : { left: 0, top: 0, right: 1, bottom: 1 };
 }
 
-/** The usual distance to the nearest neighbour: the median over up to 400 seats spread through the list. */
+/**
+ * The usual distance to the nearest neighbour: the median over up to 400 seats spread through the
+ * list.
+ */
 function spacingOf(g) {
   const drawn = [];
   for (let i = 0; i < g.count; i++) if (!g.inArea[i]) drawn.push(i);
@@ -113,7 +122,10 @@ export function seatAt(g, x, y, reach) {
   return bestAt;
 }
 
-/** The seat that an arrow key leads to from `from`: near, and rather straight ahead; -1 if there is none. */
+/**
+ * The seat that an arrow key leads to from `from`: near, and rather straight ahead; -1 if there is
+ * none.
+ */
 export function neighbour(g, from, dx, dy) {
   let [best, bestAt] = [Infinity, -1];
   for (let i = 0; i < g.count; i++) {
@@ -128,7 +140,10 @@ export function neighbour(g, from, dx, dy) {
   return bestAt;
 }
 
-/** Seats by section and row, in the plan's order: `[{name, cx, cy, seats, rows: [{label, seats}]}]`; areas apart. */
+/**
+ * Seats by section and row, in the plan's order: `[{name, cx, cy, seats, rows: [{label, seats}]}]`;
+ * areas apart.
+ */
 function sectionsOf(g) {
   const sections = new Map();
   for (let i = 0; i < g.count; i++) {

@@ -21,7 +21,10 @@ export function forgetHold(show, id) {
   if (kept.get(`held.${show}`) === id) kept.remove(`held.${show}`);
 }
 
-/** The hold of a show that this browser has, as the server knows it now; null if there is none any more. */
+/**
+ * The hold of a show that this browser has, as the server knows it now; null if there is none any
+ * more.
+ */
 export async function holdOf(show, room) {
   const id = kept.get(`held.${show}`);
   const known = id && holdKept(id);
@@ -33,7 +36,10 @@ export async function holdOf(show, room) {
   return gone ? null : known;
 }
 
-/** Sends an intent under one idempotency key until it is decided: the same body again means the same try. */
+/**
+ * Sends an intent under one idempotency key until it is decided: the same body again means the same
+ * try.
+ */
 export class Intent {
   async send(method, path, body) {
     const text = JSON.stringify([method, path, body]);

@@ -12,7 +12,9 @@ export function journeyTimes({ from, to, time_zone: zone }) {
   return t("common.journey_times", { date: part(from.at, { dateStyle: "long" }), departs: part(from.at, time), arrives: part(to.at, time) });
 }
 
-/** `{train, from: {name, at}, to}` as "G1 Beijing South – Shanghai, 10 January 2027, 08:00 – 12:30". */
+/**
+ * `{train, from: {name, at}, to}` as "G1 Beijing South – Shanghai, 10 January 2027, 08:00 – 12:30".
+ */
 export function journeyWords(journey) {
   const { train, from, to } = journey;
   return t("common.journey", { train, from: from.name, to: to.name, times: journeyTimes(journey) });

@@ -6,7 +6,10 @@ const QUIET_TOO_LONG_MS = 150_000; // The line's frames come at least once a min
 const WAIT_MIN_MS = 1_000;
 const WAIT_MAX_MS = 30_000;
 
-/** How long to wait before try number `failures`, spread so that a crowd does not come back in one moment. */
+/**
+ * How long to wait before try number `failures`, spread so that a crowd does not come back in one
+ * moment.
+ */
 export function backoffMs(failures, random) {
   return Math.min(WAIT_MAX_MS, WAIT_MIN_MS * 2 ** Math.min(failures, 5)) * (0.5 + random);
 }
@@ -29,8 +32,8 @@ export function closeWaitMs(code, reason, random) {
 
 export class Live {
   /**
-   * `handlers`: `frame(object)`, `binary(ArrayBuffer)`, `open(send)`, `poll()` (answers the seconds until the next),
-   * `status("live" | "polling" | "offline")`. Each may be left out.
+   * `handlers`: `frame(object)`, `binary(ArrayBuffer)`, `open(send)`, `poll()` (answers the seconds
+   * until the next), `status("live" | "polling" | "offline")`. Each may be left out.
    */
   constructor(room, handlers) {
     this.url = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/v1/rooms/${encodeURIComponent(room)}/live`;

@@ -5,7 +5,10 @@ import { $, kept, show } from "./core.js";
 
 let context = null;
 
-/** Wires the switch, where there is sound; it has to be allowed by a touch, so ticking it opens the audio and lets it be heard once. */
+/**
+ * Wires the switch, where there is sound; it has to be allowed by a touch, so ticking it opens the
+ * audio and lets it be heard once.
+ */
 export function wireSound() {
   if (!globalThis.AudioContext) return show($("sound-line"), false);
   $("sound").checked = Boolean(kept.get("sound"));

@@ -22,8 +22,9 @@ export function lobbyState(room, place) {
 }
 
 /**
- * How many people stand between a rank and the release counter, or null while there is no rank. `told` is what the server
- * counted last, `{ ahead, gap }`: of the ranks in that gap so many had people in them, the others were left or empty.
+ * How many people stand between a rank and the release counter, or null while there is no rank.
+ * `told` is what the server counted last, `{ ahead, gap }`: of the ranks in that gap so many had
+ * people in them, the others were left or empty.
  */
 export function aheadOf(rank, released, told) {
   if (typeof rank !== "number" || typeof released !== "number") return null;

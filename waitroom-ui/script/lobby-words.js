@@ -13,7 +13,9 @@ const ODDS = [
   [0, "none"],
 ];
 
-/** Which words a chance between 0 and 1 has, and its whole percent; null where it is not estimated. */
+/**
+ * Which words a chance between 0 and 1 has, and its whole percent; null where it is not estimated.
+ */
 export function oddsWords(odds) {
   if (typeof odds !== "number" || !Number.isFinite(odds)) return null;
   const [, key] = ODDS.find(([least]) => odds >= least) ?? ODDS.at(-1);
@@ -22,8 +24,9 @@ export function oddsWords(odds) {
 }
 
 /**
- * What is left of the wait that was told `passedS` seconds ago: `{ p50, p90 }` in seconds, for as many as are still
- * ahead of those it was told for; `{ about }` by the present pace; or null where nothing is known.
+ * What is left of the wait that was told `passedS` seconds ago: `{ p50, p90 }` in seconds, for as
+ * many as are still ahead of those it was told for; `{ about }` by the present pace; or null where
+ * nothing is known.
  */
 export function waitLeft(room, place, passedS) {
   const { wait } = place;
@@ -35,7 +38,9 @@ export function waitLeft(room, place, passedS) {
   return null;
 }
 
-/** What there is to say of seats in baskets, as a key and its count; null where there is nothing. */
+/**
+ * What there is to say of seats in baskets, as a key and its count; null where there is nothing.
+ */
 export function basketWords(seats) {
   if (!seats) return null;
   if (seats.free === 0 && seats.held > 0) {
@@ -45,5 +50,8 @@ export function basketWords(seats) {
   return seats.lapsing_5m > 0 ? { key: "lapsing", n: seats.lapsing_5m } : null;
 }
 
-/** How many places were given, by the newest that is known: a line frame counts those who stand in it, too. */
+/**
+ * How many places were given, by the newest that is known: a line frame counts those who stand in
+ * it, too.
+ */
 export const placesGiven = (room, line) => Math.max(room.joined ?? 0, line.joined ?? (line.released ?? 0) + (line.waiting ?? 0));

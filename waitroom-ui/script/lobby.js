@@ -18,8 +18,7 @@ let shown = $("place").dataset.state;
 const own = () => kept.get(`room.${slug}`) ?? {};
 const remember = (more) => kept.set(`room.${slug}`, { ...own(), ...more });
 
-// --- What arrives
-// --------------------------------------------------------------------------------------------------
+// --- What arrives ---
 
 function update(change) {
   if (change.place) change.placeAt = performance.now();
@@ -92,7 +91,10 @@ async function refreshRoom() {
   return answer;
 }
 
-/** Wait and odds come with the place only: it is asked for anew before they are stale, by each browser in its own time. */
+/**
+ * Wait and odds come with the place only: it is asked for anew before they are stale, by each
+ * browser in its own time.
+ */
 const ASK_AFTER_MS = 80_000 + 30_000 * Math.random();
 let askedAt = 0;
 const MISSED_MS = 3_000;
@@ -134,7 +136,10 @@ const live = new Live(slug, {
   },
 });
 
-/** Without a place there is nothing to push: the room is asked now and then, sooner when it is about to open. */
+/**
+ * Without a place there is nothing to push: the room is asked now and then, sooner when it is about
+ * to open.
+ */
 let watching = 0;
 function watchWithoutPlace() {
   clearTimeout(watching);
@@ -147,8 +152,7 @@ function watchWithoutPlace() {
   }, wait);
 }
 
-// --- What the visitor
-// does -----------------------------------------------------------------------------------------
+// --- What the visitor does ---
 
 let joiningAgain = 0;
 async function join(event) {
@@ -226,8 +230,7 @@ function idle(button) {
   button.innerHTML = button.dataset.words;
 }
 
-// --- Start
-// ---------------------------------------------------------------------------------------------------------
+// --- Start ---
 
 ready();
 $("join-form").addEventListener("submit", join);

@@ -9,7 +9,10 @@ const TAP_PX = 6; // A pointer that moved less has tapped.
 const PICK_PX = { mouse: 7, touch: 13, pen: 9 }; // Closer together than this, seats are too small to pick: zoom first.
 
 export class SeatMap {
-  /** `on`: `pick(index)`, `point(index, x, y)` (−1: none), `area(area)`; `areaWords(free)` gives an area's words. */
+  /**
+   * `on`: `pick(index)`, `point(index, x, y)` (−1: none), `area(area)`; `areaWords(free)` gives an
+   * area's words.
+   */
   constructor(canvas, geometry, on) {
     this.canvas = canvas;
     this.g = geometry;
@@ -72,7 +75,9 @@ export class SeatMap {
     this.redraw();
   }
 
-  /** Zooms in the middle; where that shows nothing but emptiness, the nearest section comes there. */
+  /**
+   * Zooms in the middle; where that shows nothing but emptiness, the nearest section comes there.
+   */
   zoomMiddle(factor) {
     this.zoom(factor);
     const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight];

@@ -9,7 +9,10 @@ import { Live } from "./live.js";
 const POLL_S = 4;
 
 export class Feed {
-  /** `on`: `seats(states, changed)` (changed: seat indices or "all"), `freshness("live" | "polling" | "offline")`, `hold(frame)`, `offer(frame)`. */
+  /**
+   * `on`: `seats(states, changed)` (changed: seat indices or "all"), `freshness("live" | "polling"
+   * | "offline")`, `hold(frame)`, `offer(frame)`.
+   */
   constructor(show, room, seats, on) {
     this.show = show;
     this.seats = seats;

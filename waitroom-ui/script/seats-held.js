@@ -5,7 +5,10 @@ import { Countdown } from "./countdown.js";
 import { forgetHold, Intent, rememberHold } from "./holds.js";
 
 export class HeldBar {
-  /** `on`: `changed(labels)` when what is held, or meant to be, differs; `ended()` when nothing is held; `refused(problem)`. */
+  /**
+   * `on`: `changed(labels)` when what is held, or meant to be, differs; `ended()` when nothing is
+   * held; `refused(problem)`.
+   */
   constructor(showId, room, on) {
     this.showId = showId;
     this.room = room;
@@ -59,8 +62,7 @@ export class HeldBar {
     $("to-checkout").href = `/checkout/${encodeURIComponent(this.hold.hold)}`;
   }
 
-  // --- Change
-  // ------------------------------------------------------------------------------------------------------
+  // --- Change ---
 
   beginChange() {
     this.change = { add: new Set(), remove: new Set() };
@@ -94,8 +96,7 @@ export class HeldBar {
     announce(t("seats.changed"), true);
   }
 
-  // --- Time and end
-  // ------------------------------------------------------------------------------------------------
+  // --- Time and end ---
 
   async extend() {
     const answer = await this.working($("extend"), () => this.intent.send("POST", `${this.path()}/extend`, {}));

@@ -8,7 +8,10 @@ import { FREE } from "./frames.js";
 import { Intent, labelsOf } from "./holds.js";
 
 export class Picker {
-  /** `page`: {g, showDocument, room, lobby, states(), name(index)}; `on`: `changed()`, `held(answer)`, `wait(wish)` when nothing was found. */
+  /**
+   * `page`: {g, showDocument, room, lobby, states(), name(index)}; `on`: `changed()`,
+   * `held(answer)`, `wait(wish)` when nothing was found.
+   */
   constructor(page, on) {
     this.page = page;
     this.on = on;
@@ -124,8 +127,7 @@ export class Picker {
     }
   }
 
-  // --- Asking
-  // ------------------------------------------------------------------------------------------------------
+  // --- Asking ---
 
   hold() {
     const labels = [...this.chosen].map((i) => this.page.g.seats[i].label);
@@ -163,7 +165,10 @@ export class Picker {
     this.refused(answer.problem, () => this.ask(body));
   }
 
-  /** Says why, and offers what mends it: the seats suggested, the way to the lobby, or the same try again. */
+  /**
+   * Says why, and offers what mends it: the seats suggested, the way to the lobby, or the same try
+   * again.
+   */
   refused(problem, again) {
     const seats = labelsOf(problem.seats).join(", ") || "–";
     const orphans = labelsOf(problem.orphans ?? problem.seats).join(", ") || "–";

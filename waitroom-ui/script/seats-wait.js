@@ -9,9 +9,10 @@ import { Intent } from "./holds.js";
 
 export class Waiting {
   /**
-   * `page`: {show, title, room, lobby, heldId(), choices, wants(choice), journey(waiter), full}: what may be chosen as
-   * `{value, text}`, what a choice adds to the quantity that is asked for, a party's way in words, and whether nothing that fits
-   * is free from the beginning; the last two are a train's. `on`: `taken(hold)` when an offer is taken over as what is held,
+   * `page`: {show, title, room, lobby, heldId(), choices, wants(choice), journey(waiter), full}:
+   * what may be chosen as `{value, text}`, what a choice adds to the quantity that is asked for, a
+   * party's way in words, and whether nothing that fits is free from the beginning; the last two
+   * are a train's. `on`: `taken(hold)` when an offer is taken over as what is held,
    * `waits(whether)` whenever how it stands was told.
    */
   constructor(page, on) {
@@ -126,8 +127,7 @@ export class Waiting {
     for (const [id, states] of [["wait-take", ["offered"]], ["wait-decline", ["offered"]], ["wait-leave", ["waiting", "offered"]], ["wait-close", ["ended"]]]) show($(id), states.includes(state));
   }
 
-  // --- Doing
-  // -------------------------------------------------------------------------------------------------------
+  // --- Doing ---
 
   async join() {
     const quantity = Math.floor(Number($("wait-quantity").value));

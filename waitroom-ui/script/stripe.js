@@ -20,8 +20,9 @@ function load(address) {
 }
 
 /**
- * Shows the form for `client`, which is the payment's: `script`, `publishable_key`, `client_secret`. Called again, it
- * does nothing. `paid()` is called when Stripe has taken the buyer's word; what became of it the order tells.
+ * Shows the form for `client`, which is the payment's: `script`, `publishable_key`,
+ * `client_secret`. Called again, it does nothing. `paid()` is called when Stripe has taken the
+ * buyer's word; what became of it the order tells.
  */
 export async function payWithStripe(client, paid) {
   if (form) return;

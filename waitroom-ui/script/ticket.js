@@ -43,7 +43,10 @@ async function start() {
   if (order) $("to-order").href = `/o/${encodeURIComponent(order)}`;
 }
 
-/** The calendar file needs the order's key, which no link can carry: it is fetched, then handed over. */
+/**
+ * The calendar file needs the order's key, which no link can carry: it is fetched, then handed
+ * over.
+ */
 async function calendar(event) {
   event.preventDefault();
   const answer = await call("GET", `${path}.ics`, { accept: "text/calendar", text: true, bearer });

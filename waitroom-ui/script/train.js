@@ -57,7 +57,10 @@ function wish(kind) {
   waiting.wish({ quantity: Math.max(1, Math.floor(Number($("travellers").value)) || 1), category: kind ?? wanted?.class });
 }
 
-/** Holds what the form says; `again` where the traveller wants more seats of a journey that it has ordered. */
+/**
+ * Holds what the form says; `again` where the traveller wants more seats of a journey that it has
+ * ordered.
+ */
 async function hold(event, again = false) {
   event?.preventDefault();
   const quantity = Math.floor(Number($("travellers").value));

@@ -11,7 +11,9 @@ export function askForTravellers(seats) {
   show($("travellers"));
 }
 
-/** The names as an order wants them; null, and the first empty field in focus, where one is missing. */
+/**
+ * The names as an order wants them; null, and the first empty field in focus, where one is missing.
+ */
 export function travellersNamed() {
   const all = fields();
   const empty = all.filter((input) => !input.value.trim());

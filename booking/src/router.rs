@@ -1,4 +1,5 @@
-//! Every route of booking, on one page.
+//! Every route of booking on one page: the public's, and those that only a booking process of its
+//! own serves, for gateways and operators.
 
 use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;

@@ -103,7 +103,8 @@ fn plan_entry(kind: &str, entry: &toml::Value, folder: &Path) -> Result<OnsaleFi
     })
 }
 
-/// The query and the body of a venue: a grid by its name, a chart as it stands in its file.
+/// The query and the body of a venue. A grid is sent by its name, a chart as it stands in its file.
+/// Booking reads seats.io charts only: it refuses `fairgate`, `pretix` and `csv` as not available.
 fn venue(mut document: Map<String, Value>, folder: &Path) -> Result<(String, String), String> {
     let Some(Value::String(plan)) = document.remove("plan") else {
         return Err(

@@ -1,4 +1,6 @@
-//! Every route of the process on one page.
+//! Every route of the gateway on one page. Booking's routes stand on a page of their own,
+//! `booking::router`. They are merged in here, behind the door. Where booking is behind addresses,
+//! `upstream::remote` sends the same routes on.
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;

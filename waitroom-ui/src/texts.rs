@@ -1,5 +1,6 @@
-//! The wording of every page and script, one JSON file a language, so that a translation touches no
-//! code.
+//! The wording of every page and script, one JSON file a language. A translation is one more file.
+//! No page asks for a visitor's language yet: each is rendered in English unless its context brings
+//! other texts.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -10,7 +11,7 @@ use serde_json::Value;
 #[folder = "text"]
 struct TextFiles;
 
-/// What every page is written in first, and what stands in for a language without a file.
+/// The language that pages are rendered in, and that stands in for one without a file.
 const FIRST: &str = "en";
 
 static LANGUAGES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
@@ -24,9 +25,9 @@ static LANGUAGES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The strings of a language (`en`, `en-GB`: the region is not looked at) as one JSON object, in
-/// groups named after the pages. A language that has no file is answered in English, so a page is
-/// never without words.
+/// The strings of a language as one JSON object, in groups named after the pages. The region is
+/// ignored: `en-GB` gives the strings of `en`. A language without a file gives English, so that a
+/// page is never without words.
 ///
 /// A string holds `{name}` where a value goes; one that counts is `{"one": …, "other": …}`.
 #[must_use]

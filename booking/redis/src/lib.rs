@@ -122,7 +122,7 @@ impl Redis {
     /// Asks a plain command.
     ///
     /// # Errors
-    /// As `run`.
+    /// As [`Redis::run_script`].
     pub async fn ask(&self, command: &RedisCommand) -> Result<RedisReply, RedisCallError> {
         self.send_with_retry(&command.build()).await
     }
@@ -130,7 +130,7 @@ impl Redis {
     /// Asks all primaries; a single server is one.
     ///
     /// # Errors
-    /// As `run`.
+    /// As [`Redis::run_script`].
     pub async fn ask_all(&self, command: &RedisCommand) -> Result<Vec<RedisReply>, RedisCallError> {
         let (lane, generation, mut link) = self.pick_connection().await?;
         let answers = link

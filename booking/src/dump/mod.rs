@@ -1,6 +1,6 @@
 //! The dump: ledger and payments as an outside judge reads them, one record a line. What the
-//! records are is decided here; `ledger/sql/dump` reads them, and `file` writes them whole or not
-//! at all.
+//! records are is decided here; `ledger/sql/dump` reads them, and `commands/dump` writes the file
+//! whole or not at all.
 
 pub mod sold;
 pub mod waiting;

@@ -122,7 +122,8 @@ pub struct RoomDocumentInput {
     pub per_s: Option<f64>,
     /// The most that may be inside at once.
     pub max_inside: Option<i64>,
-    /// Milliseconds; anything but 300 is not available yet.
+    /// Booking's target for 99 of 100 calls, in milliseconds: 1 to 60000, by default 300. Mode
+    /// `auto` keeps it.
     pub p99_ms: Option<i64>,
     /// Seconds.
     pub pass_s: Option<i64>,

@@ -27,7 +27,7 @@ const FINISHED_MAX: i64 = 10_000;
 
 /// Common table expressions that number the rows in `fresh`, which is to be put in front: those of
 /// one show follow its newest number in the order of their ids, which for one cell is the order of
-/// the commits (see `order_changes::apply`).
+/// the commits (see `order_changes::apply_to_order`).
 const NUMBERED: &str = "\
     sized AS (SELECT show, MAX(nth) AS size FROM fresh GROUP BY show), \
     grown AS (INSERT INTO seat_marks AS m (show, numbered) \

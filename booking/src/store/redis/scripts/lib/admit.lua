@@ -1,4 +1,4 @@
--- A hold that is asked for: the arguments are those of the record WantedHold.
+-- A hold that is asked for: the arguments are those of NewHoldArguments in scripts.rs.
 local hold, seats_max = P .. 'hold:' .. id, tonumber(limit)
 local owner = call('HGET', hold, 'v')
 if owner then

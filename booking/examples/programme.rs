@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use booking::commands::import_programme::import_programme;
-use booking::config::StoreSettings;
+use fairgate_base::config::StoreSettings;
 use fairgate_model::payments::kind::ProviderKind;
 use jiff::ToSpan;
 use jiff::civil::Date;

@@ -9,10 +9,11 @@ use booking::commands::dump::{self, DumpError};
 use booking::commands::import_programme::{ProgrammeImportError, import_programme};
 use booking::commands::import_timetable::{self, RailFeedKind, TimetableImport};
 use booking::commands::reconcile;
-use booking::config::{BookingConfig, SecretSetting, SettingSources, StoreSettings};
+use booking::config::BookingConfig;
 use booking::service::{BookingService, BookingStartError};
 use clap::{Args, Parser, Subcommand};
 use fairgate_base::clock::Clock;
+use fairgate_base::config::{SecretSetting, SettingSources, StoreSettings};
 use fairgate_base::process;
 use fairgate_model::payments::kind::ProviderKind;
 

@@ -12,13 +12,13 @@ use fairgate_databases::{Installation, PostgresDatabase, SqliteDatabase};
 use fairgate_redis::Redis;
 
 use crate::app::{Booking, BookingSetup};
-use crate::config::{SecretSetting, StoreSettings};
 use crate::door::signing::SigningKeyError;
 use crate::ledger::sql::SqlLedger;
 use crate::ledger::{Ledger, LedgerError};
 use crate::store::InventoryStore;
 use crate::store::memory::MemoryStore;
 use crate::store::redis::{RedisStore, RedisStoreOpenError, RedisStoreOptions};
+use fairgate_base::config::{SecretSetting, StoreSettings};
 
 /// How long closing the ledger may take: a disk that keeps silent must not keep a process for ever.
 const CLOSING_MAX: Duration = Duration::from_secs(30);

@@ -345,9 +345,9 @@ mod tests {
             ("listen", "127.0.0.1:0".to_owned()),
             ("data", folder.path().display().to_string()),
         ];
-        let config = GatewayConfig::resolve(&crate::config::SettingSources {
+        let config = GatewayConfig::resolve(&fairgate_base::config::SettingSources {
             flags: flags.into(),
-            ..crate::config::SettingSources::default()
+            ..fairgate_base::config::SettingSources::default()
         })
         .expect("good settings");
         let app = GatewayApp::build(&config, crate::upstream::local::open)

@@ -1,20 +1,17 @@
 //! Settings: from the command line, the environment, a file, in this order; every bad value told at
 //! once.
 
-mod upstream;
-
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-pub use booking::config::{
-    DrainSettings, InternalSettings, PaymentSettings, RoleKeySettings, StoreSettings,
+use fairgate_base::config::{
+    BadConfig, DrainSettings, RoleKeySettings, SettingSources, StoreSettings,
 };
-pub use fairgate_base::config::{BadConfig, SecretSetting, SettingReader, SettingSources};
-pub use upstream::UpstreamSettings;
 
 use crate::guard::ApiKey;
+use crate::upstream::{PaymentSettings, UpstreamSettings};
 use crate::web;
 
 /// The settings of one gateway. Each field names its variable, unit and default; the file has the

@@ -7,11 +7,13 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, Parser, Subcommand};
 use fairgate_base::clock::Clock;
+use fairgate_base::config::{BadConfig, SecretSetting, SettingSources};
 use fairgate_base::process;
 use gateway::app::GatewayApp;
-use gateway::config::{BadConfig, GatewayConfig, PaymentSettings, SecretSetting, SettingSources};
+use gateway::config::GatewayConfig;
 use gateway::onsale::{self, OnsaleTarget};
-use gateway::{demo, upstream, verify_draw};
+use gateway::upstream::{self, PaymentSettings};
+use gateway::{demo, verify_draw};
 use rand::RngExt;
 
 #[global_allocator]

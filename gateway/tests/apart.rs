@@ -12,17 +12,18 @@ use std::time::Duration;
 use booking::app::BookingSetup;
 use booking::config::BookingConfig;
 use booking::service::BookingService;
-use fairgate_base::config::SettingSources as BookingSources;
+use fairgate_base::config::{SecretSetting, SettingSources as BookingSources, SettingSources};
 use gateway::app::GatewayApp;
-use gateway::config::{GatewayConfig, SecretSetting, SettingSources};
+use gateway::config::GatewayConfig;
 use gateway::upstream::remote::RemoteBooking;
 use gateway::upstream::{BookingCore, BookingDependencies, CellChanges};
 use serde_json::{Value, json};
-use support::{Answer, PROMOTER};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+
+use support::{Answer, PROMOTER};
 
 const INTERNAL: &str = "internal-key-of-the-tests";
 /// Nothing in a test takes longer.

@@ -2,11 +2,13 @@
 
 mod support;
 
+use fairgate_model::holds::HoldSignalState;
 use serde_json::{Value, json};
-use support::bare::CELLS;
-use support::{Gateway, PROMOTER, Socket};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+
+use support::bare::CELLS;
+use support::{Gateway, PROMOTER, Socket};
 
 async fn with_socket() -> (tempfile::TempDir, Gateway, String, Socket) {
     let data = tempfile::tempdir().expect("a folder");
@@ -120,7 +122,7 @@ async fn signals_of_a_hold_reach_its_visitor_only() {
     gateway.core.signal(gateway::upstream::HoldSignal {
         holder: fairgate_pass::Holder::of_secret(&secret),
         hold: "hold_x".into(),
-        state: "lapsed".into(),
+        state: HoldSignalState::Lapsed,
         expires_at_ms: 0,
         seats: Vec::new(),
     });
@@ -133,7 +135,7 @@ async fn signals_of_a_hold_reach_its_visitor_only() {
     gateway.core.signal(gateway::upstream::HoldSignal {
         holder: fairgate_pass::Holder::of_secret(&secret),
         hold: offer.into(),
-        state: "offered".into(),
+        state: HoldSignalState::Offered,
         expires_at_ms: 0,
         seats: vec!["A-1".into(), "A-2".into()],
     });

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use fairgate_pass::Holder;
+use serde::{Deserialize, Serialize};
 
 use crate::grid::CellGrid;
 use crate::ids::HoldId;
@@ -60,6 +61,42 @@ pub enum HoldStage {
     Basket,
     /// An order has its cells: only the ledger frees them now.
     Ordered,
+}
+
+/// What became of a hold by itself, as its visitor is told at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldSignalState {
+    /// Its deadline is near.
+    Short,
+    /// Its deadline has passed.
+    Lapsed,
+    /// An order has its cells.
+    Ordered,
+    /// It is an offer to somebody on the waitlist.
+    Offered,
+}
+
+impl HoldSignalState {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Short, Self::Lapsed, Self::Ordered, Self::Offered];
+
+    /// The word in messages and in the store.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Short => "short",
+            Self::Lapsed => "lapsed",
+            Self::Ordered => "ordered",
+            Self::Offered => "offered",
+        }
+    }
+
+    /// Reads the word back; none for the other changes of a hold.
+    #[must_use]
+    pub fn from_stored(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == word)
+    }
 }
 
 /// A hold as the inventory store keeps it.

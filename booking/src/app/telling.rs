@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_model::grid::picture::CellChanges;
+use fairgate_model::holds::{HeldSeat, HoldSignalState};
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::Show;
 use fairgate_model::shows::coverage::matches;
@@ -245,7 +246,7 @@ impl Booking {
     /// The labels of an offer's seats, which go with its signal; a signal about anything else names
     /// none.
     pub async fn seats_told(&self, signal: &HoldSignal) -> Vec<String> {
-        if signal.state != "offered" {
+        if signal.state != HoldSignalState::Offered {
             return Vec::new();
         }
         let Some(show) = self.catalogue.show(&signal.hold.show()) else {
@@ -253,7 +254,7 @@ impl Booking {
         };
         let hold = self.seats.store.hold(&signal.hold, signal.visitor).await;
         let items = hold.map(|hold| hold.items).unwrap_or_default();
-        let label = |item: &fairgate_model::holds::HeldSeat| show.seat_label(item.seat).to_owned();
+        let label = |item: &HeldSeat| show.seat_label(item.seat).to_owned();
         items.iter().map(label).collect()
     }
 

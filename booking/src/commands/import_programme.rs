@@ -8,9 +8,9 @@ use fairgate_model::payments::kind::ProviderKind;
 
 use crate::catalogue::Catalogue;
 use crate::cinema::{ChartSource, CinemaCatalogue, ProgrammePutRefusal, ProgrammeSummary};
-use crate::config::StoreSettings;
 use crate::ledger::Ledger;
 use crate::open::{self, BookingOpenError};
+use fairgate_base::config::StoreSettings;
 
 /// Why nothing was imported.
 #[derive(Debug, thiserror::Error)]

@@ -12,11 +12,11 @@ use fairgate_model::timetables::settings::RailFile;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::config::{SecretSetting, StoreSettings};
 use crate::ledger::{LedgerError, NewSeatingPlan, NewTimetable};
 use crate::open::{self, BookingOpenError};
 use crate::rail::import::payable::payable;
 use crate::rail::import::{ImportedRailFeed, RailFeedFault, read_gtfs, read_timetable};
+use fairgate_base::config::{SecretSetting, StoreSettings};
 
 /// What kind of feed a folder has.
 #[derive(Debug, Clone, PartialEq, Eq)]

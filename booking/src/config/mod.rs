@@ -1,52 +1,7 @@
-//! Settings: each concern reads its own knobs from what was set, for booking as a process of its
-//! own and for the gateway.
+//! Settings of booking as a process of its own, and those of payments, which the gateway reads too.
 
-mod drain;
-mod internal;
-mod keys;
 mod payments;
 mod service;
-mod stores;
 
-pub use fairgate_base::config::{BadConfig, SecretSetting, SettingReader, SettingSources};
-
-pub use drain::DrainSettings;
-pub use internal::InternalSettings;
-pub use keys::RoleKeySettings;
 pub use payments::PaymentSettings;
 pub use service::BookingConfig;
-pub use stores::StoreSettings;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_of_servers_carry_passwords_and_are_never_shown() {
-        let bad = SettingSources {
-            env: [
-                ("FAIRGATE_DATABASE_URL", "mysql://root:hunter2@db/x"),
-                ("FAIRGATE_REDIS_URL", "redis+cluster://"),
-            ]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into(),
-            ..SettingSources::default()
-        };
-        let mut reader = bad.read(&StoreSettings::KNOBS);
-        let stores = StoreSettings::read(&mut reader);
-        let told = reader.finish(stores).expect_err("both are bad").to_string();
-        assert!(
-            told.contains("FAIRGATE_DATABASE_URL: the value is not an address")
-                && told.contains("FAIRGATE_REDIS_URL: the value is not an address"),
-            "{told}"
-        );
-        assert!(!told.contains("hunter2"), "{told}");
-        let good = StoreSettings {
-            database_url: Some(SecretSetting(
-                "postgres://fairgate:hunter2@db/fairgate".to_owned(),
-            )),
-            redis_url: None,
-        };
-        assert!(!format!("{good:?}").contains("hunter2"), "{good:?}");
-    }
-}

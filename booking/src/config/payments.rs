@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use fairgate_base::config::SettingReader;
 use fairgate_model::payments::kind::ProviderKind;
 
-use super::SettingReader;
 use crate::payments::READ_BACK_AFTER;
 use crate::payments::stripe::{PUBLIC_URL, StripeSettings};
 
@@ -167,7 +167,7 @@ fn stripe(reader: &mut SettingReader) -> StripeSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::SettingSources;
+    use fairgate_base::config::SettingSources;
 
     fn read(env: &[(&str, &str)]) -> Result<PaymentSettings, String> {
         let sources = SettingSources {

@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::{
-    BadConfig, DrainSettings, InternalSettings, PaymentSettings, RoleKeySettings, SettingSources,
-    StoreSettings,
+use fairgate_base::config::{
+    BadConfig, DrainSettings, InternalSettings, RoleKeySettings, SettingSources, StoreSettings,
 };
+
+use super::PaymentSettings;
 
 /// The settings of one `booking serve`. Each field names its variable, unit and default; the file
 /// has the same names in lower case and without the prefix.

@@ -160,13 +160,7 @@ async fn next_line(
 }
 
 fn signal_line(signal: &HoldSignal, seats: Vec<String>) -> Bytes {
-    let told = InternalHoldSignal {
-        holder: signal.visitor,
-        hold: signal.hold.to_string(),
-        state: signal.state.to_owned(),
-        expires_at_ms: signal.expires_at_ms,
-        seats,
-    };
+    let told = InternalHoldSignal::new(signal, seats);
     // A struct of strings and numbers is always JSON; an empty line would be skipped.
     let mut text = serde_json::to_string(&told).unwrap_or_default();
     text.push('\n');

@@ -2,8 +2,11 @@
 //! packed as it is kept.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use fairgate_model::holds::HoldSignalState;
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
+
+use crate::store::HoldSignal;
 
 /// `GET /internal/v1/state`: how this booking is, and what it knows of rooms.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,13 +67,27 @@ pub struct InternalHoldSignal {
     pub holder: Holder,
     /// Which.
     pub hold: String,
-    /// What it is now.
-    pub state: String,
+    /// What became of it.
+    pub state: HoldSignalState,
     /// Its deadline, milliseconds since the epoch.
     pub expires_at_ms: i64,
     /// The seats' labels, where it is an offer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seats: Vec<String>,
+}
+
+impl InternalHoldSignal {
+    /// What the store said, with the labels of the seats where it is an offer.
+    #[must_use]
+    pub fn new(signal: &HoldSignal, seats: Vec<String>) -> Self {
+        Self {
+            holder: signal.visitor,
+            hold: signal.hold.to_string(),
+            state: signal.state,
+            expires_at_ms: signal.expires_at_ms,
+            seats,
+        }
+    }
 }
 
 /// `POST /internal/v1/waiting`: who is here of those who wait, and the list of all who do comes

@@ -18,7 +18,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::app::{Booking, BookingSetup};
-use crate::config::{BadConfig, BookingConfig};
+use fairgate_base::config::BadConfig;
+
+use crate::config::BookingConfig;
 use crate::door::signing::keyring;
 use crate::http::internal::InternalRoutes;
 use crate::http::internal_key::InternalKey;

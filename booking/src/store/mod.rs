@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use fairgate_model::grid::CellGrid;
 pub use fairgate_model::grid::picture::VersionedCells;
 use fairgate_model::grid::picture::{CellChanges, CellCounts};
-use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose};
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldSignalState};
 pub use fairgate_model::holds::{SeatOutboxAction, SecuredHold};
 use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_pass::Holder;
@@ -130,8 +130,8 @@ pub struct HoldSignal {
     pub visitor: Holder,
     /// Which hold.
     pub hold: HoldId,
-    /// `short`, `lapsed`, `ordered`, `offered`.
-    pub state: &'static str,
+    /// What became of it.
+    pub state: HoldSignalState,
     /// The deadline as shown.
     pub expires_at_ms: i64,
 }

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use booking::config::{BookingConfig, SettingSources};
+use booking::config::BookingConfig;
 use booking::door::signing::keyring;
 use booking::service::BookingService;
+use fairgate_base::config::SettingSources;
 use fairgate_databases::{Installation, PostgresDatabase};
 use fairgate_pass::{Holder, Keyring, PassClaims};
 use fairgate_servers::{PostgresServer, RedisServers};

@@ -100,7 +100,10 @@ async fn whoever_waits_is_offered_what_comes_free_and_orders_it() {
     let told = signals.recv().await.expect("a signal");
     assert_eq!(
         (told.state, told.hold.to_string()),
-        ("offered", text(&offer, "hold"))
+        (
+            fairgate_model::holds::HoldSignalState::Offered,
+            text(&offer, "hold")
+        )
     );
     assert_eq!(look(&app, &ben).await["state"], "waiting");
     let crowd = post("/v1/shows/night-1/holds", &json!({ "seats": ["A-1"] }));

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::{HeaderMap, Method};
+use axum::http::HeaderMap;
 use fairgate_base::config::SecretSetting;
 use fairgate_pass::Digest;
 use governor::clock::{Clock, DefaultClock};
@@ -97,20 +97,6 @@ impl SearchQuotas {
         }
     }
 
-    /// Whether a request is a search.
-    #[must_use]
-    pub fn is_search(method: &Method, path: &str) -> bool {
-        let below = |of: &str| {
-            let rest = path.strip_prefix(of);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        matches!(*method, Method::GET | Method::HEAD)
-            && (path == "/v1/shows"
-                || ["/v1/rail", "/v1/cinema", "/rail", "/cinema"]
-                    .into_iter()
-                    .any(below))
-    }
-
     /// Counts one search.
     ///
     /// # Errors
@@ -186,29 +172,6 @@ mod tests {
         assert!(searches.admit(&key, other).is_err(), "wherever it is used");
         let refused = searches.admit(&with("another"), other).expect_err("no key");
         assert_eq!(refused, GuardRefusal::ApiKeyUnknown);
-    }
-
-    #[test]
-    fn only_searches_are_counted() {
-        let is = |path| SearchQuotas::is_search(&Method::GET, path);
-        for path in [
-            "/v1/shows",
-            "/v1/rail/trips",
-            "/v1/cinema/cities",
-            "/cinema",
-            "/rail",
-        ] {
-            assert!(is(path), "{path}");
-        }
-        for path in [
-            "/v1/shows/night-1",
-            "/v1/shows/night-1/seats",
-            "/railway",
-            "/",
-        ] {
-            assert!(!is(path), "{path}");
-        }
-        assert!(!SearchQuotas::is_search(&Method::POST, "/v1/shows"));
     }
 
     #[test]

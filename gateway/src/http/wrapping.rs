@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use axum::extract::{ConnectInfo, RawPathParams, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use fairgate_base::http::Problem;
@@ -12,6 +12,7 @@ use fairgate_base::http::Problem;
 use crate::follow::RoomFollower;
 use crate::guard::SearchQuotas;
 use crate::pages::{policy, problem_page};
+use crate::upstream::{RouteKind, route_kind};
 use crate::web::{WebRequestPolicy, peer_of};
 
 /// Whether a program asked, so that a program is answered.
@@ -45,13 +46,23 @@ pub async fn rooms_of_other_nodes_are_found(
     next.run(request).await
 }
 
+/// Whether a request is a search: a call that booking says is one, or a page that makes such calls.
+fn is_search(method: &Method, path: &str) -> bool {
+    let is_page = || {
+        let rest = ["/rail", "/cinema"].map(|page| path.strip_prefix(page));
+        let is_below = |rest: &str| rest.is_empty() || rest.starts_with('/');
+        matches!(*method, Method::GET | Method::HEAD) && rest.into_iter().flatten().any(is_below)
+    };
+    route_kind(method, path) == RouteKind::Search || is_page()
+}
+
 /// Searches beyond the quota of their network or key are refused.
 pub async fn searches_have_quotas(
     State((searches, web, test)): State<(SearchQuotas, WebRequestPolicy, bool)>,
     request: Request,
     next: Next,
 ) -> Response {
-    if SearchQuotas::is_search(request.method(), request.uri().path()) {
+    if is_search(request.method(), request.uri().path()) {
         let peer = peer_of(request.extensions().get::<ConnectInfo<SocketAddr>>());
         let network = web.network(request.headers(), peer);
         if let Err(refused) = searches.admit(request.headers(), network) {
@@ -128,4 +139,32 @@ fn secure(headers: &mut HeaderMap) {
         HeaderName::from_static("x-frame-options"),
         HeaderValue::from_static("DENY"),
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_searches_are_counted() {
+        let is = |path| is_search(&Method::GET, path);
+        for path in [
+            "/v1/shows",
+            "/v1/rail/trips",
+            "/v1/cinema/cities",
+            "/cinema",
+            "/rail",
+        ] {
+            assert!(is(path), "{path}");
+        }
+        for path in [
+            "/v1/shows/night-1",
+            "/v1/shows/night-1/seats",
+            "/railway",
+            "/",
+        ] {
+            assert!(!is(path), "{path}");
+        }
+        assert!(!is_search(&Method::POST, "/v1/shows"));
+    }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::ws::{CloseFrame, Message as Ws, Utf8Bytes, WebSocket};
 use fairgate_base::clock::rfc3339;
+use fairgate_model::holds::HoldSignalState;
 use fairgate_model::ids::HoldId;
 use tokio::sync::watch;
 
@@ -301,7 +302,7 @@ impl VisitorSocket {
 
     async fn tell_hold(&mut self, signal: &HoldSignal) -> Result<(), SocketEnd> {
         let expires_at = rfc3339(signal.expires_at_ms);
-        if signal.state == "offered" {
+        if signal.state == HoldSignalState::Offered {
             let show = signal.hold.parse::<HoldId>().map(|hold| hold.show());
             let show = show.as_ref().map_or("", |show| show.as_str());
             return self
@@ -315,7 +316,7 @@ impl VisitorSocket {
         }
         self.send_message(&LiveMessage::Hold {
             hold: &signal.hold,
-            state: &signal.state,
+            state: signal.state.as_str(),
             expires_at,
         })
         .await

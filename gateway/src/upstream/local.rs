@@ -65,23 +65,13 @@ async fn turn_signals(booking: Booking, sink: broadcast::Sender<HoldSignal>) {
             // Nobody listening is no error.
             Ok(signal) => {
                 let seats = booking.seats_told(&signal).await;
-                drop(sink.send(turned(&signal, seats)));
+                drop(sink.send(HoldSignal::new(&signal, seats)));
             }
             Err(broadcast::error::RecvError::Lagged(missed)) => {
                 tracing::debug!(missed, "hold signals were dropped")
             }
             Err(broadcast::error::RecvError::Closed) => return,
         }
-    }
-}
-
-fn turned(signal: &booking::store::HoldSignal, seats: Vec<String>) -> HoldSignal {
-    HoldSignal {
-        holder: signal.visitor,
-        hold: signal.hold.to_string(),
-        state: signal.state.to_owned(),
-        expires_at_ms: signal.expires_at_ms,
-        seats,
     }
 }
 

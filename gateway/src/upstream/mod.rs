@@ -6,25 +6,29 @@ pub mod health;
 pub mod http;
 pub mod local;
 pub mod remote;
+mod settings;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use axum::http::StatusCode;
 pub use booking::app::{BookingCondition, BookingPulse, ShowSummary};
+pub use booking::config::PaymentSettings;
 pub use booking::door::keys::bearer;
 pub use booking::door::{Role, RoleKeys};
+pub use booking::http::route_kinds::{RouteKind, route_kind};
 pub use booking::internal::wire::InternalHoldSignal as HoldSignal;
 use bytes::Bytes;
 use fairgate_base::clock::Clock;
+use fairgate_base::config::SecretSetting;
 use fairgate_databases::{Installation, LedgerError};
 pub use fairgate_model::grid::picture::CellChanges;
 use fairgate_pass::{Holder, Keyring};
 pub use fairgate_rules::vitals;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::config::{PaymentSettings, SecretSetting, UpstreamSettings};
 use remote::RemoteBooking;
+pub use settings::UpstreamSettings;
 
 /// What booking is opened with, beside the gateway's own parts.
 #[derive(Clone)]

@@ -9,9 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fairgate_base::config::SettingSources;
 use futures_util::{SinkExt, StreamExt};
 use gateway::app::GatewayApp;
-use gateway::config::{GatewayConfig, SettingSources};
+use gateway::config::GatewayConfig;
 use gateway::upstream::{BookingCore, BookingDependencies};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;

@@ -1,5 +1,48 @@
-//! Where settings come from.
+//! Where settings come from, and those that both processes read: each concern reads its own knobs
+//! from what was set.
 
+mod drain;
+mod internal;
+mod keys;
 mod sources;
+mod stores;
 
+pub use drain::DrainSettings;
+pub use internal::InternalSettings;
+pub use keys::RoleKeySettings;
 pub use sources::{BadConfig, SecretSetting, SettingReader, SettingSources};
+pub use stores::StoreSettings;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_servers_carry_passwords_and_are_never_shown() {
+        let bad = SettingSources {
+            env: [
+                ("FAIRGATE_DATABASE_URL", "mysql://root:hunter2@db/x"),
+                ("FAIRGATE_REDIS_URL", "redis+cluster://"),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+            ..SettingSources::default()
+        };
+        let mut reader = bad.read(&StoreSettings::KNOBS);
+        let stores = StoreSettings::read(&mut reader);
+        let told = reader.finish(stores).expect_err("both are bad").to_string();
+        assert!(
+            told.contains("FAIRGATE_DATABASE_URL: the value is not an address")
+                && told.contains("FAIRGATE_REDIS_URL: the value is not an address"),
+            "{told}"
+        );
+        assert!(!told.contains("hunter2"), "{told}");
+        let good = StoreSettings {
+            database_url: Some(SecretSetting(
+                "postgres://fairgate:hunter2@db/fairgate".to_owned(),
+            )),
+            redis_url: None,
+        };
+        assert!(!format!("{good:?}").contains("hunter2"), "{good:?}");
+    }
+}

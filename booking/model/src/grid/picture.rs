@@ -109,6 +109,12 @@ impl CellPicture {
         life_of_version(self.base)
     }
 
+    /// How many changes its incarnation had.
+    #[must_use]
+    pub fn counter(&self) -> u64 {
+        self.counter
+    }
+
     /// The version now.
     #[must_use]
     pub fn version(&self) -> u64 {

@@ -1,5 +1,7 @@
 //! Deadlines: what lapses, when, and what an order keeps from lapsing.
 
+use fairgate_model::holds::HoldSignalState::{Lapsed, Ordered, Short};
+
 use super::*;
 use crate::store::{InventoryRefusal, PROLONGED_BY_MS_MIN};
 
@@ -313,9 +315,9 @@ async fn the_owner_is_told_of_short_lapsed_and_ordered(store: Store) {
     assert_eq!(
         told,
         [
-            (kept.id, ANA, "ordered"),
-            (left.id.clone(), BEN, "short"),
-            (left.id, BEN, "lapsed"),
+            (kept.id, ANA, Ordered),
+            (left.id.clone(), BEN, Short),
+            (left.id, BEN, Lapsed),
         ]
     );
 }

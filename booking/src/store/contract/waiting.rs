@@ -1,6 +1,8 @@
 //! While somebody waits: what comes free is kept, offered and let go, and stays held for everybody
 //! else until then.
 
+use fairgate_model::holds::HoldSignalState::{Lapsed, Offered};
+
 use super::*;
 use crate::store::InventoryRefusal;
 
@@ -233,7 +235,7 @@ async fn whoever_is_offered_seats_is_told(store: Store) {
         assert_eq!((&signal.hold, signal.visitor), (&offer.id, ANA));
         told.push((signal.state, signal.expires_at_ms));
     }
-    assert_eq!(told, [("offered", EXPIRES_MS), ("lapsed", EXPIRES_MS)]);
+    assert_eq!(told, [(Offered, EXPIRES_MS), (Lapsed, EXPIRES_MS)]);
 }
 
 async fn what_is_kept_is_no_basket_and_no_order(store: Store) {

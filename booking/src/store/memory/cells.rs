@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use fairgate_model::grid::picture::CellPicture;
 use fairgate_model::grid::{CellGrid, CellState};
-use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldStage, cells_of};
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldSignalState, HoldStage, cells_of};
 use fairgate_model::ids::HoldId;
 use fairgate_pass::Holder;
 
@@ -293,14 +293,14 @@ impl ShowCells {
                 return (signals, true);
             }
             if let Some(hold) = self.drop_hold(&id) {
-                signals.push(signal_of(&hold, "lapsed"));
+                signals.push(signal_of(&hold, HoldSignalState::Lapsed));
             }
         }
         while signals.len() < batch_max
             && let Some(id) = self.table.next_short_call(now_ms)
         {
             if let Some(hold) = self.table.find(&id) {
-                signals.push(signal_of(hold, "short"));
+                signals.push(signal_of(hold, HoldSignalState::Short));
             }
         }
         (signals, false)

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use fairgate_model::grid::picture::{CellChanges, CellCounts};
-use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose};
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldSignalState};
 use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_pass::Holder;
 use tokio::sync::broadcast;
@@ -137,7 +137,7 @@ impl InventoryStore for MemoryStore {
         self.send_signals([HoldSignal {
             visitor: offered.visitor,
             hold: offered.id.clone(),
-            state: "offered",
+            state: HoldSignalState::Offered,
             expires_at_ms: offered.expires_at_ms,
         }]);
         Ok(offered)
@@ -209,7 +209,7 @@ impl InventoryStore for MemoryStore {
         self.send_signals([HoldSignal {
             visitor,
             hold: hold.clone(),
-            state: "ordered",
+            state: HoldSignalState::Ordered,
             expires_at_ms: secured.hold.expires_at_ms,
         }]);
         Ok(secured)
@@ -270,7 +270,7 @@ impl InventoryStore for MemoryStore {
             swept.lapsed.extend(
                 signals
                     .iter()
-                    .filter(|s| s.state == "lapsed")
+                    .filter(|s| s.state == HoldSignalState::Lapsed)
                     .map(|s| s.hold.clone()),
             );
             self.send_signals(signals);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldStage};
+use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldSignalState, HoldStage};
 use fairgate_model::ids::HoldId;
 use fairgate_pass::Holder;
 
@@ -265,7 +265,7 @@ impl HoldTable {
 }
 
 /// What a hold's owner is told.
-pub(super) fn signal_of(hold: &Hold, state: &'static str) -> HoldSignal {
+pub(super) fn signal_of(hold: &Hold, state: HoldSignalState) -> HoldSignal {
     HoldSignal {
         visitor: hold.visitor,
         hold: hold.id.clone(),

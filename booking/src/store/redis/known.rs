@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use fairgate_model::grid::picture::CellPicture;
 use fairgate_model::grid::{CellGrid, CellState};
-use fairgate_model::holds::Hold;
+use fairgate_model::holds::{Hold, HoldSignalState};
 use fairgate_model::ids::ShowId;
 use fairgate_redis::{RedisCallError, RedisReply};
 
@@ -126,7 +126,7 @@ impl CachedShow {
 
     /// Where the feed is read on: counter and the number below it.
     pub(super) fn position(&self) -> (u64, u64) {
-        (self.picture.version() - (self.life << 40), self.sub)
+        (self.picture.counter(), self.sub)
     }
 
     /// Takes over one entry of the feed; gives the signal in it, where it is one for a socket.
@@ -153,12 +153,8 @@ impl CachedShow {
         } else {
             self.insert_hold(change.tail, CachedHold::from_summary(&change.short));
         }
-        let state = match state {
-            "lapsed" => "lapsed",
-            "short" => "short",
-            "ordered" => "ordered",
-            "offered" => "offered",
-            _ => return Ok(Ok(None)),
+        let Some(state) = HoldSignalState::from_stored(state) else {
+            return Ok(Ok(None));
         };
         Ok(Ok(Some(HoldSignal {
             visitor: change.visitor,

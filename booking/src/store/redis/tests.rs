@@ -233,7 +233,10 @@ async fn what_one_node_does_the_others_see_and_signal() {
         .await
         .expect("its own");
     let signal = signals.recv().await.expect("one signal");
-    assert_eq!((signal.hold, signal.state), (hold.id, "ordered"));
+    assert_eq!(
+        (signal.hold, signal.state),
+        (hold.id, fairgate_model::holds::HoldSignalState::Ordered)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

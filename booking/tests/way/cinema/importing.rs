@@ -76,8 +76,8 @@ async fn other_nodes_sell_a_programme_that_was_imported_beside_them() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("programme.json");
     std::fs::write(&file, programme().to_string()).expect("written");
-    let stores = booking::config::StoreSettings {
-        database_url: Some(booking::config::SecretSetting(app.url())),
+    let stores = fairgate_base::config::StoreSettings {
+        database_url: Some(fairgate_base::config::SecretSetting(app.url())),
         redis_url: None,
     };
     let imported = booking::commands::import_programme::import_programme(

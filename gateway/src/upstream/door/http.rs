@@ -8,10 +8,11 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use booking::door::keys::bearer;
+use booking::http::route_kinds::{RouteKind, route_kind, takes_seats};
 use booking::http::visitor::{pass_invalid, waiting_room};
 use fairgate_base::http::Problem;
 
-use super::{BookingDoor, is_a_purchase, show_of, takes_seats};
+use super::{BookingDoor, show_of};
 use crate::web::{cookie, pass_cookie, place_cookie};
 
 /// Puts the door in front of booking's routes.
@@ -26,8 +27,9 @@ async fn guard(State(door): State<BookingDoor>, mut request: Request, next: Next
     {
         return problem.into_response();
     }
-    let call =
-        is_a_purchase(request.method(), request.uri().path()).then(|| door.health.begin_call());
+    // Booking's health is measured by the purchases.
+    let kind = route_kind(request.method(), request.uri().path());
+    let call = (kind == RouteKind::Purchase).then(|| door.health.begin_call());
     let answer = next.run(request).await;
     if let Some(call) = call {
         // Whoever was turned away for what they sent took none of booking's time.

@@ -6,7 +6,6 @@ pub mod http;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use axum::http::Method;
 use fairgate_base::clock::Clock;
 use fairgate_pass::Keyring;
 
@@ -40,19 +39,6 @@ pub struct BookingDoor {
     pub load: ProcessLoad,
     /// Says when to come back.
     pub waits: Arc<dyn ComeBackTimes>,
-}
-
-/// Holds, orders and the sandbox's payments: what booking's health is measured by. Reads are
-/// answered from memory and would hide it; webhooks, plans and documents come from others and take
-/// their own time.
-fn is_a_purchase(method: &Method, path: &str) -> bool {
-    let of_purchases = ["/v1/holds/", "/v1/orders/", "/v1/sandbox/payments/"];
-    let is_one = takes_seats(method, path) || of_purchases.iter().any(|of| path.starts_with(of));
-    !method.is_safe() && is_one
-}
-
-fn takes_seats(method: &Method, path: &str) -> bool {
-    method == Method::POST && path.starts_with("/v1/shows/") && path.ends_with("/holds")
 }
 
 /// The show that a path of booking is about: named in it, or carried by the id in it.

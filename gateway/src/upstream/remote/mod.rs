@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use booking::internal::wire::{
     self, CoverageRequest, PulseRequest, ShowChangesRequest, ShowsRequest, WaitingRequest,
 };
+use fairgate_base::config::SecretSetting;
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::coverage::RoomCoverage;
 use fairgate_pass::Holder;
@@ -26,7 +27,6 @@ use super::{
     BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, CellChanges,
     HoldSignal, ShowSummary,
 };
-use crate::config::SecretSetting;
 use pool::{BookingNodePool, BookingNodeStatus, read_json};
 
 /// Signals kept for a slow reader.

@@ -22,9 +22,6 @@ const QUIET_MAX: Duration = Duration::from_secs(5);
 /// A line is far shorter.
 const LINE_BYTES_MAX: usize = 4 << 10;
 
-/// What this version has a word for. A newer booking may tell more, which is passed over.
-const KNOWN_STATES: [&str; 4] = ["short", "lapsed", "ordered", "offered"];
-
 /// Asks one booking how it is, for ever.
 pub(super) async fn watch_status(shared: RemoteBookingState, node: Arc<BookingNode>) {
     loop {
@@ -106,7 +103,8 @@ async fn read_signals(shared: &RemoteBookingState, mut answer: Response) {
     }
 }
 
-/// Takes the whole lines off; what is left is the beginning of the next one.
+/// Takes the whole lines off; what is left is the beginning of the next one. A newer booking may
+/// tell more than this version has a word for, which is passed over.
 fn take_lines(heard: &mut Vec<u8>) -> Vec<HoldSignal> {
     let Some(end) = heard.iter().rposition(|byte| *byte == b'\n') else {
         return Vec::new();
@@ -115,12 +113,12 @@ fn take_lines(heard: &mut Vec<u8>) -> Vec<HoldSignal> {
     lines
         .split(|byte| *byte == b'\n')
         .filter_map(|line| serde_json::from_slice::<HoldSignal>(line).ok())
-        .filter(|signal| KNOWN_STATES.contains(&signal.state.as_str()))
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use fairgate_model::holds::HoldSignalState;
     use fairgate_pass::Holder;
 
     use super::*;
@@ -130,7 +128,7 @@ mod tests {
         let told = |hold: &str| wire::InternalHoldSignal {
             holder: Holder([7; 32]),
             hold: hold.to_owned(),
-            state: "lapsed".to_owned(),
+            state: HoldSignalState::Lapsed,
             expires_at_ms: 5,
             seats: Vec::new(),
         };

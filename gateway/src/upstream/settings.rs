@@ -2,9 +2,8 @@
 
 use std::net::IpAddr;
 
+use fairgate_base::config::{InternalSettings, SettingReader};
 use reqwest::Url;
-
-use super::{InternalSettings, SettingReader};
 
 /// Where booking is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

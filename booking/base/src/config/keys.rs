@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{SecretSetting, SettingReader};
-use crate::door::{Role, RoleKeys};
+use crate::http::keys::{Role, RoleKeys};
 
 /// A key that can be guessed opens everything: shorter ones are warned of.
 pub const KEY_CHARS_ENOUGH: usize = 16;

@@ -3,8 +3,8 @@
 //! **Architecture invariant:** SQL is written only under `ledger/sql`; neither rusqlite nor
 //! tokio-postgres is named there, but in the crate of both databases.
 
-#[cfg(any(test, feature = "contract"))]
-pub mod contract;
+#[cfg(test)]
+mod contract;
 mod programme;
 mod records;
 pub mod sql;

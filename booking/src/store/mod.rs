@@ -4,8 +4,8 @@
 //! Every implementation passes `contract::suite`. The ledger decides; a store may forget everything
 //! and is then opened again from the ledger.
 
-#[cfg(any(test, feature = "contract"))]
-pub mod contract;
+#[cfg(test)]
+mod contract;
 pub mod memory;
 pub mod redis;
 

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod clock;
+mod contract;
 mod cut;
 mod lua;
 mod needs;
@@ -12,6 +13,7 @@ mod resp;
 mod stripe;
 
 pub use clock::MovableClock;
+pub use contract::{ContractCase, run_contract};
 pub use cut::CommitCutProxy;
 pub use lua::check_lua;
 pub use needs::{clock_missing, missing_programs, or_skip, or_skip_clock};

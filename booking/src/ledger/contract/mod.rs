@@ -16,12 +16,10 @@ mod sharing;
 mod telling;
 mod terms;
 mod timetabling;
-#[cfg(test)]
 mod upgrading;
 mod waiting;
 
 use std::collections::BTreeMap;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use fairgate_model::grid::CellGrid;
@@ -33,22 +31,13 @@ use fairgate_model::payments::{
     ParsedProviderEvent, Payment, PaymentState, ProviderEvent, ProviderEventKind,
 };
 use fairgate_pass::Holder;
+use fairgate_servers::{ContractCase, contract_cases as cases, run_contract};
 
 use super::{ClaimBasis, Ledger, SeatClaimRefused, StoredShow};
 use crate::store::{SeatOutboxAction, SeatOutboxRow};
 
 type Books = Arc<dyn Ledger>;
-type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// A claim and the case that tries it.
-type Case = (&'static str, fn(Books) -> Running);
-
-macro_rules! cases {
-    ($($claim:ident),* $(,)?) => {
-        &[$((stringify!($claim), |ledger| Box::pin($claim(ledger)))),*]
-    };
-}
-use cases;
+type Case = ContractCase<'static, Books>;
 
 /// Claims, payments, and money that came late.
 const SELLING: &[&[Case]] = &[
@@ -80,28 +69,6 @@ const KEEPING: &[&[Case]] = &[
     waiting::CASES,
     timetabling::CASES,
 ];
-
-/// Runs every case of some groups, each on a ledger of its own that `make` gives; tells all that
-/// failed.
-async fn run(groups: &[&[Case]], make: impl AsyncFn() -> Arc<dyn Ledger>) {
-    let mut broken = Vec::new();
-    for (claim, case) in groups.iter().copied().flatten() {
-        // On a task of its own, so that one broken claim does not hide the next.
-        if tokio::spawn(case(make().await)).await.is_err() {
-            broken.push(*claim);
-        }
-    }
-    assert!(broken.is_empty(), "claims that do not hold: {broken:#?}");
-}
-
-/// Runs every case.
-///
-/// # Panics
-/// Where a claim does not hold; the message names it.
-pub async fn suite(make: impl AsyncFn() -> Arc<dyn Ledger>) {
-    let all = [SELLING, GIVING_BACK, KEEPING].concat();
-    run(&all, make).await;
-}
 
 /// Two legs of eight seats: enough for a seat that two orders share one after the other.
 const GRID: CellGrid = CellGrid { seats: 8, legs: 2 };
@@ -299,7 +266,6 @@ async fn outbox(ledger: &Books) -> Vec<(SeatOutboxAction, HoldId)> {
     rows.into_iter().map(|row| (row.kind, row.hold)).collect()
 }
 
-#[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -317,7 +283,8 @@ mod tests {
     async fn the_ledger_in_one_file_keeps_the_contract() {
         let folder = tempfile::tempdir().expect("a folder");
         let count = AtomicU32::new(0);
-        suite(async || {
+        let all = [SELLING, GIVING_BACK, KEEPING].concat();
+        run_contract(&all.concat(), async || {
             let name = format!("{}.db", count.fetch_add(1, Ordering::Relaxed));
             let writer = SqliteDatabase::open(&folder.path().join(name)).expect("a file");
             Arc::new(
@@ -368,7 +335,7 @@ mod tests {
         }
         let server = PostgresServer::options().without_fsync().start().await;
         let server = server.expect("PostgreSQL starts");
-        run(groups, async || {
+        run_contract(&groups.concat(), async || {
             let url = server.database().await.expect("a fresh database");
             let database = PostgresDatabase::connect(&url).await.expect("it answers");
             Arc::new(

@@ -3,19 +3,18 @@
 
 mod deciding;
 mod holding;
-#[cfg(test)]
 pub(crate) mod model;
 mod seeing;
 mod timing;
 mod waiting;
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use fairgate_model::grid::{CellGrid, CellState};
 use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_pass::Holder;
+use fairgate_servers::{ContractCase, contract_cases as cases, run_contract};
 
 use super::{
     CallId, InventoryRefusal, InventoryStore, OpeningInventory, SeatOutboxAction, SeatOutboxRow,
@@ -23,24 +22,13 @@ use super::{
 };
 
 pub(crate) type Store = Arc<dyn InventoryStore>;
-type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// A claim and the case that tries it.
-type Case = (&'static str, fn(Store) -> Running);
-
-macro_rules! cases {
-    ($($claim:ident),* $(,)?) => {
-        &[$((stringify!($claim), |store| Box::pin($claim(store)))),*]
-    };
-}
-use cases;
+type Case = ContractCase<'static, Store>;
 
 /// Runs every case, each on a store of its own that `make` gives; tells all that failed.
 ///
 /// # Panics
 /// Where a claim does not hold; the message names it.
 pub async fn suite(make: impl AsyncFn() -> Arc<dyn InventoryStore>) {
-    let mut broken = Vec::new();
     let all = [
         holding::CASES,
         timing::CASES,
@@ -48,13 +36,7 @@ pub async fn suite(make: impl AsyncFn() -> Arc<dyn InventoryStore>) {
         seeing::CASES,
         waiting::CASES,
     ];
-    for (claim, case) in all.into_iter().flatten() {
-        // On a task of its own, so that one broken claim does not hide the next.
-        if tokio::spawn(case(make().await)).await.is_err() {
-            broken.push(*claim);
-        }
-    }
-    assert!(broken.is_empty(), "claims that do not hold: {broken:#?}");
+    run_contract(&all.concat(), make).await;
 }
 
 /// Two legs of eight seats: enough for a seat that two people share one after the other.
@@ -187,7 +169,6 @@ async fn picture(store: &Store) -> (u64, Vec<CellState>) {
     (view.version, view.states)
 }
 
-#[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::memory::MemoryStore;

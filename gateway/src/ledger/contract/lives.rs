@@ -3,26 +3,28 @@
 use std::collections::BTreeMap;
 
 use fairgate_pass::Digest;
+use fairgate_servers::contract_cases;
 
-use super::{entry, holder, join, room};
+use super::{Case, entry, holder, join, room};
 use crate::ledger::{
     DrawStage, FREEZE_AFTER_MS, JoinRow, LedgerFreezeOutcome, LineCopyOutcome, LineFeedEntry,
     LineFreeze, RoomLedger, RoomLedgerFailure, RoomVersion,
 };
 
-/// Runs this part of the suite.
-pub(super) async fn suite(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
-    a_life_begins_once_and_above_every_number(ledger, reopened).await;
-    only_the_standing_life_reserves(ledger, reopened).await;
-    copying_again_changes_nothing(ledger, reopened).await;
-    of_two_numbers_of_one_holder_the_lower_stays(ledger).await;
-    of_two_numbers_of_one_code_the_first_stays(ledger).await;
-    the_code_of_a_void_number_stays_used(ledger).await;
-    what_was_frozen_and_what_was_not_reserved_is_not_copied(ledger).await;
-    a_young_life_and_another_life_do_not_freeze(ledger).await;
-    a_place_is_found_by_its_holder_and_a_long_line_read_in_parts(ledger).await;
-    every_change_shows_in_the_versions(ledger, reopened).await;
-}
+pub(super) const OPENED_ONCE: &[Case] = contract_cases![|twice| (&*twice.ledger);
+    of_two_numbers_of_one_holder_the_lower_stays,
+    of_two_numbers_of_one_code_the_first_stays,
+    the_code_of_a_void_number_stays_used,
+    what_was_frozen_and_what_was_not_reserved_is_not_copied,
+    a_young_life_and_another_life_do_not_freeze,
+    a_place_is_found_by_its_holder_and_a_long_line_read_in_parts,
+];
+pub(super) const OPENED_TWICE: &[Case] = contract_cases![|twice| (&*twice.ledger, &*twice.reopened);
+    a_life_begins_once_and_above_every_number,
+    only_the_standing_life_reserves,
+    copying_again_changes_nothing,
+    every_change_shows_in_the_versions,
+];
 
 fn given(number: u64) -> LineFeedEntry {
     LineFeedEntry::Join(join(number))

@@ -6,6 +6,7 @@ mod lives;
 use std::sync::Arc;
 
 use fairgate_pass::{Digest, Holder};
+use fairgate_servers::{ContractCase, contract_cases, run_contract};
 use futures_util::future::join_all;
 use serde_json::json;
 
@@ -55,20 +56,43 @@ fn holder(number: u64) -> Holder {
     Holder(Digest::of_bytes(&number.to_be_bytes()).0)
 }
 
-/// Runs the whole suite.
-pub async fn suite<L: RoomLedger, F: Future<Output = Arc<L>>>(open: impl Fn() -> F) {
-    rooms_change_by_compare_and_set(&*open().await, &*open().await).await;
-    a_line_reads_back_as_it_was_written(&*open().await, &*open().await).await;
-    a_code_gives_one_place(&*open().await).await;
-    a_draw_is_written_once_and_in_order(&*open().await, &*open().await).await;
-    the_counter_moves_only_from_where_it_stands_and_never_back(&*open().await).await;
-    a_living_pass_is_given_again_and_a_dead_one_replaced(&*open().await).await;
-    finished_visitors_and_their_cursor_stay(&*open().await, &*open().await).await;
-    audit_and_samples_stay_in_order(&*open().await, &*open().await).await;
-    what_two_nodes_note_at_once_is_one_chain(&*open().await, &*open().await).await;
-    joins_that_are_queued_together_stand_or_fall_alone(&*open().await).await;
-    one_ledger_has_one_id_one_clock_and_one_owner_a_lease(&*open().await, &*open().await).await;
-    lives::suite(&*open().await, &*open().await).await;
+/// The same ledger as two nodes have it, or as it is before and after a restart.
+struct LedgerTwice {
+    ledger: Arc<dyn RoomLedger>,
+    reopened: Arc<dyn RoomLedger>,
+}
+
+type Case = ContractCase<'static, LedgerTwice>;
+
+const OPENED_ONCE: &[Case] = contract_cases![|twice| (&*twice.ledger);
+    a_code_gives_one_place,
+    the_counter_moves_only_from_where_it_stands_and_never_back,
+    a_living_pass_is_given_again_and_a_dead_one_replaced,
+    joins_that_are_queued_together_stand_or_fall_alone,
+];
+const OPENED_TWICE: &[Case] = contract_cases![|twice| (&*twice.ledger, &*twice.reopened);
+    rooms_change_by_compare_and_set,
+    a_line_reads_back_as_it_was_written,
+    a_draw_is_written_once_and_in_order,
+    finished_visitors_and_their_cursor_stay,
+    audit_and_samples_stay_in_order,
+    what_two_nodes_note_at_once_is_one_chain,
+    one_ledger_has_one_id_one_clock_and_one_owner_a_lease,
+];
+
+/// Runs every case on the ledger that `open` opens, again and again.
+pub async fn suite<L: RoomLedger + 'static>(open: impl AsyncFn() -> Arc<L>) {
+    let cases = [
+        OPENED_ONCE,
+        OPENED_TWICE,
+        lives::OPENED_ONCE,
+        lives::OPENED_TWICE,
+    ];
+    run_contract(&cases.concat(), async || LedgerTwice {
+        ledger: open().await,
+        reopened: open().await,
+    })
+    .await;
 }
 
 async fn rooms_change_by_compare_and_set(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {

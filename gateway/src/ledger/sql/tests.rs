@@ -12,7 +12,7 @@ use crate::ledger::contract;
 async fn the_sqlite_ledger_keeps_the_contract_even_over_reopening() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("ledger.db");
-    contract::suite(|| async {
+    contract::suite(async || {
         let file = Installation::File(SqliteDatabase::open(&path).expect("the file opens"));
         Arc::new(RoomSqlLedger::open(file).await.expect("it migrates"))
     })
@@ -27,7 +27,7 @@ async fn the_postgresql_ledger_keeps_the_contract_at_two_nodes() {
     let server = PostgresServer::options().without_fsync().start().await;
     let server = server.expect("a server");
     let url = server.url();
-    contract::suite(|| async {
+    contract::suite(async || {
         let database = PostgresDatabase::connect(&url).await.expect("it connects");
         let server = Installation::Server(database);
         Arc::new(RoomSqlLedger::open(server).await.expect("it migrates"))

@@ -251,9 +251,7 @@ pub(super) async fn of_two_ticks_that_began_together_one_stands(Pair { store, ..
     assert_eq!(let_in, 2, "late comers bank one second's pace");
 }
 
-pub(super) async fn a_pass_counts_inside_though_its_place_was_left<F: Future<Output = Pair>>(
-    open: &impl Fn(bool) -> F,
-) {
+pub(super) async fn a_pass_counts_inside_though_its_place_was_left(open: StoreOpener<'_>) {
     let pair = open(false).await;
     for at in 0..2 {
         pair.store.join("r", entrant(at)).await.unwrap();

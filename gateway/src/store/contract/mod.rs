@@ -9,6 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fairgate_pass::{Digest, Holder};
+use fairgate_servers::{ContractCase, contract_cases, run_contract};
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use letting::*;
+use model::random_steps_follow_the_model_over_restarts;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -88,24 +93,37 @@ async fn figures(store: &dyn RoomStore, now: i64, ends_s: &[i64]) -> TickFigures
     store.tick_figures("r", moment).await.unwrap()
 }
 
-/// Runs the whole suite.
+/// Gives a store over a fresh ledger with `false`, over the data of before with `true`.
+type StoreOpener<'a> = &'a dyn Fn(bool) -> LocalBoxFuture<'a, Pair>;
+
+type Case<'a> = ContractCase<'a, StoreOpener<'a>>;
+
+fn every_case<'a>() -> Vec<Case<'a>> {
+    let on_one_store: &[Case<'a>] = contract_cases![|open| (open(false).await);
+        one_place_for_one_holder,
+        many_at_once_get_distinct_durable_numbers,
+        leaving_before_the_freeze_voids_the_leaf_and_after_it_does_not,
+        a_leaving_is_written_before_it_is_answered,
+        a_code_gives_one_place_and_stays_used,
+        passes_and_finished_orders_are_counted,
+        no_more_than_the_room_are_let_in_however_many_come_at_once,
+        a_way_in_ends_with_its_claim_or_lapses,
+        whoever_was_away_when_called_comes_by_the_pace,
+        a_call_is_expected_until_it_is_answered_or_its_window_ends,
+        of_two_ticks_that_began_together_one_stands,
+    ];
+    let over_restarts: &[Case<'a>] = contract_cases![
+        a_pass_counts_inside_though_its_place_was_left,
+        who_is_not_seen_for_a_minute_is_away_and_a_restart_forgets_it,
+        random_steps_follow_the_model_over_restarts,
+    ];
+    [on_one_store, over_restarts].concat()
+}
+
+/// Runs every case.
 pub async fn suite<F: Future<Output = Pair>>(open: impl Fn(bool) -> F) {
-    one_place_for_one_holder(open(false).await).await;
-    many_at_once_get_distinct_durable_numbers(open(false).await).await;
-    leaving_before_the_freeze_voids_the_leaf_and_after_it_does_not(open(false).await).await;
-    a_leaving_is_written_before_it_is_answered(open(false).await).await;
-    a_code_gives_one_place_and_stays_used(open(false).await).await;
-    passes_and_finished_orders_are_counted(open(false).await).await;
-    letting::a_pass_counts_inside_though_its_place_was_left(&open).await;
-    letting::no_more_than_the_room_are_let_in_however_many_come_at_once(open(false).await).await;
-    letting::a_way_in_ends_with_its_claim_or_lapses(open(false).await).await;
-    letting::whoever_was_away_when_called_comes_by_the_pace(open(false).await).await;
-    letting::a_call_is_expected_until_it_is_answered_or_its_window_ends(open(false).await).await;
-    letting::of_two_ticks_that_began_together_one_stands(open(false).await).await;
-    who_is_not_seen_for_a_minute_is_away_and_a_restart_forgets_it(&open).await;
-    for seed in 0..4 {
-        model::random_steps_follow_the_model_over_restarts(&open, seed).await;
-    }
+    let open = |again| open(again).boxed_local();
+    run_contract(&every_case(), async || &open as StoreOpener<'_>).await;
 }
 
 async fn one_place_for_one_holder(Pair { store, .. }: Pair) {
@@ -297,9 +315,7 @@ async fn passes_and_finished_orders_are_counted(Pair { store, .. }: Pair) {
     assert_eq!(counts.ended, 1, "the pass that ran out");
 }
 
-async fn who_is_not_seen_for_a_minute_is_away_and_a_restart_forgets_it<F: Future<Output = Pair>>(
-    open: &impl Fn(bool) -> F,
-) {
+async fn who_is_not_seen_for_a_minute_is_away_and_a_restart_forgets_it(open: StoreOpener<'_>) {
     let pair = open(false).await;
     for at in 0..4 {
         pair.store.join("r", entrant(at)).await.unwrap();

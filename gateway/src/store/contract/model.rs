@@ -12,10 +12,13 @@ struct Model {
     frozen: Option<u64>,
 }
 
-pub(super) async fn random_steps_follow_the_model_over_restarts<F: Future<Output = Pair>>(
-    open: &impl Fn(bool) -> F,
-    seed: u64,
-) {
+pub(super) async fn random_steps_follow_the_model_over_restarts(open: StoreOpener<'_>) {
+    for seed in 0..4 {
+        random_steps_follow_the_model(open, seed).await;
+    }
+}
+
+async fn random_steps_follow_the_model(open: StoreOpener<'_>, seed: u64) {
     let mut rng = StdRng::seed_from_u64(seed);
     let (mut model, mut pair) = (Model::default(), open(false).await);
     for step in 0..120 {

@@ -1,0 +1,79 @@
+//! The runner of contract suites: what every store and every ledger must do, as claims that are
+//! tried one by one. No claim that breaks hides the next.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+
+use futures_util::FutureExt;
+
+/// A claim, and the case that tries it on a subject of its own.
+pub type ContractCase<'a, S> = (
+    &'static str,
+    fn(S) -> Pin<Box<dyn Future<Output = ()> + 'a>>,
+);
+
+/// A list of [`ContractCase`]s: async functions, each named as its claim. They are given the
+/// subject, or what stands in parentheses after the subject's name:
+/// `contract_cases![|nodes| (&nodes.one, &nodes.two); a_claim, another_claim]`.
+#[macro_export]
+macro_rules! contract_cases {
+    (|$subject:ident| $arguments:tt; $($claim:ident),* $(,)?) => {
+        &[$((stringify!($claim), |$subject| Box::pin(async move { $claim $arguments.await }))),*]
+    };
+    ($($claim:ident),* $(,)?) => {
+        $crate::contract_cases![|subject| (subject); $($claim),*]
+    };
+}
+
+/// Runs every case, each on a subject that `make` gives; tells all that failed.
+///
+/// # Panics
+/// Where a claim does not hold; the message names it.
+pub async fn run_contract<'a, S>(cases: &[ContractCase<'a, S>], make: impl AsyncFn() -> S) {
+    let mut broken = Vec::new();
+    for (claim, case) in cases {
+        let subject = make().await;
+        let tried = AssertUnwindSafe(case(subject)).catch_unwind().await;
+        if tried.is_err() {
+            broken.push(*claim);
+        }
+    }
+    assert!(broken.is_empty(), "claims that do not hold: {broken:#?}");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    async fn a_number_is_even(number: u32) {
+        assert_eq!(number % 2, 0);
+    }
+
+    async fn a_number_is_odd(number: u32) {
+        assert_eq!(number % 2, 1);
+    }
+
+    async fn a_number_is_below_two(number: u32) {
+        assert!(number < 2);
+    }
+
+    const PARITY: &[ContractCase<'_, u32>] =
+        contract_cases![a_number_is_odd, a_number_is_odd, a_number_is_even];
+    const SIZE: &[ContractCase<'_, u32>] =
+        contract_cases![|number| (number - 2); a_number_is_below_two];
+
+    #[tokio::test]
+    async fn every_claim_is_tried_on_a_fresh_subject_and_all_that_break_are_told() {
+        let made = AtomicU32::new(0);
+        let cases = [PARITY, SIZE].concat();
+        let run = run_contract(&cases, async || made.fetch_add(1, Ordering::Relaxed));
+        let told = AssertUnwindSafe(run).catch_unwind().await;
+        let told = told.expect_err("the first claim is broken");
+        let told = told.downcast::<String>().expect("a message");
+        assert_eq!(told.matches("a_number_is_odd").count(), 1, "{told}");
+        assert!(!told.contains("even") && !told.contains("below"), "{told}");
+        assert_eq!(made.into_inner(), 4);
+    }
+}

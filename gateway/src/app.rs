@@ -229,7 +229,9 @@ async fn room_store(
         Some(url) => {
             let redis = Redis::connect(&url.0)?;
             let node = format!("{:016x}", rand::rng().random::<u64>());
-            Arc::new(RedisRoomStore::open(redis, ledger, clock.clone(), node).await?)
+            let store = RedisRoomStore::open(redis, ledger, clock.clone(), node).await?;
+            store.start_rounds();
+            Arc::new(store)
         }
     })
 }

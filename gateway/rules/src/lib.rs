@@ -4,7 +4,6 @@
 pub mod cohort;
 pub mod counter;
 pub mod crowd;
-pub mod demand;
 pub mod document;
 pub mod draw;
 pub mod estimate;
@@ -12,6 +11,7 @@ pub mod faults;
 pub mod flow;
 pub mod limits;
 pub mod naming;
+pub mod odds;
 pub mod pace;
 pub mod phase;
 pub mod settings;

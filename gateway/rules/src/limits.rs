@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::demand::{PeopleAhead, SeatDemand, SeatSupply};
 use super::flow::{TickOutcome, VisitorRates};
+use super::odds::{PeopleAhead, SeatDemand, SeatSupply};
 use super::pace::{ReleaseBound, VISITOR_U};
 use super::settings::PaceSettings;
 use super::valve::{AdaptiveInsideLimit, HealthLevel, HealthReading};

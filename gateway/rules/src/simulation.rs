@@ -8,8 +8,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::cohort::{ClaimTiming, ReleaseCohorts};
-use super::demand::{AGES_S, SeatSupply};
 use super::limits::{PaceLimits, PaceMeasurements, PaceMemory};
+use super::odds::{AGES_S, SeatSupply};
 use super::pace::{PaceInput, RankPresence, VISITOR_U, decide_release};
 use super::settings::PaceSettings;
 use super::valve::HealthReading;

@@ -15,8 +15,8 @@ use crate::upstream::{BookingPulse, vitals};
 use fairgate_rules::cohort::{RankCall, elapsed_ms};
 use fairgate_rules::counter::ReleaseCounter;
 use fairgate_rules::crowd::PresenceBitmap;
-use fairgate_rules::demand::{AGES_S, SeatSupply};
 use fairgate_rules::limits::{PaceLimits, PaceMeasurements, PaceMemory};
+use fairgate_rules::odds::{AGES_S, SeatSupply};
 use fairgate_rules::pace::{self, PaceInput, RankPresence, ReleaseDecision};
 use fairgate_rules::settings::PaceSettings;
 

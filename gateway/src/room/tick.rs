@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fairgate_rules::cohort::{RankCall, called_at};
 use fairgate_rules::crowd::PresenceBitmap;
-use fairgate_rules::demand::SeatDemand;
+use fairgate_rules::odds::SeatDemand;
 
 use crate::store::{NumberSet, RoomCounts};
 use crate::upstream::BookingPulse;

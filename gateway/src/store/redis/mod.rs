@@ -70,9 +70,9 @@ pub struct RedisRoomStore {
 }
 
 impl RedisRoomStore {
-    /// Opens a store over Redis and the ledger that all its nodes share, with the tasks that look
-    /// after its rooms. `node` is this process's name among them. Where Redis is away it is used
-    /// from when it answers, if it is this ledger's.
+    /// Opens a store over Redis and the ledger that all its nodes share. `node` is this process's
+    /// name among them. Where Redis is away it is used from when it answers, if it is this
+    /// ledger's. Its rooms are looked after from [`Self::start_rounds`] on.
     ///
     /// # Errors
     /// Where the data in Redis belongs to another ledger, or this one did not answer.
@@ -92,9 +92,14 @@ impl RedisRoomStore {
             return Err(RoomStoreOpenError::OtherLedger { stored, own });
         }
         parts.condition.note_owner(owner, &own);
-        let parts = Arc::new(parts);
-        rounds::start(&parts);
-        Ok(Self { parts })
+        Ok(Self {
+            parts: Arc::new(parts),
+        })
+    }
+
+    /// Starts the loops that look after its rooms. They end when the store is dropped.
+    pub fn start_rounds(&self) {
+        rounds::start_rounds(&self.parts);
     }
 }
 

@@ -14,7 +14,7 @@ use super::parts::StoreParts;
 const ROUND_EVERY: Duration = Duration::from_millis(300);
 
 /// Starts them.
-pub fn start(parts: &Arc<StoreParts>) {
+pub fn start_rounds(parts: &Arc<StoreParts>) {
     tokio::spawn(read_lives(Arc::downgrade(parts)));
     tokio::spawn(look_after_rooms(Arc::downgrade(parts)));
     tokio::spawn(watch_condition(Arc::downgrade(parts)));

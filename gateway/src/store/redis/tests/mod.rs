@@ -58,7 +58,9 @@ async fn ledger_at(path: &std::path::Path) -> Arc<dyn RoomLedger> {
 async fn store(url: &str, ledger: &Arc<dyn RoomLedger>, node: &str) -> RedisRoomStore {
     let redis = Redis::connect(url).expect("an address");
     let store = RedisRoomStore::open(redis, Arc::clone(ledger), Clock::system(), node.into());
-    store.await.expect("it is this ledger's")
+    let store = store.await.expect("it is this ledger's");
+    store.start_rounds();
+    store
 }
 
 async fn keeps_the_contract(redis: &servers::RedisServers) {

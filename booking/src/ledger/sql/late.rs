@@ -24,13 +24,8 @@ impl LateMoneyLedger for SqlLedger {
         again_at_ms: i64,
         batch_max: u32,
     ) -> Result<Vec<OrderId>> {
-        let due = self.installation.read((), move |tx, ()| {
-            Box::pin(async move {
-                let sql = "SELECT 1 FROM late_money WHERE outcome IS NULL AND due_at <= $1 LIMIT 1";
-                tx.first(sql, &[&now_ms]).await
-            })
-        });
-        if due.await?.is_none() {
+        let sql = "SELECT 1 FROM late_money WHERE outcome IS NULL AND due_at <= $1 LIMIT 1";
+        if !self.is_due(sql, now_ms).await? {
             return Ok(Vec::new());
         }
         self.installation

@@ -82,6 +82,15 @@ impl SqlLedger {
             .await?;
         Ok(Self { installation })
     }
+
+    /// Whether a query by a moment finds anything, so that a transaction is begun only where it
+    /// does. Every node looks, several times a second, and nearly always in vain.
+    async fn is_due(&self, sql: &str, now_ms: i64) -> Result<bool, LedgerError> {
+        let due = self.installation.read(sql.to_owned(), move |tx, sql| {
+            Box::pin(async move { tx.first(sql, &[&now_ms]).await })
+        });
+        Ok(due.await?.is_some())
+    }
 }
 
 #[async_trait]

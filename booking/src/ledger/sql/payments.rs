@@ -282,17 +282,6 @@ impl PaymentLedger for SqlLedger {
     }
 }
 
-impl SqlLedger {
-    /// Whether a query by a moment finds anything, so that a transaction is begun only where it
-    /// does.
-    pub(super) async fn is_due(&self, sql: &'static str, now_ms: i64) -> Result<bool> {
-        let due = self.installation.read((), move |tx, ()| {
-            Box::pin(async move { tx.first(sql, &[&now_ms]).await })
-        });
-        Ok(due.await?.is_some())
-    }
-}
-
 async fn note_made(
     tx: &SqlTransaction,
     payment: &str,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, HeaderValue, header};
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 
 /// The settings that judging a browser's request needs; a cheap handle.
 #[derive(Clone)]
@@ -114,9 +114,7 @@ impl WebRequestPolicy {
         ))
         .map_err(|_| {
             Problem::new(
-                500,
-                "internal",
-                "Something went wrong here",
+                ProblemCode::Internal,
                 "A cookie could not be written. Nothing was lost; try again.",
             )
         })
@@ -167,9 +165,7 @@ pub fn pass_cookie(room: &str) -> String {
 fn origin_problem(origin: &str) -> Problem {
     tracing::info!(origin, "a call from a foreign page was refused");
     Problem::new(
-        403,
-        "origin_refused",
-        "This call comes from another site",
+        ProblemCode::OriginRefused,
         "A page of another site tried to act for you here, so nothing was done. Open the address of this on-sale itself. Operators: add the site to FAIRGATE_ORIGINS.",
     )
 }

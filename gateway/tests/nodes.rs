@@ -83,7 +83,7 @@ impl Node {
         let document: RoomDocumentInput = serde_json::from_value(document).expect("a document");
         let put = self.promoter.put_room(room, document).await;
         put.map(|(_, new)| new)
-            .map_err(|refusal| Problem::from(refusal).code)
+            .map_err(|refusal| Problem::from(refusal).code.as_str())
     }
 
     async fn patch(&self, room: &str, patch: Value) {

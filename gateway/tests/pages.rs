@@ -2,7 +2,12 @@
 
 mod support;
 
+use std::fs;
+use std::path::Path;
+
+use fairgate_base::http::ProblemCode;
 use serde_json::json;
+
 use support::Gateway;
 
 #[tokio::test]
@@ -86,4 +91,62 @@ async fn people_get_pages_and_programs_get_problems() {
         .header("if-none-match", style.headers["etag"].clone());
     assert_eq!(Gateway::read(known).await.status, 304);
     assert_eq!(gateway.get("/assets/../Cargo.toml").await.status, 404);
+}
+
+/// What the pages have words for besides codes: kinds of failure that they name themselves, reasons
+/// inside a problem, and `challenge_failed`, which no part sends yet.
+const WORDED_BESIDE_CODES: &[&str] = &[
+    "capacity",
+    "capacity_sold",
+    "challenge_failed",
+    "invalid",
+    "many_at_once",
+    "no_block",
+    "offline",
+    "overload",
+    "seats_free",
+    "server",
+    "unknown",
+];
+
+fn is_known_to_the_pages(word: &str) -> bool {
+    let mut codes = ProblemCode::ALL.iter().map(|code| code.as_str());
+    WORDED_BESIDE_CODES.contains(&word) || codes.any(|code| code == word)
+}
+
+#[test]
+fn every_problem_that_the_pages_have_words_for_can_be_sent() {
+    let texts = waitroom_ui::language_texts("en");
+    let problems = texts["problems"].as_object().expect("an object");
+    let unknown: Vec<_> = problems
+        .keys()
+        .filter(|word| !is_known_to_the_pages(word))
+        .collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    for word in WORDED_BESIDE_CODES {
+        assert!(problems.contains_key(*word), "{word}");
+        assert!(
+            !ProblemCode::ALL.iter().any(|code| code.as_str() == *word),
+            "{word}"
+        );
+    }
+}
+
+#[test]
+fn every_code_that_a_script_compares_with_can_be_sent() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../waitroom-ui/script");
+    let mut compared = 0;
+    for entry in fs::read_dir(folder).expect("the scripts") {
+        let path = entry.expect("a readable entry").path();
+        let source = fs::read_to_string(&path).expect("UTF-8");
+        for part in source.split("code === \"").skip(1) {
+            let code = part.split('"').next().unwrap_or_default();
+            assert!(is_known_to_the_pages(code), "{}: {code}", path.display());
+            compared += 1;
+        }
+    }
+    assert!(
+        compared > 10,
+        "only {compared} were found: the scan is broken"
+    );
 }

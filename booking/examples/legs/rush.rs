@@ -211,7 +211,7 @@ async fn buy(
             Err(problem) => {
                 let known = ["best_available_not_found", "journey_held", "seats_taken"];
                 let problem = fairgate_base::http::Problem::from(problem);
-                assert!(known.contains(&problem.code), "{}", problem.detail);
+                assert!(known.contains(&problem.code.as_str()), "{}", problem.detail);
                 refused += 1;
                 continue;
             }

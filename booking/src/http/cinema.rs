@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use fairgate_base::clock::Clock;
-use fairgate_base::http::{BodyText, PathParams, Problem, QueryParams};
+use fairgate_base::http::{BodyText, PathParams, Problem, ProblemCode, QueryParams};
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::money::Money;
 use fairgate_model::shows::Show;
@@ -368,14 +368,16 @@ fn programme_problem(why: ProgrammePutRefusal) -> Problem {
                 .into_iter()
                 .map(|(show, seats)| (show.to_string(), seats))
                 .collect();
-            Problem::new(409, "plan_in_use", "A plan is in use", detail).with_member("shows", shows)
+            Problem::new(ProblemCode::PlanInUse, detail)
+                .with_title("A plan is in use")
+                .with_member("shows", shows)
         }
         ProgrammePutRefusal::CurrencyInUse(shows) => {
             let detail = format!(
                 "currency: {} showings were sold in another one. Nothing was changed. Keep that currency, or give the showings ids of their own.",
                 shows.len()
             );
-            Problem::new(409, "currency_in_use", "The currency is in use", detail)
+            Problem::new(ProblemCode::CurrencyInUse, detail)
                 .with_member("field", "currency")
                 .with_member("shows", shows)
         }
@@ -389,8 +391,7 @@ fn faulty(faults: &[ProgrammeFault]) -> Problem {
         "The programme has {} faults; the first: {first}. Nothing was stored. Mend all of them and send it again.",
         faults.len()
     );
-    Problem::new(422, "programme_invalid", "The programme has faults", detail)
-        .with_member("faults", faults)
+    Problem::new(ProblemCode::ProgrammeInvalid, detail).with_member("faults", faults)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use fairgate_base::clock::{Clock, rfc3339};
-use fairgate_base::http::{JsonBody, PathParams, Problem};
+use fairgate_base::http::{JsonBody, PathParams, Problem, ProblemCode};
 use fairgate_model::ids::ShowId;
 use fairgate_model::money::Currency;
 use fairgate_model::shows::Show;
@@ -155,9 +155,7 @@ pub async fn postpone(
     routes.catalogue.refresh_catalogue().await?;
     if !written {
         return Err(Problem::new(
-            409,
-            "show_cancelled",
-            "The show is cancelled",
+            ProblemCode::ShowCancelled,
             "A cancelled show does not come back: its buyers were told that it does not take place. Nothing was changed. Put a new show.",
         ));
     }

@@ -16,6 +16,7 @@ use crate::http::tickets::TicketRoutes;
 use crate::http::visitor::CallerVerifier;
 use crate::http::waitlist::WaitlistRoutes;
 use crate::orders::checkout::OrderDesk;
+use crate::payments::PaymentProvider;
 use crate::tickets::TicketDesk;
 
 /// The handles that the routes work on.
@@ -60,81 +61,111 @@ impl Booking {
         }
     }
 
+    fn payment_provider(&self) -> Option<Arc<dyn PaymentProvider>> {
+        let inbox = self.inbox.as_ref();
+        inbox.map(|inbox| Arc::clone(&inbox.provider))
+    }
+
+    fn catalogue_routes(&self) -> CatalogueRoutes {
+        CatalogueRoutes {
+            catalogue: self.catalogue.clone(),
+            seats: self.seats.clone(),
+            clock: self.setup.clock.clone(),
+        }
+    }
+
+    fn cinema_routes(&self) -> CinemaRoutes {
+        CinemaRoutes {
+            cinemas: self.cinemas.clone(),
+            catalogue: self.catalogue.clone(),
+            seats: self.seats.clone(),
+            keys: self.setup.keys.clone(),
+            clock: self.setup.clock.clone(),
+        }
+    }
+
+    fn promoter_routes(&self) -> PromoterRoutes {
+        PromoterRoutes {
+            catalogue: self.catalogue.clone(),
+            seats: self.seats.clone(),
+            keys: self.setup.keys.clone(),
+            clock: self.setup.clock.clone(),
+        }
+    }
+
+    fn fate_routes(&self) -> ShowFateRoutes {
+        ShowFateRoutes {
+            catalogue: self.catalogue.clone(),
+            ledger: Arc::clone(&self.ledger),
+            keys: self.setup.keys.clone(),
+            clock: self.setup.clock.clone(),
+            mass: self.mass.bell.clone(),
+        }
+    }
+
+    fn hold_routes(&self) -> HoldRoutes {
+        HoldRoutes {
+            desk: self.hold_desk(),
+            door: self.caller_verifier(),
+            answers: self.answers.clone(),
+            clock: self.setup.clock.clone(),
+        }
+    }
+
+    fn order_routes(&self) -> OrderRoutes {
+        OrderRoutes {
+            desk: OrderDesk {
+                holds: self.hold_desk(),
+                ledger: Arc::clone(&self.ledger),
+                provider: self.payment_provider(),
+            },
+            door: self.caller_verifier(),
+            answers: self.answers.clone(),
+            clock: self.setup.clock.clone(),
+            bells: self.bells.clone(),
+        }
+    }
+
+    fn ticket_routes(&self) -> TicketRoutes {
+        let provider = self.payment_provider();
+        TicketRoutes {
+            desk: TicketDesk {
+                ledger: Arc::clone(&self.ledger),
+                catalogue: self.catalogue.clone(),
+                keyring: self.setup.keyring.clone(),
+                test: provider.is_some_and(|provider| provider.is_test()),
+            },
+            door: self.caller_verifier(),
+            keys: self.setup.keys.clone(),
+            clock: self.setup.clock.clone(),
+        }
+    }
+
     /// The handles of all routes.
     #[must_use]
     pub fn route_handles(&self) -> RouteHandles {
-        let clock = &self.setup.clock;
-        let (door, holds) = (self.caller_verifier(), self.hold_desk());
-        let provider = self.inbox.as_ref().map(|inbox| Arc::clone(&inbox.provider));
-        let test = provider.as_ref().is_some_and(|provider| provider.is_test());
         RouteHandles {
-            catalogue: CatalogueRoutes {
-                catalogue: self.catalogue.clone(),
-                seats: self.seats.clone(),
-                clock: clock.clone(),
-            },
-            rail: RailRoutes {
-                timetables: self.timetables.clone(),
-                free: Arc::new(self.availability.clone()),
-                clock: clock.clone(),
-            },
-            cinema: CinemaRoutes {
-                cinemas: self.cinemas.clone(),
-                catalogue: self.catalogue.clone(),
-                seats: self.seats.clone(),
-                keys: self.setup.keys.clone(),
-                clock: clock.clone(),
-            },
-            promoter: PromoterRoutes {
-                catalogue: self.catalogue.clone(),
-                seats: self.seats.clone(),
-                keys: self.setup.keys.clone(),
-                clock: clock.clone(),
-            },
-            orders: OrderRoutes {
-                desk: OrderDesk {
-                    holds: holds.clone(),
-                    ledger: Arc::clone(&self.ledger),
-                    provider,
-                },
-                door: door.clone(),
-                answers: self.answers.clone(),
-                clock: clock.clone(),
-                bells: self.bells.clone(),
-            },
-            fates: ShowFateRoutes {
-                catalogue: self.catalogue.clone(),
-                ledger: Arc::clone(&self.ledger),
-                keys: self.setup.keys.clone(),
-                clock: clock.clone(),
-                mass: self.mass.bell.clone(),
-            },
-            holds: HoldRoutes {
-                desk: holds,
-                door: door.clone(),
-                answers: self.answers.clone(),
-                clock: clock.clone(),
-            },
+            catalogue: self.catalogue_routes(),
+            promoter: self.promoter_routes(),
+            cinema: self.cinema_routes(),
+            holds: self.hold_routes(),
+            orders: self.order_routes(),
+            fates: self.fate_routes(),
             payments: PaymentRoutes {
                 inbox: self.inbox.clone(),
                 sandbox: self.sandbox.clone(),
                 answers: self.answers.clone(),
             },
+            tickets: self.ticket_routes(),
             waitlist: WaitlistRoutes {
                 waitlist: self.waitlist.clone(),
-                door: door.clone(),
+                door: self.caller_verifier(),
                 answers: self.answers.clone(),
             },
-            tickets: TicketRoutes {
-                desk: TicketDesk {
-                    ledger: Arc::clone(&self.ledger),
-                    catalogue: self.catalogue.clone(),
-                    keyring: self.setup.keyring.clone(),
-                    test,
-                },
-                door,
-                keys: self.setup.keys.clone(),
-                clock: clock.clone(),
+            rail: RailRoutes {
+                timetables: self.timetables.clone(),
+                free: Arc::new(self.availability.clone()),
+                clock: self.setup.clock.clone(),
             },
         }
     }

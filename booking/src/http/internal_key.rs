@@ -2,8 +2,8 @@
 
 use axum::http::HeaderMap;
 use fairgate_base::config::SecretSetting;
-use fairgate_base::http::Problem;
 use fairgate_base::http::keys::bearer;
+use fairgate_base::http::{Problem, ProblemCode};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -42,9 +42,7 @@ impl InternalKey {
             return Ok(());
         }
         Err(Problem::new(
-            401,
-            "internal_key_required",
-            "This address is for gateways",
+            ProblemCode::InternalKeyRequired,
             "Gateways show the key that booking was given as FAIRGATE_INTERNAL_KEY. Nothing was changed. Give both the same.",
         ))
     }

@@ -6,7 +6,8 @@ use fairgate_base::http::Problem;
 use fairgate_model::ids::OrderId;
 use fairgate_model::money::Currency;
 use fairgate_model::orders::exchange::{ExchangeRole, total_price};
-use fairgate_model::orders::{Order, OrderItem, OrderRecord, OrderState, Ticket};
+use fairgate_model::orders::refund::Refund;
+use fairgate_model::orders::{Order, OrderItem, OrderRecord, OrderState, ReplacementOffer, Ticket};
 use fairgate_model::payments::PaymentState;
 use fairgate_model::runs::TrainRun;
 use fairgate_model::shows::Show;
@@ -14,7 +15,7 @@ use fairgate_model::shows::Show;
 use super::answers::IdempotencyAnswers;
 use super::holds::MoneyView;
 use super::order_views::{
-    OrderSeat, OrderView, PaymentView, ReplacementOfferView, SuccessorView, TicketLink,
+    OrderSeat, OrderView, PaymentView, RefundView, ReplacementOfferView, SuccessorView, TicketLink,
     exchange_offer, refund_offer, refund_view,
 };
 use super::visitor::CallerVerifier;
@@ -106,20 +107,14 @@ impl OrderRoutes {
             None => None,
         };
         let terms = terms.as_ref();
-        let seat = |item: &OrderItem| order_seat(item, currency, false);
-        let given_back = refunds.iter().flat_map(|refund| &refund.items);
-        let given_back = given_back.map(|item| order_seat(item, currency, true));
         Ok(OrderView {
             journey: journey.and_then(|(run, legs)| JourneySummary::from_leg_range(run, legs)),
             title: show.as_ref().map(|show| show.document.title.clone()),
             starts_at: show.as_ref().map(|show| starts_at(show)),
             venue_name: name,
             time_zone,
-            offer: offer.map(|offer| ReplacementOfferView {
-                seats: offer.items.iter().map(seat).collect(),
-                consent_until: rfc3339(offer.until_ms),
-            }),
-            seats: exchanged.items.iter().map(seat).chain(given_back).collect(),
+            offer: offer.map(|offer| replacement_view(&offer, currency)),
+            seats: order_seats(&exchanged.items, &refunds, currency),
             exchange_offer: terms
                 .filter(|_| !exchanged.is_open())
                 .and_then(|terms| exchange_offer(&order, &tickets, terms, now_ms)),
@@ -131,16 +126,8 @@ impl OrderRoutes {
             pay_until: rfc3339(order.pay_until_ms),
             server_time: rfc3339(now_ms),
             payment,
-            tickets: tickets
-                .into_iter()
-                .filter(|ticket| ticket.voided_at_ms.is_none())
-                .map(|ticket| ticket_link(ticket, run))
-                .collect(),
-            refunds: refunds
-                .into_iter()
-                .filter(|refund| refund.part_of.is_none())
-                .map(|refund| refund_view(refund, currency))
-                .collect(),
+            tickets: ticket_links(tickets, run),
+            refunds: refund_views(refunds, currency),
             history,
             show: order.show,
             state: order.state,
@@ -201,6 +188,24 @@ fn starts_at(show: &Show) -> String {
     show.document.starts_at.to_string()
 }
 
+fn replacement_view(offer: &ReplacementOffer, currency: Currency) -> ReplacementOfferView {
+    let seats = offer.items.iter();
+    ReplacementOfferView {
+        seats: seats
+            .map(|item| order_seat(item, currency, false))
+            .collect(),
+        consent_until: rfc3339(offer.until_ms),
+    }
+}
+
+/// The seats that the order has, and after them those that were given back.
+fn order_seats(items: &[OrderItem], refunds: &[Refund], currency: Currency) -> Vec<OrderSeat> {
+    let kept = items.iter().map(|item| order_seat(item, currency, false));
+    let given_back = refunds.iter().flat_map(|refund| &refund.items);
+    kept.chain(given_back.map(|item| order_seat(item, currency, true)))
+        .collect()
+}
+
 fn order_seat(item: &OrderItem, currency: Currency, refunded: bool) -> OrderSeat {
     OrderSeat {
         label: item.label.clone(),
@@ -209,6 +214,22 @@ fn order_seat(item: &OrderItem, currency: Currency, refunded: bool) -> OrderSeat
         traveller: item.traveller.clone(),
         refunded,
     }
+}
+
+/// Links to the tickets that are still good.
+fn ticket_links(tickets: Vec<Ticket>, run: Option<&TrainRun>) -> Vec<TicketLink> {
+    let good = tickets
+        .into_iter()
+        .filter(|ticket| ticket.voided_at_ms.is_none());
+    good.map(|ticket| ticket_link(ticket, run)).collect()
+}
+
+/// The order's own refunds: a part of a later order's refund is shown with that one.
+fn refund_views(refunds: Vec<Refund>, currency: Currency) -> Vec<RefundView> {
+    let whole = refunds
+        .into_iter()
+        .filter(|refund| refund.part_of.is_none());
+    whole.map(|refund| refund_view(refund, currency)).collect()
 }
 
 fn ticket_link(ticket: Ticket, run: Option<&TrainRun>) -> TicketLink {

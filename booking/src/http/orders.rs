@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use fairgate_base::clock::rfc3339;
-use fairgate_base::http::{BodyBytes, PathParams, Problem, parse_json};
+use fairgate_base::http::{BodyBytes, PathParams, Problem, ProblemCode, parse_json};
 use fairgate_model::ids::{HoldId, OrderId};
 use fairgate_model::orders::transition::OrderEvent;
 use fairgate_model::orders::{Buyer, OrderState, Traveller};
@@ -149,13 +149,8 @@ pub async fn cancel(
                 "The order is {}; only an order that waits for its payment or for consent can be given up. Nothing was changed.",
                 record.order.state.as_str()
             );
-            Err(Problem::new(
-                409,
-                "not_cancellable",
-                "The order cannot be given up",
-                detail,
-            )
-            .with_member("state", record.order.state))
+            Err(Problem::new(ProblemCode::NotCancellable, detail)
+                .with_member("state", record.order.state))
         }
     };
     Ok(routes
@@ -201,13 +196,8 @@ pub async fn consent(
             "The order is {} and waits for no consent. Nothing was changed. Read the order to see where it stands.",
             record.order.state.as_str()
         );
-        Err(Problem::new(
-            409,
-            "no_consent_awaited",
-            "The order waits for no consent",
-            detail,
-        )
-        .with_member("state", record.order.state))
+        Err(Problem::new(ProblemCode::NoConsentAwaited, detail)
+            .with_member("state", record.order.state))
     };
     let caller = id.to_string();
     Ok(routes

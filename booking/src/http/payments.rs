@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use fairgate_base::http::{BodyBytes, PathParams, Problem, parse_json};
+use fairgate_base::http::{BodyBytes, PathParams, Problem, ProblemCode, parse_json};
 use fairgate_model::ids::PaymentId;
 use serde::{Deserialize, Serialize};
 
@@ -115,9 +115,7 @@ pub async fn sandbox(
 
 fn settled() -> Problem {
     Problem::new(
-        409,
-        "payment_settled",
-        "The payment is settled",
+        ProblemCode::PaymentSettled,
         "This payment was decided otherwise before, so nothing was changed. Read the order to see where it stands.",
     )
 }
@@ -125,9 +123,7 @@ fn settled() -> Problem {
 fn not_taken(why: PaymentEventRefusal) -> Problem {
     match why {
         PaymentEventRefusal::Signature => Problem::new(
-            400,
-            "signature_invalid",
-            "The signature does not hold",
+            ProblemCode::SignatureInvalid,
             "The event was not signed with this installation's secret, was changed on its way, or is older than 300 s. It was not stored.",
         ),
         PaymentEventRefusal::Ledger(error) => error.into(),

@@ -4,7 +4,9 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use fairgate_base::clock::Clock;
-use fairgate_base::http::{BodyText, JsonBody, PathParams, Problem, QueryParams, parse_json};
+use fairgate_base::http::{
+    BodyText, JsonBody, PathParams, Problem, ProblemCode, QueryParams, parse_json,
+};
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::plans::seatmap::SeatMap;
 use fairgate_model::plans::{self, PlanFault, PlanFormat};
@@ -100,11 +102,10 @@ pub async fn put_venue(
     let map = parsed.map_err(|error| {
         tracing::error!(%error, "reading a plan failed");
         Problem::new(
-            500,
-            "internal",
-            "Something broke here",
+            ProblemCode::Internal,
             "The plan could not be read. Nothing was stored.",
         )
+        .with_title("Something broke here")
     })??;
     let version = routes
         .catalogue
@@ -213,8 +214,7 @@ fn faulty(faults: &[PlanFault]) -> Problem {
         "The plan has {} faults; the first: {first}. Nothing was stored. Mend all of them and send it again.",
         faults.len()
     );
-    Problem::new(422, "plan_invalid", "The seating plan has faults", detail)
-        .with_member("faults", faults)
+    Problem::new(ProblemCode::PlanInvalid, detail).with_member("faults", faults)
 }
 
 fn put_problem(why: ShowPutRefusal) -> Problem {
@@ -230,12 +230,10 @@ fn put_problem(why: ShowPutRefusal) -> Problem {
                 "The newest plan moves, drops or renames seats that are held or sold: {}. Nothing was changed. Keep these seats as they are.",
                 shown.join(", ")
             );
-            Problem::new(409, "plan_in_use", "The plan is in use", detail).with_member("seats", seats)
+            Problem::new(ProblemCode::PlanInUse, detail).with_member("seats", seats)
         }
         ShowPutRefusal::CurrencyInUse(currency) => Problem::new(
-            409,
-            "currency_in_use",
-            "The currency is in use",
+            ProblemCode::CurrencyInUse,
             format!(
                 "currency: seats of this show are held or sold in {}. Nothing was changed. Keep that currency, or sell in another one as a new show.",
                 currency.as_str()
@@ -250,21 +248,21 @@ fn put_problem(why: ShowPutRefusal) -> Problem {
 fn invalid(faults: &[FieldFault]) -> Problem {
     let worst = faults
         .iter()
-        .find(|fault| fault.code != "not_available")
+        .find(|fault| fault.code != ProblemCode::NotAvailable.as_str())
         .or(faults.first());
-    let (field, code) = worst.map_or(("(the whole body)", "invalid_field"), |fault| {
-        (fault.field.as_str(), fault.code)
-    });
+    let field = worst.map_or("(the whole body)", |fault| fault.field.as_str());
+    let code = match worst {
+        Some(fault) if fault.code == ProblemCode::NotAvailable.as_str() => {
+            ProblemCode::NotAvailable
+        }
+        _ => ProblemCode::InvalidField,
+    };
     let told: Vec<String> = faults
         .iter()
         .map(|fault| format!("{}: {}", fault.field, fault.detail))
         .collect();
-    Problem::new(
-        422,
-        code,
-        "The document is not valid",
-        format!("{}. Nothing was stored.", told.join("; ")),
-    )
-    .with_member("field", field)
-    .with_member("problems", faults)
+    Problem::new(code, format!("{}. Nothing was stored.", told.join("; ")))
+        .with_title("The document is not valid")
+        .with_member("field", field)
+        .with_member("problems", faults)
 }

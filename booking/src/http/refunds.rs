@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use fairgate_base::clock::rfc3339;
-use fairgate_base::http::{BodyBytes, PathParams, Problem, parse_json};
+use fairgate_base::http::{BodyBytes, PathParams, Problem, ProblemCode, parse_json};
 use fairgate_model::ids::TicketId;
 use fairgate_model::orders::refund::TicketSelection;
 use fairgate_model::orders::refund::rules::RefundRuleError;
@@ -87,13 +87,7 @@ fn refund_problem(why: RefundRefused) -> Problem {
                 "The order is {}; only a paid order's tickets can be given back. Nothing was changed.",
                 state.as_str()
             );
-            Problem::new(
-                409,
-                "not_refundable",
-                "The order cannot be refunded",
-                detail,
-            )
-            .with_member("state", state)
+            Problem::new(ProblemCode::NotRefundable, detail).with_member("state", state)
         }
         RefundRefused::Rule(rule) => {
             let (reason, detail) = match rule {
@@ -110,13 +104,8 @@ fn refund_problem(why: RefundRefused) -> Problem {
                     ),
                 ),
             };
-            let problem = Problem::new(
-                409,
-                "not_refundable",
-                "The order cannot be refunded",
-                detail,
-            )
-            .with_member("reason", reason);
+            let problem =
+                Problem::new(ProblemCode::NotRefundable, detail).with_member("reason", reason);
             match rule {
                 RefundRuleError::Over { until_ms } => {
                     problem.with_member("until", rfc3339(until_ms))
@@ -129,8 +118,7 @@ fn refund_problem(why: RefundRefused) -> Problem {
                 "Somebody went in on the tickets for {}, and those cannot be given back. Nothing was changed. Name the others to give them back.",
                 seats.join(", ")
             );
-            Problem::new(409, "ticket_scanned", "A ticket was used", detail)
-                .with_member("seats", seats)
+            Problem::new(ProblemCode::TicketScanned, detail).with_member("seats", seats)
         }
         RefundRefused::Exchanging(successor) => exchange_open(&successor),
         RefundRefused::Unknown(ticket) => Problem::invalid_field(

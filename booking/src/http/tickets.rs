@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::clock::{Clock, rfc3339};
-use fairgate_base::http::{PathParams, Problem};
+use fairgate_base::http::{PathParams, Problem, ProblemCode};
 use fairgate_model::ids::{OrderId, ShowId, TicketId};
 use fairgate_model::orders::Ticket;
 use serde::Serialize;
@@ -102,11 +102,10 @@ pub async fn read(
             let svg = render::qr_svg(&printed.signed).map_err(|error| {
                 tracing::error!(%error, "a QR code could not be drawn");
                 Problem::new(
-                    500,
-                    "internal",
-                    "The code could not be drawn",
+                    ProblemCode::Internal,
                     "Nothing was changed. Show the order at the door.",
                 )
+                .with_title("The code could not be drawn")
             })?;
             Ok((
                 [
@@ -155,14 +154,9 @@ pub async fn scan(
                 "This ticket was scanned at {}. Let nobody else in on it.",
                 rfc3339(at_ms)
             );
-            return Err(Problem::new(
-                409,
-                "already_scanned",
-                "The ticket was scanned before",
-                detail,
-            )
-            .with_member("scanned_at", rfc3339(at_ms))
-            .with_member("seat", ticket.label));
+            return Err(Problem::new(ProblemCode::AlreadyScanned, detail)
+                .with_member("scanned_at", rfc3339(at_ms))
+                .with_member("seat", ticket.label));
         }
         TicketScanOutcome::Void(at_ms) => return Err(void_ticket_problem(&ticket, at_ms)),
     };
@@ -186,7 +180,7 @@ fn void_ticket_problem(ticket: &Ticket, at_ms: i64) -> Problem {
         ticket.label,
         rfc3339(at_ms)
     );
-    Problem::new(409, "ticket_void", "The ticket was given back", detail)
+    Problem::new(ProblemCode::TicketVoid, detail)
         .with_member("voided_at", rfc3339(at_ms))
         .with_member("seat", &ticket.label)
 }

@@ -2,7 +2,7 @@
 //! itself: reaching it around the gateway gains nothing.
 
 use axum::http::HeaderMap;
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_model::ids::{OrderId, ShowId};
 use fairgate_pass::{Holder, LivePass, PassError, VerifiedPass, Verifier};
 
@@ -50,10 +50,9 @@ impl CallerVerifier {
             let detail = format!(
                 "The pass is for another on-sale. Nothing was changed. This show's waiting room is /r/{room}."
             );
-            Err(
-                Problem::new(401, "pass_invalid", "The pass does not fit", detail)
-                    .with_member("room", room),
-            )
+            Err(Problem::new(ProblemCode::PassInvalid, detail)
+                .with_title("The pass does not fit")
+                .with_member("room", room))
         }
     }
 
@@ -71,9 +70,7 @@ impl CallerVerifier {
         presented.require_live().cloned().map_err(|_| {
             let room = presented.room();
             Problem::new(
-                401,
-                "pass_expired",
-                "Your time for choosing seats is over",
+                ProblemCode::PassExpired,
                 format!("The pass ran out; no new seats were held. What you hold or ordered you can still pay, read or give back. For new seats claim another pass at /r/{room}."),
             )
             .with_member("room", room)
@@ -103,9 +100,7 @@ impl CallerVerifier {
                 self.require_pass(headers, &order.show(), now_s)?.holder(),
             )),
             None => Err(Problem::new(
-                401,
-                "order_key_required",
-                "Show whose order it is",
+                ProblemCode::OrderKeyRequired,
                 "Send the order's key, or the pass it was made with, as \"Authorization: Bearer …\". Nothing was changed.",
             )),
         }
@@ -138,9 +133,7 @@ impl OrderCaller {
 #[must_use]
 pub fn pass_invalid(error: &PassError, room: &str) -> Problem {
     Problem::new(
-        401,
-        "pass_invalid",
-        "The pass is not valid",
+        ProblemCode::PassInvalid,
         format!("{error}. Nothing was changed. Come in through the waiting room at /r/{room}."),
     )
     .with_member("room", room)
@@ -151,9 +144,7 @@ pub fn pass_invalid(error: &PassError, room: &str) -> Problem {
 #[must_use]
 pub fn waiting_room(room: &str) -> Problem {
     Problem::new(
-        429,
-        "waiting_room",
-        "Please wait for your turn",
+        ProblemCode::WaitingRoom,
         format!("Seats of this show are held with a pass from its waiting room. Nothing was held. Go to /r/{room}."),
     )
     .with_member("room", room)

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use fairgate_base::clock::rfc3339;
-use fairgate_base::http::{BodyBytes, PathParams, Problem, parse_json};
+use fairgate_base::http::{BodyBytes, PathParams, Problem, ProblemCode, parse_json};
 use fairgate_model::holds::HoldPurpose;
 use fairgate_model::ids::{HoldId, ShowId, WaiterId};
 use fairgate_model::shows::Show;
@@ -262,7 +262,7 @@ impl WaitlistRoutes {
                 "You do not wait for seats of {}. Nothing was changed. Join with POST /v1/shows/{}/waitlist.",
                 show.document.title, show.id
             );
-            Problem::new(404, "not_waiting", "You are not on this waitlist", detail)
+            Problem::new(ProblemCode::NotWaiting, detail)
         })
     }
 
@@ -335,7 +335,9 @@ impl WaitlistRoutes {
 }
 
 fn nothing_to_wait_for(reason: &'static str, title: &'static str, detail: &str) -> Problem {
-    Problem::new(409, "nothing_to_wait_for", title, detail).with_member("reason", reason)
+    Problem::new(ProblemCode::NothingToWaitFor, detail)
+        .with_title(title)
+        .with_member("reason", reason)
 }
 
 fn other_party(present: &Waiter) -> Problem {
@@ -343,6 +345,5 @@ fn other_party(present: &Waiter) -> Problem {
         "You wait for {} seats of this show already; that was not changed. Leave the waitlist first to wait for something else, at its end.",
         present.party.quantity
     );
-    Problem::new(409, "already_waiting", "You wait already", detail)
-        .with_member("waiter", present.id.as_str())
+    Problem::new(ProblemCode::AlreadyWaiting, detail).with_member("waiter", present.id.as_str())
 }

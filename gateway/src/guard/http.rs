@@ -1,6 +1,6 @@
 //! What the guard refuses, as problems.
 
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 
 use super::GuardRefusal;
 
@@ -8,16 +8,12 @@ impl From<GuardRefusal> for Problem {
     fn from(refusal: GuardRefusal) -> Self {
         match refusal {
             GuardRefusal::TooManyJoins { wait_s } => Self::new(
-                429,
-                "too_many_joins",
-                "Too many people join from your network at once",
+                ProblemCode::TooManyJoins,
                 format!("You have no place yet, and nobody has lost one. Try again in {wait_s} s; before the draw the order of joining does not matter."),
             )
             .retry_after(wait_s),
             GuardRefusal::ApiKeyUnknown => Self::new(
-                401,
-                "api_key_invalid",
-                "The API key is not known",
+                ProblemCode::ApiKeyInvalid,
                 "No such key is set here, so nothing was searched. Take the key that the organiser gave you, or leave the X-Api-Key header out: then the quota of your network counts.",
             ),
             GuardRefusal::KeyQuotaUsed { wait_s } => too_many_searches(
@@ -36,7 +32,7 @@ fn too_many_searches(wait_s: u64, words: &str) -> Problem {
     let detail = format!(
         "{words} Nothing was searched or changed. Try again in {wait_s} s; whoever searches for many asks the organiser for an API key."
     );
-    Problem::new(429, "too_many_searches", "Too many searches", detail).retry_after(wait_s)
+    Problem::new(ProblemCode::TooManySearches, detail).retry_after(wait_s)
 }
 
 #[cfg(test)]
@@ -49,18 +45,18 @@ mod tests {
             (
                 GuardRefusal::TooManyJoins { wait_s: 3 },
                 429,
-                "too_many_joins",
+                ProblemCode::TooManyJoins,
             ),
-            (GuardRefusal::ApiKeyUnknown, 401, "api_key_invalid"),
+            (GuardRefusal::ApiKeyUnknown, 401, ProblemCode::ApiKeyInvalid),
             (
                 GuardRefusal::KeyQuotaUsed { wait_s: 3 },
                 429,
-                "too_many_searches",
+                ProblemCode::TooManySearches,
             ),
             (
                 GuardRefusal::NetworkQuotaUsed { wait_s: 3 },
                 429,
-                "too_many_searches",
+                ProblemCode::TooManySearches,
             ),
         ] {
             let problem = Problem::from(refusal);

@@ -1,6 +1,6 @@
 //! What ledger and store failed at, as problems: 503, and when to come back.
 
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_databases::LedgerError;
 
 use crate::ledger::RoomLedgerFailure;
@@ -22,9 +22,7 @@ impl From<StoreFailure> for Problem {
             StoreFailure::Unreachable(_) | StoreFailure::NotReady(_) => {
                 tracing::warn!(error = %failure, "the room store gave no answer");
                 Self::new(
-                    503,
-                    "line_unavailable",
-                    "The line is not answering",
+                    ProblemCode::LineUnavailable,
                     "Your request could not be recorded for the moment. Places, passes and orders that were given are kept. Try again in a second: what was done already is found again and not done twice.",
                 )
                 .retry_after(1)

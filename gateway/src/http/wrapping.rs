@@ -7,7 +7,7 @@ use axum::extract::{ConnectInfo, RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 
 use crate::follow::RoomFollower;
 use crate::guard::SearchQuotas;
@@ -96,19 +96,20 @@ pub async fn bare_errors_explain_themselves(
     if explained || !(status.is_client_error() || status.is_server_error()) {
         return response;
     }
+    let code = if status.is_server_error() {
+        ProblemCode::Internal
+    } else {
+        ProblemCode::BadRequest
+    };
     let title = status
         .canonical_reason()
-        .unwrap_or("The request was refused");
+        .unwrap_or(ProblemCode::BadRequest.title());
     let problem = Problem::new(
-        status.as_u16(),
-        if status.is_server_error() {
-            "internal"
-        } else {
-            "bad_request"
-        },
-        title,
+        code,
         "The request could not be read as it was sent. Nothing was changed. Compare it with /openapi.json.",
-    );
+    )
+    .with_status(status)
+    .with_title(title);
     let mut told = problem_response(test, &uri, problem);
     if let Some(allow) = response.headers().get(header::ALLOW) {
         told.headers_mut().insert(header::ALLOW, allow.clone());

@@ -1,6 +1,6 @@
 //! What is shed, as problems: each says when to come back.
 
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 
 use super::LoadRefusal;
 
@@ -8,17 +8,14 @@ impl From<LoadRefusal> for Problem {
     fn from(refusal: LoadRefusal) -> Self {
         match refusal {
             LoadRefusal::JoinsShed { wait_s } => Self::new(
-                429,
-                "too_many_joins",
-                "So many people join that new places must wait a moment",
+                ProblemCode::TooManyJoins,
                 format!("You have no place yet, and nobody has lost one. Come back in {wait_s} s: until the draw it does not matter who joins first, and after it a place is given as soon as you are back."),
             )
+            .with_title("So many people join that new places must wait a moment")
             .with_member("reason", "overload")
             .retry_after(wait_s),
             LoadRefusal::HoldsShed { wait_s } => Self::new(
-                503,
-                "busy",
-                "So much is being bought that new seats must wait a moment",
+                ProblemCode::Busy,
                 format!("No seats were held, and nothing of yours was changed: what you hold already stays held and can be paid as usual. Try again in {wait_s} s."),
             )
             .retry_after(wait_s),
@@ -33,8 +30,12 @@ mod tests {
     #[test]
     fn whoever_is_sent_away_is_told_by_code_and_when_to_come_back() {
         for (refusal, status, code) in [
-            (LoadRefusal::JoinsShed { wait_s: 7 }, 429, "too_many_joins"),
-            (LoadRefusal::HoldsShed { wait_s: 7 }, 503, "busy"),
+            (
+                LoadRefusal::JoinsShed { wait_s: 7 },
+                429,
+                ProblemCode::TooManyJoins,
+            ),
+            (LoadRefusal::HoldsShed { wait_s: 7 }, 503, ProblemCode::Busy),
         ] {
             let problem = Problem::from(refusal);
             assert_eq!((problem.status.as_u16(), problem.code), (status, code));

@@ -3,7 +3,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -15,11 +15,10 @@ use super::contexts::ProblemPage;
 pub(super) fn render(pages: &PageRoutes, name: &str, context: &impl Serialize) -> Response {
     try_render(name, context).unwrap_or_else(|| {
         let problem = Problem::new(
-            500,
-            "internal",
-            "This page could not be shown",
+            ProblemCode::Internal,
             "Something went wrong while the page was put together. Nothing was changed; your place and your orders are kept. Load it again.",
-        );
+        )
+        .with_title("This page could not be shown");
         problem_page(pages.test, &problem)
     })
 }

@@ -5,7 +5,7 @@ use axum::extract::ws::{CloseFrame, WebSocket, WebSocketUpgrade};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 
 use super::LiveSockets;
 use super::ending::SocketEnd;
@@ -38,9 +38,7 @@ pub(crate) async fn live(
     };
     let upgrade = upgrade.map_err(|rejection| {
         Problem::new(
-            400,
-            "not_a_websocket",
-            "This address is a WebSocket",
+            ProblemCode::NotAWebsocket,
             format!("{rejection}. Your place is kept. Open it as a WebSocket, or poll the place instead."),
         )
     })?;
@@ -57,9 +55,7 @@ pub(crate) async fn live(
 impl From<TooManySockets> for Problem {
     fn from(TooManySockets { wait_s }: TooManySockets) -> Self {
         Self::new(
-            503,
-            "too_many_sockets",
-            "This server holds as many live connections as it can",
+            ProblemCode::TooManySockets,
             format!("Your place is kept, and nothing depends on the live connection: ask for your place (GET …/place) as often as its refresh_s says, and try the connection again in {wait_s} s."),
         )
         .retry_after(wait_s)

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_pass::Digest;
 use serde::Serialize;
 
@@ -126,9 +126,7 @@ fn with_draw(rooms: &RoomRegistry, id: &str) -> Result<Room, Problem> {
         return Ok(room);
     }
     Err(Problem::new(
-        404,
-        "no_draw",
-        "This room has no draw",
+        ProblemCode::NoDraw,
         "In this room the line stands in order of arrival, so there is nothing to draw and nothing to check. Your place's number is its rank.",
     ))
 }
@@ -136,9 +134,7 @@ fn with_draw(rooms: &RoomRegistry, id: &str) -> Result<Room, Problem> {
 fn frozen(room: &Room) -> Result<std::sync::Arc<FrozenLeaves>, Problem> {
     room.draw_state().frozen.ok_or_else(|| {
         Problem::new(
-            409,
-            "not_frozen",
-            "The line is not frozen yet",
+            ProblemCode::NotFrozen,
             "Leaves and proofs exist from the freeze on. Nothing is wrong with your place. Look again after the time of the draw.",
         )
         .with_member("draw_at", fairgate_base::clock::rfc3339(room.row().document.draw_at))

@@ -3,7 +3,7 @@
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 
 use super::BookingFailure;
 use super::remote::forward::{ForwardRefusal, forward};
@@ -24,9 +24,7 @@ impl From<ForwardRefusal> for Problem {
         match refusal {
             ForwardRefusal::NoSuchPage(path) => Self::not_found("page", &path),
             ForwardRefusal::BodyUnreadable => Self::new(
-                400,
-                "body_unreadable",
-                "The body could not be read",
+                ProblemCode::BodyUnreadable,
                 "The connection broke or the body's framing is wrong. Nothing was changed. Send it again.",
             ),
             ForwardRefusal::Booking(failure) => failure.into(),
@@ -39,16 +37,12 @@ impl From<BookingFailure> for Problem {
         match failure {
             BookingFailure::Ledger(error) => error.into(),
             BookingFailure::Unreachable => Self::new(
-                503,
-                "booking_unreachable",
-                "Booking is not answering",
+                ProblemCode::BookingUnreachable,
                 "Seats and orders cannot be reached just now. Nothing was changed; your place in line, what you hold and what you ordered are kept. Try again in a few seconds.",
             )
             .retry_after(BACK_S),
             BookingFailure::Unanswered => Self::new(
-                503,
-                "booking_unanswered",
-                "Booking did not answer",
+                ProblemCode::BookingUnanswered,
                 "The call was sent on and its answer was lost, so it may or may not have been carried out. Nothing is done twice: look at your hold or order, or send it again with the same Idempotency-Key.",
             )
             .retry_after(BACK_S),
@@ -58,7 +52,7 @@ impl From<BookingFailure> for Problem {
                 } else {
                     "Booking could not answer this gateway. Nothing was changed. Try again in a few seconds."
                 };
-                Self::new(503, "booking_refused", "Booking is not answering", detail)
+                Self::new(ProblemCode::BookingRefused, detail)
                     .retry_after(BACK_S)
             }
         }

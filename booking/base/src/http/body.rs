@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use super::Problem;
+use super::{Problem, ProblemCode};
 
 /// A JSON body; unknown fields, wrong types and bad syntax are told by name and place.
 #[derive(Debug, Clone)]
@@ -44,9 +44,7 @@ impl<S: Send + Sync> FromRequest<S> for BodyText {
         let bytes = read_body(request, state).await?;
         String::from_utf8(bytes.into()).map(Self).map_err(|_| {
             Problem::new(
-                400,
-                "invalid_text",
-                "The body is not UTF-8",
+                ProblemCode::InvalidText,
                 "The body must be UTF-8 text. Nothing was changed.",
             )
         })
@@ -80,9 +78,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
             .map(|query| Self(query.0))
             .map_err(|error| {
                 Problem::new(
-                    400,
-                    "invalid_query",
-                    "The query is not valid",
+                    ProblemCode::InvalidQuery,
                     format!(
                         "{}. Nothing was changed. Mend the part after \"?\" in the address.",
                         error.body_text()
@@ -96,16 +92,12 @@ async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes,
     Bytes::from_request(request, state).await.map_err(|rejection| {
         if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
             Problem::new(
-                413,
-                "body_too_large",
-                "The body is too large",
+                ProblemCode::BodyTooLarge,
                 "The body is larger than this address accepts. Nothing was changed. Send less at once.",
             )
         } else {
             Problem::new(
-                400,
-                "body_unreadable",
-                "The body could not be read",
+                ProblemCode::BodyUnreadable,
                 "The connection broke or the body's framing is wrong. Nothing was changed. Send it again.",
             )
         }
@@ -140,9 +132,7 @@ fn explain(path: &str, error: &serde_json::Error) -> Problem {
     let (line, column) = (error.line(), error.column());
     if !error.is_data() {
         return Problem::new(
-            400,
-            "invalid_json",
-            "The body is not JSON",
+            ProblemCode::InvalidJson,
             format!("{error}. Nothing was changed. Send one well-formed JSON document."),
         )
         .with_member("line", line)
@@ -169,18 +159,12 @@ fn explain(path: &str, error: &serde_json::Error) -> Problem {
     let shortened = |text: &str| text.chars().take(TOLD_CHARS_MAX).collect::<String>();
     let (field, message) = (shortened(&field), shortened(message));
     let code = if unknown.is_some() {
-        "unknown_field"
+        ProblemCode::UnknownField
     } else {
-        "invalid_field"
+        ProblemCode::InvalidField
     };
     Problem::new(
-        422,
         code,
-        if unknown.is_some() {
-            "A field is unknown"
-        } else {
-            "A field is not valid"
-        },
         format!("{field}: {message} (line {line}, column {column}). Nothing was changed."),
     )
     .with_member("field", field)

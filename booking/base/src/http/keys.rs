@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, header};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::Problem;
+use super::{Problem, ProblemCode};
 
 /// What a key may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,9 +56,7 @@ impl RoleKeys {
     pub fn require_role(&self, headers: &HeaderMap, needed: Role) -> Result<Role, Problem> {
         let key = bearer(headers).ok_or_else(|| {
             Problem::new(
-                401,
-                "key_required",
-                "A key is required",
+                ProblemCode::KeyRequired,
                 format!("This address needs a {} key as \"Authorization: Bearer …\". Nothing was changed.", needed.name()),
             )
         })?;
@@ -72,9 +70,7 @@ impl RoleKeys {
         match found {
             Some(role) if role.opens(needed) => Ok(role),
             Some(role) => Err(Problem::new(
-                403,
-                "key_role",
-                "This key may not do that",
+                ProblemCode::KeyRole,
                 format!(
                     "The key is a {} key; this address needs a {} key. Nothing was changed.",
                     role.name(),
@@ -82,9 +78,7 @@ impl RoleKeys {
                 ),
             )),
             None => Err(Problem::new(
-                401,
-                "key_invalid",
-                "The key is not known here",
+                ProblemCode::KeyInvalid,
                 "The key is not one of this installation's keys. Nothing was changed. Check FAIRGATE_PROMOTER_KEY.",
             )),
         }

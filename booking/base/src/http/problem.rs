@@ -4,7 +4,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
-use super::request_id;
+use super::{ProblemCode, request_id};
 
 /// Characters of a name that are told back: a long one is rubbish.
 const NAME_SHOWN_MAX: usize = 80;
@@ -15,12 +15,12 @@ pub const CODE: HeaderName = HeaderName::from_static("x-fairgate-problem");
 /// An error answer. `code` is stable and meant for programs, `detail` is meant for people.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// The HTTP status.
+    /// The HTTP status: the code's own, unless [`Problem::with_status`] set another.
     pub status: StatusCode,
-    /// The stable code, `snake_case`.
-    pub code: &'static str,
-    /// A short summary that is the same for every answer with this code.
-    pub title: String,
+    /// What happened, for programs.
+    pub code: ProblemCode,
+    /// A short summary: the code's own, unless [`Problem::with_title`] set another.
+    pub title: &'static str,
     /// What happened here, what was not changed, what to do.
     pub detail: String,
     /// Whatever else the caller needs to act.
@@ -29,17 +29,12 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem; an impossible status becomes 500.
-    pub fn new(
-        status: u16,
-        code: &'static str,
-        title: impl Into<String>,
-        detail: impl Into<String>,
-    ) -> Self {
+    /// A problem with the status and the title of its code.
+    pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         Self {
-            status: StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            status: code.status(),
             code,
-            title: title.into(),
+            title: code.title(),
             detail: detail.into(),
             extra: Map::new(),
             retry_after_s: None,
@@ -48,22 +43,20 @@ impl Problem {
 
     /// 422 `invalid_field`: one field of the input is wrong.
     pub fn invalid_field(field: &str, detail: impl Into<String>) -> Self {
-        Self::new(422, "invalid_field", "A field is not valid", detail).with_member("field", field)
+        Self::new(ProblemCode::InvalidField, detail).with_member("field", field)
     }
 
     /// 422 `not_available`: the setting exists in the contract, its machinery is not built or not
     /// configured here.
     pub fn not_available(field: &str, detail: impl Into<String>) -> Self {
-        Self::new(422, "not_available", "Not available here", detail).with_member("field", field)
+        Self::new(ProblemCode::NotAvailable, detail).with_member("field", field)
     }
 
     /// 404 `not_found`.
     pub fn not_found(what: &str, name: &str) -> Self {
         let name: String = name.chars().take(NAME_SHOWN_MAX).collect();
         Self::new(
-            404,
-            "not_found",
-            "Not found",
+            ProblemCode::NotFound,
             format!("There is no {what} \"{name}\" here. Nothing was changed. Check the address."),
         )
     }
@@ -72,12 +65,25 @@ impl Problem {
     pub fn ledger_unavailable(error: &dyn std::fmt::Display) -> Self {
         tracing::error!(%error, "the ledger did not answer");
         Self::new(
-            503,
-            "ledger_unavailable",
-            "The ledger is not answering",
+            ProblemCode::LedgerUnavailable,
             "Your request could not be recorded, so nothing was changed. Try again in a few seconds; your place and your paid orders are kept.",
         )
         .retry_after(2)
+    }
+
+    /// Sets another title than the code's own, for a case that people should tell from the usual
+    /// one although programs need not.
+    #[must_use]
+    pub fn with_title(mut self, title: &'static str) -> Self {
+        self.title = title;
+        self
+    }
+
+    /// Sets another status than the code's own, for a call that answers this code differently.
+    #[must_use]
+    pub fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
     }
 
     /// Adds a member to the answer; a value that cannot be JSON is left out.
@@ -102,12 +108,12 @@ impl Problem {
         let mut members = self.extra.clone();
         members.insert(
             "type".into(),
-            format!("urn:fairgate:problem:{}", self.code).into(),
+            format!("urn:fairgate:problem:{}", self.code.as_str()).into(),
         );
-        members.insert("title".into(), self.title.clone().into());
+        members.insert("title".into(), self.title.into());
         members.insert("status".into(), self.status.as_u16().into());
         members.insert("detail".into(), self.detail.clone().into());
-        members.insert("code".into(), self.code.into());
+        members.insert("code".into(), self.code.as_str().into());
         members.insert("request_id".into(), request_id::current().into());
         if let Some(seconds) = self.retry_after_s {
             members.insert("retry_after_s".into(), seconds.into());
@@ -124,7 +130,7 @@ impl IntoResponse for Problem {
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json"),
         );
-        headers.insert(CODE, HeaderValue::from_static(self.code));
+        headers.insert(CODE, HeaderValue::from_static(self.code.as_str()));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(seconds) = self.retry_after_s {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -139,14 +145,37 @@ impl From<fairgate_databases::LedgerError> for Problem {
             fairgate_databases::LedgerError::Unknown(why) => {
                 tracing::error!(why, "the ledger did not say whether it took a write");
                 Self::new(
-                    503,
-                    "ledger_unavailable",
-                    "The ledger is not answering",
+                    ProblemCode::LedgerUnavailable,
                     "Your request was recorded whole or not at all, and the ledger cannot say which at the moment. Send the same request again in a few seconds: it finds what the first one did.",
                 )
                 .retry_after(2)
             }
             _ => Self::ledger_unavailable(&error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(problem: &Problem, expected: (u16, &str, &str)) {
+        let sent = problem.json_document();
+        let (status, code, title) = expected;
+        assert_eq!(
+            (&sent["status"], &sent["code"], &sent["title"]),
+            (&status.into(), &code.into(), &title.into())
+        );
+        assert_eq!(sent["type"], format!("urn:fairgate:problem:{code}"));
+    }
+
+    #[test]
+    fn a_code_brings_its_status_and_title_unless_a_call_sets_others() {
+        let usual = Problem::new(ProblemCode::RoomClosed, "It is over.");
+        check(&usual, (410, "room_closed", "The room is closed"));
+        let other = usual
+            .with_status(StatusCode::CONFLICT)
+            .with_title("It stays so");
+        check(&other, (409, "room_closed", "It stays so"));
     }
 }

@@ -10,7 +10,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::Problem;
+use super::{Problem, ProblemCode};
 
 /// The longest a request may take, its body included: whoever sends a byte a minute holds nothing
 /// up.
@@ -36,9 +36,7 @@ fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
     tracing::error!(what, "a handler panicked");
     metrics::counter!("fairgate_panics_total").increment(1);
     Problem::new(
-        500,
-        "internal",
-        "Something went wrong here",
+        ProblemCode::Internal,
         "The fault is ours. Your place and your orders are kept. Try again; if it stays, tell the operator the request id.",
     )
     .into_response()
@@ -47,9 +45,7 @@ fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
 async fn nobody_waits_for_ever(request: Request, next: Next) -> Response {
     tokio::time::timeout(REQUEST_MAX, next.run(request)).await.unwrap_or_else(|_| {
         Problem::new(
-            408,
-            "too_slow",
-            "The request took too long",
+            ProblemCode::TooSlow,
             "It did not come to an end within a minute and was given up. What it was to change may or may not have been changed: read it again before you send it again.",
         )
         .into_response()
@@ -60,9 +56,7 @@ async fn nobody_waits_for_ever(request: Request, next: Next) -> Response {
 #[must_use]
 pub fn wrong_method() -> Problem {
     Problem::new(
-        405,
-        "method_not_allowed",
-        "This address takes another method",
+        ProblemCode::MethodNotAllowed,
         "The address exists, but not for this method. Nothing was changed. See /openapi.json for what it takes.",
     )
 }

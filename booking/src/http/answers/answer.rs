@@ -4,7 +4,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::ledger::KeptAnswer;
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 
 /// A JSON answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,11 +24,10 @@ impl JsonAnswer {
         let body = serde_json::to_value(body).map_err(|error| {
             tracing::error!(%error, "an answer could not be written as JSON");
             Problem::new(
-                500,
-                "internal",
-                "Something broke here",
+                ProblemCode::Internal,
                 "The answer could not be written. Ask again to see what was done.",
             )
+            .with_title("Something broke here")
         })?;
         Ok(Self {
             status: StatusCode::from_u16(status).unwrap_or(StatusCode::OK),
@@ -72,9 +71,7 @@ pub(super) fn replay(kept: KeptAnswer) -> Response {
 
 pub(super) fn in_flight() -> Problem {
     Problem::new(
-        409,
-        "idempotency_in_flight",
-        "The same call is still running",
+        ProblemCode::IdempotencyInFlight,
         "The first call with this Idempotency-Key has not been answered yet. This one did nothing. Ask again in a second.",
     )
     .retry_after(1)
@@ -82,9 +79,7 @@ pub(super) fn in_flight() -> Problem {
 
 pub(super) fn mismatch() -> Problem {
     Problem::new(
-        422,
-        "idempotency_mismatch",
-        "The Idempotency-Key was used for another call",
+        ProblemCode::IdempotencyMismatch,
         "This key belongs to an earlier call with another body or address. Nothing was changed. Use a new key for a new call.",
     )
 }

@@ -7,7 +7,7 @@ mod tests;
 
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 
 pub use answer::JsonAnswer;
 use answer::{in_flight, mismatch, replay, respond};
@@ -29,9 +29,7 @@ pub fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     match value.to_str() {
         Ok(key) if (1..=KEY_MAX).contains(&key.len()) => Ok(Some(key.to_owned())),
         _ => Err(Problem::new(
-            400,
-            "idempotency_key_invalid",
-            "The Idempotency-Key is not valid",
+            ProblemCode::IdempotencyKeyInvalid,
             format!(
                 "An Idempotency-Key has 1 to {KEY_MAX} printable ASCII characters. Nothing was changed."
             ),

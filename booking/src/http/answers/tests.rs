@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::body::to_bytes;
 use fairgate_base::clock::Clock;
+use fairgate_base::http::ProblemCode;
 use fairgate_databases::{Installation, SqliteDatabase};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -86,8 +87,8 @@ impl Nodes {
     }
 }
 
-fn refusal(status: u16, code: &'static str) -> Result<JsonAnswer, Problem> {
-    Err(Problem::new(status, code, "A title", "What happened."))
+fn refusal(code: ProblemCode) -> Result<JsonAnswer, Problem> {
+    Err(Problem::new(code, "What happened."))
 }
 
 fn told(status: u16, code: &str) -> (u16, Value) {
@@ -130,10 +131,10 @@ async fn a_call_in_flight_at_one_node_is_in_flight_at_the_other_and_no_other_cal
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_5xx_or_429_the_same_call_acts_at_once_anywhere_and_another_one_never() {
-    for (status, code) in [(503, "ledger_unavailable"), (429, "too_many")] {
+    for code in [ProblemCode::LedgerUnavailable, ProblemCode::TooManyJoins] {
         let nodes = Nodes::open().await;
-        let failed = nodes.call(0, "a", async { refusal(status, code) }).await;
-        assert_eq!(failed, told(status, code));
+        let failed = nodes.call(0, "a", async { refusal(code) }).await;
+        assert_eq!(failed, told(code.status().as_u16(), code.as_str()));
         let other = nodes.made(1, "b", 1).await;
         assert_eq!(other, told(422, "idempotency_mismatch"));
         assert_eq!(nodes.made(1, "a", 2).await, (201, json!(2)));
@@ -144,7 +145,7 @@ async fn after_a_5xx_or_429_the_same_call_acts_at_once_anywhere_and_another_one_
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_answer_is_kept_for_both_nodes() {
     let nodes = Nodes::open().await;
-    let refused = nodes.call(0, "a", async { refusal(409, "seats_taken") });
+    let refused = nodes.call(0, "a", async { refusal(ProblemCode::SeatsTaken) });
     assert_eq!(refused.await, told(409, "seats_taken"));
     assert_eq!(nodes.made(1, "a", 1).await, told(409, "seats_taken"));
 }

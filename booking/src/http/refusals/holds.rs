@@ -1,6 +1,6 @@
 //! Why seats are not held, changed or kept, in words.
 
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_model::holds::HoldPurpose;
 use fairgate_model::ids::{HoldId, OrderId};
 use serde_json::{Map, json};
@@ -52,63 +52,47 @@ impl From<HoldRefusal> for Problem {
 
 /// Refusals that are always worded alike.
 fn without_values(refusal: &HoldRefusal) -> Problem {
-    let (status, code, title, detail) = match refusal {
+    let (code, detail) = match refusal {
         HoldRefusal::Ordered => (
-            409,
-            "hold_ordered",
-            "The hold has become an order",
+            ProblemCode::HoldOrdered,
             "These seats belong to an order by now; nothing was changed. Pay or cancel the order instead.",
         ),
         HoldRefusal::NoExtensionsLeft => (
-            409,
-            "no_extensions_left",
-            "The hold cannot be extended",
+            ProblemCode::NoExtensionsLeft,
             "The hold was extended as often as this show allows. Its deadline is as it was; order the seats before it.",
         ),
         HoldRefusal::PlanChanged => (
-            409,
-            "plan_changed",
-            "The seating plan has changed",
+            ProblemCode::PlanChanged,
             "The plan changed while you were choosing. Nothing was held or charged. Load the seat map again and choose anew.",
         ),
         HoldRefusal::TermsChanged => (
-            409,
-            "terms_changed",
-            "The show's terms have changed",
+            ProblemCode::TermsChanged,
             "Prices or rules of this show changed after you took these seats. Your hold is as it was, at the prices you saw: order it, or give it back and choose anew.",
         ),
         HoldRefusal::ShowCancelled => (
-            409,
-            "show_cancelled",
-            "The show is cancelled",
+            ProblemCode::ShowCancelled,
             "This show does not take place, so no seats of it are sold any more. Nothing was held or charged, and what was paid for it goes back by itself.",
         ),
         HoldRefusal::NotReady => {
             return Problem::new(
-                503,
-                "seats_not_ready",
-                "The seats are being read",
+                ProblemCode::SeatsNotReady,
                 "The seats of this show are not ready yet. Nothing was changed. Try again in a second.",
             )
             .retry_after(1);
         }
         HoldRefusal::Unreachable => {
             return Problem::new(
-                503,
-                "seats_unreachable",
-                "The seats cannot be reached",
+                ProblemCode::SeatsUnreachable,
                 "The seats cannot be held or changed at the moment. Nothing was charged, and what you hold or bought stays yours. Try the same again in a few seconds: if this try went through, you will find its seats.",
             )
             .retry_after(2);
         }
         _ => (
-            410,
-            "hold_expired",
-            "The hold has run out",
+            ProblemCode::HoldExpired,
             "Your seats are free again; nothing was charged. Choose seats anew.",
         ),
     };
-    Problem::new(status, code, title, detail)
+    Problem::new(code, detail)
 }
 
 /// 403 `not_yours`.
@@ -117,7 +101,7 @@ pub fn not_yours(what: &str) -> Problem {
     let detail = format!(
         "This {what} belongs to somebody else; nothing was changed. Use the browser it was made in, or its key."
     );
-    Problem::new(403, "not_yours", "This belongs to somebody else", detail)
+    Problem::new(ProblemCode::NotYours, detail)
 }
 
 /// 422 `limit_exceeded`.
@@ -126,7 +110,7 @@ pub fn limit_exceeded(have: u32, more: u64, limit: u32) -> Problem {
     let detail = format!(
         "A visitor may have {limit} seats of this show; you have {have} and asked for {more} more. Nothing was changed. Ask for fewer."
     );
-    Problem::new(422, "limit_exceeded", "Too many seats", detail)
+    Problem::new(ProblemCode::LimitExceeded, detail)
         .with_member("limit", limit)
         .with_member("have", have)
         .with_member("asked", more)
@@ -175,21 +159,9 @@ fn request_problem(fault: HoldRequestFault) -> Problem {
             Problem::invalid_field(&field, "A quantity is 1 or more. Nothing was held.")
         }
         HoldRequestFault::UnknownSeats { field, labels } => unknown_seats(&field, &labels),
-        HoldRequestFault::NamedTwice { field, label } => Problem::new(
-            422,
-            "duplicate_seat",
-            "A seat is named twice",
-            format!("\"{label}\" is named twice. Nothing was held. Name every seat once."),
-        )
-        .with_member("field", field),
+        HoldRequestFault::NamedTwice { field, label } => named_twice(&field, &label),
         HoldRequestFault::StandingPlace { field, label, area } => {
-            let detail = format!(
-                "\"{label}\" is a standing place; those are held by quantity, as areas: [{{\"label\": \"{area}\", \"quantity\": 1}}]. Nothing was held."
-            );
-            let title = "A standing place is not a seat";
-            Problem::new(422, "unknown_seat", title, detail)
-                .with_member("field", field)
-                .with_member("area", area)
+            standing_place(&field, &label, &area)
         }
         HoldRequestFault::NothingToChange => Problem::invalid_field(
             "add",
@@ -200,6 +172,21 @@ fn request_problem(fault: HoldRequestFault) -> Problem {
             "remove: nothing would be left; give the whole hold back with DELETE. The hold is as it was.",
         ),
     }
+}
+
+fn named_twice(field: &str, label: &str) -> Problem {
+    let detail = format!("\"{label}\" is named twice. Nothing was held. Name every seat once.");
+    Problem::new(ProblemCode::DuplicateSeat, detail).with_member("field", field)
+}
+
+fn standing_place(field: &str, label: &str, area: &str) -> Problem {
+    let detail = format!(
+        "\"{label}\" is a standing place; those are held by quantity, as areas: [{{\"label\": \"{area}\", \"quantity\": 1}}]. Nothing was held."
+    );
+    Problem::new(ProblemCode::UnknownSeat, detail)
+        .with_title("A standing place is not a seat")
+        .with_member("field", field)
+        .with_member("area", area)
 }
 
 fn unknown_seats(field: &str, labels: &[String]) -> Problem {
@@ -213,7 +200,7 @@ fn unknown_seats(field: &str, labels: &[String]) -> Problem {
         "This show has no seat {}. Nothing was held. Take labels from the seat map; general admission is asked for by areas.",
         quoted.join(", ")
     );
-    Problem::new(422, "unknown_seat", "A seat is unknown", detail)
+    Problem::new(ProblemCode::UnknownSeat, detail)
         .with_member("field", field)
         .with_member("seats", shown)
 }
@@ -223,7 +210,7 @@ fn not_for_sale(labels: Vec<String>) -> Problem {
         "These seats are not for sale: {}. Nothing was held. Choose others.",
         labels.join(", ")
     );
-    Problem::new(422, "not_for_sale", "Seats are not for sale", detail).with_member("seats", labels)
+    Problem::new(ProblemCode::NotForSale, detail).with_member("seats", labels)
 }
 
 fn not_in_hold(labels: Vec<String>) -> Problem {
@@ -231,14 +218,14 @@ fn not_in_hold(labels: Vec<String>) -> Problem {
         "{} is not in the hold. The hold is as it was.",
         labels.join(", ")
     );
-    Problem::new(422, "unknown_seat", "A seat is not in the hold", detail)
+    Problem::new(ProblemCode::UnknownSeat, detail)
+        .with_title("A seat is not in the hold")
         .with_member("seats", labels)
         .with_member("field", "remove")
 }
 
 fn not_found(reason: &str, detail: String) -> Problem {
-    let title = "No such seats are free";
-    Problem::new(409, "best_available_not_found", title, detail).with_member("reason", reason)
+    Problem::new(ProblemCode::BestAvailableNotFound, detail).with_member("reason", reason)
 }
 
 fn no_block() -> Problem {
@@ -263,8 +250,7 @@ fn would_orphan(labels: Vec<String>, suggestion: Option<Box<SeatSuggestion>>) ->
         "Your choice would leave {} as a single empty seat. Nothing was held. Move one seat over, or take the suggestion.",
         labels.join(", ")
     );
-    let title = "A single seat would be left";
-    let problem = Problem::new(422, "would_orphan", title, detail).with_member("seats", labels);
+    let problem = Problem::new(ProblemCode::WouldOrphan, detail).with_member("seats", labels);
     with_suggestion(problem, suggestion)
 }
 
@@ -282,8 +268,7 @@ fn seats_taken(
             ""
         }
     );
-    let problem =
-        Problem::new(409, "seats_taken", "Seats are taken", detail).with_member("seats", labels);
+    let problem = Problem::new(ProblemCode::SeatsTaken, detail).with_member("seats", labels);
     with_suggestion(problem, suggestion)
 }
 
@@ -329,8 +314,7 @@ fn other_purpose(purpose: HoldPurpose) -> Problem {
             "This is a basket of seats, and what you asked for needs another kind of hold. Nothing was changed. Order the seats, or give them back."
         }
     };
-    let title = "The hold is for something else";
-    Problem::new(409, "hold_purpose", title, detail).with_member("purpose", purpose.as_str())
+    Problem::new(ProblemCode::HoldPurpose, detail).with_member("purpose", purpose.as_str())
 }
 
 fn journey_held(hold: &HoldId, labels: Vec<String>) -> Problem {
@@ -338,7 +322,7 @@ fn journey_held(hold: &HoldId, labels: Vec<String>) -> Problem {
         "You hold {} of this train between the same stations. Nothing else was held. Change that hold, order it, or give it back first.",
         labels.join(", ")
     );
-    let problem = Problem::new(409, "journey_held", "You hold this journey", detail);
+    let problem = Problem::new(ProblemCode::JourneyHeld, detail);
     problem
         .with_member("hold", hold)
         .with_member("seats", labels)
@@ -348,6 +332,5 @@ fn journey_ordered(order: &OrderId) -> Problem {
     let detail = format!(
         "Your order {order} has seats of this train between the same stations. Nothing was held. Look at that order; if you want more seats of this journey, send the same request with \"again\": true."
     );
-    let title = "You have ordered this journey";
-    Problem::new(409, "journey_ordered", title, detail).with_member("order", order)
+    Problem::new(ProblemCode::JourneyOrdered, detail).with_member("order", order)
 }

@@ -1,7 +1,7 @@
 //! Why an order is not made, paid or exchanged, in words.
 
 use fairgate_base::clock::rfc3339;
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_model::ids::OrderId;
 use fairgate_model::money::Money;
 use fairgate_model::orders::exchange::deal::ExchangeRuleError;
@@ -42,13 +42,10 @@ impl From<OrderRefusal> for Problem {
                 let detail = format!(
                     "The order has {seats} seats, and {asked} were asked for. Nothing was changed; ask for as many as it has. What nobody needs any more is given back by a refund."
                 );
-                let title = "Another number of seats";
-                Self::new(422, "exchange_quantity", title, detail).with_member("seats", seats)
+                Self::new(ProblemCode::ExchangeQuantity, detail).with_member("seats", seats)
             }
             OrderRefusal::NothingToExchange => Self::new(
-                422,
-                "nothing_to_exchange",
-                "These are the order's own seats",
+                ProblemCode::NothingToExchange,
                 "The order has these seats already. Nothing was changed; choose others.",
             ),
             OrderRefusal::Exchange(refused) => exchange_problem(refused),
@@ -89,22 +86,19 @@ fn names_problem(fault: &NamesFault) -> Problem {
 
 fn card_limit(limit: Option<u32>) -> Problem {
     Problem::new(
-        422,
-        "limit_exceeded",
-        "Too many seats for one card",
+        ProblemCode::LimitExceeded,
         format!(
             "A card may buy {} seats of this show, and the one that paid for these seats would have more. Nothing was changed.",
             limit.unwrap_or_default()
         ),
     )
+    .with_title("Too many seats for one card")
     .with_member("limit", limit)
 }
 
 fn not_configured() -> Problem {
     Problem::new(
-        503,
-        "payments_not_configured",
-        "Payments are not set up here",
+        ProblemCode::PaymentsNotConfigured,
         "This installation has no payment provider, so no order was made. Your seats are still held. The organiser sets FAIRGATE_PAYMENTS.",
     )
     .retry_after(NOT_CONFIGURED_RETRY_S)
@@ -112,9 +106,7 @@ fn not_configured() -> Problem {
 
 fn provider_unreachable(order: &OrderId, pay_until_ms: i64) -> Problem {
     Problem::new(
-        503,
-        "payment_provider_unreachable",
-        "The payment could not be prepared",
+        ProblemCode::PaymentProviderUnreachable,
         format!(
             "The payment provider does not take payments just now, so nothing was charged. Your order is there and its seats are kept until {}. Send the same call again.",
             rfc3339(pay_until_ms)
@@ -134,26 +126,18 @@ fn sum_refused(sum: Money, why: PaymentSumError, limit: Money) -> Problem {
         "{sum} would have to be paid, and the payment provider {told} {limit}. No order was made, and your seats are as they were. {}",
         advice(why)
     );
-    let (code, title, member) = words(why);
-    Problem::new(422, code, title, detail)
+    let (code, member) = code_and_member(why);
+    Problem::new(code, detail)
         .with_member("total", MoneyView(sum))
         .with_member(member, MoneyView(limit))
 }
 
-/// Code, title, and the member that tells the limit.
-fn words(why: PaymentSumError) -> (&'static str, &'static str, &'static str) {
+/// The code, and the member that tells the limit.
+fn code_and_member(why: PaymentSumError) -> (ProblemCode, &'static str) {
     match why {
-        PaymentSumError::TooSmall => (
-            "amount_too_small",
-            "The sum is too small to be paid",
-            "minimum",
-        ),
-        PaymentSumError::TooLarge => (
-            "amount_too_large",
-            "The sum is too large to be paid at once",
-            "maximum",
-        ),
-        PaymentSumError::TooFine => ("amount_too_fine", "The sum cannot be paid exactly", "step"),
+        PaymentSumError::TooSmall => (ProblemCode::AmountTooSmall, "minimum"),
+        PaymentSumError::TooLarge => (ProblemCode::AmountTooLarge, "maximum"),
+        PaymentSumError::TooFine => (ProblemCode::AmountTooFine, "step"),
     }
 }
 
@@ -166,21 +150,17 @@ fn advice(why: PaymentSumError) -> &'static str {
 }
 
 fn payment_refused(order: &OrderId, sum: Money, why: Option<PaymentSumError>) -> Problem {
-    let (code, title, advice) = match why {
-        Some(why) => {
-            let (code, title, _) = words(why);
-            (code, title, advice(why))
-        }
+    let (code, advice) = match why {
+        Some(why) => (code_and_member(why).0, advice(why)),
         None => (
-            "payment_refused",
-            "The payment is not possible",
+            ProblemCode::PaymentRefused,
             "Tell the promoter, or choose other seats.",
         ),
     };
     let detail = format!(
         "The payment provider does not take this payment of {sum}. Nothing was charged; the order was ended and its seats went back to everybody. {advice}"
     );
-    Problem::new(422, code, title, detail)
+    Problem::new(code, detail)
         .with_member("order", order)
         .with_member("total", MoneyView(sum))
 }
@@ -191,39 +171,33 @@ pub fn exchange_open(successor: &OrderId) -> Problem {
     let detail = format!(
         "An exchange of this order waits for its payment, as {successor}. Nothing was changed: pay that one, or cancel it, before anything else."
     );
-    Problem::new(409, "exchange_open", "An exchange is being paid", detail)
-        .with_member("order", successor)
+    Problem::new(ProblemCode::ExchangeOpen, detail).with_member("order", successor)
 }
 
 fn exchange_problem(refused: ExchangeRefused) -> Problem {
-    let not_exchangeable =
-        |title: &str, detail: String| Problem::new(409, "not_exchangeable", title, detail);
-    let usual = "The order cannot be exchanged";
     match refused {
         ExchangeRefused::State(state) => {
             let detail = format!(
                 "The order is {}; only a paid order's seats can be given for others. Nothing was changed.",
                 state.as_str()
             );
-            not_exchangeable(usual, detail).with_member("state", state)
+            Problem::new(ProblemCode::NotExchangeable, detail).with_member("state", state)
         }
         ExchangeRefused::Rule(ExchangeRuleError::NotOffered) => {
             let detail = "This show offers no exchange. Nothing was changed; the tickets are good.";
-            not_exchangeable(usual, detail.to_owned()).with_member("reason", "no_exchange")
+            Problem::new(ProblemCode::NotExchangeable, detail).with_member("reason", "no_exchange")
         }
         ExchangeRefused::Rule(ExchangeRuleError::Over { until_ms }) => {
             let until = rfc3339(until_ms);
             let detail = format!(
                 "These seats could be exchanged until {until}. Nothing was changed; the tickets are as they were."
             );
-            not_exchangeable(usual, detail)
+            Problem::new(ProblemCode::NotExchangeable, detail)
                 .with_member("reason", "too_late")
                 .with_member("until", until)
         }
         ExchangeRefused::Scanned(seats) => Problem::new(
-            409,
-            "ticket_scanned",
-            "A ticket was used",
+            ProblemCode::TicketScanned,
             format!(
                 "Somebody went in on the tickets for {}; such an order is not exchanged. Nothing was changed.",
                 seats.join(", ")
@@ -231,12 +205,13 @@ fn exchange_problem(refused: ExchangeRefused) -> Problem {
         )
         .with_member("seats", seats),
         ExchangeRefused::Open(successor) => exchange_open(&successor),
-        ExchangeRefused::Changed => not_exchangeable(
-            "The order has changed",
-            "The order changed while you were choosing. Nothing was exchanged. Read the order and choose anew.".to_owned(),
-        ),
+        ExchangeRefused::Changed => Problem::new(
+            ProblemCode::NotExchangeable,
+            "The order changed while you were choosing. Nothing was exchanged. Read the order and choose anew.",
+        )
+        .with_title("The order has changed"),
         // Both are told where more is known of them.
-        ExchangeRefused::Claim(refused) => not_exchangeable(usual, refused.to_string()),
+        ExchangeRefused::Claim(refused) => Problem::new(ProblemCode::NotExchangeable, refused.to_string()),
         ExchangeRefused::Ledger(error) => error.into(),
     }
 }

@@ -1,6 +1,7 @@
 //! Why seats over a stretch cannot be had, in words.
 
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
+use jiff::Timestamp;
 
 use crate::holds::stretch::StretchRefusal;
 
@@ -48,32 +49,37 @@ pub fn stretch_problem(refusal: &StretchRefusal, undone: &str) -> Problem {
                 stations.join(", ")
             ),
         ),
-        StretchRefusal::Departed { train, station } => Problem::new(
-            409,
-            "departed",
-            "The train has left",
-            format!("{train} has left {station}. {undone} Choose a later train."),
-        )
-        .with_member("from", station),
-        StretchRefusal::SalesEnded { title, since } => Problem::new(
-            409,
-            "sales_ended",
-            "The sale has ended",
-            format!(
-                "Seats of {title} were sold until {since}. {undone} What you hold since before then can still be ordered and paid; for anything else, look for another show."
-            ),
-        )
-        .with_member("since", since),
+        StretchRefusal::Departed { train, station } => departed(train, station, undone),
+        StretchRefusal::SalesEnded { title, since } => sales_ended(title, since, undone),
         StretchRefusal::NoSuchClass { field, shown, sold } => {
-            let what = shown.as_ref().map_or_else(
-                || "say which class".to_owned(),
-                |shown| format!("\"{shown}\" is not sold"),
-            );
-            let sold = sold.join(", ");
-            Problem::invalid_field(
-                field,
-                format!("{field}: {what}; this train has {sold} over this stretch. {undone}"),
-            )
+            no_such_class(field, shown.as_deref(), sold, undone)
         }
     }
+}
+
+fn departed(train: &str, station: &str, undone: &str) -> Problem {
+    Problem::new(
+        ProblemCode::Departed,
+        format!("{train} has left {station}. {undone} Choose a later train."),
+    )
+    .with_member("from", station)
+}
+
+fn sales_ended(title: &str, since: &Timestamp, undone: &str) -> Problem {
+    let detail = format!(
+        "Seats of {title} were sold until {since}. {undone} What you hold since before then can still be ordered and paid; for anything else, look for another show."
+    );
+    Problem::new(ProblemCode::SalesEnded, detail).with_member("since", since)
+}
+
+fn no_such_class(field: &str, shown: Option<&str>, sold: &[String], undone: &str) -> Problem {
+    let what = shown.map_or_else(
+        || "say which class".to_owned(),
+        |shown| format!("\"{shown}\" is not sold"),
+    );
+    let sold = sold.join(", ");
+    Problem::invalid_field(
+        field,
+        format!("{field}: {what}; this train has {sold} over this stretch. {undone}"),
+    )
 }

@@ -1,6 +1,6 @@
 //! Why a ticket is not shown, in words.
 
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 
 use crate::tickets::TicketRefusal;
 
@@ -10,9 +10,7 @@ impl From<TicketRefusal> for Problem {
             TicketRefusal::NoSuchTicket(id) => Self::not_found("ticket", &id),
             TicketRefusal::NoSuchShow(show) => Self::not_found("show", show.as_str()),
             TicketRefusal::TooLong => Self::new(
-                500,
-                "ticket_too_long",
-                "The ticket does not fit a code",
+                ProblemCode::TicketTooLong,
                 "The ticket is yours, but its code could not be drawn. Show the order at the door.",
             ),
             TicketRefusal::Ledger(error) => error.into(),

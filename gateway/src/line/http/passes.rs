@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::clock::rfc3339;
-use fairgate_base::http::{Problem, QueryParams};
+use fairgate_base::http::{Problem, ProblemCode, QueryParams};
 use fairgate_pass::{Jwks, VerifiedPass};
 use serde::{Deserialize, Serialize};
 
@@ -75,14 +75,14 @@ pub(crate) async fn verify(
 ) -> Result<Response, Problem> {
     let presented = bearer(&headers)
         .or_else(|| cookie(&headers, &pass_cookie(&query.room)))
-        .ok_or_else(|| pass_problem("pass_invalid", "no pass was shown"))?;
+        .ok_or_else(|| pass_problem(ProblemCode::PassInvalid, "no pass was shown"))?;
     let presented = verified(&lobby.rooms, presented)?;
     let live = presented
         .require_live()
-        .map_err(|error| pass_problem("pass_expired", &error.to_string()))?;
+        .map_err(|error| pass_problem(ProblemCode::PassExpired, &error.to_string()))?;
     if live.room != query.room {
         return Err(pass_problem(
-            "pass_invalid",
+            ProblemCode::PassInvalid,
             "the pass belongs to another room",
         ));
     }
@@ -119,16 +119,15 @@ fn verified(rooms: &RoomRegistry, pass: &str) -> Result<VerifiedPass, Problem> {
     rooms
         .keyring()
         .verify_pass(pass, rooms.now_ms().div_euclid(1000))
-        .map_err(|error| pass_problem("pass_invalid", &error.to_string()))
+        .map_err(|error| pass_problem(ProblemCode::PassInvalid, &error.to_string()))
 }
 
-fn pass_problem(code: &'static str, why: &str) -> Problem {
+fn pass_problem(code: ProblemCode, why: &str) -> Problem {
     Problem::new(
-        401,
         code,
-        "The pass does not open this",
         format!(
             "{why}. Nothing was changed. Claim a pass in the room's lobby and show it as the cookie or as Bearer."
         ),
     )
+    .with_title("The pass does not open this")
 }

@@ -1,7 +1,7 @@
 //! What the line refuses, as problems.
 
 use fairgate_base::clock::rfc3339;
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_pass::PlaceError;
 
 use crate::line::claim::{NotCalledYet, PassClaimRefusal};
@@ -13,9 +13,7 @@ impl From<PlaceRefusal> for Problem {
     fn from(refusal: PlaceRefusal) -> Self {
         match refusal {
             PlaceRefusal::Required { room } => Self::new(
-                401,
-                "place_required",
-                "You have no place in this line yet",
+                ProblemCode::PlaceRequired,
                 "This call needs a place, as the cookie or as \"Authorization: Bearer …\". Nothing was changed. Join first.",
             )
             .with_member("join", format!("/v1/rooms/{room}/places")),
@@ -29,9 +27,7 @@ impl From<PlaceRefusal> for Problem {
                 place_invalid("What was shown is not a place in this room.", &refusal)
             }
             PlaceRefusal::Left => Self::new(
-                410,
-                "place_left",
-                "This place was given up",
+                ProblemCode::PlaceLeft,
                 "You left the line with this place, so it cannot be used again. Nothing else was changed. You may join again; you will get a new number.",
             ),
             PlaceRefusal::Store(failure) => failure.into(),
@@ -41,9 +37,7 @@ impl From<PlaceRefusal> for Problem {
 
 fn place_invalid(what: &str, error: &dyn std::fmt::Display) -> Problem {
     Problem::new(
-        401,
-        "place_invalid",
-        "The place is not valid here",
+        ProblemCode::PlaceInvalid,
         format!(
             "{what} Nothing was changed. Use the place exactly as this room gave it, or join again. ({error})"
         ),
@@ -67,9 +61,7 @@ impl From<JoinRefusal> for Problem {
             JoinRefusal::NotOpen { opens_at_ms } => {
                 let opens_at = rfc3339(opens_at_ms);
                 Self::new(
-                    409,
-                    "not_open",
-                    "The lobby is not open yet",
+                    ProblemCode::NotOpen,
                     format!("It opens at {opens_at}. You have no place yet, and nobody else has. Come back then."),
                 )
                 .with_member("opens_at", opens_at)
@@ -78,16 +70,12 @@ impl From<JoinRefusal> for Problem {
             JoinRefusal::Load(refusal) => refusal.into(),
             JoinRefusal::Guard(refusal) => refusal.into(),
             JoinRefusal::Line(StoreJoinRefusal::CodeInvalid) => Self::new(
-                403,
-                "code_invalid",
-                "The code is not valid here",
+                ProblemCode::CodeInvalid,
                 "This room asks for a code, and what was given is none of its codes. You have no place yet, and the code was not used up. Check it letter by letter.",
             )
             .with_member("field", "code"),
             JoinRefusal::Line(StoreJoinRefusal::CodeUsed) => Self::new(
-                403,
-                "code_used",
-                "The code was used before",
+                ProblemCode::CodeUsed,
                 "A code gives one place, and this one has given it. Nothing was changed. If it was you, come back with the browser you joined with.",
             )
             .with_member("field", "code"),
@@ -114,7 +102,7 @@ impl From<NotCalledYet> for Problem {
         } else {
             "It is not your turn yet. Your place is kept. Wait for the call, or look again after the time given here."
         };
-        Self::new(409, "not_called", "It is not your turn yet", detail)
+        Self::new(ProblemCode::NotCalled, detail)
             .with_member("wait", not_called.wait)
             .with_member("rank", not_called.rank)
             .with_member("ahead", not_called.ahead)
@@ -127,9 +115,7 @@ impl From<NotCalledYet> for Problem {
 #[must_use]
 pub fn room_closed() -> Problem {
     Problem::new(
-        410,
-        "room_closed",
-        "The room is closed",
+        ProblemCode::RoomClosed,
         "This on-sale is over, so nobody joins and no pass is given any more. Orders you have made are not touched. Look at the start page for other on-sales.",
     )
 }

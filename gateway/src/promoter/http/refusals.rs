@@ -1,6 +1,7 @@
 //! What promoters are refused, as problems.
 
-use fairgate_base::http::Problem;
+use axum::http::StatusCode;
+use fairgate_base::http::{Problem, ProblemCode};
 use serde_json::json;
 
 use crate::line::http::room_closed;
@@ -27,14 +28,13 @@ impl From<RoomChangeRefusal> for Problem {
                 format!("Send between 1 and {CODES_MAX} codes, one a line. Nothing was changed."),
             ),
             RoomChangeRefusal::NothingToChange => Self::new(
-                422,
-                "invalid_field",
-                "There is no setting in this",
+                ProblemCode::InvalidField,
                 format!(
                     "The body names nothing to change. Nothing was changed. Send one or more of {}.",
                     LIVE.join(", ")
                 ),
             )
+            .with_title("There is no setting in this")
             .with_member("fields", LIVE),
             RoomChangeRefusal::BuiltIn => built_in(),
             RoomChangeRefusal::ShowCovered {
@@ -52,18 +52,14 @@ impl From<RoomChangeRefusal> for Problem {
 
 fn built_in() -> Problem {
     Problem::new(
-        409,
-        "room_built_in",
-        "The built-in room cannot be replaced",
+        ProblemCode::RoomBuiltIn,
         "\"everyday\" covers whatever no other room names. Nothing was changed. Make a room of your own, or PATCH its live settings.",
     )
 }
 
 fn show_covered(room: &str, theirs: &str, pattern: &str) -> Problem {
     Problem::new(
-        409,
-        "show_covered",
-        "Another room covers this show",
+        ProblemCode::ShowCovered,
         format!("Room \"{room}\" covers \"{theirs}\", which \"{pattern}\" would cover too. Every show has exactly one room. Nothing was changed. Take it out of one of them."),
     )
     .with_member("field", "shows")
@@ -73,29 +69,26 @@ fn show_covered(room: &str, theirs: &str, pattern: &str) -> Problem {
 
 fn closed_for_good() -> Problem {
     Problem::new(
-        409,
-        "room_closed",
-        "The room is closed and stays so",
+        ProblemCode::RoomClosed,
         "Everybody was told that this on-sale is over, so closes_at cannot change any more. Nothing was changed. Make a new room for what is still to be sold.",
     )
+    .with_title("The room is closed and stays so")
+    .with_status(StatusCode::CONFLICT)
     .with_member("fields", ["closes_at"])
 }
 
 fn time_passed(fields: &[&str]) -> Problem {
     Problem::new(
-        409,
-        "draw_fixed",
-        "That time has passed and cannot move later",
+        ProblemCode::DrawFixed,
         format!("What {} stands for has happened already: opens_at can move later until the lobby opens, draw_at until the draw or the sale begins. Nothing was changed. To let nobody in for a while, PATCH paused.", fields.join(", ")),
     )
+    .with_title("That time has passed and cannot move later")
     .with_member("fields", fields)
 }
 
 fn draw_fixed(fields: &[&str]) -> Problem {
     Problem::new(
-        409,
-        "draw_fixed",
-        "This bears on the draw and can no longer change",
+        ProblemCode::DrawFixed,
         format!("Visitors have joined under the rules as they stand, so {} cannot change any more. Nothing was changed. A later draw_at is possible until the freeze; it is public and logged.", fields.join(", ")),
     )
     .with_member("fields", fields)
@@ -103,9 +96,7 @@ fn draw_fixed(fields: &[&str]) -> Problem {
 
 fn changed_meanwhile() -> Problem {
     Problem::new(
-        409,
-        "changed_meanwhile",
-        "Somebody else changed the room",
+        ProblemCode::ChangedMeanwhile,
         "The room was changed while this call was on its way. Nothing of this call was done. Read the room again, and send it again.",
     )
 }
@@ -154,7 +145,7 @@ mod tests {
         });
         assert_eq!(
             (problem.status.as_u16(), problem.code),
-            (422, "invalid_field")
+            (422, ProblemCode::InvalidField)
         );
         assert_eq!(problem.extra["field"], "title");
         let listed = json!([
@@ -173,7 +164,7 @@ mod tests {
         });
         assert_eq!(
             (problem.code, problem.extra["field"].as_str()),
-            ("not_available", Some("beacon"))
+            (ProblemCode::NotAvailable, Some("beacon"))
         );
     }
 }

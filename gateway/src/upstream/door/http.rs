@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use booking::door::keys::bearer;
 use booking::http::route_kinds::{RouteKind, route_kind, takes_seats};
 use booking::http::visitor::{pass_invalid, waiting_room};
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 
 use super::{BookingDoor, show_of};
 use crate::web::{cookie, pass_cookie, place_cookie};
@@ -95,7 +95,7 @@ impl BookingDoor {
 /// Whether an answer is about how booking was set up, and not about how it is.
 fn is_a_setting(answer: &Response) -> bool {
     let code = answer.headers().get(fairgate_base::http::CODE);
-    code.is_some_and(|code| code == "payments_not_configured")
+    code.is_some_and(|code| code == ProblemCode::PaymentsNotConfigured.as_str())
 }
 
 #[cfg(test)]
@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn a_provider_that_nobody_set_up_is_no_illness() {
-        let answer = |code| Problem::new(503, code, "t", "d").into_response();
-        assert!(is_a_setting(&answer("payments_not_configured")));
-        assert!(!is_a_setting(&answer("ledger_unavailable")));
+        let answer = |code| Problem::new(code, "d").into_response();
+        assert!(is_a_setting(&answer(ProblemCode::PaymentsNotConfigured)));
+        assert!(!is_a_setting(&answer(ProblemCode::LedgerUnavailable)));
     }
 }

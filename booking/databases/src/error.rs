@@ -1,21 +1,22 @@
-//! What can go wrong between a domain transaction and the database, in words that fit both
+//! What can go wrong between a domain transaction and the database, in terms that fit both
 //! databases.
 
 use tokio_postgres::error::{Severity, SqlState};
 
-/// Why a domain transaction has no answer. But for [`LedgerError::Unknown`], nothing of it was
-/// written.
+/// Why a domain transaction failed. In every case but [`LedgerError::Unknown`], nothing of the
+/// transaction was written.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The statement itself failed; the transaction was rolled back whole.
     #[error("ledger statement failed: {0}")]
     Sql(String),
-    /// The database did not take the transaction, or cannot be reached: nothing of it was written.
+    /// The database did not take the transaction, or cannot be reached. Nothing of the transaction
+    /// was written.
     #[error("the ledger did not take the write: {0}")]
     Unavailable(String),
     /// The connection was lost while the transaction was being committed, and the database could
-    /// not be asked afterwards: it was written whole or not at all. A caller that asks again by the
-    /// same ids finds out.
+    /// not be asked afterwards: the transaction was written whole or not at all. A caller finds out
+    /// by sending the same request again with the same ids.
     #[error("whether the ledger took the write is not known: {0}")]
     Unknown(String),
     /// A row held something this version cannot read.
@@ -37,8 +38,8 @@ impl From<tokio_postgres::Error> for LedgerError {
             None => {
                 let cause = std::error::Error::source(&error).map(ToString::to_string);
                 let told = cause.map_or_else(|| error.to_string(), |why| format!("{error}: {why}"));
-                // Values that do not fit their columns are our mistake; all else is the
-                // connection's.
+                // A value that does not fit its column is a fault of this program. Every other
+                // error comes from the connection.
                 if error.to_string().contains("serializing") || error.to_string().contains("column")
                 {
                     Self::Sql(told)
@@ -50,14 +51,16 @@ impl From<tokio_postgres::Error> for LedgerError {
     }
 }
 
-/// Whether the same statement may well succeed a moment later: rolled back in favour of another,
-/// lock or time ran out, too many connections, no room, the server stops or starts.
+/// Returns whether the same statement may well succeed a moment later. This is so where the
+/// transaction was rolled back in favour of another, a lock or the time ran out, there were too
+/// many connections or no room, or the server stops or starts.
 fn is_of_the_moment(code: &SqlState) -> bool {
     let class = code.code().get(..2).unwrap_or_default();
     matches!(class, "08" | "40" | "53" | "55" | "57" | "58")
 }
 
-/// Whether the transaction was rolled back in favour of another one and may be run again as it is.
+/// Returns whether the transaction was rolled back in favour of another one and may be run again
+/// unchanged.
 pub(crate) fn gave_way(error: &tokio_postgres::Error) -> bool {
     matches!(
         error.code(),
@@ -65,7 +68,8 @@ pub(crate) fn gave_way(error: &tokio_postgres::Error) -> bool {
     )
 }
 
-/// Whether the connection is gone, so that nobody can say over it what became of anything.
+/// Returns whether the connection is gone, so that it can no longer tell what became of a
+/// transaction.
 pub(crate) fn cut_off(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_none_or(|said| {
         matches!(

@@ -1,5 +1,5 @@
-//! What was found last when somebody asked whether the database takes writes: all who ask within
-//! half a second share one finding, so that asking costs the database next to nothing.
+//! Keeps the last answer to the question whether the database takes writes. All callers within half
+//! a second share one answer, so that asking costs the database next to nothing.
 
 use std::time::{Duration, Instant};
 
@@ -7,18 +7,19 @@ use tokio::sync::Mutex;
 
 use crate::LedgerError;
 
-/// Whoever asks again sooner hears the last finding.
+/// How long an answer counts. A caller who asks again sooner gets the last answer.
 const COUNTS_FOR: Duration = Duration::from_millis(500);
 
-/// The last finding.
+/// The last answer, and the lock that lets only one caller ask the database at a time.
 #[derive(Default)]
 pub(crate) struct LastWriteCheck {
-    /// Held while one looks, so that whoever asks meanwhile waits for what that one finds.
+    /// Locked while one caller asks the database, so that callers who come meanwhile wait for its
+    /// answer.
     last: Mutex<Option<(Instant, Result<(), String>)>>,
 }
 
 impl LastWriteCheck {
-    /// The last finding where it is fresh; else what `look` finds.
+    /// Returns the last answer where it is fresh, and otherwise runs `look` and keeps its answer.
     pub(crate) async fn or_look(
         &self,
         look: impl Future<Output = Result<(), LedgerError>>,

@@ -1,4 +1,4 @@
-//! The database of one installation, whichever kind it is.
+//! The database of one installation, whether it is a SQLite file or a PostgreSQL server.
 
 mod own;
 
@@ -7,12 +7,12 @@ use std::sync::Arc;
 use crate::sql::{Migration, SqlDialect, SqlFuture};
 use crate::{LedgerError, PostgresDatabase, SqlTransaction, SqliteDatabase};
 
-/// Where an installation keeps what must survive.
+/// Where an installation keeps what must survive a restart.
 #[derive(Clone)]
 pub enum Installation {
-    /// One SQLite file, and one process.
+    /// One SQLite file, which one process uses.
     File(SqliteDatabase),
-    /// One PostgreSQL database, and any number of processes.
+    /// One PostgreSQL database, which any number of processes use.
     Server(PostgresDatabase),
 }
 
@@ -20,9 +20,8 @@ impl Installation {
     /// Brings one crate's tables up to date: applies the steps of `owner` that the database lacks,
     /// in order. Nodes that start at once wait for one another.
     ///
-    /// # Errors
-    /// Where a step fails; nothing of it stays. [`LedgerError::Corrupt`] where the database has
-    /// more steps than this program knows.
+    /// Returns an error where a step fails; nothing of that step stays. [`LedgerError::Corrupt`]
+    /// where the database has more steps than this program knows.
     pub async fn migrate(
         &self,
         owner: &'static str,
@@ -40,15 +39,15 @@ impl Installation {
         }
     }
 
-    /// Runs one transaction over what was `given`, and returns once it is durable, or was rolled
-    /// back whole. It runs to its end even if the caller goes away.
+    /// Runs one transaction with the values `given`, and returns once the transaction is durable or
+    /// was rolled back whole. The transaction runs to its end even if the caller goes away.
     ///
-    /// On PostgreSQL it is run again, from its beginning, where it gave way to another one or lost
-    /// its connection before the commit: it decides anew each time from what it reads.
+    /// On PostgreSQL the transaction is run again from its beginning if it gave way to another one
+    /// or lost its connection before the commit. It decides anew each time from what it reads.
     ///
     /// # Errors
-    /// Whatever the transaction returns, or [`LedgerError`]: with [`LedgerError::Unknown`] it was
-    /// written whole or not at all, with any other nothing was written.
+    /// Returns the transaction's own error, or [`LedgerError`]. With [`LedgerError::Unknown`] the
+    /// transaction was written whole or not at all; with any other error nothing was written.
     pub async fn write<A, T, E, F>(&self, given: A, transaction: F) -> Result<T, E>
     where
         A: Send + Sync + 'static,
@@ -70,10 +69,10 @@ impl Installation {
         }
     }
 
-    /// Reads what is committed; each statement sees what is committed when it begins.
+    /// Reads committed data. Each statement sees what is committed when the statement begins.
     ///
     /// # Errors
-    /// Whatever the function returns, or [`LedgerError`].
+    /// Returns the function's own error, or [`LedgerError`].
     pub async fn read<A, T, E, F>(&self, given: A, query: F) -> Result<T, E>
     where
         A: Send + Sync + 'static,
@@ -114,7 +113,7 @@ impl Installation {
         }
     }
 
-    /// Which database this is.
+    /// Returns the SQL dialect of this database.
     #[must_use]
     pub fn dialect(&self) -> SqlDialect {
         match self {
@@ -123,11 +122,12 @@ impl Installation {
         }
     }
 
-    /// Writes what is queued and closes a file, so that it is whole by itself. A server's database
-    /// needs nothing of the kind.
+    /// Writes what is queued and closes a SQLite file, so that the file is complete without its
+    /// log. Does nothing for a PostgreSQL database.
     ///
     /// # Errors
-    /// Where the file's log could not be folded in; file and log are whole together then.
+    /// Returns an error where the log could not be folded into the file. The file and its log are
+    /// complete together then.
     pub async fn close(&self) -> Result<(), LedgerError> {
         match self {
             Self::File(writer) => writer.close().await,

@@ -1,8 +1,9 @@
-//! The tables of what belongs to the installation and not to one crate.
+//! The tables that belong to the installation and not to one crate.
 
 use crate::sql::Migration;
 
-/// What has once been released is never edited; steps are appended.
+/// The migrations of these tables, in order. A released step is never edited; new steps are
+/// appended.
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::of_each(SQLITE_TABLES, POSTGRES_TABLES),
     Migration::of_postgres(LIFE_TABLE),
@@ -35,7 +36,8 @@ CREATE TABLE leases (
 );
 ";
 
-/// One life of the server's memory; emptied by a crash, kept by an orderly restart.
+/// A table with one random value for one life of the server's memory. A crash empties the table; an
+/// orderly restart keeps it.
 const LIFE_TABLE: &str = "CREATE UNLOGGED TABLE server_life (
     one BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (one),
     life TEXT NOT NULL DEFAULT gen_random_uuid()::text

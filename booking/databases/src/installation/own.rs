@@ -1,13 +1,13 @@
-//! What belongs to the installation and not to one crate: the ledger's id, values made once, named
-//! leases, the time, and whether the database takes writes.
+//! What belongs to the installation and not to one crate: the ledger's id, values that are made
+//! once, named leases, the time, and whether the database takes writes.
 
 use super::Installation;
 use crate::LedgerError;
 use crate::finding::LastWriteCheck;
 use crate::sql::now_ms;
 
-/// Takes or renews a lease. Its end is told and compared by the database's clock, within one
-/// statement.
+/// Takes or renews a lease. One statement sets and compares the lease's end by the database's
+/// clock.
 const TAKE_LEASE: &str = concat!(
     "INSERT INTO leases (name, owner, until) VALUES ($1, $2, ",
     now_ms!(),
@@ -17,11 +17,12 @@ const TAKE_LEASE: &str = concat!(
     now_ms!()
 );
 
-/// A lease that nobody has. It is written to find out whether the database takes writes.
+/// The name of a lease that nobody holds. It is written to find out whether the database takes
+/// writes.
 const PROBE: &str = "condition";
 
 impl Installation {
-    /// The ledger's id: 32 random bytes of its first day.
+    /// Returns the ledger's id: 32 random bytes, made on the ledger's first start.
     ///
     /// # Errors
     /// Where the database does not answer.
@@ -35,7 +36,7 @@ impl Installation {
         .await
     }
 
-    /// A named value: the stored one, or `fresh`, which is then stored.
+    /// Returns a named value: the stored one, or else `fresh`, which is then stored.
     ///
     /// # Errors
     /// Where the database did not take it.
@@ -52,7 +53,7 @@ impl Installation {
         .await
     }
 
-    /// The ledger's time, in milliseconds since the epoch.
+    /// Returns the ledger's time, in milliseconds since the epoch.
     ///
     /// # Errors
     /// Where the database does not answer.
@@ -60,8 +61,9 @@ impl Installation {
         self.read((), |tx, ()| Box::pin(tx.now_ms())).await
     }
 
-    /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's time;
-    /// false while another owner has it. Whoever works under it counts from before this call.
+    /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's time.
+    /// Returns false while another owner holds the lease. An owner must count `ttl_ms` from before
+    /// this call.
     ///
     /// # Errors
     /// Where the database did not take it.
@@ -76,7 +78,7 @@ impl Installation {
         .await
     }
 
-    /// Gives a lease back, so that nobody has to wait for its end; that of another owner stays.
+    /// Gives a lease back, so that nobody has to wait for its end. A lease of another owner stays.
     ///
     /// # Errors
     /// Where the database did not take it.
@@ -91,11 +93,11 @@ impl Installation {
         .await
     }
 
-    /// Whether the database takes writes just now: one is made to find out. Of a file's disk it is
-    /// asked how much room is left.
+    /// Finds out whether the database takes writes just now, by making a small write. For a SQLite
+    /// file it also checks how much room the disk has.
     ///
     /// # Errors
-    /// [`LedgerError::Unavailable`] with the reason where it does not.
+    /// Returns [`LedgerError::Unavailable`] with the reason where the database takes no writes.
     pub async fn check_writable(&self) -> Result<(), LedgerError> {
         self.finding().or_look(self.probe_write()).await
     }

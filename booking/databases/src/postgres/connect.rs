@@ -1,4 +1,4 @@
-//! From an address to a pool of connections that are all set alike.
+//! Makes a pool of connections from an address; all connections have the same settings.
 
 use std::time::Duration;
 
@@ -9,25 +9,27 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::LedgerError;
 
-/// Connections of one process. PostgreSQL's own default takes a hundred from all of them.
+/// The most connections that one process opens. By default PostgreSQL accepts a hundred from all
+/// processes together.
 const CONNECTIONS_MAX: usize = 16;
 
 /// How long a transaction waits for a free connection before it is refused.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// What "written before it is answered" rests on, and the limits that keep one stuck transaction
-/// from holding up the others: a statement, a wait for a lock, and a process that stopped in the
-/// middle of a transaction.
+/// Settings of every connection. `synchronous_commit` makes sure that data is durable before a
+/// caller gets its answer. The limits on a statement, on a wait for a lock and on an idle open
+/// transaction keep one stuck transaction from holding up the others.
 const SETTINGS: &str = "-c synchronous_commit=on -c statement_timeout=30000 -c lock_timeout=5000 \
                         -c idle_in_transaction_session_timeout=5000";
 
-/// A pool over `url`; nothing is connected yet.
+/// Returns a pool of connections to `url`. It connects to nothing yet.
 ///
 /// # Errors
-/// Where the address cannot be read, or TLS is asked for and this machine has no root certificates.
+/// Returns an error where the address cannot be read, or TLS is asked for and this machine has no
+/// root certificates.
 pub(super) fn pool_for_url(url: &str) -> Result<Pool, LedgerError> {
-    // The chain and the name are verified whenever TLS is used at all, so the stricter words mean
-    // the same here.
+    // Whenever TLS is used, the chain and the name are verified anyway, so the stricter modes mean
+    // the same as `require` here.
     let url = url
         .replace("sslmode=verify-full", "sslmode=require")
         .replace("sslmode=verify-ca", "sslmode=require");

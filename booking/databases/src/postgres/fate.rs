@@ -1,36 +1,37 @@
-//! What became of a transaction whose commit was not answered.
+//! Finds out whether a transaction was committed when the answer to its commit was lost.
 //!
 //! PostgreSQL tells the status of a recent transaction by its number. A crash may lose numbers that
-//! no durable record names, and give them out a second time: "committed" could then be another's.
-//! So a transaction also notes the *life* of the server, a random value in an unlogged table, which
-//! every crash and every promotion empties; the answer "committed" counts only within the same
-//! life. "Aborted" always does: what was committed is durable.
+//! no durable record names, and PostgreSQL may give them out a second time: "committed" could then
+//! mean another transaction. So a transaction also notes the *life* of the server, a random value
+//! in an unlogged table, which every crash and every promotion empties. The answer "committed"
+//! counts only within the same life. "Aborted" always counts, because what was committed is
+//! durable.
 
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::Pool;
 
-/// How long the server is asked. It may be restarting.
+/// How long to keep asking the server, which may be restarting.
 const ASK_FOR: Duration = Duration::from_secs(10);
 
 /// The pause between two questions.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
-/// Gives a life that begins its value.
+/// Stores the random value of a new life of the server.
 pub(super) const BEGIN_LIFE: &str = "INSERT INTO server_life DEFAULT VALUES ON CONFLICT DO NOTHING";
 
-/// Number of the transaction at hand, and the life it runs in.
+/// Reads the number of the current transaction, and the life it runs in.
 pub(super) const WHO_AM_I: &str =
     "SELECT pg_current_xact_id()::text, (SELECT life FROM server_life)";
 
-/// A transaction as the server can be asked about it.
+/// A transaction's number and life, by which the server can be asked about it.
 #[derive(Debug, Clone)]
 pub(super) struct TransactionIdentity {
     pub(super) xid: String,
     pub(super) life: Option<String>,
 }
 
-/// What became of it.
+/// What became of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommitStatus {
     Committed,
@@ -51,7 +52,7 @@ pub(super) async fn commit_status(pool: &Pool, who: &TransactionIdentity) -> Com
     CommitStatus::Unknown
 }
 
-/// `None` where the server does not answer, or the transaction is not over.
+/// Asks the server once. Returns `None` where it does not answer, or the transaction is not over.
 async fn query_commit_status(pool: &Pool, who: &TransactionIdentity) -> Option<CommitStatus> {
     let connection = pool.get().await.ok()?;
     let question = "SELECT pg_xact_status($1::text::xid8), (SELECT life FROM server_life)";

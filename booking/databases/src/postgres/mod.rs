@@ -18,14 +18,15 @@ use fate::{CommitStatus, TransactionIdentity};
 use tx::PooledConnection;
 pub use tx::PostgresTransaction;
 
-/// How often one transaction is begun at most: it may give way to others, or lose its connection
-/// before the commit.
+/// How often one transaction is begun at most. It is begun again when it gave way to others or lost
+/// its connection before the commit.
 const TRIES_MAX: u32 = 6;
 
-/// How long a caller waits for its answer. The transaction goes on to its end all the same.
+/// How long a caller waits for its answer. The transaction goes on to its end after that.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
-/// The advisory lock under which tables are made. Any number will do, as long as it stays.
+/// The number of the advisory lock under which tables are made. The number is arbitrary, but must
+/// never change.
 const MIGRATION_LOCK: i64 = 0x6661_6972;
 
 /// A handle on one PostgreSQL database.
@@ -36,8 +37,8 @@ pub struct PostgresDatabase {
 }
 
 impl PostgresDatabase {
-    /// A handle for reading only, over the same kind of address: it makes no tables, and asks
-    /// nothing of the database before it is used.
+    /// Returns a handle for reading only. It makes no tables, and sends nothing to the database
+    /// before it is used.
     ///
     /// # Errors
     /// Where the address cannot be read.
@@ -48,7 +49,7 @@ impl PostgresDatabase {
         })
     }
 
-    /// What was found when somebody asked last whether the database takes writes.
+    /// Returns the last answer to the question whether the database takes writes.
     pub(crate) fn finding(&self) -> &LastWriteCheck {
         &self.finding
     }
@@ -56,14 +57,14 @@ impl PostgresDatabase {
     /// Runs one domain transaction (`READ COMMITTED`) and returns once it is durable, or was rolled
     /// back whole.
     ///
-    /// It runs on a task of its own: a caller that goes away never cancels it half-way. It is run
-    /// again, from its beginning, where it gave way to another one or lost its connection before
-    /// the commit, so the closure must do the same each time. An answer that got lost at the commit
-    /// is read back from the server.
+    /// The transaction runs on a task of its own, so that a caller who goes away never cancels it
+    /// half-way. It is run again from its beginning if it gave way to another one or lost its
+    /// connection before the commit, so the closure must do the same each time. If the answer to
+    /// the commit got lost, the server is asked what became of the transaction.
     ///
     /// # Errors
-    /// Whatever the transaction returns, or [`LedgerError`]: with [`LedgerError::Unknown`] it was
-    /// written whole or not at all, with any other nothing was written.
+    /// Returns the transaction's own error, or [`LedgerError`]. With [`LedgerError::Unknown`] the
+    /// transaction was written whole or not at all; with any other error nothing was written.
     pub async fn write<T, E, F, R>(&self, transaction: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -84,10 +85,10 @@ impl PostgresDatabase {
         }
     }
 
-    /// Reads what is committed; each statement sees what is committed when it begins.
+    /// Reads committed data. Each statement sees what is committed when the statement begins.
     ///
     /// # Errors
-    /// Whatever the closure returns, or [`LedgerError`].
+    /// Returns the closure's own error, or [`LedgerError`].
     pub async fn read<T, E, F, R>(&self, query: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -98,7 +99,8 @@ impl PostgresDatabase {
         let pool = self.pool.clone();
         let reading = tokio::spawn(async move {
             let lent = take_connection(&pool).await?;
-            // Nothing is ever open on it, so a reader that panics does no harm.
+            // A reading opens no transaction, so a reader that panics leaves a clean connection
+            // behind.
             lent.is_clean();
             query(lent.transaction()).await
         });
@@ -108,7 +110,7 @@ impl PostgresDatabase {
     /// Reads in one snapshot: all statements see the same moment, however long the reading takes.
     ///
     /// # Errors
-    /// Whatever the closure returns, or [`LedgerError`].
+    /// Returns the closure's own error, or [`LedgerError`].
     pub async fn read_snapshot<T, E, F, R>(&self, query: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -136,11 +138,11 @@ impl PostgresDatabase {
             .map_err(|ended| LedgerError::Unavailable(ended.to_string()))?
     }
 
-    /// Does a step of making tables, alone among all nodes: those that start at once wait for one
-    /// another. It may take its time.
+    /// Runs `work`, a step of making tables, on one node at a time: nodes that start at once wait
+    /// for one another. There is no limit on how long the step may take.
     ///
     /// # Errors
-    /// Whatever `work` returns; nothing of it stays then.
+    /// Returns the error of `work`; nothing of the step stays then.
     pub(crate) async fn alone<R>(
         &self,
         work: impl FnOnce(PostgresTransaction) -> R + Send + 'static,
@@ -149,7 +151,8 @@ impl PostgresDatabase {
         R: Future<Output = Result<(), LedgerError>> + Send + 'static,
     {
         let pool = self.pool.clone();
-        // Not by `write`: the table that it looks into may not be there yet.
+        // [`Self::write`] cannot be used here, because it looks into a table that may not exist
+        // yet.
         let migrating = tokio::spawn(async move {
             let lent = take_connection(&pool).await?;
             let tx = lent.transaction();
@@ -191,8 +194,9 @@ async fn take_connection(pool: &Pool) -> Result<Arc<PooledConnection>, LedgerErr
     }
 }
 
-/// How long a transaction that gave way stays back: whoever it gave way to takes what it let go.
-/// Longer each time, and never quite as long as another's.
+/// Returns how long to pause before a transaction that gave way is run again, so that the other
+/// transaction can take the lock first. The pause grows with each try and is partly random, so that
+/// two transactions rarely pause equally long.
 fn retry_pause(tries: u32) -> Duration {
     let dice = RandomState::new().build_hasher().finish();
     let longest_us = 10_000_u64 << tries.min(5);
@@ -202,13 +206,13 @@ fn retry_pause(tries: u32) -> Duration {
 /// How one try of a transaction ended.
 enum TransactionOutcome<T, E> {
     Committed(T),
-    /// Nothing of it stays; whether it may be run again.
+    /// Nothing of the try stays. The flag says whether the transaction may be run again.
     Undone(E, bool),
     /// The connection broke at the commit.
     Lost(T, TransactionIdentity, tokio_postgres::Error),
 }
 
-/// Runs a transaction until it is committed, refused by itself, or out of tries.
+/// Runs a transaction until it is committed, returns its own error, or is out of tries.
 async fn carry_through<T, E, F, R>(pool: &Pool, transaction: &F) -> Result<T, E>
 where
     E: From<LedgerError>,
@@ -228,8 +232,8 @@ where
                 (error, may_run_again)
             }
             TransactionOutcome::Lost(value, who, lost) => {
-                // The broken connection leaves the pool first: many that ask at once would wait for
-                // one another.
+                // The broken connection is dropped first, because the questions need connections
+                // from the same pool and would otherwise wait for one another.
                 drop(lent);
                 let fate = fate::commit_status(pool, &who).await;
                 tracing::warn!(error = %lost, xid = who.xid, ?fate, "the answer to a ledger commit was lost");
@@ -267,8 +271,8 @@ where
     };
     let value = match transaction(lent.transaction()).await {
         Ok(value) if !lent.has_failed() => value,
-        // An error that the closure swallowed has spoilt the transaction: its commit would be a
-        // rollback.
+        // The closure swallowed an error of a statement. PostgreSQL would roll back such a
+        // transaction at its commit.
         Ok(_) => {
             let spoilt = LedgerError::Sql("a statement of the transaction failed".to_owned());
             return TransactionOutcome::Undone(spoilt.into(), lent.may_run_again());
@@ -292,7 +296,7 @@ where
     }
 }
 
-/// Begins, and learns in the same round trip who the transaction is.
+/// Begins a transaction and reads its identity in the same round trip.
 async fn begin_transaction(
     lent: &Arc<PooledConnection>,
 ) -> Result<TransactionIdentity, LedgerError> {

@@ -1,4 +1,5 @@
-//! The statements of one transaction or one reading, each prepared once a connection.
+//! Runs the statements of one transaction or one reading. Each statement is prepared once per
+//! connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,24 +11,24 @@ use tokio_postgres::{Row, RowStream, Statement};
 use crate::LedgerError;
 use crate::error::{cut_off, gave_way};
 
-/// What a statement is given.
+/// The parameters of a statement.
 type PostgresParameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// Runs the statements of one transaction, or of one reading. It is good for as long as the closure
-/// that was given it runs, and must not be kept beyond.
+/// Runs the statements of one transaction, or of one reading. The handle is valid only while the
+/// closure that got it runs, and must not be kept beyond.
 pub struct PostgresTransaction {
     lent: Arc<PooledConnection>,
 }
 
-/// A connection out of the pool, and what happened on it.
+/// A connection from the pool, with what happened on it.
 pub(super) struct PooledConnection {
     connection: Option<Object>,
-    /// A statement failed: the transaction can only be rolled back.
+    /// A statement failed, so the transaction can only be rolled back.
     failed: AtomicBool,
-    /// The transaction gave way to another, or its connection was lost before the commit: it may be
+    /// The transaction gave way to another, or lost its connection before the commit, so it may be
     /// run again.
     again: AtomicBool,
-    /// Nothing is open on the connection, and it may go back to the pool.
+    /// No transaction is open on the connection, so it may go back to the pool.
     clean: AtomicBool,
 }
 
@@ -61,12 +62,12 @@ impl PooledConnection {
         self.again.load(Ordering::Acquire)
     }
 
-    /// The transaction has ended, or there never was one.
+    /// Notes that no transaction is open on the connection.
     pub(super) fn is_clean(&self) {
         self.clean.store(true, Ordering::Release);
     }
 
-    /// Takes down what an error means for the transaction, and hands it on.
+    /// Notes what an error means for the transaction, and returns the error as a [`LedgerError`].
     pub(super) fn note_failure(&self, error: tokio_postgres::Error) -> LedgerError {
         self.failed.store(true, Ordering::Release);
         if gave_way(&error) || cut_off(&error) {
@@ -78,7 +79,7 @@ impl PooledConnection {
 
 impl Drop for PooledConnection {
     fn drop(&mut self) {
-        // A panic or a shutdown in the middle leaves a transaction open; closing the connection
+        // A panic or a shutdown in the middle leaves a transaction open. Closing the connection
         // rolls it back.
         if let Some(connection) = self.connection.take()
             && !self.clean.load(Ordering::Acquire)
@@ -89,7 +90,7 @@ impl Drop for PooledConnection {
 }
 
 impl PostgresTransaction {
-    /// Notes that a statement failed, and what that means for the transaction.
+    /// Notes what an error means for the transaction, and returns the error as a [`LedgerError`].
     pub(crate) fn note_failure(&self, error: tokio_postgres::Error) -> LedgerError {
         self.lent.note_failure(error)
     }
@@ -103,7 +104,7 @@ impl PostgresTransaction {
         ))
     }
 
-    /// All rows of a query.
+    /// Returns all rows of a query.
     ///
     /// # Errors
     /// [`LedgerError`]; the transaction can then only be rolled back, and will be.
@@ -117,7 +118,7 @@ impl PostgresTransaction {
         rows.map_err(|error| self.lent.note_failure(error))
     }
 
-    /// The row of a query that has at most one.
+    /// Returns the row of a query that has at most one.
     ///
     /// # Errors
     /// As [`Self::query`].
@@ -129,7 +130,7 @@ impl PostgresTransaction {
         Ok(self.query(sql, with).await?.into_iter().next())
     }
 
-    /// The row of a query that always has one.
+    /// Returns the row of a query that always has one.
     ///
     /// # Errors
     /// As [`Self::query`]; [`LedgerError::Corrupt`] where there is none.
@@ -142,7 +143,7 @@ impl PostgresTransaction {
         row.ok_or_else(|| LedgerError::Corrupt(format!("no row for {sql}")))
     }
 
-    /// Runs a statement and tells how many rows it touched.
+    /// Runs a statement and returns how many rows it changed.
     ///
     /// # Errors
     /// As [`Self::query`].
@@ -156,7 +157,7 @@ impl PostgresTransaction {
         touched.map_err(|error| self.lent.note_failure(error))
     }
 
-    /// The rows of a query as they come, for what is too large to hold twice.
+    /// Returns the rows of a query as a stream, for results that are too large for memory.
     ///
     /// # Errors
     /// As [`Self::query`]; an error within the stream is a `tokio_postgres` error.

@@ -1,8 +1,8 @@
-//! The steps by which tables come to be.
+//! The migration steps that make and change tables.
 
 use super::{SqlDialect, for_sqlite};
 
-/// One step. What has once been released is never edited; steps are appended.
+/// One migration step. A released step is never edited; new steps are appended.
 #[derive(Debug, Clone, Copy)]
 pub struct Migration {
     sqlite: Option<&'static str>,
@@ -11,7 +11,7 @@ pub struct Migration {
 }
 
 impl Migration {
-    /// A step that is written for each database by itself.
+    /// Makes a step from separate SQL for each database.
     #[must_use]
     pub const fn of_each(sqlite: &'static str, postgres: &'static str) -> Self {
         Self {
@@ -21,7 +21,7 @@ impl Migration {
         }
     }
 
-    /// A step that only SQLite needs.
+    /// Makes a step that only SQLite needs.
     #[must_use]
     pub const fn of_sqlite(sqlite: &'static str) -> Self {
         Self {
@@ -31,7 +31,7 @@ impl Migration {
         }
     }
 
-    /// A step that only PostgreSQL needs.
+    /// Makes a step that only PostgreSQL needs.
     #[must_use]
     pub const fn of_postgres(postgres: &'static str) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl Migration {
         }
     }
 
-    /// A step that is written once, for PostgreSQL. For SQLite its types are translated.
+    /// Makes a step from one SQL text, written for PostgreSQL. For SQLite the types are translated.
     #[must_use]
     pub const fn of_both(sql: &'static str) -> Self {
         Self {
@@ -50,7 +50,8 @@ impl Migration {
         }
     }
 
-    /// The version of a database that has all of `steps`: how many of them are its own.
+    /// Returns the version of a database that has all of `steps`: the number of steps that this
+    /// dialect has.
     #[must_use]
     pub fn version_of(dialect: SqlDialect, steps: &[Self]) -> i64 {
         let own = steps.iter().filter(|step| match dialect {
@@ -60,7 +61,7 @@ impl Migration {
         i64::try_from(own.count()).unwrap_or(i64::MAX)
     }
 
-    /// The steps of one database, in order. A database's version is how many of *its* steps it has.
+    /// Returns the SQL of the steps that one dialect has, in order.
     pub(crate) fn steps(dialect: SqlDialect, steps: &[Self]) -> Vec<String> {
         let own = |step: &Self| match dialect {
             SqlDialect::Sqlite if step.is_translated => step.sqlite.map(for_sqlite),

@@ -1,4 +1,4 @@
-//! The rows that statements give, in the forms that both databases know.
+//! The rows that statements return, in a form that both databases can fill.
 
 use std::error::Error;
 
@@ -6,24 +6,24 @@ use tokio_postgres::types::{FromSql, Type};
 
 use crate::LedgerError;
 
-/// One column of a row.
+/// The value of one column of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnValue<'a> {
-    /// Nothing.
+    /// SQL's `NULL`.
     Null,
-    /// True or false of PostgreSQL; SQLite gives a number.
+    /// A boolean of PostgreSQL. SQLite returns a number instead.
     Flag(bool),
     /// A whole number.
     Number(i64),
     /// Text, or a JSON document.
     Text(&'a str),
-    /// Bytes.
+    /// Binary data.
     Bytes(&'a [u8]),
 }
 
 impl ColumnValue<'_> {
-    /// What an error says of the value. Text and bytes may be secrets or people's, so they are not
-    /// told.
+    /// Describes the value for an error message. The content of text and bytes is left out, since
+    /// it may be secret or personal.
     fn error_description(&self) -> String {
         match self {
             Self::Null => "nothing".to_owned(),
@@ -35,9 +35,9 @@ impl ColumnValue<'_> {
     }
 }
 
-/// What a column can be read as.
+/// A type that a column can be read as.
 pub trait FromColumn<'a>: Sized {
-    /// The value, or `None` where the column holds something else.
+    /// Returns the value, or `None` where the column holds another type.
     fn from_column(value: ColumnValue<'a>) -> Option<Self>;
 }
 
@@ -51,7 +51,7 @@ impl FromColumn<'_> for bool {
     }
 }
 
-/// A number that the wanted type cannot hold is none.
+/// Reads whole numbers. A number that the wanted type cannot hold becomes `None`.
 macro_rules! whole_numbers {
     ($($number:ty),*) => {
         $(impl FromColumn<'_> for $number {
@@ -91,7 +91,7 @@ impl<'a> FromColumn<'a> for &'a [u8] {
     }
 }
 
-/// Bytes of another length are none.
+/// Reads bytes of one fixed length. Bytes of another length become `None`.
 impl<const LENGTH: usize> FromColumn<'_> for [u8; LENGTH] {
     fn from_column(value: ColumnValue<'_>) -> Option<Self> {
         <&[u8]>::from_column(value)?.try_into().ok()
@@ -131,12 +131,12 @@ impl<'a> FromSql<'a> for ColumnValue<'a> {
     }
 
     fn accepts(_column: &Type) -> bool {
-        // Which types have a form is told when one is read.
+        // A type without a form is refused when a value is read.
         true
     }
 }
 
-/// A row of either database.
+/// A row from either database.
 #[derive(Debug)]
 pub struct SqlRow(SqlRowColumns);
 
@@ -147,7 +147,7 @@ enum SqlRowColumns {
 }
 
 impl SqlRow {
-    /// Copies a row of SQLite's out of its statement.
+    /// Copies a row of SQLite out of its statement.
     pub(crate) fn of_sqlite(row: &rusqlite::Row<'_>) -> Result<Self, LedgerError> {
         let columns = row.as_ref().column_count();
         let values = (0..columns)
@@ -160,10 +160,11 @@ impl SqlRow {
         Self(SqlRowColumns::Postgres(row))
     }
 
-    /// The column at a position, counted from 0.
+    /// Returns the column at a position, counted from 0.
     ///
     /// # Errors
-    /// [`LedgerError::Corrupt`] where there is no such column, or it holds something else.
+    /// Returns [`LedgerError::Corrupt`] where there is no such column, or the column holds another
+    /// type.
     pub fn get<'a, T: FromColumn<'a>>(&'a self, at: usize) -> Result<T, LedgerError> {
         let value = self.column(at)?;
         T::from_column(value).ok_or_else(|| {

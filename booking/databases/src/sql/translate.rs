@@ -1,10 +1,10 @@
-//! From the SQL that statements are written in, PostgreSQL's, to SQLite's.
+//! Translates statements from PostgreSQL's SQL, in which they are written, to SQLite's.
 //!
-//! Only what the ledgers' statements use is translated. All else is SQL that both read alike, or
-//! belongs in a branch by [`super::SqlDialect`]; a statement that SQLite cannot read fails when it
-//! is prepared.
+//! Only what the ledgers' statements use is translated. Everything else must be SQL that both
+//! databases read alike, or stand in a branch by [`super::SqlDialect`]. A statement that SQLite
+//! cannot read fails when it is prepared.
 
-/// Functions that mean the same, by which SQLite calls them.
+/// Functions of PostgreSQL, with SQLite's names for them.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("GREATEST(", "MAX("),
     ("LEAST(", "MIN("),
@@ -13,14 +13,14 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("json_build_object(", "json_object("),
 ];
 
-/// SQLite has no clock of its own: this is the system's.
+/// SQLite's expression for the system's clock, in milliseconds. It takes the place of PostgreSQL's
+/// clock.
 const SYSTEM_CLOCK: &str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 
-/// The order of bytes, in which PostgreSQL compares text where it is told to, and SQLite always
-/// does.
+/// The clause by which PostgreSQL compares text byte by byte. SQLite always does so.
 const ORDER_OF_BYTES: &str = " COLLATE \"C\"";
 
-/// Row locks: SQLite has one writer, whose rows are nobody else's.
+/// Row locks. SQLite needs none, because it has one writer.
 const ROW_LOCKS: &[&str] = &[
     " FOR NO KEY UPDATE",
     " FOR UPDATE",
@@ -28,7 +28,7 @@ const ROW_LOCKS: &[&str] = &[
     " FOR SHARE",
 ];
 
-/// Types of columns, as a table of SQLite's names them.
+/// PostgreSQL's column types, with SQLite's names for them.
 const TYPES: &[(&str, &str)] = &[
     (" BIGINT", " INTEGER"),
     (" BYTEA", " BLOB"),
@@ -36,9 +36,9 @@ const TYPES: &[(&str, &str)] = &[
     (" JSONB", " TEXT"),
 ];
 
-/// One statement for SQLite: `$1` becomes `?1`, casts and row locks go, `= ANY ($1::bytea[])`
-/// becomes a look into the JSON list that the value is sent as, and columns of a new table get
-/// SQLite's types.
+/// Translates one statement for SQLite. `$1` becomes `?1`, and casts and row locks are dropped. `=
+/// ANY ($1::bytea[])` becomes a lookup in the JSON list that is sent as the value. Columns of a new
+/// table get SQLite's types.
 pub(crate) fn for_sqlite(sql: &str) -> String {
     let mut out = without_row_locks(sql)
         .replace(ORDER_OF_BYTES, "")
@@ -60,7 +60,7 @@ fn is_about_tables(sql: &str) -> bool {
         .any(|word| sql.contains(word))
 }
 
-/// Drops row locks with the table that they are of, and whether they skip what is locked.
+/// Drops row locks, together with the `OF table` and `SKIP LOCKED` that may follow them.
 fn without_row_locks(sql: &str) -> String {
     let mut out = sql.to_owned();
     for lock in ROW_LOCKS {
@@ -79,7 +79,8 @@ fn without_row_locks(sql: &str) -> String {
     out
 }
 
-/// `= ANY ($n)` as a look into a JSON list, and `= ANY (ARRAY (SELECT …))` as one into the query.
+/// Turns `= ANY ($n)` into a lookup in a JSON list, and `= ANY (ARRAY (SELECT …))` into one in the
+/// query.
 fn with_lists(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len() + 32);
     let mut rest = sql;
@@ -101,7 +102,7 @@ fn with_lists(sql: &str) -> String {
     out
 }
 
-/// What stands in the parentheses at the beginning, and what comes behind them.
+/// Returns the text in the parentheses at the beginning, and the text behind them.
 fn parenthesised(sql: &str) -> Option<(&str, &str)> {
     let inner = sql.trim_start().strip_prefix('(')?;
     let mut depth = 1_u32;
@@ -118,7 +119,7 @@ fn parenthesised(sql: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Writes `$1` as `?1`; any other `$` belongs to the path of a JSON function.
+/// Writes `$1` as `?1`. Any other `$` belongs to the path of a JSON function and stays.
 fn with_own_marks(sql: &str) -> String {
     let mut parts = sql.split('$');
     let mut out = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! The values that statements are given, in the forms that both databases know.
+//! The values that statements take, in a form that both databases can take.
 
 use std::error::Error;
 
@@ -8,27 +8,26 @@ use tokio_postgres::types::{IsNull, Kind, ToSql, Type};
 
 use crate::LedgerError;
 
-/// One value of a statement.
+/// One value for a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SqlValue<'a> {
-    /// Nothing.
+    /// SQL's `NULL`.
     Null,
-    /// True or false; SQLite stores 1 or 0.
+    /// A boolean, which SQLite stores as 1 or 0.
     Flag(bool),
     /// Any whole number.
     Number(i64),
-    /// Text; also a JSON document, where the column holds one.
+    /// Text, or a JSON document where the column holds one.
     Text(&'a str),
-    /// Bytes.
+    /// Binary data.
     Bytes(&'a [u8]),
-    /// An array of PostgreSQL. SQLite gets a JSON list of it, in which bytes stand as hexadecimal
-    /// digits.
+    /// An array of PostgreSQL. SQLite gets a JSON list instead, with bytes as hexadecimal digits.
     List(Vec<SqlValue<'a>>),
 }
 
-/// What a statement can be given.
+/// A type that can be a value of a statement.
 pub trait ToSqlValue {
-    /// The value in the form that both databases know.
+    /// Returns the value in the form that both databases can take.
     fn to_sql_value(&self) -> SqlValue<'_>;
 }
 
@@ -51,7 +50,7 @@ impl ToSqlValue for bool {
     }
 }
 
-/// Counts beyond what a signed column holds are stored as its largest number.
+/// Converts whole numbers. A count beyond a signed column's range is stored as the largest number.
 macro_rules! whole_numbers {
     ($($number:ty),*) => {
         $(impl ToSqlValue for $number {
@@ -94,7 +93,7 @@ impl<const LENGTH: usize> ToSqlValue for [u8; LENGTH] {
     }
 }
 
-/// Lists of what may stand in a list. Bytes are no list of numbers, so this is written out by type.
+/// Converts lists. Each member type is named, because bytes must not become a list of numbers.
 macro_rules! lists {
     ($($member:ty),*) => {
         $(impl ToSqlValue for [$member] {
@@ -140,7 +139,7 @@ impl ToSql for SqlValue<'_> {
                 _ => number.to_sql(column, out),
             },
             Self::Text(text) if *column == Type::JSONB => {
-                // Version 1 of the binary form is the text behind one byte.
+                // Version 1 of the binary form of JSONB is one byte, followed by the text.
                 out.extend_from_slice(&[1]);
                 text.to_sql(&Type::TEXT, out)
             }
@@ -151,7 +150,7 @@ impl ToSql for SqlValue<'_> {
     }
 
     fn accepts(_column: &Type) -> bool {
-        // Which value fits is known by the value, and told when it is written.
+        // A value that does not fit its column is refused when it is written.
         true
     }
 
@@ -188,10 +187,10 @@ impl SqlValue<'_> {
         }
     }
 
-    /// The form that SQLite is given.
+    /// Returns the value in the form that SQLite takes.
     ///
     /// # Errors
-    /// [`LedgerError::Sql`] for a list in a list, which no statement of SQLite's takes.
+    /// Returns [`LedgerError::Sql`] for a list in a list, which no statement for SQLite takes.
     pub(crate) fn for_sqlite(&self) -> Result<ToSqlOutput<'_>, LedgerError> {
         use rusqlite::types::{Value, ValueRef};
         Ok(match self {

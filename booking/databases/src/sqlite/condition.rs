@@ -1,4 +1,5 @@
-//! Whether the file may take writes: its disk has room, and no commit failed a moment ago.
+//! Tells whether the file may take writes: its disk must have room, and no commit may have failed a
+//! moment ago.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -10,13 +11,13 @@ use super::SqliteDatabase;
 use crate::LedgerError;
 use crate::finding::LastWriteCheck;
 
-/// With less room than this the next commits may not fit, though a small one may find room in the
-/// log.
+/// The least free room, in bytes. With less than this the next commits may not fit, though a small
+/// one may still find room in the log.
 const ROOM_MIN_BYTES: u64 = 1 << 20;
-/// A commit that failed counts for so long, because a small one may fit where that one did not.
+/// How long a failed commit counts, since a small commit may fit where a larger one did not.
 const FAILED_COUNTS: Duration = Duration::from_secs(1);
 
-/// How the file was found last.
+/// The last failed commit, and the last answer to the question whether the file takes writes.
 #[derive(Default)]
 pub(crate) struct SqliteFileHealth {
     failed: Mutex<Option<(Instant, String)>>,
@@ -24,7 +25,7 @@ pub(crate) struct SqliteFileHealth {
 }
 
 impl SqliteFileHealth {
-    /// A commit failed.
+    /// Notes that a commit failed.
     pub(crate) fn note_commit_failure(&self, reason: &str) {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         *failed = Some((Instant::now(), reason.to_owned()));
@@ -38,15 +39,15 @@ impl SqliteFileHealth {
 }
 
 impl SqliteDatabase {
-    /// What was found when somebody asked last whether the file takes writes.
+    /// Returns the last answer to the question whether the file takes writes.
     pub(crate) fn finding(&self) -> &LastWriteCheck {
         &self.condition.finding
     }
 
-    /// Whether the disk has room, and no commit failed a moment ago.
+    /// Checks that the disk has room, and that no commit failed a moment ago.
     ///
     /// # Errors
-    /// [`LedgerError::Unavailable`] with the reason.
+    /// Returns [`LedgerError::Unavailable`] with the reason.
     pub(crate) fn may_take_writes(&self) -> Result<(), LedgerError> {
         has_room(self.path())?;
         match self.condition.failed_lately() {
@@ -56,8 +57,8 @@ impl SqliteDatabase {
     }
 }
 
-/// Whether the disk has room for what is written next. Where the system does not say, the write
-/// itself finds out.
+/// Checks that the disk has room for the next writes. Where the system does not tell, the check
+/// passes and the write itself finds out.
 fn has_room(file: &Path) -> Result<(), LedgerError> {
     let Ok(disk) = statvfs(file) else {
         return Ok(());

@@ -8,13 +8,13 @@ use rusqlite::{CachedStatement, Connection};
 use crate::LedgerError;
 use crate::sql::{SqlRow, SqlValues, for_sqlite};
 
-/// A connection that a transaction's future may name while another thread could in principle run
-/// it. It never is: the lock is free whenever it is taken.
+/// A connection behind a lock. The compiler needs the lock because a transaction's future could in
+/// principle move to another thread. In practice the lock is always free.
 pub(crate) struct SqliteConnection(Mutex<CachingConnection>);
 
 struct CachingConnection {
     connection: Connection,
-    /// Statements by the text they are written in.
+    /// The translated statements, by their original text.
     translated: HashMap<String, Arc<str>>,
 }
 
@@ -31,7 +31,8 @@ impl CachingConnection {
     }
 }
 
-/// Binds what the statement has a place for: a value that only PostgreSQL's text names has none.
+/// Binds the values that the translated statement still names. Values that only PostgreSQL's text
+/// names have no place in it.
 fn bind_values(
     statement: &mut CachedStatement<'_>,
     with: SqlValues<'_>,
@@ -58,17 +59,17 @@ impl SqliteConnection {
     }
 
     fn inner(&self) -> MutexGuard<'_, CachingConnection> {
-        // A panic in a statement leaves a connection behind that is still sound: its transaction is
-        // rolled back by whoever began it.
+        // After a panic in a statement the connection is still sound: the code that began the
+        // transaction rolls it back.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lends the connection itself.
+    /// Runs `work` on the connection itself.
     pub(crate) fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> T) -> T {
         work(&self.inner().connection)
     }
 
-    /// Ends the lending for good, unless somebody still has the connection.
+    /// Takes the connection out, unless it is still used elsewhere.
     pub(crate) fn into_connection(self: Arc<Self>) -> Option<Connection> {
         let inner = Arc::into_inner(self)?.0.into_inner();
         Some(inner.unwrap_or_else(PoisonError::into_inner).connection)

@@ -1,5 +1,5 @@
-//! The writing thread: whatever waits when a commit begins shares that commit, so that the
-//! number of `fsync`s follows the disk's pace and not the number of purchases.
+//! The writing thread. All transactions that wait when a commit begins share that commit, so that
+//! the number of `fsync`s depends on the disk's speed and not on the number of purchases.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -11,26 +11,26 @@ use super::condition::SqliteFileHealth;
 use super::connection::SqliteConnection;
 use crate::LedgerError;
 
-/// More than this in one commit would make the first of them wait for the last.
+/// The most transactions in one commit. With more, the first would wait too long for the last.
 const GROUP_MAX: usize = 512;
 
-/// Idle time after which the thread folds the log into the file, while nobody waits.
+/// How long the thread is idle before it folds the log into the file.
 const CHECKPOINT_AFTER_IDLE: Duration = Duration::from_secs(2);
 
-/// A queued transaction: runs inside the group, and hands back what to do once the group's fate is
-/// known.
+/// A queued transaction. It runs inside a group, and returns what to call once the group's commit
+/// succeeded or failed.
 pub(crate) type SqliteWriteJob =
     Box<dyn FnOnce(Option<&Arc<SqliteConnection>>) -> CommitCallback + Send>;
 
-/// What the writing thread is told.
+/// A command to the writing thread.
 pub(crate) enum WriterCommand {
-    /// Write this.
+    /// Run this transaction.
     Write(SqliteWriteJob),
     /// Fold the log into the file, close it, say how that went, and end.
     Close(oneshot::Sender<Result<(), LedgerError>>),
 }
 
-/// Called with `None` when the group's commit succeeded, with the reason when it did not.
+/// A callback that gets `None` when the group's commit succeeded, and the reason when it did not.
 type CommitCallback = Box<dyn FnOnce(Option<&str>) + Send>;
 
 /// Wraps a transaction so that its answer is given only after the commit that holds it.
@@ -55,14 +55,14 @@ where
                 (Ok(_), Some(reason)) => Err(LedgerError::Unavailable(reason.to_owned()).into()),
                 (result, _) => result,
             };
-            // A caller that has gone away no longer wants its answer; the write stands all the
-            // same.
+            // The caller may have gone away; the write is kept all the same.
             let _ = answer.send(settled);
         })
     })
 }
 
-/// Each transaction of a group fails alone: what it wrote goes back to where it began.
+/// Runs a transaction in a savepoint, so that a failed transaction is undone without the others of
+/// its group.
 fn within_savepoint<T, E, F>(group: &Arc<SqliteConnection>, transaction: F) -> Result<T, E>
 where
     E: From<LedgerError>,
@@ -77,7 +77,7 @@ where
     result
 }
 
-/// Serves the queue until it is told to close, or until every handle is dropped.
+/// Runs queued commands until it is told to close, or until every handle is dropped.
 pub(crate) fn run(
     connection: Arc<SqliteConnection>,
     inbox: &Receiver<WriterCommand>,
@@ -101,14 +101,14 @@ pub(crate) fn run(
             Err(RecvTimeoutError::Disconnected) => return,
         };
         if let Some(closed) = closing {
-            // Whoever asked may have stopped waiting; the file is closed all the same.
+            // The caller may have stopped waiting; the file is closed all the same.
             let _ = closed.send(checkpoint_and_close(connection));
             return;
         }
     }
 }
 
-/// Leaves the file whole by itself: whoever copies it needs no log beside it.
+/// Folds the log into the file and closes it, so that the file can be copied without a log.
 fn checkpoint_and_close(connection: Arc<SqliteConnection>) -> Result<(), LedgerError> {
     let connection = connection
         .into_connection()
@@ -124,7 +124,7 @@ fn checkpoint_and_close(connection: Arc<SqliteConnection>) -> Result<(), LedgerE
     Ok(())
 }
 
-/// Commits what is open. Where the file does not take it, nothing of it stays.
+/// Commits what is open. If the commit fails, everything is rolled back.
 fn commit(connection: &SqliteConnection) -> Result<(), LedgerError> {
     let committed = connection.batch("COMMIT");
     if committed.is_err() && !connection.with_connection(rusqlite::Connection::is_autocommit) {
@@ -133,8 +133,8 @@ fn commit(connection: &SqliteConnection) -> Result<(), LedgerError> {
     committed
 }
 
-/// Commits the first write and all that wait with it. Where it comes upon the order to close, it
-/// gives that back: nothing is written after it.
+/// Runs the first write and all that wait with it, and commits them. If it finds the command to
+/// close in the queue, it returns that command, and nothing is written after it.
 fn commit_group(
     connection: &Arc<SqliteConnection>,
     first: SqliteWriteJob,

@@ -1,5 +1,5 @@
-//! The ledger in one SQLite file: one thread writes and groups what waits into one commit, a few
-//! connections read.
+//! The ledger in one SQLite file. One thread writes, and commits waiting transactions together; a
+//! few connections read.
 
 mod condition;
 mod connection;
@@ -19,7 +19,7 @@ use group::WriterCommand;
 use reader::SqliteReaderPool;
 pub(crate) use reader::open as open_to_read;
 
-/// A handle on one ledger file: one thread writes, a few connections read.
+/// A handle on one ledger file.
 #[derive(Clone)]
 pub struct SqliteDatabase {
     jobs: mpsc::Sender<WriterCommand>,
@@ -29,10 +29,10 @@ pub struct SqliteDatabase {
 }
 
 impl SqliteDatabase {
-    /// Starts the writing thread of the file at `path` over a connection of [`open_to_write`].
+    /// Starts the writing thread of the file at `path` with a connection of [`open_to_write`].
     ///
     /// # Errors
-    /// Where no thread can be started.
+    /// Returns an error where no thread can be started.
     pub(crate) fn start(
         path: &Path,
         connection: Arc<SqliteConnection>,
@@ -52,7 +52,7 @@ impl SqliteDatabase {
         })
     }
 
-    /// Where the file lies.
+    /// Returns the file's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -60,8 +60,8 @@ impl SqliteDatabase {
 
     /// Hands one domain transaction to the writer *now* and returns a future of its durable result.
     ///
-    /// The transaction is queued before this returns, so that a caller which holds a lock while
-    /// calling fixes the order of writes; it runs to its end even if the future is dropped.
+    /// The transaction is queued before this function returns, so that a caller who holds a lock
+    /// while calling fixes the order of writes. It runs to its end even if the future is dropped.
     pub fn enqueue<T, E, F>(
         &self,
         transaction: F,
@@ -74,7 +74,7 @@ impl SqliteDatabase {
         self.enqueue_on(move |connection| connection.with_connection(transaction))
     }
 
-    /// Queues a transaction over the connection that writes.
+    /// Queues a transaction that gets the writing connection itself.
     pub(crate) fn enqueue_on<T, E, F>(
         &self,
         transaction: F,
@@ -99,7 +99,7 @@ impl SqliteDatabase {
     /// Runs one domain transaction and returns once it is durable, or was rolled back whole.
     ///
     /// # Errors
-    /// Whatever the transaction returns, or [`LedgerError`] where the file did not take it.
+    /// Returns the transaction's own error, or [`LedgerError`] where the file did not take it.
     pub async fn write<T, E, F>(&self, transaction: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -109,10 +109,10 @@ impl SqliteDatabase {
         self.enqueue(transaction).await
     }
 
-    /// Reads what is committed, beside the writer and without waiting for it.
+    /// Reads committed data, without waiting for the writer.
     ///
     /// # Errors
-    /// Whatever the closure returns, or [`LedgerError`] where no connection could be had.
+    /// Returns the closure's own error, or [`LedgerError`] where no connection could be had.
     pub async fn read<T, E, F>(&self, query: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -123,7 +123,7 @@ impl SqliteDatabase {
             .await
     }
 
-    /// Reads over one of the connections that read.
+    /// Runs a query on one of the reading connections.
     pub(crate) async fn read_on<T, E, F>(&self, query: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -136,13 +136,14 @@ impl SqliteDatabase {
             .map_err(|error| LedgerError::Unavailable(error.to_string()))?
     }
 
-    /// Writes what was queued before, folds the log into the file, and closes it: from then on the
-    /// file is whole by itself, and every further call is refused.
+    /// Writes what is queued, folds the log into the file, and closes it. From then on the file is
+    /// complete without its log, and every further call is refused.
     ///
     /// # Errors
-    /// Where the log could not be folded in. The file is then whole together with its log.
+    /// Returns an error where the log could not be folded in. The file and its log are complete
+    /// together then.
     pub async fn close(&self) -> Result<(), LedgerError> {
-        // A connection that reads would keep the log in use.
+        // An open reading connection would keep the log in use.
         self.readers.close();
         let (answer, closed) = oneshot::channel();
         let stopped = || LedgerError::Unavailable("the writer has stopped".to_owned());
@@ -153,18 +154,18 @@ impl SqliteDatabase {
     }
 }
 
-/// Opens (or creates) the file at `path`, to write.
+/// Opens (or creates) the file at `path` for writing.
 ///
 /// # Errors
-/// Where it cannot be opened as a database.
+/// Returns an error where the file cannot be opened as a database.
 pub(crate) fn open_to_write(path: &Path) -> Result<Arc<SqliteConnection>, LedgerError> {
     let connection = Connection::open(path)?;
     prepare(&connection)?;
     Ok(SqliteConnection::new(connection))
 }
 
-/// Settings every connection shares; `synchronous=FULL` is what makes "written before it is
-/// answered" true.
+/// Applies the settings that every connection shares. `synchronous=FULL` makes sure that data is
+/// durable before a caller gets its answer.
 fn prepare(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;

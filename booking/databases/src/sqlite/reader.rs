@@ -1,5 +1,5 @@
-//! A few reading connections beside the writer; SQLite's write-ahead log lets them see every
-//! commit.
+//! A pool of a few reading connections beside the writer. SQLite's write-ahead log lets them see
+//! every commit.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::connection::SqliteConnection;
 use crate::LedgerError;
 
-/// More idle connections than this are closed: each holds its own page cache.
+/// The most idle connections that are kept, since each holds its own page cache.
 const IDLE_MAX: usize = 4;
 
 pub(crate) struct SqliteReaderPool {
@@ -57,7 +57,7 @@ impl SqliteReaderPool {
         Ok(idle.connections.pop())
     }
 
-    /// Closes the connections that nobody reads with; the others close when their reading ends.
+    /// Closes the idle connections. The others close when their reading ends.
     pub(crate) fn close(&self) {
         let mut idle = self.lock_idle_list();
         idle.closed = true;
@@ -65,14 +65,14 @@ impl SqliteReaderPool {
     }
 
     fn lock_idle_list(&self) -> std::sync::MutexGuard<'_, IdleConnections> {
-        // A panicking query leaves a list of connections behind that is still sound.
+        // A query that panics leaves the list of connections sound.
         self.idle
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
-/// Opens a file that is there, and never writes it.
+/// Opens an existing file for reading only.
 pub(crate) fn open(path: &Path) -> Result<Arc<SqliteConnection>, rusqlite::Error> {
     let connection = Connection::open_with_flags(
         path,

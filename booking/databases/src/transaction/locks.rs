@@ -1,13 +1,13 @@
-//! Named locks: what keeps two transactions apart that touch no common row.
+//! Named locks, which keep two transactions apart that change no common row.
 //!
-//! PostgreSQL knows them as advisory locks, and each ends with its transaction. SQLite has one
-//! writer, so nobody is ever in the way there.
+//! On PostgreSQL they are advisory locks, and each ends with its transaction. SQLite has one
+//! writer, so no lock is needed there.
 
 use super::SqlTransaction;
 use crate::LedgerError;
 use crate::sql::{SqlDialect, SqlValue, ToSqlValue};
 
-/// One lock: its kind, and the one of that kind.
+/// One lock, named by its kind and a word or number.
 #[derive(Debug, Clone, Copy)]
 pub struct NamedLock<'a> {
     kind: i32,
@@ -17,13 +17,13 @@ pub struct NamedLock<'a> {
 
 #[derive(Debug, Clone, Copy)]
 enum LockName<'a> {
-    /// Two words may share a lock, and then wait for one another.
+    /// A word, which is hashed. Two words may share a lock, and then wait for one another.
     Word(&'a str),
     Number(i32),
 }
 
 impl<'a> NamedLock<'a> {
-    /// The lock of a kind and a word, which one transaction has alone.
+    /// Names a lock of a kind and a word that one transaction holds alone.
     #[must_use]
     pub fn alone(kind: i32, word: &'a str) -> Self {
         Self {
@@ -33,8 +33,8 @@ impl<'a> NamedLock<'a> {
         }
     }
 
-    /// The lock of a kind and a word, which several transactions have together, but not beside one
-    /// that has it alone.
+    /// Names a lock of a kind and a word that several transactions may hold together, but not while
+    /// one holds it alone.
     #[must_use]
     pub fn shared(kind: i32, word: &'a str) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl<'a> NamedLock<'a> {
         }
     }
 
-    /// The lock of a kind and a number, which one transaction has alone.
+    /// Names a lock of a kind and a number that one transaction holds alone.
     #[must_use]
     pub fn numbered(kind: i32, number: i32) -> Self {
         Self {
@@ -64,11 +64,11 @@ impl ToSqlValue for LockName<'_> {
 }
 
 impl SqlTransaction {
-    /// Waits for locks, in their order and in one round trip, and has them until the transaction
-    /// ends.
+    /// Waits for the locks in the given order, in one round trip, and holds them until the
+    /// transaction ends.
     ///
     /// # Errors
-    /// As [`SqlTransaction::query`]; the wait for a lock is bounded.
+    /// As [`SqlTransaction::query`]. The wait for a lock has a time limit.
     pub async fn lock(&self, locks: &[NamedLock<'_>]) -> Result<(), LedgerError> {
         if self.dialect() == SqlDialect::Sqlite || locks.is_empty() {
             return Ok(());
@@ -95,7 +95,7 @@ impl SqlTransaction {
         self.query(&sql, &with).await.map(drop)
     }
 
-    /// Waits for one lock of each word, in one statement and in the order of the words, and has
+    /// Waits for one lock for each word, in the order of the words and in one statement, and holds
     /// them until the transaction ends.
     ///
     /// # Errors

@@ -9,16 +9,16 @@ use crate::sqlite::open_to_write;
 use crate::{LedgerError, PostgresDatabase, SqliteDatabase};
 
 impl SqliteDatabase {
-    /// Opens (or creates) the file at `path`, makes what belongs to the installation, and starts
-    /// its writing thread.
+    /// Opens (or creates) the file at `path`, makes the installation's own tables, and starts the
+    /// writing thread.
     ///
     /// # Errors
-    /// Where the file cannot be opened as a database.
+    /// Returns an error where the file cannot be opened as a database.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
         let connection = open_to_write(path)?;
         let steps = Migration::steps(SqlDialect::Sqlite, own_tables::MIGRATIONS);
         connection.batch("BEGIN IMMEDIATE")?;
-        // Where it fails, the connection is closed with it, and so nothing of it stays.
+        // If a step fails, the connection is dropped, which rolls the steps back.
         on_file::run_on_file(&connection, &steps, |tx, steps| {
             Box::pin(apply_migrations(tx, "installation", steps))
         })?;
@@ -29,10 +29,10 @@ impl SqliteDatabase {
     /// Brings one crate's tables up to date: applies the migrations of `owner` that the file lacks,
     /// in order.
     ///
-    /// `migrations[i]` is version `i + 1`; what has once been released is never edited.
+    /// `migrations[i]` is version `i + 1`. A released migration is never edited.
     ///
     /// # Errors
-    /// Where a migration fails; nothing of it stays.
+    /// Returns an error where a migration fails; nothing of it stays.
     pub async fn migrate(
         &self,
         owner: &'static str,
@@ -51,11 +51,11 @@ impl SqliteDatabase {
 
 impl PostgresDatabase {
     /// Opens a pool over `url` (`postgres://user:password@host:port/database`, with
-    /// `sslmode=require` for TLS) and makes what belongs to the installation. Needs PostgreSQL 13
-    /// or newer.
+    /// `sslmode=require` for TLS) and makes the installation's own tables. Needs PostgreSQL 13 or
+    /// newer.
     ///
     /// # Errors
-    /// Where the address cannot be read, or the database does not answer.
+    /// Returns an error where the address cannot be read, or the database does not answer.
     pub async fn connect(url: &str) -> Result<Self, LedgerError> {
         let database = Self::reading(url)?;
         let steps = Migration::steps(SqlDialect::Postgres, own_tables::MIGRATIONS);
@@ -66,10 +66,10 @@ impl PostgresDatabase {
     /// Brings one crate's tables up to date: applies the migrations of `owner` that the database
     /// lacks, in order. Nodes that start at once wait for one another.
     ///
-    /// `migrations[i]` is version `i + 1`; what has once been released is never edited.
+    /// `migrations[i]` is version `i + 1`. A released migration is never edited.
     ///
     /// # Errors
-    /// Where a migration fails; nothing of it stays.
+    /// Returns an error where a migration fails; nothing of it stays.
     pub async fn migrate(
         &self,
         owner: &'static str,
@@ -86,10 +86,11 @@ impl PostgresDatabase {
     }
 }
 
-/// Applies those of an owner's steps that the database lacks, in order.
+/// Applies the steps of one owner that the database lacks, in order.
 ///
 /// # Errors
-/// Where a step fails; [`LedgerError::Corrupt`] where the database has more than these.
+/// Returns an error where a step fails; [`LedgerError::Corrupt`] where the database has more steps
+/// than the list.
 pub(crate) async fn apply_migrations(
     tx: &SqlTransaction,
     owner: &str,

@@ -1,9 +1,9 @@
-//! One way to say a transaction that both databases carry out: an `async fn` over
-//! [`SqlTransaction`]. What only one of the databases can do in one statement is told apart by
+//! One way to write a transaction for both databases: an `async fn` over [`SqlTransaction`]. Where
+//! only one database can do something in one statement, the code branches by
 //! [`SqlTransaction::dialect`].
 //!
-//! **Architecture invariant:** the futures of a SQLite transaction are always ready. One that waits
-//! for anything else is rolled back and answered as an error.
+//! **Architecture invariant:** the futures of a SQLite transaction are always ready. A transaction
+//! whose future waits for anything else is rolled back and answered with an error.
 
 mod locks;
 mod migrate;
@@ -22,8 +22,8 @@ use crate::sqlite::SqliteConnection;
 pub use locks::NamedLock;
 pub use on_file::snapshot_of_file;
 
-/// Runs the statements of one transaction, or of one reading. It is good for as long as the
-/// function that was given it runs, and must not be kept beyond.
+/// Runs the statements of one transaction, or of one reading. The handle is valid only while the
+/// function that got it runs, and must not be kept beyond.
 pub struct SqlTransaction(TransactionBackend);
 
 enum TransactionBackend {
@@ -40,7 +40,7 @@ impl SqlTransaction {
         Self(TransactionBackend::Postgres(tx))
     }
 
-    /// Which database this is.
+    /// Returns the SQL dialect of this database.
     #[must_use]
     pub fn dialect(&self) -> SqlDialect {
         match self.0 {
@@ -49,14 +49,14 @@ impl SqlTransaction {
         }
     }
 
-    /// Whether this is PostgreSQL, where each statement costs a round trip. Where many wait for a
-    /// transaction, several of its statements are fused into one there.
+    /// Returns whether this is PostgreSQL, where each statement costs a round trip. Where many
+    /// callers wait for a transaction, several of its statements are fused into one on PostgreSQL.
     #[must_use]
     pub fn is_postgres(&self) -> bool {
         self.dialect() == SqlDialect::Postgres
     }
 
-    /// All rows of a query.
+    /// Returns all rows of a query.
     ///
     /// # Errors
     /// [`LedgerError`]; the transaction can then only be rolled back, and will be.
@@ -70,11 +70,11 @@ impl SqlTransaction {
         Ok(rows)
     }
 
-    /// Gives the rows of a query one by one, for what is too large to hold twice. The first error
-    /// that `each` returns ends it.
+    /// Passes the rows of a query to `each` one by one, for results that are too large for memory.
+    /// Stops at the first error that `each` returns.
     ///
     /// # Errors
-    /// As [`Self::query`], and whatever `each` returns.
+    /// As [`Self::query`], and any error of `each`.
     pub async fn query_each<E: From<LedgerError>>(
         &self,
         sql: &str,
@@ -99,7 +99,7 @@ impl SqlTransaction {
         }
     }
 
-    /// The row of a query that has at most one.
+    /// Returns the row of a query that has at most one.
     ///
     /// # Errors
     /// As [`Self::query`].
@@ -111,7 +111,7 @@ impl SqlTransaction {
         Ok(self.query(sql, with).await?.into_iter().next())
     }
 
-    /// The row of a query that always has one.
+    /// Returns the row of a query that always has one.
     ///
     /// # Errors
     /// As [`Self::query`]; [`LedgerError::Corrupt`] where there is none.
@@ -120,7 +120,7 @@ impl SqlTransaction {
         row.ok_or_else(|| LedgerError::Corrupt(format!("no row for {sql}")))
     }
 
-    /// Runs a statement and tells how many rows it touched.
+    /// Runs a statement and returns how many rows it changed.
     ///
     /// # Errors
     /// As [`Self::query`].
@@ -145,7 +145,7 @@ impl SqlTransaction {
         }
     }
 
-    /// The ledger's time within the transaction, in milliseconds since the epoch.
+    /// Returns the ledger's time within the transaction, in milliseconds since the epoch.
     ///
     /// # Errors
     /// As [`Self::query`].

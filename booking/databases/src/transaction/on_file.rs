@@ -1,4 +1,4 @@
-//! Transactions over the one file.
+//! Runs transactions on the one SQLite file.
 
 use std::path::Path;
 use std::pin::pin;
@@ -11,7 +11,8 @@ use crate::sql::SqlFuture;
 use crate::sqlite::{SqliteConnection, SqliteDatabase, open_to_read};
 
 impl SqliteDatabase {
-    /// As [`SqliteDatabase::enqueue`], over the seam of both databases.
+    /// Queues a transaction that is written for both databases, as [`SqliteDatabase::enqueue`]
+    /// does.
     pub fn enqueue_sql<A, T, E, F>(
         &self,
         given: A,
@@ -26,8 +27,8 @@ impl SqliteDatabase {
         self.enqueue_on(move |connection| run_on_file(connection, &given, transaction))
     }
 
-    /// Reads over the seam of both databases; all statements see one moment where `one_moment` says
-    /// so.
+    /// Reads with a function that is written for both databases. If `one_moment` is true, all
+    /// statements see the same moment.
     pub(crate) async fn read_sql<A, T, E, F>(
         &self,
         one_moment: bool,
@@ -54,7 +55,8 @@ impl SqliteDatabase {
 /// Reads the ledger file at `path` in one snapshot, while another process may write it.
 ///
 /// # Errors
-/// Where there is no such file, or it cannot be read; whatever the function returns.
+/// Returns an error where there is no such file, or it cannot be read, and any error of the
+/// function.
 pub fn snapshot_of_file<A, T, E, F>(path: &Path, given: &A, query: F) -> Result<T, E>
 where
     E: From<LedgerError>,
@@ -64,7 +66,7 @@ where
     run_in_snapshot(&connection, given, query)
 }
 
-/// Runs the future of a reading whose statements all see one moment.
+/// Runs the future of a reading in which all statements see the same moment.
 fn run_in_snapshot<A, T, E, F>(
     connection: &Arc<SqliteConnection>,
     given: &A,
@@ -80,7 +82,7 @@ where
     result
 }
 
-/// Runs a transaction's future, which never waits here.
+/// Runs a transaction's future to its end; on SQLite the future never waits.
 pub(super) fn run_on_file<A, T, E, F>(
     connection: &Arc<SqliteConnection>,
     given: &A,

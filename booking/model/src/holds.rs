@@ -1,4 +1,5 @@
-//! Holds: cells locked for one visitor until a deadline, all or none.
+//! Holds: cells that are locked for one visitor until a deadline. A hold locks all of its cells or
+//! none.
 
 use std::ops::Range;
 
@@ -8,34 +9,35 @@ use serde::{Deserialize, Serialize};
 use crate::grid::CellGrid;
 use crate::ids::HoldId;
 
-/// One seat in a hold, over the legs it was asked for. What it costs, the terms say that its hold
-/// names.
+/// One seat in a hold, over the legs that were asked for. Its price follows from the terms that the
+/// hold names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldSeat {
     /// The seat's index in the plan.
     pub seat: u32,
-    /// The legs.
+    /// The legs that are held.
     pub legs: Range<u16>,
 }
 
-/// What a hold was made for: it serves that, and nothing else.
+/// What a hold was made for. It cannot be used for anything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldPurpose {
     /// A visitor's own choice; it may become an order.
     Basket,
     /// Cells that an order's seats are exchanged for.
     Exchange,
-    /// Seats offered to somebody on the waitlist; a basket once they are accepted.
+    /// Seats offered to a party on the waitlist. The hold becomes a basket when the offer is
+    /// accepted.
     Offer,
     /// Seats kept for an order whose money came late.
     LateMoney,
 }
 
 impl HoldPurpose {
-    /// All of them.
+    /// All purposes.
     pub const ALL: [Self; 4] = [Self::Basket, Self::Exchange, Self::Offer, Self::LateMoney];
 
-    /// The word in answers and in the store.
+    /// Returns the purpose's word in answers and in the store.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -46,7 +48,7 @@ impl HoldPurpose {
         }
     }
 
-    /// Reads the word back; whatever else it is, is a basket: holds had no purpose once.
+    /// Reads the word back. Any other word reads as a basket, because older holds have no purpose.
     #[must_use]
     pub fn from_stored(word: &[u8]) -> Self {
         let is_it = |purpose: &Self| purpose.as_str().as_bytes() == word;
@@ -54,16 +56,16 @@ impl HoldPurpose {
     }
 }
 
-/// How far a hold has come.
+/// Whether a hold is still a basket or has become an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldStage {
-    /// It may be changed, extended, given back, and lapses.
+    /// It may be changed, extended and given back, and it lapses at its deadline.
     Basket,
     /// An order has its cells: only the ledger frees them now.
     Ordered,
 }
 
-/// What became of a hold by itself, as its visitor is told at once.
+/// A change of a hold that its visitor is told at once, because the visitor did not make it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldSignalState {
@@ -78,10 +80,10 @@ pub enum HoldSignalState {
 }
 
 impl HoldSignalState {
-    /// All of them.
+    /// All signals.
     pub const ALL: [Self; 4] = [Self::Short, Self::Lapsed, Self::Ordered, Self::Offered];
 
-    /// The word in messages and in the store.
+    /// Returns the signal's word in messages and in the store.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -92,7 +94,7 @@ impl HoldSignalState {
         }
     }
 
-    /// Reads the word back; none for the other changes of a hold.
+    /// Reads the word back. Returns none for other changes of a hold, which are not signalled.
     #[must_use]
     pub fn from_stored(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
@@ -104,40 +106,40 @@ impl HoldSignalState {
 pub struct Hold {
     /// The id, which is also the fencing value of its locks.
     pub id: HoldId,
-    /// Whose it is.
+    /// The visitor who has the hold.
     pub visitor: Holder,
-    /// The room of the pass it was taken with.
+    /// The room of the pass with which the hold was made.
     pub room: String,
     /// What it was made for.
     pub purpose: HoldPurpose,
-    /// What it holds.
+    /// The seats it holds.
     pub items: Vec<HeldSeat>,
     /// The version of the show's terms that its cells are priced by;
-    /// [`crate::shows::terms::UNNUMBERED`] where it was made before terms had numbers.
+    /// [`crate::shows::terms::UNNUMBERED`] if it was made before terms had numbers.
     pub terms: u32,
     /// The plan its seat indices belong to.
     pub plan_version: u32,
     /// Whether its seats lie side by side.
     pub next_to_each_other: bool,
-    /// The deadline the buyer sees.
+    /// The deadline the buyer sees, in milliseconds since the epoch.
     pub expires_at_ms: i64,
-    /// When the locks fall.
+    /// When its locks end, in milliseconds since the epoch.
     pub lock_until_ms: i64,
     /// How often it may still be extended.
     pub extensions_left: u32,
-    /// How far it has come.
+    /// Whether it is still a basket or has become an order.
     pub stage: HoldStage,
 }
 
 impl Hold {
-    /// All its cells.
+    /// Lists all its cells.
     #[must_use]
     pub fn cells(&self, grid: CellGrid) -> Vec<u32> {
         cells_of(&self.items, grid)
     }
 }
 
-/// All cells of some seats.
+/// Lists all cells of some seats.
 #[must_use]
 pub fn cells_of(items: &[HeldSeat], grid: CellGrid) -> Vec<u32> {
     items
@@ -146,12 +148,12 @@ pub fn cells_of(items: &[HeldSeat], grid: CellGrid) -> Vec<u32> {
         .collect()
 }
 
-/// What a seat outbox row does.
+/// What a row of the seat outbox does to its cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeatOutboxAction {
-    /// The cells are sold, whoever's lock is on them.
+    /// Marks the cells as sold, even if they are locked by another hold.
     Sell,
-    /// The cells are free again, where they are still this hold's.
+    /// Frees the cells that are still this hold's.
     Free,
 }
 
@@ -160,17 +162,17 @@ pub enum SeatOutboxAction {
 pub struct SecuredHold {
     /// The hold.
     pub hold: HoldId,
-    /// The deadline the buyer sees.
+    /// The deadline the buyer sees, in milliseconds since the epoch.
     pub expires_at_ms: i64,
-    /// When its locks fall: another one after each `secure`.
+    /// When its locks end, in milliseconds since the epoch. Each `secure` sets a new value.
     pub lock_until_ms: i64,
 }
 
-/// How much longer than the claim the lock stands: the ledger's expiry must reach the store before
-/// it falls.
+/// How many milliseconds the lock outlasts the claim. In this time the ledger's expiry must reach
+/// the store.
 const LOCK_BEYOND_CLAIM_MS: i64 = 60_000;
 
-/// Until when the lock of an ordered hold stands.
+/// Returns when the lock of an ordered hold ends, in milliseconds since the epoch.
 #[must_use]
 pub fn lock_until_ms(claim_until_ms: i64) -> i64 {
     claim_until_ms + LOCK_BEYOND_CLAIM_MS

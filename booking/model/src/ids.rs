@@ -1,5 +1,5 @@
-//! The registry of ids: each a type of its own, opaque to clients, and each carrying its show, so
-//! that any node finds the slot it belongs to from the id alone.
+//! The registry of ids. Each kind of id is a type of its own and opaque to clients. Each id
+//! contains its show, so that any node finds the show's slot from the id alone.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,21 +11,22 @@ use rand::RngExt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-/// Slugs (rooms, shows, venues) are at most this long.
+/// The greatest length of a slug (of a room, show or venue), in characters.
 const SLUG_MAX: usize = 64;
 
-/// Why a string is not an id or a slug.
+/// Why a text is not an id or a slug.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// A slug is 1–64 of `a–z`, `0–9` and `-`, beginning with a letter or digit.
+    /// The text is no slug. A slug is 1–64 of `a–z`, `0–9` and `-`, beginning with a letter or
+    /// digit.
     #[error("a name is 1 to {SLUG_MAX} of a-z, 0-9 and \"-\", and begins with a letter or a digit")]
     Slug,
-    /// Not an id of the kind asked for.
+    /// The text is no id of the kind asked for.
     #[error("this is not a {0} id")]
     Kind(&'static str),
 }
 
-/// Whether `text` may name a room, a show or a venue.
+/// Returns whether `text` may name a room, a show or a venue.
 #[must_use]
 pub fn is_slug(text: &str) -> bool {
     (1..=SLUG_MAX).contains(&text.len())
@@ -42,7 +43,7 @@ macro_rules! text_id {
         pub struct $name(String);
 
         impl $name {
-            /// The id as it is written.
+            /// Returns the id as it is written.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -92,7 +93,7 @@ macro_rules! show_id {
         .is_some());
 
         impl $name {
-            /// The show this id belongs to.
+            /// Returns the show this id belongs to.
             #[must_use]
             pub fn show(&self) -> ShowId {
                 let show = split($prefix, &self.0).map_or("", |(show, _)| show);
@@ -133,28 +134,29 @@ show_id!(
 );
 show_id!(RefundId, "refund", "A refund: `refund_{show}_{32 hex}`.");
 
-/// Derives the ids of holds from the calls that make them, with a secret of the installation: a
-/// retry finds its own on any node, and nobody works out the id of a call.
+/// Derives the ids of holds from the calls that make them, with a secret of the installation. So a
+/// retry finds its own hold on any node, and nobody can guess the id that a call makes.
 #[derive(Clone)]
 pub struct HoldIdDeriver {
     secret: [u8; 32],
 }
 
 impl HoldIdDeriver {
-    /// With the installation's secret.
+    /// Makes a deriver with the installation's secret.
     #[must_use]
     pub fn new(secret: [u8; 32]) -> Self {
         Self { secret }
     }
 
-    /// The hold a visitor's keyed call makes.
+    /// Returns the id of the hold that a visitor's call with a key makes.
     #[must_use]
     pub fn hold_of_key(&self, show: &ShowId, visitor: Holder, key: &str) -> HoldId {
         self.derive_hold_id(show, &[b"key", &visitor.0, key.as_bytes()])
     }
 
-    /// The hold of a visitor's journey over some legs of a train: asked for twice it is the same.
-    /// `round` counts those that have become orders.
+    /// Returns the id of the hold for a visitor's journey over some legs of a train. The same
+    /// journey always gives the same id. `round` counts the visitor's holds for it that have become
+    /// orders.
     #[must_use]
     pub fn hold_of_journey(
         &self,
@@ -168,15 +170,16 @@ impl HoldIdDeriver {
         self.derive_hold_id(show, &parts)
     }
 
-    /// The hold of the seats that an order's are exchanged for, by a keyed call.
+    /// Returns the id of the hold that an exchange call with a key makes for the new seats of an
+    /// order.
     #[must_use]
     pub fn hold_of_exchange(&self, show: &ShowId, order: &OrderId, key: &str) -> HoldId {
         let parts: [&[u8]; 3] = [b"exchange", order.0.as_bytes(), key.as_bytes()];
         self.derive_hold_id(show, &parts)
     }
 
-    /// 128 bits of HMAC-SHA-256 over length-prefixed parts, so that no two lists of parts read
-    /// alike.
+    /// Takes 128 bits of HMAC-SHA-256 over length-prefixed parts, so that no two lists of parts
+    /// give the same input.
     fn derive_hold_id(&self, show: &ShowId, parts: &[&[u8]]) -> HoldId {
         let mut mac =
             <Hmac<Sha256>>::new_from_slice(&self.secret).expect("HMAC takes a key of any length");
@@ -190,16 +193,16 @@ impl HoldIdDeriver {
     }
 }
 
-/// The derivations without a secret are those of earlier versions: what was made then is still
-/// looked for by them.
+/// The functions below derive ids without a secret, as earlier versions did. They still find the
+/// holds that those versions made.
 impl HoldId {
-    /// The hold a visitor's keyed call made.
+    /// Returns the id of the hold that a visitor's call with a key made.
     #[must_use]
     pub fn of_key(show: &ShowId, visitor: Holder, key: &str) -> Self {
         Self::derived(show, &[&visitor.0, key.as_bytes()])
     }
 
-    /// The hold of a visitor's journey over some legs of a train.
+    /// Returns the id of the hold for a visitor's journey over some legs of a train.
     #[must_use]
     pub fn of_journey(show: &ShowId, visitor: Holder, legs: &Range<u16>, round: u32) -> Self {
         let (from, to) = (legs.start.to_be_bytes(), legs.end.to_be_bytes());
@@ -207,35 +210,39 @@ impl HoldId {
         Self::derived(show, &parts)
     }
 
-    /// The hold of the seats that an order's were exchanged for, by a keyed call.
+    /// Returns the id of the hold that an exchange call with a key made for the new seats of an
+    /// order.
     #[must_use]
     pub fn of_exchange(show: &ShowId, order: &OrderId, key: &str) -> Self {
         let parts: [&[u8]; 3] = [b"exchange", order.0.as_bytes(), key.as_bytes()];
         Self::derived(show, &parts)
     }
 
-    /// The hold that keeps seats for an order whose money came late. It follows from the order and
-    /// from what is kept, so that a worker that was interrupted finds its own locks.
+    /// Returns the id of the hold that keeps seats for an order whose money came late. It follows
+    /// from the order and from what is kept, so that a worker that was interrupted finds its own
+    /// locks.
     #[must_use]
     pub fn of_late_money(order: &OrderId, what: &str) -> Self {
         let parts: [&[u8]; 3] = [b"late-money", order.0.as_bytes(), what.as_bytes()];
         Self::derived(&order.show(), &parts)
     }
 
-    /// The holds that may keep seats for an order's late money: its own seats, and seats like them.
+    /// Returns the ids of the holds that may keep seats for an order's late money: its own seats,
+    /// or seats like them.
     #[must_use]
     pub fn both_of_late_money(order: &OrderId) -> [Self; 2] {
         ["same", "other"].map(|what| Self::of_late_money(order, what))
     }
 
-    /// The hold that a waiter's nth offer is: whoever makes that offer, it is made once.
+    /// Returns the id of the hold for a waiter's nth offer. Every node gets the same id, so the
+    /// offer is made once.
     #[must_use]
     pub fn of_offer(waiter: &WaiterId, nth: u32) -> Self {
         let parts: [&[u8]; 3] = [b"offer", waiter.0.as_bytes(), &nth.to_be_bytes()];
         Self::derived(&waiter.show(), &parts)
     }
 
-    /// A hold of a call without a key.
+    /// Makes a random id, for a call without a key.
     #[must_use]
     pub fn random(show: &ShowId, rng: &mut impl rand::Rng) -> Self {
         Self::derived(show, &[&rng.random::<[u8; 32]>()])
@@ -243,7 +250,7 @@ impl HoldId {
 }
 
 impl WaiterId {
-    /// A party that has just come.
+    /// Makes a random id, for a party that has just joined the waitlist.
     #[must_use]
     pub fn random(show: &ShowId, rng: &mut impl rand::Rng) -> Self {
         Self::derived(show, &[&rng.random::<[u8; 32]>()])
@@ -251,7 +258,8 @@ impl WaiterId {
 }
 
 impl OrderId {
-    /// A hold becomes at most one order, so the order's id follows from the hold's.
+    /// Returns the order's id, which follows from the hold's, because a hold becomes at most one
+    /// order.
     #[must_use]
     pub fn of_hold(hold: &HoldId) -> Self {
         Self::derived(&hold.show(), &[hold.0.as_bytes()])
@@ -259,7 +267,7 @@ impl OrderId {
 }
 
 impl PaymentId {
-    /// The one payment of an order.
+    /// Returns the id of an order's only payment.
     #[must_use]
     pub fn of_order(order: &OrderId) -> Self {
         Self::derived(&order.show(), &[order.0.as_bytes()])
@@ -267,7 +275,8 @@ impl PaymentId {
 }
 
 impl RefundId {
-    /// The nth refund of an order, from 1: what the provider knows it by.
+    /// Returns the id of the nth refund of an order, counted from 1. The provider knows the refund
+    /// by this id.
     #[must_use]
     pub fn of_order(order: &OrderId, nth: u32) -> Self {
         Self::derived(&order.show(), &[order.0.as_bytes(), &nth.to_be_bytes()])
@@ -275,7 +284,7 @@ impl RefundId {
 }
 
 impl TicketId {
-    /// The ticket for one seat of an order.
+    /// Returns the id of the ticket for one seat of an order.
     #[must_use]
     pub fn of_seat(order: &OrderId, seat: u32) -> Self {
         Self::derived(&order.show(), &[order.0.as_bytes(), &seat.to_be_bytes()])
@@ -293,7 +302,8 @@ fn split<'a>(prefix: &str, text: &'a str) -> Option<(&'a str, &'a str)> {
     (is_slug(show) && hex).then_some((show, suffix))
 }
 
-/// 128 bits of SHA-256 over length-prefixed parts, so that no two lists of parts read alike.
+/// Takes 128 bits of SHA-256 over length-prefixed parts, so that no two lists of parts give the
+/// same input.
 fn digest(domain: &str, parts: &[&[u8]]) -> String {
     let mut hasher = Sha256::new();
     hasher.update(b"fairgate/id/v1/");

@@ -1,10 +1,11 @@
-//! Money: whole minor units of one currency, never a float.
+//! Money in whole minor units of one currency, never as a float.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The most one price or total may be, in minor units: far beyond any seat, far below overflow.
+/// The greatest price or total, in minor units. It is far above any seat's price and far below
+/// overflow.
 pub const AMOUNT_MAX: i64 = 100_000_000_000;
 
 /// An ISO 4217 code: three capital letters.
@@ -25,7 +26,7 @@ impl Currency {
     /// The euro.
     pub const EUR: Self = Self(*b"EUR");
 
-    /// Reads three capital letters.
+    /// Reads a code of three capital letters.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let code: [u8; 3] = text.as_bytes().try_into().ok()?;
@@ -34,13 +35,13 @@ impl Currency {
             .then_some(Self(code))
     }
 
-    /// The code as text.
+    /// Returns the code as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("only ASCII capitals are ever a currency")
     }
 
-    /// An amount of this currency.
+    /// Makes an amount of this currency, in minor units.
     #[must_use]
     pub fn with_amount(self, amount: i64) -> Money {
         Money {
@@ -50,15 +51,15 @@ impl Currency {
     }
 }
 
-/// Without minor units in ISO 4217.
+/// The currencies without minor units in ISO 4217.
 const NO_DECIMALS: [&str; 16] = [
     "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "VND", "VUV",
     "XAF", "XOF", "XPF",
 ];
-/// With three decimals in ISO 4217.
+/// The currencies with three decimals in ISO 4217.
 const THREE_DECIMALS: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
 
-/// As people write it, in the currency's own units: `0.40 EUR`, `500 JPY`.
+/// Writes the amount as people do, in the currency's own units: `0.40 EUR`, `500 JPY`.
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let code = self.currency.as_str();

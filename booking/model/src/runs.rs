@@ -1,5 +1,5 @@
-//! A train's run on one service date: its calls in order, and what its stretches cost. Whoever
-//! sells legs of it needs no more of the timetable than this.
+//! A train's run on one service date: its calls in order, and what its stretches cost. This is all
+//! of the timetable that is needed to sell legs of the train.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,17 +11,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::AMOUNT_MAX;
 
-/// A train's run on one service date: what its show is made of besides its carriages.
+/// A train's run on one service date. Together with its carriages it makes a show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainRun {
     /// The train's code, as people say it: "G1".
     pub train: String,
     /// The day on which it leaves its first station, by the timetable's time zone.
     pub date: Date,
-    /// The IANA name of that zone, whose clocks its times are told by; none where it was stored
-    /// before zones were.
+    /// The IANA name of that time zone, in which the run's times are told. None if the run was
+    /// stored before it had a zone.
     pub time_zone: Option<String>,
-    /// Two at least.
+    /// Its stops in order, at least two.
     pub calls: Vec<StationCall>,
     /// What its stretches cost.
     pub fares: Arc<TrainFares>,
@@ -34,28 +34,29 @@ pub struct StationCall {
     pub station: String,
     /// The station's name.
     pub name: String,
-    /// When it comes; none at the first call.
+    /// When the train arrives; none at the first call.
     pub arrives: Option<Timestamp>,
-    /// When it goes on; none at the last call.
+    /// When the train leaves; none at the last call.
     pub departs: Option<Timestamp>,
-    /// Metres from the first call, along the calls.
+    /// Metres from the first call, along the line.
     pub at_m: u64,
 }
 
-/// What a seat costs by class and stretch.
+/// The prices of a seat, by class and stretch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrainFares {
-    /// By class: so much, and so much a kilometre.
+    /// By class: a base price and a price for each kilometre.
     ByDistance(BTreeMap<String, DistanceRate>),
-    /// By (class, from, to), in minor units; a stretch that is not in it is not sold.
+    /// By (class, from, to), in minor units. A stretch that is missing here is not sold.
     Table(BTreeMap<(String, String, String), i64>),
 }
 
-/// What a class costs by distance. `base` and `least` are minor units, `per_km` hundredths of one.
+/// The price of a class by distance. `base` and `least` are minor units, `per_km` is hundredths of
+/// one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DistanceRate {
-    /// What any stretch costs to begin with.
+    /// The part of the price that does not depend on the distance.
     #[serde(default)]
     pub base: i64,
     /// Hundredths of a minor unit for each kilometre.
@@ -66,10 +67,10 @@ pub struct DistanceRate {
 }
 
 impl DistanceRate {
-    /// The fare of so many metres, rounded to the next whole minor unit upwards.
+    /// Returns the fare for a distance in metres, rounded up to the next whole minor unit.
     #[must_use]
     pub fn fare_for_distance(&self, metres: u64) -> i64 {
-        /// Hundredths of a minor unit a kilometre, over metres.
+        /// Hundredths in a minor unit times metres in a kilometre.
         const PARTS: u128 = 100 * 1_000;
         let per_km = u128::from(self.per_km.max(0).unsigned_abs());
         let way = (u128::from(metres) * per_km).div_ceil(PARTS);
@@ -80,30 +81,31 @@ impl DistanceRate {
 }
 
 impl TrainRun {
-    /// How many stretches it has.
+    /// Returns the number of stretches.
     #[must_use]
     pub fn leg_count(&self) -> u16 {
         u16::try_from(self.calls.len().saturating_sub(1)).unwrap_or(u16::MAX)
     }
 
-    /// The legs from one station to another, by their codes: from the last call at `from` before
-    /// the first call at `to` that has one, where a train calls twice at one station. None where it
-    /// does not go from one to the other.
+    /// Returns the legs from one station to another, by their codes. On a train that calls twice at
+    /// a station, they go from the last call at `from` to the next call at `to` after it. Returns
+    /// none if the train does not go from one to the other.
     #[must_use]
     pub fn between(&self, from: &str, to: &str) -> Option<Range<u16>> {
         let stations = self.calls.iter().map(|call| call.station.as_str());
         legs_between(stations, from, to)
     }
 
-    /// When it leaves the station at which some legs begin; none where the timetable does not say.
+    /// Returns when the train leaves the station where the legs begin; none if the timetable does
+    /// not say.
     #[must_use]
     pub fn departs_at(&self, legs: &Range<u16>) -> Option<Timestamp> {
         let call = self.calls.get(usize::from(legs.start))?;
         call.departs.or(call.arrives)
     }
 
-    /// What a seat of a class costs over some legs, in minor units. None where the class is not
-    /// sold there, or the legs are none of this run.
+    /// Returns what a seat of a class costs over some legs, in minor units. Returns none if the
+    /// class is not sold there, or the legs do not belong to this run.
     #[must_use]
     pub fn fare(&self, class: &str, legs: &Range<u16>) -> Option<i64> {
         if legs.is_empty() {
@@ -124,7 +126,8 @@ impl TrainRun {
     }
 }
 
-/// The legs from one station to another along a list of calls, as [`TrainRun::between`] says.
+/// Returns the legs from one station to another along a list of calls, as [`TrainRun::between`]
+/// does.
 pub(super) fn legs_between<T: Copy + PartialEq>(
     stations: impl Iterator<Item = T>,
     from: T,

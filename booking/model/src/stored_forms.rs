@@ -1,5 +1,5 @@
-//! How seats of orders and runs of trains are written in the ledger, as JSON, the same in every
-//! database.
+//! Converts the seats of orders and the runs of trains to the JSON that the ledger stores, and
+//! back. The JSON is the same in every database.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ struct StoredOrderItem {
     traveller: Option<String>,
 }
 
-/// The seats of an order as they are stored.
+/// Writes the seats of an order in their stored form.
 ///
 /// # Errors
-/// Where they cannot be written as JSON.
+/// If they cannot be written as JSON.
 pub fn items_text(items: &[OrderItem]) -> Result<String> {
     let rows: Vec<StoredOrderItem> = items
         .iter()
@@ -49,10 +49,10 @@ pub fn items_text(items: &[OrderItem]) -> Result<String> {
     serde_json::to_string(&rows)
 }
 
-/// Reads the seats of an order as they are stored.
+/// Reads the seats of an order from their stored form.
 ///
 /// # Errors
-/// Where they cannot be read.
+/// If they cannot be read.
 pub fn items_of(text: &str) -> Result<Vec<OrderItem>> {
     let rows: Vec<StoredOrderItem> = serde_json::from_str(text)?;
     let item = |row: StoredOrderItem| OrderItem {
@@ -96,11 +96,11 @@ enum StoredTrainFares {
     Table(Vec<(String, String, String, i64)>),
 }
 
-/// A departure's run as it is stored. Of a table no more is kept than what the run's own stretches
-/// cost.
+/// Writes a departure's run in its stored form. Of a fare table, only the fares between the run's
+/// own stations are stored.
 ///
 /// # Errors
-/// Where it cannot be written as JSON.
+/// If it cannot be written as JSON.
 pub fn run_text(run: &TrainRun) -> Result<String> {
     let at = |station: &str| run.calls.iter().position(|call| call.station == station);
     let fares = match &*run.fares {
@@ -131,10 +131,10 @@ pub fn run_text(run: &TrainRun) -> Result<String> {
     })
 }
 
-/// Reads the run of a departure as it is stored.
+/// Reads the run of a departure from its stored form.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// If it cannot be read.
 pub fn run_of(text: &str) -> Result<Arc<TrainRun>> {
     let row: StoredTrainRun = serde_json::from_str(text)?;
     let fares = match row.fares {

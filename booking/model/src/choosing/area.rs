@@ -1,5 +1,6 @@
-//! General admission: units of an area are all alike, so any free ones will do. Which ones is left
-//! to the dice, or a crowd would all reach for the area's first free unit.
+//! Chooses places in general admission areas. All units of an area are alike, so any free ones will
+//! do. The start is random, because otherwise a crowd of buyers would all try the area's first free
+//! unit.
 
 use rand::{Rng, RngExt};
 
@@ -36,7 +37,7 @@ pub fn pick_area(
     Ok(taken)
 }
 
-/// The nearest area that holds the whole party, where the wish leads to standing places at all.
+/// Chooses the nearest area that holds the whole party, if the wish allows standing places at all.
 pub fn nearest(
     view: &WishSeatView<'_>,
     wish: &BestSeatsWish,

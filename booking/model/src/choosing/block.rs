@@ -1,5 +1,5 @@
-//! Preferences 1 and 2: everybody side by side. Every window of the party's size on every bench is
-//! looked at once, with running sums, so the search is linear in the seats.
+//! Preferences 1 and 2: the whole party sits side by side. The search looks at each window of the
+//! party's size on each bench once, with running sums, so it is linear in the seats.
 
 use rand::Rng;
 
@@ -29,7 +29,7 @@ impl SeatCandidate for SeatBlock {
     }
 }
 
-/// The best block, if the party can sit in one row at all.
+/// Chooses the best block, if the party can sit in one row at all.
 pub fn best(
     view: &WishSeatView<'_>,
     wish: &BestSeatsWish,
@@ -58,7 +58,7 @@ pub fn best(
     })
 }
 
-/// Whether some block leaves no single seat.
+/// Returns whether some block leaves no single seat.
 pub fn has_clean(view: &WishSeatView<'_>, wish: &BestSeatsWish) -> bool {
     let mut windows = Vec::new();
     (0..).zip(view.map.benches()).any(|(number, bench)| {
@@ -117,7 +117,8 @@ fn on_bench(
     }
 }
 
-/// On how many sides taking `start..end` leaves exactly one free seat before the next wall.
+/// Counts the sides (0 to 2) on which taking `start..end` leaves exactly one free seat before the
+/// next seat that is not free or the end of the bench.
 pub fn single_sides(view: &WishSeatView<'_>, cells: &[u32], start: usize, end: usize) -> u32 {
     let free = |at: Option<usize>| {
         at.and_then(|at| cells.get(at))

@@ -1,6 +1,6 @@
-//! "Best available": which seats a party gets, decided on a picture of what is free. Pure: the
-//! picture, the wish and the dice are arguments, and the caller carries the choice out; where
-//! somebody else was quicker it chooses again, with more `spread`.
+//! "Best available": decides which seats a party gets, from a picture of what is free. The picture,
+//! the wish and the dice are arguments, so the module is pure. The caller locks the chosen seats.
+//! If somebody else was quicker, the caller chooses again with more `spread`.
 //!
 //! Order of preference:
 //! 1. one row, side by side, no single empty seat left, nearest the focal point;
@@ -12,17 +12,19 @@
 //!    not ask.
 //!
 //! What the words mean here:
-//! - *Nearest*: the mean of the party's distances to the focal point, the zone's where the wish
-//!   names a zone. A map with zones only uses each seat's own; one without any focal point, the
-//!   middle of its upper edge.
+//! - *Nearest*: by the mean of the party's distances to the focal point. A wish that names a zone
+//!   is measured to that zone's focal point. On a map that has focal points of zones only, each
+//!   seat is measured to its own zone's. On a map without any, the middle of the upper edge is the
+//!   focal point.
 //! - *Side by side*: neighbours on a bench, so never across an aisle.
 //! - *Single empty seat*: a free seat whose neighbours on the bench are both taken, missing or
-//!   across an aisle. Free counts as free whoever may buy it: seats kept for wheelchairs or sold
-//!   through another channel are not walls.
+//!   across an aisle. A free seat counts as free for everybody: seats that are kept for wheelchairs
+//!   or sold through another channel do not count as taken.
 //! - *Accessible* seats go only to those who ask, exactly as many as they ask for; companion seats
 //!   only to parties with an accessible wish. Booths are never chosen.
 //!
-//! Equals (within rounding) are chosen among at random. Nothing depends on the order of the plan.
+//! Among equals (within rounding) the choice is random. It does not depend on the order of the
+//! plan.
 
 mod area;
 mod block;
@@ -53,11 +55,11 @@ pub struct SeatChoice {
     pub cells: Vec<u32>,
     /// Whether all of them sit side by side in one row (or stand in one area).
     pub next_to_each_other: bool,
-    /// Which preference it satisfies.
+    /// Which preference the choice satisfies.
     pub manner: SeatArrangement,
 }
 
-/// The preferences, best first.
+/// The ways in which a party can be seated, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SeatArrangement {
     /// Side by side, leaving no single seat.
@@ -72,7 +74,7 @@ pub enum SeatArrangement {
     Standing,
 }
 
-/// Why no seats were chosen; the contract's `reason`.
+/// Why no seats were chosen. It is the contract's `reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum SeatsNotFound {
@@ -88,7 +90,7 @@ pub enum SeatsNotFound {
     NoBlock,
 }
 
-/// How many of the places that `has` names the wish may have, wherever they are.
+/// Counts the places in `has` that the wish may have, wherever they are.
 #[must_use]
 pub fn fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -> usize {
     let count = WishSeatView::for_wish(map, has, wish).count_eligible();
@@ -97,10 +99,10 @@ pub fn fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -
 
 /// Chooses seats for the wish among those that `free` says are free.
 ///
-/// `spread` 0 or 1 gives the best there is, and dice only between equals. With a larger one the
-/// dice fall among that many best blocks of the same preference that share no seat: raise it after
-/// each refusal, so that a crowd of choosers who all saw the same picture stop wanting the same
-/// seats.
+/// With `spread` 0 or 1 the best choice wins, and the dice only decide between equals. With a
+/// larger `spread` the dice decide between that many best blocks of the same preference that share
+/// no seat. Raise it after each refusal, so that many choosers who saw the same picture stop trying
+/// the same seats.
 ///
 /// # Errors
 /// [`SeatsNotFound`] where nothing fits.

@@ -1,6 +1,6 @@
-//! Single empty seats: which ones a hold of named seats would leave, and whether that is the
-//! visitor's fault. Somebody who takes a whole gap leaves none; somebody who could sit no better
-//! may leave one.
+//! Single empty seats: finds those that a hold of named seats would leave, and decides whether the
+//! visitor could have avoided them. A visitor who takes a whole gap leaves none. A visitor who has
+//! no better choice may leave one.
 
 use std::collections::HashSet;
 
@@ -9,8 +9,8 @@ use crate::choosing::view::WishSeatView;
 use crate::choosing::wish::BestSeatsWish;
 use crate::plans::seatmap::SeatMap;
 
-/// The free seats that would have no free neighbour any more once the free `cells` are taken,
-/// though they have one now. Ascending.
+/// Returns the free seats that have a free neighbour now and would have none once `cells` are
+/// taken. They are in ascending order.
 #[must_use]
 pub fn orphans_of(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) -> Vec<u32> {
     let taken: HashSet<u32> = cells.iter().copied().collect();
@@ -41,10 +41,12 @@ pub fn orphans_of(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) -> V
     orphans
 }
 
-/// For plain `seats` holds of shows that refuse orphans: the single seats that taking `cells` would
-/// newly leave; `None` if there are none, or if a party of this size (in these categories, with as
-/// many accessible seats) has no block anywhere that leaves none: then it has no better choice, and
-/// may.
+/// Returns the single seats that taking `cells` would newly leave, for plain `seats` holds of shows
+/// that refuse orphans.
+///
+/// Returns `None` if there are none. It also returns `None` if no block anywhere suits a party of
+/// this size (in these categories, with as many accessible seats) without leaving a single seat:
+/// the visitor then has no better choice and may take the seats.
 #[must_use]
 pub fn would_orphan(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) -> Option<Vec<u32>> {
     let orphans = orphans_of(map, free, cells);
@@ -56,8 +58,8 @@ pub fn would_orphan(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) ->
     block::has_clean(&view, &wish).then_some(orphans)
 }
 
-/// A wish for as many seats of the same categories, accessible where these are. `None` for no
-/// seats.
+/// Makes a wish for as many seats of the same categories, with as many accessible ones. Returns
+/// `None` for no seats.
 pub fn similar_wish(map: &SeatMap, cells: &[u32]) -> Option<BestSeatsWish> {
     let mut wish = BestSeatsWish::party(0);
     let mut categories = Vec::new();

@@ -1,25 +1,26 @@
-//! The dice: one among the best, or among the best few that do not overlap.
+//! Picks at random among the best candidates, or among the best few that do not overlap.
 
 use rand::{Rng, RngExt};
 
-/// Something that could be chosen.
+/// A choice of seats that the dice may pick.
 pub trait SeatCandidate {
-    /// The preference that comes before nearness, smaller is better.
+    /// Returns the preference, which counts before the distance. Smaller is better.
     fn rank(&self) -> u32;
-    /// The distance, smaller is better.
+    /// Returns the distance. Smaller is better.
     fn score(&self) -> f32;
-    /// Whether two want a seat in common.
+    /// Returns whether both candidates have a seat in common.
     fn overlaps(&self, other: &Self) -> bool;
 }
 
-/// Candidates that differ less are equal: mirrored seats differ by rounding only.
+/// Returns the largest score that counts as equal to `best`. Mirrored seats differ by rounding
+/// only.
 fn equal_up_to(best: f32) -> f32 {
     best + 0.001 + best.abs() * 1e-6
 }
 
 /// Picks among the equal best or, with `spread` above 1, among the `spread` best of the same rank
-/// that share no seat. `width` is how many candidates may overlap one of them at most, itself
-/// included.
+/// that share no seat. `width` is the largest number of candidates that can overlap one candidate,
+/// itself included.
 pub fn pick_candidate<C: SeatCandidate>(
     mut all: Vec<C>,
     spread: usize,
@@ -35,8 +36,8 @@ pub fn pick_candidate<C: SeatCandidate>(
     if spread <= 1 {
         all.retain(|candidate| candidate.score() <= equal_up_to(best));
     } else {
-        // Each one kept rules out fewer than `width` others, so among this many there are `spread`
-        // apart.
+        // Each kept candidate rules out fewer than `width` others, so this many candidates contain
+        // `spread` that do not overlap.
         let enough = spread.saturating_mul(width).clamp(1, all.len());
         all.select_nth_unstable_by(enough - 1, |a, b| a.score().total_cmp(&b.score()));
         all.truncate(enough);

@@ -1,14 +1,14 @@
-//! Choosing on a train: among the seats that are free over the whole stretch, those whose free
-//! interval fits it tightest, so that A→B and C→D do not strand B→C (best fit, as for memory:
-//! Knuth, TAOCP 1, 2.5). Pure, as its neighbours.
+//! Chooses seats on a train. Among the seats that are free over the whole stretch, it takes those
+//! whose free interval fits the stretch most tightly, so that A→B and C→D do not strand B→C (best
+//! fit, as for memory: Knuth, TAOCP 1, 2.5). Pure, like the other modules here.
 //!
 //! Order of preference:
 //! 1. side by side on one bench; 2. in one row; 3. in one carriage (a section of the plan); 4.
 //!    anywhere.
 //!
-//! Within a preference: the fewest free legs left over beside the stretch; then, for one traveller,
-//! the seat with the fewest free neighbours, so that pairs stay for pairs; then the dice.
-//! Accessible and companion seats are for those who name them.
+//! Within a preference, the choice with the fewest free legs left over beside the stretch wins. For
+//! one traveller, the seat with the fewest free neighbours is next, so that pairs stay for pairs.
+//! Then the dice decide. Accessible and companion seats go only to those who name them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,28 +21,28 @@ use crate::choosing::pick::{SeatCandidate, pick_candidate};
 use crate::grid::{CellGrid, CellState};
 use crate::plans::seatmap::{Seat, SeatKind, SeatMap};
 
-/// Who travels together.
+/// The people who travel together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrainParty {
-    /// How many, 1 or more.
+    /// How many people travel, 1 or more.
     pub quantity: u32,
-    /// The class: a category of the plan.
+    /// The index of their class, which is a category of the plan.
     pub class: u16,
 }
 
-/// A train as it is sold at one moment.
+/// A train's seats and their states at one moment.
 #[derive(Debug, Clone, Copy)]
 pub struct TrainSeatStates<'a> {
-    /// Its carriages.
+    /// The plan of its carriages.
     pub map: &'a SeatMap,
-    /// Its shape.
+    /// How many seats and legs it has.
     pub grid: CellGrid,
-    /// The state of each cell.
+    /// The state of each cell, by cell index.
     pub states: &'a [CellState],
 }
 
 impl TrainSeatStates<'_> {
-    /// Whether the seat is free over all these legs.
+    /// Returns whether the seat is free over all these legs.
     #[must_use]
     pub fn is_free(&self, seat: u32, legs: &Range<u16>) -> bool {
         seat < self.grid.seats
@@ -53,8 +53,8 @@ impl TrainSeatStates<'_> {
                 .all(|cell| self.states.get(cell as usize) == Some(&CellState::Free))
     }
 
-    /// How many free legs of the seat lie beside these, without a gap: what a traveller over them
-    /// leaves over.
+    /// Counts the free legs of the seat directly before and after these legs. A traveller over
+    /// these legs leaves them over.
     fn left_over(&self, seat: u32, legs: &Range<u16>) -> u16 {
         let is_free = |leg: &u16| self.is_free(seat, &(*leg..*leg + 1));
         let before = (0..legs.start).rev().take_while(is_free).count();
@@ -62,7 +62,7 @@ impl TrainSeatStates<'_> {
         u16::try_from(before + behind).unwrap_or(u16::MAX)
     }
 
-    /// Free neighbours on the bench.
+    /// Counts the seat's neighbours on the bench that are free over these legs.
     fn free_beside(&self, seat: u32, legs: &Range<u16>) -> u16 {
         let Some((bench, at)) = self.map.bench_of(seat) else {
             return 0;
@@ -75,14 +75,14 @@ impl TrainSeatStates<'_> {
     }
 }
 
-/// A seat that could be had.
+/// A seat of the class that is free over the whole stretch.
 #[derive(Debug, Clone, Copy)]
 struct FittingSeat {
     seat: u32,
     left_over: u16,
 }
 
-/// Seats that could be had together.
+/// Seats that are free and can be chosen together.
 struct TrainSeatGroup {
     seats: Vec<u32>,
     left_over: u32,
@@ -105,7 +105,8 @@ impl SeatCandidate for TrainSeatGroup {
     }
 }
 
-/// Chooses seats of the class for the party over these legs. `spread` as for [`super::choose`].
+/// Chooses seats of the class for the party over these legs. `spread` means the same as for
+/// [`super::choose`].
 ///
 /// # Errors
 /// [`SeatsNotFound::Capacity`] where fewer seats are free over all of the legs.
@@ -140,7 +141,7 @@ pub fn choose(
             rng,
         );
     }
-    // Equals in one row or carriage are as good as each other, whatever their place in the plan.
+    // The order in the plan must not matter between equals in one row or carriage.
     fits.shuffle(rng);
     fits.sort_by_key(|fit| fit.left_over);
     let seat_of = |fit: &FittingSeat| train.map.seats.get(fit.seat as usize);
@@ -156,27 +157,29 @@ pub fn choose(
     picked(anywhere, spread, 1, SeatArrangement::AcrossSections, rng)
 }
 
-/// Whether a seat is given to whoever asks for its class; all others are for those who name them.
+/// Returns whether a seat is given to anybody who asks for its class. All other seats must be
+/// named.
 #[must_use]
 pub fn is_offered(seat: &Seat) -> bool {
     !seat.accessible && !seat.companion && seat.kind != SeatKind::Booth
 }
 
-/// Whether as many seats of the class are free over all of these legs, wherever they are.
+/// Returns whether enough seats of the class for the party are free over all of these legs,
+/// wherever they are.
 #[must_use]
 pub fn has_room(train: &TrainSeatStates<'_>, legs: &Range<u16>, party: TrainParty) -> bool {
     let quantity = party.quantity as usize;
     free_seats(train, legs, party.class).take(quantity).count() == quantity
 }
 
-/// The seats of the class that are given to whoever asks for it.
+/// Lists the seats of the class that are given to anybody who asks for it.
 pub fn of_class(map: &SeatMap, class: u16) -> impl Iterator<Item = u32> + '_ {
     let seats = (0..).zip(&map.seats);
     let offered = seats.filter(move |(_, seat)| seat.category == class && is_offered(seat));
     offered.map(|(seat, _)| seat)
 }
 
-/// Those of them that are free over all of these legs.
+/// Lists the seats of [`of_class`] that are free over all of these legs.
 fn free_seats<'a>(
     train: &'a TrainSeatStates<'_>,
     legs: &'a Range<u16>,
@@ -194,7 +197,7 @@ fn fitting(train: &TrainSeatStates<'_>, legs: &Range<u16>, class: u16) -> Vec<Fi
         .collect()
 }
 
-/// Every run of so many neighbours on a bench.
+/// Lists every run of `quantity` neighbours on a bench.
 fn side_by_side(
     train: &TrainSeatStates<'_>,
     fits: &[FittingSeat],
@@ -219,7 +222,8 @@ fn side_by_side(
     groups
 }
 
-/// The tightest so many of each group that has as many; `fits` come tightest first.
+/// Takes, of each group with enough seats, the `quantity` that fit most tightly. `fits` must be in
+/// this order, tightest first.
 fn grouped(
     fits: &[FittingSeat],
     quantity: usize,

@@ -1,6 +1,7 @@
-//! Preferences 3 and 4: parties that cannot sit side by side. Groups are grown around a few anchors
-//! in each section (the stretches nearest to where the wish looks, and the longest), and the best
-//! group wins; only if no section holds the party, around anchors of the whole house.
+//! Preferences 3 and 4: seats parties that cannot sit side by side. In each section, groups are
+//! grown around a few anchors: the stretches nearest to the wish's focal point, and the longest
+//! ones. The best group wins. Only if no section holds the party, anchors of the whole house are
+//! tried.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,16 +14,16 @@ use crate::choosing::view::{CellEligibility, WishSeatView, apart};
 use crate::choosing::wish::BestSeatsWish;
 use crate::plans::seatmap::PlanPoint;
 
-/// Anchors tried in each scope: the nearest, and the longest stretches.
+/// How many of the nearest and of the longest stretches are tried as anchors in each scope.
 const NEAREST: usize = 8;
 const LONGEST: usize = 4;
 
 struct SeatGroup {
-    /// Ascending.
+    /// Seat indices, ascending.
     cells: Vec<u32>,
     /// How many sit without a neighbour of their party.
     alone: u32,
-    /// Mean distance from the focal point and from the group's own middle.
+    /// The mean distance from the focal point plus that from the group's own middle.
     score: f32,
 }
 
@@ -40,7 +41,7 @@ impl SeatCandidate for SeatGroup {
     }
 }
 
-/// What may be combined: the seats of one section, or of the house.
+/// The seats that may be combined: those of one section, or of the whole house.
 #[derive(Default)]
 struct ScatterScope {
     stretches: Vec<BenchStretch>,
@@ -48,7 +49,7 @@ struct ScatterScope {
     accessible: Vec<u32>,
 }
 
-/// The best group, if there are seats enough.
+/// Chooses the best group, if there are enough seats.
 pub fn best(
     view: &WishSeatView<'_>,
     wish: &BestSeatsWish,
@@ -93,7 +94,7 @@ pub fn best(
     })
 }
 
-/// One group for each anchor, where the scope has seats enough.
+/// Grows one group around each anchor, if the scope has enough seats.
 fn around_anchors(
     view: &WishSeatView<'_>,
     scope: &ScatterScope,
@@ -130,7 +131,8 @@ fn nearest_to_focus(view: &WishSeatView<'_>, mut cells: Vec<u32>) -> Vec<u32> {
     cells
 }
 
-/// The points to grow from: the seat nearest the focal point of each anchor stretch.
+/// Returns the points to grow groups from: of each anchor stretch, the seat nearest to the focal
+/// point.
 fn anchors(view: &WishSeatView<'_>, stretches: &[BenchStretch]) -> Vec<PlanPoint> {
     let mut near: Vec<(f32, u32, usize)> = stretches
         .iter()
@@ -152,8 +154,8 @@ fn anchors(view: &WishSeatView<'_>, stretches: &[BenchStretch]) -> Vec<PlanPoint
         .collect()
 }
 
-/// The accessible seats nearest to the anchor, companions and others beside them, and the rest in
-/// pieces nearby.
+/// Takes the accessible seats nearest to the point, companion and other seats beside them, and the
+/// rest of the party in pieces nearby.
 fn with_accessible(
     view: &WishSeatView<'_>,
     scope: &ScatterScope,
@@ -167,7 +169,8 @@ fn with_accessible(
     accessible.truncate(wish.accessible as usize);
     let ordinary = (wish.quantity - wish.accessible) as usize;
     let beside = beside(view, &accessible, ordinary, point);
-    // One who was seated beside may go with the others where else one of them would be alone.
+    // One of those seated beside may move to the others, if one of the others would sit alone
+    // otherwise.
     let fewer = beside.len().saturating_sub(1);
     [(beside.len(), false), (fewer, false), (beside.len(), true)]
         .into_iter()
@@ -181,7 +184,7 @@ fn with_accessible(
         })
 }
 
-/// Up to `most` ordinary seats grown from the taken ones along their benches, companion seats
+/// Adds up to `most` ordinary seats beside the taken ones, along their benches, companion seats
 /// first.
 fn beside(view: &WishSeatView<'_>, from: &[u32], most: usize, point: PlanPoint) -> Vec<u32> {
     let mut taken: HashSet<u32> = from.iter().copied().collect();

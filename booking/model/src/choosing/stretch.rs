@@ -1,10 +1,10 @@
-//! Parties that no row holds are cut into pieces. This file deals out the pieces: from the
-//! stretches of seats nearest to a point, so that nobody sits alone where that can be had at all.
+//! Cuts parties that no row holds into pieces, and takes the pieces from the stretches of seats
+//! nearest to a point. Nobody sits alone if that can be avoided at all.
 //!
-//! A piece is 2 or more neighbouring seats. From stretches with `t` seats in all, each 2 or longer,
-//! every number from 2 to `t` can be dealt if one of them is 3 or longer, and else every even
-//! number: that is the whole rule, and it lets the dealing be greedy (the nearest stretch gives as
-//! much as it can) without ever running into a dead end.
+//! A piece is 2 or more neighbouring seats. Take stretches of 2 or more seats each, with `t` seats
+//! in all. If one of them has 3 or more, every number from 2 to `t` can be dealt; if not, every
+//! even number. This rule lets the dealing be greedy (the nearest stretch gives as much as it can)
+//! without ever reaching a dead end.
 
 use std::collections::HashSet;
 
@@ -12,21 +12,21 @@ use crate::choosing::block::single_sides;
 use crate::choosing::view::{CellEligibility, WishSeatView, apart};
 use crate::plans::seatmap::PlanPoint;
 
-/// Neighbouring ordinary seats that the wish may have, as long as they go.
+/// The longest possible run of neighbouring ordinary seats on a bench that the wish may have.
 #[derive(Debug, Clone, Copy)]
 pub struct BenchStretch {
     /// Index into the map's benches.
     pub bench: u32,
-    /// Position of the first on the bench.
+    /// Position of the first seat on the bench.
     pub start: usize,
-    /// How many.
+    /// How many seats it has.
     pub len: usize,
-    /// Of the section that the bench stands in.
+    /// The section that the bench stands in.
     pub section: Option<u32>,
     ends: (PlanPoint, PlanPoint),
 }
 
-/// Every stretch of the house.
+/// Lists every stretch of the house.
 pub fn stretches(view: &WishSeatView<'_>) -> Vec<BenchStretch> {
     let mut found = Vec::new();
     for (number, bench) in (0..).zip(view.map.benches()) {
@@ -48,7 +48,7 @@ pub fn stretches(view: &WishSeatView<'_>) -> Vec<BenchStretch> {
     found
 }
 
-/// The same stretches without the seats in `used`.
+/// Returns the same stretches without the seats in `used`.
 pub fn without(
     view: &WishSeatView<'_>,
     stretches: &[BenchStretch],
@@ -68,7 +68,7 @@ fn end_points(view: &WishSeatView<'_>, cells: &[u32]) -> (PlanPoint, PlanPoint) 
     )
 }
 
-/// Where a cell is.
+/// Returns where a cell is, in the plan's units.
 pub fn cell_position(view: &WishSeatView<'_>, cell: u32) -> PlanPoint {
     let seat = &view.map.seats[cell as usize];
     PlanPoint {
@@ -78,13 +78,13 @@ pub fn cell_position(view: &WishSeatView<'_>, cell: u32) -> PlanPoint {
 }
 
 impl BenchStretch {
-    /// The cells.
+    /// Returns the stretch's cells, in bench order.
     pub fn cells<'a>(&self, view: &WishSeatView<'a>) -> &'a [u32] {
         &view.map.on_bench(&view.map.benches()[self.bench as usize])
             [self.start..self.start + self.len]
     }
 
-    /// The parts of it that are open.
+    /// Adds the parts of the stretch that are open to `found`.
     fn push_open_parts(
         &self,
         view: &WishSeatView<'_>,
@@ -105,7 +105,7 @@ impl BenchStretch {
         }
     }
 
-    /// From a point to the nearest seat, as if the row were straight.
+    /// Returns the distance from a point to the nearest seat, as if the row were straight.
     pub fn distance(&self, point: PlanPoint) -> f32 {
         let (a, b) = self.ends;
         let (x, y) = (b.x - a.x, b.y - a.y);
@@ -123,8 +123,8 @@ impl BenchStretch {
         )
     }
 
-    /// The piece of `len` seats that leaves the fewest single seats, and of those the one nearest
-    /// to the point.
+    /// Returns the piece of `len` seats that leaves the fewest single seats. Among equals, the one
+    /// nearest to the point wins.
     fn piece<'a>(&self, view: &WishSeatView<'a>, len: usize, point: PlanPoint) -> &'a [u32] {
         let bench = view.map.on_bench(&view.map.benches()[self.bench as usize]);
         let far = |start: usize| -> f32 {
@@ -147,13 +147,13 @@ impl BenchStretch {
     }
 }
 
-/// Whether `wanted` can be dealt in pieces of 2 or more.
+/// Returns whether `wanted` seats can be dealt in pieces of 2 or more.
 fn can_deal(wanted: usize, total: usize, any_long: bool) -> bool {
     wanted == 0 || (2..=total).contains(&wanted) && (any_long || wanted.is_multiple_of(2))
 }
 
-/// Deals `wanted` seats near `point`; where `alone` is allowed, with as few single seats as there
-/// must be.
+/// Deals `wanted` seats near `point`. If `alone` allows single seats, there are as few of them as
+/// possible.
 pub fn pick_seats_near(
     view: &WishSeatView<'_>,
     stretches: &[BenchStretch],
@@ -176,7 +176,7 @@ pub fn pick_seats_near(
     let together = if can_deal(wanted, total, any_long) {
         wanted
     } else if alone {
-        // Either all pieces together do not suffice, or a lone odd one is left over.
+        // Either all pieces together do not suffice, or one odd seat is left over.
         let most = total.min(wanted);
         if can_deal(most, total, any_long) {
             most
@@ -204,14 +204,14 @@ pub fn pick_seats_near(
     })
 }
 
-/// Deals `wanted`, which [`can_deal`] allowed, from stretches in order.
+/// Deals `wanted` seats, which [`can_deal`] allowed, from the stretches in order.
 fn pieces(
     view: &WishSeatView<'_>,
     long: &[BenchStretch],
     wanted: usize,
     point: PlanPoint,
 ) -> Vec<u32> {
-    // What the stretches after each one could still give.
+    // For each stretch, what the stretches after it can still give.
     let mut after = vec![(0, false); long.len()];
     for at in (1..long.len()).rev() {
         let (total, any_long) = after[at];

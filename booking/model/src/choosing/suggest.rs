@@ -1,5 +1,4 @@
-//! What to offer instead of seats that were refused: as many, in the same price categories, near
-//! them.
+//! Suggests seats instead of refused ones: as many, in the same price categories, near them.
 
 use rand::Rng;
 
@@ -7,12 +6,13 @@ use super::{SeatArrangement, SeatChoice, choose, orphans_of, pick_area};
 use crate::choosing::orphan::similar_wish;
 use crate::plans::seatmap::{PlanPoint, SeatMap};
 
-/// As many free places as `refused` has: seats near the refused ones (the same section before
-/// others), in their categories and with as many accessible among them; and units of the same areas
-/// for those that stand. Free ones among the refused may be part of it, unless `clean` asks for a
-/// block that leaves no single seat and they would.
+/// Suggests as many free places as `refused` has. For refused seats, these are seats near them (the
+/// same section first), in their categories and with as many accessible ones. For refused standing
+/// places, they are units of the same areas. Free places of `refused` may be part of the
+/// suggestion, unless `clean` asks for a block that leaves no single seat and they would leave one.
 ///
-/// `None` where there is nothing like it, or a booth was refused: no other booth is the same.
+/// Returns `None` if there is nothing like it. It also returns `None` if a booth was refused,
+/// because no other booth is the same.
 #[must_use]
 pub fn suggest(
     map: &SeatMap,

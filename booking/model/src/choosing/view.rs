@@ -1,24 +1,25 @@
-//! The map as one wish sees it: for every cell whether it is free, whether the wish may have it,
-//! and how far it is from where the wish looks. Read once, so that the searches ask nobody twice.
+//! The map as one wish sees it. For every cell it says whether it is free, whether the wish may
+//! have it, and how far it is from the wish's focal point. It is computed once, so that the
+//! searches need not ask again.
 
 use crate::choosing::wish::BestSeatsWish;
 use crate::plans::seatmap::{PlanPoint, Seat, SeatKind, SeatMap};
 
-/// What a cell is to a wish.
+/// What a cell means to a wish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellEligibility {
     /// Held, sold, or not for sale.
     Taken,
     /// Free, but not for this wish.
     Other,
-    /// An ordinary seat for it.
+    /// An ordinary seat that the wish may have.
     Seat,
-    /// An accessible seat for it.
+    /// An accessible seat that the wish may have.
     Accessible,
 }
 
 impl CellEligibility {
-    /// Whether the wish may have it.
+    /// Returns whether the wish may have the cell.
     pub fn eligible(self) -> bool {
         matches!(self, Self::Seat | Self::Accessible)
     }
@@ -30,21 +31,21 @@ pub struct EligibleCounts {
     pub seats: u32,
     /// Accessible seats on benches.
     pub accessible: u32,
-    /// Standing places, where the wish leads to them.
+    /// Standing places, if the wish allows them.
     pub standing: u32,
 }
 
-/// See the module.
+/// The map as one wish sees it, computed once.
 pub struct WishSeatView<'a> {
-    /// The map.
+    /// The map of the plan.
     pub map: &'a SeatMap,
     class: Vec<CellEligibility>,
-    /// From the focal point; 0 where the class is not eligible.
+    /// From the focal point, in the plan's units; 0 if the wish may not have the cell.
     distance: Vec<f32>,
 }
 
 impl<'a> WishSeatView<'a> {
-    /// Reads the picture.
+    /// Computes the view from the map and the free cells.
     pub fn for_wish(map: &'a SeatMap, free: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -> Self {
         let focus = WishFocus::for_wish(map, wish);
         let mut class = Vec::with_capacity(map.seats.len());
@@ -69,22 +70,22 @@ impl<'a> WishSeatView<'a> {
         }
     }
 
-    /// What a cell is.
+    /// Returns what a cell means to this wish.
     pub fn class(&self, cell: u32) -> CellEligibility {
         self.class[cell as usize]
     }
 
-    /// Whether a cell is free, for this wish or another.
+    /// Returns whether a cell is free, for this wish or another.
     pub fn is_free(&self, cell: u32) -> bool {
         self.class(cell) != CellEligibility::Taken
     }
 
-    /// From the focal point, in the plan's units.
+    /// Returns the distance from the focal point, in the plan's units.
     pub fn distance(&self, cell: u32) -> f32 {
         self.distance[cell as usize]
     }
 
-    /// Adds up what the wish may have.
+    /// Counts the cells that the wish may have.
     pub fn count_eligible(&self) -> EligibleCounts {
         let mut count = EligibleCounts {
             seats: 0,
@@ -103,7 +104,7 @@ impl<'a> WishSeatView<'a> {
     }
 }
 
-/// Whether the wish may have a free seat.
+/// Returns what a free seat means to the wish.
 fn classify(cell: u32, seat: &Seat, wish: &BestSeatsWish) -> CellEligibility {
     let led_to_stand =
         wish.accessible == 0 && (wish.categories.is_some() || wish.sections.is_some());
@@ -134,10 +135,10 @@ fn classify(cell: u32, seat: &Seat, wish: &BestSeatsWish) -> CellEligibility {
     }
 }
 
-/// Where a wish looks from its seats.
+/// The point from which a wish measures distances.
 enum WishFocus<'a> {
     At(PlanPoint),
-    /// Each seat at its zone's, or at this point.
+    /// Each seat's own zone's focal point, or this point if its zone has none.
     OwnZone(&'a SeatMap, PlanPoint),
 }
 
@@ -177,8 +178,8 @@ impl<'a> WishFocus<'a> {
     }
 }
 
-/// Straight distance. Not `hypot`: its care for overflow costs more than all else here, and
-/// coordinates are bounded.
+/// Returns the straight distance between two points. It does not use `hypot`, whose care for
+/// overflow costs more than all else here; coordinates are bounded.
 pub fn apart(a: PlanPoint, b: PlanPoint) -> f32 {
     let (x, y) = (a.x - b.x, a.y - b.y);
     (x * x + y * y).sqrt()

@@ -1,6 +1,6 @@
-//! What a party wants: as asked (`best` of the contract, in names) and as resolved on one map (in
-//! indices). A name the map does not know is refused here, with the field it stood in, and not met
-//! by "nothing found".
+//! What a party wants: as a client asks for it (`best` of the contract, in names) and as resolved
+//! on one map (in indices). A name that the map does not know is refused here with the field it
+//! stood in, so that the client does not get a mere "nothing found".
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plans::seatmap::{PlanPoint, SeatMap};
 
-/// Characters of an unknown name that are told back: a long one is rubbish.
+/// The most characters of an unknown name that are repeated in the refusal.
 const NAME_SHOWN_MAX: usize = 80;
 
 /// A set of cells, one bit each.
@@ -66,13 +66,13 @@ pub struct BestSeatsRequest {
     /// Section labels, any of them; all sections when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sections: Option<Vec<String>>,
-    /// A zone's key or label; its focal point then counts.
+    /// A zone's key or label; distances are then measured to its focal point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     /// Only seats of these channels; when absent, only seats of none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channels: Option<Vec<String>>,
-    /// Seats of every channel and of none.
+    /// Allows seats of every channel and of none.
     #[serde(default)]
     pub ignore_channels: bool,
     /// How many of the seats are for wheelchairs.
@@ -97,21 +97,21 @@ pub enum BestSeatsWishFault {
     Unknown {
         /// `categories`, `sections`, `zone` or `channels`.
         field: &'static str,
-        /// As it was sent, shortened.
+        /// The name as it was sent, shortened.
         name: String,
     },
     /// A value out of its range.
     #[error("`best.{field}` {problem}; nothing was held")]
     Invalid {
-        /// The field.
+        /// The field at fault, without `best.`.
         field: &'static str,
-        /// What is wrong and what would be right.
+        /// What is wrong, and what would be right.
         problem: &'static str,
     },
 }
 
 impl BestSeatsWishFault {
-    /// The field at fault, without `best.`.
+    /// Returns the field at fault, without `best.`.
     #[must_use]
     pub fn field(&self) -> &'static str {
         match self {
@@ -120,7 +120,7 @@ impl BestSeatsWishFault {
     }
 }
 
-/// A wish on one map.
+/// A party's wish, resolved on one map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BestSeatsWish {
     /// How many seats, 1 or more.
@@ -129,22 +129,22 @@ pub struct BestSeatsWish {
     pub categories: Option<Vec<u16>>,
     /// Section indices; all when `None`.
     pub sections: Option<Vec<u32>>,
-    /// Zone index.
+    /// Zone index; none when the wish names no zone.
     pub zone: Option<u16>,
-    /// Only these cells: the asked-for channels.
+    /// Only these cells may be chosen: those of the asked-for channels.
     pub only: Option<CellSet>,
-    /// Never these cells: channels that were not asked for.
+    /// These cells are never chosen: those of channels that were not asked for.
     pub blocked: Option<CellSet>,
     /// How many of the seats are accessible ones, at most `quantity`.
     pub accessible: u32,
-    /// Prefer blocks that leave no single seat.
+    /// Whether blocks that leave no single seat are preferred.
     pub avoid_orphans: bool,
-    /// Measured from here instead of from the focal point.
+    /// The point that distances are measured to, instead of the focal point.
     pub near: Option<PlanPoint>,
 }
 
 impl BestSeatsWish {
-    /// `quantity` seats anywhere.
+    /// Makes a wish for `quantity` seats anywhere.
     #[must_use]
     pub fn party(quantity: u32) -> Self {
         Self {
@@ -162,8 +162,8 @@ impl BestSeatsWish {
 }
 
 impl BestSeatsRequest {
-    /// Looks every name up. `channels` are the show's; a show without any gives an empty map, and
-    /// naming one is then refused as unknown.
+    /// Looks up every name on the map. `channels` are the show's. For a show without channels it is
+    /// an empty map, so that a named channel is refused as unknown.
     ///
     /// # Errors
     /// [`BestSeatsWishFault`] for the first field that the map or the contract does not allow.

@@ -1,5 +1,5 @@
-//! What does not agree: pure, over one snapshot of provider, ledger and store. Each kind of drift
-//! is one finding, and each finding has one repair.
+//! Finds where the provider, the ledger and the store disagree, from one snapshot of all three. The
+//! module is pure. Each kind of drift is one finding, and each finding has one repair.
 
 use std::fmt;
 
@@ -13,24 +13,25 @@ use crate::orders::OrderState;
 use crate::orders::transition::{EffectKind, OwedProviderCall};
 use crate::payments::{Payment, PaymentState, ProviderPayment};
 
-/// What is younger than this is on its way, and no drift.
+/// A change that is younger than this, in milliseconds, may still be on its way, and is no drift.
 pub const ON_ITS_WAY_MS: i64 = 5_000;
 
-/// An order follows the lock that was made for it within this, or its try is given up.
+/// A hold that is locked for an order, but whose order does not follow within this many
+/// milliseconds, is given up.
 pub const ORDER_COMES_WITHIN_MS: i64 = 2_000;
 
-/// Cells named in one finding.
+/// The most cells that one finding names.
 const CELLS_TOLD_MAX: usize = 8;
 
 /// The kinds of drift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DriftKind {
-    /// An order stands beyond its deadline.
+    /// An order is past its deadline and has not ended.
     OrderOverdue,
-    /// An order is confirmed, and nobody owes its capture.
+    /// An order is confirmed, and its capture is not owed.
     CaptureNotOwed,
-    /// An order has ended, its payment has the buyer's money, and nobody owes it back.
+    /// An order has ended, its payment has the buyer's money, and no return of the money is owed.
     MoneyNotReturned,
     /// An order is ticketed without its tickets.
     TicketsMissing,
@@ -42,14 +43,14 @@ pub enum DriftKind {
     SoldOnlyInStore,
     /// Cells of an order are free in the store.
     ClaimNotHeld,
-    /// Cells are locked for an order that was not made.
+    /// Cells are locked for an order that does not exist.
     HoldWithoutOrder,
-    /// The provider could not bring money back.
+    /// The provider could not return the money.
     RefundFailed,
 }
 
 impl DriftKind {
-    /// All, so that every count exists from the start.
+    /// All kinds, so that every count exists from the start.
     pub const ALL: [Self; 10] = [
         Self::OrderOverdue,
         Self::CaptureNotOwed,
@@ -63,7 +64,7 @@ impl DriftKind {
         Self::RefundFailed,
     ];
 
-    /// The word in metrics.
+    /// Returns the kind's name in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -105,29 +106,29 @@ impl fmt::Display for DriftSubject {
     }
 }
 
-/// One thing that does not agree.
+/// One disagreement between provider, ledger and store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DriftFinding {
-    /// Of which kind.
+    /// Its kind.
     pub kind: DriftKind,
-    /// About what.
+    /// What it is about.
     pub about: DriftSubject,
-    /// Since when, as far as can be told.
+    /// Since when it has stood, as far as is known, in milliseconds since the epoch.
     pub since_ms: i64,
-    /// In words.
+    /// A description in words.
     pub told: String,
 }
 
-/// An order as far as it matters here.
+/// What the reconciler needs to know of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderFacts {
     /// The order.
     pub order: OrderId,
-    /// Where it stands.
+    /// Its state.
     pub state: OrderState,
-    /// When it came there.
+    /// When it reached that state, in milliseconds since the epoch.
     pub changed_ms: i64,
-    /// Until when it may stand there, for states with a deadline.
+    /// Its deadline in that state, for states that have one, in milliseconds since the epoch.
     pub claim_until_ms: i64,
     /// How many seats it is for.
     pub seats: u32,
@@ -135,62 +136,64 @@ pub struct OrderFacts {
     pub tickets: u32,
     /// Its payment.
     pub payment: PaymentId,
-    /// Where that stands.
+    /// The payment's state.
     pub money: PaymentState,
-    /// What is owed for it and not done.
+    /// The effects that are owed for it and not done.
     pub owed: Vec<EffectKind>,
-    /// Whether the worker of late money still has it.
+    /// Whether the worker for late money still has to decide about it.
     pub late: bool,
-    /// Whether its money was to go back and the provider could not do it so far.
+    /// Whether a refund of its money is owed that the provider could not do so far.
     pub refund_failed: bool,
 }
 
-/// A show's cells, in the ledger and in the store.
+/// A show's cells as the ledger and the store have them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShowFacts {
     /// The show.
     pub show: ShowId,
     /// Claimed cells, and whether they are sold.
     pub claims: Vec<(u32, bool)>,
-    /// The store's picture.
+    /// The state of each cell in the store.
     pub states: Vec<CellState>,
-    /// When they were read.
+    /// When the states were read, in milliseconds since the epoch.
     pub read_ms: i64,
 }
 
-/// A hold that is locked for an order which the ledger does not have.
+/// A hold that is locked for an order that the ledger does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldFacts {
     /// The hold.
     pub secured: SecuredHold,
-    /// Since when the ledger has answered so.
+    /// Since when the ledger has not had the order, in milliseconds since the epoch.
     pub since_ms: i64,
 }
 
-/// All that is compared at one moment.
+/// All the facts that are compared at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReconcilerSnapshot {
-    /// Orders that are not plainly in order.
+    /// Orders that may not be in order.
     pub orders: Vec<OrderFacts>,
-    /// Payments that were read back.
+    /// Payments that were read back from the provider: as the ledger has them, when the ledger's
+    /// last changed (milliseconds since the epoch), and as the provider has them.
     pub payments: Vec<(Payment, i64, ProviderPayment)>,
-    /// Shows that the store has open.
+    /// Shows that are open in the store.
     pub shows: Vec<ShowFacts>,
-    /// Holds without the orders that they are locked for.
+    /// Holds that are locked for orders that the ledger does not have.
     pub holds: Vec<HoldFacts>,
 }
 
-/// What an order's state asks for and is not there.
+/// What an order's state requires and the ledger lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingOrderPart {
     /// Its tickets, or some of them.
     Tickets,
-    /// Somebody who owes this.
+    /// The outbox row of this call to the provider.
     Owed(OwedProviderCall),
 }
 
-/// What may be missing for an order in a state: whether something is `owed` for it, whether late
-/// money is `searched` for its seats, and whether the provider has its `money`.
+/// Returns what may be missing for an order in a state. `owed` says whether a call is owed for it,
+/// `searched` whether seats for its late money are still searched for, and `money` whether the
+/// provider has its money.
 #[must_use]
 pub fn missing_for_order(
     state: OrderState,
@@ -210,7 +213,7 @@ pub fn missing_for_order(
     }
 }
 
-/// Everything in the snapshot that does not agree.
+/// Finds everything in the snapshot that does not agree.
 #[must_use]
 pub fn findings(snapshot: &ReconcilerSnapshot, now_ms: i64) -> Vec<DriftFinding> {
     let mut found: Vec<DriftFinding> = snapshot
@@ -233,7 +236,8 @@ pub fn findings(snapshot: &ReconcilerSnapshot, now_ms: i64) -> Vec<DriftFinding>
     found
 }
 
-/// A moment in words. What no calendar has is told as the beginning of 1970.
+/// Converts milliseconds since the epoch to a timestamp. Moments out of range become the beginning
+/// of 1970.
 fn timestamp_from_ms(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH)
 }
@@ -288,8 +292,8 @@ fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<DriftFinding> {
                 told,
             ))?
         }
-        // What is owed for tickets that were given back stands in rows of its own, written with
-        // them.
+        // Money that is owed for tickets given back has rows of its own, which are written together
+        // with the refund.
         OrderState::PartlyRefunded | OrderState::Refunded | OrderState::Exchanged => return None,
         OrderState::Ticketed => {
             let told = format!("ticketed with {} of {} tickets", facts.tickets, facts.seats);

@@ -1,4 +1,4 @@
-//! Every kind of drift is found, and what is on its way is none.
+//! Every kind of drift is found, and changes that are still on their way are not reported.
 
 use super::*;
 use crate::ids::HoldId;

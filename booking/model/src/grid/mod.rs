@@ -1,11 +1,11 @@
-//! A show is a grid of cells, leg-major: `cell = leg × seats + seat`. A concert has one leg, a
-//! train as many as it has stretches between stops, and one core sells both.
+//! A show as a grid of cells, leg-major: `cell = leg × seats + seat`. A concert has one leg. A
+//! train has one for each stretch between two stops. So the same core sells both.
 
 pub mod picture;
 
 use std::ops::Range;
 
-/// The state of one cell, with the numbers of the wire.
+/// The state of one cell. The numbers are those of the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum CellState {
@@ -20,7 +20,7 @@ pub enum CellState {
 }
 
 impl CellState {
-    /// The word of the contract.
+    /// Returns the contract's word for the state.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -31,7 +31,8 @@ impl CellState {
         }
     }
 
-    /// Over all legs of a seat, what its one picture shows: sold beats held beats free.
+    /// Returns the higher of two states. One picture of a seat over several legs shows the highest:
+    /// blocked, then sold, then held, then free.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         if (self as u8) < (other as u8) {
@@ -42,42 +43,42 @@ impl CellState {
     }
 }
 
-/// The shape of a show.
+/// The size of a show's grid of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CellGrid {
     /// How many seats.
     pub seats: u32,
-    /// How many stretches; at least one.
+    /// How many legs; at least one.
     pub legs: u16,
 }
 
 impl CellGrid {
-    /// How many cells.
+    /// Returns the number of cells.
     #[must_use]
     pub fn cell_count(self) -> u32 {
         self.seats * u32::from(self.legs)
     }
 
-    /// The cells of one seat over some legs.
+    /// Lists the cells of one seat over some legs.
     pub fn cells_of(self, seat: u32, legs: Range<u16>) -> impl Iterator<Item = u32> {
         debug_assert!(seat < self.seats && legs.end <= self.legs);
         legs.map(move |leg| u32::from(leg) * self.seats + seat)
     }
 
-    /// The seat of a cell.
+    /// Returns the seat of a cell.
     #[must_use]
     pub fn seat_of(self, cell: u32) -> u32 {
         cell % self.seats
     }
 
-    /// The leg of a cell.
+    /// Returns the leg of a cell.
     #[must_use]
     pub fn leg_of(self, cell: u32) -> u16 {
         u16::try_from(cell / self.seats).unwrap_or(u16::MAX)
     }
 }
 
-/// A claimed cell: seat, leg, and whether it is sold.
+/// A claimed cell: its seat, its leg, and whether it is sold.
 pub type ClaimedCell = (u32, u16, bool);
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! The picture of a show: the state of every cell, its version, and the changes that lead from one
-//! version to the next. `version = incarnation × 2^40 + counter`, so it never decreases, whatever
-//! is lost.
+//! The picture of a show: the state of every cell, a version, and the changes that lead from one
+//! version to the next. `version = incarnation × 2^40 + counter`, so the version never decreases,
+//! even if the data is lost.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::CellState;
 
-/// Changes kept for those who follow; who is further behind takes the whole picture.
+/// How many changes of cells are kept for followers. A follower that is further behind takes the
+/// whole picture.
 const LOG_MAX: usize = 65_536;
 
-/// What leads from one version to the next.
+/// The changes that lead a follower from its version to the present one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CellChanges {
@@ -22,7 +23,7 @@ pub enum CellChanges {
     Delta {
         /// The version the follower had.
         from: u64,
-        /// The version it has then.
+        /// The version the follower has after these changes.
         to: u64,
         /// Cell index and state.
         cells: Vec<(u32, u8)>,
@@ -45,9 +46,9 @@ pub struct CellCounts {
 /// The whole picture of a show at one version.
 #[derive(Debug, Clone)]
 pub struct VersionedCells {
-    /// The version.
+    /// The version of the picture.
     pub version: u64,
-    /// State by cell.
+    /// The state of each cell, by cell index.
     pub states: Vec<CellState>,
 }
 
@@ -56,37 +57,38 @@ pub struct VersionedCells {
 pub struct CellPicture {
     states: Vec<CellState>,
     base: u64,
-    /// The counter this copy began at: what lies before it is not in the log.
+    /// The counter at which this copy began. The log has no earlier changes.
     begun: u64,
     counter: u64,
     log: VecDeque<(u64, u32)>,
     counts: [u64; 4],
 }
 
-/// Bits of a version that count the changes within one life of the data; the number of the life
-/// stands above them.
+/// How many low bits of a version count the changes within one life of the data. The bits above are
+/// the number of the life.
 const COUNTER_BITS: u32 = 40;
 
-/// The version with which a life of the data begins.
+/// Returns the first version of a life of the data.
 #[must_use]
 pub const fn first_version(life: u64) -> u64 {
     life << COUNTER_BITS
 }
 
-/// The life of the data that a version belongs to.
+/// Returns the life of the data that a version belongs to.
 #[must_use]
 pub const fn life_of_version(version: u64) -> u64 {
     version >> COUNTER_BITS
 }
 
 impl CellPicture {
-    /// The picture of a new incarnation.
+    /// Makes the picture of a new incarnation.
     #[must_use]
     pub fn new(incarnation: u64, states: Vec<CellState>) -> Self {
         Self::at_counter(incarnation, 0, states)
     }
 
-    /// A picture that somebody else counts, as it is at `counter` of its incarnation.
+    /// Makes a copy of a picture whose changes another process counts, as it was at `counter` of
+    /// its incarnation.
     #[must_use]
     pub fn at_counter(incarnation: u64, counter: u64, states: Vec<CellState>) -> Self {
         let mut counts = [0; 4];
@@ -103,25 +105,25 @@ impl CellPicture {
         }
     }
 
-    /// The life of the data that it shows.
+    /// Returns the life of the data that the picture shows.
     #[must_use]
     pub fn incarnation(&self) -> u64 {
         life_of_version(self.base)
     }
 
-    /// How many changes its incarnation had.
+    /// Returns how many changes the incarnation has had.
     #[must_use]
     pub fn counter(&self) -> u64 {
         self.counter
     }
 
-    /// The version now.
+    /// Returns the present version.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.base + self.counter
     }
 
-    /// The state of a cell; cells beyond the grid are not for sale.
+    /// Returns the state of a cell. Cells beyond the grid are not for sale.
     #[must_use]
     pub fn state(&self, cell: u32) -> CellState {
         self.states
@@ -130,20 +132,20 @@ impl CellPicture {
             .unwrap_or(CellState::Blocked)
     }
 
-    /// All states, in cell order.
+    /// Returns all states, in cell order.
     #[must_use]
     pub fn states(&self) -> &[CellState] {
         &self.states
     }
 
-    /// How many cells are in each state; those not for sale are not counted.
+    /// Returns how many cells are in each state. Cells that are not for sale are not counted.
     #[must_use]
     pub fn counts(&self) -> CellCounts {
         let [free, held, sold, _] = self.counts;
         CellCounts { free, held, sold }
     }
 
-    /// Sets cells to a state as one change: one new version, if anything differs.
+    /// Sets cells to a state as one change, which makes one new version if any cell differs.
     pub fn set_cells(&mut self, cells: impl IntoIterator<Item = u32>, state: CellState) {
         let next = self.counter + 1;
         for cell in cells {
@@ -154,7 +156,7 @@ impl CellPicture {
         self.trim_log();
     }
 
-    /// Takes over a change that somebody else counted.
+    /// Applies a change that another process counted.
     pub fn apply_change(
         &mut self,
         counter: u64,
@@ -167,7 +169,7 @@ impl CellPicture {
         self.trim_log();
     }
 
-    /// Whether the cell had another state.
+    /// Sets a cell and logs it. Returns whether the cell had another state before.
     fn put_cell_state(&mut self, version: u64, cell: u32, state: CellState) -> bool {
         let Some(slot) = self.states.get_mut(cell as usize) else {
             return false;
@@ -188,7 +190,7 @@ impl CellPicture {
         }
     }
 
-    /// What changed after `since`.
+    /// Returns what changed after the version `since`.
     #[must_use]
     pub fn changes_since(&self, since: u64) -> CellChanges {
         let to = self.version();
@@ -201,8 +203,8 @@ impl CellPicture {
         else {
             return CellChanges::Gap;
         };
-        // The log may have lost a part of its oldest version, so only what lies behind that one is
-        // whole.
+        // The log may have lost a part of its oldest version, so it is complete only after that
+        // version.
         let whole_after = if self.log.len() == LOG_MAX {
             self.log.front().map_or(0, |first| first.0)
         } else {
@@ -224,7 +226,7 @@ impl CellPicture {
         }
     }
 
-    /// Two bits a cell, four to a byte, lowest bits first.
+    /// Packs the states: two bits a cell, four cells to a byte, lowest bits first.
     #[must_use]
     pub fn packed(&self) -> Bytes {
         let mut out = BytesMut::with_capacity(self.states.len().div_ceil(4));

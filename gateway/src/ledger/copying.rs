@@ -1,5 +1,6 @@
-//! What copied rows come to, decided from what the ledger has of their numbers, holders and codes.
-//! Pure: every database looks the same things up, and carries the same writes out.
+//! Decides what becomes of copied rows, given what the ledger already has of their numbers, holders
+//! and codes. The decision is pure, so that every database looks up the same things and carries out
+//! the same writes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,7 +8,7 @@ use fairgate_pass::{Digest, Holder};
 
 use super::{JoinRow, LineCopyOutcome, LineFeedEntry};
 
-/// A number as it is recorded.
+/// What the ledger has recorded of a number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RecordedNumber {
     pub(super) holder: Holder,
@@ -15,17 +16,17 @@ pub(super) struct RecordedNumber {
     pub(super) void: bool,
 }
 
-/// What the ledger has of all that the rows name.
+/// What the ledger has of everything that the rows name.
 #[derive(Debug, Default)]
 pub(super) struct RecordedLineState {
-    /// Numbers from here on were not reserved.
+    /// Numbers from this one on were not reserved.
     pub(super) ceiling: u64,
     /// Numbers below this are frozen.
     pub(super) frozen: u64,
     pub(super) numbers: HashMap<u64, RecordedNumber>,
     /// The living number of each holder.
     pub(super) living: HashMap<Holder, u64>,
-    /// The number that used each code; codes that the room does not have are not in it.
+    /// The number that used each code. Codes that the room does not have are missing here.
     pub(super) codes: HashMap<Digest, Option<u64>>,
 }
 
@@ -39,7 +40,7 @@ impl RecordedLineState {
     }
 }
 
-/// A row that is new to the ledger.
+/// A place that the ledger does not have yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NewPlaceRow {
     pub(super) join: JoinRow,
@@ -55,7 +56,7 @@ pub(super) struct EndedPlace {
     pub(super) void: bool,
 }
 
-/// What is to be written, in this order: places that end, codes that are used up, new rows.
+/// The writes to carry out, in this order: places that end, codes that are used up, new rows.
 #[derive(Debug, Default)]
 pub(super) struct LineWrites {
     pub(super) ended: Vec<EndedPlace>,
@@ -64,7 +65,7 @@ pub(super) struct LineWrites {
     pub(super) copied: LineCopyOutcome,
 }
 
-/// Decides about `rows`, in their order.
+/// Decides what to write for `rows`, in their order.
 pub(super) fn decide(rows: &[LineFeedEntry], known: RecordedLineState) -> LineWrites {
     let mut deciding = LineCopyDecider {
         known,
@@ -105,7 +106,7 @@ impl LineCopyDecider {
             return;
         }
         let other = self.known.living.get(&join.holder).copied();
-        // Looked at in either case: the code of a void number stays used.
+        // Checked even if the number is void already, because the code of a void number stays used.
         let code_is_gone = self.code_of_another(&join, other);
         let second = other.is_some_and(|other| other < number) || code_is_gone;
         if second {
@@ -131,8 +132,8 @@ impl LineCopyDecider {
         self.writes.rows.insert(number, row);
     }
 
-    /// Uses the code up for this number, also where the holder's `other` one had it; gives whether
-    /// somebody else has, or the room has no such code.
+    /// Marks the code as used by this number, even if the same holder's `other` number had it.
+    /// Returns whether another holder has used the code, or the room has no such code.
     fn code_of_another(&mut self, join: &JoinRow, other: Option<u64>) -> bool {
         let Some(code) = join.code else {
             return false;
@@ -141,7 +142,7 @@ impl LineCopyDecider {
             return true;
         };
         match *used_by {
-            // The lower number keeps it.
+            // The lower number keeps the code.
             Some(by) if Some(by) == other && by < join.number => return false,
             Some(by) if Some(by) != other => return true,
             Some(_) | None => {}

@@ -1,24 +1,25 @@
-//! The lives of a room's fast store. Numbers are given by the store and reserved here in blocks, so
-//! that a store that was lost, went back in time or was replaced never gives a number again: the
-//! next life begins above the block.
+//! The lives of a room's fast store. The store gives the numbers, and the ledger reserves them in
+//! blocks. The next life begins above the last block, so a store that was lost, set back or
+//! replaced never gives a number twice.
 
 use super::{JoinRow, LineFreeze, RoomLedgerFailure};
 
-/// So long after a life began, those whose places the last one lost can come back with them before
-/// the line is frozen. The first life of a room has lost nothing, and waits for nobody.
+/// How long (ms) after a life began the line may not be frozen yet. In this time visitors whose
+/// places the last life lost can come back with them. A room's first life has lost nothing and does
+/// not wait.
 pub const FREEZE_AFTER_MS: i64 = 60_000;
 
-/// One life of the store's data of one room.
+/// One life of the fast store's data of one room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoomLife {
-    /// From 1, by one with each life.
+    /// The number of this life, from 1.
     pub incarnation: u64,
-    /// Its first number. What lies below and is not in the ledger is void until somebody brings it
-    /// back.
+    /// The life's first number. A lower number that is not in the ledger is void until its visitor
+    /// brings it back.
     pub first: u64,
-    /// It gives numbers below this only.
+    /// The life gives only numbers below this.
     pub ceiling: u64,
-    /// Milliseconds since the epoch.
+    /// When the life began, milliseconds since the epoch.
     pub begun_at: i64,
 }
 
@@ -37,14 +38,14 @@ impl RoomLife {
         )))
     }
 
-    /// Whether this is a room's first life and no number of it can have been given: whatever Redis
-    /// lacks of it is not lost.
+    /// Returns whether this is a room's first life and it cannot have given any number yet.
+    /// Whatever Redis lacks of such a life is not lost.
     #[must_use]
     pub fn is_unused(&self) -> bool {
         self.incarnation == 1 && self.ceiling == self.first
     }
 
-    /// From when on (ms) the line may be frozen in this life.
+    /// Returns the time (ms) from which the line may be frozen in this life.
     #[must_use]
     pub fn freezes_from(&self) -> i64 {
         if self.incarnation <= 1 {
@@ -55,39 +56,41 @@ impl RoomLife {
     }
 }
 
-/// One thing that a store did, on its way into the ledger.
+/// One thing that a store did and that is to be copied into the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineFeedEntry {
-    /// A number was given, or brought back by whom it was given to.
+    /// A number was given to a visitor, or its visitor brought it back.
     Join(JoinRow),
     /// A place was given up.
     Leave {
-        /// Which.
+        /// The place's join number.
         number: u64,
-        /// When.
+        /// When the place was given up, milliseconds since the epoch.
         at: i64,
-        /// The leaf becomes nobody's; below a freeze that stands it stays as it was frozen.
+        /// Whether the leaf becomes nobody's. Below a freeze that stands, the leaf stays as it was
+        /// frozen.
         void: bool,
     },
 }
 
-/// What of the copied rows came out otherwise than the store has it, rising.
+/// The copied rows that the ledger records otherwise than the store has them; numbers rising.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineCopyOutcome {
-    /// Numbers that are void: left before the freeze, or their holder or code has another one.
+    /// Void numbers: they were left before the freeze, or their holder or code has another number.
     pub voided: Vec<u64>,
-    /// Numbers that are not this holder's: below the freeze, beyond what was reserved, or somebody
-    /// else's.
+    /// Numbers that this holder cannot have: they are below the freeze, beyond what was reserved,
+    /// or another holder's.
     pub refused: Vec<u64>,
 }
 
 /// How a freeze ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LedgerFreezeOutcome {
-    /// This one stands: the given one, or an earlier one.
+    /// This freeze stands, whether it is the given one or an earlier one.
     Stands(LineFreeze),
     /// Another life has begun; nothing was written.
     OtherLife,
-    /// The life is too young; nothing was written. Again from this time (ms) on.
+    /// The life is too young, so nothing was written. The freeze may be asked for again from this
+    /// time (ms) on.
     NotBefore(i64),
 }

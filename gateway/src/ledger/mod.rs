@@ -1,6 +1,6 @@
-//! The slow and precious half of a room: documents, secrets, the line, the draw, the release
-//! counter, passes, audit. One method of [`RoomLedger`] is one domain transition; [`sql`] has each
-//! of them once, for both databases.
+//! The durable half of a room: documents, secrets, the line, the draw, the release counter, passes
+//! and the audit. One method of [`RoomLedger`] is one domain transition. [`sql`] implements each of
+//! them once, for both databases.
 //!
 //! **Architecture invariant:** SQL stands only under `ledger/sql`. rusqlite and tokio-postgres are
 //! not named in this crate: `fairgate-databases` has them.
@@ -26,18 +26,18 @@ pub use records::{
 
 use crate::room::{RoomDocument, RoomFacts};
 
-/// Why the ledger gave no answer. But for [`RoomLedgerFailure::Unknown`], nothing of the transition
-/// stays.
+/// Why the ledger gave no answer. The transition left nothing behind, except perhaps with
+/// [`RoomLedgerFailure::Unknown`].
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RoomLedgerFailure {
-    /// The write was not taken, or the read did not come through.
+    /// The write was not taken, or the read failed.
     #[error("the ledger did not answer: {0}")]
     Unavailable(String),
-    /// The answer to a commit was lost: the transition stands whole or not at all. Every transition
-    /// may be asked for again, and then says which.
+    /// The answer to a commit was lost, so the transition stands either whole or not at all. Every
+    /// transition may be asked for again, and the second answer says which.
     #[error("whether the ledger took it is not known: {0}")]
     Unknown(String),
-    /// A row holds something this version cannot read.
+    /// A row holds something that this version cannot read.
     #[error("the ledger holds something unreadable: {0}")]
     Corrupt(String),
 }
@@ -52,29 +52,29 @@ impl From<LedgerError> for RoomLedgerFailure {
     }
 }
 
-/// What a queued write will come to; it is queued when the call returns, and runs even if this is
-/// dropped.
+/// The outcome of a queued write. The write is queued when the call returns, and it runs even if
+/// this future is dropped.
 pub type DurableWrite<T> = BoxFuture<'static, Result<T, RoomLedgerFailure>>;
 
 /// The rooms' ledger. Times are milliseconds since the epoch.
 #[async_trait]
 pub trait RoomLedger: Send + Sync + 'static {
-    /// Every room.
+    /// Reads every room.
     async fn rooms(&self) -> Result<Vec<RoomRow>, RoomLedgerFailure>;
-    /// One room.
+    /// Reads one room.
     async fn room(&self, room: &str) -> Result<Option<RoomRow>, RoomLedgerFailure>;
-    /// How far every room has come: so little that a node can ask several times a second what
-    /// others changed.
+    /// Reads the version and draw stage of every room. The answer is small enough for a node to ask
+    /// several times a second what others changed.
     async fn versions(&self) -> Result<Vec<RoomVersion>, RoomLedgerFailure>;
-    /// Makes a room with its draw secret; `false` where it exists already, and then nothing is
-    /// changed.
+    /// Creates a room with its draw secret. Returns `false` and changes nothing if the room exists
+    /// already.
     async fn create_room(
         &self,
         row: RoomRow,
         entry: RoomAuditEntry,
     ) -> Result<bool, RoomLedgerFailure>;
-    /// Replaces document and facts where the row still has `version`. With `before_joins` also only
-    /// while nobody has joined, checked in the same transaction.
+    /// Replaces document and facts if the row still has `version`. With `before_joins` it also
+    /// requires that nobody has joined, checked in the same transaction.
     async fn change_room(
         &self,
         room: &str,
@@ -84,7 +84,7 @@ pub trait RoomLedger: Send + Sync + 'static {
         before_joins: bool,
         entry: Option<RoomAuditEntry>,
     ) -> Result<RoomChangeOutcome, RoomLedgerFailure>;
-    /// Replaces the codes of a room; only while nobody has joined.
+    /// Replaces the codes of a room, if nobody has joined yet.
     async fn put_codes(
         &self,
         room: &str,
@@ -92,50 +92,52 @@ pub trait RoomLedger: Send + Sync + 'static {
         entry: RoomAuditEntry,
     ) -> Result<RoomChangeOutcome, RoomLedgerFailure>;
 
-    /// Queues one join. The number is the caller's; numbers of a room are queued in rising order.
+    /// Queues one join. The caller chooses the number, and queues a room's numbers in rising order.
     fn record_join(&self, room: &str, join: JoinRow) -> DurableWrite<LedgerJoinOutcome>;
-    /// Queues one leaving. `void` makes the leaf nobody's (before the freeze); else only the place
-    /// is gone.
+    /// Queues one leaving. `void` makes the leaf nobody's, which is only for places left before the
+    /// freeze; otherwise only the place is gone.
     fn record_leave(&self, room: &str, number: u64, at: i64, void: bool) -> DurableWrite<()>;
-    /// Queues the freeze of numbers below `n`: a second freeze changes nothing, and is told the
-    /// first. A store with lives names its `life`, and freezes only while that one stands and none
-    /// is younger than [`FREEZE_AFTER_MS`].
+    /// Queues the freeze of numbers below `n`. A second freeze changes nothing and returns the
+    /// first. A store with lives names its `life`. Then the freeze is written only if that life
+    /// stands and, unless it is the room's first, began at least [`FREEZE_AFTER_MS`] ago.
     fn record_freeze(
         &self,
         room: &str,
         freeze: LineFreeze,
         life: Option<u64>,
     ) -> DurableWrite<LedgerFreezeOutcome>;
-    /// Queues nothing, and answers when everything queued before is durable or void.
+    /// Queues nothing, and answers when every write that was queued before is durable or has
+    /// failed.
     fn barrier(&self) -> DurableWrite<()>;
-    /// Whether the database takes writes just now: one is made to find out.
+    /// Checks that the database takes writes just now, by making one.
     async fn check(&self) -> Result<(), RoomLedgerFailure>;
-    /// All that the room store must know again after a restart.
+    /// Reads all that the room store must know again after a restart.
     async fn line(&self, room: &str) -> Result<StoredLine, RoomLedgerFailure>;
-    /// The same without the places: those come by [`RoomLedger::places`], so that a long line is
-    /// never whole in memory.
+    /// Reads the same as [`RoomLedger::line`] without the places. Those come by
+    /// [`RoomLedger::places`], so that a long line is never whole in memory.
     async fn bare_line(&self, room: &str) -> Result<StoredLine, RoomLedgerFailure>;
-    /// At most `max` places with numbers from `from` on, rising.
+    /// Reads at most `max` places with numbers from `from` on, rising.
     async fn places(
         &self,
         room: &str,
         from: u64,
         max: u32,
     ) -> Result<Vec<StoredPlace>, RoomLedgerFailure>;
-    /// The living place of a holder.
+    /// Reads the living place of a holder.
     async fn place_of(
         &self,
         room: &str,
         holder: Holder,
     ) -> Result<Option<StoredPlace>, RoomLedgerFailure>;
-    /// The holders of numbers 0..n, 32 bytes each; zeros where nobody holds the number.
+    /// Reads the holders of numbers 0..n, 32 bytes each, with zeros where nobody holds the number.
     async fn leaves(&self, room: &str, n: u64) -> Result<Vec<u8>, RoomLedgerFailure>;
 
-    /// Begins the next life of a room's fast store where the one that stands is still `from` (0:
-    /// there was none); else gives the one that stands. Its numbers begin where the last one's
-    /// ended, above every recorded number, and not below `above`, which is what the caller has
-    /// heard to be given: this ledger may have lost some of it. A `from` that never was says that
-    /// this ledger is an older copy, or another: [`RoomLedgerFailure::Corrupt`].
+    /// Begins the next life of a room's fast store if the standing life is still `from` (0: there
+    /// is none). Otherwise returns the life that stands. The new life's numbers begin where the
+    /// last one's ended, above every recorded number, and not below `above`. The caller passes as
+    /// `above` what it has heard to be given, because this ledger may have lost some of it. If the
+    /// ledger never had the life `from`, it is an older copy or another ledger, and the call fails
+    /// with [`RoomLedgerFailure::Corrupt`].
     async fn begin_life(
         &self,
         room: &str,
@@ -143,20 +145,20 @@ pub trait RoomLedger: Send + Sync + 'static {
         above: u64,
         at: i64,
     ) -> Result<RoomLife, RoomLedgerFailure>;
-    /// Allows a life to give numbers below `upto`, and gives what it may by now; `None` where
-    /// another life has begun.
+    /// Allows a life to give numbers below `upto`, and returns the life with its ceiling as it is
+    /// now. Returns `None` if another life has begun.
     async fn reserve(
         &self,
         room: &str,
         incarnation: u64,
         upto: u64,
     ) -> Result<Option<RoomLife>, RoomLedgerFailure>;
-    /// The lives of all rooms that have one.
+    /// Reads the lives of all rooms that have one.
     async fn lives(&self) -> Result<Vec<(String, RoomLife)>, RoomLedgerFailure>;
-    /// Brings what a life's store gave and took into the ledger; again is harmless. Where a holder
-    /// comes to two living numbers the lower one stays, and where a code comes to two the first;
-    /// the other number is void, and its code stays used. `None` where another life has begun:
-    /// nothing was written.
+    /// Copies into the ledger what a life's store gave and took. Copying the same rows again is
+    /// harmless. If a holder comes to two living numbers, the lower one stays; if a code comes to
+    /// two, the first one stays. The other number is void, and its code stays used. Returns `None`
+    /// and writes nothing if another life has begun.
     async fn copy_line(
         &self,
         room: &str,
@@ -164,18 +166,18 @@ pub trait RoomLedger: Send + Sync + 'static {
         rows: Vec<LineFeedEntry>,
     ) -> Result<Option<LineCopyOutcome>, RoomLedgerFailure>;
 
-    /// How far the draw of a room has come.
+    /// Reads how far the draw of a room has come.
     async fn draw(&self, room: &str) -> Result<DrawRow, RoomLedgerFailure>;
-    /// Stores root and signature of a freeze, and the audit row with them; gives what stands. A
-    /// second seal changes nothing.
+    /// Stores root and signature of a freeze, and the audit row with them. Returns the seal that
+    /// stands, because a second seal changes nothing.
     async fn seal(
         &self,
         room: &str,
         sealed: PublishedFreeze,
         entry: RoomAuditEntry,
     ) -> Result<PublishedFreeze, RoomLedgerFailure>;
-    /// Stores the seed, and the audit row with it; gives what stands. A second draw changes
-    /// nothing.
+    /// Stores the seed, and the audit row with it. Returns the draw that stands, because a second
+    /// draw changes nothing.
     async fn record_draw(
         &self,
         room: &str,
@@ -183,9 +185,10 @@ pub trait RoomLedger: Send + Sync + 'static {
         entry: RoomAuditEntry,
     ) -> Result<PublishedDraw, RoomLedgerFailure>;
 
-    /// The release counter.
+    /// Reads the release counter.
     async fn release(&self, room: &str) -> Result<ReleaseRow, RoomLedgerFailure>;
-    /// Moves the counter where it still stands at `from`; never backwards. Gives whether it moved.
+    /// Moves the counter if it still stands at `from`, and never backwards. Returns whether it
+    /// moved.
     async fn advance(
         &self,
         room: &str,
@@ -193,14 +196,15 @@ pub trait RoomLedger: Send + Sync + 'static {
         to: &ReleaseRow,
     ) -> Result<bool, RoomLedgerFailure>;
 
-    /// The pass of a number that lives at `now_s`; else stores `fresh` and gives that.
+    /// Returns the stored pass of the number if it still lives at `now_s`. Otherwise stores `fresh`
+    /// and returns that.
     async fn claim(
         &self,
         room: &str,
         fresh: PassRow,
         now_s: i64,
     ) -> Result<PassRow, RoomLedgerFailure>;
-    /// Marks visitors as done and moves the cursor of finished orders with them.
+    /// Marks visitors as done, and moves the cursor of finished orders in the same transaction.
     async fn finish(
         &self,
         room: &str,
@@ -209,22 +213,24 @@ pub trait RoomLedger: Send + Sync + 'static {
         at: i64,
     ) -> Result<(), RoomLedgerFailure>;
 
-    /// The audit of a room, oldest first.
+    /// Reads the audit of a room, oldest first.
     async fn audit(&self, room: &str) -> Result<Vec<AuditRow>, RoomLedgerFailure>;
     /// Adds one audit row.
     async fn note(&self, room: &str, entry: RoomAuditEntry) -> Result<(), RoomLedgerFailure>;
-    /// Adds one sample for the report; the first one of a moment stands.
+    /// Adds one sample for the report. If a moment has a sample already, that one stays.
     async fn sample(&self, room: &str, sample: RoomSample) -> Result<(), RoomLedgerFailure>;
-    /// The samples of a room, oldest first.
+    /// Reads the samples of a room, oldest first.
     async fn samples(&self, room: &str) -> Result<Vec<RoomSample>, RoomLedgerFailure>;
 
-    /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's clock;
-    /// `false` while somebody else has it. Whoever works under it counts from before this call.
+    /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's clock.
+    /// Returns `false` while another owner has the lease. The owner must count its time from before
+    /// this call.
     async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, RoomLedgerFailure>;
-    /// Gives a lease back before its time; somebody else's stays.
+    /// Gives a lease back before its time. A lease that another owner has stays.
     async fn let_go(&self, name: &str, owner: &str) -> Result<(), RoomLedgerFailure>;
-    /// The ledger's clock.
+    /// Reads the ledger's clock, milliseconds since the epoch.
     async fn now_ms(&self) -> Result<i64, RoomLedgerFailure>;
-    /// Which ledger this is: 32 random bytes of its first day. A store remembers it.
+    /// Returns which ledger this is: 32 random bytes, made when the ledger was. A store remembers
+    /// them.
     async fn id(&self) -> Result<[u8; 32], RoomLedgerFailure>;
 }

@@ -1,4 +1,4 @@
-//! What the ledger keeps, as types without any database in them.
+//! The records that the ledger keeps, as types that know nothing of a database.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::RoomLife;
 use crate::room::{RoomDocument, RoomFacts};
 pub use fairgate_rules::counter::ReleaseRow;
 
-/// The draw's secret until the draw publishes it. `Debug` shows nothing of it.
+/// The draw's secret, which stays secret until the draw publishes it. `Debug` does not show it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct DrawSecret(pub [u8; 32]);
 
@@ -23,36 +23,36 @@ impl fmt::Debug for DrawSecret {
 /// One room as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoomRow {
-    /// The slug.
+    /// The room's slug.
     pub room: String,
     /// What the promoter wrote.
     pub document: RoomDocument,
-    /// What happened to it by hand or by the loop.
+    /// What was done to the room since, by hand or by its loop.
     pub facts: RoomFacts,
-    /// Grows with every change: the compare of compare-and-set.
+    /// The version that compare-and-set compares. It grows with every change.
     pub version: u64,
-    /// Made with the room, published by the draw.
+    /// The draw's secret, made with the room and published by the draw.
     pub secret: DrawSecret,
-    /// When the room was made.
+    /// When the room was created.
     pub created_at: i64,
 }
 
-/// How far a draw has come, as the other nodes ask for it.
+/// How far a draw has come, in the short form that other nodes poll.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DrawStage {
-    /// The line fills.
+    /// The line is still filling.
     #[default]
     Open,
     /// The numbers are fixed.
     Frozen,
     /// The root is published.
     Sealed,
-    /// The seed is.
+    /// The seed is published.
     Drawn,
 }
 
 impl DrawStage {
-    /// From which of its columns are written.
+    /// Returns the stage, given which of the draw's columns are written.
     #[must_use]
     pub fn from_columns(frozen: bool, sealed: bool, drawn: bool) -> Self {
         match (frozen, sealed, drawn) {
@@ -64,25 +64,26 @@ impl DrawStage {
     }
 }
 
-/// What tells a node that another one changed a room.
+/// What a node compares to learn that another node changed a room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoomVersion {
-    /// The slug.
+    /// The room's slug.
     pub room: String,
-    /// Of the row.
+    /// The version of the room's row.
     pub version: u64,
-    /// Of the draw.
+    /// How far the room's draw has come.
     pub stage: DrawStage,
 }
 
 /// How a compare-and-set on a room ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoomChangeOutcome {
-    /// Written; the row's new version.
+    /// The change was written; the row now has this version.
     To(u64),
-    /// Somebody else changed the row first; nothing was written.
+    /// Another change came first; nothing was written.
     Conflict,
-    /// Somebody has joined, and the change was only allowed before that; nothing was written.
+    /// The change was only allowed before the first join, and somebody has joined; nothing was
+    /// written.
     Joined,
 }
 
@@ -91,42 +92,42 @@ pub enum RoomChangeOutcome {
 pub struct JoinRow {
     /// The join number.
     pub number: u64,
-    /// Whose it is.
+    /// The holder of the number.
     pub holder: Holder,
-    /// The code it used.
+    /// The code that the join used, if the room asks for one.
     pub code: Option<Digest>,
-    /// When.
+    /// When the visitor joined.
     pub at: i64,
 }
 
 /// How a join ended in the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LedgerJoinOutcome {
-    /// It stands.
+    /// The join stands.
     Done,
-    /// The code is unknown or used; nothing was written, the number is void.
+    /// The code is unknown or used. Nothing was written, and the number is void.
     CodeRefused,
 }
 
-/// One place as read back.
+/// One place as the ledger has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredPlace {
-    /// The join itself.
+    /// The join that made the place.
     pub join: JoinRow,
-    /// The place is gone.
+    /// Whether the visitor left the place.
     pub left: bool,
-    /// The leaf is nobody's.
+    /// Whether the place's leaf is nobody's.
     pub void: bool,
-    /// An order of this visitor was ticketed.
+    /// Whether an order of this visitor was ticketed.
     pub done: bool,
 }
 
-/// Everything of one line that a room store rebuilds itself from.
+/// Everything that a room store needs to rebuild one line.
 #[derive(Debug, Clone, Default)]
 pub struct StoredLine {
-    /// Places, numbers rising.
+    /// The places, numbers rising.
     pub places: Vec<StoredPlace>,
-    /// Codes, and the number that used each.
+    /// The room's codes, each with the number that used it.
     pub codes: Vec<(Digest, Option<u64>)>,
     /// Numbers below this are frozen.
     pub frozen: Option<u64>,
@@ -134,16 +135,16 @@ pub struct StoredLine {
     pub passes: Vec<(u64, i64)>,
     /// The cursor of finished orders.
     pub finished: u64,
-    /// The standing life of a store that has lives. Numbers below its ceiling may have been given.
+    /// The standing life, if the store has lives. Numbers below its ceiling may have been given.
     pub life: Option<RoomLife>,
 }
 
 /// The freeze: numbers below `n` are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineFreeze {
-    /// How many numbers.
+    /// How many numbers are frozen.
     pub n: u64,
-    /// When.
+    /// When the line was frozen.
     pub at: i64,
 }
 
@@ -152,34 +153,34 @@ pub struct LineFreeze {
 pub struct PublishedFreeze {
     /// How many of the n numbers nobody holds.
     pub voids: u64,
-    /// The RFC 6962 root.
+    /// The root of the leaves' tree (RFC 6962).
     pub root: Digest,
-    /// Compact JWS over the freeze.
+    /// The signature of the freeze, a compact JWS.
     pub signature: String,
 }
 
 /// What the draw publishes beside the secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedDraw {
-    /// The seed of the line.
+    /// The seed that the line is shuffled with.
     pub seed: Digest,
-    /// When.
+    /// When the line was drawn.
     pub at: i64,
 }
 
 /// How far a draw has come.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DrawRow {
-    /// From the freeze on.
+    /// The freeze, once the line is frozen.
     pub freeze: Option<LineFreeze>,
-    /// From the root on.
+    /// The published root, once there is one.
     pub sealed: Option<PublishedFreeze>,
-    /// From the draw on.
+    /// The published draw, once the line is drawn.
     pub drawn: Option<PublishedDraw>,
 }
 
 impl DrawRow {
-    /// How far that is.
+    /// Returns how far the draw has come.
     #[must_use]
     pub fn stage(&self) -> DrawStage {
         let Self {
@@ -191,33 +192,33 @@ impl DrawRow {
     }
 }
 
-/// One stored pass: enough to sign the same bytes again.
+/// One stored pass, with all that is needed to sign the same bytes again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassRow {
     /// The join number.
     pub number: u64,
     /// The rank that was released.
     pub rank: u64,
-    /// Whose.
+    /// The holder of the pass.
     pub holder: Holder,
-    /// Unix seconds.
+    /// When the pass was issued, unix seconds.
     pub iat: i64,
-    /// Unix seconds.
+    /// When the pass expires, unix seconds.
     pub exp: i64,
-    /// The pass's name.
+    /// The unique id of the pass.
     pub jti: String,
 }
 
-/// What is to be written into the audit.
+/// An audit row before it is chained.
 #[derive(Debug, Clone)]
 pub struct RoomAuditEntry {
-    /// When.
+    /// When it was done.
     pub at: i64,
-    /// `promoter`, or `fairgate` for what the loop did.
+    /// Who did it: `promoter`, or `fairgate` for what the loop did.
     pub role: &'static str,
-    /// What was done, `snake_case`.
+    /// What was done, in `snake_case`.
     pub action: &'static str,
-    /// What about it.
+    /// Further facts about the action.
     pub detail: serde_json::Value,
 }
 
@@ -242,11 +243,11 @@ pub struct AuditRow {
 }
 
 impl AuditRow {
-    /// The first row's `prev`.
+    /// The `prev` of the first row.
     pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-    /// Chains an entry behind `prev`: SHA-256 of the text `prev \n seq \n at \n role \n action \n
-    /// detail`, with the detail as compact JSON.
+    /// Chains an entry behind `prev`. The hash is the SHA-256 of the text `prev \n seq \n at \n
+    /// role \n action \n detail`, with the detail as compact JSON.
     #[must_use]
     pub fn chain(seq: u64, prev: &str, entry: &RoomAuditEntry) -> Self {
         let mut row = Self {
@@ -262,7 +263,7 @@ impl AuditRow {
         row
     }
 
-    /// The hash this row should have.
+    /// Computes the hash that this row should have.
     #[must_use]
     pub fn expected_hash(&self) -> String {
         let Self {

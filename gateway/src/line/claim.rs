@@ -1,4 +1,5 @@
-//! Claiming a pass: written before it is answered, and the same pass for as long as it lives.
+//! Claims passes. A pass is written before it is answered, and a visitor gets the same pass for as
+//! long as it lives.
 
 use std::time::Duration;
 
@@ -14,19 +15,19 @@ use crate::store::{
 };
 use fairgate_rules::estimate::WaitEstimate;
 
-/// So long after a store did not hear of a claim it is told again.
+/// How long to wait before a store that did not take a claim is told of it again.
 const TOLD_AGAIN: Duration = Duration::from_millis(500);
 
-/// A pass as it is handed out.
+/// A pass as the visitor gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimedPass {
-    /// The JWT.
+    /// The pass as a JWT.
     pub pass: String,
-    /// Unix seconds.
+    /// When the pass expires, unix seconds.
     pub exp: i64,
 }
 
-/// Why no pass is given.
+/// Why a visitor gets no pass.
 #[derive(Debug, thiserror::Error)]
 pub enum PassClaimRefusal {
     /// The room is over.
@@ -35,7 +36,7 @@ pub enum PassClaimRefusal {
     /// It is not this place's turn.
     #[error("it is not this place's turn yet")]
     NotCalled(Box<NotCalledYet>),
-    /// The pass could not be written.
+    /// The ledger did not take the pass.
     #[error(transparent)]
     Ledger(RoomLedgerFailure),
     /// The store gave no answer.
@@ -43,18 +44,18 @@ pub enum PassClaimRefusal {
     Store(#[from] StoreFailure),
 }
 
-/// How long a place whose turn it is not waits.
+/// What a visitor whose turn it is not is told of the wait.
 #[derive(Debug, Clone)]
 pub struct NotCalledYet {
-    /// Whether nobody is let in for the moment.
+    /// Whether the promoter has paused the room, so that nobody is let in.
     pub paused: bool,
-    /// How long it will take.
+    /// How long the turn will probably take.
     pub wait: WaitEstimate,
-    /// Null before the draw.
+    /// The place's rank; `None` before the draw.
     pub rank: Option<u64>,
     /// People between the counter and this place; `None` before the draw.
     pub ahead: Option<u64>,
-    /// When to look again, seconds.
+    /// When to look again, in seconds.
     pub refresh_s: u64,
 }
 
@@ -89,8 +90,8 @@ pub async fn claim_pass(
         exp: now_s.saturating_add(pass_s),
         jti: format!("pass_{:032x}", rand::rng().random::<u128>()),
     };
-    // In a task of its own: a visitor who hangs up in the middle must not leave a pass that is not
-    // counted inside, or a way in that stays reserved.
+    // The write runs in a task of its own. If the visitor hangs up in the middle, the pass is still
+    // counted as inside, and no admission stays reserved.
     let written = tokio::spawn(write_claim(
         rooms.clone(),
         room.clone(),
@@ -118,7 +119,7 @@ pub async fn claim_pass(
     })
 }
 
-/// Writes the claim, then turns the reservation into somebody inside.
+/// Writes the claim, then tells the store that the visitor with the reservation is inside.
 async fn write_claim(
     rooms: RoomRegistry,
     room: Room,
@@ -148,8 +149,9 @@ async fn write_claim(
     written
 }
 
-/// The pass is written and will be answered. A store that does not hear of it at once is told again
-/// beside that, for as long as the pass lives: until then somebody is inside whom nobody counts.
+/// Tells the store that the pass's visitor is inside. If the store does not take it at once, tells
+/// it again in the background for as long as the pass lives, because until then the store counts
+/// one visitor too few. The answer does not wait for that.
 async fn count_inside(rooms: &RoomRegistry, room: &Room, claimed: WrittenClaim) {
     if report_claim_once(rooms, room, claimed).await {
         return;
@@ -166,7 +168,7 @@ async fn count_inside(rooms: &RoomRegistry, room: &Room, claimed: WrittenClaim) 
     });
 }
 
-/// Tells the store once; gives whether it knows.
+/// Tells the store once, and returns whether the store knows.
 async fn report_claim_once(rooms: &RoomRegistry, room: &Room, claimed: WrittenClaim) -> bool {
     match rooms.store().note_claim(room.id(), claimed).await {
         Ok(first) => {
@@ -204,7 +206,7 @@ async fn may_enter(
     let tick = room.last_tick();
     let has_room = tick.counts.inside < tick.inside_max || tick.at == 0;
     if rank >= tick.released && !line && has_room {
-        // Where there is no line, nobody waits a second for the next tick.
+        // In a room without a line, a visitor need not wait a second for the next tick.
         release::run_tick(rooms, room, None, false, now).await?;
     }
     let claimant = Claimant {
@@ -225,8 +227,8 @@ async fn may_enter(
 fn not_called(room: &Room, place: &Place, now: i64) -> PassClaimRefusal {
     let view = describe(room, place, now);
     let row = room.row();
-    // Who was called and comes late is let in by the pace: the place says "now", and this call
-    // knows better.
+    // The pace lets in visitors who come late to their call. The place's view would say "now", but
+    // this call has just found that the turn has not come.
     let wait = match view.state {
         PlaceState::Called if !row.facts.paused => {
             WaitEstimate::at_rates(1.0, room.last_tick().rates)

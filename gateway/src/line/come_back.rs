@@ -1,5 +1,5 @@
-//! When somebody who came to booking's door without a pass should come back: when their own turn is
-//! expected, or that of somebody who joins now.
+//! Works out when a visitor who came to booking's door without a pass should come back: when the
+//! turn of their place is expected or, without a place, the turn of a visitor who joins now.
 
 use async_trait::async_trait;
 use fairgate_rules::estimate::WaitEstimate;
@@ -9,12 +9,12 @@ use super::rejoin::recognise;
 use crate::room::{LineMethod, Room, RoomPhase, RoomRegistry};
 use crate::upstream::door::ComeBackTimes;
 
-/// Nobody is told to come back later than this: things change.
+/// The longest time (seconds) that a visitor is told to stay away, since things change.
 const BACK_MAX_S: u64 = 3600;
-/// When to look again where nothing is known of the wait.
+/// When to look again (seconds) if nothing is known of the wait.
 const BACK_UNKNOWN_S: u64 = 60;
 
-/// Works the times out from the rooms.
+/// The times to come back, worked out from the rooms.
 pub struct LineComeBackTimes {
     /// Every room.
     pub rooms: RoomRegistry,
@@ -39,18 +39,18 @@ impl ComeBackTimes for LineComeBackTimes {
     }
 }
 
-/// How long a place waits for its turn.
+/// Returns how long (seconds) a place waits for its turn.
 fn own_wait_s(place: &PlaceView) -> u64 {
     match (place.state, place.wait.p50_s) {
         (PlaceState::Waiting, Some(wait_s)) => wait_s.ceil() as u64,
         (PlaceState::Waiting, None) => BACK_UNKNOWN_S.min(place.refresh_s.max(5)),
-        // The pass is there to be claimed, or was.
+        // The pass can be claimed now, or has been claimed.
         (PlaceState::Called | PlaceState::Admitted | PlaceState::Done, _) => 1,
         (PlaceState::Closed, _) => BACK_MAX_S,
     }
 }
 
-/// How long somebody waits who joins now.
+/// Returns how long (seconds) a visitor who joins now would wait.
 fn newcomers_wait_s(room: &Room, now: i64) -> u64 {
     let (row, tick) = (room.row(), room.last_tick());
     let document = &row.document;

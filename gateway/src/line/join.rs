@@ -1,4 +1,4 @@
-//! Joining: one place for one holder, and for one code; the same visitor always finds the same
+//! Joining: one place for each holder and each code. A visitor who joins again finds the same
 //! place.
 
 use fairgate_pass::{Digest, Holder};
@@ -34,21 +34,21 @@ pub struct JoinBody {
 /// How a join ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinOutcome {
-    /// The place, new or found.
+    /// The visitor's place, new or found.
     pub place: Place,
-    /// The secret the server made, hex.
+    /// The secret as hex, if the server made it.
     pub secret: Option<String>,
 }
 
 /// Why nobody joined.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinRefusal {
-    /// The body names something that this room has not.
+    /// The body names a feature that this room does not have.
     #[error("{field} is not available: {why}")]
     NotAvailable {
-        /// What was named.
+        /// The field of the body.
         field: &'static str,
-        /// Why it is not there.
+        /// Why the feature is not available.
         why: &'static str,
     },
     /// The secret is not 64 hex digits.
@@ -63,16 +63,16 @@ pub enum JoinRefusal {
         /// When it opens, milliseconds since the epoch.
         opens_at_ms: i64,
     },
-    /// The place that was shown on purpose is not good.
+    /// The place in the request's header is not valid.
     #[error(transparent)]
     Place(#[from] PlaceRefusal),
-    /// This process sheds joins.
+    /// This process sheds joins because of its load.
     #[error(transparent)]
     Load(#[from] LoadRefusal),
-    /// The network joins too fast.
+    /// The visitor's network joins too fast.
     #[error(transparent)]
     Guard(#[from] GuardRefusal),
-    /// The store gave no number.
+    /// The store gave no number to the visitor.
     #[error(transparent)]
     Line(#[from] StoreJoinRefusal),
 }
@@ -84,7 +84,7 @@ impl From<StoreFailure> for JoinRefusal {
 }
 
 impl WaitingLine {
-    /// Joins `room` at `now` (ms), or finds the place of before.
+    /// Joins `room` at `now` (ms), or returns the place that the visitor has already.
     ///
     /// # Errors
     /// As the contract lists them for `POST …/places`.
@@ -108,12 +108,13 @@ impl WaitingLine {
         let holder = Holder::of_secret(&secret);
         if !self.has_place(room, holder, now).await? {
             check_phase(room, now)?;
-            // First: who is sent away for the load's sake has not used up its network's share.
+            // The load is checked first, so that a join refused because of it does not use up its
+            // network's share.
             self.load.admit_join()?;
             self.guard.admit(network)?;
         }
-        // Also where there is a place already: another call of the same visitor may still be
-        // writing it.
+        // The store is asked even if the visitor has a place already, because another call of the
+        // same visitor may still be writing it.
         let code = body
             .code
             .as_deref()
@@ -138,8 +139,8 @@ impl WaitingLine {
         })
     }
 
-    /// The place that the request shows. A cookie that is no longer good is passed over, since the
-    /// browser sends it unasked and a new place replaces it; a place shown on purpose must be good.
+    /// Returns the place that the request shows. An invalid cookie is ignored, because the browser
+    /// sends it unasked and a new place replaces it; a place in the header must be valid.
     async fn of_before(
         &self,
         room: &Room,
@@ -157,8 +158,8 @@ impl WaitingLine {
         }
     }
 
-    /// Whether the holder stands here already; a place of the built-in room that ran out is given
-    /// up first.
+    /// Returns whether the holder has a place already. A place of the built-in room that has
+    /// expired is given up first.
     async fn has_place(&self, room: &Room, holder: Holder, now: i64) -> Result<bool, StoreFailure> {
         let place = self.rooms.store().place_of(room.id(), holder).await;
         let Some(place) = place? else {

@@ -1,4 +1,4 @@
-//! Leaving for good.
+//! Gives up a place for good.
 
 use super::WaitingLine;
 use crate::personal::PersonalEvent;
@@ -6,11 +6,11 @@ use crate::room::Room;
 use crate::store::{Place, StoreFailure, StoreLeaveRequest};
 
 impl WaitingLine {
-    /// Gives a place up at `now` (ms).
+    /// Gives up a place at `now` (ms).
     ///
     /// # Errors
-    /// Where the store did not take it; the place is then still there after a restart, and leaving
-    /// can be asked again.
+    /// Fails if the store did not take it. The place is then still there after a restart, and the
+    /// visitor can ask to leave again.
     pub async fn leave(&self, room: &Room, place: &Place, now: i64) -> Result<(), StoreFailure> {
         let leaving = StoreLeaveRequest {
             number: place.number,

@@ -1,5 +1,5 @@
-//! Coming in, coming back, going away. A place is a signed thing that the visitor carries; a holder
-//! hash is public and opens nothing.
+//! Joining, coming back, claiming and leaving. A place is a signed token that the visitor carries;
+//! a holder hash is public and gives access to nothing.
 
 pub mod claim;
 pub mod come_back;
@@ -22,26 +22,26 @@ use crate::room::{EVERYDAY_PLACE_S, Room, RoomRegistry};
 use crate::store::Place;
 use crate::web::WebRequestPolicy;
 
-/// The life of the room store that gives the numbers. The embedded store has one life: its data
-/// directory's.
+/// The life of the room store that gives the numbers. The embedded store has one life, which is
+/// that of its data directory.
 const INCARNATION: u64 = 1;
 
-/// The lobby's handle.
+/// The parts that the lobby's calls need; a cheap handle.
 #[derive(Clone)]
 pub struct WaitingLine {
     /// Every room.
     pub rooms: RoomRegistry,
-    /// Cookies and origins.
+    /// Makes cookies and checks origins.
     pub web: WebRequestPolicy,
-    /// Limits joins by network.
+    /// Limits the joins of each network.
     pub guard: JoinGuard,
     /// Sheds joins while this process is overloaded.
     pub load: ProcessLoad,
-    /// Tells the sockets of whoever leaves.
+    /// Tells a visitor's sockets that the visitor left.
     pub personal: PersonalEventHub,
 }
 
-/// The claims of a place: the same place always gives the same claims, and so the same text.
+/// Builds the claims of a place. The same place always gives the same claims, and so the same text.
 #[must_use]
 pub fn place_claims(room: &Room, place: &Place) -> PlaceClaims {
     let iat = place.at.div_euclid(1000);
@@ -59,7 +59,7 @@ pub fn place_claims(room: &Room, place: &Place) -> PlaceClaims {
     }
 }
 
-/// Signs a place.
+/// Signs a place as a JWT.
 #[must_use]
 pub fn sign_place(rooms: &RoomRegistry, room: &Room, place: &Place) -> String {
     rooms.keyring().sign_place(&place_claims(room, place))

@@ -1,4 +1,4 @@
-//! What one visitor's place says now: the same for the poll, the socket and the page.
+//! What a visitor is told of their place: the same for the poll, the socket and the page.
 
 use fairgate_base::clock::rfc3339;
 use serde::Serialize;
@@ -8,9 +8,9 @@ use crate::store::Place;
 use fairgate_rules::estimate::{WaitEstimate, refresh_s};
 use fairgate_rules::pace::VISITOR_U;
 
-/// Odds below which no wait is told.
+/// Odds of a seat below which no wait is told.
 const ODDS_KNOWN: f64 = 0.1;
-/// The rarest that a page is asked to look, seconds, and the same while all seats are in baskets.
+/// The longest time (seconds) between two looks, and the same while all seats are in baskets.
 const LOOK_MAX_S: u64 = 45;
 const NEAR_THE_END_S: u64 = 5;
 
@@ -52,7 +52,7 @@ pub struct PlaceView {
     pub refresh_s: u64,
 }
 
-/// Describes a place at `now` (ms).
+/// Describes a place at `now` (ms), as its visitor sees it.
 #[must_use]
 pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
     let (row, tick, phase) = (room.row(), room.last_tick(), room.phase(now));
@@ -72,7 +72,7 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
         PlaceState::Waiting
     };
     let wait = match (state, ahead) {
-        // Where hardly a seat will be left, nobody knows when some come back, or whether.
+        // If hardly a seat will be left, nobody knows when seats come back, or whether any do.
         (PlaceState::Waiting, Some(ahead))
             if phase == RoomPhase::Selling
                 && !row.facts.paused
@@ -114,8 +114,9 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
     }
 }
 
-/// Where no seat is free the line may go on or end at any moment, and whoever only looks now and
-/// then should soon know. Nobody looks so rarely that they would count as away.
+/// Returns when to look again, in seconds. If no seat is free, the line may go on or end at any
+/// moment, so even visitors far back look soon. Nobody looks so rarely that they would count as
+/// away.
 fn look_again_s(tick: &RoomTick, ahead: Option<u64>, per_s_u: u64) -> u64 {
     let near_the_end = tick.known && tick.pulse.free == 0 && tick.pulse.held > 0;
     let most = if near_the_end {
@@ -126,8 +127,8 @@ fn look_again_s(tick: &RoomTick, ahead: Option<u64>, per_s_u: u64) -> u64 {
     refresh_s(ahead, per_s_u).min(most)
 }
 
-/// When the call of a rank is expected to be answered, RFC 3339. A call whose window has passed is
-/// as good as one made now.
+/// Returns when the call of a rank is expected to be answered, RFC 3339. A call whose window has
+/// passed counts as one made now.
 #[must_use]
 pub fn claim_before(room: &Room, rank: u64, now: i64) -> Option<String> {
     let claim_ms = i64::try_from(room.row().document.claim_s)

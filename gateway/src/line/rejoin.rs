@@ -1,4 +1,4 @@
-//! Recognising a visitor who comes back with a place: from the header, the cookie, or the socket's
+//! Recognises a visitor who comes back with a place in the header, the cookie or the socket's
 //! subprotocol.
 
 use fairgate_pass::PlaceError;
@@ -6,17 +6,17 @@ use fairgate_pass::PlaceError;
 use crate::room::{Room, RoomRegistry};
 use crate::store::{self, Place, PresentedPlaceStatus, StoreFailure};
 
-/// Where a place was shown.
+/// A place's JWT, by where the request showed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceCredential<'h> {
-    /// Deliberately, in a header or subprotocol.
+    /// In a header or subprotocol, which the client sets on purpose.
     Bearer(&'h str),
-    /// By the browser, unasked.
+    /// In a cookie, which the browser sends unasked.
     Cookie(&'h str),
 }
 
 impl<'h> PlaceCredential<'h> {
-    /// The JWT.
+    /// Returns the JWT.
     #[must_use]
     pub fn jwt(self) -> &'h str {
         match self {
@@ -28,30 +28,30 @@ impl<'h> PlaceCredential<'h> {
 /// Why a place is not recognised.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceRefusal {
-    /// The request shows none.
+    /// The request shows no place.
     #[error("no place in the room \"{room}\" was shown")]
     Required {
         /// The room's slug.
         room: String,
     },
-    /// What was shown is not a place of this room, or no longer.
+    /// What was shown is not a valid place of this room, or has expired.
     #[error(transparent)]
     Invalid(PlaceError),
-    /// It is signed, and nobody stands there.
+    /// The place is signed, but nobody has its number.
     #[error("nobody stands at its number")]
     Unknown,
-    /// Its visitor gave it up.
+    /// The visitor gave the place up.
     #[error("the place was left")]
     Left,
-    /// Nobody knows just now.
+    /// The store could not answer.
     #[error(transparent)]
     Store(#[from] StoreFailure),
 }
 
-/// The place behind a JWT, as the store knows it now.
+/// Verifies a JWT and returns its place, as the store knows it now.
 ///
 /// # Errors
-/// Where it is no place of this room, was left, or nobody knows just now.
+/// Fails if the JWT is no place of this room, the place was left, or the store cannot answer.
 pub async fn recognise(
     rooms: &RoomRegistry,
     room: &Room,

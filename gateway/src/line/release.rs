@@ -1,6 +1,6 @@
-//! Moves the release counter: measures, lets the pace decide, writes by compare-and-set, and leaves
-//! the figures for whoever tells the line. Every node does so once a second; the second belongs to
-//! whichever comes first, and the others take over what it left.
+//! Moves the release counter. A tick measures, lets the pace decide, writes by compare-and-set, and
+//! leaves the figures for the sockets and polls. Every node ticks once a second. The first node to
+//! come makes the second's tick, and the others take over its result.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use fairgate_rules::odds::{AGES_S, SeatSupply};
 use fairgate_rules::pace::{self, PaceInput, RankPresence, ReleaseDecision};
 use fairgate_rules::settings::PaceSettings;
 
-/// A line up to this long is looked at anew every second; a longer one every so often.
+/// A line up to this long is read anew every second; a longer one every [`LOOK_EVERY_MS`].
 const LOOKED_AT_ALWAYS: u64 = 200_000;
 const LOOK_EVERY_MS: i64 = 5000;
-/// So much of a second must have passed since another node's tick, milliseconds, before the next
-/// one begins: that node may be a little early or late itself.
+/// How much of a second (ms) must have passed since another node's tick before the next one begins,
+/// because that node may be a little early or late.
 const OTHERS_SECOND_MS: u64 = 800;
 
 /// What one tick found.
@@ -34,18 +34,18 @@ struct TickFindings {
     /// Whether booking has ever given figures.
     known: bool,
     line: LineSnapshot,
-    /// Whether the line was looked at anew.
+    /// Whether the line was read anew in this tick.
     looked: bool,
     now: i64,
 }
 
-/// Carries out one tick of `room` at `now` (ms): the `second`'s own, or one in between, because
-/// somebody came. With `pulse` the booking figures are replaced as well; before they were ever
-/// known, nobody in a line is called.
+/// Carries out one tick of `room` at `now` (ms). With `second` it is the regular tick of a second;
+/// without it, a visitor's claim asked for it in between. With `pulse` the booking figures are
+/// replaced too. Until they are known, nobody in a line is called.
 ///
 /// # Errors
-/// Where the store did not answer, or the ledger did not take the move; the counter stands where it
-/// stood.
+/// Fails if the store did not answer, or the ledger did not take the move. The counter then stays
+/// where it was.
 pub async fn run_tick(
     rooms: &RoomRegistry,
     room: &Room,
@@ -53,14 +53,15 @@ pub async fn run_tick(
     second: bool,
     now: i64,
 ) -> Result<(), StoreFailure> {
-    // Held to the end: a node makes one tick at a time.
+    // The lock is held to the end, so that a node makes one tick at a time.
     let mut counter = room.release().await;
     let settings = settings_of(&room.row().document);
     let mut found = gather_findings(rooms, room, pulse, second, now).await?;
     if let Some(left) = found.figures.left_by_other.take() {
         adopt_carryover(room, &mut counter, left);
     }
-    // A ledger that lost moves lies behind what people were told: they are called, and stay so.
+    // A ledger that lost moves lies behind what visitors were told. Visitors who were called stay
+    // called.
     let told = counter
         .release_row()
         .released
@@ -92,10 +93,10 @@ pub async fn run_tick(
         released: told,
         end: found.figures.counts.next,
     };
-    // A room with nobody to call is not written every second; what it could earn in the meantime is
+    // A room with nobody to call is not written every second. What it could gain in the meantime is
     // capped anyway.
     let idle = (!input.selling || told >= input.end) && told == counter.release_row().released;
-    // Where there is no line, nobody waits for a second that is another node's.
+    // In a room without a line, nobody waits for a second that belongs to another node.
     if !others || !(settings.line || idle) {
         let decided = pace::decide_release(&input, |rank| found.line.who_at_rank(rank));
         memory.record_tick(
@@ -168,15 +169,15 @@ async fn gather_findings(
     })
 }
 
-/// Goes on from what another node's tick left, unless this node knows better from the ledger.
+/// Continues from what another node's tick left, unless this node knows better from the ledger.
 fn adopt_carryover(room: &Room, counter: &mut ReleaseCounter, left: TickCarryover) {
     if counter.heard(left.row) {
         *room.memory() = PaceMemory::parse(&left.memory);
     }
 }
 
-/// The ledger has another row than this node thought: another node was first, or the ledger is an
-/// older copy.
+/// Reads the counter from the ledger again, after it had another row than this node thought. Either
+/// another node was first, or the ledger is an older copy.
 async fn reload_release_row(
     rooms: &RoomRegistry,
     room: &Room,
@@ -197,18 +198,18 @@ async fn reload_release_row(
     Ok(())
 }
 
-/// What a tick decided, on its way to the others.
+/// What a tick decided, before it is written.
 struct DecidedTick {
     decided: ReleaseDecision,
     until: i64,
     memory: PaceMemory,
     per_s_u: u64,
     idle: bool,
-    /// Ranks below this were told that they are called.
+    /// Ranks below this have been told that they are called.
     told: u64,
 }
 
-/// The ledger's compare-and-set says whether this tick stands; then the store is told.
+/// Writes the tick by the ledger's compare-and-set. If it stands, tells the store.
 async fn commit_tick(
     rooms: &RoomRegistry,
     room: &Room,
@@ -224,7 +225,7 @@ async fn commit_tick(
     } = made;
     let mut called = None;
     let memory = made.memory.to_text();
-    // A tick that writes nothing leaves the row as the ledger has it, and only remembers more.
+    // A tick that writes nothing leaves the ledger's row as it is, and only updates the memory.
     if !made.idle {
         let to = ReleaseRow {
             released: decided.released.max(told),
@@ -277,7 +278,7 @@ async fn commit_tick(
     Ok(())
 }
 
-/// Leaves the figures for whoever tells the line.
+/// Leaves the figures for the sockets and polls.
 fn publish_tick(
     room: &Room,
     released: u64,
@@ -290,8 +291,8 @@ fn publish_tick(
         figures, line, now, ..
     } = found;
     let next = figures.counts.next;
-    // Who leaves in between is told to whoever stands behind: a short line is counted anew each
-    // time.
+    // Visitors behind a place that was left are told at once, so a short line is counted anew on
+    // each tick.
     let crowd = if found.looked || next.saturating_sub(released) <= LOOKED_AT_ALWAYS {
         Arc::new(PresenceBitmap::from_presence(released, next, |rank| {
             line.who_at_rank(rank)
@@ -317,7 +318,7 @@ fn publish_tick(
     });
 }
 
-/// Who stands where, as the store knows it now.
+/// Who is at each rank, as the store knows it now.
 struct LineSnapshot {
     nobody: NumberSet,
     away: NumberSet,
@@ -376,7 +377,7 @@ fn measure_for_limits(figures: &TickFigures, pulse: &BookingPulse, now: i64) -> 
     }
 }
 
-/// How many are younger than each age, and all, become how many are of each age.
+/// Turns counts of visitors younger than each age, and of all visitors, into counts for each age.
 fn by_age(younger: &[u64], all: u64) -> [u64; 4] {
     let mut before = 0;
     let mut ages = [0; 4];

@@ -1,23 +1,24 @@
-//! How often a socket is woken: by nearness, in a few groups, each group spread over its own
-//! seconds so that a room never wakes all at once for a frame that most of it does not need. Pure.
+//! How often a socket is woken. A visitor near the front is woken more often. Sockets are in a few
+//! groups, and each group is spread over its own seconds, so that a room never wakes all sockets at
+//! once for a frame that most of them do not need. Pure.
 
 use std::time::Duration;
 
 use fairgate_rules::estimate::refresh_s;
 
-/// The seconds between two wakes, by group. A socket that is due every 7 s is in the group of 5,
-/// and is told every other time or so; the slowest group still wakes often enough to notice a
+/// The seconds between two wakes of each group. A socket that is due every 7 s is in the group of
+/// 5, and is told at about every other wake. The slowest group still wakes often enough to notice a
 /// client that has gone.
 const GROUPS: [u64; 4] = [1, 2, 5, 15];
 /// One slot for every second of every group.
 pub const SLOTS: usize = 1 + 2 + 5 + 15;
-/// Whoever has been called needs the line for its figures only.
+/// How often (seconds) a called visitor gets the line, which they need for its figures only.
 const CALLED_S: u64 = 2;
 
-/// When one socket is woken and told.
+/// When a socket is woken, and when it is told of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SocketCadence {
-    /// The slot that wakes it.
+    /// The slot that wakes the socket.
     pub slot: usize,
     /// Seconds between two `line` frames.
     pub every_s: u64,
@@ -26,8 +27,9 @@ pub struct SocketCadence {
 }
 
 impl SocketCadence {
-    /// Of a place with so many people ahead (`None` before the draw), which `called` says is past
-    /// waiting. `key` is any number of the place's own.
+    /// Returns the cadence of a place with `ahead` people ahead (`None` before the draw), or of a
+    /// place that was `called`. `key` is any number of the place itself, and spreads the places
+    /// over the slots.
     #[must_use]
     pub fn for_place(ahead: Option<u64>, called: bool, per_s_u: u64, key: u64) -> Self {
         let every_s = if called {
@@ -51,15 +53,15 @@ impl SocketCadence {
         cadence
     }
 
-    /// Whether a socket that was last told `since` ago is told at this wake: at the wake that is
-    /// nearest to its time.
+    /// Returns whether a socket that was last told `since` ago is told at this wake. It is told at
+    /// the wake nearest to its time.
     #[must_use]
     pub fn is_due(&self, since: Duration) -> bool {
         since + Duration::from_secs(self.wake_s) / 2 >= Duration::from_secs(self.every_s)
     }
 }
 
-/// Whether a slot's second lies in `(after, until]`.
+/// Returns whether one of a slot's seconds lies in `(after, until]`.
 #[must_use]
 pub fn wakes(slot: usize, after: u64, until: u64) -> bool {
     let mut first = 0;

@@ -1,33 +1,33 @@
-//! What a client has read of what was sent to it. Pings travel in line with the frames, so an
-//! answered ping proves that everything before it was taken in by the client itself, and not by
-//! some buffer on the way. Pure.
+//! Tracks how much a client has read of what was sent to it. Pings are sent in order with the
+//! frames. An answered ping therefore proves that the client itself, and not some buffer on the
+//! way, has read everything before it. Pure.
 
 use std::time::{Duration, Instant};
 
-/// A client that has not shown that it read so many bytes gets no more of them.
+/// How many bytes may be unread. A client with more gets nothing until it answers a ping.
 const UNREAD_MAX: usize = 64 << 10;
-/// After so many bytes the client is asked whether it read them.
+/// After how many bytes the client is pinged.
 const ASK_AFTER: usize = 16 << 10;
-/// And it is asked after this long, whatever was sent.
+/// After how long the client is pinged, even if nothing was sent.
 const ASK_EVERY: Duration = Duration::from_secs(25);
-/// A client that reads nothing for so long is gone.
+/// How long a client may read nothing before it counts as gone.
 const UNREAD_FOR_MAX: Duration = Duration::from_secs(60);
 
-/// One client's account.
+/// What one client was sent and has read.
 #[derive(Debug)]
 pub struct ClientReadTracker {
-    /// Sent before the ping that is not answered yet.
+    /// Bytes sent before the ping that is not answered yet.
     before: usize,
-    /// Sent after the last ping.
+    /// Bytes sent after the last ping.
     after: usize,
-    /// The ping that is not answered yet, and when it was asked.
+    /// The number of the ping that is not answered yet, and when it was sent.
     open: Option<(u32, Instant)>,
     asked: Instant,
     number: u32,
 }
 
 impl ClientReadTracker {
-    /// Nothing sent, at `now`.
+    /// Makes a tracker at `now`, with nothing sent.
     #[must_use]
     pub fn new(now: Instant) -> Self {
         Self {
@@ -39,18 +39,18 @@ impl ClientReadTracker {
         }
     }
 
-    /// Counts what goes out.
+    /// Counts bytes that go out.
     pub fn count_sent(&mut self, bytes: usize) {
         self.after += bytes;
     }
 
-    /// Whether more may go out.
+    /// Returns whether more may go out.
     #[must_use]
     pub fn may_send(&self) -> bool {
         self.before + self.after < UNREAD_MAX
     }
 
-    /// The number of the ping that is due at `now`; it counts as sent.
+    /// Returns the number of the ping that is due at `now`, and counts it as sent.
     pub fn next_ping(&mut self, now: Instant) -> Option<u32> {
         let late = now.saturating_duration_since(self.asked) >= ASK_EVERY;
         if self.open.is_some() || !(late || self.after >= ASK_AFTER) {
@@ -62,8 +62,8 @@ impl ClientReadTracker {
         Some(self.number)
     }
 
-    /// Takes an answer; `false` for one that was not asked for, or was given before, which says
-    /// nothing.
+    /// Takes the answer to a ping. Returns `false` for an answer that was not asked for or was
+    /// given before; it proves nothing.
     pub fn take_pong(&mut self, number: u32) -> bool {
         let asked = self.open.is_some_and(|(open, _)| open == number);
         if asked {
@@ -72,7 +72,7 @@ impl ClientReadTracker {
         asked
     }
 
-    /// Whether the client has read nothing for too long.
+    /// Returns whether the client has read nothing for too long.
     #[must_use]
     pub fn is_stalled(&self, now: Instant) -> bool {
         self.open

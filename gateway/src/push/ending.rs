@@ -8,9 +8,9 @@ use super::wire::ClientGone;
 /// Why a socket ends.
 #[derive(Debug)]
 pub enum SocketEnd {
-    /// The client went, or is to be dropped without a word.
+    /// The client has gone, or is to be dropped without a close frame.
     Gone,
-    /// Said with a code and a reason.
+    /// The server closes with this code and reason.
     Close(u16, Utf8Bytes),
 }
 
@@ -21,17 +21,17 @@ impl From<ClientGone> for SocketEnd {
 }
 
 impl SocketEnd {
-    /// 1008: the client does what it should not.
+    /// Closes with 1008: the client broke a rule.
     pub(super) fn policy(reason: &'static str) -> Self {
         Self::Close(close_code::POLICY, reason.into())
     }
 
-    /// 1013: not now.
+    /// Closes with 1013: the client should try again later.
     pub(super) fn later(reason: &'static str) -> Self {
         Self::Close(close_code::AGAIN, reason.into())
     }
 
-    /// Not a fault of anybody's: a place that was given up has nothing more to hear.
+    /// Closes normally, because a visitor who gave up the place gets no more messages.
     pub(super) fn place_left() -> Self {
         Self::Close(
             close_code::NORMAL,
@@ -39,7 +39,7 @@ impl SocketEnd {
         )
     }
 
-    /// Everybody comes back, but not in the same instant.
+    /// Closes for a restart, with a random delay so that not all clients come back at once.
     pub(super) fn restart() -> Self {
         let retry_ms: u32 = rand::rng().random_range(500..5000);
         Self::Close(

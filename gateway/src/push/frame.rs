@@ -1,14 +1,15 @@
-//! The binary frames that carry seats: pure encoding, checked against golden frames.
+//! Encodes the binary frames that carry seats. The encoding is pure and is checked against golden
+//! frames.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// A snapshot of every cell.
+/// The first byte of a snapshot, which has every cell.
 const SNAPSHOT: u8 = 0x01;
-/// The cells that changed.
+/// The first byte of a delta, which has the cells that changed.
 const DELTA: u8 = 0x02;
 
-/// `0x01, u64le version, u32le cells`, then the packed cells: 2 bits each, four to a byte, lowest
-/// bits first.
+/// Encodes a snapshot: `0x01, u64le version, u32le cells`, then the packed cells: 2 bits each, four
+/// to a byte, lowest bits first.
 #[must_use]
 pub fn snapshot(version: u64, cells: u32, packed: &[u8]) -> Bytes {
     let mut frame = BytesMut::with_capacity(13 + packed.len());
@@ -19,8 +20,8 @@ pub fn snapshot(version: u64, cells: u32, packed: &[u8]) -> Bytes {
     frame.freeze()
 }
 
-/// `0x02, u64le from, u64le to`, then LEB128 values `(index − previous) << 2 | state`, indices
-/// ascending.
+/// Encodes a delta: `0x02, u64le from, u64le to`, then LEB128 values `(index − previous) << 2 |
+/// state`, indices ascending.
 #[must_use]
 pub fn delta(from: u64, to: u64, cells: &[(u32, u8)]) -> Bytes {
     let mut frame = BytesMut::with_capacity(17 + cells.len() * 3);
@@ -40,7 +41,7 @@ pub fn delta(from: u64, to: u64, cells: &[(u32, u8)]) -> Bytes {
     frame.freeze()
 }
 
-/// Sets one cell in packed bits; a cell beyond them is left alone.
+/// Sets one cell in packed bits, and ignores a cell beyond them.
 pub fn set_cell(packed: &mut [u8], index: u32, state: u8) {
     let shift = (index % 4) * 2;
     if let Some(byte) = usize::try_from(index / 4)
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The reader of a delta, written from the contract and not from the writer above.
+    /// Reads a delta. It is written from the contract and not from the encoder above.
     fn read_delta(frame: &[u8]) -> (u64, u64, Vec<(u32, u8)>) {
         assert_eq!(frame[0], 2);
         let u64_at =
@@ -90,7 +91,7 @@ mod tests {
         );
     }
 
-    /// One frame of the file that pages and gateway share.
+    /// One frame of the file that the pages and the gateway share.
     #[derive(serde::Deserialize)]
     #[serde(tag = "kind", rename_all = "snake_case")]
     enum Golden {

@@ -1,5 +1,5 @@
-//! The latest deltas of one show, and from them what a watcher missed: one delta with the newest
-//! state of every cell, or nothing where a snapshot is the better answer. Pure.
+//! Keeps the latest deltas of one show. A watcher that missed some gets one delta with the newest
+//! state of every cell, or nothing if a snapshot is the better answer. Pure.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -7,9 +7,9 @@ use bytes::Bytes;
 
 use super::frame;
 
-/// Older deltas than this many are forgotten; at four a second, a quarter of a minute of them.
+/// How many deltas are kept. At four a second, that is a quarter of a minute.
 const DELTAS_MAX: usize = 64;
-/// Together they remember at most this many cells, so that a burst of sales costs no more memory
+/// How many cells the kept deltas may have together, so that a burst of sales costs no more memory
 /// than a quiet hour.
 const CELLS_MAX: usize = 20_000;
 
@@ -25,14 +25,14 @@ struct StoredSeatDelta {
 pub struct SeatDeltaHistory {
     deltas: VecDeque<StoredSeatDelta>,
     cells: usize,
-    /// What was merged since the last delta, by the version it starts from: watchers that missed
-    /// the same share it.
+    /// Merged deltas by the version they start from, made since the last delta. Watchers that
+    /// missed the same deltas share one.
     merged: HashMap<u64, Bytes>,
 }
 
 impl SeatDeltaHistory {
-    /// Adds the delta that brings the newest version. One that does not follow begins the history
-    /// anew.
+    /// Adds the delta that brings the newest version. A delta that does not follow the last one
+    /// starts the history anew.
     pub fn add(&mut self, from: u64, to: u64, cells: Vec<(u32, u8)>) {
         if self.deltas.back().is_some_and(|last| last.to != from) {
             self.clear();
@@ -53,13 +53,13 @@ impl SeatDeltaHistory {
         }
     }
 
-    /// Forgets everything.
+    /// Forgets all deltas.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// One frame from version `have` to the newest; `None` where that is not known, or would be
-    /// longer than `len_max`.
+    /// Returns one frame from version `have` to the newest. Returns `None` if the history does not
+    /// reach back to `have`, or the frame would be longer than `len_max`.
     pub fn since(&mut self, have: u64, len_max: usize) -> Option<Bytes> {
         let first = self.deltas.iter().position(|delta| delta.from == have)?;
         let last = self.deltas.back()?;

@@ -1,4 +1,4 @@
-//! The way to a live socket: who may open one, and how it ends.
+//! The call that opens a live socket: checks who may open one, and serves it to its end.
 
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, WebSocket, WebSocketUpgrade};
@@ -16,7 +16,7 @@ use crate::line::recognise;
 use crate::room::Room;
 use crate::store::{Place, PresentedPlace};
 
-/// A client has nothing longer to say.
+/// The longest message (bytes) that a client may send.
 const MESSAGE_BYTES_MAX: usize = 4096;
 
 /// The live socket
@@ -62,7 +62,7 @@ impl From<TooManySockets> for Problem {
     }
 }
 
-/// The place in `Sec-WebSocket-Protocol: fairgate.v1, place.<jwt>`.
+/// Returns the place in `Sec-WebSocket-Protocol: fairgate.v1, place.<jwt>`.
 fn subprotocol_place(headers: &HeaderMap) -> Option<&str> {
     let lines = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
     lines

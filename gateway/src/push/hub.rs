@@ -1,6 +1,6 @@
-//! Shared frames of one room: encoded once, cloned by reference. What everybody must hear goes to
-//! everybody at once; how far the line has come goes to each socket as often as its nearness asks,
-//! and at once to whoever was called by it.
+//! Sends the shared frames of one room. Each frame is encoded once and cloned by reference. News
+//! goes to every socket at once. How far the line has come goes to each socket as often as its
+//! nearness asks, and at once to the sockets of visitors who have just been called.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,38 +15,38 @@ use super::cadence::{SLOTS, wakes};
 use super::message::{LiveMessage, encode};
 use crate::room::{Room, RoomPhase, RoomTick, RoomView};
 
-/// So much news a socket may miss before it is brought up to date instead; the news is kept once
-/// for all.
+/// How much news a socket may miss before it is brought up to date instead. The news is kept once
+/// for all sockets.
 const BACKLOG: usize = 16;
-/// Nobody waits in a slot.
+/// The value of a slot in which no rank waits to be called.
 const NOBODY: u64 = u64::MAX;
 
 /// What goes to every socket of a room at once.
 #[derive(Debug, Clone)]
 pub enum RoomNews {
-    /// The `room` frame, and the phase it tells of.
+    /// The `room` frame, and the phase that it tells.
     Room(Utf8Bytes, RoomPhase),
-    /// The `draw` frame; with `true` ranks are known now.
+    /// The `draw` frame, and whether ranks are known now.
     Draw(Utf8Bytes, bool),
 }
 
 /// The `line` frame, and the tick behind it.
 #[derive(Debug, Clone)]
 pub struct LineFrame {
-    /// The frame.
+    /// The encoded frame.
     pub text: Utf8Bytes,
-    /// What it tells of.
+    /// The tick that the frame was made from.
     pub tick: Arc<RoomTick>,
 }
 
-/// The hubs of all rooms of this node; a cheap handle.
+/// The hubs of all rooms on this node; a cheap handle.
 #[derive(Debug, Clone, Default)]
 pub struct RoomSocketHubs {
     by_room: Arc<Mutex<HashMap<String, Arc<RoomSocketHub>>>>,
 }
 
 impl RoomSocketHubs {
-    /// The hub of a room; made where nobody asked for it before.
+    /// Returns the hub of a room, and makes it if it does not exist yet.
     #[must_use]
     pub fn of_room(&self, room: &str) -> Arc<RoomSocketHub> {
         let mut hubs = self.by_room.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +56,7 @@ impl RoomSocketHubs {
         Arc::clone(hubs.entry(room.to_owned()).or_default())
     }
 
-    /// How many sockets listen, in all rooms.
+    /// Counts the listening sockets of all rooms.
     #[must_use]
     pub fn listeners(&self) -> usize {
         let hubs = self.by_room.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,37 +69,37 @@ impl RoomSocketHubs {
 pub struct RoomSocketHub {
     news: broadcast::Sender<RoomNews>,
     slots: Vec<WakeSlot>,
-    /// When this hub began, and how many seconds of it the slots have been woken for.
+    /// When this hub began, and up to which second since then the slots have been woken.
     begun: Instant,
     woken: Mutex<u64>,
-    /// The phase that was told last, whoever told it: a change by hand is not told again by the
-    /// clock.
+    /// The phase that was told last, by whichever loop or call. A phase that a change by hand has
+    /// told is not told again by the clock.
     told: Mutex<Option<RoomPhase>>,
 }
 
-/// Sockets that are woken in the same seconds. The newest frame replaces the one before: nobody has
-/// a backlog of it.
+/// The sockets that are woken in the same seconds. The newest frame replaces the one before, so
+/// that no socket has a backlog.
 #[derive(Debug)]
 struct WakeSlot {
     line: watch::Sender<Option<LineFrame>>,
-    /// The lowest rank in here that was not called when its socket was last awake.
+    /// The lowest rank in this slot that was not called when its socket was last awake.
     nearest: AtomicU64,
 }
 
-/// What a listener hears.
+/// What a listener receives.
 #[derive(Debug)]
 pub enum HubEvent {
-    /// For everybody.
+    /// News for every socket.
     News(RoomNews),
-    /// The newest line: this slot was woken.
+    /// The newest line, because the listener's slot was woken.
     Line(LineFrame),
-    /// More news was missed than is kept.
+    /// The listener missed more news than is kept.
     Missed,
     /// The room has gone.
     Gone,
 }
 
-/// One socket's ear on the hub.
+/// One socket's subscription to the hub.
 #[derive(Debug)]
 pub struct HubListener {
     news: broadcast::Receiver<RoomNews>,
@@ -114,7 +114,7 @@ impl Default for RoomSocketHub {
 }
 
 impl RoomSocketHub {
-    /// A hub that nobody listens to yet.
+    /// Makes a hub without listeners.
     #[must_use]
     pub fn new() -> Self {
         let slot = |_| WakeSlot {
@@ -130,7 +130,7 @@ impl RoomSocketHub {
         }
     }
 
-    /// Listens from now on.
+    /// Subscribes a new listener from now on.
     #[must_use]
     pub fn listen(&self) -> HubListener {
         HubListener {
@@ -140,15 +140,15 @@ impl RoomSocketHub {
         }
     }
 
-    /// How many sockets listen.
+    /// Counts the listening sockets.
     #[must_use]
     pub fn listeners(&self) -> usize {
         self.news.receiver_count()
     }
 
-    /// Wakes the listener with `slot` from now on, and earlier when the line comes to `rank`.
-    /// Whoever calls this reads the room's tick afterwards: a line that came to `rank` in between
-    /// woke nobody.
+    /// Wakes the listener with `slot` from now on, and earlier once the line comes to `rank`. The
+    /// caller must read the room's tick afterwards, because a line that came to `rank` just before
+    /// this call woke nobody.
     pub fn set_wake(&self, listener: &mut HubListener, slot: usize, rank: Option<u64>) {
         let at = &self.slots[slot];
         if listener.slot != slot {
@@ -159,12 +159,12 @@ impl RoomSocketHub {
         }
     }
 
-    /// Tells of phase, message or settings.
+    /// Sends phase, message and settings.
     pub fn announce_room(&self, room: &Room, now: i64) {
         self.announce_room_if(room, now, |_, _| true);
     }
 
-    /// Tells of the phase where it is not the one that was told last.
+    /// Sends the phase, unless it was the last one told.
     pub fn announce_phase(&self, room: &Room, now: i64) {
         self.announce_room_if(room, now, |told, phase| told != Some(phase));
     }
@@ -175,7 +175,8 @@ impl RoomSocketHub {
         now: i64,
         wanted: impl Fn(Option<RoomPhase>, RoomPhase) -> bool,
     ) {
-        // Held while the frame goes out, so that the last frame out is the last phase told.
+        // The lock is held while the frame goes out, so that the last frame sent has the last phase
+        // told.
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let phase = room.phase(now);
         if wanted(*told, phase) {
@@ -185,7 +186,7 @@ impl RoomSocketHub {
         }
     }
 
-    /// Tells of freeze and draw.
+    /// Sends the freeze and the draw.
     pub fn announce_draw(&self, room: &Room, now: i64) {
         let draw = room.draw_state();
         // Between the freeze and its root there is nothing to publish yet.
@@ -198,8 +199,8 @@ impl RoomSocketHub {
         }
     }
 
-    /// Tells how far the line has come, as the room's tick has it: to those whose second it is, and
-    /// to those it called.
+    /// Sends how far the line has come, according to the room's tick, to the slots whose second it
+    /// is and to the slots with a visitor who was called.
     pub fn announce_line(&self, room: &Room, now: i64) {
         let tick = room.last_tick();
         let text = || encode(&LiveMessage::line_of_tick(&tick, room.pace_per_s(), now));
@@ -215,7 +216,8 @@ impl RoomSocketHub {
             if !(called || wakes(slot, after, second)) || at.line.receiver_count() == 0 {
                 continue;
             }
-            // Before it is sent: whoever is woken by it says anew what it waits for.
+            // The slot is cleared before the frame is sent, because each woken socket then sets its
+            // rank anew.
             at.nearest.store(NOBODY, Ordering::SeqCst);
             let line = frame.get_or_insert_with(|| LineFrame {
                 text: text(),
@@ -226,14 +228,14 @@ impl RoomSocketHub {
     }
 
     fn send_news(&self, news: RoomNews) {
-        // Without listeners there is nobody to tell.
+        // Sending fails only if there are no listeners.
         let _ = self.news.send(news);
     }
 }
 
 impl HubListener {
-    /// The next thing to hear. News only where `with_news`: a socket that cannot pass it on leaves
-    /// it where it is, once for all.
+    /// Waits for the next event. Without `with_news` it leaves news in the shared queue, because a
+    /// socket that cannot send just now must not keep a copy.
     pub async fn next(&mut self, with_news: bool) -> HubEvent {
         loop {
             tokio::select! {
@@ -254,7 +256,7 @@ impl HubListener {
         }
     }
 
-    /// Forgets the news that was not heard yet; whether there was any.
+    /// Skips the news that was not received yet, and returns whether there was any.
     pub fn skip_news(&mut self) -> bool {
         let missed = !self.news.is_empty();
         if missed {

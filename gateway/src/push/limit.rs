@@ -1,5 +1,5 @@
-//! How many sockets this process holds at once: fewer than the files it may open, so that calls are
-//! still answered.
+//! Limits how many sockets this process holds at once. The limit is below the number of files that
+//! the process may open, so that calls are still answered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,23 +18,23 @@ struct SocketLimitState {
     open: AtomicUsize,
 }
 
-/// This process holds as many sockets as it can.
+/// The refusal of a socket when this process holds as many as it can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("as many sockets are open as may be; try again in {wait_s} s")]
 pub struct TooManySockets {
-    /// Seconds until a socket is tried again; another number for each who is refused.
+    /// Seconds until the client should try again; a different number for each refusal.
     pub wait_s: u64,
 }
 
-/// The right to one socket; dropping it gives it back.
+/// The right to hold one socket. Dropping it gives the right back.
 #[derive(Debug)]
 pub struct SocketPermit {
     inner: Arc<SocketLimitState>,
 }
 
 impl SocketLimit {
-    /// At most `wanted` sockets, and at most three quarters of the files that this process may
-    /// open.
+    /// Allows at most `wanted` sockets, and at most three quarters of the files that this process
+    /// may open.
     #[must_use]
     pub fn new(wanted: usize) -> Self {
         let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
@@ -54,7 +54,7 @@ impl SocketLimit {
         }
     }
 
-    /// Takes one.
+    /// Takes the right to one socket.
     ///
     /// # Errors
     /// [`TooManySockets`] where all are taken.
@@ -82,7 +82,7 @@ impl Drop for SocketPermit {
     }
 }
 
-/// The soft limit of open files in the text of `/proc/self/limits`.
+/// Returns the soft limit of open files, read from the text of `/proc/self/limits`.
 fn files_max(limits: &str) -> Option<usize> {
     let line = limits
         .lines()

@@ -1,4 +1,4 @@
-//! The text frames of the live socket, both ways, as types.
+//! The text frames of the live socket in both directions, as types.
 
 use axum::extract::ws::Utf8Bytes;
 use fairgate_base::clock::rfc3339;
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::draw::record::DrawRecord;
 use crate::room::{RoomTick, RoomView};
 
-/// Server to client.
+/// A message from server to client.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LiveMessage<'a> {
-    /// As `GET /v1/rooms/{room}`.
+    /// The room, in the shape of `GET /v1/rooms/{room}`.
     Room(&'a RoomView),
-    /// As `GET …/draw`.
+    /// The draw, in the shape of `GET …/draw`.
     Draw(&'a DrawRecord),
     /// The visitor's own place.
     Place {
@@ -21,7 +21,7 @@ pub enum LiveMessage<'a> {
         number: u64,
         /// Null before the draw.
         rank: Option<u64>,
-        /// People ahead; null before the draw.
+        /// People ahead of the visitor; null before the draw.
         ahead: Option<u64>,
     },
     /// How far the line has come.
@@ -36,37 +36,37 @@ pub enum LiveMessage<'a> {
         waiting: u64,
         /// Seats of all shows.
         seats: LineSeats,
-        /// When, RFC 3339.
+        /// When the figures were taken, RFC 3339.
         at: String,
     },
-    /// Claim the pass now.
+    /// The visitor may claim the pass now.
     Turn {
         /// When the call is expected to be answered, RFC 3339.
         claim_before: Option<String>,
     },
-    /// An own hold.
+    /// A change of the visitor's own hold.
     Hold {
-        /// Which.
+        /// The hold's id.
         hold: &'a str,
-        /// What it is now.
+        /// The hold's new state.
         state: &'a str,
-        /// Its deadline, RFC 3339.
+        /// The hold's deadline, RFC 3339.
         expires_at: String,
     },
-    /// Seats that came free for who waits: a hold of its own, to be ordered in time.
+    /// Seats that came free for a visitor on the waitlist, as a hold to be ordered in time.
     Offer {
         /// The show's slug.
         show: &'a str,
-        /// The hold.
+        /// The hold's id.
         hold: &'a str,
-        /// Labels.
+        /// The labels of the seats.
         seats: &'a [String],
-        /// Until when it is kept, RFC 3339.
+        /// Until when the seats are kept, RFC 3339.
         expires_at: String,
     },
 }
 
-/// Seats as the line sees them.
+/// The room's seats, as the `line` frame shows them.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct LineSeats {
     free: u64,
@@ -77,13 +77,13 @@ pub struct LineSeats {
 }
 
 impl LiveMessage<'_> {
-    /// The `closed` frame of a line that has come to an end for now: the same for everybody, so
-    /// written once.
+    /// The `closed` frame of a line that has ended for now. It is the same for every visitor, so it
+    /// is written once.
     pub const SOLD_OUT: &'static str = r#"{"type":"closed","reason":"sold_out"}"#;
-    /// The `closed` frame of a line that has come to an end for good.
+    /// The `closed` frame of a line that has ended for good.
     pub const CLOSED: &'static str = r#"{"type":"closed","reason":"closed"}"#;
 
-    /// The `line` frame of a tick.
+    /// Builds the `line` frame of a tick.
     #[must_use]
     pub fn line_of_tick(tick: &RoomTick, per_s: f64, now: i64) -> Self {
         let pulse = &tick.pulse;
@@ -112,18 +112,18 @@ pub fn encode(message: &LiveMessage<'_>) -> Utf8Bytes {
         .into()
 }
 
-/// Client to server. Anything else closes the socket.
+/// A message from client to server. Any other message closes the socket.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LiveRequest {
-    /// Snapshot, then deltas, of one show at a time.
+    /// Asks for a snapshot and then the deltas of one show. A socket watches one show at a time.
     Watch {
         /// The show's slug.
         show: String,
     },
-    /// No more of it.
+    /// Ends the watching.
     Unwatch {},
-    /// A fresh snapshot.
+    /// Asks for a fresh snapshot.
     Resync {},
 }
 
@@ -176,7 +176,7 @@ mod tests {
         serde_json::from_str(&text).expect("JSON")
     }
 
-    /// Every field of the golden message stands in ours; additions are free.
+    /// Checks that our message has every field of the golden one. Additional fields are allowed.
     fn check_golden(name: &str, message: &LiveMessage<'_>) {
         let golden = golden(name);
         let ours: serde_json::Value = serde_json::from_str(&encode(message)).expect("JSON");

@@ -1,5 +1,5 @@
-//! Telling everybody at once: messages apart from frames, the hub apart from the socket, polling as
-//! the twin.
+//! Live messages to all visitors at once. Messages are apart from frames, the hub is apart from the
+//! socket, and polling gives the same facts.
 
 pub mod cadence;
 pub mod drain;
@@ -22,19 +22,19 @@ use hub::RoomSocketHubs;
 use limit::SocketLimit;
 use seats::WatchedShows;
 
-/// What sockets need.
+/// The parts that live sockets need.
 #[derive(Clone)]
 pub struct LiveSockets {
     /// Every room.
     pub rooms: RoomRegistry,
-    /// Where shared frames go out.
+    /// The hubs that send the shared frames.
     pub hubs: RoomSocketHubs,
-    /// Origins.
+    /// Checks the origin of a socket's request.
     pub web: WebRequestPolicy,
-    /// Watched shows.
+    /// The shows that sockets watch.
     pub seats: WatchedShows,
-    /// Own holds.
+    /// Gives each socket the events of its visitor's own holds.
     pub personal: PersonalEventHub,
-    /// How many there may be.
+    /// Limits how many sockets are open.
     pub limit: SocketLimit,
 }

@@ -1,6 +1,6 @@
-//! The seats of watched shows: one reader a show keeps the picture, and every watcher fetches what
-//! it has not seen yet when it is able to send it. Nothing is queued for anybody: who comes late
-//! gets one longer delta, or a snapshot.
+//! The seats of watched shows. One reader for each show keeps the current picture. Each watcher
+//! fetches what it has not seen yet when it can send. Nothing is queued for a watcher: one that
+//! comes late gets a longer delta, or a snapshot.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,13 +16,14 @@ use crate::upstream::{BookingCore, BookingFailure, BookingSeatSnapshot, CellChan
 
 /// How often changes are read and sent.
 const EVERY: Duration = Duration::from_millis(250);
-/// And how often under load.
+/// How often changes are read and sent under load.
 const EVERY_UNDER_LOAD: Duration = Duration::from_secs(1);
 
-/// A delta is shorter than a snapshot, or shorter than this: tiny shows have deltas, too.
+/// The length (bytes) up to which a delta is sent even if it is longer than a snapshot, so that
+/// tiny shows have deltas too.
 const DELTA_LEN_MIN: usize = 256;
 
-/// Watched shows; a cheap handle.
+/// The shows that somebody watches; a cheap handle.
 #[derive(Clone)]
 pub struct WatchedShows {
     inner: Arc<WatchedShowsState>,
@@ -39,11 +40,11 @@ struct WatchedShow {
     version: watch::Sender<u64>,
 }
 
-/// What watchers are shown.
+/// The picture of one show that its watchers share.
 struct SharedSeatView {
     picture: WatchedSeatPicture,
     history: SeatDeltaHistory,
-    /// The picture's frame, once somebody asked for it.
+    /// The encoded picture, once a watcher has asked for it.
     snapshot: Option<Bytes>,
 }
 
@@ -53,16 +54,16 @@ struct WatchedSeatPicture {
     packed: Vec<u8>,
 }
 
-/// One socket's view of one show.
+/// One socket's watching of one show.
 pub struct SeatWatch {
     watched: Arc<WatchedShow>,
     version: watch::Receiver<u64>,
-    /// The version that the client has; `None` where it needs a snapshot.
+    /// The version that the client has; `None` if it needs a snapshot.
     have: Option<u64>,
 }
 
 impl WatchedShows {
-    /// Watches over that core, as often as the load allows.
+    /// Makes the watching over `core`. It reads less often when the `load` is high.
     #[must_use]
     pub fn new(core: Arc<dyn BookingCore>, load: ProcessLoad) -> Self {
         Self {
@@ -74,7 +75,8 @@ impl WatchedShows {
         }
     }
 
-    /// Begins to watch a show; the first frame is a snapshot. `None` where there is no such show.
+    /// Begins to watch a show. The first frame is a snapshot. Returns `None` if there is no such
+    /// show.
     ///
     /// # Errors
     /// Where booking does not answer.
@@ -86,7 +88,7 @@ impl WatchedShows {
             return Ok(None);
         };
         let mut shows = self.lock_shows();
-        // Two sockets may have asked at once; the first one's reader serves both.
+        // Two sockets may have asked at once. Both use the reader of the first one.
         if let Some(watched) = shows.get(show) {
             return Ok(Some(SeatWatch::for_show(watched)));
         }
@@ -112,7 +114,7 @@ impl WatchedShows {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes an unwatched show off the list; `false` where somebody came in the meantime.
+    /// Takes an unwatched show off the list. Returns `false` if a watcher came in the meantime.
     fn give_up(&self, show: &str, watched: &WatchedShow) -> bool {
         let mut shows = self.lock_shows();
         let unwatched = watched.version.receiver_count() == 0;
@@ -123,7 +125,7 @@ impl WatchedShows {
     }
 }
 
-/// How often deltas are sent at a level of load.
+/// Returns how often deltas are sent at a level of load.
 fn every(level: LoadLevel) -> Duration {
     if level < LoadLevel::Deltas {
         EVERY
@@ -132,7 +134,7 @@ fn every(level: LoadLevel) -> Duration {
     }
 }
 
-/// Reads one show until nobody watches it.
+/// Reads one show's changes until nobody watches it.
 async fn follow_show(seats: WatchedShows, show: String, watched: Arc<WatchedShow>) {
     loop {
         tokio::time::sleep(every(seats.inner.load.level())).await;
@@ -190,7 +192,8 @@ impl SharedSeatView {
         self.history.add(from, to, cells);
     }
 
-    /// What brings a client that has this version up to date, or `None` where it is.
+    /// Returns the frame that brings a client with this version up to date, or `None` if it is up
+    /// to date.
     fn since(&mut self, have: Option<u64>) -> Option<Bytes> {
         let WatchedSeatPicture {
             version,
@@ -229,8 +232,8 @@ impl SeatWatch {
         }
     }
 
-    /// The next frame: a snapshot first, then what has changed since the frame before. `None` where
-    /// the show has gone.
+    /// Waits for the next frame: a snapshot first, then what has changed since the frame before.
+    /// Returns `None` if the show has gone.
     pub async fn next(&mut self) -> Option<Bytes> {
         loop {
             self.version.mark_unchanged();
@@ -248,7 +251,7 @@ impl SeatWatch {
         Some(frame)
     }
 
-    /// The next frame is a snapshot.
+    /// Makes the next frame a snapshot.
     pub fn resync(&mut self) {
         self.have = None;
     }

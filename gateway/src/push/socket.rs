@@ -1,6 +1,6 @@
-//! One visitor's socket: forwards shared frames, works out its own turn, and keeps no timer of its
-//! own. It never waits for its client: what cannot be sent now is not queued, but told later as
-//! things stand then.
+//! One visitor's socket. It forwards shared frames, works out its own turn, and keeps no timer of
+//! its own. It never waits for its client. What cannot be sent now is not queued; the client is
+//! told later how things stand then.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ use crate::room::{Room, RoomPhase, RoomRegistry, RoomTick, RoomView, micros_per_
 use crate::store::{Place, PresentedPlace, PresentedPlaceStatus};
 use crate::upstream::HoldSignal;
 
-/// More messages than this in [`FLOOD_WINDOW`] are a flood.
+/// How many messages a client may send in [`FLOOD_WINDOW`]; more are a flood.
 const FLOOD_MAX: u32 = 30;
 const FLOOD_WINDOW: Duration = Duration::from_secs(10);
 
@@ -42,13 +42,13 @@ pub struct VisitorSocket {
     listener: HubListener,
     cadence: SocketCadence,
     line_sent: Option<Instant>,
-    /// A `line` frame was due while the client took nothing.
+    /// Whether a `line` frame was due while the client took nothing.
     line_missed: bool,
     flood: (Instant, u32),
 }
 
 impl VisitorSocket {
-    /// Over a socket that has just opened.
+    /// Makes the visitor's side of a socket that has just opened.
     pub fn new(socket: WebSocket, push: LiveSockets, room: Room, place: Place) -> Self {
         let hub = push.hubs.of_room(room.id());
         Self {
@@ -81,7 +81,7 @@ impl VisitorSocket {
         }
     }
 
-    /// Says good-bye.
+    /// Sends the close frame.
     pub async fn close(self, frame: CloseFrame) {
         self.wire.close(frame).await;
     }
@@ -94,15 +94,15 @@ impl VisitorSocket {
         self.greet().await?;
         self.reschedule_wake().await?;
         loop {
-            // Whatever waits while this is false waits in one place for all: nothing is kept for
-            // this client.
+            // While this is false, waiting events stay in queues shared by all sockets, so this
+            // client costs no memory.
             let open = self.wire.is_open();
             tokio::select! {
                 moved = self.wire.next() => self.happened(moved?, open).await?,
                 heard = self.listener.next(open) => match heard {
                     HubEvent::Line(line) => self.on_wake(line).await?,
                     HubEvent::News(news) => self.pass_on(news).await?,
-                    // Too far behind: what was missed is replaced by how things stand now.
+                    // The socket is too far behind, so the current state replaces what it missed.
                     HubEvent::Missed => self.catch_up().await?,
                     HubEvent::Gone => return Err(SocketEnd::Gone),
                 },
@@ -113,7 +113,8 @@ impl VisitorSocket {
                 word = ear.next(), if open => match word {
                     Some(PersonalEvent::Hold(signal)) => self.tell_hold(&signal).await?,
                     Some(PersonalEvent::Left { room, number }) if self.is_place(&room, number) => return Err(SocketEnd::place_left()),
-                    // The same visitor's place in another room, or one of before.
+                    // The event is for the same visitor's place in another room, or for an earlier
+                    // place.
                     Some(PersonalEvent::Left { .. }) => {}
                     None => return Err(SocketEnd::Gone),
                 },
@@ -136,8 +137,8 @@ impl VisitorSocket {
         Ok(())
     }
 
-    /// The client takes frames again: it is told how things stand, once. Seats need nothing here:
-    /// the watch knows what the client has.
+    /// Tells a client that takes frames again how things stand, once. Seats need nothing here,
+    /// because the watch knows what the client has.
     async fn resume_after_backpressure(&mut self) -> Result<(), SocketEnd> {
         if self.listener.skip_news() {
             self.catch_up().await
@@ -148,7 +149,7 @@ impl VisitorSocket {
         }
     }
 
-    /// How everything stands, on connect.
+    /// Tells the client how everything stands when it connects.
     async fn greet(&mut self) -> Result<(), SocketEnd> {
         self.tell_room().await?;
         let draw = self.room.draw_state();
@@ -179,11 +180,11 @@ impl VisitorSocket {
                 }
             }
         }
-        // A new rank or a new pace is another nearness.
+        // A new rank or a new pace changes how near the visitor is.
         self.reschedule_wake().await
     }
 
-    /// The socket's second has come, or the line has come to its rank.
+    /// Tells the line, since the socket's second or its rank has come.
     async fn on_wake(&mut self, line: LineFrame) -> Result<(), SocketEnd> {
         if self.wire.is_stalled() {
             return Err(SocketEnd::later(
@@ -203,8 +204,8 @@ impl VisitorSocket {
         self.reschedule_wake().await
     }
 
-    /// Says anew when this socket is woken. A line that has come to its rank meanwhile is told at
-    /// once.
+    /// Sets anew when this socket is woken. If the line has come to its rank meanwhile, tells the
+    /// line at once.
     async fn reschedule_wake(&mut self) -> Result<(), SocketEnd> {
         let tick = self.room.last_tick();
         let called = self.rank.is_some_and(|rank| rank < tick.released);
@@ -226,7 +227,7 @@ impl VisitorSocket {
         }
     }
 
-    /// Whether the line has come here, and nobody has said so yet.
+    /// Returns whether the line has come to this visitor and the visitor has not been told.
     fn is_called(&self, tick: &RoomTick) -> bool {
         !self.turned && self.rank.is_some_and(|rank| rank < tick.released)
     }
@@ -260,7 +261,7 @@ impl VisitorSocket {
                 self.turned = true;
                 return Ok(());
             }
-            // Nobody knows just now; the next line asks again.
+            // The store cannot answer just now; the next line asks again.
             Err(_) => return Ok(()),
         };
         self.turned = true;
@@ -333,8 +334,8 @@ impl VisitorSocket {
         }
         match heard {
             None | Some(Ok(Ws::Close(_))) => Err(SocketEnd::Gone),
-            // Also a message over the limit ends here: saying why does no harm where the client has
-            // gone.
+            // A message over the limit also ends here. If the client has gone, giving the reason
+            // does no harm.
             Some(Err(_)) => Err(SocketEnd::policy(
                 "a message was too long, or not a WebSocket message",
             )),
@@ -388,7 +389,7 @@ impl VisitorSocket {
     }
 }
 
-/// Waits for ever where nothing is watched.
+/// Waits for the next seats, and waits for ever if nothing is watched.
 async fn next_seats(watch: &mut Option<SeatWatch>) -> Option<bytes::Bytes> {
     match watch {
         Some(watch) => watch.next().await,

@@ -1,5 +1,5 @@
-//! Keeps the offers coming to whoever waits for seats with a socket: booking names who waits, and
-//! is told who of them is here. Nobody else's socket is named to anybody.
+//! Keeps offers coming to visitors on the waitlist who have an open socket. Booking names the
+//! visitors who wait, and is told which of them are here. Booking learns of no other socket.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use tokio::time::MissedTickBehavior;
 use crate::personal::PersonalEventHub;
 use crate::upstream::BookingCore;
 
-/// How often booking is told. It believes for 15 s that who was here still is.
+/// How often booking is told. It counts a visitor as here for 15 s after it was told.
 const TELL_EVERY: Duration = Duration::from_secs(4);
 
-/// Tells booking who is here of those who wait, for as long as the process runs.
+/// Tells booking which waiting visitors are here, for as long as the process runs.
 pub async fn tell_forever(core: Arc<dyn BookingCore>, personal: PersonalEventHub) {
     let mut every = tokio::time::interval(TELL_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);

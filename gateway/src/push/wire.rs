@@ -1,6 +1,6 @@
-//! The wire of one client: what is put on it goes out without anybody waiting for it, and what does
-//! not go out is not added to. At most one burst of frames lies in the socket's own buffer, and at
-//! most a window of bytes unread beyond it.
+//! The connection to one client. Frames are sent without waiting for the client, and no frames are
+//! added while some are stuck. At most one burst of frames lies in the socket's own buffer, and at
+//! most a window of unread bytes beyond it.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -12,33 +12,33 @@ use futures_util::{Sink, SinkExt, Stream};
 
 use super::drain::ClientReadTracker;
 
-/// A good-bye that is not taken in this time is not said.
+/// How long to try to send the close frame.
 const BYE_MAX: Duration = Duration::from_secs(5);
 
-/// A socket and the account of what its client has read.
+/// A socket and the count of what its client has read.
 pub struct ClientWire {
     socket: WebSocket,
     drain: ClientReadTracker,
-    /// Whether something lies in the socket's buffer that the system did not take yet.
+    /// Whether the socket's buffer has bytes that the system did not take yet.
     stuck: bool,
 }
 
-/// What happens on a wire.
+/// An event on the connection.
 pub enum WireEvent {
-    /// What was stuck has gone out.
+    /// The stuck bytes have gone out.
     Flushed,
     /// The client answered a ping.
     Answered,
-    /// The client said something; `None` where it has gone.
+    /// The client sent a message; `None` if the client has gone.
     Heard(Option<Result<Ws, axum::Error>>),
 }
 
-/// The client has gone, or the socket is broken.
+/// The failure that the client has gone or the socket is broken.
 #[derive(Debug)]
 pub struct ClientGone;
 
 impl ClientWire {
-    /// Over a socket that has just opened.
+    /// Makes the connection over a socket that has just opened.
     #[must_use]
     pub fn new(socket: WebSocket) -> Self {
         Self {
@@ -48,21 +48,20 @@ impl ClientWire {
         }
     }
 
-    /// Whether the client takes more. Where not, what would be said now is said later, as things
-    /// stand then.
+    /// Returns whether the client takes more. If not, the caller tells it later, as things stand
+    /// then.
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.stuck && self.drain.may_send()
     }
 
-    /// Whether the client has read nothing for too long.
+    /// Returns whether the client has read nothing for too long.
     #[must_use]
     pub fn is_stalled(&self) -> bool {
         self.drain.is_stalled(Instant::now())
     }
 
-    /// Puts a frame on the wire. It is for the caller to ask [`ClientWire::is_open`] before a burst
-    /// of frames.
+    /// Sends a frame. The caller asks [`ClientWire::is_open`] before a burst of frames.
     ///
     /// # Errors
     /// Where the client has gone.
@@ -79,7 +78,7 @@ impl ClientWire {
         self.flush().await
     }
 
-    /// Asks the client whether it reads, where that is due.
+    /// Pings the client if a ping is due, to find out whether the client reads.
     ///
     /// # Errors
     /// Where the client has gone.
@@ -99,7 +98,7 @@ impl ClientWire {
         Ok(true)
     }
 
-    /// Tries once: what the system does not take at once goes out while others are served.
+    /// Tries once to flush. What the system does not take goes out later, while others are served.
     async fn flush(&mut self) -> Result<(), ClientGone> {
         let socket = &mut self.socket;
         let flushed = poll_fn(|cx| Poll::Ready(Pin::new(&mut *socket).poll_flush(cx))).await;
@@ -110,7 +109,7 @@ impl ClientWire {
         }
     }
 
-    /// The next thing that happens.
+    /// Waits for the next event.
     ///
     /// # Errors
     /// Where the client has gone.
@@ -139,9 +138,9 @@ impl ClientWire {
         Poll::Ready(Ok(WireEvent::Heard(heard)))
     }
 
-    /// Says good-bye, where the client still listens.
+    /// Sends the close frame, if the client still listens.
     pub async fn close(mut self, frame: CloseFrame) {
-        // The client may have gone already, or read nothing: there is nobody left to tell then.
+        // The client may have gone already or read nothing; then there is nobody to tell.
         let _ = tokio::time::timeout(BYE_MAX, self.socket.send(Ws::Close(Some(frame)))).await;
     }
 }

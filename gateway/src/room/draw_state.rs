@@ -1,5 +1,5 @@
-//! How far a room's draw has come on this node: what the ledger has of it, what is published, and
-//! the line as it was frozen and ranked.
+//! How far a room's draw has come on this node: the ledger's row, the published record, and the
+//! line as it was frozen and ranked.
 
 use std::sync::Arc;
 
@@ -19,32 +19,32 @@ pub struct RankedLine {
     pub rank_of: Vec<u32>,
 }
 
-/// The frozen leaves and the roots above them.
+/// The frozen leaves and the Merkle tree over them.
 pub struct FrozenLeaves {
-    /// The holders of numbers 0..n.
+    /// The holders of numbers 0..n; zeros where nobody holds the number.
     pub leaves: Vec<[u8; 32]>,
-    /// Their tree.
+    /// The Merkle tree of the leaves.
     pub tree: MerkleTree,
 }
 
 /// How far the draw has come on this node.
 #[derive(Clone)]
 pub struct DrawState {
-    /// What the ledger has.
+    /// What the ledger has of the draw.
     pub row: DrawRow,
-    /// What is published.
+    /// The published record.
     pub record: Arc<DrawRecord>,
-    /// From the root on.
+    /// The frozen leaves, once the root is published.
     pub frozen: Option<Arc<FrozenLeaves>>,
-    /// From the draw on.
+    /// The ranked line, once it is drawn.
     pub ranked: Option<Arc<RankedLine>>,
 }
 
 impl DrawState {
-    /// Reads the draw of a stored room, as far as it had come.
+    /// Reads the draw of a stored room, as far as it has come.
     ///
     /// # Errors
-    /// Where the ledger cannot be read, or what it holds does not fit together.
+    /// Fails if the ledger cannot be read, or what it holds does not fit together.
     pub async fn restore(
         ledger: &dyn RoomLedger,
         row: &RoomRow,
@@ -69,7 +69,7 @@ impl DrawState {
 }
 
 impl FrozenLeaves {
-    /// Reads the leaves 0..n and builds their tree, on a thread that may take its time.
+    /// Reads the leaves 0..n and builds their tree, on a blocking thread.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
@@ -95,7 +95,7 @@ impl FrozenLeaves {
         self.leaves.iter().filter(|leaf| **leaf == VOID.0).count() as u64
     }
 
-    /// Checks that what another node published follows from the leaves that this one reads.
+    /// Checks that what another node published follows from the leaves that this node reads.
     ///
     /// # Errors
     /// Where it does not.
@@ -114,7 +114,7 @@ impl FrozenLeaves {
 }
 
 impl RankedLine {
-    /// The number at a rank: beyond the drawn line they are the same.
+    /// Returns the number at a rank. Beyond the drawn line, rank and number are the same.
     #[must_use]
     pub fn number_at(&self, rank: u64) -> u64 {
         usize::try_from(rank)
@@ -123,7 +123,7 @@ impl RankedLine {
             .map_or(rank, |number| u64::from(*number))
     }
 
-    /// Ranks the numbers 0..n by a seed, on a thread that may take its time.
+    /// Ranks the numbers 0..n by a seed, on a blocking thread.
     ///
     /// # Errors
     /// Where n is more than one draw can rank.
@@ -140,7 +140,7 @@ impl RankedLine {
     }
 }
 
-/// Gives what is published of a draw at this point.
+/// Builds the record of what is published of a draw so far.
 ///
 /// # Errors
 /// Where the stored draw does not follow from the room's secret.

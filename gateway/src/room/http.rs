@@ -1,4 +1,4 @@
-//! What anybody may read of a room: itself, and its draw.
+//! The public calls of a room: the room itself, and its draw.
 
 use axum::Json;
 use axum::extract::{Path, State};

@@ -1,5 +1,5 @@
-//! One room of this node: a cheap handle over what the loops learned last. Deciding reads from
-//! here; nothing here waits for a database.
+//! One room of this node: a cheap handle over what the loops learned last. Decisions read from
+//! here, and nothing here waits for a database.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -16,7 +16,7 @@ use crate::ledger::{ReleaseRow, RoomRow};
 use fairgate_rules::counter::ReleaseCounter;
 use fairgate_rules::limits::PaceMemory;
 
-/// A room's handle.
+/// A handle on one room.
 #[derive(Clone)]
 pub struct Room {
     inner: Arc<RoomState>,
@@ -33,7 +33,7 @@ struct RoomState {
     release: tokio::sync::Mutex<ReleaseCounter>,
     nudge: Notify,
     begun_elsewhere: AtomicBool,
-    /// From when on the line may be frozen, ms, while the draw waits for that.
+    /// The time (ms) from which the line may be frozen, while a due draw waits for it.
     draw_waits: RwLock<Option<i64>>,
 }
 
@@ -61,19 +61,19 @@ impl Room {
         }
     }
 
-    /// The slug.
+    /// Returns the room's slug.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.inner.id
     }
 
-    /// What the draw's secret was promised with.
+    /// Returns the hash that commits to the draw's secret.
     #[must_use]
     pub fn commitment(&self) -> Digest {
         self.inner.commitment
     }
 
-    /// The room as stored.
+    /// Returns the room's row as stored.
     #[must_use]
     pub fn row(&self) -> Arc<RoomRow> {
         Arc::clone(
@@ -85,8 +85,8 @@ impl Room {
         )
     }
 
-    /// Takes over a row that was written, here or by another node; an older one changes nothing.
-    /// Gives whether it was newer.
+    /// Takes over a row that was written here or by another node. An older row changes nothing.
+    /// Returns whether the row was newer.
     pub fn set_row(&self, row: RoomRow) -> bool {
         let mut known = self
             .inner
@@ -100,35 +100,36 @@ impl Room {
         newer
     }
 
-    /// Another node has begun the draw, so this one goes along, whatever its own settings say of
-    /// the time.
+    /// Notes that another node has begun the draw. This node then goes along, whatever its own row
+    /// says of the time.
     pub(crate) fn begun_elsewhere(&self) {
         self.inner.begun_elsewhere.store(true, Ordering::Release);
         self.nudge();
     }
 
-    /// Whether another node has begun the draw.
+    /// Returns whether another node has begun the draw.
     #[must_use]
     pub fn is_begun_elsewhere(&self) -> bool {
         self.inner.begun_elsewhere.load(Ordering::Acquire)
     }
 
-    /// The draw is due and waits until then (ms), so that whoever a lost store forgot comes back
-    /// with their place; or it waits no more. Gives whether that is news.
+    /// Sets the time (ms) until which a due draw waits, or `None` if it no longer waits. The draw
+    /// waits so that visitors whom a lost store forgot can come back with their place. Returns
+    /// whether this changed anything.
     pub(crate) fn draw_waits(&self, until: Option<i64>) -> bool {
         let waits = &self.inner.draw_waits;
         let mut waits = waits.write().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *waits, until) != until
     }
 
-    /// Until when (ms) a draw that is due waits for whoever a lost store forgot.
+    /// Returns until when (ms) a due draw waits for visitors whom a lost store forgot.
     #[must_use]
     pub fn draw_waits_until(&self) -> Option<i64> {
         let waits = &self.inner.draw_waits;
         *waits.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How far the draw has come.
+    /// Returns how far the draw has come.
     #[must_use]
     pub fn draw_state(&self) -> DrawState {
         self.inner
@@ -146,7 +147,7 @@ impl Room {
             .unwrap_or_else(PoisonError::into_inner) = draw;
     }
 
-    /// The last tick.
+    /// Returns the figures of the last tick.
     #[must_use]
     pub fn last_tick(&self) -> Arc<RoomTick> {
         Arc::clone(
@@ -158,7 +159,7 @@ impl Room {
         )
     }
 
-    /// Takes over a new tick.
+    /// Replaces the figures by those of a new tick.
     pub fn set_tick(&self, tick: RoomTick) {
         *self
             .inner
@@ -167,21 +168,21 @@ impl Room {
             .unwrap_or_else(PoisonError::into_inner) = Arc::new(tick);
     }
 
-    /// Visitors released a second: as the line has been moving, or as the promoter asked where it
-    /// has not.
+    /// Returns the visitors released a second: the measured rate, or the promoter's rate if no tick
+    /// has measured one.
     #[must_use]
     pub fn pace_per_s(&self) -> f64 {
         let (tick, asked) = (self.last_tick(), self.row().document.per_s);
         if tick.at == 0 {
             return asked;
         }
-        // A promoter's change is seen at once, and a tenth of a visitor in a hundred seconds by
-        // nobody.
+        // Capped by the promoter's rate, so that a change shows at once. Rounded to thousandths,
+        // which nobody misses.
         let (mean, _) = tick.rates;
         (mean.min(asked) * 1000.0).round() / 1000.0
     }
 
-    /// What the pace remembers of the seconds before.
+    /// Locks what the pace remembers of the seconds before.
     pub fn memory(&self) -> MutexGuard<'_, PaceMemory> {
         self.inner
             .memory
@@ -189,28 +190,29 @@ impl Room {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who is here, at this node.
+    /// Returns who is here, at this node.
     #[must_use]
     pub fn presence(&self) -> &VisitorPresence {
         &self.inner.presence
     }
 
-    /// The release counter as this node knows it; held while it is moved.
+    /// Locks the release counter as this node knows it; the lock is held while the counter is
+    /// moved.
     pub async fn release(&self) -> tokio::sync::MutexGuard<'_, ReleaseCounter> {
         self.inner.release.lock().await
     }
 
-    /// Wakes the room's loop before its next beat.
+    /// Wakes the room's loop before its next tick.
     pub fn nudge(&self) {
         self.inner.nudge.notify_one();
     }
 
-    /// Waits for a nudge.
+    /// Waits until [`Room::nudge`] is called.
     pub async fn nudged(&self) {
         self.inner.nudge.notified().await;
     }
 
-    /// The phase at `now` (ms).
+    /// Returns the phase at `now` (ms).
     #[must_use]
     pub fn phase(&self, now: i64) -> RoomPhase {
         let row = self.row();
@@ -224,14 +226,14 @@ impl Room {
             .read()
             .unwrap_or_else(PoisonError::into_inner);
         PhaseInputs {
-            // The freeze is published with its root; until then the lobby is still the lobby.
+            // The freeze is published with its root; until then the phase stays that of the lobby.
             frozen: draw.row.sealed.is_some(),
             drawn: draw.ranked.is_some(),
             sold_out: self.last_tick().is_sold_out(),
         }
     }
 
-    /// The rank of a number; `None` before the draw.
+    /// Returns the rank of a number; `None` before the draw.
     #[must_use]
     pub fn rank(&self, number: u64) -> Option<u64> {
         if self.row().document.method != LineMethod::Draw {
@@ -249,13 +251,13 @@ impl Room {
         Some(drawn.map_or(number, |rank| u64::from(*rank)))
     }
 
-    /// Whether the built-in room is meant.
+    /// Returns whether this is the built-in room.
     #[must_use]
     pub fn is_everyday(&self) -> bool {
         self.id() == EVERYDAY
     }
 
-    /// Whether joins must show a code.
+    /// Returns whether a join must show a code.
     #[must_use]
     pub fn needs_code(&self) -> bool {
         self.row().document.codes == JoinCodePolicy::Required

@@ -1,4 +1,4 @@
-//! A room: its document, its phase, its draw, and the handle that everything else asks.
+//! A room: its document, its phase, its draw, and the handle that the rest of the gateway uses.
 
 mod draw_state;
 pub mod http;

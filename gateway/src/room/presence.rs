@@ -1,6 +1,6 @@
-//! Who is here, as this node sees it: open sockets, and pollers as they look. The room's loop
-//! reports it to the store, which adds up all nodes; "ahead of you" then counts people and not
-//! abandoned tabs.
+//! Tracks which visitors are here, as this node sees it: by open sockets, and by polls. The room's
+//! loop reports them to the store, which adds up all nodes. "Ahead of you" then counts people and
+//! not abandoned tabs.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,13 +15,13 @@ pub struct VisitorPresence {
 
 #[derive(Debug, Default)]
 struct VisitorPresenceState {
-    /// Open sockets by number, each with its place: a visitor may have several.
+    /// Open sockets by number, as their count and their place. A visitor may have several sockets.
     open: HashMap<u64, (u32, PresentedPlace)>,
-    /// Seen since the last report: pollers, and sockets that closed.
+    /// Visitors seen since the last report: those who polled, and those whose last socket closed.
     seen: HashSet<u64>,
 }
 
-/// A visitor is here for as long as this lives.
+/// Keeps a visitor counted as here until it is dropped.
 #[derive(Debug)]
 pub struct PresenceGuard {
     presence: VisitorPresence,
@@ -29,7 +29,7 @@ pub struct PresenceGuard {
 }
 
 impl VisitorPresence {
-    /// A socket with that place opened.
+    /// Notes that a visitor with that place opened a socket.
     #[must_use]
     pub fn socket_opened(&self, shown: PresentedPlace) -> PresenceGuard {
         let number = shown.number;
@@ -40,12 +40,12 @@ impl VisitorPresence {
         }
     }
 
-    /// Somebody looked with that number.
+    /// Notes that the visitor with that number polled.
     pub fn note_visitor(&self, number: u64) {
         self.lock().seen.insert(number);
     }
 
-    /// Everybody who is here, or was since the last report.
+    /// Returns everybody who is here, or was since the last report.
     #[must_use]
     pub fn report(&self) -> Vec<u64> {
         let mut inner = self.lock();
@@ -53,7 +53,7 @@ impl VisitorPresence {
         inner.open.keys().copied().chain(seen).collect()
     }
 
-    /// The places of the open sockets.
+    /// Returns the places of the open sockets.
     #[must_use]
     pub fn open_places(&self) -> Vec<PresentedPlace> {
         let inner = self.lock();
@@ -61,7 +61,7 @@ impl VisitorPresence {
     }
 
     fn lock(&self) -> MutexGuard<'_, VisitorPresenceState> {
-        // Counting does not panic half-way; a poisoned lock only says that some caller did.
+        // Counting does not panic half-way, so a poisoned lock only means that some caller did.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Every room of this node, and the handles that rooms work with.
+//! All rooms of this node, and the handles that rooms work with.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map;
@@ -16,30 +16,30 @@ use crate::store::RoomStore;
 use crate::upstream::health::BookingHealth;
 use crate::upstream::{BookingCore, BookingFailure, ShowSummary};
 
-/// What rooms are built from.
+/// The handles that rooms are built with.
 pub struct RoomDependencies {
-    /// The slow and precious half.
+    /// The durable half: the ledger.
     pub ledger: Arc<dyn RoomLedger>,
-    /// The fast half.
+    /// The fast half: the room store.
     pub store: Arc<dyn RoomStore>,
-    /// Booking.
+    /// The calls to booking.
     pub core: Arc<dyn BookingCore>,
     /// Signs places, passes and freezes.
     pub keyring: Keyring,
-    /// Where `now` comes from.
+    /// The clock that `now` comes from.
     pub clock: Clock,
-    /// How well booking answers.
+    /// How well booking answers, as this node measures it.
     pub health: BookingHealth,
     /// Becomes true when the process drains.
     pub stopping: watch::Receiver<bool>,
 }
 
-/// This node knows no room of that name.
+/// The failure that this node knows no room of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no room \"{0}\"")]
 pub struct UnknownRoom(pub String);
 
-/// A cheap handle on all rooms.
+/// A cheap handle on all rooms of this node.
 #[derive(Clone)]
 pub struct RoomRegistry {
     inner: Arc<RoomRegistryState>,
@@ -48,13 +48,14 @@ pub struct RoomRegistry {
 struct RoomRegistryState {
     parts: RoomDependencies,
     rooms: RwLock<BTreeMap<String, Room>>,
-    /// Where rooms go as they are opened.
+    /// The channel on which opened rooms go to the task that runs their loops.
     opened: mpsc::UnboundedSender<Room>,
     troubles: RoomTroubles,
 }
 
 impl RoomRegistry {
-    /// No rooms yet. Each room that is opened is handed to the receiver, for whoever runs its loop.
+    /// Makes a registry without rooms. The receiver gets each room that is opened, so that its
+    /// caller can run the room's loop.
     #[must_use]
     pub fn new(parts: RoomDependencies) -> (Self, mpsc::UnboundedReceiver<Room>) {
         let (opened, taken_up) = mpsc::unbounded_channel();
@@ -70,7 +71,7 @@ impl RoomRegistry {
         (rooms, taken_up)
     }
 
-    /// A row for a room that does not exist yet, with its draw's secret.
+    /// Makes a row for a room that does not exist yet, with a new draw secret.
     #[must_use]
     pub fn fresh_row(&self, room: &str, document: RoomDocument) -> RoomRow {
         let mut secret = [0; 32];
@@ -85,8 +86,8 @@ impl RoomRegistry {
         }
     }
 
-    /// Opens a stored room on this node and hands it to whoever runs its loop; a room that is open
-    /// stays as it is.
+    /// Opens a stored room on this node and sends it to the task that runs its loop. A room that is
+    /// open already stays as it is.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
@@ -101,17 +102,17 @@ impl RoomRegistry {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         match rooms.entry(room.id().to_owned()) {
-            // Whoever made it and whoever saw it made came here at once.
+            // The call that made the room and the loop that found it may come here at once.
             btree_map::Entry::Occupied(open) => return Ok(open.get().clone()),
             btree_map::Entry::Vacant(free) => free.insert(room.clone()),
         };
         drop(rooms);
-        // A process that drains runs no more loops, and has nobody to hand rooms to.
+        // Sending fails only while the process drains, and then it runs no more loops.
         let _ = self.inner.opened.send(room.clone());
         Ok(room)
     }
 
-    /// One room.
+    /// Returns one room.
     ///
     /// # Errors
     /// Where this node knows no such room.
@@ -127,7 +128,7 @@ impl RoomRegistry {
             .ok_or_else(|| UnknownRoom(room.to_owned()))
     }
 
-    /// Every room, by id.
+    /// Returns every room, by id.
     #[must_use]
     pub fn all(&self) -> Vec<Room> {
         self.inner
@@ -139,7 +140,7 @@ impl RoomRegistry {
             .collect()
     }
 
-    /// Which room covers which patterns, without the built-in one.
+    /// Returns each room with its show patterns, without the built-in room.
     #[must_use]
     pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
         self.all()
@@ -149,7 +150,8 @@ impl RoomRegistry {
             .collect()
     }
 
-    /// The shows a room covers; of the built-in room, what no other names.
+    /// Reads the shows that a room covers. The built-in room covers the shows that no other room
+    /// names.
     ///
     /// # Errors
     /// Where booking does not answer.
@@ -164,13 +166,13 @@ impl RoomRegistry {
         Ok(shows)
     }
 
-    /// What is wrong with rooms.
+    /// Returns the troubles that this node found with rooms.
     #[must_use]
     pub fn troubles(&self) -> &RoomTroubles {
         &self.inner.troubles
     }
 
-    /// What works, and should not be left so.
+    /// Returns warnings about things that work but need an operator.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.store().warnings();
@@ -184,49 +186,49 @@ impl RoomRegistry {
         warnings
     }
 
-    /// The ledger.
+    /// Returns the ledger.
     #[must_use]
     pub fn ledger(&self) -> &dyn RoomLedger {
         &*self.inner.parts.ledger
     }
 
-    /// The room store.
+    /// Returns the room store.
     #[must_use]
     pub fn store(&self) -> &dyn RoomStore {
         &*self.inner.parts.store
     }
 
-    /// Booking.
+    /// Returns the calls to booking.
     #[must_use]
     pub fn core(&self) -> &Arc<dyn BookingCore> {
         &self.inner.parts.core
     }
 
-    /// Signs and verifies.
+    /// Returns the keys that sign and verify.
     #[must_use]
     pub fn keyring(&self) -> &Keyring {
         &self.inner.parts.keyring
     }
 
-    /// How well booking answers.
+    /// Returns how well booking answers.
     #[must_use]
     pub fn health(&self) -> &BookingHealth {
         &self.inner.parts.health
     }
 
-    /// Where `now` comes from.
+    /// Returns the clock that `now` comes from.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.inner.parts.clock
     }
 
-    /// Milliseconds since the epoch.
+    /// Returns the current time, milliseconds since the epoch.
     #[must_use]
     pub fn now_ms(&self) -> i64 {
         self.inner.parts.clock.now_ms()
     }
 
-    /// Becomes true when the process drains.
+    /// Returns a receiver that becomes true when the process drains.
     #[must_use]
     pub fn stopping(&self) -> watch::Receiver<bool> {
         self.inner.parts.stopping.clone()

@@ -1,5 +1,5 @@
-//! What is wrong with rooms and what stands behind them, for whoever runs this: told at `/readyz`
-//! and counted, while everything else goes on.
+//! Collects what is wrong with rooms and with the ledger behind them. Operators see it at `/readyz`
+//! and in the metrics, while everything else goes on.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,10 +8,10 @@ use fairgate_base::clock::rfc3339;
 
 use crate::ledger::RoomLedgerFailure;
 
-/// That a ledger was set back is told for so long, milliseconds.
+/// How long (ms) a warning stays that a ledger was set back.
 const SET_BACK_TOLD_MS: i64 = 3_600_000;
 
-/// What this node found, by room.
+/// The troubles that this node found, by room.
 #[derive(Debug, Default)]
 pub struct RoomTroubles {
     inner: Mutex<RoomTroublesState>,
@@ -21,17 +21,18 @@ pub struct RoomTroubles {
 struct RoomTroublesState {
     /// Rooms that cannot be read, and why.
     unreadable: BTreeMap<String, String>,
-    /// When it showed last (ms) that the ledger has lost what it had of a room.
+    /// When the ledger last turned out to have lost data of a room, ms.
     set_back: BTreeMap<String, i64>,
 }
 
 impl RoomTroubles {
-    /// The room was read.
+    /// Notes that the room was read.
     pub fn readable(&self, room: &str) {
         self.lock().unreadable.remove(room);
     }
 
-    /// The room cannot be read. Logged once, however often it is tried again.
+    /// Notes that the room cannot be read. It is logged once, however often the read is tried
+    /// again.
     pub fn unreadable(&self, room: &str, error: &RoomLedgerFailure) {
         metrics::counter!("fairgate_room_unread_total", "room" => room.to_owned()).increment(1);
         let why = error.to_string();
@@ -41,13 +42,13 @@ impl RoomTroubles {
         }
     }
 
-    /// The ledger has less of the room than it had: it is an older copy.
+    /// Notes that the ledger has less of the room than it had, and so is an older copy.
     pub fn set_back(&self, room: &str, now: i64) {
         metrics::counter!("fairgate_ledger_set_back_total", "room" => room.to_owned()).increment(1);
         self.lock().set_back.insert(room.to_owned(), now);
     }
 
-    /// What is wrong at `now` (ms), a sentence each.
+    /// Returns what is wrong at `now` (ms), one sentence each.
     pub(super) fn warnings(&self, now: i64) -> Vec<String> {
         let RoomTroublesState {
             unreadable,
@@ -69,7 +70,7 @@ impl RoomTroubles {
     }
 
     fn lock(&self) -> MutexGuard<'_, RoomTroublesState> {
-        // Entries are put in and taken out whole.
+        // Entries are put in and taken out whole, so a poisoned lock still guards sound data.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -79,22 +79,22 @@ pub struct RoomView {
 }
 
 impl RoomView {
-    /// The room now, with whoever joined since the last tick: for the calls, which may ask the
-    /// store.
+    /// Builds the view of the room now, with visitors who joined since the last tick. It is for the
+    /// calls, which may ask the store.
     pub async fn fresh(rooms: &RoomRegistry, room: &Room) -> Self {
         let now = rooms.now_ms();
         let counts = rooms.store().counts(room.id(), now.div_euclid(1000)).await;
         let mut view = Self::from_last_tick(room, now);
-        // Where the store does not answer, the room is as the last tick found it.
+        // If the store does not answer, the view is as of the last tick.
         if let Ok(counts) = counts {
-            // Whoever came after the tick stands behind everybody the tick counted.
+            // Visitors who came after the tick stand behind everybody the tick counted.
             view.waiting += counts.joined.saturating_sub(view.joined);
             view.joined = counts.joined;
         }
         view
     }
 
-    /// The room at `now` (ms), as the last tick found it: for shared frames, which wait for
+    /// Builds the view at `now` (ms) from the last tick. It is for shared frames, which wait for
     /// nothing.
     #[must_use]
     pub fn from_last_tick(room: &Room, now: i64) -> Self {
@@ -106,7 +106,7 @@ impl RoomView {
             phase: room.phase(now),
             paused: row.facts.paused,
             opens_at: rfc3339(document.opens_at),
-            // Brought forward by hand, it is shown as it happened.
+            // A draw that was brought forward by hand is shown at its real time.
             draw_at: rfc3339(
                 row.facts
                     .draw_called_at

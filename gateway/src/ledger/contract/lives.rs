@@ -1,4 +1,5 @@
-//! Blocks of numbers, and what stores with lives bring into the ledger.
+//! Contract cases for blocks of numbers and for the rows that stores with lives copy into the
+//! ledger.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +31,7 @@ fn given(number: u64) -> LineFeedEntry {
     LineFeedEntry::Join(join(number))
 }
 
-/// A second number of a holder.
+/// Builds a join that gives the holder of number `of` a second number.
 fn again(number: u64, of: u64) -> LineFeedEntry {
     LineFeedEntry::Join(JoinRow { number, ..join(of) })
 }
@@ -43,7 +44,7 @@ fn left(number: u64, void: bool) -> LineFeedEntry {
     }
 }
 
-/// A room whose first life may give numbers below 100.
+/// Creates a room whose first life may give numbers below 100.
 async fn alive(ledger: &dyn RoomLedger, id: &str) {
     let made = ledger.create_room(room(id), entry("room_created")).await;
     assert!(made.unwrap());
@@ -57,7 +58,7 @@ async fn copy(ledger: &dyn RoomLedger, id: &str, rows: &[LineFeedEntry]) -> Line
     copied.expect("the first life stands")
 }
 
-/// Number, left, void.
+/// Reads each place as its number, whether it was left, and whether it is void.
 async fn places(ledger: &dyn RoomLedger, id: &str) -> Vec<(u64, bool, bool)> {
     let line = ledger.line(id).await.unwrap();
     let places = line.places.iter();
@@ -166,7 +167,7 @@ async fn copying_again_changes_nothing(ledger: &dyn RoomLedger, reopened: &dyn R
         refused: vec![],
     };
     assert_eq!(copy(reopened, "copy", &rows).await, left_before);
-    // A copier that died sent some of them; the next one begins anywhere before.
+    // A copier that died may have sent some of the rows, so the next copier may begin anywhere.
     for from in 0..rows.len() {
         copy(ledger, "copy", &rows[from..]).await;
     }
@@ -245,23 +246,25 @@ async fn the_code_of_a_void_number_stays_used(ledger: &dyn RoomLedger) {
         let line = ledger.line("spent").await.unwrap();
         line.codes.into_iter().collect::<BTreeMap<_, _>>()
     };
-    // A second number of somebody who joined again with another code.
+    // The holder of number 1 joins again with another code and gets a second number.
     copy(ledger, "spent", &[with(3, 1, one)]).await;
     assert_eq!(
         copy(ledger, "spent", &[with(5, 1, other)]).await.voided,
         [5]
     );
     assert_eq!(used().await, [(one, Some(3)), (other, Some(5))].into());
-    // Their first number comes back with the code it was given for: that is no second use.
+    // The first number comes back with the code that it was given for, so the code counts as used
+    // once.
     let copied = copy(ledger, "spent", &[with(2, 1, one)]).await;
     assert_eq!((copied.voided, copied.refused), (vec![3], vec![]));
     assert_eq!(used().await, [(one, Some(2)), (other, Some(5))].into());
-    // Somebody else's is one, and costs them only the number that they came with.
+    // A code that another holder used is refused, and the holder loses only the number that came
+    // with it.
     copy(ledger, "spent", &[given(9)]).await;
     assert_eq!(copy(ledger, "spent", &[with(8, 9, one)]).await.voided, [8]);
     let place = ledger.place_of("spent", holder(9)).await.unwrap();
     assert_eq!(place.map(|place| place.join.number), Some(9));
-    // Both numbers of one holder in one batch, the lower one last.
+    // One batch has both numbers of one holder, the lower one last.
     alive(ledger, "batch").await;
     let put = ledger.put_codes("batch", vec![one], entry("codes_replaced"));
     put.await.unwrap();

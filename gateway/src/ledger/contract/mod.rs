@@ -1,5 +1,5 @@
-//! What every ledger promises, whatever database stands behind it. `open` opens the same data
-//! again, so that the suite sees what a restart would see.
+//! What every ledger promises, whatever its database. `open` opens the same data again, so that the
+//! suite also sees what a restart would see.
 
 mod lives;
 
@@ -56,7 +56,8 @@ fn holder(number: u64) -> Holder {
     Holder(Digest::of_bytes(&number.to_be_bytes()).0)
 }
 
-/// The same ledger as two nodes have it, or as it is before and after a restart.
+/// Two handles on the same data: as two nodes have them, or as one node has them before and after a
+/// restart.
 struct LedgerTwice {
     ledger: Arc<dyn RoomLedger>,
     reopened: Arc<dyn RoomLedger>,
@@ -80,7 +81,7 @@ const OPENED_TWICE: &[Case] = contract_cases![|twice| (&*twice.ledger, &*twice.r
     one_ledger_has_one_id_one_clock_and_one_owner_a_lease,
 ];
 
-/// Runs every case on the ledger that `open` opens, again and again.
+/// Runs every case, each on ledgers that `open` opens.
 pub async fn suite<L: RoomLedger + 'static>(open: impl AsyncFn() -> Arc<L>) {
     let cases = [
         OPENED_ONCE,
@@ -187,7 +188,7 @@ async fn a_line_reads_back_as_it_was_written(ledger: &dyn RoomLedger, reopened: 
         ledger.record_leave("line", 1, 20, true),
         ledger.record_leave("line", 4, 20, false),
     ];
-    // Waiting for the barrier alone is waiting for all that was queued before it.
+    // Waiting for the barrier also waits for every write that was queued before it.
     ledger.barrier().await.unwrap();
     ledger.check().await.unwrap();
     for write in writes {

@@ -1,4 +1,4 @@
-//! JSON documents in columns of text.
+//! Reads and writes the JSON documents that text columns hold.
 
 use crate::ledger::RoomLedgerFailure;
 

@@ -1,7 +1,8 @@
-//! What the store of a life gave and took, brought into the ledger: looked up, decided, written.
+//! Copies into the ledger what the store of a life gave and took: looks up what is known, decides,
+//! and writes.
 //!
-//! A batch is a thousand rows. On PostgreSQL each step of it is one statement, because a round trip
-//! for each row would make a batch take seconds; in a file statements cost no round trip.
+//! A batch is a thousand rows. On PostgreSQL each step is one statement, because a round trip for
+//! each row would make a batch take seconds. In a SQLite file statements cost no round trip.
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_pass::{Digest, Holder};
@@ -81,7 +82,7 @@ async fn what_is_known(
     Ok(known)
 }
 
-/// Looks for each holder by itself: for a list of them SQLite would read the whole line.
+/// Looks each holder up in its own statement, because SQLite would read the whole line for a list.
 async fn look_up_places(
     tx: &SqlTransaction,
     room: &str,

@@ -1,4 +1,4 @@
-//! Root, draw and release counter: each written once or moved by compare-and-set.
+//! Stores freeze, root, draw and release counter. Each is written once or moved by compare-and-set.
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_pass::Digest;
@@ -44,7 +44,7 @@ pub(super) async fn stored_draw(
     })
 }
 
-/// Numbers below this are frozen.
+/// Reads the number below which all numbers are frozen.
 pub(super) async fn frozen_below(
     tx: &SqlTransaction,
     room: &str,
@@ -115,7 +115,8 @@ pub(super) async fn advance_counter(
     if to.released < from.released {
         return Ok(false);
     }
-    // No row is the beginning: of two that move the counter from there, one makes the row.
+    // A counter at its beginning has no row yet. If two nodes move it from there, one makes the
+    // row.
     if *from == ReleaseRow::default() && begin_counter(tx, room, to).await? {
         return Ok(true);
     }

@@ -8,8 +8,8 @@ use fairgate_pass::{Digest, Holder};
 use super::{draws, lives, passes, rooms};
 use crate::ledger::{JoinRow, LedgerJoinOutcome, RoomLedgerFailure, StoredLine, StoredPlace};
 
-/// Writes joins with different numbers, holders and codes, and says what became of each. Written
-/// again it says the same: a join that stands already is done.
+/// Writes joins with different numbers, holders and codes, and returns what became of each. A join
+/// that stands already is done, so writing again returns the same.
 pub(super) async fn record_joins(
     tx: &SqlTransaction,
     room: &str,
@@ -47,7 +47,7 @@ pub(super) async fn record_joins(
     Ok(joins.iter().map(outcome).collect())
 }
 
-/// The numbers whose codes are theirs now.
+/// Uses the joins' codes up, and returns the numbers that have got theirs.
 async fn take_codes(
     tx: &SqlTransaction,
     room: &str,
@@ -66,8 +66,8 @@ async fn take_codes(
     Ok(taken)
 }
 
-/// As [`take_codes`], with one round trip for all that share a transaction: the joins of a second
-/// follow the database's pace only as long as a group of them costs a few statements.
+/// Does what [`take_codes`] does, with one round trip for all joins of a transaction. Joins keep up
+/// with the database only if a group of them costs a few statements.
 async fn take_codes_fused(
     tx: &SqlTransaction,
     room: &str,
@@ -87,7 +87,7 @@ async fn take_codes_fused(
     numbers_of(&tx.query(sql, &[&room, &codes, &numbers]).await?)
 }
 
-/// The numbers that stand now.
+/// Inserts the joins, and returns the numbers that stand now.
 async fn insert_joins(
     tx: &SqlTransaction,
     room: &str,
@@ -114,7 +114,7 @@ async fn insert_joins(
     Ok(stand)
 }
 
-/// As [`insert_joins`], with one round trip, or two where not all of them are new.
+/// Does what [`insert_joins`] does, with one round trip, or two if not all joins are new.
 async fn insert_joins_fused(
     tx: &SqlTransaction,
     room: &str,
@@ -258,7 +258,8 @@ async fn stored_codes(
     Ok(codes)
 }
 
-/// Row by row into the one buffer: ten million of them are 320 MB once, and never twice.
+/// Reads row by row into the one buffer, so that ten million holders take 320 MB once and never
+/// twice.
 pub(super) async fn stored_leaves(
     tx: &SqlTransaction,
     room: &str,

@@ -1,7 +1,8 @@
 //! The lives of room stores: blocks of numbers reserved ahead, and the freeze that ends the line.
 //!
-//! Whatever goes by a room's life holds its row: a copy, a freeze and the beginning of the next
-//! life come one after the other, and each sees all of the one before.
+//! Every transaction that depends on a room's life locks its row. A copy, a freeze and the
+//! beginning of the next life therefore come one after the other, and each sees all of the one
+//! before.
 
 use fairgate_databases::{SqlRow, SqlTransaction};
 
@@ -29,7 +30,7 @@ pub(super) async fn standing_life(
     row.as_ref().map(life_of_row).transpose()
 }
 
-/// The standing life, held until this transaction ends.
+/// Reads the standing life and locks it until this transaction ends.
 pub(super) async fn locked_life(
     tx: &SqlTransaction,
     room: &str,
@@ -55,7 +56,7 @@ pub(super) async fn begin_life(
     above: u64,
     at: i64,
 ) -> Result<RoomLife, RoomLedgerFailure> {
-    // The first life has no row yet that could be held.
+    // Before the first life there is no life to lock, so the room's row is locked instead.
     rooms::lock_room_row(tx, room, "FOR NO KEY UPDATE").await?;
     let standing = locked_life(tx, room).await?;
     let incarnation = standing.map_or(0, |life| life.incarnation);
@@ -96,8 +97,8 @@ pub(super) async fn reserve_numbers(
     row.as_ref().map(life_of_row).transpose()
 }
 
-/// Freezes the line under the lock of the room's life: what is being copied is below the freeze and
-/// in the ledger, or comes after it and is refused.
+/// Freezes the line under the lock of the room's life. A row that is being copied is therefore
+/// either in the ledger and below the freeze, or comes after the freeze and is refused.
 pub(super) async fn freeze_line(
     tx: &SqlTransaction,
     room: &str,

@@ -1,8 +1,8 @@
-//! The gateway's tables. A step that was once released is never edited; the next one is added.
+//! The gateway's tables. A released step is never edited; a change adds the next step.
 
 use fairgate_databases::Migration;
 
-/// SQLite came first: what it took several steps to become, PostgreSQL began with.
+/// SQLite came first and took several steps, where PostgreSQL began with their result.
 pub(super) const MIGRATIONS: &[Migration] = &[
     Migration::of_each("
 CREATE TABLE gw_rooms (

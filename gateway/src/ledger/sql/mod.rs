@@ -1,13 +1,13 @@
-//! The rooms' ledger over SQL: each transaction is written once, for a SQLite file and for
+//! The rooms' ledger over SQL. Each transaction is written once, for a SQLite file and for
 //! PostgreSQL.
 //!
-//! Every method is one transaction, which goes on where its caller goes away. On PostgreSQL it may
-//! be run again from its beginning, so it decides anew each time from what it reads. There many
-//! nodes write at once, and what must not meet is kept apart by unique keys and row locks; a file
-//! has one writer.
+//! Every method is one transaction, which runs to its end even if its caller goes away. PostgreSQL
+//! may run a transaction again from its beginning, so each run decides anew from what it reads.
+//! Many nodes write to PostgreSQL at once, and unique keys and row locks keep conflicting writes
+//! apart; a file has one writer.
 //!
-//! Statements are written for PostgreSQL. Where a round trip for each row would cost the most, a
-//! function whose name ends with `_fused` sends a whole batch in one statement.
+//! Statements are written for PostgreSQL. A function whose name ends with `_fused` sends a whole
+//! batch in one statement, where a round trip for each row would cost the most.
 
 mod columns;
 mod copies;
@@ -44,10 +44,10 @@ pub struct RoomSqlLedger {
 }
 
 impl RoomSqlLedger {
-    /// Brings the gateway's tables up to date and serves them.
+    /// Brings the gateway's tables up to date and opens the ledger over them.
     ///
     /// # Errors
-    /// Where a migration fails, or the database is newer than this program.
+    /// Fails if a migration fails, or if the database is newer than this program.
     pub async fn open(installation: Installation) -> Result<Self, RoomLedgerFailure> {
         installation
             .migrate("gateway", migrations::MIGRATIONS)

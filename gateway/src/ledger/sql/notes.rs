@@ -1,4 +1,4 @@
-//! Audit and samples.
+//! Writes and reads the audit and the samples of a room.
 
 use fairgate_databases::{SqlRow, SqlTransaction};
 
@@ -38,9 +38,9 @@ pub(super) async fn append_entry(
     Ok(())
 }
 
-/// Has the room's chain alone until the transaction ends: else two nodes would chain theirs behind
-/// the same row, and one of them would be refused. This is no `NamedLock`, because nodes of the
-/// version before, which may run beside this one, wait for this very lock.
+/// Locks the room's chain until the transaction ends. Otherwise two nodes would chain their entries
+/// behind the same row, and one of them would be refused. This is no `NamedLock`, because nodes of
+/// the version before, which may run beside this one, wait for this very lock.
 async fn lock_chain(tx: &SqlTransaction, room: &str) -> Result<(), RoomLedgerFailure> {
     if tx.is_postgres() {
         let sql = "SELECT pg_advisory_xact_lock(hashtextextended('gw_audit/' || $1, 0))";

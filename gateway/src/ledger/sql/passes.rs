@@ -1,12 +1,13 @@
-//! Claimed passes and finished visitors.
+//! Writes and reads claimed passes and finished visitors.
 
 use fairgate_databases::SqlTransaction;
 use fairgate_pass::Holder;
 
 use crate::ledger::{PassRow, RoomLedgerFailure};
 
-/// Two nodes that write one number's pass at once wait for one another on its row: the second finds
-/// the first's alive.
+/// Returns the living pass of a number, or stores `fresh` and returns that. Two nodes that write
+/// one number's pass at once wait for each other on its row, and the second finds the first's pass
+/// alive.
 pub(super) async fn claim_pass(
     tx: &SqlTransaction,
     room: &str,
@@ -65,9 +66,9 @@ pub(super) async fn finish_visitors(
     Ok(())
 }
 
-/// Marks each holder's living place, and what they left with a pass: they could buy with it all the
-/// same. These are two statements for SQLite because each half has its own index there, and it
-/// takes neither for a list of holders.
+/// Marks each holder's living place, and the places that they left with a pass, since they could
+/// still buy with it. SQLite needs two statements, because each half has its own index there, and
+/// SQLite uses neither index for a list of holders.
 async fn mark_done(
     tx: &SqlTransaction,
     room: &str,
@@ -119,7 +120,7 @@ pub(super) async fn finished_cursor(
     }
 }
 
-/// Number and expiry of each stored pass.
+/// Reads number and expiry of each stored pass.
 pub(super) async fn stored_passes(
     tx: &SqlTransaction,
     room: &str,

@@ -1,6 +1,6 @@
-//! Writes of a store without lives, in the order they were queued in. Whatever waits when a
-//! transaction begins shares it, so that the number of commits follows the database's pace and not
-//! the number of joins.
+//! Queues the writes of a store without lives, and writes them in their order. All writes that wait
+//! when a transaction begins share it, so that the number of commits follows the database's pace
+//! and not the number of joins.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::ledger::{
     DurableWrite, JoinRow, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze, RoomLedgerFailure,
 };
 
-/// More than this in one commit would make the first of them wait for the last.
+/// How many changes share one commit. With more, the first of them would wait too long for the
+/// last.
 const GROUP_MAX: usize = 512;
-/// How often a group is written whose outcome cannot be told. Each write says the same the second
-/// time.
+/// How often a group is written if its outcome is unknown. A repeated write gives the same answer.
 const TRIES_MAX: u32 = 3;
 
-/// One change of a room's line. All of them may be repeated.
+/// One change of a room's line. Every change may be repeated.
 #[derive(Debug, Clone)]
 pub(super) enum LineChange {
     Join(JoinRow),
@@ -29,7 +29,7 @@ pub(super) enum LineChange {
     Nothing,
 }
 
-/// What it came to.
+/// What a change came to.
 #[derive(Debug, Clone)]
 pub(super) enum LineChangeOutcome {
     Join(LedgerJoinOutcome),
@@ -37,22 +37,22 @@ pub(super) enum LineChangeOutcome {
     Nothing,
 }
 
-/// A change, and the room of it.
+/// A change, with the room's slug.
 type RoomLineChange = (String, LineChange);
 type LineChangeResult = Result<LineChangeOutcome, RoomLedgerFailure>;
 
-/// A change that a server's queue holds, and who waits for it.
+/// A change in the queue of a PostgreSQL ledger, with the channel for its answer.
 pub(super) struct QueuedLineChange {
     change: RoomLineChange,
     answer: oneshot::Sender<LineChangeResult>,
 }
 
-/// The end that changes are queued at.
+/// The sending end of the queue.
 #[derive(Clone)]
 pub(super) enum LineWriteQueue {
-    /// The file's one writer has a queue already, which gives all that waits one commit.
+    /// The one writer of a SQLite file already queues, and gives everything that waits one commit.
     OfFile(SqliteDatabase),
-    /// A task takes what waits into one transaction. It ends with the last handle.
+    /// On PostgreSQL a task takes what waits into one transaction. It ends with the last handle.
     OfServer(mpsc::UnboundedSender<QueuedLineChange>),
 }
 
@@ -68,7 +68,7 @@ impl LineWriteQueue {
         }
     }
 
-    /// Queues a change before it returns; it is written whether or not the answer is waited for.
+    /// Queues a change before it returns. The change is written even if nobody awaits the answer.
     pub(super) fn push(&self, room: &str, change: LineChange) -> DurableWrite<LineChangeOutcome> {
         let change = (room.to_owned(), change);
         match self {
@@ -90,7 +90,7 @@ impl LineWriteQueue {
     }
 }
 
-/// Writes one change in a transaction of its own: where it fails, nothing of it stays.
+/// Writes one change in its own transaction. If that fails, nothing of the change stays.
 fn write_alone<'a>(
     tx: &'a SqlTransaction,
     change: &'a RoomLineChange,
@@ -120,7 +120,7 @@ async fn write_groups(
         }
         let outcomes = settle_group(&installation, changes).await;
         for (answer, outcome) in answers.into_iter().zip(outcomes) {
-            // A caller that has gone away no longer wants its answer; the write stands all the
+            // A caller that has gone away does not want its answer, but the write stands all the
             // same.
             let _ = answer.send(outcome);
         }
@@ -150,15 +150,15 @@ async fn settle_group(
     }
 }
 
-/// Commits a group. With any failure but [`RoomLedgerFailure::Unknown`] nothing of it is in the
-/// ledger.
+/// Commits a group. On any failure but [`RoomLedgerFailure::Unknown`], nothing of the group is in
+/// the ledger.
 async fn commit_group(
     installation: &Installation,
     changes: &Arc<Vec<RoomLineChange>>,
 ) -> Result<Vec<LineChangeResult>, RoomLedgerFailure> {
     let changes_nothing = |(_, change): &RoomLineChange| matches!(change, LineChange::Nothing);
     if changes.iter().all(changes_nothing) {
-        // Who only asks whether the ledger answers leaves no trace in it.
+        // A check whether the ledger answers must not leave a trace in it.
         let asked = installation.read((), |tx, ()| {
             async move { Ok::<_, RoomLedgerFailure>(tx.query_one("SELECT 1", &[]).await?) }.boxed()
         });
@@ -207,8 +207,8 @@ async fn write_changes(
     Ok(outcomes)
 }
 
-/// The joins at the head that one statement can take: of one room, and no number, holder or code
-/// twice.
+/// Returns the joins at the head that one statement can take: all of one room, and no number,
+/// holder or code twice.
 fn run_of_joins(changes: &[RoomLineChange]) -> Vec<JoinRow> {
     let (mut run, mut numbers, mut holders, mut codes) =
         (Vec::new(), HashSet::new(), HashSet::new(), HashSet::new());

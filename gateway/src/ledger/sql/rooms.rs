@@ -1,5 +1,5 @@
-//! Rooms and their codes: documents by compare-and-set, each change with its audit row in the same
-//! transaction.
+//! Rooms and their codes. Documents change by compare-and-set, and each change writes its audit row
+//! in the same transaction.
 
 use fairgate_databases::{SqlRow, SqlTransaction};
 use fairgate_pass::Digest;
@@ -12,7 +12,7 @@ use crate::ledger::{
 };
 use crate::room::{RoomDocument, RoomFacts};
 
-/// Codes sent in one statement.
+/// How many codes are sent in one statement.
 const CODES_MAX: usize = 50_000;
 
 const COLUMNS: &str = "room, document, facts, version, secret, created_at";
@@ -139,8 +139,8 @@ pub(super) async fn put_codes(
     ))
 }
 
-/// Writes many codes with one statement: a room may have a million, and each would cost a round
-/// trip.
+/// Writes many codes with one statement. A room may have a million codes, and one by one each would
+/// cost a round trip.
 async fn insert_codes_fused(
     tx: &SqlTransaction,
     room: &str,
@@ -155,15 +155,15 @@ async fn insert_codes_fused(
     Ok(())
 }
 
-/// Looks, and holds further joins up until this transaction ends.
+/// Returns whether anybody has joined, and holds further joins up until this transaction ends.
 async fn anybody_joined(tx: &SqlTransaction, room: &str) -> Result<bool, RoomLedgerFailure> {
     lock_room_row(tx, room, "FOR UPDATE").await?;
     let sql = "SELECT EXISTS (SELECT 1 FROM gw_joins WHERE room = $1)";
     Ok(tx.query_one(sql, &[&room]).await?.get(0)?)
 }
 
-/// Waits for whoever changes what may only change before the first join. Joins do not wait for one
-/// another.
+/// Waits for any transaction that makes a change allowed only before the first join. Joins do not
+/// wait for each other.
 pub(super) async fn about_to_join(
     tx: &SqlTransaction,
     room: &str,
@@ -171,8 +171,8 @@ pub(super) async fn about_to_join(
     lock_room_row(tx, room, "FOR KEY SHARE").await
 }
 
-/// Locks a room's row until the transaction ends, as strongly as it is told. A file's one writer is
-/// in nobody's way, so there nothing is asked of the database.
+/// Locks a room's row until the transaction ends, with the given strength. A SQLite file has one
+/// writer, so there no lock is needed.
 pub(super) async fn lock_room_row(
     tx: &SqlTransaction,
     room: &str,

@@ -1,4 +1,4 @@
-//! The contract on both databases, and what older files hold.
+//! Runs the ledger contract on both databases, and checks that older files can be read.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Claiming a pass, and asking whether one is good.
+//! The calls that claim a pass and check a pass.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -55,10 +55,11 @@ pub(crate) async fn pass(
         .into_response())
 }
 
-/// A pass that ran out still finishes what it began, so the browser keeps it longer than it lives.
+/// How long (seconds) the browser keeps a pass. An expired pass still finishes an order that was
+/// begun with it, so the cookie outlives the pass.
 pub const PASS_COOKIE_S: i64 = 2 * 86_400;
 
-/// Which room's pass is asked about.
+/// The query of the check: the room that the pass is for.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VerifyQuery {

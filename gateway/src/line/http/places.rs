@@ -1,4 +1,4 @@
-//! The lobby's calls: thin.
+//! The calls of the lobby: join, read a place, leave.
 
 use std::net::SocketAddr;
 
@@ -16,7 +16,7 @@ use crate::room::{EVERYDAY_PLACE_S, Room, RoomPhase};
 use crate::store::Place;
 use crate::web::{peer_of, place_cookie};
 
-/// How long a browser keeps a place: longer than any on-sale.
+/// How long (seconds) a browser keeps a place: longer than any on-sale lasts.
 const PLACE_COOKIE_S: i64 = 180 * 86_400;
 
 /// The answer to a join.
@@ -118,7 +118,7 @@ pub(crate) async fn leave(
     let now = lobby.rooms.now_ms();
     match required(&lobby.rooms, &room, &headers, now).await {
         Ok(place) => lobby.leave(&room, &place, now).await?,
-        // Leaving twice is leaving once.
+        // Leaving a second time changes nothing, so it succeeds.
         Err(PlaceRefusal::Left) => {}
         Err(refusal) => return Err(refusal.into()),
     }
@@ -126,7 +126,7 @@ pub(crate) async fn leave(
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, gone)]).into_response())
 }
 
-/// The `Set-Cookie` of a place.
+/// Builds the `Set-Cookie` header of a place.
 ///
 /// # Errors
 /// As [`crate::web::WebRequestPolicy::cookie`].

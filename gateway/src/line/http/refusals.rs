@@ -1,4 +1,4 @@
-//! What the line refuses, as problems.
+//! Turns the line's refusals into problems.
 
 use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{Problem, ProblemCode};
@@ -111,7 +111,7 @@ impl From<NotCalledYet> for Problem {
     }
 }
 
-/// 410 `room_closed`.
+/// Builds the problem 410 `room_closed`.
 #[must_use]
 pub fn room_closed() -> Problem {
     Problem::new(

@@ -1,4 +1,4 @@
-//! The place that a request shows: in the header, or in the cookie.
+//! Finds the place that a request shows, in its header or its cookie.
 
 use axum::http::HeaderMap;
 
@@ -8,7 +8,7 @@ use crate::store::Place;
 use crate::upstream::bearer;
 use crate::web::{cookie, place_cookie};
 
-/// The place a request shows for `room`, unread.
+/// Returns the place that a request shows for `room`, without verifying it.
 #[must_use]
 pub fn place_credential<'h>(room: &str, headers: &'h HeaderMap) -> Option<PlaceCredential<'h>> {
     bearer(headers)
@@ -16,7 +16,7 @@ pub fn place_credential<'h>(room: &str, headers: &'h HeaderMap) -> Option<PlaceC
         .or_else(|| cookie(headers, &place_cookie(room)).map(PlaceCredential::Cookie))
 }
 
-/// Reads the place of a request, which must show one.
+/// Reads and verifies the place of a request, which must show one.
 ///
 /// # Errors
 /// [`PlaceRefusal::Required`] where it shows none, and as [`recognise`].

@@ -1,3 +1,4 @@
-//! What can be held, and the handle that opens it and carries decisions to the store.
+//! What can be held: the handle that opens shows in the store and carries the ledger's decisions
+//! there.
 
 pub mod seats;

@@ -1,7 +1,8 @@
-//! The seam to the durable record: each method is one domain transaction, whole or not at all.
+//! The seam to the durable record: each method is one domain transaction, which is written as a
+//! whole or not at all.
 //!
-//! **Architecture invariant:** SQL is written only under `ledger/sql`; neither rusqlite nor
-//! tokio-postgres is named there, but in the crate of both databases.
+//! **Architecture invariant:** SQL is written only under `ledger/sql`. Only the crate of both
+//! databases names rusqlite or tokio-postgres; this folder names neither.
 
 #[cfg(test)]
 mod contract;
@@ -33,44 +34,45 @@ use fairgate_model::shows::fate::ShowFate;
 use fairgate_model::shows::terms::SaleTerms;
 use fairgate_model::waiters::{WaitEndReason, Waiter, WaitlistOffer, WaitlistOfferEnd};
 
-/// How long an effect is one worker's, in milliseconds: no other node carries it out meanwhile. A
-/// worker whose call takes longer asks for more; where it dies, another one goes on, and the
-/// provider knows the call by its key.
+/// How long an effect is lent to one worker, in milliseconds: no other node carries the effect out
+/// in this time. A worker whose call takes longer renews the loan. If the worker dies, another
+/// worker repeats the call, and the provider recognises it by its key.
 pub const EFFECT_LENT_MS: i64 = 5_000;
 
-/// A captured payment is read back when it has been for so long, and each time after twice as long,
-/// to [`TAKEN_READ_FOR_MS`].
+/// How long a captured payment must stay unchanged before it is read back from the provider, in
+/// milliseconds. Each further reading waits twice as long, until [`TAKEN_READ_FOR_MS`].
 pub const TAKEN_QUIET_MS: i64 = 3_600_000;
 
-/// Money that was taken longer ago is not asked about any more.
+/// How long after its last change a captured payment is still read back, in milliseconds.
 pub const TAKEN_READ_FOR_MS: i64 = 120 * 24 * 3_600_000;
 
-/// How long an event is one worker's, in milliseconds. Where two settle it all the same, it is
-/// applied once.
+/// How long a provider's event is lent to one worker, in milliseconds. If two workers settle the
+/// same event, it is still applied once.
 pub const EVENT_LENT_MS: i64 = 5_000;
 
-/// How long a call under an `Idempotency-Key` is one node's without being asked for anew, in
-/// milliseconds. Where that node dies, the same call goes on elsewhere after so long, and finds
-/// what was done.
+/// How long a call under an `Idempotency-Key` belongs to one node without a renewal, in
+/// milliseconds. If that node dies, another node may carry out the same call after this time, and
+/// finds what was done.
 pub const CALL_LENT_MS: i64 = 3_000;
 
-/// For how long a scan's key is good, in milliseconds: a scanner whose answer was lost asks again
-/// at once, and whoever comes later with the same ticket is somebody else.
+/// How long a scan's key is valid, in milliseconds. A scanner that lost the answer repeats its scan
+/// at once; a later scan of the same ticket is taken for another person.
 pub const SCAN_KEY_MS: i64 = 60_000;
 
 /// What all nodes over one ledger share.
 #[async_trait]
 pub trait CommonLedger: Send + Sync {
-    /// The ledger's id: made once, and never another's.
+    /// Returns the ledger's id: it is made once, and no other ledger has it.
     async fn id(&self) -> Result<[u8; 32], LedgerError>;
-    /// The ledger's time, milliseconds since the epoch.
+    /// Returns the ledger's time, in milliseconds since the epoch.
     async fn now_ms(&self) -> Result<i64, LedgerError>;
-    /// Whether the database takes writes just now: one is made to find out.
+    /// Makes a write to find out whether the database takes writes now.
     async fn check(&self) -> Result<(), LedgerError>;
     /// Takes or renews a named lease for `owner` until `ttl_ms` from now by the ledger's time;
-    /// false while another owner has it. Whoever works under it counts from before this call.
+    /// returns false while another owner has it. The owner must count `ttl_ms` from before this
+    /// call.
     async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError>;
-    /// Gives a lease back before its end; that of another owner stays.
+    /// Gives a lease back before its end; a lease of another owner stays.
     async fn let_go(&self, name: &str, owner: &str) -> Result<(), LedgerError>;
 }
 
@@ -86,45 +88,46 @@ pub trait CatalogueLedger: Send + Sync {
         digest: [u8; 32],
         now_ms: i64,
     ) -> Result<u32, LedgerError>;
-    /// The newest plan version of a venue.
+    /// Returns the newest plan version of a venue.
     async fn newest_plan(&self, venue: &VenueId) -> Result<Option<u32>, LedgerError>;
-    /// A plan.
+    /// Returns the stored plan of a venue at a version.
     async fn plan(&self, venue: &VenueId, version: u32) -> Result<Option<String>, LedgerError>;
-    /// Stores a show; `keeps` says which used seats the new plan leaves as they are (asked only
-    /// when the plan changes). The terms that its document states are its next version, unless its
-    /// newest one says the same; gives the number. Of a show that seats were sold of the currency
-    /// stays.
+    /// Stores a show and returns the number of its terms. The terms in its document become a new
+    /// version, unless the newest version is the same. `keeps` says which used seats the new plan
+    /// leaves as they are; it is called only when the plan changes. The currency of a show cannot
+    /// change once seats were sold.
     async fn put_show(
         &self,
         show: StoredShow,
         keeps: Option<UnchangedSeatCheck>,
         now_ms: i64,
     ) -> Result<u32, ShowRefused>;
-    /// Stores a departure as a show, unless there is one of its id; gives what is stored then. The
-    /// catalogue's version stays: whoever wants departures asks for those behind a number.
+    /// Stores a departure as a show, unless one with its id exists, and returns the stored one. The
+    /// catalogue's version stays the same: nodes find new departures with [`Self::departures`].
     async fn open_departure(
         &self,
         departure: StoredShow,
         now_ms: i64,
     ) -> Result<StoredShow, LedgerError>;
-    /// Stored departures behind a number, in order: what is committed later has a larger one.
+    /// Returns stored departures with a number above `after`, in order. Later commits have larger
+    /// numbers.
     async fn departures(
         &self,
         after: u64,
         batch_max: u32,
     ) -> Result<Vec<(u64, StoredShow)>, LedgerError>;
-    /// All shows but departures.
+    /// Returns all shows except departures.
     async fn shows(&self) -> Result<Vec<StoredShow>, LedgerError>;
-    /// A version of a show's terms.
+    /// Returns a version of a show's terms.
     async fn terms(&self, show: &ShowId, version: u32) -> Result<Option<SaleTerms>, LedgerError>;
     /// Replaces the list of (room, patterns).
     async fn put_coverage(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), LedgerError>;
-    /// The list of (room, patterns).
+    /// Returns the list of (room, patterns).
     async fn coverage(&self) -> Result<Vec<(String, Vec<String>)>, LedgerError>;
-    /// A number that grows with every change of a venue, a show or the coverage, whichever node
-    /// made it: cheap to ask.
+    /// Returns a number that grows with every change of a venue, a show or the coverage, on any
+    /// node. This is cheap to ask.
     async fn catalogue_version(&self) -> Result<u64, LedgerError>;
-    /// A named secret of the installation, made from `fresh` when it is first asked for.
+    /// Returns a named secret of the installation; the first call stores `fresh` as the secret.
     async fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Result<[u8; 32], LedgerError>;
 }
 
@@ -134,58 +137,59 @@ pub type UnchangedSeatCheck = Box<dyn Fn(u32) -> bool + Send>;
 /// Orders, claims and the seat outbox.
 #[async_trait]
 pub trait OrderLedger: Send + Sync {
-    /// The number of the show's next incarnation, larger than every earlier one.
+    /// Returns the number of the show's next incarnation, larger than every earlier one.
     async fn next_incarnation(&self, show: &ShowId) -> Result<u64, LedgerError>;
-    /// The show's picture, to open the store with; claims that are being written are waited for.
-    /// With `lost`, the data of every earlier incarnation are gone and this one has begun in the
-    /// store: from the picture on, claims that rest on locks of an earlier one are refused, since
-    /// nothing in the store would show them.
+    /// Returns the show's picture, to open the store with; claims that are being written are waited
+    /// for. `lost` says that the data of every incarnation before this one are gone and that this
+    /// one has begun in the store. From then on, claims that rest on locks of an earlier
+    /// incarnation are refused, because nothing in the store would show them.
     async fn open_show(&self, show: &ShowId, lost: Option<u64>)
     -> Result<ShowPicture, LedgerError>;
-    /// Transaction 1: claims, order, payment. The same order again answers with the order as it is.
-    /// A try that was given up ([`AuditLedger::give_up`]) is refused: whether it was is told by
-    /// when the order was made.
+    /// Writes transaction 1: claims, order, payment. The same order again returns the order as it
+    /// is. An attempt is refused if its hold was given up ([`AuditLedger::give_up`]) after the
+    /// order was made, by the time in the order.
     async fn claim(
         &self,
         order: Order,
         payment: Payment,
         basis: ClaimBasis,
     ) -> Result<Order, SeatClaimRefused>;
-    /// An order of a visitor's that has seats of a show over exactly these legs, pending or paid.
+    /// Returns the visitor's order, pending or paid, that has seats of a show over exactly these
+    /// legs.
     async fn order_over(
         &self,
         show: &ShowId,
         visitor: Holder,
         legs: Range<u16>,
     ) -> Result<Option<OrderId>, LedgerError>;
-    /// An order with its history, tickets and payment.
+    /// Returns an order with its history, tickets and payment.
     async fn order(&self, order: &OrderId) -> Result<Option<OrderRecord>, LedgerError>;
-    /// Lets something happen to an order (transaction 2 among others); `None` if there is no such
-    /// order.
+    /// Applies an event to an order (transaction 2 among others); returns `None` if there is no
+    /// such order.
     async fn happen(
         &self,
         order: &OrderId,
         happening: OrderEvent,
         now_ms: i64,
     ) -> Result<Option<OrderChangeOutcome>, LedgerError>;
-    /// Pending orders whose claim is over: expires up to `batch_max` of them and returns them.
-    /// Those of whose payment something was stored in time and is not settled yet are left: it may
+    /// Expires up to `batch_max` pending orders whose claim is over, and returns them. An order is
+    /// left alone while an event about its payment, stored in time, is not settled: the event may
     /// be the money.
     async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>, LedgerError>;
-    /// Claims that stand beyond their deadline, in the order of their deadlines and then their
-    /// orders: those of whose payment something waits to be settled, and those that nobody has
-    /// expired yet. `after` is the last one of the batch before.
+    /// Returns claims that stand beyond their deadline, ordered by deadline and then by order. Some
+    /// wait for an event to be settled; the others have not been expired yet. `after` is the last
+    /// claim of the previous batch.
     async fn overdue_claims(
         &self,
         now_ms: i64,
         after: Option<(i64, OrderId)>,
         batch_max: u32,
     ) -> Result<Vec<OverdueClaim>, LedgerError>;
-    /// Numbers the outbox rows that have been committed: by show, from 1, without gaps, those of
-    /// one cell in the order of their commits. Gives the shows that have rows not marked as
-    /// delivered, each with its newest row so marked.
+    /// Numbers the committed outbox rows: by show, from 1, without gaps, and the rows of one cell
+    /// in the order of their commits. Returns the shows that have undelivered rows, each with the
+    /// number of its newest delivered row.
     async fn number_seat_rows(&self) -> Result<Vec<(ShowId, u64)>, LedgerError>;
-    /// A show's numbered outbox rows behind a cursor, in order.
+    /// Returns a show's numbered outbox rows behind a cursor, in order.
     async fn seat_rows(
         &self,
         show: &ShowId,
@@ -194,11 +198,11 @@ pub trait OrderLedger: Send + Sync {
     ) -> Result<Vec<SeatOutboxRow>, LedgerError>;
     /// Marks a show's rows up to a number as delivered; a mark never goes back.
     async fn seat_rows_delivered(&self, show: &ShowId, upto: u64) -> Result<(), LedgerError>;
-    /// A show's newest numbered outbox row, 0 for none: a store that claims to know more has seen
-    /// another ledger.
+    /// Returns the number of a show's newest outbox row, 0 for none. A store with a higher cursor
+    /// has seen another ledger.
     async fn seat_cursor(&self, show: &ShowId) -> Result<u64, LedgerError>;
-    /// Visitors whose orders were ticketed, behind a cursor. What is committed later has a larger
-    /// number, so a reader that keeps its cursor misses nobody.
+    /// Returns visitors whose orders were ticketed, behind a cursor. Later commits have larger
+    /// numbers, so a reader that keeps its cursor misses nobody.
     async fn finished(
         &self,
         after: u64,
@@ -209,10 +213,10 @@ pub trait OrderLedger: Send + Sync {
 /// Payments: the inbox of events, and what is owed to the provider.
 #[async_trait]
 pub trait PaymentLedger: Send + Sync {
-    /// A payment.
+    /// Returns a payment.
     async fn payment(&self, payment: &PaymentId) -> Result<Option<Payment>, LedgerError>;
-    /// Stores a raw event under its id, with the payment that it is about; false if it was there
-    /// already.
+    /// Stores a raw event under its id, with the payment that it is about; returns false if it was
+    /// stored before.
     async fn keep_event(
         &self,
         provider: &'static str,
@@ -221,30 +225,30 @@ pub trait PaymentLedger: Send + Sync {
         body: Vec<u8>,
         now_ms: i64,
     ) -> Result<bool, LedgerError>;
-    /// Remembers what the provider calls a payment and what the page needs; the first one stays,
-    /// and is returned.
+    /// Stores the provider's name for a payment and the data that the payment page needs. The first
+    /// call's values stay and are returned.
     async fn payment_made(
         &self,
         payment: &PaymentId,
         made: CreatedPayment,
     ) -> Result<CreatedPayment, LedgerError>;
-    /// Stored events that are to be settled, oldest first, lent to the caller: for
-    /// [`EVENT_LENT_MS`] no other caller is given them.
+    /// Returns stored events that are to be settled, oldest first, and lends them to the caller: no
+    /// other caller gets them for [`EVENT_LENT_MS`].
     async fn due_events(
         &self,
         now_ms: i64,
         batch_max: u32,
     ) -> Result<Vec<StoredProviderEvent>, LedgerError>;
-    /// The event is settled later; it was tried once more.
+    /// Puts off settling an event to `due_at_ms`, and counts one more attempt.
     async fn put_off_event(
         &self,
         provider: String,
         event: String,
         due_at_ms: i64,
     ) -> Result<(), LedgerError>;
-    /// Settles an event, as [`fairgate_model::orders::settling`] decides: the payment's state, the
-    /// order's happening, and the event's outcome in one transaction. The card's limit is checked
-    /// here, with every other sale to that card shut out.
+    /// Settles an event, as [`fairgate_model::orders::settling`] decides: writes the payment's
+    /// state, the order's event and the outcome in one transaction. Checks the card's limit here,
+    /// while every other sale to that card is shut out.
     async fn settle(
         &self,
         provider: String,
@@ -252,31 +256,33 @@ pub trait PaymentLedger: Send + Sync {
         says: ParsedProviderEvent,
         now_ms: i64,
     ) -> Result<&'static str, LedgerError>;
-    /// Effects that are due, lent to the caller: for [`EFFECT_LENT_MS`] no other caller is given
-    /// them.
+    /// Returns effects that are due, and lends them to the caller: no other caller gets them for
+    /// [`EFFECT_LENT_MS`].
     async fn due_effects(
         &self,
         now_ms: i64,
         batch_max: u32,
     ) -> Result<Vec<DuePaymentEffect>, LedgerError>;
-    /// The effect is still being carried out, and is lent for [`EFFECT_LENT_MS`] from now.
+    /// Renews the loan of an effect that is still being carried out, for [`EFFECT_LENT_MS`] from
+    /// now.
     async fn lend_on(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
-    /// The capture went through: payment captured, tickets issued, order ticketed, effect done.
+    /// Records a successful capture: payment captured, tickets issued, order ticketed, effect done.
     async fn captured(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
-    /// The provider refused the capture for good: order `capture_failed`, seats freed, effect done.
+    /// Records that the provider refused the capture for good: order `capture_failed`, seats freed,
+    /// effect done.
     async fn capture_refused(
         &self,
         effect: i64,
         why: String,
         now_ms: i64,
     ) -> Result<(), LedgerError>;
-    /// The authorisation was let go.
+    /// Records that the authorisation was voided.
     async fn voided(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
-    /// What was to be let go had been taken: payment captured, effect done, and a refund owed in
-    /// its place.
+    /// Records that the payment to be voided had been captured: payment captured, effect done, and
+    /// a refund owed instead.
     async fn refund_instead(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
-    /// The provider could not bring the money back: the effect is tried again at `due_at_ms`, and
-    /// is a finding until it is done.
+    /// Records that the provider could not refund the money. The effect is tried again at
+    /// `due_at_ms`, and is a finding until it is done.
     async fn refund_failed(
         &self,
         effect: i64,
@@ -284,12 +290,12 @@ pub trait PaymentLedger: Send + Sync {
         why: String,
         now_ms: i64,
     ) -> Result<(), LedgerError>;
-    /// All the captured money went back: payment refunded, effect done.
+    /// Records that all the captured money went back: payment refunded, effect done.
     async fn refunded(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
-    /// The effect is tried again later.
+    /// Puts off an effect to `due_at_ms`.
     async fn put_off(&self, effect: i64, due_at_ms: i64, why: String) -> Result<(), LedgerError>;
-    /// The sandbox gives a part of captured money back, once by its id, and no more than there is;
-    /// what has gone back so far, or `None` where nothing was captured.
+    /// Refunds a part of captured money in the sandbox, once per refund id, and never more than was
+    /// captured. Returns what has gone back so far, or `None` if nothing was captured.
     async fn sandbox_refund(
         &self,
         payment: &PaymentId,
@@ -297,7 +303,7 @@ pub trait PaymentLedger: Send + Sync {
         amount: i64,
         captured: i64,
     ) -> Result<Option<i64>, LedgerError>;
-    /// What the sandbox has given back of a payment in parts.
+    /// Returns what the sandbox has refunded of a payment in parts.
     async fn sandbox_refunded(&self, payment: &PaymentId) -> Result<i64, LedgerError>;
     /// Moves the sandbox's own state, if it is one of `from`; returns the state afterwards.
     async fn sandbox_move(
@@ -306,24 +312,25 @@ pub trait PaymentLedger: Send + Sync {
         from: &'static [&'static str],
         to: &'static str,
     ) -> Result<String, LedgerError>;
-    /// How many events and effects wait: for metrics.
+    /// Returns how many events and how many effects wait, for metrics.
     async fn backlog(&self) -> Result<(u64, u64), LedgerError>;
 }
 
 /// Money that came after its order had expired.
 #[async_trait]
 pub trait LateMoneyLedger: Send + Sync {
-    /// Expired orders whose late money is undecided and due; each is due again only at
-    /// `again_at_ms`, so that no two nodes look at the same ones.
+    /// Returns expired orders whose late money is undecided and due. Each is due again only at
+    /// `again_at_ms`, so that no two nodes look at the same order.
     async fn late_due(
         &self,
         now_ms: i64,
         again_at_ms: i64,
         batch_max: u32,
     ) -> Result<Vec<OrderId>, LedgerError>;
-    /// Decides what an order's late money buys, once: claims, order, offer, outboxes, and the end
-    /// of the search, in one transaction. `basis` is needed where seats are claimed. Where the card
-    /// has bought its share already, the money goes back instead. `None` if there is no such order.
+    /// Decides once what an order's late money buys: writes claims, order, offer, outboxes, and the
+    /// end of the search in one transaction. `basis` is needed if seats are claimed. If the card
+    /// has bought its share already, the money goes back instead. Returns `None` if there is no
+    /// such order.
     async fn late_settle(
         &self,
         order: &OrderId,
@@ -333,33 +340,34 @@ pub trait LateMoneyLedger: Send + Sync {
     ) -> Result<Option<OrderChangeOutcome>, SeatClaimRefused>;
 }
 
-/// Tickets given back, the money that goes back for them, and shows that do not take place as they
-/// were sold.
+/// Refunds of tickets, the money that goes back for them, and shows that are cancelled or
+/// postponed.
 #[async_trait]
 pub trait RefundLedger: Send + Sync {
-    /// Takes tickets back in one transaction: they are void, exactly their claims are given up, the
-    /// store is told, the refund is owed, and the order's history says why. What goes back is
-    /// decided by the show's rules as they stand here. What went back before changes nothing;
-    /// `None` if there is no such order.
+    /// Takes tickets back in one transaction: voids them, gives up exactly their claims, tells the
+    /// store, owes the refund, and writes the reason to the order's history. The show's rules, as
+    /// they stand in this transaction, decide how much goes back. Tickets that were given back
+    /// before change nothing. Returns `None` if there is no such order.
     async fn refund(
         &self,
         order: &OrderId,
         which: TicketSelection,
         now_ms: i64,
     ) -> Result<Option<OrderChangeOutcome>, RefundRefused>;
-    /// Refunds that are due and whose payment was captured, lent to the caller: for
-    /// [`EFFECT_LENT_MS`] no other caller is given them.
+    /// Returns refunds that are due and whose payment was captured, and lends them to the caller:
+    /// no other caller gets them for [`EFFECT_LENT_MS`].
     async fn due_refunds(
         &self,
         now_ms: i64,
         batch_max: u32,
     ) -> Result<Vec<OwedRefund>, LedgerError>;
-    /// The refund is still being asked for, and is lent for [`EFFECT_LENT_MS`] from now.
+    /// Renews the loan of a refund that is still being asked for, for [`EFFECT_LENT_MS`] from now.
     async fn lend_refund_on(&self, refund: &RefundId, now_ms: i64) -> Result<(), LedgerError>;
-    /// The money has gone back. Where that is all of the payment's, the payment is refunded.
+    /// Records that the money has gone back. If all money of the payment has gone back, the payment
+    /// is refunded.
     async fn refund_done(&self, refund: &RefundId, now_ms: i64) -> Result<(), LedgerError>;
-    /// The refund is asked for again later. With `failed_at_ms`, the provider could not do it, and
-    /// that is a finding until it is done.
+    /// Puts off asking for a refund to `due_at_ms`. `failed_at_ms` says that the provider could not
+    /// do it; the refund is then a finding until it is done.
     async fn put_off_refund(
         &self,
         refund: &RefundId,
@@ -367,8 +375,8 @@ pub trait RefundLedger: Send + Sync {
         why: String,
         failed_at_ms: Option<i64>,
     ) -> Result<(), LedgerError>;
-    /// Writes what became of a show, and where it is postponed when it begins instead. False, and
-    /// nothing is written, where there is no such show, or it was cancelled before.
+    /// Writes a show's fate, and its new beginning if it is postponed. Returns false and writes
+    /// nothing if there is no such show, or if it was cancelled before.
     async fn put_fate(
         &self,
         show: &ShowId,
@@ -376,21 +384,23 @@ pub trait RefundLedger: Send + Sync {
         starts_at: Option<String>,
         now_ms: i64,
     ) -> Result<bool, LedgerError>;
-    /// Paid orders of cancelled shows with something to give back, oldest first.
+    /// Returns paid orders of cancelled shows with something to give back, oldest first.
     async fn orders_of_cancelled(&self, batch_max: u32) -> Result<Vec<OrderId>, LedgerError>;
-    /// A show's refunds in figures.
+    /// Returns a show's refunds in figures.
     async fn refund_figures(&self, show: &ShowId) -> Result<RefundFigures, LedgerError>;
 }
 
-/// Seats of a paid order given for others.
+/// Exchanges: seats of a paid order given for other seats.
 #[async_trait]
 pub trait ExchangeLedger: Send + Sync {
-    /// Begins an exchange: the successor is claimed as in transaction 1, over the cells it gains;
-    /// where there is nothing to pay, the swap is in the same transaction. Else it comes with the
-    /// capture: the new seats are the successor's, the old order's claims and tickets are given up,
-    /// and what its money is too much goes back. Where the old order was scanned or changed
-    /// meanwhile, the successor's money goes back and the old order stays as it is. The same
-    /// successor again is the same success; `None` if there is no such order.
+    /// Begins an exchange: claims the cells that the successor gains, as in transaction 1. If
+    /// nothing is to pay, the same transaction swaps the seats; otherwise the capture does.
+    ///
+    /// The swap gives the new seats to the successor, gives up the old order's claims and tickets,
+    /// and refunds what the old order's money exceeds the new price by. If the old order was
+    /// scanned or changed in the meantime, the successor's money goes back and the old order stays
+    /// as it is. The same successor again is the same success. Returns `None` if there is no such
+    /// order.
     async fn exchange(
         &self,
         of: &OrderId,
@@ -403,79 +413,81 @@ pub trait ExchangeLedger: Send + Sync {
 /// What the reconciler looks at, and its repairs.
 #[async_trait]
 pub trait AuditLedger: Send + Sync {
-    /// Orders that wait for something, and those whose payment moved since `since_ms` and does not
-    /// fit them.
+    /// Returns orders that wait for something, and orders whose payment changed since `since_ms`
+    /// and does not fit them.
     async fn order_facts(
         &self,
         since_ms: i64,
         batch_max: u32,
     ) -> Result<Vec<OrderFacts>, LedgerError>;
-    /// Payments that may still move and have not for `quiet_ms`, with when they last did, those
-    /// first that were not given out for the longest. The older a payment, the more seldom it is
-    /// given; one that is captured, of which only a refund is news, not before [`TAKEN_QUIET_MS`],
-    /// and a quarter of `batch_max` at most.
+    /// Returns payments that may still change and have not changed for `quiet_ms`, with the time of
+    /// their last change. Those that were not returned for the longest come first, and the older a
+    /// payment, the more seldom it is returned. A captured payment can change only by a refund: it
+    /// is returned after [`TAKEN_QUIET_MS`] at the earliest, and captured payments fill a quarter
+    /// of `batch_max` at most.
     async fn quiet_payments(
         &self,
         now_ms: i64,
         quiet_ms: i64,
         batch_max: u32,
     ) -> Result<Vec<(Payment, i64)>, LedgerError>;
-    /// Those of some holds that no order has, and that no search of late money may still use.
+    /// Returns those of `holds` that no order has, and that no search of late money may still use.
     async fn without_order(&self, holds: Vec<HoldId>) -> Result<Vec<HoldId>, LedgerError>;
-    /// Gives up whatever try to make an order of a hold began by `now_ms`: its claim is refused
-    /// from here on, as [`LedgerError::Unavailable`]. False, and nothing is given up, where the
-    /// order is there.
+    /// Gives up every attempt to make an order of a hold that began by `now_ms`: its claim is
+    /// refused from here on, as [`LedgerError::Unavailable`]. Returns false and gives up nothing if
+    /// the order exists.
     async fn give_up(&self, hold: &HoldId, now_ms: i64) -> Result<bool, LedgerError>;
-    /// Shows in which something is on its way: orders that are not done, rows of the seat outbox,
+    /// Returns shows with unfinished work: orders that are not done, rows of the seat outbox,
     /// events, late money.
     async fn busy_shows(&self) -> Result<Vec<ShowId>, LedgerError>;
-    /// All claimed cells of a show.
+    /// Returns all claimed cells of a show.
     async fn claimed(&self, show: &ShowId) -> Result<Vec<ClaimedCell>, LedgerError>;
-    /// Owes again what the order's state asks for, or issues its tickets; false where nothing was
-    /// missing.
+    /// Owes again the effects that the order's state asks for, or issues its tickets; returns false
+    /// if nothing was missing.
     async fn mend(&self, order: &OrderId, now_ms: i64) -> Result<bool, LedgerError>;
 }
 
-/// Timetables: each an immutable version, the newest of which counts.
+/// Timetables: each is an immutable version, and the newest one counts.
 #[async_trait]
 pub trait TimetableLedger: Send + Sync {
-    /// Stores a timetable as the next version, with the plans of its trains, each as its venue's
-    /// next version unless the newest one is the same. The newest timetable again, on the same
-    /// plans, is the same version.
+    /// Stores a timetable as the next version, with the plans of its trains. Each plan becomes its
+    /// venue's next version unless the newest one is the same. The newest timetable again, on the
+    /// same plans, is the same version.
     async fn put_timetable(&self, new: NewTimetable, now_ms: i64) -> Result<u32, LedgerError>;
-    /// The newest version, if there is one: cheap to ask.
+    /// Returns the newest version, if there is one. This is cheap to ask.
     async fn newest_timetable(&self) -> Result<Option<u32>, LedgerError>;
-    /// A version.
+    /// Returns a version of the timetable.
     async fn timetable(&self, version: u32) -> Result<Option<StoredTimetable>, LedgerError>;
 }
 
-/// Tickets and kept answers.
+/// Tickets, and answers that are kept for repeated calls.
 #[async_trait]
 pub trait TicketLedger: Send + Sync {
-    /// A ticket.
+    /// Returns a ticket.
     async fn ticket(&self, ticket: &TicketId) -> Result<Option<Ticket>, LedgerError>;
-    /// Marks a ticket as scanned, unless it was before or was given back. `by` is the digest of
-    /// scanner and key: the same again within [`SCAN_KEY_MS`] is the first scan still.
+    /// Marks a ticket as scanned, unless it was scanned before or was given back. `by` is the
+    /// digest of scanner and key: the same digest again within [`SCAN_KEY_MS`] still counts as the
+    /// first scan.
     async fn scan(
         &self,
         ticket: &TicketId,
         by: Option<[u8; 32]>,
         now_ms: i64,
     ) -> Result<Option<TicketScanOutcome>, LedgerError>;
-    /// Registers a call under its caller's key before anything is done for it, so that of two
-    /// different calls under one key one never acts, at whatever nodes they arrive. It is the
-    /// node's until [`CALL_LENT_MS`] from now: nobody else begins it meanwhile, and the node itself
-    /// may begin it anew.
+    /// Registers a call under its caller's key before anything is done for it. So only one of two
+    /// different calls under one key ever acts, whichever nodes they reach. The call belongs to the
+    /// node until [`CALL_LENT_MS`] from now: no other node may begin it in this time, and the node
+    /// itself may begin it again.
     async fn begin_call(
         &self,
         call: KeyedCall,
         now_ms: i64,
     ) -> Result<BeginCallOutcome, LedgerError>;
-    /// A call that is still the node's is so until `until_ms`. One that was not answered for good
-    /// is given back with a moment that is over: it may be begun again at once, and its key stays
-    /// its own.
+    /// Extends a call that still belongs to the node until `until_ms`. A node gives back a call
+    /// without a final answer by a time in the past: the call may then begin again at once, and the
+    /// key still belongs to it.
     async fn lend_call(&self, call: KeyedCall, until_ms: i64) -> Result<(), LedgerError>;
-    /// Keeps an answer, from which on its call is over; the first one stays.
+    /// Keeps an answer, which ends the call; the first answer stays.
     async fn keep(
         &self,
         scope: [u8; 32],
@@ -485,32 +497,32 @@ pub trait TicketLedger: Send + Sync {
     ) -> Result<(), LedgerError>;
 }
 
-/// The waitlist: who waits in which order, and what each was offered.
+/// The waitlist: who waits in which order, and what each party was offered.
 #[async_trait]
 pub trait WaitlistLedger: Send + Sync {
-    /// Puts a party at the end of its show's line, which its number tells: by show, from 1, in the
-    /// order of the commits. A visitor waits for a show once: where it does already, it is given as
-    /// it stands, and nothing is changed.
+    /// Puts a party at the end of its show's line and returns it. Its number is its place: by show,
+    /// from 1, in the order of the commits. A visitor waits for a show once: a party that waits
+    /// already is returned unchanged.
     async fn join_waitlist(&self, waiter: Waiter) -> Result<Waiter, LedgerError>;
-    /// A visitor's party, with how many stand before it: the one that waits, else the one that
-    /// ended last.
+    /// Returns a visitor's party, with how many parties stand before it: the waiting one, or else
+    /// the one that ended last.
     async fn waiter(
         &self,
         show: &ShowId,
         visitor: Holder,
     ) -> Result<Option<(Waiter, u64)>, LedgerError>;
-    /// The parties that wait for a show, in line.
+    /// Returns the parties that wait for a show, in line.
     async fn waiters(&self, show: &ShowId) -> Result<Vec<Waiter>, LedgerError>;
-    /// The shows that somebody waits for, each with how many parties do.
+    /// Returns the shows that somebody waits for, each with its number of waiting parties.
     async fn waited_shows(&self) -> Result<Vec<(ShowId, u64)>, LedgerError>;
-    /// The visitors whose parties wait, those who came first at the front.
+    /// Returns up to `most` visitors whose parties wait, those who have waited longest first.
     async fn waiting_visitors(&self, most: u32) -> Result<Vec<Holder>, LedgerError>;
-    /// These visitors were here at this moment; what they do not wait for is left as it is.
+    /// Records that these visitors were here at `now_ms`, with each party of theirs that waits.
     async fn waiters_seen(&self, visitors: Vec<Holder>, now_ms: i64) -> Result<(), LedgerError>;
-    /// Notes the offer that a waiting party without one was made; false where there is no such
+    /// Records the offer made to a waiting party that has none; returns false if there is no such
     /// party.
     async fn offered(&self, waiter: &WaiterId, offer: WaitlistOffer) -> Result<bool, LedgerError>;
-    /// An offer came to its end; false where it was not this party's any more.
+    /// Ends a party's offer; returns false if the party does not have this offer any more.
     async fn offer_over(
         &self,
         waiter: &WaiterId,
@@ -518,7 +530,7 @@ pub trait WaitlistLedger: Send + Sync {
         end: WaitlistOfferEnd,
         now_ms: i64,
     ) -> Result<bool, LedgerError>;
-    /// A party waits no longer; false where it did not.
+    /// Ends a party's waiting; returns false if it did not wait.
     async fn end_waiter(
         &self,
         waiter: &WaiterId,
@@ -527,12 +539,12 @@ pub trait WaitlistLedger: Send + Sync {
     ) -> Result<bool, LedgerError>;
 }
 
-/// What goes once it is old.
+/// Deletes data that are older than they are kept.
 #[async_trait]
 pub trait RetentionLedger: Send + Sync {
-    /// Deletes up to `batch_max` rows of a kind that are older than it is kept by `now_ms`, the
-    /// oldest first. `after` is 0 at first, and then what the batch before gave as
-    /// [`PruneOutcome::next`]. What is still to be done, read or delivered stays, however old.
+    /// Deletes up to `batch_max` rows of a kind that are older at `now_ms` than the kind is kept,
+    /// oldest first. `after` is 0 at first, and then the previous batch's [`PruneOutcome::next`].
+    /// Rows that are still to be done, read or delivered stay, however old.
     async fn prune(
         &self,
         what: RetentionKind,
@@ -542,7 +554,7 @@ pub trait RetentionLedger: Send + Sync {
     ) -> Result<PruneOutcome, LedgerError>;
 }
 
-/// The whole ledger.
+/// The whole ledger: everything that the application does with the durable record.
 pub trait Ledger:
     CommonLedger
     + CatalogueLedger

@@ -1,4 +1,5 @@
-//! The seam for a cinema programme: hundreds of halls and thousands of showings in one transaction.
+//! The seam for a cinema programme: hundreds of halls and thousands of showings, written in one
+//! transaction.
 
 use std::sync::Arc;
 
@@ -7,20 +8,21 @@ use fairgate_databases::LedgerError;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::shows::document::ShowDocument;
 
-/// A whole programme, as it is written.
+/// A whole programme, to be written.
 pub struct NewProgramme {
-    /// What is searched, as text.
+    /// The text in which the programme is searched.
     pub document: String,
     /// The halls that bring a plan.
     pub plans: Vec<NewHallPlan>,
-    /// The showings; each pins its hall's newest plan, those of `plans` among them. No id twice.
+    /// The showings, each id once. Each showing pins its hall's newest plan, which may be one of
+    /// `plans`.
     pub shows: Vec<(ShowId, ShowDocument)>,
-    /// Tells whether a used seat of a show is the same under its hall's new plan; asked only where
-    /// that changes.
+    /// Tells whether a show's used seat is the same under its hall's new plan; called only if the
+    /// plan changes.
     pub keeps: ProgrammeSeatCheck,
 }
 
-/// A hall's plan; halls that are alike share the text.
+/// A hall's plan; halls with the same plan share the text.
 pub struct NewHallPlan {
     /// The hall.
     pub venue: VenueId,
@@ -30,7 +32,7 @@ pub struct NewHallPlan {
     pub digest: [u8; 32],
 }
 
-/// Whether a show's used seat stays what it was.
+/// Tells whether a show's used seat is the same under the new plan.
 pub type ProgrammeSeatCheck = Box<dyn Fn(&ShowId, u32) -> bool + Send + Sync>;
 
 /// What a programme changed.
@@ -40,7 +42,7 @@ pub struct ProgrammeOutcome {
     pub plans: usize,
     /// Showings that were not there before.
     pub new: usize,
-    /// Showings that were there, and differed.
+    /// Showings that were there before, and differed.
     pub changed: usize,
     /// Whether anything was written at all.
     pub written: bool,
@@ -49,28 +51,29 @@ pub struct ProgrammeOutcome {
 /// Why a programme was not written; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgrammeRefused {
-    /// Orders have cells that new plans move, drop or rename: the shows with those seats.
+    /// Orders have cells that new plans move, drop or rename; these are the shows with those seats.
     #[error("plans are in use by {} shows", .0.len())]
     PlanInUse(Vec<(ShowId, Vec<u32>)>),
     /// Orders of these shows were paid in another currency.
     #[error("{} shows were sold in another currency", .0.len())]
     CurrencyInUse(Vec<ShowId>),
-    /// The ledger did not take it.
+    /// The ledger did not take the programme.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
 
-/// The cinema programme.
+/// Storing and reading the cinema programme.
 #[async_trait]
 pub trait ProgrammeLedger: Send + Sync {
-    /// Writes a programme with its plans and shows, whole or not at all. What is there already and
-    /// the same is left as it is; a programme that changes nothing does not tell other nodes of a
-    /// new catalogue.
+    /// Writes a programme with its plans and shows as a whole, or not at all. Plans and shows that
+    /// are unchanged stay as they are. A programme that changes nothing leaves the catalogue's
+    /// version, so other nodes read nothing again.
     async fn put_programme(
         &self,
         programme: NewProgramme,
         now_ms: i64,
     ) -> Result<ProgrammeOutcome, ProgrammeRefused>;
-    /// The programme with its number, where that is larger than `known`; 0 knows none.
+    /// Returns the programme with its number, if the number is larger than `known`; `known` is 0
+    /// for a caller that has none.
     async fn programme(&self, known: u64) -> Result<Option<(u64, String)>, LedgerError>;
 }

@@ -23,7 +23,7 @@ use fairgate_model::shows::Show;
 use fairgate_model::shows::document::ShowDocument;
 use fairgate_model::shows::fate::ShowFate;
 
-/// A stored show: the document and the plan version it pins.
+/// A stored show: its document and the plan version that it pins.
 #[derive(Debug, Clone)]
 pub struct StoredShow {
     /// The slug.
@@ -32,54 +32,54 @@ pub struct StoredShow {
     pub document: ShowDocument,
     /// The pinned version of its venue's plan.
     pub plan_version: u32,
-    /// A departure's run; none for whatever stays where it is.
+    /// A departure's run; `None` for other shows.
     pub run: Option<Arc<TrainRun>>,
-    /// What became of it; written by [`super::RefundLedger::put_fate`] only.
+    /// What became of the show (such as cancelled); written by [`super::RefundLedger::put_fate`]
+    /// only.
     pub fate: Option<ShowFate>,
-    /// The number of the terms that the document states; given by the ledger, and not looked at
-    /// where a show is put.
+    /// The number of the terms in the document. The ledger gives it; storing a show ignores it.
     pub terms: u32,
 }
 
-/// Everything the inventory store is opened with: exactly what the show's outbox rows up to the
-/// cursor have done, and the orders that were pending at that moment.
+/// Everything that the inventory store is opened with: what the show's outbox rows up to the cursor
+/// have done, and the orders that were pending at that moment.
 #[derive(Debug, Clone)]
 pub struct ShowPicture {
     /// Confirmed seats by visitor.
     pub sold: Vec<(Holder, Vec<HeldSeat>)>,
     /// Pending orders, as holds.
     pub ordered: Vec<Hold>,
-    /// The newest of the show's outbox rows. The picture contains it and all before it, and none
-    /// behind it.
+    /// The newest of the show's outbox rows. The picture contains it and all rows before it, and no
+    /// later row.
     pub cursor: u64,
 }
 
-/// A claim that stands beyond its deadline.
+/// A claim that the ledger keeps beyond its deadline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverdueClaim {
-    /// Whose claim.
+    /// The order that has the claim.
     pub order: OrderId,
-    /// Its deadline.
+    /// The claim's deadline, in milliseconds since the epoch.
     pub claim_until_ms: i64,
-    /// The cells, as the store is to lock them.
+    /// The claimed cells, as the store must lock them.
     pub hold: Hold,
-    /// The newest numbered row of the show's seat outbox as of the same moment: what ends this
+    /// The newest numbered row of the show's seat outbox at the same moment: the row that ends this
     /// claim has a larger number.
     pub cursor: u64,
 }
 
-/// What one batch of deleting came to.
+/// What one batch deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PruneOutcome {
-    /// Rows that went.
+    /// The number of deleted rows.
     pub rows: u64,
     /// Where the next batch begins; `None` where nothing more is old enough.
     pub next: Option<i64>,
 }
 
 impl PruneOutcome {
-    /// Where the oldest are found from the beginning each time: a full batch may not have been the
-    /// last.
+    /// Builds the outcome of a batch that always starts at the oldest row: if the batch was full,
+    /// more rows may be old enough.
     pub(super) fn full_or_last(rows: u64, batch_max: u32) -> Self {
         let next = (rows >= u64::from(batch_max)).then_some(0);
         Self { rows, next }
@@ -89,34 +89,33 @@ impl PruneOutcome {
 /// Why transaction 1 was refused; nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum SeatClaimRefused {
-    /// Cells that another order has.
+    /// Another order has these cells.
     #[error("cells are claimed: {0:?}")]
     Taken(Vec<u32>),
-    /// The visitor's count, re-checked under the lock.
+    /// The visitor would have too many seats. This is checked again under the lock.
     #[error("the visitor has {have} seats and may have {limit}")]
     Limit {
-        /// Seats it has.
+        /// Seats that the visitor has.
         have: u32,
-        /// Seats it may have.
+        /// Seats that the visitor may have.
         limit: u32,
     },
-    /// The card that bought the seats which are exchanged has bought its share of the show.
+    /// The card that bought the seats to be exchanged has bought its share of the show.
     #[error("the card has bought its share")]
     CardLimit,
-    /// The show pins another plan by now.
+    /// The show pins another plan now.
     #[error("the plan has changed")]
     PlanChanged,
     /// The show was cancelled.
     #[error("the show was cancelled")]
     Cancelled,
-    /// The hold was made for this, and serves nothing else.
+    /// The hold was made for this purpose, and serves no other.
     #[error("the hold was made for something else ({})", .0.as_str())]
     OtherPurpose(HoldPurpose),
-    /// The locks stood in an incarnation that was lost, and the one after it was built without this
-    /// claim.
+    /// The incarnation of the locks was lost, and the next one was built without this claim.
     #[error("the locks were lost with their incarnation")]
     Superseded,
-    /// The ledger did not take it.
+    /// The ledger did not take the claim.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
@@ -130,16 +129,16 @@ pub enum RefundRefused {
     /// No rule of the show lets tickets go back now.
     #[error(transparent)]
     Rule(#[from] RefundRuleError),
-    /// Somebody went in on these: their labels.
+    /// Tickets with these labels were scanned.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
-    /// The order's seats are being given for others: the successor.
+    /// The order's seats are being exchanged; this is the successor.
     #[error("{0} is being paid")]
     Exchanging(OrderId),
-    /// Not a ticket of this order.
+    /// This ticket is not one of the order's.
     #[error("{0} is not a ticket of the order")]
     Unknown(TicketId),
-    /// The ledger did not take it.
+    /// The ledger did not take the refund.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
@@ -164,19 +163,19 @@ pub enum ExchangeRefused {
     /// No rule of its terms lets its seats be exchanged now.
     #[error(transparent)]
     Rule(#[from] ExchangeRuleError),
-    /// Somebody went in on these: their labels.
+    /// Tickets with these labels were scanned.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
-    /// An exchange of the order waits for its money.
+    /// An exchange of the order waits for its money; this is the successor.
     #[error("{0} is being paid")]
     Open(OrderId),
-    /// The order has other seats by now.
+    /// The order's seats have changed since the exchange was offered.
     #[error("the order has changed")]
     Changed,
     /// The new seats cannot be had.
     #[error(transparent)]
     Claim(#[from] SeatClaimRefused),
-    /// The ledger did not take it.
+    /// The ledger did not take the exchange.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
@@ -192,21 +191,21 @@ impl From<OrderExchangeError> for ExchangeRefused {
     }
 }
 
-/// What a claim rests on.
+/// What the ledger checks a claim against.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimBasis {
     /// The shape of the show.
     pub grid: CellGrid,
-    /// Seats that one visitor may have of it.
+    /// The most seats of the show that one visitor may have.
     pub limit: u32,
-    /// The life of the store's data in which the cells are locked.
+    /// The incarnation of the store's data in which the cells are locked.
     pub incarnation: u64,
-    /// What the hold that locks them was made for.
+    /// The purpose of the hold that locks the cells.
     pub purpose: HoldPurpose,
 }
 
 impl ClaimBasis {
-    /// For seats of a show that a hold has locked.
+    /// Returns the basis for claiming seats of a show that a hold has locked.
     #[must_use]
     pub fn for_locked_hold(show: &Show, locked: &ClaimableHold) -> Self {
         Self {
@@ -221,32 +220,32 @@ impl ClaimBasis {
 /// Why a show was not written; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ShowRefused {
-    /// Orders have cells that the new plan moves, drops or renames: their seats.
+    /// Orders have cells that the new plan moves, drops or renames; these are their seats.
     #[error("the plan is in use at seats {0:?}")]
     PlanInUse(Vec<u32>),
-    /// Orders were paid in this currency.
+    /// Orders were paid in this currency, so it cannot change.
     #[error("the show was sold in {}", .0.as_str())]
     CurrencyInUse(Currency),
-    /// The ledger did not take it.
+    /// The ledger did not take the show.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
 
-/// What became of a happening.
+/// What an event did to an order.
 #[derive(Debug, Clone)]
 pub struct OrderChangeOutcome {
-    /// The order afterwards.
+    /// The order after the event.
     pub order: Order,
     /// Whether anything was written.
     pub changed: bool,
 }
 
-/// An effect that is due.
+/// An effect on a payment that is due.
 #[derive(Debug, Clone)]
 pub struct DuePaymentEffect {
-    /// Its row.
+    /// The row's id in the ledger.
     pub id: i64,
-    /// What to do.
+    /// What is to be done with the payment.
     pub kind: EffectKind,
     /// How often it was tried.
     pub attempts: u32,
@@ -254,12 +253,12 @@ pub struct DuePaymentEffect {
     pub payment: Payment,
 }
 
-/// An event of a provider, stored and not settled.
+/// A provider's event that is stored and not settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredProviderEvent {
-    /// Whose it is.
+    /// The provider's name.
     pub provider: String,
-    /// Its id there.
+    /// The event's id at the provider.
     pub event: String,
     /// The raw body.
     pub body: Vec<u8>,
@@ -274,12 +273,12 @@ pub enum LateMoneyOutcome {
     SameSeats(HoldId),
     /// Others, if the buyer says yes.
     OtherSeats(ReplacementOffer),
-    /// Nothing: it goes back.
+    /// Nothing: the money goes back.
     Back(LateRefundReason),
 }
 
 impl LateMoneyOutcome {
-    /// What that is for the order.
+    /// Returns the order's event for this outcome.
     #[must_use]
     pub fn happening(&self) -> OrderEvent {
         match self {
@@ -290,42 +289,42 @@ impl LateMoneyOutcome {
     }
 }
 
-/// What a scan met.
+/// What a scan found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TicketScanOutcome {
-    /// The first scan of the ticket, at this moment: let them in.
+    /// This is the ticket's first scan, at this moment: let the person in.
     First(i64),
-    /// It was scanned before, at this moment.
+    /// The ticket was scanned before, at this moment.
     Again(i64),
-    /// It was given back, at this moment.
+    /// The ticket was given back, at this moment.
     Void(i64),
 }
 
-/// The money of some refunds.
+/// The sum of some refunds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RefundSum {
     /// How many refunds.
     pub count: u64,
-    /// What goes back, in minor units.
+    /// The refunded amount, in minor units.
     pub amount: i64,
 }
 
 /// A show's refunds in figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RefundFigures {
-    /// Paid orders with tickets that nobody went in on.
+    /// Paid orders with tickets that were not scanned.
     pub orders_left: u64,
-    /// Orders that were given back, whole or in part.
+    /// Orders that were refunded in whole or in part.
     pub orders_refunded: u64,
-    /// Tickets somebody went in on: they stay.
+    /// Scanned tickets: they are not refunded.
     pub scanned: u64,
-    /// Owed, or on its way.
+    /// Refunds that are owed or on their way.
     pub on_its_way: RefundSum,
-    /// Gone back.
+    /// Refunds that have gone back.
     pub done: RefundSum,
-    /// The provider could not do it so far.
+    /// Refunds that the provider could not do so far.
     pub failed: RefundSum,
-    /// What was kept as fees, in minor units.
+    /// Fees that were kept, in minor units.
     pub fees: i64,
 }
 
@@ -334,20 +333,20 @@ pub struct RefundFigures {
 pub struct NewTimetable {
     /// The document.
     pub text: String,
-    /// Of the document.
+    /// SHA-256 of the document.
     pub digest: [u8; 32],
-    /// The carriages of each kind of train, in the document's order.
+    /// The carriages' plan of each kind of train, in the document's order.
     pub plans: Vec<NewSeatingPlan>,
 }
 
 /// A seating plan to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSeatingPlan {
-    /// Whose it is.
+    /// The venue of the plan.
     pub venue: VenueId,
     /// The document.
     pub plan: String,
-    /// Of the document.
+    /// SHA-256 of the document.
     pub digest: [u8; 32],
 }
 
@@ -356,42 +355,42 @@ pub struct NewSeatingPlan {
 pub struct StoredTimetable {
     /// The document.
     pub text: String,
-    /// The plan of each kind of train, in the document's order.
+    /// The plan version of each kind of train, in the document's order.
     pub plans: Vec<(VenueId, u32)>,
 }
 
 /// An answer kept for retries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptAnswer {
-    /// Digest of what was asked.
+    /// Digest of the request.
     pub asked: [u8; 32],
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
     /// The JSON body.
     pub body: String,
 }
 
-/// A call under a caller's `Idempotency-Key`, as one node begins it.
+/// A call under a caller's `Idempotency-Key`, which one node begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyedCall {
-    /// Digest of whose key it is.
+    /// Digest that names the caller whose key this is.
     pub scope: [u8; 32],
     /// The key.
     pub key: String,
-    /// Digest of what is asked.
+    /// Digest of the request.
     pub asked: [u8; 32],
-    /// The node, by a number that each process draws for itself.
+    /// The node, named by a number that each process draws at random.
     pub node: i64,
 }
 
-/// What a call under a key meets.
+/// How the ledger answers a node that wants to begin a call under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BeginCallOutcome {
-    /// It is the caller's to carry out.
+    /// The node may carry out the call.
     Act,
-    /// It was answered before.
+    /// The call was answered before.
     Answered(KeptAnswer),
-    /// Another node is carrying it out.
+    /// Another node is carrying out the call.
     Running,
     /// The key belongs to a call with another body or address.
     OtherCall,

@@ -1,4 +1,5 @@
-//! The forms in which values are stored, the same in every database.
+//! The forms in which values are stored. They are the same in every database, so this module reads
+//! and writes them for both.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use super::{
     TicketScanOutcome,
 };
 
-/// Shorthand of the ledgers' folders.
+/// The result type of the ledger's modules.
 pub(super) type Result<T> = std::result::Result<T, LedgerError>;
 
 pub(super) fn corrupt(what: &str) -> LedgerError {
@@ -48,7 +49,8 @@ pub(super) fn to_json(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|error| corrupt(&error.to_string()))
 }
 
-/// Both databases count with a sign; every count of ours lies far below its limit.
+/// Converts an unsigned count. Both databases store signed numbers, and every count here is far
+/// below their limit.
 pub(super) fn as_i64(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -84,7 +86,7 @@ pub(super) fn seat_word(kind: SeatOutboxAction) -> &'static str {
     }
 }
 
-/// The number of a show's terms after these were stated, and their text where they are a new
+/// Returns the number of a show's terms after `terms` are stated, and their text if they are a new
 /// version.
 pub(super) fn next_terms(
     newest: Option<(u32, String)>,
@@ -99,26 +101,26 @@ pub(super) fn next_terms(
     Ok((1, Some(to_json(terms)?)))
 }
 
-/// A try to order that took so long that its lock was given back.
+/// Returns the error for an attempt to order that took so long that its hold was given up.
 pub(super) fn given_up() -> LedgerError {
     LedgerError::Unavailable("this try to order took too long and was given up".to_owned())
 }
 
-/// How a show stands towards a claim.
+/// What a claim needs to know about its show.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShowClaimState {
-    /// The plan it pins; none where there is no such show.
+    /// The plan version that the show pins; `None` if there is no such show.
     pub pinned: Option<u32>,
     /// The oldest incarnation whose locks count.
     pub claims_from: u64,
-    /// Seats that the visitor has of it.
+    /// Seats of the show that the visitor has.
     pub have: u32,
-    /// Whether it was cancelled.
+    /// Whether the show was cancelled.
     pub cancelled: bool,
 }
 
-/// Refuses what may not be claimed whatever cells are free: the locks are lost, the show pins
-/// another plan, or the visitor has its share.
+/// Refuses a claim for reasons other than taken cells: the locks are lost, the show was cancelled
+/// or pins another plan, or the visitor would have too many seats.
 pub(super) fn may_claim(
     order: &Order,
     standing: ShowClaimState,
@@ -141,7 +143,7 @@ pub(super) fn may_claim(
     Ok(())
 }
 
-/// Refuses seats whose prices are not those of their terms: whoever asks has reckoned with others.
+/// Refuses seats whose prices are not those of the terms: the caller reckoned with other prices.
 pub(super) fn priced(items: &[OrderItem], terms: &SaleTerms, run: Option<&TrainRun>) -> Result<()> {
     let fits = |item: &OrderItem| {
         let names = CategoryNames {
@@ -157,7 +159,7 @@ pub(super) fn priced(items: &[OrderItem], terms: &SaleTerms, run: Option<&TrainR
     }
 }
 
-/// A show's fate as it is stored; most have none.
+/// Reads a show's fate in its stored form; most shows have none.
 pub(super) fn read_fate(
     word: Option<String>,
     refunds_until_ms: Option<i64>,
@@ -167,8 +169,9 @@ pub(super) fn read_fate(
     word.map(read).transpose()
 }
 
-/// What a call under a key met that it may not begin: the row of the key, and whether it waits for
-/// its answer. A row that was forgotten in between is begun by the next try.
+/// Returns the outcome for a call that may not begin. `found` is the key's row, and whether the
+/// call still waits for its answer. If the row was deleted in between, the next attempt begins the
+/// call.
 pub(super) fn call_outcome(asked: [u8; 32], found: Option<(KeptAnswer, bool)>) -> BeginCallOutcome {
     match found {
         Some((kept, _)) if kept.asked != asked => BeginCallOutcome::OtherCall,
@@ -177,7 +180,8 @@ pub(super) fn call_outcome(asked: [u8; 32], found: Option<(KeptAnswer, bool)>) -
     }
 }
 
-/// What a scan met, by the ticket's row after it. `is_own`: the row names this very scan.
+/// Returns the outcome of a scan from the ticket's row after it. `is_own` says that the row names
+/// this very scan.
 pub(super) fn scan_outcome(
     is_own: bool,
     scanned_at: Option<i64>,
@@ -192,9 +196,9 @@ pub(super) fn scan_outcome(
     }
 }
 
-/// One row of refunds: id, items, amount, fee, reason, when it was made, done and failed, and which
-/// one it is a part of; then of its own parts what they give, how many are not done, and how many
-/// failed so far.
+/// One row of refunds: id, items, amount, fee, reason, the times when it was made, done and failed,
+/// and the refund that it is a part of. Then come three figures of its own parts: their amount, how
+/// many are not done, and how many have failed so far.
 pub(super) type RefundRow = (
     String,
     String,
@@ -210,13 +214,13 @@ pub(super) type RefundRow = (
     i64,
 );
 
-/// The columns of [`RefundRow`], of a row `r`.
+/// The columns of [`RefundRow`], read from a row `r` of `refunds`.
 pub(super) const REFUND_COLUMNS: &str = "r.refund, r.items, r.amount, r.fee, r.reason, r.made_at, r.done_at, r.failed_at, r.part_of, \
      (SELECT CAST(COALESCE(SUM(x.amount), 0) AS BIGINT) FROM refunds x WHERE x.part_of = r.refund), \
      (SELECT COUNT(*) FROM refunds x WHERE x.part_of = r.refund AND x.done_at IS NULL), \
      (SELECT COUNT(*) FROM refunds x WHERE x.part_of = r.refund AND x.done_at IS NULL AND x.failed_at IS NOT NULL)";
 
-/// A refund as it is stored.
+/// Reads a refund in its stored form.
 pub(super) fn read_refund(row: RefundRow) -> Result<Refund> {
     let (
         id,
@@ -253,10 +257,11 @@ pub(super) fn read_refund(row: RefundRow) -> Result<Refund> {
     })
 }
 
-/// Payments of orders that nobody paid are not read for ever.
+/// How long after its last change a payment of an order that nobody paid is still read back, in
+/// milliseconds.
 pub(super) const READ_FOR_MS: i64 = 24 * 3_600 * 1_000;
 
-/// The holds that no running search of late money may use.
+/// Returns the holds that no running search for late money may use.
 pub(super) fn unsearched(mut holds: Vec<HoldId>, searches: &[OrderId]) -> Vec<HoldId> {
     let used: HashSet<HoldId> = searches
         .iter()
@@ -266,7 +271,7 @@ pub(super) fn unsearched(mut holds: Vec<HoldId>, searches: &[OrderId]) -> Vec<Ho
     holds
 }
 
-/// A pending order as the hold whose locks it keeps.
+/// Returns the hold whose locks a pending order keeps.
 pub(super) fn as_hold(order: &Order) -> Hold {
     Hold {
         id: order.hold.clone(),
@@ -284,7 +289,7 @@ pub(super) fn as_hold(order: &Order) -> Hold {
     }
 }
 
-/// Rows of (room, pattern) in their order as the list that was put.
+/// Builds the list of rooms with their patterns from rows of (room, pattern), in the rows' order.
 pub(super) fn coverage_by_room(rows: Vec<(String, String)>) -> Vec<(String, Vec<String>)> {
     let mut coverage: Vec<(String, Vec<String>)> = Vec::new();
     for (room, pattern) in rows {

@@ -1,8 +1,8 @@
-//! The seam to the fast state: who holds which cell until when. One method per domain transition,
-//! each atomic.
+//! The seam to the fast state: who holds which cell until when. Each method is one atomic domain
+//! transition.
 //!
-//! Every implementation passes `contract::suite`. The ledger decides; a store may forget everything
-//! and is then opened again from the ledger.
+//! Every implementation passes `contract::suite`. The ledger decides: a store may lose all its
+//! data, and is then opened again from the ledger.
 
 #[cfg(test)]
 mod contract;
@@ -20,11 +20,11 @@ use fairgate_pass::Holder;
 use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
 
-/// A lock is prolonged where that gains so much: it is asked for again and again, and each time is
-/// told to everybody.
+/// A lock is prolonged only if its deadline moves by this many milliseconds or more. A prolonging
+/// is asked for again and again, and each one is sent to every process.
 pub const PROLONGED_BY_MS_MIN: i64 = 30_000;
 
-/// Why a transition was not made; nothing was changed, but for what `Unreachable` leaves open.
+/// Why a transition was not made. Nothing was changed; only `Unreachable` leaves that open.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InventoryRefusal {
     /// These cells are not free.
@@ -38,13 +38,13 @@ pub enum InventoryRefusal {
         /// The show's limit.
         limit: u32,
     },
-    /// There is no such hold (any more).
+    /// The hold does not exist, or no longer exists.
     #[error("the hold is gone")]
     Gone,
     /// The hold is somebody else's.
     #[error("the hold is somebody else's")]
     Foreign,
-    /// The hold was made for this, and serves nothing else.
+    /// The hold was made for this purpose, and serves no other.
     #[error("the hold was made for something else ({})", .0.as_str())]
     OtherPurpose(HoldPurpose),
     /// The hold has become an order.
@@ -62,39 +62,39 @@ pub enum InventoryRefusal {
     /// The show is not open, or is being opened anew; nothing was changed.
     #[error("the store is not ready for this show")]
     NotReady,
-    /// The store did not answer: what was asked **may have been done**, and the same call again
-    /// finds it.
+    /// The store did not answer. The transition **may have been made**; the same call again finds
+    /// out.
     #[error("the store does not answer")]
     Unreachable,
 }
 
-/// A show's picture as the ledger knows it, to open the store with.
+/// A show's picture from the ledger, to open the store with.
 #[derive(Debug, Clone)]
 pub struct OpeningInventory {
-    /// The shape.
+    /// The numbers of seats and legs.
     pub grid: CellGrid,
-    /// The pinned plan.
+    /// The version of the plan that the show pins.
     pub plan_version: u32,
     /// The new incarnation, larger than every earlier one.
     pub incarnation: u64,
     /// Cells not for sale.
     pub blocked: Vec<u32>,
-    /// What was sold, by visitor.
+    /// The sold seats, by visitor.
     pub sold: Vec<(Holder, Vec<HeldSeat>)>,
-    /// What pending orders have taken.
+    /// The holds of pending orders.
     pub ordered: Vec<Hold>,
     /// The newest row of the seat outbox that this picture already contains.
     pub cursor: u64,
-    /// What of the catalogue it was made of: [`fairgate_model::shows::Show::edition`].
+    /// The edition of the catalogue's data in it: [`fairgate_model::shows::Show::edition`].
     pub edition: u64,
 }
 
-/// Names one call, so that it is done once however often it is sent.
+/// The id of one call, so that a repeated call is done once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallId(pub [u8; 16]);
 
 impl CallId {
-    /// A visitor's call under a key of its choice.
+    /// Derives the id of a visitor's call from a key that the visitor chose.
     #[must_use]
     pub fn of_key(visitor: Holder, key: &str) -> Self {
         let digest = Sha256::new()
@@ -108,51 +108,51 @@ impl CallId {
     }
 }
 
-/// A row of the show's seat outbox: what the ledger has decided.
+/// A row of the show's seat outbox: one decision of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeatOutboxRow {
-    /// Its number; rows are delivered in order, and a repeated one does nothing.
+    /// The row's number. Rows are delivered in order, and a repeated row does nothing.
     pub seq: u64,
     /// What happens to the cells.
     pub kind: SeatOutboxAction,
-    /// The hold behind it.
+    /// The hold that the decision is about.
     pub hold: HoldId,
-    /// The visitor behind it.
+    /// The visitor who has the hold.
     pub visitor: Holder,
-    /// The seats.
+    /// The seats that the decision is about.
     pub items: Vec<HeldSeat>,
 }
 
-/// What a visitor's socket is told about its own hold.
+/// A message to a visitor's socket about the visitor's own hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldSignal {
-    /// Whose hold.
+    /// The visitor who has the hold.
     pub visitor: Holder,
-    /// Which hold.
+    /// The hold's id.
     pub hold: HoldId,
-    /// What became of it.
+    /// What happened to the hold.
     pub state: HoldSignalState,
-    /// The deadline as shown.
+    /// The deadline as the visitor sees it, in milliseconds since the epoch.
     pub expires_at_ms: i64,
 }
 
 /// The holds of a show in figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ShowHoldFigures {
-    /// Holds, those with an order among them.
+    /// All holds, also those with an order.
     pub all: u64,
     /// Holds without an order whose deadline is near.
     pub lapsing: u64,
-    /// The cells of those.
+    /// The cells of the holds in `lapsing`.
     pub lapsing_cells: u64,
 }
 
-/// A hold that a claim may rest on now.
+/// A hold that a claim may now rest on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimableHold {
     /// The hold, locked beyond the claim's deadline.
     pub hold: Hold,
-    /// The life of the data in which it is locked: where that is lost, so are the locks.
+    /// The incarnation in which the hold is locked: if its data are lost, the locks are lost too.
     pub incarnation: u64,
 }
 
@@ -161,48 +161,48 @@ pub struct ClaimableHold {
 pub struct HoldSweepOutcome {
     /// The holds that lapsed.
     pub lapsed: Vec<HoldId>,
-    /// Whether the batch was full and more may be due.
+    /// Whether the batch was full, so that more holds may be due.
     pub more: bool,
 }
 
 /// The fast state of all shows.
 #[async_trait]
 pub trait InventoryStore: Send + Sync + 'static {
-    /// The edition of the picture that is worked on; none where the show is not open.
+    /// Returns the edition of the picture that is worked on; `None` if the show is not open.
     ///
     /// # Errors
-    /// `Unreachable` where that cannot be found out, and nothing was heard of a loss before.
+    /// `Unreachable` if the store cannot tell, and no loss was heard of before.
     async fn edition(&self, show: &ShowId) -> Result<Option<u64>, InventoryRefusal>;
 
-    /// Begins an incarnation before its picture is known: from here on nothing is locked in an
-    /// earlier one, and nothing in this one until it is opened. An open show with any hold that
-    /// `opening` does not know is refused and left as it is.
+    /// Begins an incarnation before its picture is known. From here on nothing is locked in an
+    /// earlier incarnation, and nothing is locked in this one until it is opened. Refuses an open
+    /// show with a hold that `opening` does not know, and leaves it as it is.
     async fn begin(
         &self,
         show: &ShowId,
         opening: &OpeningInventory,
     ) -> Result<(), InventoryRefusal>;
 
-    /// Opens a show from the ledger's picture, in an incarnation that was begun; an open one is
-    /// replaced without that, if the picture knows every hold in it.
+    /// Opens a show from the ledger's picture, in an incarnation that was begun. The picture of an
+    /// open show is replaced without a beginning, if the new picture knows every hold in it.
     async fn open(&self, show: &ShowId, opening: OpeningInventory) -> Result<(), InventoryRefusal>;
 
-    /// Takes all cells of the hold, or none. The same hold id again answers with the hold as it is.
+    /// Takes all cells of the hold, or none. The same hold id again returns the hold as it is.
     async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal>;
 
-    /// Somebody waits for seats of the show: cells that come free by whatever way are kept for the
-    /// waitlist and stay held for everybody else, until this moment at the latest; it is to be said
-    /// again before. 0: nobody waits any more, and what is kept is free. Answers with the cells
-    /// that are kept, ascending.
+    /// Keeps freed cells for the waitlist until `until_ms`: however a cell comes free, it stays
+    /// held for everybody else. The caller must repeat this before `until_ms`. With 0 nobody waits
+    /// any more, and all kept cells become free. Returns the kept cells, ascending.
     async fn keep_freed(&self, show: &ShowId, until_ms: i64) -> Result<Vec<u32>, InventoryRefusal>;
 
-    /// As `take`, and the cells may be kept ones; the visitor is told of the offer.
+    /// Takes all cells of the hold as `take` does, also kept cells, and signals the offer to the
+    /// visitor.
     async fn offer(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal>;
 
-    /// Frees those of the cells that are kept.
+    /// Frees those of `cells` that are kept for the waitlist.
     async fn let_go(&self, show: &ShowId, cells: &[u32]) -> Result<(), InventoryRefusal>;
 
-    /// Gives some seats of a basket back and takes others, whole or not at all; the deadline stays.
+    /// Gives some seats of a basket back and takes others, all or nothing; the deadline stays.
     async fn change(
         &self,
         hold: &HoldId,
@@ -213,11 +213,11 @@ pub trait InventoryStore: Send + Sync + 'static {
         limit: u32,
     ) -> Result<Hold, InventoryRefusal>;
 
-    /// The hold, while it lives.
+    /// Returns the hold, while it exists.
     async fn hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, InventoryRefusal>;
 
     /// Frees the cells of a hold that was made for one of these purposes and is not locked for an
-    /// order. The same again is the same success, for some minutes.
+    /// order. The same call again is the same success for some minutes.
     async fn release(
         &self,
         hold: &HoldId,
@@ -225,7 +225,7 @@ pub trait InventoryStore: Send + Sync + 'static {
         purposes: &[HoldPurpose],
     ) -> Result<(), InventoryRefusal>;
 
-    /// Moves the deadlines of a basket, while extensions last. The same call again answers with the
+    /// Moves the deadlines of a basket, while extensions are left. The same call again returns the
     /// hold as it is.
     async fn extend(
         &self,
@@ -236,10 +236,10 @@ pub trait InventoryStore: Send + Sync + 'static {
         lock_until_ms: i64,
     ) -> Result<Hold, InventoryRefusal>;
 
-    /// Locks a hold that was made for one of these purposes beyond the deadline of the claim that
-    /// is about to be made, so that no sweep frees it while an order has it. Each call moves the
-    /// lock's deadline, and be it by a millisecond: a later try may need it longer, and whoever
-    /// undoes one try does not undo the next.
+    /// Locks a hold that was made for one of these purposes for an order that is about to claim it.
+    /// The lock ends after the claim's deadline, so that no sweep frees the cells while the order
+    /// has them. Each call moves the lock's deadline by a millisecond at least: so undoing one
+    /// attempt does not undo the next, which may need the lock for longer.
     async fn secure(
         &self,
         hold: &HoldId,
@@ -248,56 +248,60 @@ pub trait InventoryStore: Send + Sync + 'static {
         lock_until_ms: i64,
     ) -> Result<ClaimableHold, InventoryRefusal>;
 
-    /// Undoes the `secure` that ended with `secured_until_ms`, where it was the last, because the
-    /// ledger did not take the claim: a basket again until `lock_until_ms`.
+    /// Makes the hold a basket again until `lock_until_ms`, because the ledger did not take the
+    /// claim. This undoes the `secure` that set the deadline `secured_until_ms`, and does nothing
+    /// if a later `secure` moved it.
     async fn unsecure(&self, hold: &HoldId, secured_until_ms: i64, lock_until_ms: i64);
 
-    /// Keeps the lock of an order whose claim the ledger has beyond its deadline: until
-    /// `hold.lock_until_ms` at least, give or take [`PROLONGED_BY_MS_MIN`]. A lock that fell is
-    /// taken again where nobody has the cells, also out of those that are kept for the waitlist.
+    /// Keeps the lock of an order whose claim the ledger keeps beyond its deadline. The lock then
+    /// ends at `hold.lock_until_ms` at the earliest, give or take [`PROLONGED_BY_MS_MIN`]. A lock
+    /// that fell is taken again if nobody has the cells; cells that are kept for the waitlist count
+    /// as nobody's.
     ///
-    /// `cursor` is the newest row of the seat outbox when the claim was read. `NotReady` where a
-    /// lock fell and a later row was carried out: the claim may have ended by it, and is to be read
-    /// again.
+    /// `cursor` is the newest row of the seat outbox when the claim was read. If a lock fell and a
+    /// later row was carried out, the answer is `NotReady`: that row may have ended the claim, so
+    /// the caller must read the claim again.
     async fn prolong(&self, hold: Hold, cursor: u64) -> Result<(), InventoryRefusal>;
 
-    /// The holds that are locked for orders, in all shows that are open here, as far as this
-    /// process has heard.
+    /// Returns the holds that are locked for orders, in all shows that are open here, as far as
+    /// this process has heard.
     async fn ordered(&self) -> Vec<SecuredHold>;
 
-    /// How far the show's seat outbox was carried out: the number of the newest row that was.
+    /// Returns the number of the newest row of the show's seat outbox that was carried out.
     ///
-    /// Nobody uses the show by asking this, nor by `view`, `packed` and `counts`: those who look
-    /// after shows must not keep one from coming to rest.
+    /// This call does not count as use of the show, and neither do `view`, `packed` and `counts`:
+    /// workers that check shows must not keep a show from coming to rest.
     async fn cursor(&self, show: &ShowId) -> Result<u64, InventoryRefusal>;
 
-    /// Carries out what the ledger decided, in order, once each: repeated rows do nothing, and
-    /// nothing behind a gap is carried out. Answers with the number of the newest row that is.
+    /// Carries out the ledger's decisions in order, each once: repeated rows do nothing, and no row
+    /// behind a gap is carried out. Returns the number of the newest row carried out.
     async fn deliver(&self, show: &ShowId, rows: &[SeatOutboxRow])
     -> Result<u64, InventoryRefusal>;
 
-    /// The ledger has deleted rows behind this cursor, and the store never had them: the show is
-    /// closed until it is opened anew. Where the cursor is another one by now, nothing is done.
+    /// Closes a show until it is opened again, because the ledger has deleted rows behind this
+    /// cursor that the store never had. Does nothing if the cursor has moved since.
     async fn abandon(&self, show: &ShowId, cursor: u64) -> Result<(), InventoryRefusal>;
 
-    /// Frees what is overdue in all open shows: a bounded batch.
+    /// Frees up to `batch_max` overdue holds in all open shows.
     async fn sweep(&self, now_ms: i64, batch_max: usize) -> HoldSweepOutcome;
 
-    /// The whole picture.
+    /// Returns the whole picture.
     async fn view(&self, show: &ShowId) -> Option<VersionedCells>;
 
-    /// The whole picture for somebody who will not soon come again: nothing is kept up for that.
-    /// `None` where the show is not open, or that cannot be found out.
+    /// Returns the whole picture for a caller that will not ask again soon: the store does not
+    /// follow the show for this. Returns `None` if the show is not open, or if the store cannot
+    /// tell.
     async fn glance(&self, show: &ShowId) -> Option<VersionedCells>;
 
-    /// The whole picture, packed for the wire: version, cells, two bits a cell.
+    /// Returns the whole picture, packed for the wire: version, number of cells, and two bits a
+    /// cell.
     async fn packed(&self, show: &ShowId) -> Option<(u64, u32, bytes::Bytes)>;
 
-    /// What changed after a version.
+    /// Returns what changed after a version.
     async fn changes(&self, show: &ShowId, since: u64) -> Option<CellChanges>;
 
-    /// How many cells are in each state, and how many holds there are, with those that run out
-    /// within `within_ms`.
+    /// Returns how many cells are in each state and how many holds there are, and counts the holds
+    /// that run out within `within_ms`.
     async fn counts(
         &self,
         show: &ShowId,
@@ -305,19 +309,20 @@ pub trait InventoryStore: Send + Sync + 'static {
         within_ms: i64,
     ) -> Option<(CellCounts, ShowHoldFigures)>;
 
-    /// Shows that were open here and are not any more: they are to be opened from the ledger again.
+    /// Returns shows that were open here and are not open any more: they must be opened from the
+    /// ledger again.
     async fn lost(&self) -> Vec<ShowId>;
 
-    /// Shows that were asked for here lately and are open: the ones that somebody looks at or buys
-    /// from.
+    /// Returns open shows that were asked for here lately, because somebody looks at them or buys
+    /// from them.
     async fn in_use(&self) -> Vec<ShowId>;
 
-    /// Whether other processes work on the same shows.
+    /// Returns whether other processes work on the same shows.
     fn is_shared(&self) -> bool;
 
-    /// What an operator should know of the store, a sentence each.
+    /// Returns what an operator should know of the store, one sentence each.
     async fn warnings(&self) -> Vec<String>;
 
-    /// Signals for the sockets of the holds' owners.
+    /// Returns a receiver of the signals for sockets of the holds' owners.
     fn signals(&self) -> broadcast::Receiver<HoldSignal>;
 }

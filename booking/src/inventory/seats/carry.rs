@@ -1,6 +1,6 @@
-//! The seat outbox on its way to the store: one worker at a time, by a lease, numbers what was
-//! committed and delivers it by show. The store's cursor says what it has, so a worker that died in
-//! the middle loses and repeats nothing.
+//! Carries the seat outbox from the ledger to the store. One worker at a time, which has a lease,
+//! numbers the committed rows and delivers them by show. The store's cursor says which rows it has,
+//! so a worker that dies midway neither loses nor repeats a row.
 
 use std::collections::HashSet;
 
@@ -10,15 +10,15 @@ use super::{SeatInventory, locked};
 use crate::ledger::LedgerError;
 use crate::store::{InventoryRefusal, SeatOutboxRow};
 
-/// Outbox rows carried in one go.
+/// The most outbox rows that are delivered in one call.
 const BATCH_MAX: u32 = 100;
-/// The lease of the one who carries.
+/// The name of the carrying worker's lease.
 const LEASE: &str = "seat-outbox";
-/// How long it lasts without being renewed.
+/// How long the lease lasts without a renewal, in milliseconds.
 const LEASE_MS: i64 = 3_000;
 
 impl SeatInventory {
-    /// Carries what the ledger decided to the store, in order; returns how many rows.
+    /// Carries the ledger's decisions to the store, in order; returns how many rows were carried.
     ///
     /// # Errors
     /// Where the ledger cannot be read; the next run goes on from the same row.
@@ -34,7 +34,8 @@ impl SeatInventory {
         Ok(carried)
     }
 
-    /// Carries a show's rows behind a number to the store and marks what is there as delivered.
+    /// Carries a show's rows behind a number to the store, and marks the rows that the store has as
+    /// delivered.
     pub(super) async fn carry_seat_rows(
         &self,
         show: &ShowId,
@@ -51,31 +52,32 @@ impl SeatInventory {
                     carried += rows.len();
                     after = last;
                 }
-                // The store is behind what was thought: once more from where it stands.
+                // The store is behind the given number, so its own cursor is tried once.
                 Ok(cursor) if !went_back => {
                     went_back = true;
                     after = cursor;
                     continue;
                 }
-                // It is read from the ledger again; rows that are gone are in every picture since.
+                // The show is read from the ledger again; every picture since then contains the
+                // deleted rows.
                 Ok(cursor) => {
                     if begin_behind_a_gap(&rows, cursor) {
                         self.abandon(show, cursor).await;
                     }
                     return Ok(carried);
                 }
-                // A show that is not open needs none: its next picture contains these rows, and
-                // whoever is opening it carries those after its picture.
+                // A show that is not open needs no rows: its next picture contains them, and the
+                // node that opens it carries the rows after its picture.
                 Err(InventoryRefusal::NotReady) if self.is_closed(show).await => after = last,
-                // They are carried by the next run.
+                // The next run carries the rows.
                 Err(_) => return Ok(carried),
             }
             self.ledger.seat_rows_delivered(show, after).await?;
         }
     }
 
-    /// Closes a show of which the store lacks decisions that the ledger has told and deleted: the
-    /// store was set back.
+    /// Closes a show because the store lacks decisions whose rows the ledger has deleted: the store
+    /// was set back.
     async fn abandon(&self, show: &ShowId, cursor: u64) {
         tracing::error!(%show, cursor, "the seats lack decisions whose rows are deleted; they are read from the ledger again");
         if let Err(refused) = self.store.abandon(show, cursor).await {
@@ -83,15 +85,14 @@ impl SeatInventory {
         }
     }
 
-    /// Whether the show is not open, by a second look: a single refusal may come of a clock that
-    /// was asked late, and rows marked as delivered then would stay undone.
+    /// Asks again whether the show is not open. A single refusal may come from a clock that was
+    /// read late, and rows that were then marked as delivered would never be carried out.
     async fn is_closed(&self, show: &ShowId) -> bool {
         matches!(self.store.edition(show).await, Ok(None))
     }
 
-    /// Compares how far the store has come with the ledger, show by show: what a node that died
-    /// left undelivered is delivered, and a ledger that lacks what the store has seen stops the
-    /// show.
+    /// Compares the store with the ledger, show by show. Rows that a dead node left undelivered are
+    /// delivered. If the ledger lacks rows that the store has seen, the show is not sold any more.
     ///
     /// # Errors
     /// Where the ledger cannot be read; the next run compares again.
@@ -100,8 +101,8 @@ impl SeatInventory {
             return Ok(());
         }
         let mut shows: HashSet<_> = self.store.in_use().await.into_iter().collect();
-        // Nobody uses a show that is not sold; it is to be sold again once the ledger is what it
-        // was.
+        // A regressed show is not sold, so nobody uses it; the comparison must find when the ledger
+        // is restored.
         shows.extend(locked(&self.shared.regressed).iter().cloned());
         for show in shows {
             self.compare_show(&show).await?;
@@ -109,8 +110,8 @@ impl SeatInventory {
         Ok(())
     }
 
-    /// Compares one show. One that is not open yet has nothing to compare, and is compared when it
-    /// is asked for again.
+    /// Compares one show. A show that is not open has nothing to compare, and is compared when it
+    /// is next asked for.
     pub(super) async fn compare_show(&self, show: &ShowId) -> Result<(), LedgerError> {
         if !self.store.is_shared() {
             return Ok(());
@@ -143,8 +144,7 @@ impl SeatInventory {
     }
 }
 
-/// Whether the rows that follow a cursor in the ledger are not all there: the first ones of them
-/// are deleted.
+/// Returns whether the first rows behind a cursor are deleted in the ledger.
 fn begin_behind_a_gap(rows: &[SeatOutboxRow], cursor: u64) -> bool {
     rows.first().is_none_or(|row| row.seq > cursor + 1)
 }

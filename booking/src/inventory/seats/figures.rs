@@ -1,7 +1,7 @@
-//! The figures of many shows for the line, at a bounded cost. A room may cover ten thousand
-//! departures and is asked about every second: shows in use are counted afresh, of those at rest a
-//! few are asked each time, and the others count as they did when they were asked last. Nothing is
-//! opened to be counted that was never sold.
+//! Counts the seats of many shows for the line, at a bounded cost. A room may cover ten thousand
+//! departures and asks about every second. Shows in use are counted again each time. Of the shows
+//! at rest a few are counted each time, and the others keep their last figures. A show that never
+//! sold a seat is not opened for this.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,30 +15,31 @@ use super::{SeatInventory, locked, train, unavailable};
 use crate::ledger::LedgerError;
 use crate::store::{InventoryRefusal, ShowHoldFigures};
 
-/// Shows at rest that one call asks the store for: those first that were not asked for the longest.
+/// The most shows at rest that one call counts; those that were counted longest ago come first.
 const ASKED_MAX: usize = 100;
 
-/// Held cells that fall within this are told to the line.
+/// Held cells whose holds run out within this time are reported to the line, in milliseconds.
 const LAPSING_MS: i64 = 5 * 60 * 1_000;
-/// Whoever is called now needs about so long to claim and to choose.
+/// About how long a called visitor needs to claim the turn and choose seats, in milliseconds.
 const SOON_MS: i64 = 10 * 1_000;
 
-/// How some shows stand together.
+/// The seat figures of one or more shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ShowSeatFigures {
     /// The cells by state.
     pub counts: CellCounts,
     /// The holds, with those that run out within five minutes.
     pub baskets: ShowHoldFigures,
-    /// Held cells whose holds run out so soon that they count as free for who is called now.
+    /// Held cells whose holds run out so soon that they count as free for a visitor who is called
+    /// now.
     pub lapsing_soon: u64,
-    /// Cells that nobody can have any more and that are not sold: of shows that are cancelled,
-    /// whose sale has ended, or that have left.
+    /// Cells that nobody can have any more and that are not sold: of shows that are cancelled, that
+    /// have left, or whose sale has ended.
     pub gone: u64,
 }
 
 impl ShowSeatFigures {
-    /// Both together.
+    /// Adds the figures of other shows.
     #[must_use]
     pub fn combined_with(mut self, more: &Self) -> Self {
         self.counts.free += more.counts.free;
@@ -52,8 +53,8 @@ impl ShowSeatFigures {
         self
     }
 
-    /// Those of a show as it is told at a moment: what cannot be had any more is neither free nor
-    /// waited for.
+    /// Returns a show's figures as the line gets them at a moment. When the show is over, its cells
+    /// are neither free nor waited for.
     fn public_figures(self, show: &Show, now_ms: i64) -> Self {
         if !show.is_over(now_ms) {
             return self;
@@ -70,7 +71,7 @@ impl ShowSeatFigures {
         }
     }
 
-    /// Those of a show nobody has taken anything of.
+    /// Returns the figures of a show of which nobody has taken anything.
     fn unsold(show: &Show, now_ms: i64) -> Self {
         if show.run.is_some() {
             return train::count_train_seats(show, &show.unsold(), now_ms);
@@ -87,15 +88,16 @@ impl ShowSeatFigures {
     }
 }
 
-/// What was counted last, and when; never, where it follows from the plan alone.
+/// A show's last figures and the time of counting; no time if the figures follow from the plan
+/// alone.
 pub(super) struct CountedFigures {
     figures: ShowSeatFigures,
     at: Option<Instant>,
 }
 
 impl SeatInventory {
-    /// How some shows stand together. Trains count by the seat, everything else by the cell, which
-    /// is the same where there are no legs.
+    /// Counts some shows together. Trains are counted by seat and other shows by cell, which is the
+    /// same without legs.
     ///
     /// # Errors
     /// Where the store or the ledger had to be asked and did not answer.
@@ -105,7 +107,8 @@ impl SeatInventory {
         now_ms: i64,
     ) -> Result<ShowSeatFigures, LedgerError> {
         let shows_now = self.to_be_counted(shows, now_ms).await;
-        // Side by side: a store that is silent keeps them all waiting no longer than one.
+        // The shows are counted side by side: a silent store then delays all of them no longer than
+        // one.
         let counting = shows_now.iter().map(|show| self.count_show(show, now_ms));
         let figures = join_all(counting).await;
         for (show, figures) in shows_now.iter().zip(figures) {
@@ -120,7 +123,7 @@ impl SeatInventory {
         Ok(of.fold(ShowSeatFigures::default(), |sum, of| sum.combined_with(&of)))
     }
 
-    /// The shows in use, and a few of those at rest.
+    /// Returns the shows in use and a few shows at rest.
     async fn to_be_counted(&self, shows: &[Arc<Show>], now_ms: i64) -> Vec<Arc<Show>> {
         let in_use: HashSet<_> = self.store.in_use().await.into_iter().collect();
         let (mut now, mut resting) = (Vec::new(), Vec::new());
@@ -135,7 +138,7 @@ impl SeatInventory {
                 at: None,
             };
             let at = counted.entry(show.id.clone()).or_insert_with(unsold).at;
-            // Of a train that is over it does not matter what was sold.
+            // For a train that is over, the figures do not depend on its sold seats.
             if show.run.is_none() || !show.is_over(now_ms) {
                 resting.push((at, show));
             }
@@ -164,7 +167,8 @@ impl SeatInventory {
         figures.ok_or_else(|| unavailable("the show is not open"))
     }
 
-    /// Looked at and never opened for that: a room may cover all departures of a country.
+    /// Counts a train from a glance, without opening it: a room may cover all departures of a
+    /// country.
     async fn count_train(&self, show: &Show, now_ms: i64) -> Result<ShowSeatFigures, LedgerError> {
         let Some(view) = self.store.glance(&show.id).await else {
             if self.store.cursor(&show.id).await == Err(InventoryRefusal::Unreachable) {
@@ -177,8 +181,7 @@ impl SeatInventory {
         let Some(in_store) = self.figures_in_store(show, now_ms).await else {
             return Ok(figures);
         };
-        // The store counts cells, of which a seat has many: no more seats may come free than are
-        // held.
+        // The store counts cells, and a seat has many: no more seats may come free than are held.
         let held = figures.counts.held;
         let baskets = ShowHoldFigures {
             lapsing_cells: in_store.baskets.lapsing_cells.min(held),
@@ -219,9 +222,9 @@ mod tests {
     use fairgate_model::plans::parse_grid;
     use fairgate_model::plans::pinned::{EncodedGeometry, SeatingPlan};
 
-    /// So many trains on so many days.
+    /// The number of departures in the test.
     const DEPARTURES: usize = 10_000;
-    /// What a train has.
+    /// The seats of each train.
     const SEATS: u64 = 40;
 
     fn departures() -> Vec<Arc<Show>> {
@@ -254,7 +257,7 @@ mod tests {
         (0..DEPARTURES).map(departure).collect()
     }
 
-    /// What Redis was asked so far, and how many keys it has.
+    /// Returns how many calls Redis has answered so far, and how many keys it has.
     async fn asked(redis: &servers::RedisServers) -> (u64, servers::RespReply) {
         let stats = redis.command(0, &["INFO", "commandstats"]).await;
         let stats = stats.expect("it answers");

@@ -1,5 +1,5 @@
-//! What keeps the seats right beside the requests: shows that the store lost are opened again
-//! without waiting for somebody to ask, and the store's cursors are compared with the ledger.
+//! Keeps the seats right while no request asks for them: opens again the shows that the store lost,
+//! and compares the store's cursors with the ledger.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use tokio::time::MissedTickBehavior;
 use super::SeatInventory;
 use crate::catalogue::Catalogue;
 
-/// How often the store is asked for what it lost.
+/// How often the store is asked which shows it lost.
 const MEND_EVERY: Duration = Duration::from_millis(200);
-/// How often cursors are compared: a ledger that was set back shows at `/readyz` within two
+/// How often cursors are compared. A ledger that was set back shows at `/readyz` within two
 /// seconds.
 const COMPARE_EVERY: Duration = Duration::from_secs(1);
 
-/// Opens what the store lost, for as long as the process runs.
+/// Opens the shows that the store lost, for as long as the process runs.
 pub async fn mend_forever(seats: SeatInventory, catalogue: Catalogue) {
     let mut every = tokio::time::interval(MEND_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -48,7 +48,7 @@ pub async fn mend_forever(seats: SeatInventory, catalogue: Catalogue) {
     }
 }
 
-/// Compares store and ledger, for as long as the process runs.
+/// Compares the store with the ledger, for as long as the process runs.
 pub async fn compare_forever(seats: SeatInventory) {
     let mut every = tokio::time::interval(COMPARE_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);

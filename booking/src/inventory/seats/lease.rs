@@ -1,5 +1,5 @@
-//! Work under a lease in the ledger that is renewed for as long as the work takes: who takes its
-//! time is not overtaken, and the lease of who died lapses.
+//! Runs work under a lease in the ledger. A slow worker keeps its lease, because the lease is
+//! renewed while it works. The lease of a worker that died lapses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use tokio::sync::oneshot;
 
 use crate::ledger::{Ledger, LedgerError};
 
-/// Renewals within the time that a lease lasts.
+/// How often a lease is renewed within the time that it lasts.
 const RENEWALS: u64 = 4;
 
-/// Does the work while `owner` has the lease; `None`, and nothing was done, while another owner has
-/// it.
+/// Does the work while `owner` has the lease; returns `None` and does nothing while another owner
+/// has the lease.
 ///
 /// # Errors
-/// Where the ledger did not give the lease. One that cannot be given back afterwards lapses.
+/// Where the ledger did not give the lease. A lease that cannot be given back afterwards lapses.
 pub(super) async fn under<T>(
     ledger: &Arc<dyn Ledger>,
     name: &str,
@@ -26,8 +26,8 @@ pub(super) async fn under<T>(
     if !ledger.lease(name, owner, ttl_ms).await? {
         return Ok(None);
     }
-    // Dropped with the work, however that ends. The task beside it then ends by itself: a renewal
-    // is never cut off.
+    // The sender is dropped with the work, however the work ends. The renewing task then ends by
+    // itself, so no renewal is cut off.
     let (working, over) = oneshot::channel();
     let renewing = tokio::spawn(renew_lease(
         Arc::clone(ledger),
@@ -38,7 +38,7 @@ pub(super) async fn under<T>(
     ));
     let done = work.await;
     drop(working);
-    // A renewal on its way must not come after the lease was let go.
+    // A renewal on its way must not arrive after the lease was given back.
     let renewed = renewing.await;
     if let Err(error) = renewed {
         tracing::warn!(name, %error, "a lease was not renewed");
@@ -49,8 +49,8 @@ pub(super) async fn under<T>(
     Ok(Some(done))
 }
 
-/// Renews until the work is over or the lease is somebody else's. A ledger that does not answer has
-/// given it to nobody.
+/// Renews the lease until the work is over or another owner has the lease. A ledger that does not
+/// answer has given the lease to nobody.
 async fn renew_lease(
     ledger: Arc<dyn Ledger>,
     name: String,
@@ -89,7 +89,7 @@ mod tests {
         )
     }
 
-    /// Whether another one would have the lease; where it would, it has it then.
+    /// Returns whether another owner could take the lease, and takes it if so.
     async fn lost_to_another(ledger: &Arc<dyn Ledger>) -> bool {
         let taken = ledger.lease("work", "another", TTL_MS).await;
         taken.expect("it answers")

@@ -1,6 +1,6 @@
-//! What is left of some shows by category, for lists of many shows: looked at, and never opened for
-//! that. What was seen of a show is good for a second, so that a list everybody asks for costs the
-//! store next to nothing.
+//! Returns how many seats are left of some shows by category, for lists of many shows. No show is
+//! opened for this. A show's numbers are kept for a second, so that a list that everybody asks for
+//! costs the store next to nothing.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use super::{SeatInventory, locked};
 use crate::ledger::LedgerError;
 use crate::store::VersionedCells;
 
-/// How long a look is good.
+/// How long a show's numbers are used.
 const GOOD_FOR: Duration = Duration::from_secs(1);
-/// Shows of which the last look is kept.
+/// The most shows whose numbers are kept.
 const KEPT_MAX: usize = 20_000;
 
-/// What is left of one category.
+/// How many seats of one category are left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SeatsLeft {
     /// Free seats.
     pub free: u32,
-    /// Seats that are for sale at all.
+    /// Seats that are for sale at all, free or taken.
     pub of: u32,
 }
 
-/// The last look at a show.
+/// The numbers of a show when it was last looked at.
 pub(super) struct CachedSeatsLeft {
     at: Instant,
     edition: u64,
@@ -36,7 +36,7 @@ pub(super) struct CachedSeatsLeft {
 }
 
 impl SeatInventory {
-    /// What is left of each show, by category index.
+    /// Returns the seats left of each show, by category index.
     ///
     /// # Errors
     /// Where the ledger had to be asked about a show that was never looked at, and did not answer.
@@ -49,7 +49,7 @@ impl SeatInventory {
     }
 
     async fn seats_left_of_show(&self, show: &Show) -> Result<Arc<[SeatsLeft]>, LedgerError> {
-        // Without asking anybody: of what is over nothing is left.
+        // A show that is over has nothing left, so nobody need be asked.
         if show.is_over(self.clock.now_ms()) {
             let everything = (0..show.grid().seats).collect();
             return Ok(less_the_taken(show, &everything).into());
@@ -67,15 +67,15 @@ impl SeatInventory {
         }
         let left: Arc<[SeatsLeft]> = match self.store.glance(&show.id).await {
             Some(view) => in_picture(show, &view).into(),
-            // Nobody holds anything of a show that is not open, and what was sold of it the ledger
-            // knows.
+            // Nobody holds anything of a show that is not open, and the ledger knows its sold
+            // seats.
             None => match self.ledger.claimed(&show.id).await {
                 Ok(claimed) => {
                     let taken = claimed.into_iter().map(|(seat, _, _)| seat);
                     less_the_taken(show, &taken.collect()).into()
                 }
                 Err(error) => {
-                    // An old look is better than none.
+                    // Old numbers are better than none.
                     return seen.map(|(_, left)| left).ok_or(error);
                 }
             },
@@ -107,7 +107,8 @@ fn in_picture(show: &Show, view: &VersionedCells) -> Vec<SeatsLeft> {
     less_the_taken(show, &taken.collect())
 }
 
-/// A seat is free where all of it is; a seat that is not for sale counts nowhere.
+/// Counts seats by category. A seat is free if all of its cells are free; a seat that is not for
+/// sale is not counted.
 fn less_the_taken(show: &Show, taken: &HashSet<u32>) -> Vec<SeatsLeft> {
     let map = &show.plan.map;
     let mut left = vec![SeatsLeft::default(); map.categories.len()];

@@ -1,6 +1,7 @@
-//! The seats of a show as everybody sees them: opens the store from the ledger when a show is first
-//! asked for or when the store lost it, and carries the seat outbox to it. Any number of nodes do
-//! this at once: who opens has a lease in the ledger, and who carries has another.
+//! The seats of a show as everybody sees them. This module opens the store from the ledger when a
+//! show is first asked for or when the store lost it, and carries the seat outbox to the store. Any
+//! number of nodes do this at once: the node that opens a show has a lease in the ledger, and the
+//! node that carries the outbox has another.
 
 mod carry;
 mod figures;
@@ -35,19 +36,20 @@ use fairgate_model::holds::lock_until_ms;
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::Show;
 
-/// How long an opening is one node's unless it renews it. Where it dies, another one opens the show
-/// then.
+/// How long the lease of an opening lasts without a renewal, in milliseconds. If the node dies,
+/// another node opens the show after this time.
 const OPENING_MS: i64 = 5_000;
 /// How long a request waits for the node that opens its show.
 const WAIT_MAX: Duration = Duration::from_secs(3);
-/// How long who only looks waits to hear whether the picture is the newest.
+/// How long a request that only looks waits to hear whether the picture is the newest.
 const LOOKED_FOR_MAX: Duration = Duration::from_millis(300);
-/// How often it looks.
+/// How often a waiting request checks whether the show is open.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// A node that hears of a change of the catalogue late must not put its old edition in place of the
-/// new one.
+/// How long a picture of another edition is left in place. A node that hears late of a change of
+/// the catalogue must not replace the new edition by its old one.
 const HEARD_BY: Duration = Duration::from_millis(1_500);
-/// A node whose clock is further off the ledger's may not say that Redis's is wrong.
+/// The most that a node's clock may differ from the ledger's, in milliseconds. A node beyond this
+/// must not judge the clock of Redis.
 const CLOCK_OFF_MS_MAX: i64 = 5_000;
 
 /// A handle on the seats of all shows.
@@ -64,23 +66,23 @@ pub struct SeatInventory {
 
 #[derive(Default)]
 struct SeatInventoryState {
-    /// One opening of a show at a time in this process.
+    /// Locks that let one task at a time open a show in this process.
     opening: Lock<HashMap<ShowId, Arc<Mutex<()>>>>,
     carrying: Mutex<()>,
-    /// Since when a show's picture has been of another edition than the catalogue here.
+    /// Since when a show's picture has had another edition than this node's catalogue.
     other_since: Lock<HashMap<ShowId, Instant>>,
-    /// What was counted of each show last, for the line.
+    /// The last figures of each show, for the line.
     counted: Lock<HashMap<ShowId, CountedFigures>>,
-    /// What was left of shows when somebody looked last, for lists.
+    /// The last numbers of seats left in each show, for lists.
     seen: Lock<HashMap<ShowId, left::CachedSeatsLeft>>,
-    /// Shows of which the store has seen decisions that the ledger does not know.
+    /// Shows for which the store has seen decisions that the ledger does not know.
     regressed: Lock<HashSet<ShowId>>,
     /// Shows that this process has compared with the ledger since it started.
     compared: Lock<HashSet<ShowId>>,
 }
 
 impl SeatInventory {
-    /// With a store that knows nothing yet, or what other nodes opened.
+    /// Builds the handle over a store that knows nothing yet, or knows what other nodes opened.
     #[must_use]
     pub fn new(store: Arc<dyn InventoryStore>, ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
         let owner = hex::encode(rand::rng().random::<[u8; 8]>());
@@ -96,14 +98,14 @@ impl SeatInventory {
     /// Makes sure that the store has a picture of the show to work on.
     ///
     /// # Errors
-    /// Where ledger or store cannot be asked, or the show must not be sold.
+    /// Where the ledger or the store cannot be asked, or the show must not be sold.
     pub async fn ensure_open(&self, show: &Show) -> Result<(), LedgerError> {
         if show.untouched {
             return Err(unavailable("a departure is opened by its first hold"));
         }
         if !locked(&self.shared.compared).contains(&show.id) {
-            // Another process may have sold by a newer ledger than the one that this process found
-            // when it started.
+            // Another process may have sold seats from a newer ledger than this process found at
+            // its start.
             self.compare_show(&show.id).await?;
         }
         if locked(&self.shared.regressed).contains(&show.id) {
@@ -114,7 +116,8 @@ impl SeatInventory {
         if self.is_ready(show).await? {
             return Ok(());
         }
-        // On a task of its own: a request that is given up must not leave a show half opened.
+        // The opening runs in a task of its own: a cancelled request must not leave a show half
+        // open.
         let (seats, show) = (self.clone(), show.clone());
         let opening = tokio::spawn(async move { seats.open_in_store(&show).await });
         match opening.await {
@@ -123,21 +126,21 @@ impl SeatInventory {
         }
     }
 
-    /// Makes sure that the seats can be looked at: an old picture is better than none.
+    /// Makes sure that the seats can be looked at; an old picture is better than none.
     ///
     /// # Errors
     /// As `ensure_open`, where there is no picture at all.
     async fn ensure_seen(&self, show: &Show) -> Result<(), LedgerError> {
         let open = tokio::time::timeout(LOOKED_FOR_MAX, self.store.edition(&show.id)).await;
         if !matches!(open, Ok(Ok(Some(_)))) && self.store.packed(&show.id).await.is_some() {
-            // It is mended beside, and nobody need wait for that.
+            // Another task opens the show again; a request that only looks need not wait for it.
             return Ok(());
         }
         self.ensure_open(show).await
     }
 
-    /// The whole picture for somebody who looks. A departure that nobody has held anything of is
-    /// not opened for that: all that it sells is free. Of a show that is cancelled nothing is free.
+    /// Returns the whole picture for somebody who looks. A departure without any holds is not
+    /// opened for this: all its seats on sale are free. A cancelled show has no free cells.
     ///
     /// # Errors
     /// As `ensure_open`, where there is no picture at all.
@@ -156,8 +159,9 @@ impl SeatInventory {
         Ok(view)
     }
 
-    /// The picture packed for the wire: version, cells, two bits a cell. Together with the changes
-    /// it stays what the store has, whatever becomes of the show.
+    /// Returns the picture packed for the wire: version, number of cells, and two bits a cell. The
+    /// picture stays what the store has, even if the show is cancelled, so that it fits the
+    /// changes.
     ///
     /// # Errors
     /// As [`SeatInventory::current_view`].
@@ -170,7 +174,7 @@ impl SeatInventory {
         Ok(self.store.packed(&show.id).await)
     }
 
-    /// What changed after a version; a show that is not open is a gap.
+    /// Returns what changed after a version; a show that is not open is a gap.
     pub async fn changes_since(&self, show: &Show, since: u64) -> CellChanges {
         match show.untouched {
             true if since == 0 => CellChanges::None,
@@ -182,8 +186,8 @@ impl SeatInventory {
         }
     }
 
-    /// Whether the picture is the one to work on: there, and not an old one that could be replaced
-    /// by now.
+    /// Returns whether the show is open with a picture that may be worked on. An old picture may be
+    /// worked on until it can be replaced.
     async fn is_ready(&self, show: &Show) -> Result<bool, LedgerError> {
         let edition = self.store.edition(&show.id).await;
         let edition = edition.map_err(|refused| unavailable(&refused.to_string()))?;
@@ -200,7 +204,7 @@ impl SeatInventory {
         if self.store.is_shared() && since.elapsed() < HEARD_BY {
             return Ok(true);
         }
-        // Baskets keep the picture they were made on.
+        // Baskets keep the picture on which they were made.
         let counts = self.store.counts(&show.id, 0, i64::MAX).await;
         Ok(counts.is_some_and(|(_, baskets)| baskets.lapsing > 0))
     }
@@ -237,17 +241,17 @@ impl SeatInventory {
     async fn replace(&self, show: &Show) -> Result<(), LedgerError> {
         let was_open = matches!(self.store.edition(&show.id).await, Ok(Some(_)));
         match self.reopen(show).await? {
-            // A basket that came in between keeps the old picture for as long as it lives.
+            // A basket that came in between keeps the old picture as long as the basket lives.
             Err(InventoryRefusal::Taken(_)) if was_open => Ok(()),
             Ok(()) => Ok(()),
             Err(refused) => Err(unavailable(&refused.to_string())),
         }
     }
 
-    /// Replaces the store's picture by the ledger's.
+    /// Replaces the store's picture by the ledger's picture.
     ///
     /// # Errors
-    /// The inner error names baskets that stand in the way; the outer one is the ledger's.
+    /// The inner error names baskets that prevent this; the outer error is the ledger's.
     pub async fn reopen(&self, show: &Show) -> Result<Result<(), InventoryRefusal>, LedgerError> {
         if self.store.is_shared() {
             let off_ms = self.ledger.now_ms().await? - self.clock.now_ms();
@@ -256,9 +260,9 @@ impl SeatInventory {
             }
         }
         let began = Instant::now();
-        // Read before the picture, so that no row may come in between. Where the store knows
-        // decisions that the ledger lacks, the ledger was set back: its picture would offer sold
-        // seats again.
+        // The cursor is read before the picture, so that no row comes in between. If the store
+        // knows decisions that the ledger lacks, the ledger was set back: its picture would offer
+        // sold seats again.
         let seen = self.store.cursor(&show.id).await.unwrap_or(0);
         if seen > self.ledger.seat_cursor(&show.id).await? {
             return Err(unavailable(
@@ -278,9 +282,9 @@ impl SeatInventory {
         let is_open = matches!(self.store.edition(&show.id).await, Ok(Some(_)));
         let mut lost = None;
         if !is_open {
-            // First the old life ends, then the picture is read: an order whose seats were locked
-            // in the old one is in the picture, or is refused. In an open show its locks would
-            // stand in the way of the new life.
+            // The old life ends before the picture is read. So an order whose seats were locked in
+            // the old life is in the picture, or is refused. In an open show, the locks of that
+            // order would prevent the new life.
             if let Err(refused) = self.store.begin(&show.id, &opening).await {
                 return Ok(Err(refused));
             }
@@ -289,7 +293,7 @@ impl SeatInventory {
         let picture = self.ledger.open_show(&show.id, lost).await?;
         let cursor = picture.cursor;
         (opening.sold, opening.ordered) = (picture.sold, picture.ordered);
-        // The claim of an order that is settled late may be over already; its lock must outlive the
+        // The claim of an order that is settled late may already be over; its lock must outlive the
         // opening.
         let least_ms = lock_until_ms(self.clock.now_ms());
         for hold in &mut opening.ordered {
@@ -300,14 +304,15 @@ impl SeatInventory {
         opening.cursor = cursor;
         let opened = self.store.open(&show.id, opening).await;
         if opened.is_ok() {
-            // Rows numbered since the picture was read may have gone to the life before this one.
+            // Rows numbered since the picture was read may have been delivered to the previous
+            // life.
             self.carry_seat_rows(&show.id, cursor).await?;
             metrics::histogram!("fairgate_show_opening_seconds").record(began.elapsed());
         }
         Ok(opened)
     }
 
-    /// Frees what is overdue, everywhere; returns how many holds lapsed.
+    /// Frees all overdue holds in all open shows; returns how many holds lapsed.
     pub async fn sweep(&self, now_ms: i64) -> usize {
         let mut lapsed = 0;
         loop {
@@ -320,7 +325,7 @@ impl SeatInventory {
         }
     }
 
-    /// The seats of a show in baskets and orders, by the store's picture.
+    /// Returns the seats of a show in baskets and orders, by the store's picture.
     pub async fn held_seats(&self, catalogue: &Catalogue, id: &ShowId) -> Vec<u32> {
         let (Some(show), Some(view)) = (catalogue.show(id), self.store.view(id).await) else {
             return Vec::new();
@@ -333,10 +338,10 @@ impl SeatInventory {
             .collect()
     }
 
-    /// What an operator should know of the seats, a sentence each.
+    /// Returns what an operator should know of the seats, one sentence each.
     pub async fn warnings(&self) -> Vec<String> {
         let mut warnings = self.store.warnings().await;
-        // One loss is one sentence, however many shows it took.
+        // One loss is one sentence, even if it took many shows.
         match self.store.lost().await.as_slice() {
             [] => {}
             [show] => warnings.push(format!(
@@ -356,7 +361,7 @@ impl SeatInventory {
     }
 }
 
-/// What is free of a show that does not take place is for sale no more.
+/// Returns a cell's state in a show that does not take place: a free cell is not for sale any more.
 fn unsaleable(state: CellState) -> CellState {
     match state {
         CellState::Free => CellState::Blocked,
@@ -368,7 +373,8 @@ fn unavailable(why: &str) -> LedgerError {
     LedgerError::Unavailable(why.to_owned())
 }
 
-/// What is behind these locks is whole after each statement, whatever panicked beside it.
+/// Locks, and ignores poison: the data behind these locks are whole after each statement, even if
+/// another task panicked.
 fn locked<T>(lock: &Lock<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,6 @@
-//! The locks of orders whose claim stands beyond its deadline: of their payment something was told
-//! in time, and it cannot be settled yet. Their seats stay locked for as long as the ledger keeps
-//! the claim.
+//! Prolongs the locks of orders whose claim stands beyond its deadline. Such a claim waits for an
+//! event about its payment that came in time and cannot be settled yet. The seats stay locked for
+//! as long as the ledger keeps the claim.
 
 use std::time::Duration;
 
@@ -11,22 +11,22 @@ use super::SeatInventory;
 use crate::ledger::{LedgerError, OverdueClaim};
 use crate::store::InventoryRefusal;
 
-/// How often such claims are looked for.
+/// How often overdue claims are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Claims read in one go.
+/// The most claims read at a time.
 const BATCH_MAX: u32 = 200;
-/// The lease of the one who prolongs locks.
+/// The name of the prolonging worker's lease.
 const LEASE: &str = "overdue-locks";
-/// How long it lasts without being renewed.
+/// How long the lease lasts without a renewal, in milliseconds.
 const LEASE_MS: i64 = 3_000;
 
 impl SeatInventory {
-    /// Prolongs the locks of claims that stand beyond their deadline, and takes those again that
-    /// fell. What somebody else has meanwhile stays theirs: the ledger will refuse to sell it to
-    /// them.
+    /// Prolongs the locks of claims that stand beyond their deadline, and takes fallen locks again.
+    /// If another visitor holds the cells in the meantime, that hold stays; the ledger will refuse
+    /// to sell it the cells.
     ///
     /// # Errors
-    /// Where the ledger cannot be read; the next run goes on.
+    /// Where the ledger cannot be read; the next run tries again.
     pub async fn prolong_overdue(&self) -> Result<(), LedgerError> {
         let now_ms = self.clock.now_ms();
         let mut after = None;
@@ -54,8 +54,8 @@ impl SeatInventory {
         } = claim;
         hold.lock_until_ms = hold.lock_until_ms.max(lock_until_ms(now_ms));
         match self.store.prolong(hold, cursor).await {
-            // A show that is not open locks it when it is opened; what was decided meanwhile is
-            // read by the next run.
+            // A show that is not open locks these cells when it is opened. If a decision came in
+            // the meantime, the next run reads the claims anew.
             Ok(()) | Err(InventoryRefusal::NotReady) => {}
             Err(refused) => {
                 tracing::debug!(%order, %refused, "seats of an order cannot be locked again yet");
@@ -64,7 +64,7 @@ impl SeatInventory {
     }
 }
 
-/// Prolongs locks for as long as the process runs.
+/// Prolongs overdue locks for as long as the process runs.
 pub async fn prolong_forever(seats: SeatInventory) {
     let mut every = tokio::time::interval(LOOK_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);

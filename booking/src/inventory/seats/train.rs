@@ -1,5 +1,5 @@
-//! How a train's seats stand for the line: pure. Each seat counts once, by the best that can still
-//! be done with it.
+//! Counts a train's seats for the line; pure. Each seat counts once, in the best state that it can
+//! still have.
 
 use fairgate_model::grid::CellState;
 use fairgate_model::grid::picture::CellCounts;
@@ -7,14 +7,15 @@ use fairgate_model::shows::Show;
 
 use super::ShowSeatFigures;
 
-/// By class: the leg behind the shortest offered stretch that begins at each leg; none where
-/// nothing is offered from there.
+/// By class and first leg: the leg behind the shortest offered stretch that begins at this leg;
+/// `None` if no stretch is offered from it.
 type ShortestStretches = Vec<Vec<Option<u16>>>;
 
-/// Counts the seats of a train at a moment: *free* are those that somebody could still hold over
-/// some offered stretch whose train has not left; *held* those that could be had if every basket
-/// ran out; *sold* the others of which somebody has something; *gone* those that the train has left
-/// behind. Seats that no stretch is offered of count nowhere.
+/// Counts the seats of a train at a moment. A seat is *free* if somebody could still hold it over
+/// an offered stretch that the train has not left. It is *held* if that were possible once every
+/// basket ran out. It is *sold* if such a stretch is left but somebody has a part of it. Otherwise
+/// it is *gone*: the train has left, or is cancelled. Seats without an offered stretch are not
+/// counted.
 #[must_use]
 pub fn count_train_seats(show: &Show, states: &[CellState], now_ms: i64) -> ShowSeatFigures {
     let shortest = shortest(show);
@@ -103,7 +104,8 @@ mod tests {
     const HELD: CellState = CellState::Held;
     const SOLD: CellState = CellState::Sold;
 
-    /// One seat on a train that leaves A at minute 10, B at 20 and C at 30, and ends at D.
+    /// Builds a show of one seat on a train that leaves A at minute 10, B at 20 and C at 30, and
+    /// ends at D.
     fn train(fares: TrainFares) -> Show {
         let at = |minute: i64| Timestamp::from_second(minute * 60).ok();
         let calls = [("A", 10), ("B", 20), ("C", 30), ("D", 40)];
@@ -154,7 +156,7 @@ mod tests {
         TrainFares::ByDistance(BTreeMap::from([("cat1".to_owned(), rate)]))
     }
 
-    /// Only from A to C and from C to D.
+    /// Offers only the stretches from A to C and from C to D.
     fn by_table() -> TrainFares {
         let key = |from: &str, to: &str| ("cat1".to_owned(), from.to_owned(), to.to_owned());
         TrainFares::Table(BTreeMap::from([(key("A", "C"), 200), (key("C", "D"), 100)]))
@@ -181,7 +183,7 @@ mod tests {
         check(by_distance(), [SOLD, FREE, SOLD], 0, "free");
         check(by_distance(), [SOLD, HELD, SOLD], 0, "held");
         check(by_distance(), [SOLD; 3], 0, "sold");
-        // A stretch of which a part is sold is no stretch.
+        // A stretch that is sold in part cannot be sold.
         check(by_table(), [FREE, SOLD, SOLD], 0, "sold");
         check(by_table(), [FREE, FREE, SOLD], 0, "free");
         check(by_table(), [FREE, HELD, SOLD], 0, "held");

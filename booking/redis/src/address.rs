@@ -1,4 +1,5 @@
-//! Where Redis is: one URL for each of the three forms.
+//! Parses the address of Redis: one form of URL for a single server, one for Sentinels, one for a
+//! cluster.
 
 use redis::{ConnectionInfo, IntoConnectionInfo};
 
@@ -9,13 +10,13 @@ use crate::RedisCallError;
 pub(crate) enum RedisAddress {
     /// One server.
     Single(Box<ConnectionInfo>),
-    /// A primary that Sentinels name; user and password are the servers', the Sentinels are asked
-    /// without.
+    /// A primary that Sentinels name. User and password are for the servers; the Sentinels are
+    /// asked without them.
     Sentinel {
         sentinels: Vec<ConnectionInfo>,
         primary: String,
     },
-    /// A cluster, by some of its nodes.
+    /// A cluster, given by some of its nodes.
     Cluster(Vec<ConnectionInfo>),
 }
 
@@ -45,7 +46,7 @@ impl RedisAddress {
     }
 }
 
-/// `[user:pass@]h1:p1,h2:p2`: each host with the same credentials.
+/// Parses `[user:pass@]h1:p1,h2:p2`. Every host gets the same credentials.
 fn parse_nodes(text: &str) -> Result<Vec<ConnectionInfo>, RedisCallError> {
     let (credentials, hosts) = match text.rsplit_once('@') {
         Some((credentials, hosts)) => (format!("{credentials}@"), hosts),
@@ -64,8 +65,8 @@ fn parse_nodes(text: &str) -> Result<Vec<ConnectionInfo>, RedisCallError> {
 }
 
 fn parse_node(url: &str) -> Result<ConnectionInfo, RedisCallError> {
-    // What the package says of a bad URL may repeat it with its password, so only the place is
-    // told.
+    // The package's message about a bad URL may contain the password, so the error names only the
+    // bad part.
     url.into_connection_info().map_err(|_| {
         wrong_address("a host, port, user, password or database number cannot be read")
     })

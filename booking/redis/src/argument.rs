@@ -2,7 +2,7 @@
 
 use redis::Cmd;
 
-/// One argument: bytes or a number.
+/// One argument: bytes, or a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RedisArgument {
     /// Bytes as they are.
@@ -61,26 +61,26 @@ impl From<u32> for RedisArgument {
 
 impl From<u64> for RedisArgument {
     fn from(number: u64) -> Self {
-        // Beyond the range of i64 a number is still the same digits.
+        // A number beyond the range of i64 is sent as its digits.
         i64::try_from(number).map_or_else(|_| Self::from(number.to_string()), Self::Int)
     }
 }
 
-/// Scripts compare with '1' and '0'.
+/// Scripts compare booleans with '1' and '0'.
 impl From<bool> for RedisArgument {
     fn from(yes: bool) -> Self {
         Self::Int(yes.into())
     }
 }
 
-/// Scripts compare what is missing with ''.
+/// Scripts compare a missing value with ''.
 impl<T: Into<RedisArgument>> From<Option<T>> for RedisArgument {
     fn from(value: Option<T>) -> Self {
         value.map_or_else(|| Self::Bytes(Vec::new()), Into::into)
     }
 }
 
-/// Adds arguments to a command of the package.
+/// Adds arguments to a command of the `redis` package.
 pub(crate) fn add_arguments(command: &mut Cmd, arguments: &[RedisArgument]) {
     for argument in arguments {
         match argument {

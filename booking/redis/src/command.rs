@@ -1,4 +1,4 @@
-//! A plain command, for what needs no script.
+//! A plain Redis command, for calls that need no script.
 
 use redis::Cmd;
 
@@ -13,7 +13,7 @@ pub struct RedisCommand {
 }
 
 impl RedisCommand {
-    /// A command without arguments yet.
+    /// Makes a command that has no arguments yet.
     #[must_use]
     pub fn new(name: &'static str) -> Self {
         Self {

@@ -1,27 +1,27 @@
-//! What can go wrong between a store and Redis, in the three ways that a store must treat
+//! What can go wrong between a store and Redis: three kinds of error, which a store must treat
 //! differently.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
-/// Why a call to Redis gave no answer.
+/// Why a call to Redis failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RedisCallError {
-    /// No answer came: the server is away, switching over, or slow. What was asked **may have been
-    /// done**.
+    /// No answer came, because the server is away, switching over, or slow. The call **may have
+    /// been carried out**.
     #[error("Redis did not answer: {0}")]
     Unreachable(String),
-    /// The server or a script said no, and nothing was changed by the call. The code is the reply's
-    /// first word.
+    /// The server or a script refused the call, and nothing was changed. The first field is the
+    /// code, which is the reply's first word.
     #[error("Redis refused: {0} {1}")]
     Refused(String, String),
-    /// The answer or the address is not what it must be: a fault of this program or of its
+    /// The answer or the address has the wrong form: a fault of this program or of its
     /// configuration.
     #[error("{0}")]
     Wrong(String),
 }
 
 impl RedisCallError {
-    /// The code of a refusal.
+    /// Returns the code of a refusal.
     #[must_use]
     pub fn refusal_code(&self) -> Option<&str> {
         match self {
@@ -53,8 +53,8 @@ fn refusal_from(code: &str, detail: &str) -> RedisCallError {
     RedisCallError::Refused(code.to_owned(), detail.to_owned())
 }
 
-/// Answers of a server that is not, or no longer, the one to ask. They change nothing, but the next
-/// one may.
+/// Returns whether the error comes from a server that is not, or no longer, the right one to ask.
+/// Nothing was changed, and the next server may answer.
 fn is_away(kind: ServerErrorKind) -> bool {
     matches!(
         kind,

@@ -1,23 +1,23 @@
-//! What must be true of the servers, whatever they hold: nothing is evicted, the version knows what
-//! the scripts use, the clock is right.
+//! Checks the servers: they must evict nothing, their version must have the commands that the
+//! scripts use, and their clocks must be right.
 
 use std::fmt;
 
 use crate::{Redis, RedisCallError, RedisCommand};
 
-/// The oldest version whose commands the scripts use.
+/// The oldest version that has all commands of the scripts.
 const OLDEST: (u32, u32) = (6, 2);
-/// A clock further off than this would free seats early, or late.
+/// The largest tolerated error of a server's clock. A larger error would free seats early or late.
 pub const CLOCK_OFF_MS_MAX: i64 = 5_000;
 
-/// Something about a server that an operator should mend. It prints as a sentence for `/readyz`.
+/// A problem with a server that an operator should fix. It prints as a sentence for `/readyz`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerFinding {
-    /// Full memory would make it forget locks.
+    /// The server evicts keys when its memory is full, so it could lose locks.
     Evicts(String),
-    /// It is too old.
+    /// The server's version is too old.
     Old(String),
-    /// Its clock is off by so many milliseconds; positive when it is ahead.
+    /// The server's clock is off by this many milliseconds; positive when it is ahead.
     Clock(i64),
 }
 
@@ -44,10 +44,10 @@ impl fmt::Display for ServerFinding {
 }
 
 impl Redis {
-    /// Looks at every primary; `now_ms` is the ledger's time. An empty list is good news.
+    /// Checks every primary and returns what is wrong. `now_ms` is the ledger's time.
     ///
     /// # Errors
-    /// Where a server does not answer, or `INFO` and `TIME` are not allowed.
+    /// Returns an error where a server does not answer, or `INFO` and `TIME` are not allowed.
     pub async fn check_servers(&self, now_ms: i64) -> Result<Vec<ServerFinding>, RedisCallError> {
         let mut findings = Vec::new();
         for info in self
@@ -59,8 +59,8 @@ impl Redis {
                 findings.push(ServerFinding::Old(version.to_owned()));
             }
         }
-        // CONFIG is not for an account that may do only what it must; INFO tells the policy as
-        // well.
+        // INFO also tells the eviction policy. CONFIG would need more rights than the account
+        // should have.
         for info in self
             .ask_all(&RedisCommand::new("INFO").arg("memory"))
             .await?

@@ -1,6 +1,6 @@
-//! One multiplexed connection that many callers share, made anew after it broke. Who finds it
-//! broken says which one broke, so that a hundred callers of one broken connection make one new
-//! one.
+//! One multiplexed connection that many callers share, and that is replaced after it broke. A
+//! caller who finds it broken names its generation, so that a hundred callers of one broken
+//! connection open only one new connection.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,18 +17,19 @@ use redis::{
 use crate::address::RedisAddress;
 use crate::{ConnectionOptions, RedisCallError};
 
-/// After a failed attempt nobody tries again for so long.
+/// How long no caller tries to connect again after a failed attempt.
 const PAUSE: Duration = Duration::from_millis(50);
-/// A cluster's connection mends itself; after failing for so long it is made anew all the same.
+/// How long a cluster's connection may fail before it is replaced. Until then it repairs itself.
 const CLUSTER_PATIENCE: Duration = Duration::from_secs(2);
-/// Sentinels are asked so often whether the primary is still the one that is talked to: one that
-/// was replaced while it was away takes writes for seconds after it came back, until they tell it
-/// otherwise.
+/// How often the Sentinels are asked whether the connected server is still the primary. A primary
+/// that was replaced while it was away takes writes for seconds after it came back, until the
+/// Sentinels demote it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Calls that may wait for the socket; the package's 50 stall a crowd.
+/// The most calls that may wait for the socket. The package's default of 50 makes callers wait
+/// under load.
 const PIPELINE: usize = 4_096;
 
-/// A live connection.
+/// A live connection to a server or a cluster.
 #[derive(Clone)]
 pub(crate) enum RedisConnection {
     Server(MultiplexedConnection),
@@ -43,7 +44,7 @@ impl RedisConnection {
         }
     }
 
-    /// The answers of all primaries.
+    /// Sends a command to all primaries and returns their answers.
     pub(crate) async fn send_to_all(&mut self, command: Cmd) -> RedisResult<Vec<Value>> {
         match self {
             Self::Server(link) => Ok(vec![link.req_packed_command(&command).await?]),
@@ -51,7 +52,7 @@ impl RedisConnection {
                 let all = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
                 Ok(match link.route_command(command, all).await? {
                     Value::Map(pairs) => pairs.into_iter().map(|(_, value)| value).collect(),
-                    // Older protocols answer with pairs of address and answer.
+                    // The older protocol answers with pairs of address and answer.
                     Value::Array(pairs) => pairs
                         .into_iter()
                         .filter_map(|pair| match pair {
@@ -70,21 +71,21 @@ impl RedisConnection {
 struct ConnectionSlotState {
     generation: u64,
     link: Option<RedisConnection>,
-    /// The server that it leads to, where Sentinels named it, and when they were asked last.
+    /// The server of this connection, if Sentinels named it, and when they were last asked.
     named: Option<(ConnectionAddr, Instant)>,
     failing_since: Option<Instant>,
 }
 
-/// A place for one connection.
+/// Holds one connection and replaces it when it breaks.
 #[derive(Default)]
 pub(crate) struct ConnectionSlot {
     state: Mutex<ConnectionSlotState>,
-    /// When the last attempt failed; held while one is made.
+    /// When the last attempt to connect failed. Locked while one caller connects.
     attempt: tokio::sync::Mutex<Option<Instant>>,
 }
 
 impl ConnectionSlot {
-    /// The connection and its generation, made first where there is none.
+    /// Returns the connection and its generation, and connects first if there is no connection.
     pub(crate) async fn get_or_connect(
         &self,
         address: &RedisAddress,
@@ -125,7 +126,7 @@ impl ConnectionSlot {
         }
     }
 
-    /// Says that a connection gave an answer.
+    /// Notes that the connection gave an answer.
     pub(crate) fn worked(&self) {
         let mut state = self.lock_state();
         if state.failing_since.is_some() {
@@ -133,7 +134,8 @@ impl ConnectionSlot {
         }
     }
 
-    /// Says that a connection gave none: the next call makes another, unless somebody did already.
+    /// Notes that the connection of this generation gave no answer. The next call connects anew,
+    /// unless another caller already did.
     pub(crate) fn broke(&self, generation: u64) {
         let mut state = self.lock_state();
         if state.generation != generation {
@@ -146,7 +148,7 @@ impl ConnectionSlot {
         }
     }
 
-    /// Whether it is time for [`Self::check_primary`]; true to one caller.
+    /// Returns whether [`Self::check_primary`] is due. It returns true to one caller only.
     pub(crate) fn is_primary_check_due(&self) -> bool {
         match &mut self.lock_state().named {
             Some((_, asked_at)) if asked_at.elapsed() > LOOK_EVERY => {
@@ -157,14 +159,15 @@ impl ConnectionSlot {
         }
     }
 
-    /// Asks the Sentinels who is primary, and gives a connection to any other server up.
+    /// Asks the Sentinels which server is primary, and drops the connection if it leads to another
+    /// server.
     pub(crate) async fn check_primary(&self, address: &RedisAddress, options: &ConnectionOptions) {
         let RedisAddress::Sentinel { sentinels, primary } = address else {
             return;
         };
         let before = self.lock_state().generation;
         let asked = tokio::time::timeout(options.connect, primary_client(sentinels, primary)).await;
-        // Sentinels that do not answer say nothing against it.
+        // If the Sentinels do not answer, the connection is kept.
         let Ok(Ok(client)) = asked else { return };
         let mut state = self.lock_state();
         let is_other =
@@ -180,12 +183,13 @@ impl ConnectionSlot {
     }
 
     fn lock_state(&self) -> MutexGuard<'_, ConnectionSlotState> {
-        // Three plain fields, each whole whatever panicked beside them.
+        // The state has only plain fields, which stay consistent when a thread panics.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The server that Sentinels name as primary; its role is verified by the package.
+/// Returns a client of the server that the Sentinels name as primary. The package verifies the
+/// server's role.
 async fn primary_client(sentinels: &[ConnectionInfo], primary: &str) -> RedisResult<Client> {
     let addresses = sentinels.iter().map(|node| node.addr().clone());
     let mut builder = SentinelClientBuilder::new(addresses, primary, SentinelServerType::Master)?;
@@ -200,7 +204,7 @@ async fn primary_client(sentinels: &[ConnectionInfo], primary: &str) -> RedisRes
     builder.build()?.async_get_client().await
 }
 
-/// A connection, and the server that Sentinels named.
+/// Opens a connection, and returns with it the server that the Sentinels named.
 async fn open_connection(
     address: &RedisAddress,
     options: &ConnectionOptions,
@@ -216,7 +220,7 @@ async fn open_connection(
             Ok((RedisConnection::Server(link.await?), None))
         }
         RedisAddress::Sentinel { sentinels, primary } => {
-            // Asked anew each time, so that a switch-over is found.
+            // The Sentinels are asked each time, so that a switch-over is noticed.
             let client = primary_client(sentinels, primary).await?;
             let link = client.get_multiplexed_async_connection_with_config(&config);
             let primary = client.get_connection_info().addr().clone();

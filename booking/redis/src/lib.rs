@@ -26,16 +26,16 @@ use address::RedisAddress;
 use lane::{ConnectionSlot, RedisConnection};
 use redis::{Cmd, Value};
 
-/// How the connection is kept.
+/// Time limits and number of the connections.
 #[derive(Debug, Clone)]
 pub struct ConnectionOptions {
-    /// An answer that takes longer is given up; what was asked may still be done. 500 ms by
-    /// default.
+    /// How long to wait for an answer. After that the call has failed, though it may still be
+    /// carried out. 500 ms by default.
     pub response: Duration,
-    /// A connection that takes longer is given up, the question to the Sentinels included. 1 s by
-    /// default.
+    /// How long connecting may take, the question to the Sentinels included. 1 s by default.
     pub connect: Duration,
-    /// Connections that share the calls; a cluster has one to each node instead. 2 by default.
+    /// How many connections share the calls. A cluster has one connection to each node instead. 2
+    /// by default.
     pub connections: usize,
 }
 
@@ -64,18 +64,18 @@ struct RedisShared {
 }
 
 impl Redis {
-    /// A handle on the servers at a URL, with the default options.
+    /// Returns a handle on the servers at a URL, with the default options.
     ///
     /// # Errors
-    /// `Wrong` where the URL is not one; the servers are not asked yet.
+    /// `Wrong` where the URL is not valid. The servers are not asked yet.
     pub fn connect(url: &str) -> Result<Self, RedisCallError> {
         Self::connect_with(url, ConnectionOptions::default())
     }
 
-    /// A handle on the servers at a URL.
+    /// Returns a handle on the servers at a URL.
     ///
     /// # Errors
-    /// `Wrong` where the URL is not one; the servers are not asked yet.
+    /// `Wrong` where the URL is not valid. The servers are not asked yet.
     pub fn connect_with(url: &str, options: ConnectionOptions) -> Result<Self, RedisCallError> {
         let address = RedisAddress::parse(url)?;
         let lanes = match address {
@@ -92,13 +92,13 @@ impl Redis {
         })
     }
 
-    /// Runs a script on its key: by its hash, and by its source on a server that has not seen it.
-    /// A connection that turns out to be broken is made anew and the script sent once more, so it
-    /// must be idempotent.
+    /// Runs a script on its key: by its hash, or by its source on a server that does not have the
+    /// script yet. If the connection is broken, it connects anew and sends the script once more, so
+    /// the script must be idempotent.
     ///
     /// # Errors
-    /// `Unreachable` where no answer came: it may have run. `Refused` with the code of an error
-    /// reply.
+    /// `Unreachable` where no answer came; the script may have run. `Refused` with the code of an
+    /// error reply.
     pub async fn run_script<F: ScriptFamily>(
         &self,
         key: &str,
@@ -119,7 +119,7 @@ impl Redis {
         }
     }
 
-    /// Asks a plain command.
+    /// Sends a plain command.
     ///
     /// # Errors
     /// As [`Redis::run_script`].
@@ -127,7 +127,7 @@ impl Redis {
         self.send_with_retry(&command.build()).await
     }
 
-    /// Asks all primaries; a single server is one.
+    /// Sends a command to all primaries. A single server counts as one primary.
     ///
     /// # Errors
     /// As [`Redis::run_script`].
@@ -141,7 +141,8 @@ impl Redis {
         answers.into_iter().map(RedisReply::from_value).collect()
     }
 
-    /// Sends once more what failed at once: then the connection was broken, not the server slow.
+    /// Sends a command, and sends it once more if it failed quickly: then the connection was
+    /// broken, and the server was not slow.
     async fn send_with_retry(&self, command: &Cmd) -> Result<RedisReply, RedisCallError> {
         let started = Instant::now();
         match self.send_once(command).await {
@@ -178,7 +179,7 @@ impl Redis {
         let lane = &inner.lanes[nth];
         let (generation, link) = lane.get_or_connect(&inner.address, &inner.options).await?;
         if lane.is_primary_check_due() {
-            // Beside the call, which does not wait for it.
+            // The check runs in its own task, so that the call does not wait for it.
             let inner = Arc::clone(inner);
             tokio::spawn(async move {
                 let lane = &inner.lanes[nth];

@@ -4,24 +4,24 @@
 
 use crate::{RedisArgument, RedisScript, ScriptFamily, ScriptInvocation};
 
-/// One call of a script: its own arguments by their names.
+/// One call of a script, with its own arguments as named fields.
 pub trait ScriptCall: Sized {
-    /// What it begins with.
+    /// The family whose key, first arguments and libraries the script uses.
     type Family: ScriptFamily;
 
-    /// The script, put together once.
+    /// Returns the script, which is assembled once.
     fn script() -> &'static RedisScript;
 
-    /// Gives the arguments in the order in which the script names them.
+    /// Returns the arguments in the order in which the script names them.
     fn arguments(self) -> Vec<RedisArgument>;
 
-    /// Makes it ready to be sent.
+    /// Turns the call into an invocation that can be sent.
     fn prepare(self) -> ScriptInvocation<Self::Family> {
         ScriptInvocation::new(Self::script(), self.arguments())
     }
 }
 
-/// Declares a record: a type whose fields stand one behind the other among a script's arguments.
+/// Declares a record: a type whose fields stand next to each other among a script's arguments.
 #[macro_export]
 macro_rules! script_record {
     (
@@ -46,8 +46,8 @@ macro_rules! script_record {
     };
 }
 
-/// Declares a family of scripts: what their names begin with, what their key is called in Lua,
-/// their constants and libraries, and as fields the first arguments of each.
+/// Declares a family of scripts: the prefix of their names, the name of their key in Lua, their
+/// constants and libraries, and, as fields, the first arguments of every script.
 #[macro_export]
 macro_rules! script_family {
     (
@@ -83,10 +83,10 @@ macro_rules! script_family {
 }
 
 /// Declares the scripts of a family. Each is `struct Name = file [libraries] { arguments }`: the
-/// Lua text is `scripts/file.lua`, the libraries are files of `scripts/lib`. An argument is a
-/// field; `..name: Record` stands for the fields of a record, and `[name]: Item` for a list that
-/// takes the rest, over which the script walks with `each_name()`. `$all` is a function for tests
-/// that gives all of them.
+/// Lua text is `scripts/file.lua`, and the libraries are files of `scripts/lib`. An argument is a
+/// field. `..name: Record` stands for the fields of a record. `[name]: Item` stands for a list that
+/// takes all remaining arguments, and the script walks over it with `each_name()`. `$all` is a
+/// function for tests that returns all scripts.
 #[macro_export]
 macro_rules! redis_scripts {
     (
@@ -150,7 +150,7 @@ macro_rules! redis_scripts {
             }
         )*
 
-        /// All scripts of the family.
+        /// Returns all scripts of the family.
         #[cfg(test)]
         pub(crate) fn $all() -> ::std::vec::Vec<&'static $crate::RedisScript> {
             ::std::vec![$(<$Script as $crate::ScriptCall>::script(),)*]

@@ -1,19 +1,20 @@
-//! What Redis answers, and small readers of it, so that stores need no types of the package.
+//! The replies of Redis, with functions to read them, so that stores need no types of the `redis`
+//! package.
 
 use redis::Value;
 
 use crate::RedisCallError;
 
-/// An answer.
+/// A reply of Redis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RedisReply {
-    /// Nothing is there.
+    /// No value.
     Nil,
     /// A number.
     Int(i64),
-    /// Bytes, also those of a status.
+    /// Bytes, or the text of a status reply.
     Bytes(Vec<u8>),
-    /// Several answers; a map is its keys and values in turn.
+    /// Several replies. A map becomes its keys and values in turn.
     List(Vec<RedisReply>),
 }
 
@@ -45,16 +46,16 @@ impl RedisReply {
         replies.map(Self::List)
     }
 
-    /// Whether nothing is there.
+    /// Returns whether the reply has no value.
     #[must_use]
     pub fn is_nil(&self) -> bool {
         *self == Self::Nil
     }
 
-    /// A number, also one written in digits.
+    /// Returns the reply as a number, which may also be written in digits.
     ///
     /// # Errors
-    /// `Wrong` where it is none.
+    /// `Wrong` where the reply is not a number.
     pub fn as_integer(&self) -> Result<i64, RedisCallError> {
         match self {
             Self::Int(number) => Ok(*number),
@@ -66,18 +67,18 @@ impl RedisReply {
         }
     }
 
-    /// A number that is not negative.
+    /// Returns the reply as a number that is not negative.
     ///
     /// # Errors
-    /// `Wrong` where it is none.
+    /// `Wrong` where the reply is not such a number.
     pub fn as_count(&self) -> Result<u64, RedisCallError> {
         u64::try_from(self.as_integer()?).map_err(|_| self.unexpected_reply("a count"))
     }
 
-    /// Bytes.
+    /// Returns the reply as bytes.
     ///
     /// # Errors
-    /// `Wrong` where they are none.
+    /// `Wrong` where the reply is not bytes.
     pub fn as_bytes(&self) -> Result<&[u8], RedisCallError> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
@@ -85,18 +86,18 @@ impl RedisReply {
         }
     }
 
-    /// Text.
+    /// Returns the reply as text.
     ///
     /// # Errors
-    /// `Wrong` where it is none.
+    /// `Wrong` where the reply is not text.
     pub fn as_text(&self) -> Result<&str, RedisCallError> {
         std::str::from_utf8(self.as_bytes()?).map_err(|_| self.unexpected_reply("text"))
     }
 
-    /// Several answers.
+    /// Returns the replies of a list.
     ///
     /// # Errors
-    /// `Wrong` where it is one.
+    /// `Wrong` where the reply is not a list.
     pub fn as_list(&self) -> Result<&[RedisReply], RedisCallError> {
         match self {
             Self::List(replies) => Ok(replies),
@@ -104,10 +105,10 @@ impl RedisReply {
         }
     }
 
-    /// The answer at an index of a list.
+    /// Returns the reply at an index of a list.
     ///
     /// # Errors
-    /// `Wrong` where there is none.
+    /// `Wrong` where the list has no such index.
     pub fn item_at(&self, index: usize) -> Result<&RedisReply, RedisCallError> {
         self.as_list()?.get(index).ok_or_else(|| {
             RedisCallError::Wrong(format!("Redis answered fewer than {} parts", index + 1))

@@ -1,4 +1,4 @@
-//! A Lua script with everything that stands in front of it, and one call of it.
+//! A Lua script, assembled with the text that stands before it, and one call of it.
 
 use std::marker::PhantomData;
 
@@ -7,16 +7,16 @@ use redis::Cmd;
 use crate::RedisArgument;
 use crate::argument::add_arguments;
 
-/// Values that stand one behind the other among a script's arguments.
+/// Values that stand next to each other among a script's arguments.
 pub trait ScriptRecord {
-    /// What they are called in Lua, in order.
+    /// Their names in Lua, in order.
     const NAMES: &'static [&'static str];
 
-    /// Adds them in that order.
+    /// Appends the values in the order of their names.
     fn push_to(self, arguments: &mut Vec<RedisArgument>);
 }
 
-/// A list may consist of single values; the script names them as it walks over them.
+/// A list may consist of single values, which the script names as it walks over them.
 impl<T: Into<RedisArgument>> ScriptRecord for T {
     const NAMES: &'static [&'static str] = &["value"];
 
@@ -25,21 +25,23 @@ impl<T: Into<RedisArgument>> ScriptRecord for T {
     }
 }
 
-/// Scripts that begin alike: with the same key, the same first arguments, the same libraries.
+/// A family of scripts, which share the key, the first arguments and the libraries.
 pub trait ScriptFamily: ScriptRecord {
-    /// What the key is called in Lua. All that a script touches lies on the slot of this key.
+    /// The name of the key in Lua. Everything that a script touches lies in the hash slot of this
+    /// key.
     const KEY: &'static str;
-    /// What the names of its scripts begin with.
+    /// The prefix of the scripts' names.
     const PREFIX: &'static str;
 
-    /// The libraries that each script of the family begins with.
+    /// Returns the libraries that stand before each script of the family.
     fn libraries() -> &'static [&'static str];
 
-    /// Values of the program that the scripts need: a line of Lua for each.
+    /// Returns Lua code that defines the program's constants which the scripts need, one line for
+    /// each.
     fn constants() -> String;
 }
 
-/// A Lua script and its hash, by which servers that have it run it.
+/// A Lua script and its hash. A server that has the script runs it by the hash.
 #[derive(Debug, Clone)]
 pub struct RedisScript {
     name: String,
@@ -47,21 +49,21 @@ pub struct RedisScript {
     sha: String,
 }
 
-/// What a script's own arguments are called.
+/// The names of a script's own arguments.
 #[derive(Debug, Clone, Copy)]
 pub struct ScriptArgumentNames {
-    /// One local each, in the order of the arguments.
+    /// The arguments of this script alone, one local variable each, in order.
     pub single: &'static [&'static str],
-    /// More of them, that several scripts share.
+    /// Further arguments, which several scripts share.
     pub shared: &'static [&'static str],
-    /// The list that takes all further arguments, and how many values one item of it has.
+    /// The name of the list that takes all remaining arguments, and how many values one item has.
     pub list: Option<(&'static str, usize)>,
 }
 
 impl RedisScript {
-    /// Puts a script of the family `F` together: constants, arguments by their names, libraries,
-    /// and the script itself. Constants, first arguments and libraries may go unused; the script's
-    /// own arguments may not.
+    /// Assembles a script of the family `F`: constants, named arguments, libraries, and the script
+    /// itself. The check of the Lua code allows unused constants, first arguments and libraries,
+    /// but no unused argument of the script's own.
     #[must_use]
     pub fn assemble<F: ScriptFamily>(
         file: &str,
@@ -102,21 +104,21 @@ impl RedisScript {
         }
     }
 
-    /// The name, for whoever looks for it.
+    /// Returns the script's name, for logs and errors.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The Lua text as Redis gets it.
+    /// Returns the Lua text that Redis gets.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 }
 
-/// The Lua function `each_LIST`: it walks over the arguments behind the first `before`, one item
-/// of `width` values at a time.
+/// Returns the Lua function `each_LIST`. It walks over the arguments after the first `before`, one
+/// item of `width` values at a time.
 fn list_iterator(list: &str, before: usize, width: usize) -> String {
     format!(
         "local function each_{list}()
@@ -130,8 +132,8 @@ end
     )
 }
 
-/// A script of the family `F` with its own arguments. It can be sent twice: scripts are
-/// idempotent, each by an id of its caller's.
+/// A script of the family `F` with its own arguments. It may be sent twice, because scripts are
+/// idempotent by an id that the caller gives.
 #[derive(Debug, Clone)]
 pub struct ScriptInvocation<F> {
     script: &'static RedisScript,
@@ -148,12 +150,12 @@ impl<F: ScriptFamily> ScriptInvocation<F> {
         }
     }
 
-    /// Calls it by its hash: what is sent but for the first time a server sees the script.
+    /// Makes the call by the script's hash. Every call is sent this way first.
     pub(crate) fn by_hash(&self, key: &str, leading: &[RedisArgument]) -> Cmd {
         self.command("EVALSHA", &self.script.sha, key, leading)
     }
 
-    /// Calls it with its source, which the server keeps from then on.
+    /// Makes the call with the script's source. The server keeps the script from then on.
     pub(crate) fn by_source(&self, key: &str, leading: &[RedisArgument]) -> Cmd {
         self.command("EVAL", &self.script.source, key, leading)
     }

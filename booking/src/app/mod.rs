@@ -1,5 +1,5 @@
-//! Builds booking out of its parts, starts its workers (`workers`), and tells gateways what they
-//! ask (`telling`).
+//! Builds booking from its parts, starts its workers (`workers`), and answers the questions of
+//! gateways (`telling`).
 
 mod telling;
 mod workers;
@@ -42,16 +42,16 @@ use crate::wake::{LedgerNotifiers, WorkerNotifier};
 
 pub use telling::{BookingCondition, BookingPulse, ShowSummary};
 
-/// How booking is set up.
+/// What booking needs to start, besides store and ledger.
 #[derive(Clone)]
 pub struct BookingSetup {
-    /// Signs tickets, verifies passes.
+    /// The keys that sign tickets and verify passes.
     pub keyring: Keyring,
-    /// Role keys.
+    /// The keys of promoters and doors.
     pub keys: RoleKeys,
-    /// The time.
+    /// The clock that all of booking goes by.
     pub clock: Clock,
-    /// Who takes the money.
+    /// The payment provider and its settings.
     pub payments: PaymentSettings,
 }
 
@@ -198,13 +198,13 @@ impl Booking {
         })
     }
 
-    /// Which ledger this is, in hex.
+    /// Returns the ledger's id, in hex.
     #[must_use]
     pub fn ledger_id(&self) -> String {
         hex::encode(self.ledger_id)
     }
 
-    /// The reconciler over the same parts.
+    /// Returns a reconciler over the same store and ledger.
     #[must_use]
     pub fn reconciler(&self) -> Reconciler {
         Reconciler {
@@ -218,14 +218,14 @@ impl Booking {
         }
     }
 
-    /// The worker that deletes what is old, over the same ledger.
+    /// Returns the worker that deletes old rows of the same ledger.
     #[must_use]
     pub fn pruner(&self) -> Pruner {
         Pruner::new(Arc::clone(&self.ledger), self.setup.clock.clone())
     }
 }
 
-/// The sandbox, where it is the provider, and the provider, where there is one.
+/// The sandbox, if it is the provider, and the provider, if there is one.
 type PaymentProviders = (Option<SandboxProvider>, Option<Arc<dyn PaymentProvider>>);
 
 fn provider(

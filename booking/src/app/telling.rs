@@ -1,5 +1,6 @@
-//! What gateways ask of booking: which shows there are, how the seats stand, and how booking itself
-//! is. The same whether booking is in their process or behind `/internal/v1`.
+//! Answers what gateways ask of booking: which shows there are, how the seats stand, and whether
+//! booking is well. The answers are the same whether booking runs in the gateway's process or
+//! behind `/internal/v1`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +19,14 @@ use crate::inventory::seats::ShowSeatFigures;
 use crate::ledger::LedgerError;
 use crate::store::HoldSignal;
 
-/// Longer than this, and ledger or store count as not answering. Gateways give up a little later.
+/// How long ledger and store have to answer before they count as not answering. Gateways wait a
+/// little longer.
 const CONDITION_MAX: Duration = Duration::from_millis(800);
 
-/// So many visitors who wait are asked after in one go: 3 MiB.
+/// The most waiting visitors in one answer, which is then 3 MiB long.
 const WAITING_MAX: u32 = 100_000;
 
-/// A show in a few words.
+/// A show in short.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShowSummary {
     /// The slug.
@@ -53,7 +55,7 @@ pub struct BookingCondition {
     pub warnings: Vec<String>,
 }
 
-/// Shared measurements over some shows.
+/// Counts over several shows together.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookingPulse {
     /// Free cells.
@@ -66,15 +68,15 @@ pub struct BookingPulse {
     pub lapsing_5m: u64,
     /// Held cells whose holds run out so soon that they count as free for who is called now.
     pub lapsing_soon: u64,
-    /// Holds, those with an order among them.
+    /// Holds, including those with an order.
     pub baskets: u64,
     /// Holds that run out within five minutes.
     pub baskets_5m: u64,
-    /// Cells that nobody can have any more and that are not sold: of shows that are cancelled,
+    /// Cells that can no longer be bought and are not sold: those of shows that are cancelled,
     /// whose sale has ended, or that have left.
     #[serde(default)]
     pub gone: u64,
-    /// Visitors whose orders were ticketed, behind the cursor asked for.
+    /// Visitors whose orders were ticketed after the given cursor, each with its own cursor.
     pub finished: Vec<(u64, Holder)>,
 }
 
@@ -96,10 +98,10 @@ impl BookingPulse {
 }
 
 impl Booking {
-    /// Sells this timetable's departures from now on.
+    /// Sells the departures of this timetable from now on.
     ///
     /// # Errors
-    /// Where the plans of its carriages cannot be read.
+    /// Returns an error where the plans of its carriages cannot be read.
     pub async fn sell_departures(
         &self,
         timetable: Arc<dyn DepartureSource>,
@@ -107,12 +109,12 @@ impl Booking {
         self.catalogue.sell_departures(timetable).await
     }
 
-    /// The shows that some patterns name; where they name departures, those that somebody has held
-    /// seats of.
+    /// Returns the shows that match the patterns. Of departures it returns only those that somebody
+    /// has held seats of.
     #[must_use]
     pub fn shows_matching(&self, patterns: &[String]) -> Vec<ShowSummary> {
-        // Whoever asks for everything asks for what promoters have put: departures are found by
-        // their trains.
+        // The pattern `*` does not match departures: it means the shows that promoters have put.
+        // Departures are asked for by their trains.
         let named = |show: &Show| {
             patterns
                 .iter()
@@ -138,23 +140,23 @@ impl Booking {
             .collect()
     }
 
-    /// The room whose passes open a show.
+    /// Returns the room whose passes open a show.
     #[must_use]
     pub fn room_of(&self, show: &ShowId) -> String {
         self.catalogue.room_of(show)
     }
 
-    /// Which room covers which patterns, as far as this booking has heard.
+    /// Returns which room covers which patterns, as far as this booking knows.
     #[must_use]
     pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
         self.catalogue.coverage()
     }
 
-    /// How this booking is: whether its ledger takes writes, and what its store says of itself.
+    /// Returns whether the ledger takes writes, and what the store warns of.
     pub async fn condition(&self) -> BookingCondition {
         let mut condition = BookingCondition::default();
-        // Side by side: a gateway that hears nothing of a booking does not ask it for maps either,
-        // and those go on.
+        // Both are asked at the same time, to answer soon: a gateway that hears nothing from a
+        // booking does not ask it for seat maps either.
         let (ledger, seats) = tokio::join!(
             tokio::time::timeout(CONDITION_MAX, self.ledger.check()),
             tokio::time::timeout(CONDITION_MAX, self.seats.warnings()),
@@ -173,7 +175,7 @@ impl Booking {
         condition
     }
 
-    /// Replaces the list of which room covers which shows.
+    /// Replaces the list that says which room covers which shows.
     ///
     /// # Errors
     /// Where the ledger did not take it.
@@ -184,8 +186,8 @@ impl Booking {
         self.catalogue.replace_coverage(coverage).await
     }
 
-    /// Shared measurements over what a room covers: `shows`, where unknown ids count nothing, and
-    /// the trains of `room`.
+    /// Returns the counts over what a room covers: `shows`, where unknown ids are ignored, and the
+    /// trains of `room`.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
@@ -200,8 +202,8 @@ impl Booking {
             .filter_map(|show| self.find_show(show))
             .collect();
         let now_ms = self.setup.clock.now_ms();
-        // A train has many days, and most of them stand in no list: all that are on sale count,
-        // listed or not.
+        // A train runs on many days, and most of them are in no list. All departures on sale count,
+        // whether they are listed or not.
         let trains = self.catalogue.trains_of(room, now_ms).await?;
         let mut counted = found.clone();
         counted.retain(|show| show.run.is_none());
@@ -215,7 +217,8 @@ impl Booking {
         Ok(pulse)
     }
 
-    /// The whole picture of a show: version, cells, two bits a cell.
+    /// Returns the whole picture of a show: the version, the number of cells, and two bits for each
+    /// cell.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
@@ -229,7 +232,7 @@ impl Booking {
         self.seats.packed(&show).await
     }
 
-    /// What changed after a version; a show that is not open is a gap.
+    /// Returns what changed after a version. A show that is not open gives a gap.
     pub async fn show_changes(&self, show: &str, since: u64) -> CellChanges {
         match self.find_show(show) {
             Some(show) => self.seats.changes_since(&show, since).await,
@@ -237,14 +240,14 @@ impl Booking {
         }
     }
 
-    /// Signals for the sockets of the holds' owners.
+    /// Subscribes to the signals about holds, which go to the sockets of the holds' owners.
     #[must_use]
     pub fn hold_signals(&self) -> tokio::sync::broadcast::Receiver<HoldSignal> {
         self.seats.store.signals()
     }
 
-    /// The labels of an offer's seats, which go with its signal; a signal about anything else names
-    /// none.
+    /// Returns the labels of an offer's seats, which are sent with its signal. For any other signal
+    /// the list is empty.
     pub async fn seats_told(&self, signal: &HoldSignal) -> Vec<String> {
         if signal.state != HoldSignalState::Offered {
             return Vec::new();
@@ -258,9 +261,9 @@ impl Booking {
         items.iter().map(label).collect()
     }
 
-    /// A gateway tells which of the visitors that it was told of last are connected to it, and is
-    /// told who waits for seats now, those who came first at the front: their sockets keep their
-    /// offers coming.
+    /// Takes the list of waiting visitors who are connected to a gateway, and returns all visitors
+    /// who wait for seats now, the earliest first. A visitor with a connected socket keeps getting
+    /// offers.
     ///
     /// # Errors
     /// Where the ledger cannot be read.

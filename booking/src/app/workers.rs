@@ -1,4 +1,4 @@
-//! The workers beside the requests, and how often each looks when nobody calls it.
+//! Starts the background workers, and says how often each one runs when nothing wakes it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,20 +17,20 @@ use crate::orders::expire::expire_forever;
 use crate::rail::timetables::Timetables;
 use crate::wake::WorkerNotifier;
 
-/// How long the outbox worker sleeps when nobody calls it.
+/// How long the outbox worker sleeps when nothing wakes it.
 const OUTBOX_EVERY: Duration = Duration::from_millis(500);
 
-/// How often the catalogue's version is asked for.
+/// How often the catalogue's version is checked.
 const FOLLOW_EVERY: Duration = Duration::from_millis(300);
 
-/// How often the newest timetable's number is asked for.
+/// How often the newest timetable's number is checked.
 const TIMETABLES_EVERY: Duration = Duration::from_secs(2);
 
-/// How often what waits for the provider is counted.
+/// How often the payment tasks that wait for the provider are counted.
 const COUNT_EVERY: Duration = Duration::from_secs(5);
 
 impl Booking {
-    /// Starts the workers; they run until the set is dropped.
+    /// Starts the workers. They run until the set is dropped.
     #[must_use]
     pub fn start(&self) -> JoinSet<()> {
         let mut workers = JoinSet::new();
@@ -81,14 +81,15 @@ async fn carry_forever(seats: SeatInventory, bell: WorkerNotifier) {
     }
 }
 
-/// What another node changed in the catalogue is sold by here within a second.
+/// Takes over catalogue changes of other nodes within a second.
 async fn follow_forever(catalogue: Catalogue, cinemas: CinemaCatalogue) {
     let mut every = tokio::time::interval(FOLLOW_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         every.tick().await;
         let followed = match catalogue.refresh_catalogue().await {
-            // A programme is written with its shows, so a new one comes with a new catalogue.
+            // A programme is written together with its shows, so a new programme always comes with
+            // a new catalogue version.
             Ok(true) => cinemas.refresh_programme().await,
             followed => followed.map(drop),
         };
@@ -98,7 +99,7 @@ async fn follow_forever(catalogue: Catalogue, cinemas: CinemaCatalogue) {
     }
 }
 
-/// A timetable that was imported elsewhere is searched by here within a few seconds.
+/// Takes over timetables that were imported elsewhere within a few seconds.
 async fn follow_timetables_forever(timetables: Timetables) {
     let mut every = tokio::time::interval(TIMETABLES_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -114,7 +115,7 @@ async fn follow_timetables_forever(timetables: Timetables) {
     }
 }
 
-/// Shows an operator whether stored events and owed captures pile up.
+/// Counts stored events and owed captures, so that an operator sees whether they pile up.
 async fn count_forever(ledger: Arc<dyn Ledger>) {
     let mut every = tokio::time::interval(COUNT_EVERY);
     loop {

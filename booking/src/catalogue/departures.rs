@@ -1,6 +1,6 @@
-//! Departures as shows: made of the timetable when they are asked for, kept for a while, and
-//! written into the ledger when somebody first holds a seat of them. From then on they are what
-//! stands there, whatever the timetable says later.
+//! Departures as shows. A departure is made from the timetable when it is asked for, kept for a
+//! while, and written into the ledger when somebody first holds a seat of it. From then on the
+//! ledger's version counts, even if the timetable changes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,48 +17,49 @@ use super::trains::RoomDepartures;
 use super::{Catalogue, read};
 use crate::ledger::StoredShow;
 
-/// Departures that nobody has held anything of are kept so many; one more and they are made anew.
+/// The most departures without a ledger row that are kept in memory. At this number all are dropped
+/// and made anew.
 const MADE_MAX: usize = 4_096;
 
-/// Departures read from the ledger in one go.
+/// How many departures are read from the ledger at once.
 const BATCH_MAX: u32 = 1_000;
 
 /// One train's run on one date, as the timetable has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DepartureShow {
-    /// What a promoter would have written; its venue is the carriages' plan.
+    /// The show's document, as a promoter would have written it. Its venue is the carriages' plan.
     pub document: ShowDocument,
     /// The version of that plan.
     pub plan_version: u32,
-    /// Its stops and fares.
+    /// The run's stops and fares.
     pub run: Arc<TrainRun>,
 }
 
-/// Where departures come from: kept in memory, so that asking costs nothing.
+/// Where departures come from. The source is kept in memory, so that asking costs nothing.
 pub trait DepartureSource: Send + Sync + 'static {
-    /// The departure of this id, where the timetable has one in its window.
+    /// Returns the departure of this id, if the timetable has one within the days on sale.
     fn departure(&self, show: &ShowId) -> Option<DepartureShow>;
-    /// Tells the departures on sale at a moment that some patterns name, one by one, as they are as
-    /// long as nobody has taken a seat of them. Looking through a large timetable takes a while.
+    /// Passes to `each` the departures on sale at a moment that match the patterns, as they are
+    /// while nobody has taken a seat of them. It takes a while for a large timetable.
     fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(DepartureOnSale));
-    /// The plans that its departures use.
+    /// Returns the plans that its departures use.
     fn stocks(&self) -> Vec<(VenueId, u32)>;
-    /// Another one whenever its departures may have changed.
+    /// Returns a number that changes whenever the departures may have changed.
     fn version(&self) -> u64;
 }
 
-/// What is known of departures.
+/// The departures that are kept in memory.
 #[derive(Default)]
 pub(super) struct DepartureCache {
     timetable: Mutex<Option<Arc<dyn DepartureSource>>>,
     made: Mutex<TimetableShows>,
-    /// Those with a row in the ledger.
+    /// The departures that have a row in the ledger.
     touched: Mutex<TouchedDepartures>,
-    /// What is on sale, as last looked through.
+    /// What is on sale, by room, as it was last looked up.
     pub(super) on_sale: Mutex<HashMap<String, Arc<RoomDepartures>>>,
 }
 
-/// Made of one version of the timetable.
+/// The shows that were made from one version of the timetable.
 #[derive(Default)]
 struct TimetableShows {
     version: u64,
@@ -67,16 +68,16 @@ struct TimetableShows {
 
 #[derive(Default)]
 struct TouchedDepartures {
-    /// The newest number that was read.
+    /// The number of the newest ledger row that was read.
     upto: u64,
     shows: HashMap<ShowId, Arc<Show>>,
 }
 
 impl Catalogue {
-    /// Sells this timetable's departures from now on.
+    /// Sells the departures of this timetable from now on.
     ///
     /// # Errors
-    /// Where their plans cannot be read.
+    /// Returns an error where the plans of its departures cannot be read.
     pub async fn sell_departures(
         &self,
         timetable: Arc<dyn DepartureSource>,
@@ -85,12 +86,12 @@ impl Catalogue {
         self.follow_stocks().await
     }
 
-    /// The timetable whose departures are sold.
+    /// Returns the timetable whose departures are sold.
     pub(super) fn timetable(&self) -> Option<Arc<dyn DepartureSource>> {
         locked(&self.shared.departures.timetable).clone()
     }
 
-    /// The departure of this id that has its row in the ledger.
+    /// Returns the departure of this id if it has a row in the ledger.
     pub(super) fn touched_departure(&self, id: &ShowId) -> Option<Arc<Show>> {
         locked(&self.shared.departures.touched)
             .shows
@@ -98,7 +99,7 @@ impl Catalogue {
             .cloned()
     }
 
-    /// The departure of this id: what the ledger has, or else the timetable.
+    /// Returns the departure of this id from the ledger, or else from the timetable.
     pub(super) fn departure(&self, id: &ShowId) -> Option<Arc<Show>> {
         if let Some(show) = self.touched_departure(id) {
             return Some(show);
@@ -131,11 +132,11 @@ impl Catalogue {
         Some(show)
     }
 
-    /// The show as seats of it may be held: a departure has its row in the ledger then, written now
-    /// where nobody came before.
+    /// Returns the show in the form in which its seats may be held. For a departure without a
+    /// ledger row, it writes the row first.
     ///
     /// # Errors
-    /// Where the ledger did not take it.
+    /// Returns an error where the ledger did not take the row.
     pub async fn touched(&self, show: &Arc<Show>, now_ms: i64) -> Result<Arc<Show>, LedgerError> {
         if !show.untouched {
             return Ok(Arc::clone(show));
@@ -161,7 +162,8 @@ impl Catalogue {
             return Ok(Arc::clone(show));
         }
         let show = self.resolve_show(stored).await?;
-        // Another one may have been quicker; all use the same, until something becomes of it.
+        // Another call may have been quicker. All calls use the same show, until its fate or its
+        // terms change.
         let mut touched = locked(&known.touched);
         let kept = touched.shows.entry(show.id.clone());
         let kept = kept.or_insert_with(|| Arc::clone(&show));
@@ -171,7 +173,7 @@ impl Catalogue {
         Ok(Arc::clone(kept))
     }
 
-    /// Takes over the departures that got their rows since the last time, here or at another node.
+    /// Reads the departures that got a ledger row since the last call, at this node or another one.
     pub(super) async fn follow_departures(&self) -> Result<(), LedgerError> {
         loop {
             let after = locked(&self.shared.departures.touched).upto;
@@ -187,7 +189,7 @@ impl Catalogue {
         }
     }
 
-    /// Has the plans of the timetable's carriages at hand: a show is made without waiting.
+    /// Loads the plans of the timetable's carriages, so that a show can be made without waiting.
     async fn follow_stocks(&self) -> Result<(), LedgerError> {
         let timetable = locked(&self.shared.departures.timetable).clone();
         let stocks = timetable.map(|timetable| timetable.stocks());
@@ -197,7 +199,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// The departures that somebody has held seats of.
+    /// Returns the departures that somebody has held seats of.
     #[must_use]
     pub fn departures(&self) -> Vec<Arc<Show>> {
         let touched = locked(&self.shared.departures.touched);
@@ -206,6 +208,7 @@ impl Catalogue {
 }
 
 pub(super) fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each statement behind these locks leaves them whole.
+    // Every change under these locks is complete in one statement, so a panic leaves the values
+    // consistent.
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

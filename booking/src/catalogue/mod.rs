@@ -1,5 +1,6 @@
-//! The catalogue: venues with their versioned plans, shows that pin one, and which room covers
-//! which show. What is asked for on every request is kept in memory; the ledger has the truth.
+//! The catalogue: venues with their versioned plans, shows that each pin one plan version, and
+//! which room covers which show. Data that every request needs is kept in memory; the ledger is the
+//! authority.
 
 pub mod departures;
 pub mod places;
@@ -24,7 +25,7 @@ use tokio::sync::Mutex;
 
 use crate::ledger::{Ledger, ShowRefused, StoredShow, UnchangedSeatCheck};
 
-/// Earlier versions of terms that are kept in memory.
+/// How many earlier versions of terms are kept in memory.
 const TERMS_MAX: usize = 10_000;
 
 /// A handle on the catalogue.
@@ -32,7 +33,7 @@ const TERMS_MAX: usize = 10_000;
 pub struct Catalogue {
     ledger: Arc<dyn Ledger>,
     shared: Arc<CatalogueState>,
-    /// Who takes the money for what is sold; none where payments are not configured.
+    /// The provider that takes the money, or none where payments are not configured.
     provider: ProviderKind,
 }
 
@@ -43,26 +44,26 @@ struct CatalogueState {
     coverage: RwLock<RoomCoverage>,
     departures: departures::DepartureCache,
     places: RwLock<Arc<places::VenueLocations>>,
-    /// Earlier versions of terms that somebody asked for; they never change.
+    /// Earlier versions of terms that were asked for. They never change.
     terms: RwLock<HashMap<(ShowId, u32), Arc<SaleTerms>>>,
-    /// The ledger's catalogue version that the above is at least as new as. Held while any of it is
-    /// changed, so that no older reading takes the place of a newer change.
+    /// The fields above are at least as new as this catalogue version of the ledger. The lock is
+    /// held while any of them is changed, so that an older reading never replaces a newer change.
     version: Mutex<u64>,
 }
 
 /// Why a show was not put.
 #[derive(Debug, thiserror::Error)]
 pub enum ShowPutRefusal {
-    /// There is no such venue.
+    /// The named venue does not exist.
     #[error("there is no venue {0}")]
     NoVenue(VenueId),
     /// The document is not valid.
     #[error("the document has {} faults", .0.len())]
     Invalid(Vec<FieldFault>),
-    /// Used seats would move; their labels.
+    /// Seats in use would move. The labels name them.
     #[error("the plan is in use at {0:?}")]
     PlanInUse(Vec<String>),
-    /// Seats were held or sold in this currency.
+    /// Seats of the show were held or sold in this currency.
     #[error("the show is sold in {}", .0.as_str())]
     CurrencyInUse(Currency),
     /// The ledger did not answer.
@@ -71,7 +72,7 @@ pub enum ShowPutRefusal {
 }
 
 impl Catalogue {
-    /// Reads the catalogue from the ledger. Shows may ask for no more than the payment provider can
+    /// Reads the catalogue from the ledger. Shows may only ask for what the payment provider can
     /// do.
     ///
     /// # Errors
@@ -92,8 +93,8 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Takes over what another node changed: one cheap question, and a reading only where the
-    /// answer is new. Gives whether it was.
+    /// Takes over changes of other nodes: reads the version, and reads the catalogue only where the
+    /// version is new. Returns whether it was.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
@@ -109,7 +110,8 @@ impl Catalogue {
     }
 
     async fn reload(&self, version: &mut u64) -> Result<(), LedgerError> {
-        // Asked before the reading: what is changed during it makes a larger one.
+        // The version is read before the data, because a change in between then leads to one more
+        // reading, and none is missed.
         let newest = self.ledger.catalogue_version().await?;
         let coverage = RoomCoverage::new(self.ledger.coverage().await?);
         let mut shows = HashMap::new();
@@ -123,7 +125,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// A stored show as it is worked with; the one at hand where it is the same.
+    /// Builds the show from its stored form. Returns the show in memory if it is the same.
     async fn resolve_show(&self, stored: StoredShow) -> Result<Arc<Show>, LedgerError> {
         let known = self.show(&stored.id).filter(|known| {
             known.document == stored.document
@@ -158,14 +160,14 @@ impl Catalogue {
         }))
     }
 
-    /// A show, or a departure of the timetable, if there is one.
+    /// Returns a show, or a departure of the timetable, if there is one.
     #[must_use]
     pub fn show(&self, id: &ShowId) -> Option<Arc<Show>> {
         let show = read(&self.shared.shows).get(id).cloned();
         show.or_else(|| self.departure(id))
     }
 
-    /// Whether any show limits what one card may buy.
+    /// Returns whether any show limits how many seats one card may buy.
     #[must_use]
     pub fn limits_cards(&self) -> bool {
         let shows = read(&self.shared.shows);
@@ -173,15 +175,15 @@ impl Catalogue {
         shows.any(|show| show.document.seats_per_card.is_some())
     }
 
-    /// As [`Self::show`], but of departures only those that somebody has held something of: the
-    /// others are whole, and telling so makes no show of them.
+    /// Returns a show as [`Self::show`] does, but a departure only if somebody has held seats of
+    /// it. All other departures are wholly free, so no show has to be made for them.
     #[must_use]
     pub fn sold_from(&self, id: &ShowId) -> Option<Arc<Show>> {
         let show = read(&self.shared.shows).get(id).cloned();
         show.or_else(|| self.touched_departure(id))
     }
 
-    /// All shows that promoters have put, by date and then by id.
+    /// Returns all shows that promoters have put, by date and then by id.
     #[must_use]
     pub fn shows(&self) -> Vec<Arc<Show>> {
         let mut shows: Vec<_> = read(&self.shared.shows).values().cloned().collect();
@@ -189,13 +191,13 @@ impl Catalogue {
         shows
     }
 
-    /// The room that covers a show.
+    /// Returns the room that covers a show.
     #[must_use]
     pub fn room_of(&self, show: &ShowId) -> String {
         read(&self.shared.coverage).room_of(show)
     }
 
-    /// The list of (room, patterns).
+    /// Returns the list of (room, patterns).
     #[must_use]
     pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
         read(&self.shared.coverage).rooms().to_vec()
@@ -231,7 +233,7 @@ impl Catalogue {
         self.ledger.put_venue(venue, plan, digest, now_ms).await
     }
 
-    /// Puts a show on its venue's newest plan. `held` are seats in baskets and orders by the
+    /// Puts a show on its venue's newest plan. `held` are the seats in baskets and orders, by the
     /// store's picture.
     ///
     /// # Errors
@@ -305,7 +307,8 @@ impl Catalogue {
             prices,
             run: None,
             untouched: false,
-            // What became of it is not the document's; the ledger keeps it beside.
+            // The document does not say whether the show is cancelled or postponed; the ledger
+            // keeps that beside it.
             fate: present.and_then(|present| present.fate),
             terms,
         });
@@ -313,8 +316,8 @@ impl Catalogue {
         Ok(show)
     }
 
-    /// The terms that a hold or an order of a show names by their number. Where it was made before
-    /// terms had numbers, the show's terms of the moment.
+    /// Returns the terms that a hold or an order of a show names by their number. A hold or an
+    /// order from before terms had numbers gets the show's current terms.
     ///
     /// # Errors
     /// Where the ledger cannot be read, or does not know the version.
@@ -337,7 +340,7 @@ impl Catalogue {
         Ok(Arc::clone(known.entry(key).or_insert(Arc::new(terms))))
     }
 
-    /// The terms that count for an order of a show.
+    /// Returns the terms that apply to an order of a show.
     ///
     /// # Errors
     /// As [`Catalogue::terms`].
@@ -350,13 +353,13 @@ impl Catalogue {
         })
     }
 
-    /// What the payment provider can do for whatever is sold in this currency.
+    /// Returns what the payment provider can do for sales in this currency.
     #[must_use]
     pub fn rules(&self, currency: Currency) -> ProviderRules {
         self.provider.rules(currency)
     }
 
-    /// A venue's newest plan; none where there is no such venue.
+    /// Returns a venue's newest plan, or `None` where there is no such venue.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
@@ -409,7 +412,8 @@ fn seat_labels(show: &Show, seats: &[u32]) -> Vec<String> {
         .collect()
 }
 
-/// What is behind these locks is replaced whole, so a panic elsewhere leaves nothing half-written.
+/// Values behind these locks are replaced as a whole, so a panic elsewhere leaves nothing
+/// half-written.
 fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! What people call the venues, and whose clocks hang there: told by whoever knows (a cinema
-//! programme knows its halls, a timetable its zone), for pages, tickets and calendars.
+//! The names of the venues and their time zones, for pages, tickets and calendars. A cinema
+//! programme knows them for its halls, and a timetable knows its zone.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,29 +9,29 @@ use fairgate_model::shows::Show;
 
 use super::{Catalogue, read, write};
 
-/// Where a show takes place, in words; what nobody told is none.
+/// Where a show takes place, as text. A field is `None` where nothing is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VenueLocation {
-    /// As people say it: "Picture House, Screen 1".
+    /// The name for people: "Picture House, Screen 1".
     pub name: Option<String>,
-    /// The IANA name of the zone that the clocks there show.
+    /// The local time zone, as IANA names it.
     pub time_zone: Option<String>,
 }
 
-/// Places by their venues.
+/// The locations of venues.
 pub type VenueLocations = HashMap<VenueId, VenueLocation>;
 
 impl Catalogue {
-    /// Takes these places in place of those known before.
+    /// Replaces all known places.
     pub fn know_places(&self, places: VenueLocations) {
         *write(&self.shared.places) = Arc::new(places);
     }
 
-    /// Where a show takes place.
+    /// Returns where a show takes place.
     #[must_use]
     pub fn place_of(&self, show: &Show) -> VenueLocation {
         if let Some(run) = &show.run {
-            // A train's venue is its kind of carriages: no place that anybody could go to.
+            // A train's venue is its kind of carriages, which is no place that anybody could go to.
             return VenueLocation {
                 name: None,
                 time_zone: run.time_zone.clone(),

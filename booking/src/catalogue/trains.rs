@@ -1,7 +1,7 @@
-//! The trains that a room covers, for its seats, its odds and its being sold out: the departures
-//! that somebody has taken seats of, one by one, and all others on sale in sum. The timetable is
-//! looked through now and then only: it may have a hundred thousand departures, and a room asks
-//! every second.
+//! The trains that a room covers, for the room's seats, its odds, and whether it is sold out.
+//! Departures that somebody has taken seats of are listed one by one, all others on sale as sums.
+//! The timetable may have a hundred thousand departures and a room asks every second, so the sums
+//! are kept for a while.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,9 +17,9 @@ use fairgate_model::timetables::DepartureOnSale;
 use super::Catalogue;
 use super::departures::locked;
 
-/// What was found is good for so long at least,
+/// The shortest time for which the sums are kept.
 const GOOD_FOR: Duration = Duration::from_secs(5);
-/// and for so many times as long as it took to find.
+/// The sums are kept for this many times as long as it took to find them, if that is longer.
 const GOOD_FOR_TIMES: u32 = 200;
 
 /// The trains of a room.
@@ -39,14 +39,15 @@ pub(super) struct RoomDepartures {
     coverage: Vec<(String, Vec<String>)>,
     at_ms: i64,
     good_ms: i64,
-    /// Free and gone, by the departure's digest: a hundred thousand names would be many megabytes.
+    /// Free and gone seats, by the hash of the departure's id: a hundred thousand ids would take
+    /// many megabytes.
     departures: HashMap<u64, (u32, u32)>,
     free: u64,
     gone: u64,
 }
 
 impl Catalogue {
-    /// The trains that a room covers, at a moment.
+    /// Returns the trains that a room covers, at a moment.
     ///
     /// # Errors
     /// Where the timetable could not be looked through.
@@ -128,8 +129,8 @@ impl Catalogue {
 }
 
 impl Catalogue {
-    /// Departures that are named one by one and left on a day that is no longer on sale: a room
-    /// that has nothing else has nothing to sell, which is not the same as nothing to count.
+    /// Returns the departures that the patterns name one by one and that left on a day no longer on
+    /// sale. They count as gone, so that a room with nothing else is sold out and not empty.
     fn left_long_ago(&self, patterns: &[String], now_ms: i64) -> Vec<DepartureOnSale> {
         let ids = patterns.iter().filter_map(|pattern| pattern.parse().ok());
         let departures = ids.filter_map(|id: ShowId| self.departure(&id));
@@ -149,7 +150,8 @@ fn departure_digest(show: &ShowId) -> u64 {
     hasher.finish()
 }
 
-/// What a room's departures are looked for by; the built-in room has whatever no other names.
+/// Returns the patterns of a room. The built-in room looks through everything, since it covers what
+/// no other room names.
 fn patterns_of(room: &str, coverage: &[(String, Vec<String>)]) -> Vec<String> {
     if room == EVERYDAY {
         return vec!["*".to_owned()];

@@ -1,6 +1,6 @@
-//! Cinemas: a programme of cities, halls, films and showings is imported whole, its halls become
-//! venues and its showings shows, and what is on is searched in memory. Selling them is nothing of
-//! its own.
+//! Cinemas. A programme of cities, halls, films and showings is imported as a whole. Its halls
+//! become venues and its showings become shows, which are sold like all others. Visitors search the
+//! programme in memory.
 
 mod near;
 mod programme;
@@ -20,12 +20,12 @@ use crate::catalogue::Catalogue;
 use crate::ledger::Ledger;
 use search::ProgrammeIndex;
 
-/// A handle on the programme.
+/// A cheap handle on the programme.
 #[derive(Clone)]
 pub struct CinemaCatalogue {
     ledger: Arc<dyn Ledger>,
     catalogue: Catalogue,
-    /// The ledger's number of the programme, and what is searched.
+    /// The ledger's number of the programme, and the index that is searched.
     shared: Arc<RwLock<(u64, Arc<ProgrammeIndex>)>>,
 }
 
@@ -44,7 +44,7 @@ impl CinemaCatalogue {
         Ok(cinemas)
     }
 
-    /// Takes over a programme that is newer than the one at hand.
+    /// Takes over the ledger's programme if it is newer than the one in memory.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
@@ -70,14 +70,14 @@ impl CinemaCatalogue {
         Ok(())
     }
 
-    /// What is searched.
+    /// Returns the index that is searched.
     #[must_use]
     pub fn index(&self) -> Arc<ProgrammeIndex> {
         self.numbered_index().1
     }
 
     fn numbered_index(&self) -> (u64, Arc<ProgrammeIndex>) {
-        // It is replaced whole, so a panic elsewhere leaves nothing half-written.
+        // The value is replaced as a whole, so a panic elsewhere leaves nothing half-written.
         let shared = self.shared.read().unwrap_or_else(PoisonError::into_inner);
         (shared.0, Arc::clone(&shared.1))
     }

@@ -1,27 +1,27 @@
-//! How near what somebody typed is to a title: the one home of the edit distance and of Unicode's
-//! normal forms.
+//! Measures how near a typed text is to a title. Only this module uses the edit distance and
+//! Unicode's normal forms.
 
 use strsim::osa_distance;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Scripts from here on write words without spaces between them.
+/// Scripts from this character on are written without spaces between words.
 const UNSPACED_FROM: char = '\u{2e80}';
 
-/// A text as it is compared: small letters and digits without marks, in words.
+/// A text in the form that is compared: words of lower-case letters and digits, without marks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchText {
     words: Vec<SearchWord>,
-    /// The words without spaces, for those who type them together or apart.
+    /// All words joined without spaces, since some people type words together or apart.
     whole: SearchWord,
 }
 
-/// A word, with what tells cheaply that another one is far from it.
+/// A word, with values that cheaply rule out words that are far from it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct SearchWord {
     text: String,
     chars: usize,
-    /// A bit for each letter that is in it; letters may share one.
+    /// One bit for each letter in the word. Several letters may share a bit.
     letters: u64,
 }
 
@@ -35,9 +35,9 @@ impl SearchWord {
         }
     }
 
-    /// The edits between two words, where there are at most `most`.
+    /// Returns the number of edits between two words, if it is at most `most`.
     fn edits_from(&self, typed: &Self, most: usize) -> Option<usize> {
-        // An edit changes the length by one at most, and one letter into another.
+        // One edit changes the length by at most one, and replaces at most one letter by another.
         let differ = (self.letters ^ typed.letters).count_ones() as usize;
         if self.chars.abs_diff(typed.chars) > most || differ > 2 * most {
             return None;
@@ -47,7 +47,7 @@ impl SearchWord {
 }
 
 impl SearchText {
-    /// Of any text.
+    /// Prepares a text for comparison.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let folded = text.nfkd().filter(|char| !is_combining_mark(*char));
@@ -64,21 +64,21 @@ impl SearchText {
         }
     }
 
-    /// Whether there is nothing to compare.
+    /// Returns whether there are no words to compare.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// Whether all these words stand in it.
+    /// Returns whether the text contains all these words.
     #[must_use]
     pub fn mentions(&self, words: &Self) -> bool {
         words.words.iter().all(|word| self.words.contains(word))
     }
 
-    /// How many edits (a letter inserted, deleted, replaced, or swapped with its neighbour) lie
-    /// between what was typed and this title, or a part of it; `None` where it is more than so
-    /// short a text may have. Beginnings of words count as the words.
+    /// Returns how many edits lie between the typed text and this title or a part of it. An edit is
+    /// a letter inserted, deleted, replaced, or swapped with its neighbour. `None` where that is
+    /// more than a text of this length may have. The beginning of a word counts as the word.
     #[must_use]
     pub fn edits_from(&self, typed: &Self) -> Option<usize> {
         let most = match typed.whole.chars {
@@ -119,7 +119,7 @@ impl SearchText {
             .words
             .iter()
             .filter_map(|word| word.edits_from(typed, most));
-        // A word that is all edits is another word.
+        // If every letter has to be edited, the word is another one.
         edits.filter(|edits| *edits < typed.chars).min()
     }
 }

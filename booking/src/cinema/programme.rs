@@ -1,4 +1,4 @@
-//! What a programme is made of, once it was read: checked, flat, and in the form that the ledger
+//! The parts of a programme after it was read and checked: flat lists, in the form that the ledger
 //! keeps.
 
 use std::collections::BTreeMap;
@@ -9,20 +9,20 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-/// A whole programme. Parts name each other by their ids, and no name is missing.
+/// A whole programme. Its parts refer to each other by ids, and every id that is named exists.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Programme {
-    /// ISO 4217, of all prices.
+    /// The currency of all prices.
     pub currency: Currency,
-    /// The cities.
+    /// All cities.
     pub cities: Vec<City>,
     /// The cinemas of all cities.
     pub cinemas: Vec<Cinema>,
     /// The halls of all cinemas.
     pub halls: Vec<Hall>,
-    /// The films.
+    /// All films.
     pub films: Vec<Film>,
-    /// The showings.
+    /// All showings.
     pub showings: Vec<Showing>,
 }
 
@@ -39,7 +39,7 @@ impl Default for Programme {
     }
 }
 
-/// A city.
+/// A city with cinemas.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct City {
     /// Its slug.
@@ -48,7 +48,7 @@ pub struct City {
     pub name: String,
     /// Its country, as the programme writes it.
     pub country: Option<String>,
-    /// The IANA name of the zone that its days are counted in.
+    /// The time zone in which its days are counted, as IANA names it.
     pub time_zone: String,
 }
 
@@ -63,7 +63,7 @@ pub struct Cinema {
     pub name: String,
     /// Street and number.
     pub address: String,
-    /// The postal code, as it is written there.
+    /// The postal code, as it is written in that country.
     pub postal_code: String,
     /// Degrees north.
     pub lat: f64,
@@ -71,18 +71,18 @@ pub struct Cinema {
     pub lon: f64,
 }
 
-/// A hall, which is a venue.
+/// A hall of a cinema. Each hall is a venue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hall {
-    /// Its slug, the venue's.
+    /// Its slug, which is also the venue's.
     pub id: VenueId,
     /// The cinema's slug.
     pub cinema: String,
-    /// What stands at its door.
+    /// The name on its door.
     pub name: String,
-    /// Its plan; without one the venue is there already, and keeps its newest.
+    /// The text of its plan. Without one the venue exists already and keeps its newest plan.
     pub plan: Option<String>,
-    /// Where it stands in the document it was read from.
+    /// The hall's path in the document it was read from.
     #[serde(skip)]
     pub at: String,
 }
@@ -94,21 +94,21 @@ pub struct Film {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// What it is about; may be empty.
+    /// A description, which may be empty.
     pub description: String,
-    /// How long it is, in seconds.
+    /// Its length in seconds.
     pub duration_s: u32,
     /// Its genre, as the programme writes it.
     pub genre: Option<String>,
     /// The language it is shown in.
     pub language: Option<String>,
-    /// When it came out.
+    /// The day of its release.
     pub release_date: Option<Date>,
-    /// Where it was made.
+    /// The country it was made in.
     pub country: Option<String>,
 }
 
-/// A showing, which is a show.
+/// A showing of a film. Each showing is a show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Showing {
     /// The show's slug.
@@ -119,9 +119,9 @@ pub struct Showing {
     pub hall: VenueId,
     /// When it begins.
     pub starts_at: Timestamp,
-    /// Minor units by category key or label of the hall's plan.
+    /// Prices in minor units, by category key or seat label of the hall's plan.
     pub prices: BTreeMap<String, i64>,
-    /// Where it stands in the document it was read from.
+    /// The showing's path in the document it was read from.
     #[serde(skip)]
     pub at: String,
 }

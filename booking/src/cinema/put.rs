@@ -1,5 +1,5 @@
-//! From a document to what is sold: plans are drawn, prices are checked against them, and
-//! everything is written in one transaction, or nothing is.
+//! Turns a programme's document into shows on sale. Plans are drawn, prices are checked against
+//! them, and everything is written in one transaction, or nothing is.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,21 +19,21 @@ use super::{CinemaCatalogue, Hall, Programme};
 use crate::inventory::seats::SeatInventory;
 use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeRefused, ProgrammeSeatCheck};
 
-/// Seconds a basket lasts, as shown.
+/// How many seconds a basket lasts, as visitors see it.
 const HOLD_S: u32 = 300;
-/// Seconds its lock outlives that.
+/// How many seconds a basket's lock outlives the basket.
 const GRACE_S: u32 = 5;
-/// Seats one visitor may hold and buy of a showing.
+/// How many seats of a showing one visitor may hold and buy.
 const SEATS_MAX: u32 = 10;
-/// Faults of one chart that are told; the chart's own import tells them all.
+/// How many faults of one chart are reported. The import of the chart itself reports all.
 const CHART_FAULTS_TOLD: usize = 5;
 
-/// Where charts that halls name are looked for.
+/// Where the charts that halls name are looked for.
 #[derive(Debug, Clone)]
 pub enum ChartSource {
-    /// In this folder: the one the programme lies in.
+    /// In this folder, which is the programme's own.
     In(PathBuf),
-    /// Nowhere: the programme came without its files.
+    /// Nowhere, because the programme came without its files.
     Nowhere,
 }
 
@@ -66,10 +66,11 @@ pub struct ProgrammeSummary {
 /// Why a programme was not put; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgrammePutRefusal {
-    /// Everything that is wrong with it.
+    /// Every fault of the document.
     #[error("the programme has {} faults", .0.len())]
     Faulty(Vec<ProgrammeFault>),
-    /// New plans move seats that are held or sold: the shows with their labels.
+    /// New plans would move seats that are held or sold. The list names the shows and the seats'
+    /// labels.
     #[error("new plans move seats of {} showings that are held or sold", .0.len())]
     PlanInUse(Vec<(ShowId, Vec<String>)>),
     /// Seats of these shows were sold in another currency.
@@ -80,14 +81,14 @@ pub enum ProgrammePutRefusal {
     Ledger(#[from] LedgerError),
 }
 
-/// A plan and the form in which it is kept; halls that are alike share it.
+/// A plan and the form in which it is stored. Halls with the same plan share one value.
 struct ParsedHallPlan {
     map: SeatMap,
     text: Arc<str>,
     digest: [u8; 32],
 }
 
-/// A hall's plan: one that the programme brings, or the one that the venue has.
+/// A hall's plan: one that the programme brings, or the venue's newest.
 enum HallPlan {
     New(Arc<ParsedHallPlan>),
     Present(Arc<SeatingPlan>),
@@ -105,8 +106,8 @@ impl HallPlan {
 type HallPlans = HashMap<VenueId, HallPlan>;
 
 impl CinemaCatalogue {
-    /// Puts a whole programme in place of the one before. `seats` are asked whether a new plan
-    /// would move what somebody holds; without them a basket made on an old plan is refused at its
+    /// Replaces the programme with a new one. `seats` tells whether a new plan would move seats
+    /// that somebody holds. Without it, a basket that was made on an old plan is refused at its
     /// checkout.
     ///
     /// # Errors
@@ -166,7 +167,7 @@ impl CinemaCatalogue {
         })
     }
 
-    /// The plans of all halls; what cannot be drawn is noted.
+    /// Returns the plans of all halls. A plan that cannot be drawn is noted as a fault.
     async fn draw_hall_plans(
         &self,
         programme: &Programme,
@@ -201,7 +202,7 @@ impl CinemaCatalogue {
         Ok(plans)
     }
 
-    /// The shows' documents; prices that do not fit the hall are noted.
+    /// Returns the shows' documents. A price that does not fit the hall is noted as a fault.
     fn show_documents(
         &self,
         programme: &Programme,
@@ -219,7 +220,7 @@ impl CinemaCatalogue {
             let (Some(plan), Some(title)) =
                 (plans.get(&showing.hall), titles.get(showing.film.as_str()))
             else {
-                // The hall or the film has a fault of its own.
+                // The fault of the hall or the film is noted elsewhere.
                 continue;
             };
             let document = serde_json::from_value(serde_json::json!({
@@ -259,7 +260,7 @@ impl CinemaCatalogue {
         shows
     }
 
-    /// The shows that are there already, with the plan they pin.
+    /// Returns the shows that exist already, with the plan that each pins.
     fn pinned(&self, shows: &[(ShowId, ShowDocument)]) -> PinnedPlans {
         let pinned = shows.iter().filter_map(|(id, document)| {
             let present = self.catalogue.show(id)?;
@@ -271,7 +272,7 @@ impl CinemaCatalogue {
         pinned.collect()
     }
 
-    /// Refuses new plans that move what somebody has in a basket.
+    /// Refuses new plans that would move seats in somebody's basket.
     async fn nobody_holds(
         &self,
         pinned: &PinnedPlans,
@@ -322,11 +323,11 @@ impl CinemaCatalogue {
     }
 }
 
-/// Shows with the plan they pin, and the hall whose plan they will pin.
+/// Existing shows, each with the plan it pins and the hall whose plan it will pin.
 type PinnedPlans = HashMap<ShowId, (Arc<SeatingPlan>, VenueId)>;
 
-/// What the ledger asks of used seats; of a show that another node put meanwhile nothing is known
-/// here.
+/// Returns the check that the ledger runs on each seat in use: whether the new plan keeps it. A
+/// show that another node put in the meantime is unknown here, so none of its seats counts as kept.
 fn keeps(pinned: PinnedPlans, plans: HallPlans) -> ProgrammeSeatCheck {
     Box::new(move |show, seat| {
         let Some((old, hall)) = pinned.get(show) else {
@@ -357,7 +358,7 @@ fn plan_of(hall: &Hall) -> String {
     format!("{}.plan", hall.at)
 }
 
-/// Draws a plan: `grid:ROWSxSEATS`, or a chart in a file beside the programme.
+/// Draws a plan from `grid:ROWSxSEATS`, or from a chart in a file beside the programme.
 fn draw_hall_plan(plan: &str, charts: &ChartSource) -> Result<Arc<ParsedHallPlan>, String> {
     let named = plan.split_once(':');
     let named = named.and_then(|(word, what)| Some((PlanFormat::parse(word)?, what)));

@@ -1,4 +1,4 @@
-//! Reads the parameters of a search: each is checked, and the first that is wrong is named.
+//! Reads and checks the parameters of a search. The first wrong parameter is reported.
 
 use fairgate_model::ids::is_slug;
 use jiff::Timestamp;
@@ -7,13 +7,13 @@ use serde::Deserialize;
 
 use super::search::{GeoPoint, MomentOrDay, ShowingQuery, ShowingSort};
 
-/// Showings of a page, where nobody says how many.
+/// How many showings a page has by default.
 const PER_PAGE: usize = 20;
-/// Showings of a page, at most.
+/// The most showings a page may have.
 const PER_PAGE_MAX: usize = 30;
-/// Characters of a keyword.
+/// The most characters a keyword may have.
 const KEYWORD_CHARS_MAX: usize = 100;
-/// Half of the globe: whatever is on it is nearer.
+/// Half of the globe's circumference, in kilometres: every place is nearer than that.
 const RADIUS_KM_MAX: f64 = 20_100.0;
 
 /// `GET /v1/cinema/showings?…`; an empty parameter is one that was not given.
@@ -55,18 +55,18 @@ pub struct ShowingParams {
 /// A parameter that is wrong, and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadParam {
-    /// Its name.
+    /// The parameter's name.
     pub field: &'static str,
-    /// In words.
+    /// What would be right, in words.
     pub detail: String,
 }
 
 type ParamResult<T> = Result<T, BadParam>;
 
-/// What is asked for. `now` is where a search without a beginning begins.
+/// Reads the parameters of a search. A search without a beginning starts at `now`.
 ///
 /// # Errors
-/// The first parameter that is wrong.
+/// Returns the first parameter that is wrong.
 pub fn read(params: &ShowingParams, now: Timestamp) -> ParamResult<ShowingQuery> {
     let lat = number_param("lat", &params.lat, -90.0, 90.0)?;
     let lon = number_param("lon", &params.lon, -180.0, 180.0)?;
@@ -125,7 +125,7 @@ fn bad_param(field: &'static str, what: &str) -> BadParam {
     }
 }
 
-/// A value that is not what is expected, quoted in short.
+/// Reports a value of the wrong kind, with a short quote of it.
 fn unexpected_value(field: &'static str, value: &str, expected: &str) -> BadParam {
     let shown: String = value.chars().take(40).collect();
     bad_param(field, &format!("\"{shown}\" is not {expected}"))
@@ -201,7 +201,8 @@ fn moment_param(field: &'static str, text: &str) -> ParamResult<Option<MomentOrD
     if let Ok(moment) = text.parse() {
         return Ok(Some(MomentOrDay::At(moment)));
     }
-    // A date's parser would leave out a time without an offset.
+    // The length is checked first, because the date parser accepts a date with a time and ignores
+    // the time.
     let day = (text.len() == 10)
         .then(|| text.parse::<Date>().ok())
         .flatten();

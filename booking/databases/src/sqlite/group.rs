@@ -26,7 +26,7 @@ pub(crate) type SqliteWriteJob =
 pub(crate) enum WriterCommand {
     /// Run this transaction.
     Write(SqliteWriteJob),
-    /// Fold the log into the file, close it, say how that went, and end.
+    /// Fold the log into the file, close it, report the outcome, and end the thread.
     Close(oneshot::Sender<Result<(), LedgerError>>),
 }
 

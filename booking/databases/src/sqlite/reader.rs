@@ -20,7 +20,7 @@ pub(crate) struct SqliteReaderPool {
 #[derive(Default)]
 struct IdleConnections {
     connections: Vec<Arc<SqliteConnection>>,
-    /// The file is being closed: nothing is read any more.
+    /// The file is being closed, so nothing is read any more.
     closed: bool,
 }
 

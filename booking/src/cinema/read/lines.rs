@@ -1,10 +1,10 @@
-//! Where paths stand in a JSON text. The parser forgets lines, so the text is walked once more when
-//! something is wrong.
+//! Finds the lines on which paths stand in a JSON text. The parser does not keep lines, so the text
+//! is read once more when it has faults.
 
 use std::collections::{HashMap, HashSet};
 
-/// The line of each path, from 1; of a path that is not there the line of what it is missing in.
-/// The text must be JSON.
+/// Returns the line of each path, counted from 1. For a path that does not exist it is the line of
+/// the value that the path is missing in. The text must be valid JSON.
 pub fn line_numbers<'p>(text: &str, paths: impl Iterator<Item = &'p str> + Clone) -> Vec<usize> {
     let wanted: HashSet<&str> = paths.clone().flat_map(with_outer).collect();
     let mut walk = JsonLineFinder {
@@ -21,7 +21,7 @@ pub fn line_numbers<'p>(text: &str, paths: impl Iterator<Item = &'p str> + Clone
     paths.map(|path| line(path).unwrap_or(1)).collect()
 }
 
-/// A path, what it stands in, and so on.
+/// Returns a path, then the path of the value around it, and so on outwards.
 fn with_outer(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |path| {
         path.rfind(['.', '[']).map(|end| &path[..end])
@@ -72,7 +72,7 @@ impl JsonLineFinder<'_> {
             }
             let key = self.quoted_text();
             self.space();
-            // The colon.
+            // Skips the colon.
             self.at += 1;
             let outer = self.path.len();
             if outer > 0 {
@@ -105,7 +105,7 @@ impl JsonLineFinder<'_> {
         self.at += 1;
     }
 
-    /// The text between quotes, as it is written.
+    /// Returns the text between quotes without resolving its escapes.
     fn quoted_text(&mut self) -> String {
         let start = self.at + 1;
         self.at = start;

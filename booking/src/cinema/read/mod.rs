@@ -1,5 +1,5 @@
-//! Reads a programme's document: the whole of it, or every fault with the path and the line where
-//! it stands.
+//! Reads a programme's document. It returns the whole programme, or every fault with its path and
+//! line.
 
 mod lines;
 mod parts;
@@ -44,11 +44,11 @@ impl fmt::Display for ProgrammeFault {
     }
 }
 
-/// Reads a document as far as it can be read, and notes what is wrong with it. The programme is
-/// whole only where there is nothing.
+/// Reads a document as far as possible, and notes its faults. The programme is complete only if
+/// there are no faults.
 ///
 /// # Errors
-/// The one fault of a text that is no JSON.
+/// Returns the one fault of a text that is not JSON.
 pub fn read_programme(
     text: &str,
     faults: &mut ProgrammeFaults,

@@ -1,5 +1,5 @@
-//! The parts of a programme, one after the other: what each must have, and that what they name is
-//! there.
+//! Reads the parts of a programme one after the other. It checks that each has all its fields, and
+//! that the ids it names exist.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,22 +12,22 @@ use serde_json::Value;
 use super::spot::{ProgrammeFaults, ProgrammeObject, short_value};
 use crate::cinema::{Cinema, City, Film, Hall, Programme, Showing};
 
-/// Halls of one programme.
+/// The most halls of one programme.
 const HALLS_MAX: usize = 20_000;
-/// Showings of one programme.
+/// The most showings of one programme.
 const SHOWINGS_MAX: usize = 200_000;
-/// Characters of names and addresses.
+/// The most characters of a name or an address.
 const NAME_MAX: usize = 200;
-/// Characters of a description.
+/// The most characters of a description.
 const DESCRIPTION_MAX: usize = 5_000;
-/// Characters of a hall's slug: a showing's own adds the time.
+/// The most characters of a hall's slug. A showing's slug is longer, because it adds the time.
 const HALL_SLUG_MAX: usize = 48;
-/// A day is longer than any film that is shown.
+/// The longest film, in seconds: one day.
 const DURATION_S_MAX: i64 = 86_400;
 
 const SLUG: &str = "a name of 1 to 64 of a-z, 0-9 and \"-\", beginning with a letter or a digit,";
 
-/// What was read, whole where no fault was noted.
+/// Reads the programme. It is complete if no fault was noted.
 pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults) -> Programme {
     spot.add_unknown_faults(&["currency", "cities", "films", "showings"], faults);
     let mut programme = Programme::default();
@@ -72,8 +72,8 @@ pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults)
     programme
 }
 
-/// Where each name stood first, so that a second one is told of it, and a film that has other
-/// faults is still there.
+/// The path at which each id stood first. A second use of the id is reported with that path. A film
+/// that has other faults still counts as present.
 #[derive(Default)]
 struct FirstIdPaths {
     cities: HashMap<String, String>,
@@ -83,7 +83,7 @@ struct FirstIdPaths {
     shows: HashMap<String, String>,
 }
 
-/// A slug that nothing of its kind has yet.
+/// Reads a slug that no other part of its kind uses.
 fn unused_slug(
     spot: &ProgrammeObject<'_>,
     chars_max: usize,
@@ -310,8 +310,8 @@ fn read_showing(
     })
 }
 
-/// The id of a showing that has none: its hall and its beginning in UTC, which no other showing
-/// has.
+/// Returns the id of a showing without one: its hall and its beginning in UTC, which no two
+/// showings share.
 fn named_by_time(hall: &str, starts_at: Timestamp) -> Option<ShowId> {
     let time = starts_at.strftime("%Y%m%dt%H%M");
     format!("{hall}-{time}").parse().ok()

@@ -1,4 +1,4 @@
-//! An object of the document that knows its path, and a list that faults go to.
+//! An object of the document that knows its path, and the list of faults.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use super::{ProgrammeFault, lines};
 
-/// More faults than this are counted, not told one by one.
+/// The most faults that are listed. Further faults are only counted.
 const FAULTS_TOLD_MAX: usize = 10_000;
 
-/// Faults by their paths; their lines are looked up once, at the end.
+/// Faults by their paths. Their lines are looked up once, at the end.
 #[derive(Debug, Default)]
 pub struct ProgrammeFaults {
     told: Vec<ProgrammeFault>,
@@ -18,7 +18,7 @@ pub struct ProgrammeFaults {
 }
 
 impl ProgrammeFaults {
-    /// Notes one.
+    /// Notes one fault.
     pub fn add(&mut self, at: impl Into<String>, code: &'static str, message: impl Into<String>) {
         if self.told.len() == FAULTS_TOLD_MAX {
             self.untold += 1;
@@ -32,13 +32,13 @@ impl ProgrammeFaults {
         });
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no faults.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.told.is_empty()
     }
 
-    /// All of them in the order of their lines in the document they were found in.
+    /// Returns all faults with their lines, in the order of the lines of the document.
     #[must_use]
     pub fn placed(mut self, text: &str) -> Vec<ProgrammeFault> {
         let lines = lines::line_numbers(text, self.told.iter().map(|fault| fault.at.as_str()));
@@ -63,18 +63,18 @@ impl ProgrammeFaults {
 
 /// An object and its path.
 pub struct ProgrammeObject<'a> {
-    /// The path; empty for the document itself.
+    /// The object's path, which is empty for the document itself.
     pub at: String,
     members: &'a Map<String, Value>,
 }
 
 impl<'a> ProgrammeObject<'a> {
-    /// An object at a path.
+    /// Makes an object at a path.
     pub fn new(at: String, members: &'a Map<String, Value>) -> Self {
         Self { at, members }
     }
 
-    /// The path of a member.
+    /// Returns the path of a member.
     pub fn member_path(&self, name: &str) -> String {
         if self.at.is_empty() {
             name.to_owned()
@@ -83,12 +83,12 @@ impl<'a> ProgrammeObject<'a> {
         }
     }
 
-    /// A member that is there and not null.
+    /// Returns a member that exists and is not null.
     pub fn get(&self, name: &str) -> Option<&'a Value> {
         self.members.get(name).filter(|value| !value.is_null())
     }
 
-    /// Notes every member that none of these names.
+    /// Notes a fault for every member whose name is not in the list.
     pub fn add_unknown_faults(&self, names: &[&str], faults: &mut ProgrammeFaults) {
         for name in self.members.keys() {
             if !names.contains(&name.as_str()) {
@@ -102,7 +102,7 @@ impl<'a> ProgrammeObject<'a> {
         }
     }
 
-    /// A text of 1 to `chars_max` printable characters.
+    /// Reads a text of 1 to `chars_max` printable characters.
     pub fn text_member(
         &self,
         name: &str,
@@ -125,7 +125,7 @@ impl<'a> ProgrammeObject<'a> {
         good.map(ToOwned::to_owned)
     }
 
-    /// As `text`, where it may be left out.
+    /// Reads a text as [`Self::text_member`] does, but the member may be missing.
     pub fn words(
         &self,
         name: &str,
@@ -136,7 +136,7 @@ impl<'a> ProgrammeObject<'a> {
         self.text_member(name, chars_max, faults)
     }
 
-    /// A text of a form of its own.
+    /// Reads a text that has a form of its own.
     pub fn parsed<T: FromStr>(
         &self,
         name: &str,
@@ -155,7 +155,7 @@ impl<'a> ProgrammeObject<'a> {
         good
     }
 
-    /// A number within bounds.
+    /// Reads a number within bounds.
     pub fn number_member(
         &self,
         name: &str,
@@ -174,7 +174,7 @@ impl<'a> ProgrammeObject<'a> {
         good
     }
 
-    /// A whole number within bounds.
+    /// Reads a whole number within bounds.
     pub fn integer_member(
         &self,
         name: &str,
@@ -193,7 +193,7 @@ impl<'a> ProgrammeObject<'a> {
         good
     }
 
-    /// The objects of a list.
+    /// Returns the objects of a list.
     pub fn list_member(
         &self,
         name: &str,
@@ -224,12 +224,12 @@ impl<'a> ProgrammeObject<'a> {
         spots
     }
 
-    /// Notes that a member is not there.
+    /// Notes that a member is missing.
     pub fn add_missing_fault(&self, name: &str, faults: &mut ProgrammeFaults) {
         faults.add(self.member_path(name), "missing", "This field is missing.");
     }
 
-    /// Notes that a member is not what it should be.
+    /// Notes that a member has a wrong value.
     pub fn add_value_fault(
         &self,
         name: &str,
@@ -246,7 +246,7 @@ impl<'a> ProgrammeObject<'a> {
     }
 }
 
-/// A value as a fault quotes it: short, whatever its size.
+/// Returns a short quote of a value for a fault, whatever the value's size.
 pub fn short_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

@@ -1,5 +1,5 @@
-//! What is on, in memory: made anew when the programme changes, asked by filters that are all
-//! checked already.
+//! Searches the programme in memory. The index is built anew when the programme changes, and the
+//! filters of a search have been checked before.
 
 mod place;
 
@@ -15,12 +15,13 @@ use super::{Cinema, City, Film, Hall, Programme, Showing};
 use crate::catalogue::places::{VenueLocation, VenueLocations};
 pub use place::{GeoPoint, km_between};
 
-/// What is asked for; what is `None` does not matter.
+/// The filters of a search. A filter that is `None` matches everything.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ShowingQuery {
     /// Words of the title, or words that genre and description mention.
     pub keyword: Option<String>,
-    /// Whether titles that are near the keyword are found, too. Not said: where no title is it.
+    /// Whether titles that are near the keyword match, too. If `None`, they match only where no
+    /// title matches exactly.
     pub fuzzy: Option<bool>,
     /// A film's slug.
     pub film: Option<String>,
@@ -32,51 +33,51 @@ pub struct ShowingQuery {
     pub near: Option<GeoPoint>,
     /// Kilometres from there, at most.
     pub radius_km: Option<f64>,
-    /// The first beginning.
+    /// The earliest beginning.
     pub from: Option<MomentOrDay>,
-    /// The last beginning.
+    /// The latest beginning.
     pub to: Option<MomentOrDay>,
     /// The cinema's postal code.
     pub postal_code: Option<String>,
-    /// The order.
+    /// The order of the results.
     pub sort: ShowingSort,
-    /// The page, from 1.
+    /// The number of the page, from 1.
     pub page: usize,
-    /// Showings of a page.
+    /// How many showings a page has.
     pub per_page: usize,
 }
 
-/// A moment, or a whole day where the cinema is.
+/// A moment, or a whole day in the cinema's time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MomentOrDay {
     /// A moment.
     At(Timestamp),
-    /// A day.
+    /// A whole day.
     Day(Date),
 }
 
-/// The order of what is found; what is equal goes by beginning, then by id.
+/// The order of the results. Equal results are sorted by beginning, then by id.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ShowingSort {
-    /// Those that begin first.
+    /// The earliest first.
     #[default]
     Start,
-    /// Those that are nearest.
+    /// The nearest first.
     Distance,
-    /// Those whose cheapest seat costs least.
+    /// The one with the cheapest seat first.
     Price,
     /// By title.
     Title,
 }
 
-/// A page of what was found.
+/// One page of results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShowingHitPage {
-    /// How many there are on all pages.
+    /// The number of results on all pages.
     pub total: usize,
-    /// Whether no title is the keyword, and these are near it.
+    /// Whether no title matches exactly, and all results are only near the keyword.
     pub near_only: bool,
-    /// Those of this page.
+    /// The results on this page.
     pub hits: Vec<ShowingHit>,
 }
 
@@ -85,11 +86,11 @@ pub struct ShowingHitPage {
 pub struct ShowingHit {
     /// Its position in [`ProgrammeIndex::showing`].
     pub at: usize,
-    /// Kilometres from where was asked.
+    /// The distance from the given place in kilometres, if a place was given.
     pub distance_km: Option<f64>,
 }
 
-/// A showing with all it belongs to.
+/// A showing with its film, hall, cinema and city.
 #[derive(Debug, Clone, Copy)]
 pub struct ShowingDetails<'i> {
     /// The showing.
@@ -104,20 +105,20 @@ pub struct ShowingDetails<'i> {
     pub city: &'i City,
 }
 
-/// A programme, made ready to be searched.
+/// A programme, indexed for the search.
 #[derive(Debug, Default)]
 pub struct ProgrammeIndex {
     programme: Programme,
-    /// By beginning, then by id.
+    /// All showings, by beginning, then by id.
     entries: Vec<IndexedShowing>,
-    /// By film: its title, and everything that is said of it.
+    /// For each film its title, and all words that describe it.
     titles: Vec<(SearchText, SearchText)>,
-    /// By cinema: its city.
+    /// For each cinema the position of its city.
     city_of: Vec<usize>,
     shows: HashSet<ShowId>,
 }
 
-/// A showing by positions.
+/// A showing, with the positions of its parts.
 #[derive(Debug, Clone, Copy)]
 struct IndexedShowing {
     starts_at_s: i64,
@@ -129,7 +130,7 @@ struct IndexedShowing {
 }
 
 impl ProgrammeIndex {
-    /// Of a programme in which every name is there; a showing that names nothing is not found.
+    /// Indexes a programme. A showing that names a missing part is never found.
     #[must_use]
     pub fn new(programme: Programme) -> Self {
         let by_id = |ids: &mut dyn Iterator<Item = &str>| -> HashMap<String, usize> {
@@ -184,13 +185,14 @@ impl ProgrammeIndex {
         }
     }
 
-    /// What it was made of.
+    /// Returns the programme that was indexed.
     #[must_use]
     pub fn programme(&self) -> &Programme {
         &self.programme
     }
 
-    /// Where its halls are: the cinema and what stands at the hall's door, by the city's clocks.
+    /// Returns the locations of the halls: the cinema's name and the hall's, and the city's time
+    /// zone.
     #[must_use]
     pub fn places(&self) -> VenueLocations {
         let cinemas = self.programme.cinemas.iter().zip(&self.city_of);
@@ -211,22 +213,22 @@ impl ProgrammeIndex {
         self.programme.halls.iter().filter_map(place).collect()
     }
 
-    /// Whether a show is one of its showings.
+    /// Returns whether a show is one of the showings.
     #[must_use]
     pub fn has_show(&self, show: &ShowId) -> bool {
         self.shows.contains(show)
     }
 
-    /// The city with this slug.
+    /// Returns the city with this slug.
     #[must_use]
     pub fn find_city(&self, id: &str) -> Option<&City> {
         self.programme.cities.iter().find(|city| city.id == id)
     }
 
-    /// The showing of a hit.
+    /// Returns the showing of a hit.
     ///
     /// # Panics
-    /// Where the hit is another index's.
+    /// Panics where the hit comes from another index.
     #[must_use]
     pub fn showing(&self, hit: &ShowingHit) -> ShowingDetails<'_> {
         let entry = &self.entries[hit.at];
@@ -240,7 +242,7 @@ impl ProgrammeIndex {
         }
     }
 
-    /// Showings that have not begun and that another programme leaves out.
+    /// Returns the showings that have not begun and that another programme leaves out.
     #[must_use]
     pub fn left_out_by(&self, next: &Programme, now_ms: i64) -> Vec<ShowId> {
         let kept: HashSet<&ShowId> = next.showings.iter().map(|showing| &showing.show).collect();
@@ -256,7 +258,7 @@ impl ProgrammeIndex {
             .collect()
     }
 
-    /// Showings from now on by city: how many, with how many cinemas.
+    /// Returns for each city the number of showings from now on, and of the cinemas that show them.
     #[must_use]
     pub fn coming_by_city(&self, now: Timestamp) -> Vec<(&City, usize, usize)> {
         let mut showings = vec![0; self.programme.cities.len()];
@@ -274,7 +276,8 @@ impl ProgrammeIndex {
             .collect()
     }
 
-    /// The films shown in a city from now on: how often, and when first; by title.
+    /// Returns the films shown in a city from now on, by title, each with the number of its
+    /// showings and the first beginning.
     #[must_use]
     pub fn films_in(&self, city: &str, now: Timestamp) -> Vec<(&Film, usize, Timestamp)> {
         let mut films: HashMap<usize, (usize, Timestamp)> = HashMap::new();
@@ -299,7 +302,7 @@ impl ProgrammeIndex {
         &self.entries[first..]
     }
 
-    /// The showings that are asked for.
+    /// Returns the showings that match.
     #[must_use]
     pub fn search(&self, query: &ShowingQuery) -> ShowingHitPage {
         let (films, near_only) = self.films_asked_for(query);
@@ -310,8 +313,8 @@ impl ProgrammeIndex {
             .iter()
             .map(|city| bounds_in(city, query))
             .collect();
-        // Days begin at other moments in other cities; nothing asked for lies before the first or
-        // after the last.
+        // A day begins at different moments in different cities. No match lies before the earliest
+        // bound or after the latest.
         let first = bounds
             .iter()
             .map(|(from, _)| *from)
@@ -349,7 +352,8 @@ impl ProgrammeIndex {
         }
     }
 
-    /// Hits come in the order of their beginnings, and a stable sort leaves equal ones so.
+    /// Sorts the hits. They come in the order of their beginnings, and the stable sort keeps that
+    /// order for equal hits.
     fn sort_hits(&self, hits: &mut [ShowingHit], sort: ShowingSort) {
         let entry = |hit: &ShowingHit| &self.entries[hit.at];
         match sort {
@@ -366,7 +370,7 @@ impl ProgrammeIndex {
         }
     }
 
-    /// Which films are asked for, and whether only because their titles are near the keyword.
+    /// Returns for each film whether it matches, and whether all matches are only near the keyword.
     fn films_asked_for(&self, query: &ShowingQuery) -> (Vec<bool>, bool) {
         let named = |film: &Film| query.film.as_ref().is_none_or(|id| film.id == *id);
         let named: Vec<bool> = self.programme.films.iter().map(named).collect();
@@ -399,7 +403,7 @@ impl ProgrammeIndex {
         (films.collect(), near_only)
     }
 
-    /// By cinema: whether it is asked for, and how far it is where that was asked.
+    /// Returns for each cinema whether it matches, and its distance if a place was given.
     fn cinemas_asked_for(&self, query: &ShowingQuery) -> Vec<Option<Option<f64>>> {
         let code = query.postal_code.as_deref().map(plain_code);
         let asked = |cinema: &Cinema| {
@@ -423,7 +427,8 @@ impl ProgrammeIndex {
     }
 }
 
-/// Postal codes are written with and without spaces.
+/// Returns a postal code without spaces and hyphens, in small letters, because people write codes
+/// in several ways.
 fn plain_code(code: &str) -> String {
     let kept = code
         .chars()
@@ -431,7 +436,8 @@ fn plain_code(code: &str) -> String {
     kept.flat_map(char::to_lowercase).collect()
 }
 
-/// The seconds in which a city's showings may begin: from the first, and before the second.
+/// Returns the seconds between which a city's showings may begin: from the first, and before the
+/// second.
 fn bounds_in(city: &City, query: &ShowingQuery) -> (i64, i64) {
     let zone = TimeZone::get(&city.time_zone).unwrap_or(TimeZone::UTC);
     let midnight = |day: Date| {
@@ -451,7 +457,7 @@ fn bounds_in(city: &City, query: &ShowingQuery) -> (i64, i64) {
     (from, to)
 }
 
-/// The first whole second that is not before a moment.
+/// Rounds a moment up to a whole second.
 fn ceil_s(moment: Timestamp) -> i64 {
     let s = moment.as_second();
     s + i64::from(moment.subsec_nanosecond() > 0)

@@ -3,17 +3,17 @@
 /// The globe's mean radius, in kilometres.
 const EARTH_KM: f64 = 6_371.008_8;
 
-/// A place, in degrees.
+/// A place on the globe, in degrees.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GeoPoint {
-    /// North.
+    /// Degrees north.
     pub lat: f64,
-    /// East.
+    /// Degrees east.
     pub lon: f64,
 }
 
-/// Kilometres between two places along a great circle (haversine, exact also for places that are
-/// near each other).
+/// Returns the kilometres between two places along a great circle. It uses the haversine formula,
+/// which is exact also for places that are near each other.
 #[must_use]
 pub fn km_between(a: GeoPoint, b: GeoPoint) -> f64 {
     let [from, to] = [a, b].map(|point| point.lat.to_radians());

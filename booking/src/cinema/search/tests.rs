@@ -1,5 +1,5 @@
-//! The search against what it says it does: slips of the finger over a thousand titles, and filters
-//! against a plain walk over everything.
+//! Tests the search: typing errors in a thousand titles, and filters against a plain loop over all
+//! showings.
 
 use jiff::ToSpan;
 use proptest::prelude::*;
@@ -104,7 +104,7 @@ const THIRD: [&str; 16] = [
     "Blues",
 ];
 
-/// A thousand titles, no two alike, and some very short ones among them.
+/// Returns a thousand titles, no two alike, some of them very short.
 fn titles() -> Vec<String> {
     let mut dice = ChaCha8Rng::seed_from_u64(7);
     let mut titles: Vec<String> = [
@@ -134,7 +134,7 @@ fn titles() -> Vec<String> {
     titles
 }
 
-/// One edit somewhere: a letter inserted, deleted, replaced, or swapped with its neighbour.
+/// Makes one random edit: a letter inserted, deleted, replaced, or swapped with its neighbour.
 fn slip(title: &str, dice: &mut ChaCha8Rng) -> String {
     let mut chars: Vec<char> = title.chars().collect();
     let at = dice.random_range(0..chars.len());
@@ -165,7 +165,7 @@ fn moment(text: &str) -> Timestamp {
     text.parse().expect("a moment")
 }
 
-/// Cities in three zones, with their cinemas; a hall each.
+/// Makes cities in three zones, with their cinemas and one hall each.
 fn places(cinemas: &[(usize, f64, f64)]) -> Programme {
     let zones = ["Europe/Berlin", "America/New_York", "Asia/Shanghai"];
     let city = |(at, zone): (usize, &&str)| City {
@@ -218,7 +218,7 @@ fn all() -> ShowingQuery {
     }
 }
 
-/// One showing of each film, in the order of the films.
+/// Makes one showing of each film, in the order of the films.
 fn one_of_each(titles: &[String]) -> ProgrammeIndex {
     let mut programme = places(&[(0, 52.5, 13.4)]);
     for (at, title) in titles.iter().enumerate() {
@@ -357,7 +357,8 @@ fn a_day_is_the_cinemas_own_and_pages_follow_each_other() {
     assert_eq!(index.search(&page(9)).total, 3);
 }
 
-/// The distance by another way: the angle between the two directions from the globe's middle.
+/// Computes the distance in another way: by the angle between the two directions from the globe's
+/// centre.
 fn km_by_chords(a: GeoPoint, b: GeoPoint) -> f64 {
     let direction = |point: GeoPoint| {
         let (lat, lon) = (point.lat.to_radians(), point.lon.to_radians());
@@ -368,7 +369,7 @@ fn km_by_chords(a: GeoPoint, b: GeoPoint) -> f64 {
     2.0 * 6_371.008_8 * (chord.sqrt() / 2.0).clamp(0.0, 1.0).asin()
 }
 
-/// What the filters say, one showing after the other, without an index.
+/// Applies the filters to one showing after the other, without an index.
 fn by_brute_force(programme: &Programme, query: &ShowingQuery) -> Vec<String> {
     let mut found = Vec::new();
     for showing in &programme.showings {
@@ -426,7 +427,7 @@ proptest! {
     #[test]
     fn radius_and_date_filters_find_what_a_walk_over_everything_finds(
         cinemas in proptest::collection::vec((0_usize..3, -90.0_f64..90.0, -180.0_f64..180.0), 1..8),
-        // Around the night in which Berlin loses an hour.
+        // These hours lie around the night in which Berlin loses an hour.
         showings in proptest::collection::vec((0_usize..4, 0_usize..8, 0_i64..240, 0_i64..5), 0..60),
         near in proptest::option::of((-90.0_f64..90.0, -180.0_f64..180.0)),
         radius_km in proptest::option::of(0.0_f64..20_100.0),

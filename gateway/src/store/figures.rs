@@ -1,5 +1,5 @@
-//! What the pace and the way in say to the store and hear from it: who wants in, who was called,
-//! and the figures that one second's tick is made of.
+//! What the pace and the admission tell the store and read from it: who wants in, who was called,
+//! and the figures of one second's tick.
 
 use std::collections::HashSet;
 
@@ -9,18 +9,18 @@ use fairgate_rules::cohort::RankCall;
 /// Figures of one room.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RoomCounts {
-    /// The next number. After a loss it lies far above the count of people: what an earlier life
-    /// may have given is left out.
+    /// The next number. After a loss it is far above the count of people, because the numbers that
+    /// an earlier life may have given are skipped.
     pub next: u64,
-    /// People who joined: numbers that somebody was given, those who left among them.
+    /// People who were given a number, those who left included.
     pub joined: u64,
-    /// Those of them who left.
+    /// People who joined and then left.
     pub left: u64,
-    /// Live passes of visitors whose order is not ticketed.
+    /// Visitors with a live pass and no ticketed order.
     pub inside: u64,
-    /// Passes that ran out without an order, ever.
+    /// Passes that ever expired without an order.
     pub ended: u64,
-    /// Visitors who ever claimed.
+    /// Visitors who ever claimed a pass.
     pub claimed: u64,
     /// Visitors whose order was ticketed.
     pub done: u64,
@@ -28,129 +28,131 @@ pub struct RoomCounts {
     pub finished: u64,
 }
 
-/// Somebody who wants to claim a pass.
+/// A visitor who wants to claim a pass.
 #[derive(Debug, Clone, Copy)]
 pub struct Claimant {
     /// The join number.
     pub number: u64,
-    /// Its rank.
+    /// The place's rank.
     pub rank: u64,
-    /// The release counter as this node knows it; the store may know that others have moved it on.
+    /// The release counter as this node knows it. The store may know that another node has moved it
+    /// on.
     pub released: u64,
-    /// The most inside.
+    /// The most visitors who may be inside.
     pub max_inside: u64,
-    /// Whether the room has a line; without one late comers are not let in by a pace.
+    /// Whether the room has a line. Without one, latecomers are not let in by a pace.
     pub line: bool,
     /// Milliseconds since the epoch.
     pub now: i64,
 }
 
-/// How a claimant was received.
+/// How the store decided about a claimant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdmissionDecision {
-    /// A pass of this number lives, and is to be given again.
+    /// A pass of this number still lives and is to be handed out again.
     Lives,
-    /// Room inside is reserved until the claim is written, given up, or lapses.
+    /// A place inside is reserved until the claim is written, is given up, or lapses.
     Let {
-        /// This number never had a pass.
+        /// Whether this number never had a pass.
         first: bool,
     },
-    /// Not called yet, or no room for now.
+    /// The claimant is not called yet, or no place inside is free just now.
     Wait,
 }
 
-/// A claim that was written.
+/// A claim that the ledger has taken.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordedPassClaim {
     /// The join number.
     pub number: u64,
-    /// The rank whose way in was reserved; `None` where the pass lived before.
+    /// The rank that had a reservation; `None` if the pass lived before.
     pub reserved: Option<u64>,
     /// Expiry of the pass, unix seconds.
     pub exp_s: i64,
 }
 
-/// What the figures of a tick depend on.
+/// What a tick asks the store for its figures.
 #[derive(Debug, Clone)]
 pub struct TickFiguresRequest {
     /// Milliseconds since the epoch.
     pub now: i64,
-    /// How long a call is expected to be answered, milliseconds.
+    /// How long a called visitor has to claim, milliseconds.
     pub claim_ms: i64,
-    /// How many inside have a pass that ends after each of these times, unix seconds?
+    /// Times, unix seconds. The answer counts for each how many visitors inside have a pass that
+    /// ends after it.
     pub ends_s: Vec<i64>,
-    /// What this node measured of booking, to be added up with what others did; opaque to the
-    /// store.
+    /// What this node measured of booking, to be added to what other nodes measured. The store does
+    /// not read it.
     pub vitals: String,
 }
 
-/// What a tick leaves to the next one, on whichever node.
+/// What a tick leaves to the next one, on whichever node that runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TickCarryover {
     /// The release counter, exactly as the ledger has it.
     pub row: ReleaseRow,
-    /// What the pace remembers by now; newer than the row's where the tick wrote none.
+    /// The memory of the pace. It is newer than the row's if the tick wrote no row.
     pub memory: String,
 }
 
-/// What a tick starts from.
+/// The figures that a tick starts from.
 #[derive(Debug, Clone, Default)]
 pub struct TickFigures {
-    /// The line's figures.
+    /// The counts of the line.
     pub counts: RoomCounts,
-    /// To each of the times asked about, how many inside have a pass that ends after it.
+    /// For each of the times asked about, how many visitors inside have a pass that ends after it.
     pub beyond: Vec<u64>,
-    /// People called, in their window, not here yet and still expected.
+    /// Called visitors within their window who have not come yet and are still expected.
     pub expected: u64,
     /// Visitors whose claim is being written just now.
     pub entering: u64,
-    /// How many of those called come, 1/4 to 1.
+    /// The share of called visitors who come, from 1/4 to 1.
     pub show_up: f64,
-    /// What newcomers wait for: millionths of visitors who were let in ahead of the line.
+    /// What newcomers wait for: the visitors let in ahead of the line, in millionths.
     pub owed_u: u64,
     /// The calls whose window is open, oldest first.
     pub calls: Vec<RankCall>,
-    /// Up to when the pace has counted, ms.
+    /// Up to when the pace has counted, milliseconds since the epoch.
     pub counted_until: i64,
-    /// Whether the last tick was another node's,
+    /// Whether the last tick was another node's.
     pub by_other: bool,
-    /// and what that one left.
+    /// What the last tick left, if it was another node's.
     pub left_by_other: Option<TickCarryover>,
-    /// What the nodes measured of booking, this one's own among it.
+    /// What every node measured of booking, this one included.
     pub vitals: Vec<String>,
 }
 
-/// Ranks that were called.
+/// A range of ranks that a tick called.
 #[derive(Debug, Clone)]
 pub struct CalledRanks {
-    /// The first.
+    /// The first rank.
     pub from: u64,
-    /// One behind the last.
+    /// The rank after the last one.
     pub to: u64,
-    /// How many people that are.
+    /// How many people were called.
     pub people: u64,
-    /// Those of them who were away: nobody waits for them.
+    /// The called ranks whose visitor was away. Nobody waits for them.
     pub away: HashSet<u64>,
 }
 
-/// How a tick ended.
+/// What a tick writes to the store when it ends.
 #[derive(Debug, Clone)]
 pub struct TickEnd {
-    /// [`TickFigures::counted_until`] as the tick began: where another tick has ended since, this
-    /// one's accounts are void.
+    /// [`TickFigures::counted_until`] as the tick began. If another tick has ended since, this
+    /// tick's accounts are void.
     pub since: i64,
-    /// Up to when it counted, ms.
+    /// Up to when the tick counted, milliseconds since the epoch.
     pub until: i64,
-    /// Still owed, millionths of visitors.
+    /// What newcomers still wait for, in millionths of visitors.
     pub owed_u: u64,
-    /// What late comers earned.
+    /// What latecomers have gained, in millionths of visitors.
     pub credit_u: u64,
-    /// The pace, millionths a second: late comers bank one second of it, and at the least one
-    /// visitor.
+    /// The pace in millionths of visitors a second. Latecomers save up at most one second of it,
+    /// but at least one visitor.
     pub per_s_u: u64,
-    /// Whoever was called; the ledger has the counter behind them already.
+    /// The ranks that were called. The ledger's counter is past them already.
     pub called: Option<CalledRanks>,
-    /// For the other nodes.
+    /// What the tick leaves to the other nodes.
     pub left: TickCarryover,
     /// Milliseconds since the epoch.
     pub now: i64,

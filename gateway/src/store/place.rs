@@ -1,15 +1,15 @@
-//! What is said of one visitor's place, towards the store and back.
+//! What the rest of the gateway and the store tell each other about one visitor's place.
 
 use fairgate_pass::{Digest, Holder};
 
 use super::StoreFailure;
 
-/// Somebody who wants a place.
+/// A visitor's wish for a place.
 #[derive(Debug, Clone, Copy)]
 pub struct StoreJoinRequest {
-    /// Who.
+    /// The holder that the place is for.
     pub holder: Holder,
-    /// The code shown.
+    /// The code that the visitor showed.
     pub code: Option<Digest>,
     /// Whether the room asks for a code.
     pub needs_code: bool,
@@ -22,28 +22,29 @@ pub struct StoreJoinRequest {
 pub struct Place {
     /// The join number.
     pub number: u64,
-    /// Whose.
+    /// The holder of the place.
     pub holder: Holder,
     /// When the number was given, ms.
     pub at: i64,
-    /// The code that was used.
+    /// The code that was used to join.
     pub code: Option<Digest>,
-    /// Expiry of the last pass, unix seconds.
+    /// Expiry of the place's last pass, unix seconds.
     pub pass_exp: Option<i64>,
-    /// An order of this visitor was ticketed.
+    /// Whether an order of this visitor was ticketed.
     pub done: bool,
-    /// It was given by this very call.
+    /// Whether this very call gave the place.
     pub fresh: bool,
 }
 
-/// A place as its visitor shows it, signed: enough to write it back where a store has lost it.
+/// A signed place as its visitor shows it. It is enough to write the place back if a store has lost
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PresentedPlace {
     /// The join number.
     pub number: u64,
-    /// Whose.
+    /// The holder of the place.
     pub holder: Holder,
-    /// The code that was used.
+    /// The code that was used to join.
     pub code: Option<Digest>,
     /// When the number was given, ms.
     pub at: i64,
@@ -60,38 +61,38 @@ impl From<&Place> for PresentedPlace {
     }
 }
 
-/// What stands behind a number that somebody shows.
+/// What the store knows of a place that a visitor shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PresentedPlaceStatus {
-    /// That holder stands there; or, where two numbers came to one holder, at this lower one.
+    /// The holder has this place. If the holder came to two numbers, it is the lower one.
     Here(Place),
-    /// That holder stood there and left.
+    /// The holder had the place and left it.
     Left,
-    /// Nobody, or somebody else.
+    /// The number has no visitor, or another one.
     Unknown,
 }
 
-/// Somebody who gives a place up.
+/// A visitor's wish to give a place up.
 #[derive(Debug, Clone, Copy)]
 pub struct StoreLeaveRequest {
-    /// Which.
+    /// The join number.
     pub number: u64,
-    /// Its rank, where it has one: nobody is waited for there any more.
+    /// The rank of the place, if it has one, so that nobody waits for it any more.
     pub rank: Option<u64>,
     /// Milliseconds since the epoch.
     pub now: i64,
 }
 
-/// Why nobody got a place.
+/// Why a visitor got no place.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreJoinRefusal {
     /// The room asks for a code, and this is none of its codes.
     #[error("the code is not one of this room's codes")]
     CodeInvalid,
-    /// Somebody has used it.
+    /// The code was used before.
     #[error("the code was used before")]
     CodeUsed,
-    /// No number was given; where one would have been, it is void.
+    /// No number was given, or the number that was given is void.
     #[error(transparent)]
     Store(#[from] StoreFailure),
 }

@@ -1,8 +1,9 @@
-//! Letting people in: calls, ways in, passes, and ticks of which only one stands.
+//! Contract cases for letting visitors in: calls, admissions, passes, and ticks of which only one
+//! stands.
 
 use super::*;
 
-/// The first who claim in a room for two, whose counter has called ten.
+/// Builds a claimant in a room for two, whose counter has called ten.
 fn claimant(number: u64, now: i64) -> Claimant {
     Claimant {
         number,
@@ -14,7 +15,7 @@ fn claimant(number: u64, now: i64) -> Claimant {
     }
 }
 
-/// A tick at `until` that calls the given ranks, after one at `since`.
+/// Builds a tick at `until`, after one at `since`, that calls the given ranks.
 fn tick(since: i64, until: i64, called: std::ops::Range<u64>, away: &[u64]) -> TickEnd {
     let waited_for = called.clone().filter(|rank| !away.contains(rank)).count();
     TickEnd {
@@ -112,8 +113,8 @@ pub(super) async fn a_way_in_ends_with_its_claim_or_lapses(Pair { store, .. }: P
     assert_eq!(enter(2, 1300).await, AdmissionDecision::Lives);
     let seen = figures(store.as_ref(), 1400, &[]).await;
     assert_eq!((seen.counts.inside, seen.entering), (1, 1));
-    // Nobody ended the way in of number 1: its node died. It is not waited for, and its room is
-    // free.
+    // The node that admitted number 1 died and never ended the admission. After it lapses, nobody
+    // waits for it, and its room is free.
     let lapsed = 1100 + WAY_IN_LAPSES_MS;
     assert_eq!(figures(store.as_ref(), lapsed, &[]).await.entering, 0);
     store

@@ -1,6 +1,6 @@
-//! What every room store promises. `open` gives a store over a ledger that it makes fresh with
-//! `false`, and over the same data as before with `true`, as after a restart. A model runs beside
-//! the store under random steps.
+//! What every room store promises. `open(false)` gives a store over a fresh ledger, and
+//! `open(true)` over the same data as before, as after a restart. A model runs beside the store
+//! under random steps.
 
 mod letting;
 mod model;
@@ -30,9 +30,10 @@ use fairgate_rules::pace::VISITOR_U;
 pub struct Pair {
     /// The store under test; the room `"r"` is open.
     pub store: Arc<dyn RoomStore>,
-    /// Its ledger.
+    /// The ledger of the store.
     pub ledger: Arc<dyn RoomLedger>,
-    /// Whether what the ledger does not have outlives the process: it lies in a server beside it.
+    /// Whether a server beside the process keeps the data that the ledger does not have, so that it
+    /// outlives the process.
     pub outlives: bool,
 }
 
@@ -73,7 +74,7 @@ async fn frozen(store: &dyn RoomStore, now: i64) -> LineFreeze {
     }
 }
 
-/// A pass that was written, without its way in.
+/// Notes a written pass that had no admission before it.
 async fn claimed(store: &dyn RoomStore, number: u64, exp_s: i64) -> bool {
     let claimed = RecordedPassClaim {
         number,
@@ -93,7 +94,7 @@ async fn figures(store: &dyn RoomStore, now: i64, ends_s: &[i64]) -> TickFigures
     store.tick_figures("r", moment).await.unwrap()
 }
 
-/// Gives a store over a fresh ledger with `false`, over the data of before with `true`.
+/// Opens a store, over a fresh ledger with `false`, over the data of before with `true`.
 type StoreOpener<'a> = &'a dyn Fn(bool) -> LocalBoxFuture<'a, Pair>;
 
 type Case<'a> = ContractCase<'a, StoreOpener<'a>>;
@@ -120,7 +121,7 @@ fn every_case<'a>() -> Vec<Case<'a>> {
     [on_one_store, over_restarts].concat()
 }
 
-/// Runs every case.
+/// Runs every case on the stores that `open` opens.
 pub async fn suite<F: Future<Output = Pair>>(open: impl Fn(bool) -> F) {
     let open = |again| open(again).boxed_local();
     run_contract(&every_case(), async || &open as StoreOpener<'_>).await;
@@ -155,7 +156,7 @@ async fn one_place_for_one_holder(Pair { store, .. }: Pair) {
 }
 
 async fn many_at_once_get_distinct_durable_numbers(Pair { store, ledger, .. }: Pair) {
-    // Every holder twice at once: two tabs of one browser.
+    // Every holder joins twice at once, as from two tabs of one browser.
     let joins: Vec<_> = (0..200)
         .map(|at| {
             let store = Arc::clone(&store);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a line must look like, as simply as it can be said.
+/// A line in its simplest form, to compare the store with.
 #[derive(Default)]
 struct Model {
     places: BTreeMap<u64, u64>,

@@ -1,31 +1,31 @@
-//! The numbers at which nobody stands, in memory.
+//! The numbers without a visitor, in memory.
 
 use std::sync::Arc;
 
 use super::places::index;
 use crate::store::NumberSet;
 
-/// The numbers at which nobody stands: void or left.
+/// The numbers without a visitor, because they are void or were left.
 #[derive(Default)]
 pub(super) struct AbsentNumbers {
     bits: Arc<Vec<u64>>,
     count: u64,
-    /// How many of them are nobody's at all; at the others somebody stood and left.
+    /// How many of the numbers are void. The other numbers had a visitor who left.
     void_count: u64,
 }
 
 impl AbsentNumbers {
-    /// Notes that somebody left the number, as far as is known.
+    /// Notes that the number's visitor left.
     pub(super) fn mark_left(&mut self, number: u64) {
         self.mark_absent(number);
     }
 
-    /// Notes that the number is nobody's at all.
+    /// Notes that the number is void.
     pub(super) fn mark_void(&mut self, number: u64) {
         self.void_count += u64::from(self.mark_absent(number));
     }
 
-    /// Gives whether somebody stood there until now, as far as is known.
+    /// Marks the number, and returns whether it was not marked before.
     fn mark_absent(&mut self, number: u64) -> bool {
         let bits = Arc::make_mut(&mut self.bits);
         let word = index(number / 64);
@@ -39,12 +39,12 @@ impl AbsentNumbers {
         is_new
     }
 
-    /// How many are nobody's at all.
+    /// Returns how many numbers are void.
     pub(super) fn voids(&self) -> u64 {
         self.void_count
     }
 
-    /// How many were left.
+    /// Returns how many numbers were left.
     pub(super) fn left_count(&self) -> u64 {
         self.count - self.void_count
     }

@@ -1,4 +1,4 @@
-//! One room's line in memory: plain data and pure transitions, without the ledger and without a
+//! One room's line in memory: plain data and pure changes of it, without the ledger and without a
 //! lock.
 
 use std::collections::HashMap;
@@ -18,11 +18,11 @@ use crate::store::{
     RoomCounts, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
 };
 
-/// What a holder's join came to, before the ledger has it.
+/// What a holder's join was given, before the ledger has it.
 pub(super) enum JoinAssignment {
-    /// The holder had this one.
+    /// The place that the holder had already.
     Known(Place),
-    /// The next number.
+    /// A place with the next number.
     New(Place),
     CodeInvalid,
     CodeUsed,
@@ -42,7 +42,7 @@ pub(super) struct RoomLine {
     done: u64,
     /// The cursor of finished orders.
     finished: u64,
-    /// Who was called, and who is on the way in.
+    /// Which ranks were called, and which are being admitted.
     cohorts: ReleaseCohorts,
 }
 
@@ -75,8 +75,9 @@ impl RoomLine {
         let slots = &line.slots;
         line.passes
             .count_inside(|number| slots.get(index(number)).is_some_and(|slot| !slot.done));
-        // The freeze may lie above the last durable number: what failed between them stays void. So
-        // does what a store with lives may have given and not brought into the ledger.
+        // The freeze may lie above the last durable number, and numbers between them whose write
+        // failed stay void. Numbers that a store with lives may have given without copying them to
+        // the ledger stay void too.
         line.fill_up_to(stored.frozen.unwrap_or_default());
         line.fill_up_to(stored.life.map_or(0, |life| life.ceiling));
         line
@@ -147,7 +148,7 @@ impl RoomLine {
         JoinAssignment::New(place)
     }
 
-    /// The ledger did not take the number: it is nobody's, and holder and code are free again.
+    /// Makes a number void that the ledger did not take. Its holder and its code are free again.
     pub(super) fn void_number(&mut self, number: u64) {
         let Some(slot) = self.slots.get_mut(index(number)) else {
             return;
@@ -167,14 +168,14 @@ impl RoomLine {
         self.absent.mark_void(number);
     }
 
-    /// Gives a place up; answers whether its leaf becomes nobody's.
+    /// Gives a place up, and returns whether its leaf becomes nobody's.
     pub(super) fn leave(&mut self, leaving: &StoreLeaveRequest) -> bool {
         let number = leaving.number;
         if let Some(rank) = leaving.rank {
             self.cohorts.note_departure(rank);
         }
-        // After the freeze a leaf below n is part of the published root, and one from n on is
-        // nobody's business.
+        // After the freeze, a leaf below n is part of the published root, and a leaf from n on is
+        // in no draw.
         let void = self.frozen.is_none();
         if let Some(slot) = self.slots.get_mut(index(number)).filter(|slot| slot.here) {
             slot.here = false;
@@ -197,7 +198,7 @@ impl RoomLine {
             Some(slot) if slot.here && slot.holder == holder => self
                 .living_place(number)
                 .map_or(PresentedPlaceStatus::Unknown, PresentedPlaceStatus::Here),
-            // A void leaf no longer says whose it was; the signed place does.
+            // A void leaf no longer says who held it, but the signed place does.
             Some(slot) if !slot.here && (slot.holder == holder || slot.holder == VOID) => {
                 PresentedPlaceStatus::Left
             }
@@ -205,12 +206,12 @@ impl RoomLine {
         }
     }
 
-    /// Fixes the numbers so far.
+    /// Fixes the numbers given so far.
     pub(super) fn freeze(&mut self) -> u64 {
         *self.frozen.get_or_insert(self.slots.len() as u64)
     }
 
-    /// Whether a visitor may come in now; then the room inside is reserved.
+    /// Decides whether a visitor may come in now, and if so reserves a place inside.
     pub(super) fn admit_claimant(&mut self, claimant: &Claimant) -> AdmissionDecision {
         let Claimant { rank, now, .. } = *claimant;
         let now_s = now.div_euclid(1000);
@@ -228,10 +229,10 @@ impl RoomLine {
         cohorts.lapse(now);
         let let_in = cohorts.is_entering(rank)
             || match cohorts.timing(rank, first) {
-                // More may have been called than there is room for, because some of them were not
-                // expected to come.
+                // More ranks may have been called than there are places inside, because some of
+                // their visitors were not expected to come.
                 ClaimTiming::InWindow => inside + cohorts.entering() < claimant.max_inside,
-                // Without a line only the room inside binds.
+                // Without a line, only the number of places inside is a limit.
                 ClaimTiming::Late => {
                     inside + cohorts.entering() + cohorts.expected() < claimant.max_inside
                         && (!claimant.line || cohorts.take_late())
@@ -280,7 +281,8 @@ impl RoomLine {
         stands
     }
 
-    /// A claim was written; answers whether it is this number's first.
+    /// Counts a visitor whose claim was written as inside. Returns whether it is the number's first
+    /// pass.
     pub(super) fn note_claim(&mut self, claimed: &RecordedPassClaim) -> bool {
         let RecordedPassClaim { number, exp_s, .. } = *claimed;
         if let Some(rank) = claimed.reserved {
@@ -301,7 +303,7 @@ impl RoomLine {
         for holder in holders {
             let left = self.passes.take_left(*holder);
             for number in self.by_holder.get(holder).copied().into_iter().chain(left) {
-                // A place without a pass bought nothing: its holder had another one before.
+                // A place without a pass bought nothing; its holder bought with an earlier place.
                 if self.passes.expiry_s(number).is_some()
                     && let Some(slot) = self.slots.get_mut(index(number))
                     && !slot.done

@@ -1,5 +1,6 @@
-//! The store of one machine: number and leaf under one lock, the ledger's write queued under that
-//! same lock, and the answer given when the write is durable. A real store, not a mock.
+//! The room store of one machine. Number and leaf change under one lock, the ledger's write is
+//! queued under that same lock, and the answer is given when the write is durable. It is a real
+//! store, not a mock.
 
 mod absence;
 mod line;
@@ -26,7 +27,8 @@ use crate::store::{
     StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
 };
 
-/// What is in this memory is written through, and read back whole: it never loses what it gave.
+/// The life of every room here. The store writes everything through and reads it back whole, so it
+/// never loses a number and needs no second life.
 const ONE_LIFE: u64 = 1;
 
 /// A cheap handle; clones share the rooms.
@@ -40,16 +42,16 @@ struct MemoryRooms {
     rooms: RwLock<HashMap<String, Arc<Mutex<RoomLine>>>>,
 }
 
-/// What a caller waits for outside the lock.
+/// What a join waits for outside the lock.
 enum PendingJoin {
-    /// A new number, being written.
+    /// A new number that is being written.
     New(Place, DurableWrite<LedgerJoinOutcome>),
-    /// A number of before, perhaps still being written by another call.
+    /// A number that the holder had already, whose write by another call may not have ended.
     Known(Place, DurableWrite<()>),
 }
 
 impl MemoryRoomStore {
-    /// A store that writes through to `ledger`.
+    /// Makes a store that writes through to `ledger`.
     #[must_use]
     pub fn new(ledger: Arc<dyn RoomLedger>) -> Self {
         Self {
@@ -122,7 +124,7 @@ impl MemoryRoomStore {
                 let line = lock_line(&line);
                 Ok(match line.place_status(place.number, place.holder) {
                     PresentedPlaceStatus::Here(place) => Some(place),
-                    // The write this call waited for came to nothing, or the place was just left.
+                    // The write that this call waited for failed, or the place was just left.
                     PresentedPlaceStatus::Left | PresentedPlaceStatus::Unknown => None,
                 })
             }
@@ -131,7 +133,7 @@ impl MemoryRoomStore {
 }
 
 fn lock_line(line: &Mutex<RoomLine>) -> MutexGuard<'_, RoomLine> {
-    // Transitions of a line do not panic half-way; a poisoned lock only says that some caller did.
+    // Changes of a line do not panic half-way, so a poisoned lock only means that some caller did.
     line.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -144,9 +146,9 @@ impl RoomStore for MemoryRoomStore {
         let ledger = &self.inner.ledger;
         let mut stored = ledger.line(room).await?;
         if let Some(life) = stored.life {
-            // A store with lives gave numbers here, perhaps more than the ledger was told of. Its
-            // life ends now, so that none of them is given again, and whoever still works with it
-            // is refused.
+            // A store with lives gave numbers in this room, perhaps more than the ledger was told
+            // of. Its life ends now, so that none of those numbers is given again, and a node that
+            // still works with that store is refused.
             let at = ledger.now_ms().await?;
             stored.life = Some(ledger.begin_life(room, life.incarnation, 0, at).await?);
         }
@@ -179,8 +181,8 @@ impl RoomStore for MemoryRoomStore {
 
     async fn join(&self, room: &str, entrant: StoreJoinRequest) -> Result<Place, StoreJoinRefusal> {
         let (store, room) = (self.clone(), room.to_owned());
-        // In a task of its own: a visitor who hangs up in the middle must not leave a number that
-        // nobody settles.
+        // The join runs in a task of its own, because a visitor who hangs up in the middle must not
+        // leave a number unsettled.
         let settled = tokio::spawn(async move {
             for _ in 0..2 {
                 let pending = store.begin_join(&room, &entrant)?;
@@ -241,8 +243,8 @@ impl RoomStore for MemoryRoomStore {
                 RoomLedgerFailure::Corrupt("a store without lives was refused for its life".into()),
             ),
         });
-        // What the ledger says stands; where it said nothing the line goes on filling until the
-        // next try.
+        // The line takes over the freeze that the ledger says. If the ledger gave none, the line
+        // goes on filling until the next try.
         lock_line(&line).frozen = outcome.as_ref().ok().map(|freeze| freeze.n);
         Ok(StoreFreezeOutcome::Done(outcome?))
     }

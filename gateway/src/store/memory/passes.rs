@@ -1,25 +1,26 @@
-//! Passes of a line in memory: who is inside, and who left with one.
+//! The passes of a line in memory: which visitors are inside, and which left with a pass.
 
 use std::collections::{BTreeSet, HashMap};
 
 use fairgate_pass::Holder;
 
-/// The passes that were claimed.
+/// The passes that were claimed in one line.
 #[derive(Default)]
 pub(super) struct LinePasses {
-    /// Expiry by number, unix seconds.
+    /// Expiry of each number's last pass, unix seconds.
     expires_s: HashMap<u64, i64>,
-    /// Expiry and number of whoever is inside, soonest first: counting never walks the whole line.
+    /// Expiry and number of each visitor inside, soonest first, so that counting never walks the
+    /// whole line.
     inside: BTreeSet<(i64, u64)>,
-    /// Numbers that were left with a pass: it opens booking all the same, so they count until it
-    /// ends or is used.
+    /// Numbers that were left with a pass. The pass still opens booking, so it counts until it
+    /// expires or is used.
     left_with: HashMap<Holder, Vec<u64>>,
-    /// How many ran out without an order, ever.
+    /// How many passes ever expired without an order.
     ended: u64,
 }
 
 impl LinePasses {
-    /// Passes of the ledger, before anybody counts as inside.
+    /// Takes over the passes of the ledger, before any visitor counts as inside.
     pub(super) fn of_ledger(passes: &[(u64, i64)]) -> Self {
         Self {
             expires_s: passes.iter().copied().collect(),
@@ -27,18 +28,19 @@ impl LinePasses {
         }
     }
 
-    /// Counts those as inside of whom `may_be` says so.
+    /// Counts as inside the visitors with a pass for whom `may_be` holds.
     pub(super) fn count_inside(&mut self, may_be: impl Fn(u64) -> bool) {
         let inside = self.expires_s.iter().filter(|(number, _)| may_be(**number));
         self.inside = inside.map(|(number, exp)| (*exp, *number)).collect();
     }
 
-    /// Expiry of the last pass of a number.
+    /// Returns the expiry of the last pass of a number, unix seconds.
     pub(super) fn expiry_s(&self, number: u64) -> Option<i64> {
         self.expires_s.get(&number).copied()
     }
 
-    /// Notes a pass, whose visitor is inside unless done; gives whether it is the number's first.
+    /// Notes a pass, and counts its visitor as inside if `is_inside`. Returns whether it is the
+    /// number's first pass.
     pub(super) fn note_pass(&mut self, number: u64, exp_s: i64, is_inside: bool) -> bool {
         self.no_longer_inside(number);
         if is_inside {
@@ -47,14 +49,14 @@ impl LinePasses {
         self.expires_s.insert(number, exp_s).is_none()
     }
 
-    /// Notes who left a number, where that was with a pass.
+    /// Notes that a holder left a number, if the number has a pass.
     pub(super) fn note_left(&mut self, holder: Holder, number: u64) {
         if self.expires_s.contains_key(&number) {
             self.left_with.entry(holder).or_default().push(number);
         }
     }
 
-    /// Takes the numbers that a holder left with a pass.
+    /// Removes and returns the numbers that a holder left with a pass.
     pub(super) fn take_left(&mut self, holder: Holder) -> Vec<u64> {
         self.left_with.remove(&holder).unwrap_or_default()
     }
@@ -65,7 +67,7 @@ impl LinePasses {
         }
     }
 
-    /// Counts out those whose pass ran out.
+    /// Stops counting visitors whose pass has expired.
     pub(super) fn expire(&mut self, now_s: i64) {
         while self.inside.first().is_some_and(|(exp, _)| *exp <= now_s) {
             self.inside.pop_first();
@@ -73,12 +75,12 @@ impl LinePasses {
         }
     }
 
-    /// How many are inside.
+    /// Returns how many visitors are inside.
     pub(super) fn inside(&self) -> u64 {
         self.inside.len() as u64
     }
 
-    /// How many have a pass that ends after each of these times.
+    /// Counts for each of these times how many visitors inside have a pass that ends after it.
     pub(super) fn inside_beyond(&self, exps_s: &[i64]) -> Vec<u64> {
         let mut counts = vec![0; exps_s.len()];
         for (exp, _) in &self.inside {
@@ -89,12 +91,12 @@ impl LinePasses {
         counts
     }
 
-    /// How many ran out without an order, ever.
+    /// Returns how many passes ever expired without an order.
     pub(super) fn ended(&self) -> u64 {
         self.ended
     }
 
-    /// How many numbers ever had one.
+    /// Returns how many numbers ever had a pass.
     pub(super) fn claimed_ever(&self) -> u64 {
         self.expires_s.len() as u64
     }

@@ -2,7 +2,7 @@
 
 use fairgate_pass::{Digest, Holder, VOID};
 
-/// What stands at one number.
+/// What the store keeps of one number.
 #[derive(Clone, Copy)]
 pub(super) struct LineSlot {
     pub(super) holder: Holder,
@@ -14,7 +14,7 @@ pub(super) struct LineSlot {
 }
 
 impl LineSlot {
-    /// A number that is nobody's.
+    /// The slot of a void number.
     pub(super) const NOBODYS: Self = Self {
         holder: VOID,
         at: 0,
@@ -24,7 +24,7 @@ impl LineSlot {
     };
 }
 
-/// Where a number lies in memory.
+/// Returns the index of a number's slot.
 pub(super) fn index(number: u64) -> usize {
     // Numbers are given one by one from memory, so they fit its addresses.
     usize::try_from(number).unwrap_or(usize::MAX)

@@ -1,20 +1,20 @@
-//! Who is here, in memory.
+//! Tracks in memory which visitors are here.
 
 use std::sync::Arc;
 
 use super::places::{LineSlot, index};
 use crate::store::{AWAY_AFTER_S, NumberSet};
 
-/// When each number was last seen.
+/// When the visitor of each number was last seen.
 #[derive(Default)]
 pub(super) struct LinePresence {
-    /// Unix seconds; 0 where this life of the store has not heard of the number.
+    /// Unix seconds by number; 0 if this process has not seen the visitor.
     seen_at_s: Vec<u32>,
-    /// Since when this life of the store has looked, unix seconds.
+    /// Since when this process has looked, unix seconds.
     looking_since_s: Option<i64>,
 }
 
-/// Seconds since the epoch, as small as they are kept: until the year 2106.
+/// Narrows unix seconds to the 32 bits they are kept in, which last until the year 2106.
 fn seconds(at_s: i64) -> u32 {
     u32::try_from(at_s.max(0)).unwrap_or(u32::MAX)
 }
@@ -29,8 +29,8 @@ impl LinePresence {
         }
     }
 
-    /// Whoever joined is seen by joining; whoever is not known here counts as here until this store
-    /// has looked for long enough.
+    /// Returns the numbers whose visitors are away. Joining counts as being seen. A visitor not
+    /// seen here counts as here until this store has looked for long enough.
     pub(super) fn away_numbers(&mut self, slots: &[LineSlot], now_s: i64) -> NumberSet {
         let since = *self.looking_since_s.get_or_insert(now_s);
         let (since, gone) = (seconds(since), seconds(now_s - AWAY_AFTER_S));

@@ -1,4 +1,4 @@
-//! The store in memory keeps the contract, and its line what it is about.
+//! Tests that the store in memory keeps the contract, and tests of its line alone.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -127,8 +127,8 @@ fn a_number_whose_write_failed_is_nobodys_and_its_holder_and_code_are_free_again
     let again = line.assign(&entrant);
     assert!(matches!(again, JoinAssignment::New(_)));
     assert_eq!(number(&again), Some(1), "no number is given twice");
-    // The failure of the first write comes late, after the second join: it takes nothing away from
-    // that.
+    // The failure of the first write arrives after the second join, and must take nothing from that
+    // join.
     line.void_number(0);
     assert!(
         line.place_of(entrant.holder)

@@ -1,4 +1,4 @@
-//! Blocks of numbers: reserved in the ledger ahead of the joins, and only then given by Redis.
+//! Reserves blocks of numbers in the ledger ahead of the joins. Only then may Redis give them.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,11 +13,11 @@ use super::scripts::{CheckLifeScript, RaiseCeilingScript};
 use crate::ledger::{RoomLedger, RoomLife};
 use crate::store::StoreFailure;
 
-/// At the least so many numbers are reserved ahead,
+/// The fewest numbers that are reserved ahead.
 pub const AHEAD_MIN: u64 = 1000;
-/// and at the most: a lost store leaves the rest of its block void.
+/// The most numbers that are reserved ahead. A lost store leaves the rest of its block void.
 const AHEAD_MAX: u64 = 200_000;
-/// Numbers are reserved for so many rounds as the last one was.
+/// For how many rounds numbers are reserved, if each round gives as many as the last one did.
 const ROUNDS_AHEAD: u64 = 8;
 
 /// Reserves numbers ahead of the joins.
@@ -49,8 +49,8 @@ impl NumberBlocks {
         Ok(())
     }
 
-    /// Reserves numbers where they run short. `given` were given since the round before, and Redis
-    /// gives numbers from `next` on up to `ceiling`.
+    /// Reserves numbers if they run short. Since the last round `given` numbers were given, and
+    /// Redis may give the numbers from `next` up to `ceiling`.
     pub async fn reserve_ahead(
         &self,
         room: &str,
@@ -62,8 +62,8 @@ impl NumberBlocks {
             .saturating_mul(ROUNDS_AHEAD)
             .clamp(AHEAD_MIN, AHEAD_MAX);
         let short = next.saturating_add(ahead / 2) >= ceiling;
-        // A ledger that was set back is told again up to where numbers are given: the next life
-        // begins above them.
+        // A ledger that was set back is told again how far numbers may have been given, so that the
+        // next life begins above them.
         if life.ceiling < ceiling {
             self.compare_ceilings(room, life, ceiling).await?;
         }
@@ -94,8 +94,8 @@ impl NumberBlocks {
             .await
     }
 
-    /// Another node may have reserved since the lives were read. Where it is not that, the ledger
-    /// has lost a block.
+    /// Reads the lives again, because another node may have reserved numbers in the meantime. If
+    /// none has, notes that the ledger has lost a block.
     async fn compare_ceilings(
         &self,
         room: &str,

@@ -1,5 +1,5 @@
-//! The scripts of rooms are run here, and nowhere else: on the room's key, and only while Redis
-//! belongs to this ledger.
+//! The one place that runs the scripts of rooms: on the room's key, and only if Redis belongs to
+//! this ledger.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl RoomScriptRunner {
         Self { redis, condition }
     }
 
-    /// Runs a script that needs the room to live, and in this life.
+    /// Runs a script that needs the room to live in this life.
     pub async fn run(
         &self,
         room: &str,

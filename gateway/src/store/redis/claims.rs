@@ -1,4 +1,4 @@
-//! The transitions of the way in: entering, claiming, and having done.
+//! The transitions that let a visitor in: admission, claim, and the ticketed order.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use super::scripts::{
 };
 use crate::store::{AdmissionDecision, Claimant, RecordedPassClaim, StoreFailure};
 
-/// Lets people claim passes.
+/// Runs the scripts that let visitors claim passes.
 pub struct ClaimTransitions {
     pub scripts: Arc<RoomScriptRunner>,
     pub lives: Arc<RoomLifeReader>,
 }
 
 impl ClaimTransitions {
-    /// Decides whether somebody may claim, and reserves the room inside.
+    /// Decides whether a visitor may claim, and if so reserves a place inside.
     pub async fn admit_claimant(
         &self,
         room: &str,
@@ -48,7 +48,7 @@ impl ClaimTransitions {
         })
     }
 
-    /// Notes that a claim was written; gives whether it is this number's first.
+    /// Notes that a claim was written. Returns whether it is the number's first.
     pub async fn note_claim(
         &self,
         room: &str,

@@ -1,6 +1,6 @@
-//! Replacing the codes of a room that nobody has joined. Ledger and Redis change one after the
-//! other, so nobody joins in between: a code that one of them does not have would give a number and
-//! void it again.
+//! Replaces the codes of a room that nobody has joined. The ledger and Redis change one after the
+//! other, so no join is let through in between. A code that only one of them knows would give a
+//! number and then void it.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::scripts::{PauseJoinsScript, PutCodesScript};
 use crate::ledger::{RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLife};
 use crate::store::StoreFailure;
 
-/// Codes that one script takes.
+/// How many codes one script takes.
 const BATCH: usize = 1000;
-/// Joins wait for codes at most so long, milliseconds, which is longer than any list takes. Then
-/// whoever was putting them there is gone, and the ledger's are put in their place.
+/// How long (ms) joins wait for codes at most, which is longer than any list takes. After that the
+/// node that was writing the codes is gone, and the ledger's codes are written.
 pub const WAITED_FOR_MS: i64 = 60_000;
 
 /// Replaces the codes of a room.
@@ -28,7 +28,7 @@ pub struct RoomCodes {
 }
 
 impl RoomCodes {
-    /// Replaces them in the ledger and in Redis, unless somebody has joined.
+    /// Replaces the codes in the ledger and in Redis, unless somebody has joined.
     pub async fn replace(
         &self,
         room: &str,
@@ -44,8 +44,8 @@ impl RoomCodes {
         if held.as_integer()? == 0 {
             return Ok(RoomChangeOutcome::Joined);
         }
-        // Whatever the ledger answers, Redis gets what it has: its own list where the answer was
-        // lost.
+        // Redis gets what the ledger has in the end. If the ledger's answer was lost, its own list
+        // is read.
         let written = self.ledger.put_codes(room, codes.clone(), entry).await;
         match written {
             Ok(RoomChangeOutcome::To(version)) => {
@@ -59,7 +59,7 @@ impl RoomCodes {
         }
     }
 
-    /// Puts the ledger's codes in place and lets joins go on.
+    /// Writes the ledger's codes to Redis and lets joins go on.
     pub async fn take_from_ledger(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
         let line = self.ledger.bare_line(room).await?;
         let codes: Vec<Digest> = line.codes.into_iter().map(|(code, _)| code).collect();

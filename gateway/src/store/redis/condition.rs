@@ -1,5 +1,5 @@
-//! Whether Redis is there, whose it is, and whether it can be relied on: watched beside everything
-//! else, and told to whoever runs this.
+//! Watches in the background whether Redis answers, which ledger its data belongs to, and whether
+//! its settings are safe. Operators are told.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,17 +11,17 @@ use fairgate_redis::{Redis, RedisCallError, RedisCommand, ServerFinding};
 use super::keys;
 use crate::ledger::RoomLife;
 
-/// How often Redis is asked.
+/// How often Redis is asked which ledger it belongs to.
 pub const ASKED_EVERY: Duration = Duration::from_secs(1);
-/// How many times in between its settings and its clock are looked at.
+/// Every how many rounds the settings and the clock of Redis are checked.
 const FINDINGS_EVERY: u32 = 10;
-/// That the ledger was set back, or Redis lost its data, is told for so long, milliseconds.
+/// How long (ms) a warning stays that the ledger was set back or Redis lost its data.
 const TOLD_MS: i64 = 3_600_000;
-/// Rooms that begin a new life within so long, milliseconds, were lost together: the log tells of
-/// it once.
+/// Rooms that begin a new life within this time (ms) were lost together, and the log has one line
+/// for them.
 const ONE_LOSS_MS: i64 = 60_000;
 
-/// Redis as it was last found.
+/// What the last checks found out about Redis.
 #[derive(Debug, Default)]
 pub struct StoreCondition {
     inner: Mutex<ConditionDetails>,
@@ -30,22 +30,22 @@ pub struct StoreCondition {
 #[derive(Debug, Default)]
 struct ConditionDetails {
     away: Option<(Instant, RedisCallError)>,
-    /// The ledger that it belongs to, where that is another one.
+    /// The id of another ledger that the data belongs to, if it does.
     foreign: Option<String>,
     findings: Vec<ServerFinding>,
-    /// Rooms of which the ledger lost blocks, and when that showed (ms).
+    /// Rooms of which the ledger lost blocks, and when that was found (ms).
     set_back: BTreeMap<String, i64>,
-    /// When the last loss was told in the log (ms).
+    /// When the log last told of a loss (ms).
     loss_told_at: Option<i64>,
 }
 
 impl StoreCondition {
-    /// Whether the data belongs to another ledger: nothing of it is used.
+    /// Returns whether the data belongs to another ledger, in which case none of it is used.
     pub fn is_foreign(&self) -> bool {
         self.lock().foreign.is_some()
     }
 
-    /// Redis said which ledger its data belongs to, or nothing.
+    /// Takes over the answer of Redis to which ledger its data belongs to, or that there was none.
     pub fn note_owner(&self, owner: Result<String, RedisCallError>, own: &str) {
         let mut found = self.lock();
         match owner {
@@ -72,12 +72,12 @@ impl StoreCondition {
         metrics::gauge!("fairgate_room_store_up").set(f64::from(u8::from(found.away.is_none())));
     }
 
-    /// What was found wrong with the servers.
+    /// Takes over what was found wrong with the servers.
     pub fn note_findings(&self, findings: Vec<ServerFinding>) {
         self.lock().findings = findings;
     }
 
-    /// This node fills a room in, which is new or was lost.
+    /// Notes that this node fills in a room that is new or was lost.
     pub fn note_new_life(&self, room: &str, life: &RoomLife, now: i64) {
         let incarnation = life.incarnation;
         if incarnation <= 1 {
@@ -102,7 +102,7 @@ impl StoreCondition {
         );
     }
 
-    /// The ledger has lost blocks of these rooms.
+    /// Notes that the ledger has lost blocks of these rooms.
     pub fn note_set_back(&self, rooms: &[String], now: i64) {
         for room in rooms {
             tracing::error!(
@@ -115,8 +115,8 @@ impl StoreCondition {
         }
     }
 
-    /// A sentence for each thing that should not be left so. `lives` are those of the rooms, as the
-    /// ledger has them.
+    /// Returns one sentence for each thing that an operator should put right. `lives` are the lives
+    /// of the rooms as the ledger has them.
     pub fn warnings(&self, lives: &[RoomLife], now: i64) -> Vec<String> {
         let found = self.lock();
         let mut warnings = Vec::new();
@@ -142,12 +142,13 @@ impl StoreCondition {
     }
 
     fn lock(&self) -> MutexGuard<'_, ConditionDetails> {
-        // Its fields do not depend on one another.
+        // The fields do not depend on each other, so a poisoned lock still guards sound data.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One sentence for all rooms that were lost of late. A room's first life has lost nothing.
+/// Returns one sentence for all rooms that were lost recently. A room's first life has lost
+/// nothing.
 fn recent_loss_warning(lives: &[RoomLife], now: i64) -> Option<String> {
     let lost = lives
         .iter()
@@ -163,7 +164,7 @@ fn recent_loss_warning(lives: &[RoomLife], now: i64) -> Option<String> {
     ))
 }
 
-/// Asks Redis all the time which ledger its data belongs to, and now and then how it is set.
+/// Asks Redis every second which ledger its data belongs to, and less often how it is set.
 pub struct ConditionWatch {
     redis: Redis,
     ledger_id: String,
@@ -172,7 +173,7 @@ pub struct ConditionWatch {
 }
 
 impl ConditionWatch {
-    /// A watch for the ledger with this id, in hex.
+    /// Makes a watch for the ledger with this id, in hex.
     pub fn new(
         redis: Redis,
         ledger_id: String,
@@ -187,7 +188,7 @@ impl ConditionWatch {
         }
     }
 
-    /// One round of the watch.
+    /// Runs one round of the watch.
     pub async fn check_condition(&self, round: u32) {
         self.condition
             .note_owner(self.owner().await, &self.ledger_id);
@@ -198,7 +199,8 @@ impl ConditionWatch {
         }
     }
 
-    /// Asks which ledger the data belongs to: this one, where it belonged to none.
+    /// Returns which ledger the data belongs to. Data that belongs to none is claimed for this one
+    /// first.
     pub async fn owner(&self) -> Result<String, RedisCallError> {
         let set = RedisCommand::new("SET").arg(keys::LEDGER);
         let set = set.arg(self.ledger_id.as_str()).arg("NX");

@@ -1,6 +1,6 @@
-//! Brings what Redis gave into the ledger, seconds behind: entries of the feed, a batch at a time,
-//! trimmed when they are there. Again is harmless, and a life that has ended copies nothing any
-//! more.
+//! Copies what Redis gave into the ledger, seconds later. It reads the feed a batch at a time, and
+//! trims the entries that the ledger has. Copying again is harmless, and a life that has ended
+//! copies nothing any more.
 
 use std::sync::Arc;
 
@@ -14,14 +14,15 @@ use super::scripts::{
 use crate::ledger::{LineCopyOutcome, LineFeedEntry, RoomLedger, RoomLife};
 use crate::store::{StoreFailure, StoreLeaveRequest};
 
-/// Entries a batch.
+/// How many entries one batch has.
 const BATCH: u32 = 1000;
-/// Batches in one go, where whoever copies need not wait for the end: other rooms have their turn.
+/// How many batches one run copies at most, unless the caller waits for the end, so that other
+/// rooms have their turn.
 const GO_BATCHES_MAX: u32 = 20;
-/// A copier that is not heard of for so long is followed by another node's.
+/// How long (ms) a copier may be silent before another node takes its place.
 const ALONE_MS: u64 = 2000;
 
-/// Brings the line of a room into the ledger.
+/// Copies the line of a room into the ledger.
 pub struct LineCopier {
     pub ledger: Arc<dyn RoomLedger>,
     pub scripts: Arc<RoomScriptRunner>,
@@ -30,8 +31,8 @@ pub struct LineCopier {
 }
 
 impl LineCopier {
-    /// Copies until nothing is left; where `alone` is enough only as much as is fair, and nothing
-    /// while another node does.
+    /// Copies until nothing is left. With `alone` it stops after its fair share of batches, and
+    /// copies nothing while another node does.
     pub async fn copy_line(
         &self,
         room: &str,
@@ -64,8 +65,8 @@ impl LineCopier {
         Ok(())
     }
 
-    /// Brings what the life before left in the feed into the ledger: it was given, and is not lost
-    /// with it.
+    /// Copies what the last life left in the feed into the ledger. Those numbers were given, so
+    /// they must not be lost with that life.
     pub async fn salvage(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
         let mut from = "-".to_owned();
         loop {
@@ -87,7 +88,7 @@ impl LineCopier {
         }
     }
 
-    /// Brings one leaving to the ledger, with the join that may not be there yet. Again is
+    /// Writes one leaving to the ledger, with its join in case that is missing. Calling again is
     /// harmless.
     pub async fn record_leaving(
         &self,
@@ -126,7 +127,7 @@ impl LineCopier {
     }
 }
 
-/// The last entry's id, and the rows; `None` where there is nothing.
+/// Reads the last entry's id and the rows; `None` if there are none.
 fn read_feed_entries(
     reply: &RedisReply,
 ) -> Result<Option<(String, Vec<LineFeedEntry>)>, fairgate_redis::RedisCallError> {

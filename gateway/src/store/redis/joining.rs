@@ -1,4 +1,4 @@
-//! The transitions of the line: joining it, leaving it, and fixing its numbers.
+//! The transitions of the line: joining, leaving, and fixing the numbers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use crate::store::{
     Place, StoreFailure, StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest,
 };
 
-/// A join that finds its block used up waits for another so often.
+/// How often a join whose block is used up tries again with another block.
 const JOIN_TRIES: usize = 3;
-/// Beyond the leases, for a clock's grain.
+/// How much longer than the leases to wait, for the resolution of clocks.
 const LEASE_MARGIN: Duration = Duration::from_millis(50);
 
-/// Lets people join and leave, and fixes the numbers.
+/// Lets visitors join and leave, and fixes the numbers.
 pub struct LineTransitions {
     pub ledger: Arc<dyn RoomLedger>,
     pub scripts: Arc<RoomScriptRunner>,
@@ -31,7 +31,7 @@ pub struct LineTransitions {
 }
 
 impl LineTransitions {
-    /// Gives the next number, or the one that this holder has.
+    /// Gives the holder the next number, or finds the one that the holder has.
     pub async fn join(
         &self,
         room: &str,
@@ -46,8 +46,8 @@ impl LineTransitions {
         Err(StoreFailure::NotReady(used_up.into()).into())
     }
 
-    /// One join, in the life that is held before it and after it: what is answered was given in
-    /// time.
+    /// Tries one join. The life's lease must hold before and after it, so that an answered number
+    /// was given in time.
     async fn join_once(
         &self,
         room: &str,
@@ -84,8 +84,8 @@ impl LineTransitions {
 
     /// Gives a place up.
     pub async fn leave(&self, room: &str, leaving: StoreLeaveRequest) -> Result<(), StoreFailure> {
-        // The ledger first: whoever is told that they have left stays away, whatever Redis loses a
-        // moment later.
+        // The ledger is written first, so that a visitor who was told that they left stays away
+        // even if Redis loses its data a moment later.
         let life = self.lives.last_known_life(room)?;
         self.copier.record_leaving(room, &life, &leaving).await?;
         let leave = LeaveLineScript {
@@ -96,7 +96,7 @@ impl LineTransitions {
         Ok(())
     }
 
-    /// Fixes the numbers so far.
+    /// Fixes the numbers given so far.
     pub async fn freeze(&self, room: &str, now: i64) -> Result<StoreFreezeOutcome, StoreFailure> {
         if let Some(freeze) = self.ledger.draw(room).await?.freeze {
             return Ok(StoreFreezeOutcome::Done(freeze));
@@ -110,7 +110,7 @@ impl LineTransitions {
             n: n.as_count()?,
             at: now,
         };
-        // A node that read an older life may still give numbers of it, until it must read again.
+        // A node that read an older life may still give numbers of it until it has to read again.
         tokio::time::sleep(LEASE + LEASE_MARGIN).await;
         self.copier.copy_line(room, &life, false).await?;
         let recorded = self
@@ -125,7 +125,7 @@ impl LineTransitions {
         }
     }
 
-    /// Answers when the ledger has all that was answered before.
+    /// Waits until the ledger has everything that was answered before.
     pub async fn flush_to_ledger(&self, room: &str) -> Result<(), StoreFailure> {
         let life = self.lives.last_known_life(room)?;
         self.copier.copy_line(room, &life, false).await

@@ -1,6 +1,6 @@
-//! What a node does for one room in a round: reserves numbers ahead of the joins, brings the line
-//! into the ledger, and begins a new life where Redis lost one. Every round starts from what is
-//! stored, so a round that failed is simply done again by the next, on this node or another.
+//! The work of a node for one room in one round: it reserves numbers ahead of the joins, copies the
+//! line into the ledger, and begins a new life if Redis lost the room. Every round starts from what
+//! is stored, so the next round, on any node, does again what a failed round did not.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,16 +19,16 @@ use super::scripts::{AdoptLifeScript, AnyRoomFamily, CheckLifeScript};
 use crate::ledger::RoomLife;
 use crate::store::StoreFailure;
 
-/// Rooms looked at at once,
+/// How many rooms are inspected at once.
 const LOOKS_AT_ONCE: usize = 32;
-/// and rooms filled in or copied at once. Those take their time, and whoever only looks does not
-/// wait for them.
+/// How many rooms are filled in or copied at once. Those take long, so inspections do not wait for
+/// them.
 const WORKS_AT_ONCE: usize = 8;
-/// A server that took over another's data within so long still has the mark of it, unless it was
+/// How long a server that took over another's data keeps the sign of it at the least, unless it was
 /// told to forget sooner (`repl-backlog-ttl`, an hour by default).
 const WELL_LATELY: Duration = Duration::from_secs(30);
 
-/// How many rooms are looked after at once.
+/// How many rooms are worked on at once.
 pub struct RoomKeeperLimits {
     looks: Semaphore,
     works: Semaphore,
@@ -43,18 +43,18 @@ impl Default for RoomKeeperLimits {
     }
 }
 
-/// What there is to do for a room.
+/// What a room needs.
 enum RoomKeeperTask {
     Nothing,
-    /// Its data is not that of this life, or there is none yet: the next one is to be begun.
+    /// Redis has no data of this life; the life after this one (0: none) is to be begun.
     NextLife(u64),
-    /// The ledger does not have all of it yet.
+    /// The ledger lacks some entries of the feed.
     Copying(RoomLife),
-    /// Joins wait for codes that nobody brings.
+    /// Joins wait for codes that no node is writing any more.
     Codes(RoomLife),
 }
 
-/// Looks after rooms.
+/// Keeps rooms in order: one inspection, and the work it finds necessary.
 pub struct RoomKeeper {
     pub rooms: Arc<OpenRooms>,
     pub lives: Arc<RoomLifeReader>,
@@ -68,7 +68,7 @@ pub struct RoomKeeper {
 }
 
 impl RoomKeeper {
-    /// Looks after one room, and tells where that failed.
+    /// Keeps one room in order, and logs a failure.
     pub async fn look_after(&self, room: &str) {
         if let Err(error) = self.maintain_room(room).await {
             metrics::counter!("fairgate_room_rounds_failed_total", "room" => room.to_owned())
@@ -77,11 +77,11 @@ impl RoomKeeper {
         }
     }
 
-    /// Looks after one room.
+    /// Inspects one room and does what it needs.
     pub async fn maintain_room(&self, room: &str) -> Result<(), StoreFailure> {
         let limits = &self.limits;
         let needs = {
-            // Both live as long as the store.
+            // Both semaphores live as long as the store, so acquiring cannot fail.
             let _look = limits.looks.acquire().await;
             self.inspect_room(room).await?
         };
@@ -104,7 +104,7 @@ impl RoomKeeper {
         }
     }
 
-    /// Reserves numbers where they run short, and finds out whether there is more to do.
+    /// Reserves numbers if they run short, and returns what else the room needs.
     async fn inspect_room(&self, room: &str) -> Result<RoomKeeperTask, StoreFailure> {
         let open = self.rooms.find(room)?;
         let mut before = open.tending.lock().await;
@@ -139,7 +139,7 @@ impl RoomKeeper {
         Ok(RoomKeeperTask::Nothing)
     }
 
-    /// Finds out whether a room whose life does not stand in Redis was lost.
+    /// Finds out whether a room whose life Redis does not have was lost.
     async fn look_for_loss(
         &self,
         room: &str,
@@ -157,7 +157,8 @@ impl RoomKeeper {
             return Ok(RoomKeeperTask::Nothing);
         }
         if newest.is_unused() {
-            // The room is new, and whoever made it fills it in just now or died over it.
+            // The room is new. The node that made it is filling it in just now, or died while doing
+            // so.
             return Ok(RoomKeeperTask::NextLife(0));
         }
         let incarnation = life.incarnation;
@@ -165,8 +166,8 @@ impl RoomKeeper {
         Ok(RoomKeeperTask::NextLife(incarnation))
     }
 
-    /// Whether only the name of the server's history changed, since the room was well a moment ago:
-    /// its life goes on.
+    /// Returns whether only the name of the server's history changed since the room was well a
+    /// moment ago. Its life then goes on.
     async fn is_renamed(
         &self,
         room: &str,
@@ -186,7 +187,7 @@ impl RoomKeeper {
     /// Begins the life after `from`, and reserves its first block.
     async fn revive(&self, room: &str, from: u64) -> Result<(), StoreFailure> {
         if self.builder.rebuild_room(room, from).await? == RoomRebuildOutcome::Lives {
-            // Whoever joins next does not wait for a block.
+            // A block is reserved at once, so that the next join does not wait for one.
             if let Some(life) = self.lives.lease().last_known_life(room) {
                 let upto = life.first + AHEAD_MIN;
                 self.blocks.reserve(room, &life, upto).await?;

@@ -1,5 +1,5 @@
-//! Every key of the line in Redis. One key is named to a script; the others of a room begin alike,
-//! so that they lie on the same slot, and the scripts name them:
+//! Every key of the line in Redis. Each script is passed one key of a room. The room's other keys
+//! have the same prefix, so that they lie on the same slot, and the scripts build their names:
 //!
 //! | `{room:ID}:…` | what |
 //! | --- | --- |
@@ -15,13 +15,13 @@
 //! | `vitals` | what each node measured of booking |
 //! | `feed`, `copier` | what is not in the ledger yet, and who brings it there |
 //!
-//! Beside the rooms there is `fairgate:ledger`, the id of the ledger that all this belongs to;
-//! booking's store writes the same.
+//! Beside the rooms there is `fairgate:ledger`, the id of the ledger that all this belongs to.
+//! Booking's store writes the same key.
 
-/// Whose ledger the data set belongs to.
+/// The key with the id of the ledger that the data belongs to.
 pub const LEDGER: &str = "fairgate:ledger";
 
-/// The key that stands for a room.
+/// Returns the key that is passed to a room's scripts.
 pub fn life(room: &str) -> String {
     format!("{{room:{room}}}:life")
 }

@@ -1,9 +1,10 @@
-//! The lives of all rooms as the ledger has them, and for how long this node may believe it:
-//! numbers are given only while that was read less than a second ago, so that whoever waits out a
-//! second knows that nobody gives one of an older life.
+//! The lives of all rooms as the ledger has them, and how long this node may rely on them. A node
+//! gives numbers only within a second after it asked for the lives. A node that waits out that
+//! second therefore knows that nobody gives a number of an older life any more.
 //!
-//! A ledger that failed over to an older copy may have lost blocks that it had reserved. What was
-//! once heard is kept here, so that it is followed and no number of a lost block is given again.
+//! A ledger that failed over to an older copy may have lost blocks that it had reserved. This node
+//! follows such a ledger, but remembers the lost blocks, so that none of their numbers is given
+//! again.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::ledger::RoomLife;
 
-/// How long what was read may be believed.
+/// How long the lives that were read may be relied on.
 pub const LEASE: Duration = Duration::from_secs(1);
 
 /// What this node knows of the rooms' lives.
@@ -22,24 +23,24 @@ pub struct LivesLease {
 
 #[derive(Debug, Default)]
 struct LivesLeaseState {
-    /// When the ledger was asked, which is before it answered.
+    /// When the ledger was last asked. The time is taken before it answers.
     asked: Option<Instant>,
     lives: HashMap<String, KnownLife>,
-    /// Numbers of each room below this may have been given, whatever the ledger still knows of it.
+    /// Numbers of each room below this may have been given, even if the ledger has forgotten it.
     issued: HashMap<String, u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct KnownLife {
     life: RoomLife,
-    /// When it was true at the latest.
+    /// The time at which the ledger is known to have had this life.
     at: Instant,
 }
 
 impl LivesLease {
-    /// Takes over what the ledger said, asked at `asked`. An answer that was overtaken by a later
-    /// one is dropped. Gives the rooms of which the ledger has lost what was known: it is an older
-    /// copy.
+    /// Takes over the lives that the ledger gave when asked at `asked`. An answer older than one
+    /// already taken over is dropped. Returns the rooms of which the ledger has lost what was
+    /// known, because it is an older copy.
     pub fn renew(&self, asked: Instant, lives: Vec<(String, RoomLife)>) -> Vec<String> {
         let mut read = self.lock();
         if read.asked.is_some_and(|before| before > asked) {
@@ -52,7 +53,7 @@ impl LivesLease {
             let known = before.remove(&room);
             let newer = known.filter(|known| life_order(&known.life) > life_order(&life));
             let stands = match newer {
-                // Begun or stretched while the ledger was answering.
+                // The life began or got a new block while the ledger was answering.
                 Some(known) if known.at >= asked => known,
                 Some(_) => {
                     lost.push(room.clone());
@@ -72,8 +73,8 @@ impl LivesLease {
         lost
     }
 
-    /// Takes over a life that was begun or stretched, as the ledger said at `now`, unless a later
-    /// one is known.
+    /// Takes over a life that began or got a new block, as the ledger answered at `now`, unless a
+    /// later life is known.
     pub fn learn(&self, room: &str, life: RoomLife, now: Instant) {
         let mut read = self.lock();
         let known = read.lives.get(room);
@@ -82,17 +83,17 @@ impl LivesLease {
         }
     }
 
-    /// Whether the ledger was asked after `since`.
+    /// Returns whether the ledger was asked after `since`.
     pub fn asked_after(&self, since: Instant) -> bool {
         self.lock().asked.is_some_and(|asked| asked > since)
     }
 
-    /// The life of a room as last heard, however long ago.
+    /// Returns the life of a room as last read, however old that is.
     pub fn last_known_life(&self, room: &str) -> Option<RoomLife> {
         self.lock().lives.get(room).map(|known| known.life)
     }
 
-    /// The same, while it may be believed at `now`.
+    /// Returns the life of a room if it may be relied on at `now`.
     pub fn leased_life(&self, room: &str, now: Instant) -> Option<RoomLife> {
         let read = self.lock();
         let asked = read.asked?;
@@ -101,18 +102,19 @@ impl LivesLease {
             .flatten()
     }
 
-    /// All lives as last heard.
+    /// Returns all lives as last read.
     pub fn lives(&self) -> Vec<RoomLife> {
         self.lock().lives.values().map(|known| known.life).collect()
     }
 
-    /// Numbers of the room below this may have been given.
+    /// Returns the number below which numbers of the room may have been given.
     pub fn issued(&self, room: &str) -> u64 {
         self.lock().issued.get(room).copied().unwrap_or(0)
     }
 
     fn lock(&self) -> MutexGuard<'_, LivesLeaseState> {
-        // The fields are whole whatever panicked beside them.
+        // Each field is whole even if a caller panicked, so a poisoned lock still guards sound
+        // data.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -125,7 +127,7 @@ impl LivesLeaseState {
     }
 }
 
-/// Of two lives of a room the greater is the later one.
+/// Returns a key by which the later of two lives of a room is the greater.
 fn life_order(life: &RoomLife) -> (u64, u64) {
     (life.incarnation, life.ceiling)
 }

@@ -1,4 +1,4 @@
-//! The lives of the open rooms: read from the ledger, and given to whoever works in them.
+//! Reads the lives of the open rooms from the ledger, and gives them to the parts of the store.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,14 +12,14 @@ use super::rooms::OpenRooms;
 use crate::ledger::{RoomLedger, RoomLife};
 use crate::store::StoreFailure;
 
-/// The lives of the open rooms.
+/// Reads and keeps the lives of the open rooms.
 pub struct RoomLifeReader {
     ledger: Arc<dyn RoomLedger>,
     rooms: Arc<OpenRooms>,
     condition: Arc<StoreCondition>,
     clock: Clock,
     lease: LivesLease,
-    /// Held while the lives are read out of turn.
+    /// Held while the lives are read between two rounds.
     reading: tokio::sync::Mutex<()>,
 }
 
@@ -40,12 +40,13 @@ impl RoomLifeReader {
         }
     }
 
-    /// What was read, as it is.
+    /// Returns the lives that were read.
     pub fn lease(&self) -> &LivesLease {
         &self.lease
     }
 
-    /// The life that this node knows of, however old that knowledge is: the script itself compares.
+    /// Returns the life that this node knows, however old that is, because the script itself
+    /// compares.
     pub fn last_known_life(&self, room: &str) -> Result<RoomLife, StoreFailure> {
         self.rooms.refuse_silent(room)?;
         self.lease
@@ -53,7 +54,7 @@ impl RoomLifeReader {
             .ok_or_else(|| StoreFailure::NotReady("the room has no life yet".into()))
     }
 
-    /// The life in which this node may give numbers just now.
+    /// Returns the life in which this node may give numbers just now.
     pub fn leased_life(&self, room: &str) -> Result<RoomLife, StoreFailure> {
         self.rooms.refuse_silent(room)?;
         let held = self.lease.leased_life(room, Instant::now());
@@ -62,7 +63,7 @@ impl RoomLifeReader {
         })
     }
 
-    /// Reads the lives; from when it was asked, that may be believed for a second.
+    /// Reads the lives. They may be relied on for a second from when the ledger was asked.
     pub async fn read(&self) -> Result<(), StoreFailure> {
         let asked = Instant::now();
         let lives = timeout(LEASE, self.ledger.lives())
@@ -73,7 +74,8 @@ impl RoomLifeReader {
         Ok(())
     }
 
-    /// Reads the lives again, once for all who find at the same time that theirs is over.
+    /// Reads the lives again. Callers who find at the same time that their life has ended share one
+    /// reading.
     pub async fn read_again(&self) -> Result<(), StoreFailure> {
         let since = Instant::now();
         let _reading = self.reading.lock().await;

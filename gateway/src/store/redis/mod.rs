@@ -1,11 +1,11 @@
-//! The line of many gateways in one Redis. Every transition is one script on the room's slot; each
-//! carries the life that the ledger has and refuses where Redis has another, or none. Numbers are
+//! The line of many gateways in one Redis. Every transition is one script on the room's slot. It
+//! names the life that the ledger has, and refuses if Redis has another life or none. Numbers are
 //! given below a ceiling that the ledger reserved before, and only by a node that has read the
 //! lives within the last second.
 //!
-//! What Redis says may be lost: the ledger has the line seconds behind (`copier`), passes and
-//! counters before they are answered, and a room that lost its data is filled in again under its
-//! next life (`rebuild`).
+//! Redis may lose its data. The ledger has the line seconds later (`copier`), and passes and
+//! counters before they are answered. A room that lost its data is filled in again under its next
+//! life (`rebuild`).
 
 mod blocks;
 mod caller;
@@ -53,12 +53,12 @@ pub enum RoomStoreOpenError {
         "this Redis keeps the line of another ledger ({stored}, and this one is {own}). Nothing was changed. Name the database that it belongs to, or another Redis."
     )]
     OtherLedger {
-        /// The id in Redis.
+        /// The ledger's id in Redis.
         stored: String,
-        /// The ledger's.
+        /// The id of this ledger.
         own: String,
     },
-    /// The ledger did not say which it is.
+    /// The ledger did not answer with its id.
     #[error(transparent)]
     Ledger(#[from] RoomLedgerFailure),
 }
@@ -71,11 +71,11 @@ pub struct RedisRoomStore {
 
 impl RedisRoomStore {
     /// Opens a store over Redis and the ledger that all its nodes share. `node` is this process's
-    /// name among them. Where Redis is away it is used from when it answers, if it is this
-    /// ledger's. Its rooms are looked after from [`Self::start_rounds`] on.
+    /// name among them. If Redis does not answer now, the store uses it once it answers and belongs
+    /// to this ledger. The rooms are kept in order from [`Self::start_rounds`] on.
     ///
     /// # Errors
-    /// Where the data in Redis belongs to another ledger, or this one did not answer.
+    /// Fails if the data in Redis belongs to another ledger, or this ledger did not answer.
     pub async fn open(
         redis: Redis,
         ledger: Arc<dyn RoomLedger>,
@@ -97,7 +97,7 @@ impl RedisRoomStore {
         })
     }
 
-    /// Starts the loops that look after its rooms. They end when the store is dropped.
+    /// Starts the loops that keep the rooms in order. They end when the store is dropped.
     pub fn start_rounds(&self) {
         rounds::start_rounds(&self.parts);
     }
@@ -115,7 +115,7 @@ impl RoomStore for RedisRoomStore {
         if !self.parts.rooms.open(room) {
             return Ok(());
         }
-        // The rounds would come to it; whoever made the room need not wait for them.
+        // The rounds would reach the room later, but its maker need not wait for them.
         if let Err(error) = self.parts.lives.read().await {
             tracing::warn!(room, %error, "the room's life could not be read yet");
         }
@@ -131,7 +131,8 @@ impl RoomStore for RedisRoomStore {
         codes: Vec<Digest>,
         entry: RoomAuditEntry,
     ) -> Result<RoomChangeOutcome, StoreFailure> {
-        // In a task of its own: a promoter who hangs up in the middle must not leave joins waiting.
+        // The change runs in a task of its own, because a promoter who hangs up in the middle must
+        // not leave joins waiting.
         let (replacing, room) = (Arc::clone(&self.parts.codes), room.to_owned());
         let put = tokio::spawn(async move { replacing.replace(&room, codes, entry).await });
         put.await

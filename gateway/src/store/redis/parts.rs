@@ -1,4 +1,4 @@
-//! The ideas that the store is made of, put together.
+//! Builds the parts of the store and connects them.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub struct StoreParts {
 }
 
 impl StoreParts {
-    /// Builds all of it over Redis and the ledger with this id, in hex. `node` is this process's
+    /// Builds all parts over Redis and the ledger with this id, in hex. `node` is this process's
     /// name among the nodes.
     pub fn build(
         redis: &Redis,
@@ -74,7 +74,7 @@ impl StoreParts {
     }
 }
 
-/// What several of the ideas stand on.
+/// What several of the parts need.
 struct StoreDependencies {
     ledger: Arc<dyn RoomLedger>,
     rooms: Arc<OpenRooms>,

@@ -1,5 +1,5 @@
-//! Places by their number and by their holder: found, brought back where Redis lost them, and
-//! answered without it where it is away.
+//! Finds places by number and by holder, takes back places that Redis lost, and answers from the
+//! ledger while Redis does not.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,14 +15,14 @@ use super::scripts::{
 use crate::ledger::{RoomLedger, RoomLedgerFailure, StoredPlace};
 use crate::store::{Place, PresentedPlace, PresentedPlaceStatus, StoreFailure};
 
-/// Places that one script takes back.
+/// How many places one script takes back.
 const BATCH: usize = 500;
-/// The longest that the ledger is asked for a place that Redis cannot tell.
+/// The longest wait for the ledger when Redis cannot answer.
 const LEDGER_ASKED_MAX: Duration = Duration::from_secs(1);
-/// A ledger that was not heard for longer keeps silent.
+/// How long the ledger may be unheard before it counts as silent.
 const LEDGER_HEARD_MAX: Duration = Duration::from_secs(2);
 
-/// Finds places, and takes them back.
+/// Finds places, and takes lost places back.
 pub struct PlaceFinder {
     pub ledger: Arc<dyn RoomLedger>,
     pub scripts: Arc<RoomScriptRunner>,
@@ -30,7 +30,7 @@ pub struct PlaceFinder {
 }
 
 impl PlaceFinder {
-    /// Whose the number is. Without Redis a signed place is taken at its word, so this always
+    /// Returns the status of a signed place. Without Redis the signature is enough, so this always
     /// answers.
     pub async fn check_presented_place(
         &self,
@@ -53,8 +53,8 @@ impl PlaceFinder {
         if let Ok(true) = self.recorded_as_left(room, shown).await {
             return PresentedPlaceStatus::Left;
         }
-        // Signed by us, and neither store nor ledger says otherwise: it may not have been copied
-        // yet.
+        // We signed the place, and neither store nor ledger contradicts it: the place may not have
+        // been copied to the ledger yet.
         PresentedPlaceStatus::Here(Place {
             number: shown.number,
             holder: shown.holder,
@@ -66,8 +66,8 @@ impl PlaceFinder {
         })
     }
 
-    /// Takes places back that the life before lost, all of them in one life or none of what
-    /// follows: which one it was.
+    /// Takes back places that the last life lost. Returns the one life that has all of them. After
+    /// a failure, no further batch is tried.
     pub async fn take_back(
         &self,
         room: &str,
@@ -86,7 +86,7 @@ impl PlaceFinder {
         Ok(life.incarnation)
     }
 
-    /// The place of a holder.
+    /// Returns the place of a holder.
     pub async fn place_of(
         &self,
         room: &str,
@@ -102,8 +102,8 @@ impl PlaceFinder {
             Ok(here.then(|| read::place(&reply)).transpose()?)
         };
         match asked.await {
-            // A place that is only in Redis is not found without it, so that a "no" would be a
-            // guess.
+            // The ledger does not have a place that is only in Redis, so without Redis a "no" would
+            // be a guess.
             Err(error) => match self.recorded(room, holder).await {
                 Ok(Some(place)) => Ok(Some(place)),
                 Ok(None) | Err(_) => Err(error),
@@ -131,14 +131,14 @@ impl PlaceFinder {
         })
     }
 
-    /// What the ledger has of a holder, where Redis does not say. It is seconds behind. One that
-    /// keeps silent itself is not asked: nobody waits for it.
+    /// Reads the holder's place from the ledger when Redis does not answer. The ledger is seconds
+    /// behind. A ledger that is silent too is not asked, so that nobody waits for it.
     async fn recorded(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure> {
         let stored = self.ask_ledger(self.ledger.place_of(room, holder)).await?;
         Ok(stored.as_ref().map(place_of_ledger))
     }
 
-    /// Whether the ledger says that this holder gave the number up.
+    /// Returns whether the ledger says that this holder gave the number up.
     async fn recorded_as_left(
         &self,
         room: &str,
@@ -166,7 +166,7 @@ impl PlaceFinder {
     }
 }
 
-/// Writes a place as the function `shown` of the scripts takes it.
+/// Converts a place into the record that the scripts' function `shown` takes.
 fn shown_record(shown: &PresentedPlace) -> PresentedPlaceRecord {
     PresentedPlaceRecord {
         number: shown.number,
@@ -177,7 +177,7 @@ fn shown_record(shown: &PresentedPlace) -> PresentedPlaceRecord {
     }
 }
 
-/// A place without what only Redis knows of it.
+/// Builds a place from the ledger, without what only Redis knows of it.
 fn place_of_ledger(stored: &StoredPlace) -> Place {
     Place {
         number: stored.join.number,

@@ -1,4 +1,4 @@
-//! Who is here and who is not: what all nodes saw of late, and the numbers at which nobody stands.
+//! Which visitors all nodes saw recently, and which numbers have no visitor.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,19 +9,19 @@ use super::read;
 use super::scripts::{NoteSeenScript, ReadAbsentScript, ReadAwayScript};
 use crate::store::{AWAY_AFTER_S, NumberSet, StoreFailure};
 
-/// Who was seen is kept by so many seconds,
+/// How many seconds share one slot of seen visitors.
 const SLOT_S: i64 = 5;
-/// and for so long, milliseconds.
+/// How long a slot is kept, milliseconds.
 pub const SLOT_LIVES_MS: u64 = 90_000;
-/// Numbers that one script marks as seen.
+/// How many numbers one script marks as seen.
 const SEEN_BATCH: usize = 2000;
 
-/// The slot of a second.
+/// Returns the slot of a second.
 pub fn seen_slot(now_s: i64) -> i64 {
     now_s.div_euclid(SLOT_S)
 }
 
-/// The absent numbers as last read.
+/// The numbers without a visitor, as last read.
 #[derive(Default, Clone)]
 struct AbsenceSnapshot {
     incarnation: u64,
@@ -29,11 +29,11 @@ struct AbsenceSnapshot {
     numbers: NumberSet,
 }
 
-/// Reads and notes who is here.
+/// Reads and notes which visitors are here.
 pub struct RoomPresence {
     scripts: Arc<RoomScriptRunner>,
     lives: Arc<RoomLifeReader>,
-    /// By room.
+    /// The last read numbers without a visitor, by room.
     absent: Mutex<HashMap<String, AbsenceSnapshot>>,
 }
 
@@ -46,7 +46,7 @@ impl RoomPresence {
         }
     }
 
-    /// Reads the numbers at which nobody stands, where they changed since they were read.
+    /// Reads the numbers without a visitor, if they changed since they were last read.
     pub async fn absent_numbers(&self, room: &str) -> Result<NumberSet, StoreFailure> {
         let life = self.lives.last_known_life(room)?;
         let known = self.lock_absent().get(room).cloned().unwrap_or_default();
@@ -70,11 +70,11 @@ impl RoomPresence {
     }
 
     fn lock_absent(&self) -> MutexGuard<'_, HashMap<String, AbsenceSnapshot>> {
-        // What is kept of a room is replaced whole.
+        // Each room's entry is replaced whole, so a poisoned lock still guards sound data.
         self.absent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes who was here; gives the life that heard it.
+    /// Notes which visitors were here. Returns the life that noted it.
     pub async fn note_seen(
         &self,
         room: &str,
@@ -93,10 +93,10 @@ impl RoomPresence {
         Ok(life.incarnation)
     }
 
-    /// Reads who was not seen for a while.
+    /// Reads which visitors were not seen for a while.
     pub async fn away_numbers(&self, room: &str, now_s: i64) -> Result<NumberSet, StoreFailure> {
         let absent = self.absent_numbers(room).await?;
-        // A slot counts until its last second is long enough ago.
+        // A slot counts as recent until its last second is old enough.
         let slots = seen_slot(now_s - AWAY_AFTER_S)..=seen_slot(now_s) + 1;
         let away = ReadAwayScript {
             now_s,
@@ -118,7 +118,7 @@ impl RoomPresence {
     }
 }
 
-/// The numbers below `joined` that are in neither set.
+/// Returns the numbers below `joined` that are in neither set.
 fn neither(joined: u64, here: &NumberSet, absent: &NumberSet) -> NumberSet {
     let words = usize::try_from(joined.div_ceil(64)).unwrap_or(0);
     let word = |numbers: &NumberSet, at: usize| numbers.0.get(at).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What the scripts answer, read into the store's types.
+//! Reads the scripts' replies into the store's types.
 
 use fairgate_pass::{Digest, Holder};
 use fairgate_redis::{RedisCallError, RedisReply};
@@ -21,12 +21,12 @@ impl From<RedisCallError> for StoreFailure {
     }
 }
 
-/// What kind of answer it is: the first of its parts.
+/// Returns the kind of a reply, which is its first part.
 pub fn kind(reply: &RedisReply) -> Result<&str, RedisCallError> {
     reply.item_at(0)?.as_text()
 }
 
-/// 32 bytes.
+/// Reads 32 bytes.
 fn read_hash(reply: &RedisReply) -> Result<[u8; 32], RedisCallError> {
     let bytes = reply.as_bytes()?;
     bytes.try_into().map_err(|_| {
@@ -37,7 +37,7 @@ fn read_hash(reply: &RedisReply) -> Result<[u8; 32], RedisCallError> {
     })
 }
 
-/// 32 bytes, or nothing.
+/// Reads 32 bytes, or nothing.
 fn read_code(reply: &RedisReply) -> Result<Option<Digest>, RedisCallError> {
     if reply.as_bytes()?.is_empty() {
         return Ok(None);
@@ -45,7 +45,7 @@ fn read_code(reply: &RedisReply) -> Result<Option<Digest>, RedisCallError> {
     read_hash(reply).map(|code| Some(Digest(code)))
 }
 
-/// As the function `place` of the scripts gives it.
+/// Reads a place as the scripts' function `place` returns it.
 pub fn place(reply: &RedisReply) -> Result<Place, RedisCallError> {
     let at: Result<[u8; 8], _> = reply.item_at(3)?.as_bytes()?.try_into();
     let pass = reply.item_at(4)?;
@@ -62,7 +62,8 @@ pub fn place(reply: &RedisReply) -> Result<Place, RedisCallError> {
     })
 }
 
-/// As `leaving.lua` gives it: who stands at the number, and whether the leaf becomes nobody's.
+/// Reads the reply of `leaving.lua`: the holder of the number, and whether the leaf becomes
+/// nobody's.
 pub fn leaving(reply: &RedisReply, number: u64) -> Result<Option<(JoinRow, bool)>, RedisCallError> {
     if reply.as_list()?.is_empty() {
         return Ok(None);
@@ -77,7 +78,7 @@ pub fn leaving(reply: &RedisReply, number: u64) -> Result<Option<(JoinRow, bool)
     Ok(Some((join, reply.item_at(3)?.as_integer()? == 1)))
 }
 
-/// As the function `counts` of the scripts gives it.
+/// Reads counts as the scripts' function `counts` returns them.
 pub fn counts(reply: &RedisReply) -> Result<RoomCounts, RedisCallError> {
     Ok(RoomCounts {
         next: reply.item_at(0)?.as_count()?,
@@ -91,7 +92,7 @@ pub fn counts(reply: &RedisReply) -> Result<RoomCounts, RedisCallError> {
     })
 }
 
-/// As `figures.lua` gives it; `node` is this one.
+/// Reads the reply of `figures.lua`. `node` is the name of this node.
 pub fn figures(reply: &RedisReply, node: &str) -> Result<TickFigures, RedisCallError> {
     let beyond = reply
         .item_at(1)?
@@ -137,8 +138,8 @@ pub fn figures(reply: &RedisReply, node: &str) -> Result<TickFigures, RedisCallE
     })
 }
 
-/// Redis counts bits from the highest of the first byte, [`NumberSet`] from the lowest of the first
-/// word.
+/// Converts the bits of Redis, which count from the highest bit of the first byte, into a
+/// [`NumberSet`], which counts from the lowest bit of the first word.
 pub fn numbers_from_bits(bits: &[u8]) -> NumberSet {
     let words = bits.chunks(8).map(|bytes| {
         let mut word = [0; 8];
@@ -150,7 +151,7 @@ pub fn numbers_from_bits(bits: &[u8]) -> NumberSet {
     NumberSet(std::sync::Arc::new(words.collect()))
 }
 
-/// An entry of the feed and its id.
+/// Reads an entry of the feed and its id.
 pub fn feed_entry(reply: &RedisReply) -> Result<(String, LineFeedEntry), RedisCallError> {
     let (id, fields) = (reply.item_at(0)?.as_text()?, reply.item_at(1)?);
     let number = fields.item_at(3)?.as_count()?;
@@ -171,7 +172,7 @@ pub fn feed_entry(reply: &RedisReply) -> Result<(String, LineFeedEntry), RedisCa
     Ok((id.to_owned(), row))
 }
 
-/// The first id behind an entry's.
+/// Returns the first id after that of an entry.
 pub fn behind(id: &str) -> String {
     let (ms, seq) = id.split_once('-').unwrap_or((id, "0"));
     let seq: u64 = seq.parse().unwrap_or(0);

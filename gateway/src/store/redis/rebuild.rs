@@ -1,6 +1,7 @@
-//! A room in a Redis that is new, was lost, went back or was replaced: a new life begins in the
-//! ledger at the reserved ceiling, and the room is filled in from there, a batch at a time. What
-//! the ledger does not have below the ceiling is nobody's until its holder brings it back.
+//! Rebuilds a room in a Redis that is new, was lost, was set back or was replaced. A new life
+//! begins in the ledger at the reserved ceiling, and the room is filled in from the ledger, a batch
+//! at a time. A number below the ceiling that the ledger does not have is void until its holder
+//! brings it back.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,34 +24,34 @@ use super::scripts::{
 use crate::ledger::{RoomLedger, RoomLedgerFailure, RoomLife, StoredLine, StoredPlace};
 use crate::store::StoreFailure;
 
-/// Places, codes or passes a script.
+/// How many places, codes or passes one script takes.
 const BATCH: u32 = 500;
-/// A builder that is not heard of for so long, milliseconds, is followed by another.
+/// How long (ms) a builder may be silent before another takes its place.
 const SILENT_MS: i64 = 5000;
-/// So often it is heard of at the least.
+/// How often a builder says at the least that it is still working.
 const HEARD_EVERY: Duration = Duration::from_secs(1);
 
-/// How a room came to live.
+/// How a rebuild ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoomRebuildOutcome {
-    /// This node has filled it in, or found it filled in.
+    /// The room lives: this node has filled it in, or found it filled in.
     Lives,
     /// Another node is filling it in.
     ByOther,
 }
 
-/// What is known of the line when all places are filled in.
+/// What was learned of the line while its places were filled in.
 #[derive(Default)]
 struct LineFillSummary {
-    /// A bit for each number at which somebody stands, as Redis counts bits.
+    /// A bit for each number with a visitor, in the bit order of Redis.
     living: Vec<u8>,
-    /// Whoever left; only they can have left with a pass.
+    /// The numbers that were left, with their holders. Only these can have been left with a pass.
     left: HashMap<u64, Holder>,
-    /// Numbers that the ledger knows.
+    /// How many numbers the ledger has.
     known: u64,
 }
 
-/// Fills rooms in.
+/// Fills rooms in from the ledger.
 pub struct RoomBuilder {
     pub ledger: Arc<dyn RoomLedger>,
     pub scripts: Arc<RoomScriptRunner>,
@@ -63,7 +64,7 @@ pub struct RoomBuilder {
 }
 
 impl RoomBuilder {
-    /// Begins the life after `from` where `from` still stands, and fills the room in.
+    /// Begins the life after `from`, if `from` still stands, and fills the room in.
     pub async fn rebuild_room(
         &self,
         room: &str,
@@ -80,20 +81,20 @@ impl RoomBuilder {
         if builds.item_at(0)?.as_integer()? == 1 {
             return Ok(RoomRebuildOutcome::ByOther);
         }
-        // What is still here may say more than a ledger that was set back.
+        // What Redis still has may say more than a ledger that was set back.
         let above = builds
             .item_at(1)?
             .as_count()?
             .max(self.lives.lease().issued(room));
         let life = self.ledger.begin_life(room, from, above, now).await?;
         if builds.item_at(2)?.as_count()? > life.incarnation {
-            // A life that this ledger has never had: it is an older copy of what it was.
+            // This ledger never had that life, so it is an older copy.
             self.condition.note_set_back(&[room.to_owned()], now);
         }
         self.lives.lease().learn(room, life, Instant::now());
         if life.ceiling > life.first {
-            // Somebody else began it and has filled it in: its numbers may be given already, and
-            // not by who fills it in again.
+            // Another node began this life and has filled the room in. It may have given numbers
+            // already, and they would be lost if the room was filled in again.
             return Ok(RoomRebuildOutcome::ByOther);
         }
         self.copier.salvage(room, &life).await?;
@@ -137,8 +138,8 @@ impl RoomBuilder {
         self.scripts.run_as(room, building, script).await
     }
 
-    /// Reads from the ledger while the room is built. However long that takes, the others hear of
-    /// the builder.
+    /// Reads from the ledger while the room is built. However long that takes, the other nodes hear
+    /// that the builder is alive.
     pub async fn reading<T>(
         &self,
         room: &str,
@@ -232,7 +233,7 @@ impl RoomBuilder {
 }
 
 impl LineFillSummary {
-    /// Takes a place into account, and gives it as the script takes it.
+    /// Counts a place, and returns it as the script takes it.
     fn add_place(&mut self, place: &StoredPlace) -> FilledPlace {
         let StoredPlace {
             join,
@@ -263,7 +264,7 @@ impl LineFillSummary {
         }
     }
 
-    /// A bit for each number below `first` at which nobody stands.
+    /// Returns a bit for each number below `first` that has no visitor.
     fn absent(&self, first: u64) -> Vec<u8> {
         let mut bits: Vec<u8> = self.living.iter().map(|living| !living).collect();
         if let Some(last) = bits.last_mut()

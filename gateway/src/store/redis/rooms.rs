@@ -1,4 +1,4 @@
-//! The rooms that are open on this node, and since when Redis has kept silent about each of them.
+//! The rooms that are open on this node, and since when Redis has not answered about each of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::store::StoreFailure;
 
-/// A room that Redis keeps silent about for so long is not asked for any more, until Redis answers
-/// whoever looks after the room.
+/// How long Redis may be silent about a room before calls about it fail at once. Calls go on when
+/// Redis answers the room's next round.
 const SILENT: Duration = Duration::from_secs(1);
 
 /// The rooms that are open on this node.
@@ -19,23 +19,23 @@ pub struct OpenRooms {
 /// What this node keeps of one room.
 #[derive(Default)]
 pub struct OpenRoom {
-    /// Held while the room is looked after.
+    /// Locked while a round works on the room.
     pub tending: tokio::sync::Mutex<PreviousRoomRound>,
-    /// Since when Redis has not answered whoever looks after the room.
+    /// Since when Redis has not answered the room's rounds.
     silent_since: Mutex<Option<Instant>>,
 }
 
-/// How the room was found by the round before.
+/// What the last round found of the room.
 #[derive(Default)]
 pub struct PreviousRoomRound {
-    /// The next number then.
+    /// The next number at that time.
     pub next: Option<u64>,
     /// When the room's life was last found to stand.
     pub well_at: Option<Instant>,
 }
 
 impl OpenRooms {
-    /// Opens a room; gives whether it was not open before.
+    /// Opens a room. Returns whether it was not open before.
     pub fn open(&self, room: &str) -> bool {
         let rooms = self.rooms.write();
         let mut rooms = rooms.unwrap_or_else(PoisonError::into_inner);
@@ -44,13 +44,13 @@ impl OpenRooms {
         rooms.len() > before
     }
 
-    /// Names all of them.
+    /// Returns the names of all open rooms.
     pub fn names(&self) -> Vec<String> {
         let rooms = self.rooms.read().unwrap_or_else(PoisonError::into_inner);
         rooms.keys().cloned().collect()
     }
 
-    /// Finds one; one that is not open is not ready.
+    /// Returns an open room; a room that is not open is not ready.
     pub fn find(&self, room: &str) -> Result<Arc<OpenRoom>, StoreFailure> {
         let rooms = self.rooms.read().unwrap_or_else(PoisonError::into_inner);
         rooms.get(room).cloned().ok_or_else(|| {
@@ -58,8 +58,8 @@ impl OpenRooms {
         })
     }
 
-    /// Refuses at once where Redis has kept silent about the room for a while: nobody waits for one
-    /// more silence.
+    /// Fails at once if Redis has been silent about the room for a while, so that no caller waits
+    /// for one more timeout.
     pub fn refuse_silent(&self, room: &str) -> Result<(), StoreFailure> {
         match self.find(room)?.silent_for() {
             Some(silent) if silent >= SILENT => Err(StoreFailure::Unreachable(format!(
@@ -72,7 +72,7 @@ impl OpenRooms {
 }
 
 impl OpenRoom {
-    /// Notes whether whoever looks after the room heard from Redis.
+    /// Notes whether Redis answered the room's round.
     pub fn note_answer(&self, answered: bool) {
         let mut since = self.silent_since();
         *since = match *since {
@@ -87,7 +87,7 @@ impl OpenRoom {
     }
 
     fn silent_since(&self) -> MutexGuard<'_, Option<Instant>> {
-        // What is kept under it is replaced whole.
+        // The value is replaced whole, so a poisoned lock still guards sound data.
         let since = self.silent_since.lock();
         since.unwrap_or_else(PoisonError::into_inner)
     }

@@ -13,14 +13,14 @@ use super::parts::StoreParts;
 /// How often the lives are read, and the rooms looked after.
 const ROUND_EVERY: Duration = Duration::from_millis(300);
 
-/// Starts them.
+/// Starts the loops.
 pub fn start_rounds(parts: &Arc<StoreParts>) {
     tokio::spawn(read_lives(Arc::downgrade(parts)));
     tokio::spawn(look_after_rooms(Arc::downgrade(parts)));
     tokio::spawn(watch_condition(Arc::downgrade(parts)));
 }
 
-/// Reads the lives. Nothing else is done here: whatever takes its time would cost all rooms their
+/// Reads the lives. This loop does nothing else, because any delay here would cost all rooms their
 /// lease.
 async fn read_lives(store: Weak<StoreParts>) {
     let mut every = rounds(ROUND_EVERY);
@@ -36,7 +36,7 @@ async fn read_lives(store: Weak<StoreParts>) {
     }
 }
 
-/// Looks after the rooms, each in a task of its own.
+/// Keeps the rooms in order, each in a task of its own.
 async fn look_after_rooms(store: Weak<StoreParts>) {
     let mut every = rounds(ROUND_EVERY);
     let mut tended: HashMap<String, JoinHandle<()>> = HashMap::new();
@@ -46,7 +46,7 @@ async fn look_after_rooms(store: Weak<StoreParts>) {
             return;
         };
         for room in parts.rooms.names() {
-            // Who is still at it from an earlier round goes on.
+            // A room whose task of an earlier round has not ended gets no second one.
             if tended.get(&room).is_none_or(JoinHandle::is_finished) {
                 let (parts, name) = (Arc::clone(&parts), room.clone());
                 let tending = tokio::spawn(async move { parts.keeper.look_after(&name).await });
@@ -56,7 +56,7 @@ async fn look_after_rooms(store: Weak<StoreParts>) {
     }
 }
 
-/// Watches whose data Redis has, and how it is set.
+/// Watches which ledger the data in Redis belongs to, and how Redis is set.
 async fn watch_condition(store: Weak<StoreParts>) {
     let mut every = rounds(ASKED_EVERY);
     for round in 0_u32.. {

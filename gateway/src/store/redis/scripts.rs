@@ -1,11 +1,11 @@
-//! Every script of the line, with its arguments by their names. Libraries lie in `scripts/lib`.
+//! Every script of the line with its named arguments. Libraries lie in `scripts/lib`.
 
 use fairgate_redis::{redis_scripts, script_family, script_record};
 use fairgate_rules::cohort::{PAST_KEPT, SHOW_UP_MIN, SHOW_UP_WEIGHT};
 use fairgate_rules::pace::VISITOR_U;
 
 script_family! {
-    /// What every script is told that needs the room to live.
+    /// The arguments of every script that needs the room to live.
     pub struct LiveRoomFamily = "room_" (LIFE) [base, live]
     where {
         SHOW_UP_WEIGHT = SHOW_UP_WEIGHT,
@@ -20,11 +20,11 @@ script_family! {
 }
 
 script_family! {
-    /// What every script is told that fills a room in.
+    /// The arguments of every script that fills a room in.
     pub struct RoomBuildFamily = "room_" (LIFE) [base, building]
     where {}
     {
-        /// The node that fills it in.
+        /// The node that fills the room in.
         builder: String,
         /// The ledger's time.
         now_ms: i64,
@@ -32,7 +32,8 @@ script_family! {
 }
 
 script_family! {
-    /// Scripts for a room that may live or not are told nothing first.
+    /// The family of scripts that work whether or not the room lives. They have no common
+    /// arguments.
     pub struct AnyRoomFamily = "room_" (LIFE) [base]
     where {}
     {}
@@ -43,10 +44,10 @@ script_record! {
     pub struct PresentedPlaceRecord {
         number: u64,
         holder: [u8; 32],
-        /// When it was given, as 8 bytes,
+        /// When the place was given, as 8 bytes.
         written: [u8; 8],
         code: Option<[u8; 32]>,
-        /// and the same in milliseconds.
+        /// When the place was given, in milliseconds.
         at_ms: i64,
     }
 }
@@ -64,11 +65,11 @@ script_record! {
 }
 
 script_record! {
-    /// A place of the ledger.
+    /// A place that the ledger has.
     pub struct FilledPlace {
         number: u64,
         holder: [u8; 32],
-        /// When it was given, as 8 bytes.
+        /// When the place was given, as 8 bytes.
         written: [u8; 8],
         living: bool,
         done: bool,
@@ -96,24 +97,24 @@ script_record! {
 redis_scripts! {
     family LiveRoomFamily, all living_scripts;
 
-    /// Reads the numbers at which nobody stands, where they changed.
+    /// Reads the numbers without a visitor, if they changed.
     pub struct ReadAbsentScript = absent [] {
         known_version: u64,
     }
 
-    /// Reads who was not seen for a while.
+    /// Reads which visitors were not seen for a while.
     pub struct ReadAwayScript = away [] {
         now_s: i64,
         away_after_s: i64,
         [slots]: i64,
     }
 
-    /// Takes places back.
+    /// Takes lost places back.
     pub struct BringBackScript = bring_back [leaves, place, absence, give_up, shown] {
         [places]: PresentedPlaceRecord,
     }
 
-    /// Says how the life stands.
+    /// Reads how the room's life stands.
     pub struct CheckLifeScript = check [] {}
 
     /// Notes that a claim was written.
@@ -123,14 +124,14 @@ redis_scripts! {
         expires_s: i64,
     }
 
-    /// Trims the feed.
+    /// Trims the feed up to the entries that the ledger does not have yet.
     pub struct TrimLineFeedScript = copied [leaves, absence, give_up] {
-        /// The first entry that is not in the ledger yet.
+        /// The id of the first entry that the ledger does not have yet.
         first_left: String,
         [nobodys]: u64,
     }
 
-    /// Reads the figures.
+    /// Counts the room's visitors.
     pub struct RoomCountsScript = counts [counts] {
         now_s: i64,
     }
@@ -141,7 +142,7 @@ redis_scripts! {
         [holders]: [u8; 32],
     }
 
-    /// Decides whether somebody may claim.
+    /// Decides whether a visitor may claim.
     pub struct AdmitClaimantScript = enter [counts, cohorts, show_up, entering] {
         number: u64,
         rank: u64,
@@ -152,7 +153,7 @@ redis_scripts! {
         lapses_ms: i64,
     }
 
-    /// Reads what a tick starts from.
+    /// Reads the figures that a tick starts from.
     pub struct TickFiguresScript = figures [counts, show_up, entering] {
         now_ms: i64,
         claim_ms: i64,
@@ -161,10 +162,10 @@ redis_scripts! {
         [ends_s]: i64,
     }
 
-    /// Fixes the numbers so far.
+    /// Fixes the numbers given so far.
     pub struct FreezeLineScript = freeze [] {}
 
-    /// Lets joins wait for new codes.
+    /// Makes joins wait for new codes.
     pub struct PauseJoinsScript = hold_codes [] {
         now_ms: i64,
     }
@@ -187,7 +188,7 @@ redis_scripts! {
         rank: Option<u64>,
     }
 
-    /// Reads who is about to leave.
+    /// Reads what the ledger is told of a visitor who is about to leave.
     pub struct FindLeaverScript = leaving [leaves] {
         number: u64,
     }
@@ -197,26 +198,26 @@ redis_scripts! {
         holder: [u8; 32],
     }
 
-    /// Puts codes in place.
+    /// Writes codes.
     pub struct PutCodesScript = put_codes [] {
         is_first: bool,
         is_last: bool,
         [codes]: [u8; 32],
     }
 
-    /// Lets numbers be given up to a ceiling.
+    /// Allows numbers to be given up to a ceiling.
     pub struct RaiseCeilingScript = raise [] {
         ceiling: u64,
     }
 
-    /// Notes who was here.
+    /// Notes which visitors were here.
     pub struct NoteSeenScript = seen [] {
         slot: i64,
         slot_lives_ms: u64,
         [numbers]: u64,
     }
 
-    /// Finds out whose a number is.
+    /// Finds out the status of a signed place.
     pub struct CheckPlaceScript = standing [leaves, place, absence, give_up, shown] {
         ..shown: PresentedPlaceRecord,
     }
@@ -226,13 +227,13 @@ redis_scripts! {
         node: String,
         alone_ms: u64,
         entries_max: u32,
-        /// Whether it is read whoever else copies.
+        /// Whether to read the feed even while another node copies.
         must: bool,
     }
 
     /// Ends a tick.
     pub struct EndTickScript = ticked [cohorts] {
-        /// Milliseconds, both.
+        /// Both are milliseconds since the epoch.
         counted_since: i64,
         counted_until: i64,
         owed_u: u64,
@@ -272,7 +273,7 @@ redis_scripts! {
         [passes]: FilledPass,
     }
 
-    /// Lets the room live.
+    /// Ends the filling in, so that the room lives.
     pub struct FinishRoomScript = finish [] {
         incarnation: u64,
         first: u64,
@@ -280,20 +281,20 @@ redis_scripts! {
         frozen: Option<u64>,
         finished: u64,
         released: u64,
-        /// A bit for each number at which nobody stands.
+        /// A bit for each number without a visitor.
         absent: Vec<u8>,
-        /// How many of those the ledger knows nobody at.
+        /// How many of those numbers nobody holds in the ledger.
         void: u64,
     }
 
-    /// Says that the builder is at it.
+    /// Says that the builder is still working.
     pub struct BuilderAliveScript = still [] {}
 }
 
 redis_scripts! {
     family AnyRoomFamily, all other_scripts;
 
-    /// Goes on with a life whose history of data only got another name.
+    /// Continues a life whose server's history only got another name.
     pub struct AdoptLifeScript = adopt [] {
         incarnation: u64,
     }
@@ -306,7 +307,7 @@ redis_scripts! {
         silent_ms: i64,
     }
 
-    /// Asks whether somebody else fills the room in.
+    /// Finds out whether another node fills the room in.
     pub struct FindBuilderScript = builds [] {
         incarnation: u64,
         builder: String,
@@ -314,7 +315,7 @@ redis_scripts! {
         silent_ms: i64,
     }
 
-    /// Reads what the life before left in the feed.
+    /// Reads what the last life left in the feed.
     pub struct SalvageFeedScript = salvage [] {
         from: String,
         entries_max: u32,

@@ -10,7 +10,7 @@ use crate::store::{
     CalledRanks, RoomCounts, StoreFailure, TickEnd, TickFigures, TickFiguresRequest,
 };
 
-/// Gives ticks their figures, and keeps their accounts.
+/// Reads the figures of ticks, and keeps their accounts.
 pub struct TickTransitions {
     pub scripts: Arc<RoomScriptRunner>,
     pub lives: Arc<RoomLifeReader>,
@@ -19,7 +19,7 @@ pub struct TickTransitions {
 }
 
 impl TickTransitions {
-    /// Reads all that a tick starts from, as one moment.
+    /// Reads all figures that a tick starts from, as of one moment.
     pub async fn tick_figures(
         &self,
         room: &str,
@@ -39,7 +39,7 @@ impl TickTransitions {
         Ok(read::figures(&reply, &self.node)?)
     }
 
-    /// Ends a tick; gives whether its accounts stand.
+    /// Ends a tick. Returns whether its accounts stand.
     pub async fn end_tick(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure> {
         let left = end.left;
         let ticked = EndTickScript {
@@ -67,7 +67,7 @@ impl TickTransitions {
         Ok(reply.as_integer()? == 1)
     }
 
-    /// Reads the figures now.
+    /// Counts the room's visitors now.
     pub async fn counts(&self, room: &str, now_s: i64) -> Result<RoomCounts, StoreFailure> {
         let counts = RoomCountsScript { now_s };
         let reply = self
@@ -78,7 +78,7 @@ impl TickTransitions {
     }
 }
 
-/// Writes ranks that were called as the script takes them.
+/// Converts the called ranks into the record that the script takes.
 fn called_record(called: &CalledRanks, at_ms: i64) -> CalledRanksRecord {
     let first = called.from / 8 * 8;
     let bytes = usize::try_from((called.to - first).div_ceil(8)).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! What a loss of Redis leaves as it was: who left, how many people there are, and what is told of
-//! it.
+//! Tests of what survives a loss of Redis: which visitors left, how many people there are, and what
+//! operators are told.
 
 use super::*;
 use crate::store::{RoomCounts, StoreLeaveRequest};
@@ -13,7 +13,7 @@ fn leaving(number: u64) -> StoreLeaveRequest {
 }
 
 impl House {
-    /// The figures once the store answers again.
+    /// Reads the counts once the store answers again.
     async fn counts(&self) -> RoomCounts {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -52,7 +52,7 @@ async fn a_place_left_just_before_a_loss_stays_left() {
     for of in 0..4 {
         let left = house.join(0, of).await.number;
         node.leave("r", leaving(left)).await.expect("it is taken");
-        // At once, whether or not the copier has come by.
+        // Redis is emptied at once, whether or not the copier has run.
         house.redis.flush_all().await.expect("it is emptied");
         let standing = node.check_presented_place("r", shown(left, of)).await;
         assert_eq!(
@@ -106,7 +106,7 @@ async fn after_a_loss_figures_count_people_and_not_numbers() {
     let counts = house.counts().await;
     assert_eq!(people(&counts), (5, 1));
     assert!(counts.next >= 1000, "numbers begin above the block");
-    // One comes back whom the ledger never heard of, one is new, and one leaves.
+    // One visitor comes back whom the ledger never heard of, one is new, and one leaves.
     let back = house.nodes[0].check_presented_place("r", shown(7, 7)).await;
     assert_eq!(number(&back.expect("it answers")), Some(7));
     let new = house.join(0, 8).await;
@@ -154,7 +154,7 @@ async fn a_loss_is_told_once_for_all_rooms_and_a_new_room_is_none() {
         let lost = lives.iter().filter(|(_, life)| life.incarnation > 1);
         lost.count()
     };
-    // Whoever looks after the rooms has come by each of them.
+    // Every room is worked on at every node.
     for node in &house.nodes {
         for room in &rooms {
             node.parts

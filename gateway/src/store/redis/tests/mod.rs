@@ -1,6 +1,6 @@
-//! The same contract over a real Redis, alone and as a cluster; and what only several nodes over
-//! one Redis can show. The ledger is one that outlives Redis; here it is SQLite, shared by the
-//! nodes of this process.
+//! Tests the same contract over a real Redis, alone and as a cluster, and tests what only several
+//! nodes over one Redis can show. The ledger is SQLite here, shared by the nodes of this process,
+//! and outlives Redis.
 
 mod loss;
 mod renamed;
@@ -28,7 +28,7 @@ use crate::store::{
     RecordedPassClaim, RoomStore, StoreFreezeOutcome, StoreJoinRequest, TickCarryover, TickEnd,
 };
 
-/// The longest that anything here may take.
+/// The longest that a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 async fn ledger_at(path: &std::path::Path) -> Arc<dyn RoomLedger> {
@@ -74,7 +74,7 @@ async fn keeps_the_contract(redis: &servers::RedisServers) {
         let path = folder.path().join(format!("{at}.db"));
         async move {
             if !again {
-                // A node of the ledger before, in the middle of a round, would take the emptied
+                // A node of the earlier ledger, in the middle of a round, would take the emptied
                 // room for its own.
                 let before = std::mem::take(&mut *opened.lock().expect("no test panicked"));
                 let until = Instant::now() + PATIENCE;
@@ -144,7 +144,7 @@ impl House {
         }
     }
 
-    /// Joins once the store gives numbers again.
+    /// Joins as soon as the store gives numbers again.
     async fn join(&self, node: usize, of: u64) -> Place {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -228,7 +228,7 @@ async fn an_emptied_redis_gives_no_number_twice_and_takes_back_what_it_lost() {
         .expect("it is copied");
     let before = house.ledger.line("r").await.expect("it reads").life;
     let ceiling = before.expect("a life").ceiling;
-    // Given after the copy, and lost with Redis; the copier may have been quicker.
+    // These numbers are given after the copy and lost with Redis, unless the copier was quicker.
     let lost = house.join(1, 20).await.number;
     let second = house.join(1, 21).await.number;
     house.redis.flush_all().await.expect("it is emptied");
@@ -290,7 +290,7 @@ async fn a_builder_that_takes_its_time_is_not_overtaken_until_it_falls_silent() 
         let line = house.ledger.bare_line("r").await.expect("it reads");
         line.life.expect("a life").incarnation
     };
-    // Another node fills the emptied room in; this one's keeper may have been quicker, then it is
+    // Another node is to fill the emptied room in. If this node's keeper was quicker, Redis is
     // emptied again.
     let begun = loop {
         house.redis.flush_all().await.expect("it is emptied");
@@ -332,7 +332,8 @@ async fn of_two_numbers_of_one_holder_the_lower_stands() {
     }
     let house = House::of(1).await;
     house.join(0, 1).await;
-    // As if Redis had been lost before the copy: the number is reserved and nobody's.
+    // As if Redis had been lost before the copy: the number is reserved, and the ledger does not
+    // have it.
     house.redis.flush_all().await.expect("it is emptied");
     let late = house.join(0, 2).await.number;
     let lower = late - 1;
@@ -580,7 +581,7 @@ async fn places_of_the_last_life_come_back_together_or_the_store_says_that_they_
     house.join(0, 0).await;
     house.redis.flush_all().await.expect("it is emptied");
     let late = house.join(0, 5000).await.number;
-    // Reserved by the first life and never copied: as good as lost.
+    // The first life reserved these numbers and never copied them, so they count as lost.
     let lost: Vec<PresentedPlace> = (1..800).map(|of| shown(of, of)).collect();
     assert!(lost.len() < usize::try_from(late).expect("small"));
     let life = house.nodes[0].bring_back("r", &lost).await;
@@ -621,7 +622,7 @@ async fn a_lower_number_whose_code_another_used_takes_nothing_from_its_holder() 
     let other = house.nodes[0].join("r", with_code(1, code(1))).await;
     let own = house.nodes[0].join("r", with_code(2, code(2))).await;
     let (other, own) = (other.expect("a number"), own.expect("a number"));
-    // A place of the life before, with a code that somebody else has used since.
+    // A place of the last life, with a code that another holder has used since.
     let lower = PresentedPlace {
         code: Some(code(1)),
         ..shown(5, 2)
@@ -643,7 +644,7 @@ async fn a_room_that_takes_its_time_costs_no_other_room_its_numbers() {
     let house = House::of(1).await;
     let node = &house.nodes[0];
     node.open("quick").await.expect("it reads");
-    // As a copy or a building that does not end.
+    // The lock stands for a copy or a rebuild that does not end.
     let slow = node.parts.rooms.find("r").expect("it is open");
     let _tended = slow.tending.lock().await;
     let (until, slow_for) = (Instant::now() + PATIENCE, LEASE * 3);

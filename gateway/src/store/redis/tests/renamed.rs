@@ -1,4 +1,4 @@
-//! A server whose history of data gets another name, with its data and without.
+//! Tests of a server whose history of data gets another name, with its data and without.
 
 use super::*;
 
@@ -48,7 +48,7 @@ async fn a_first_replica_costs_no_life_and_a_server_that_took_other_data_over_do
     assert_eq!(house.join(0, 2).await.number, 1);
     assert_eq!(incarnation().await, 1, "nothing was lost");
 
-    // As after a failover there and back: the same process, with what the other one had.
+    // As after a failover there and back: the same process, with the data of the other server.
     replicate(&other, None).await;
     house.join(0, 3).await;
     replicate(&house.redis, Some(&other)).await;

@@ -1,10 +1,10 @@
-//! A ledger that failed over to an older copy of itself, and a Redis that is another
-//! installation's.
+//! Tests of a ledger that failed over to an older copy of itself, and of a Redis that belongs to
+//! another installation.
 
 use super::*;
 use fairgate_databases::PostgresDatabase;
 
-/// One node over a Redis and a PostgreSQL whose rows can be set back by hand.
+/// Opens one node over a Redis and a PostgreSQL whose rows can be set back by hand.
 async fn over(
     database: &servers::PostgresServer,
     redis: &servers::RedisServers,
@@ -66,7 +66,7 @@ async fn a_ledger_that_lost_a_block_is_told_of_it_again_and_its_numbers_are_not_
     let told = store.warnings().join("\n");
     assert!(told.contains("the ledger was set back"), "{told}");
 
-    // Both at once: what this node heard is all that is left of the block.
+    // Both lose the block at once, so only this node remembers it.
     database.query(lose).await.expect("it is set back");
     redis.flush_all().await.expect("it is emptied");
     let next = joined(&store, 1).await;
@@ -92,7 +92,7 @@ async fn a_ledger_that_lost_a_whole_life_is_caught_up_with() {
     let issued = store.parts.lives.lease().issued("r");
     let lose = "UPDATE gw_lives SET incarnation = 1, first = 0, ceiling = 5";
     database.query(lose).await.expect("it is set back");
-    // Found by the next reading; from then on numbers wait until the lives agree.
+    // The next reading finds it out. From then on joins wait until the lives agree.
     let until = Instant::now() + PATIENCE;
     while store.warnings().is_empty() {
         assert!(Instant::now() < until, "nobody saw it");

@@ -20,10 +20,10 @@ use crate::http::answers::JsonAnswer;
 use crate::inventory::seats::SeatInventory;
 use crate::store::VersionedCells;
 
-/// Shows a page of `GET /v1/shows` has.
+/// The number of shows on a page of `GET /v1/shows`.
 const PAGE: usize = 50;
 
-/// The compact form of a seat map.
+/// The media type of a seat map in its compact form.
 const PACKED: &str = "application/vnd.fairgate.seatmap";
 
 /// What the handlers of the catalogue need.
@@ -31,9 +31,9 @@ const PACKED: &str = "application/vnd.fairgate.seatmap";
 pub struct CatalogueRoutes {
     /// The shows.
     pub catalogue: Catalogue,
-    /// Their seats.
+    /// The seats of the shows.
     pub seats: SeatInventory,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
 }
 
@@ -277,8 +277,8 @@ pub async fn seatmap(
     let cached = headers
         .get(header::IF_NONE_MATCH)
         .and_then(|value| value.to_str().ok());
-    // The address does not name the plan's version, so what may be kept unasked is short; the tag
-    // does the rest.
+    // The address does not name the plan's version, so clients may reuse the answer for a short
+    // time only; after that they compare the tag.
     let common = [
         (header::ETAG, tag),
         (header::VARY, HeaderValue::from_static("accept")),
@@ -318,7 +318,7 @@ pub async fn seats(
             .current_view(&show)
             .await?
             .ok_or_else(missing)?;
-        // Counted in this very picture: the next look may be at a newer one.
+        // The seats are counted in this very picture, since a second read may see a newer one.
         let count = |of| view.states.iter().filter(|state| **state == of).count();
         let body = serde_json::json!({
             "version": view.version.to_string(),
@@ -354,7 +354,8 @@ impl CatalogueRoutes {
     }
 }
 
-/// Seats that are not free, by label; a seat of several legs shows its worst.
+/// Returns the seats that are not free, by label. A seat with several legs shows the worst state of
+/// them.
 fn unavailable(show: &Show, view: &VersionedCells) -> serde_json::Map<String, serde_json::Value> {
     let grid = show.grid();
     let mut states = vec![CellState::Free; grid.seats as usize];
@@ -383,7 +384,7 @@ fn accepts(headers: &HeaderMap, media: &str) -> bool {
     })
 }
 
-/// A moment, or a day in UTC; a day as an end means its last moment.
+/// Reads a moment, or a day in UTC. A day as an end means its last moment.
 fn parse_moment(
     field: &'static str,
     text: Option<&str>,

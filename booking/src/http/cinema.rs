@@ -1,4 +1,4 @@
-//! Cities, films and showings over HTTP, and the programme by its promoter.
+//! Cities, films and showings over HTTP, and the call by which a promoter puts the programme.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::door::{Role, RoleKeys};
 use crate::http::answers::JsonAnswer;
 use crate::inventory::seats::{SeatInventory, SeatsLeft};
 
-/// A category is almost full where one seat of so many is free, or the last one.
+/// A category is almost full if one of this many seats is free, or if only one seat is free.
 const ALMOST_FULL_OF: u32 = 10;
 
 /// What the handlers of the cinemas need.
@@ -31,13 +31,13 @@ const ALMOST_FULL_OF: u32 = 10;
 pub struct CinemaRoutes {
     /// The programme.
     pub cinemas: CinemaCatalogue,
-    /// Its shows.
+    /// The shows of the programme.
     pub catalogue: Catalogue,
-    /// Their seats.
+    /// The seats of the shows.
     pub seats: SeatInventory,
-    /// Who may put a programme.
+    /// The keys of those who may put a programme.
     pub keys: RoleKeys,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
 }
 
@@ -217,8 +217,8 @@ pub async fn showings(
     let query = query::read(&params, routes.now()).map_err(refused_param)?;
     let index = routes.cinemas.index();
     let found = index.search(&query);
-    // A programme and the catalogue are read one after the other: what the catalogue lacks yet is
-    // shown in a moment.
+    // The programme and the catalogue are read one after the other. A show that the catalogue does
+    // not have yet is left out, and appears a moment later.
     let on: Vec<(ShowingHit, ShowingDetails<'_>, Arc<Show>)> = found
         .hits
         .iter()
@@ -315,7 +315,7 @@ impl ShowingView {
                 .unwrap_or(start),
             sells_until: show.sells_until(&show.legs()),
             sales_ended: show.sale_has_ended(&show.legs(), now_ms),
-            // Ten metres are nearer than anybody walks by.
+            // Rounded to ten metres: nobody needs it more exactly.
             distance_km: hit.distance_km.map(|km| (km * 100.0).round() / 100.0),
             categories: statuses(show, left),
             fate: show.fate.map(ShowFate::as_str),
@@ -323,7 +323,7 @@ impl ShowingView {
     }
 }
 
-/// The categories that are for sale.
+/// Returns the status of each category that is for sale.
 fn statuses(show: &Show, left: &[SeatsLeft]) -> Vec<CategoryStatus> {
     let categories = show.plan.map.categories.iter().zip(&show.prices).zip(left);
     categories

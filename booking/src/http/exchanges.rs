@@ -1,4 +1,4 @@
-//! Exchanging over HTTP, and what an order shows of its exchanges.
+//! Exchanges over HTTP: the call that gives an order's seats for others.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -76,7 +76,7 @@ pub async fn exchange(
         let asked = wish.resolve(&show, now_ms)?;
         let hold = match &key {
             Some(key) => {
-                // What an earlier version made of the same call is there already.
+                // An earlier version may have made the order of this same call already.
                 let before = OrderId::of_hold(&HoldId::of_exchange(&show.id, &id, key));
                 if let Some(made) = routes.desk.successor(&id, &before, now_ms).await? {
                     let record = routes.desk.order_record(&made.id).await?;
@@ -108,13 +108,13 @@ pub async fn exchange(
         .await)
 }
 
-/// The header that opens an order where the Bearer is a pass.
+/// The header for an order's key when the Bearer is a pass.
 const ORDER_KEY: &str = "order-key";
 
 impl OrderRoutes {
-    /// Opens an order to give its seats for others: to its visitor, to whoever has its key, and
-    /// with the key in `Order-Key` to whoever shows the pass of another room as Bearer. Tells
-    /// whether it was the last.
+    /// Opens an order for an exchange, to its visitor or to somebody with its key. A caller with
+    /// the key in `Order-Key` may show the pass of another room as Bearer. Returns the order, and
+    /// whether the Bearer is left for such a pass.
     async fn open_to_exchange(
         &self,
         order: &str,
@@ -137,8 +137,9 @@ impl OrderRoutes {
     }
 }
 
-/// Whose the new seats will be. Whoever stood in the line of one on-sale has not stood in that of
-/// another: seats behind another room need its pass, and belong to the pass's holder.
+/// Returns the visitor who will have the new seats. A visitor who waited in one room's line has not
+/// waited in another's: seats behind another room need that room's pass, and belong to the pass's
+/// holder.
 fn in_line(
     routes: &OrderRoutes,
     headers: &HeaderMap,

@@ -1,5 +1,5 @@
-//! What a promoter says of a show that does not take place as it was sold, and how far its refunds
-//! have come.
+//! The calls by which a promoter cancels or postpones a show, and reads how far its refunds have
+//! come.
 
 use std::sync::Arc;
 
@@ -21,18 +21,18 @@ use crate::http::holds::MoneyView;
 use crate::ledger::{Ledger, RefundFigures, RefundSum};
 use crate::wake::WorkerNotifier;
 
-/// What these handlers need.
+/// What the handlers of cancelled and postponed shows need.
 #[derive(Clone)]
 pub struct ShowFateRoutes {
-    /// Shows.
+    /// The shows.
     pub catalogue: Catalogue,
-    /// Where their fates and refunds are.
+    /// The ledger, which keeps fates and refunds.
     pub ledger: Arc<dyn Ledger>,
-    /// Who may.
+    /// The keys of those who may call.
     pub keys: RoleKeys,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
-    /// The worker of the mass refund.
+    /// Wakes the worker of the mass refund.
     pub mass: WorkerNotifier,
 }
 
@@ -98,11 +98,11 @@ pub async fn cancel(
     routes.keys.require_role(&headers, Role::Promoter)?;
     let now_ms = routes.clock.now_ms();
     let show = routes.find_current_show(&show).await?;
-    // A departure that nobody has held anything of is known to the timetable only.
+    // Only the timetable knows a departure that nobody has held anything of.
     let show = routes.catalogue.touched(&show, now_ms).await?;
     if show.fate != Some(ShowFate::Cancelled) {
-        // Where it was cancelled at another node a moment ago, nothing is written, and that is as
-        // good.
+        // If another node cancelled the show a moment ago, nothing is written, and the result is
+        // the same.
         routes
             .ledger
             .put_fate(&show.id, ShowFate::Cancelled, None, now_ms)
@@ -176,7 +176,7 @@ pub async fn refunds(
 }
 
 impl ShowFateRoutes {
-    /// A show as the ledger has it now.
+    /// Returns a show as the ledger has it now.
     async fn find_current_show(&self, name: &str) -> Result<Arc<Show>, Problem> {
         self.catalogue.refresh_catalogue().await?;
         let id: Option<ShowId> = name.parse().ok();

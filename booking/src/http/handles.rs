@@ -1,4 +1,4 @@
-//! The handles that the routes work on, made of booking's parts.
+//! Builds the handles that the routes work on from booking's parts.
 
 use std::sync::Arc;
 
@@ -141,7 +141,7 @@ impl Booking {
         }
     }
 
-    /// The handles of all routes.
+    /// Builds the handles of all routes.
     #[must_use]
     pub fn route_handles(&self) -> RouteHandles {
         RouteHandles {

@@ -1,4 +1,4 @@
-//! Holds over HTTP: extract, call, answer.
+//! Holds over HTTP.
 
 use std::sync::Arc;
 
@@ -28,13 +28,13 @@ use crate::store::CallId;
 /// What the handlers of holds need.
 #[derive(Clone)]
 pub struct HoldRoutes {
-    /// Where holds are made.
+    /// Makes and changes holds.
     pub desk: HoldDesk,
-    /// Who may.
+    /// Checks who may call.
     pub door: CallerVerifier,
-    /// Answers kept for retries.
+    /// Answers kept for repeated calls.
     pub answers: IdempotencyAnswers,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
 }
 
@@ -185,7 +185,7 @@ pub async fn change(
 ) -> Result<JsonAnswer, Problem> {
     let (show, id) = routes.show_of_hold(&hold).await?;
     let now_ms = routes.clock.now_ms();
-    // A pass that ran out gives seats back; it takes no new ones.
+    // An expired pass may give seats back, but may not take new ones.
     let visitor = if change.add.is_empty() {
         routes
             .door
@@ -244,7 +244,7 @@ pub async fn extend(
         .require_pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
     let key = key_of(&headers)?;
     let call = format!("POST /v1/holds/{id}/extend");
-    // A retry with the key of a call whose answer was lost is that call.
+    // The key makes a repeated call the same extension, if its first answer was lost.
     let extension = match &key {
         Some(key) => CallId::of_key(pass.holder(), key),
         None => CallId(rand::rng().random()),
@@ -283,8 +283,9 @@ impl HoldRoutes {
         found.ok_or_else(|| Problem::not_found("show", show))
     }
 
-    /// A hold id tells its show; one of a show that is not here cannot have been made here.
-    /// After a restart its show is opened first, so that a hold that is gone is told as gone.
+    /// Returns a hold's id and its show, which the id names. A hold of an unknown show cannot have
+    /// been made here. The show is opened first, so that after a restart a lost hold is reported as
+    /// gone.
     async fn show_of_hold(&self, hold: &str) -> Result<(Arc<Show>, HoldId), Problem> {
         let id: HoldId = hold.parse().map_err(|_| Problem::not_found("hold", hold))?;
         let show = self

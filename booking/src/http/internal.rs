@@ -1,5 +1,5 @@
-//! The internal calls over HTTP: extract, call, answer. Reading a quiet show's changes waits for
-//! something to tell, so that many shows that nobody buys in cost next to nothing.
+//! The internal calls over HTTP. A call that reads changes of a quiet show waits until there is
+//! something to tell, so that many shows without buyers cost next to nothing.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -27,19 +27,19 @@ use crate::internal::wire::{
 };
 use crate::store::HoldSignal;
 
-/// How often a waiting answer looks again.
+/// How often a waiting call looks for changes.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// No answer waits longer, whatever its caller asks for.
+/// The longest that a call waits, even if its caller asks for more.
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// A stream without words says so often that it lives.
+/// How often a stream without news sends an empty line, to show that it lives.
 const ALIVE_EVERY: Duration = Duration::from_secs(1);
 
-/// What the internal calls are answered with.
+/// What the handlers of the internal calls need.
 #[derive(Clone)]
 pub struct InternalRoutes {
-    /// The core.
+    /// Booking's parts.
     pub booking: Booking,
-    /// Who may ask.
+    /// The key that callers must show.
     pub key: InternalKey,
     /// Becomes true when the process drains.
     pub stopping: watch::Receiver<bool>,
@@ -143,7 +143,7 @@ pub(crate) async fn signals(State(routes): State<InternalRoutes>) -> Response {
     (media, Sent::from_stream(lines)).into_response()
 }
 
-/// The next line of a stream; `None` where it ends.
+/// Returns the next line of a stream; `None` if the stream ends.
 async fn next_line(
     signals: &mut broadcast::Receiver<HoldSignal>,
     routes: &mut InternalRoutes,
@@ -153,7 +153,7 @@ async fn next_line(
         heard = timeout(ALIVE_EVERY, signals.recv()) => match heard {
             Ok(Ok(signal)) => Some(signal_line(&signal, routes.booking.seats_told(&signal).await)),
             Ok(Err(RecvError::Closed)) => None,
-            // Whoever missed some reads its hold by itself.
+            // A caller that missed signals reads the hold itself.
             Ok(Err(RecvError::Lagged(_))) | Err(_) => Some(Bytes::from_static(b"\n")),
         },
     }
@@ -161,7 +161,7 @@ async fn next_line(
 
 fn signal_line(signal: &HoldSignal, seats: Vec<String>) -> Bytes {
     let told = InternalHoldSignal::new(signal, seats);
-    // A struct of strings and numbers is always JSON; an empty line would be skipped.
+    // A struct of strings and numbers is always valid JSON. Readers would skip an empty line.
     let mut text = serde_json::to_string(&told).unwrap_or_default();
     text.push('\n');
     text.into()

@@ -1,4 +1,4 @@
-//! Who may make the internal calls: whoever shows the key of the gateways.
+//! Decides who may make the internal calls: only a caller that shows the gateways' key.
 
 use axum::http::HeaderMap;
 use fairgate_base::config::SecretSetting;
@@ -9,14 +9,15 @@ use subtle::ConstantTimeEq;
 
 use crate::internal::PREFIX;
 
-/// The key that gateways show; compared by its digest in constant time.
+/// The key that gateways show. It is compared by its digest in constant time.
 #[derive(Clone)]
 pub struct InternalKey {
     digest: Option<[u8; 32]>,
 }
 
 impl InternalKey {
-    /// Of the setting. Without one every caller is a gateway: for listening on this machine alone.
+    /// Takes the key of the setting. Without a key every caller counts as a gateway, so the process
+    /// must listen on this machine only.
     #[must_use]
     pub fn new(key: Option<&SecretSetting>) -> Self {
         Self {
@@ -24,13 +25,14 @@ impl InternalKey {
         }
     }
 
-    /// Lets a gateway in.
+    /// Admits a gateway.
     ///
     /// # Errors
-    /// 401 `internal_key_required` for whoever is none; 404 for what was sent on for a visitor.
+    /// 401 `internal_key_required` for other callers; 404 for a call that was forwarded for a
+    /// visitor.
     pub fn admit(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        // A gateway that was talked into sending a visitor's call here must not open the inside
-        // with it.
+        // A visitor might trick a gateway into forwarding a call to this address. Such a call must
+        // not reach the internal routes.
         if headers.contains_key("x-forwarded-for") {
             return Err(Problem::not_found("page", PREFIX));
         }

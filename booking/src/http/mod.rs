@@ -1,5 +1,5 @@
-//! Booking over HTTP: what calls carry, what answers look like, and how refusals are worded. One
-//! file a noun.
+//! Booking over HTTP: reads calls, builds answers and words refusals. There is one file for each
+//! noun.
 
 pub mod answers;
 pub mod catalogue;

@@ -1,5 +1,5 @@
-//! What operators ask of a booking that is a process of its own: alive, ready, figures, and the
-//! list of calls.
+//! What operators ask of booking when it is a process of its own: whether it lives and is ready,
+//! its metrics, and the list of its routes.
 
 use axum::Json;
 use axum::extract::State;
@@ -11,17 +11,17 @@ use tokio::sync::watch;
 
 use crate::app::Booking;
 
-/// Whoever found this process not ready looks again after so many seconds.
+/// After how many seconds a caller should ask again whether this process is ready.
 const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
 
-/// The operators' handle.
+/// What the operators' handlers need.
 #[derive(Clone)]
 pub struct BookingOpsRoutes {
-    /// The core.
+    /// Booking's parts.
     pub booking: Booking,
-    /// What was counted.
+    /// The process's metrics.
     pub metrics: PrometheusHandle,
-    /// Of the settings: what works, and should not be left so.
+    /// Settings that work and should not stay as they are.
     pub warnings: Vec<String>,
     /// Becomes true when the process drains.
     pub stopping: watch::Receiver<bool>,

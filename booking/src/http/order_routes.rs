@@ -1,4 +1,4 @@
-//! What the handlers of orders need, and how they open an order and show it.
+//! What the handlers of orders need. It opens orders to their callers and builds their views.
 
 use axum::http::HeaderMap;
 use fairgate_base::clock::{Clock, rfc3339};
@@ -27,20 +27,20 @@ use crate::wake::LedgerNotifiers;
 /// What the handlers of orders need.
 #[derive(Clone)]
 pub struct OrderRoutes {
-    /// Where orders are made.
+    /// Makes and changes orders.
     pub desk: OrderDesk,
-    /// Who may.
+    /// Checks who may call.
     pub door: CallerVerifier,
-    /// Answers kept for retries.
+    /// Answers kept for repeated calls.
     pub answers: IdempotencyAnswers,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
-    /// The workers that free seats and bring money back.
+    /// Wakes the workers that free seats and bring money back.
     pub bells: LedgerNotifiers,
 }
 
 impl OrderRoutes {
-    /// Opens an order to its visitor, or to whoever has its key.
+    /// Opens an order to its visitor, or to a caller that has its key.
     pub(super) async fn open_order(
         &self,
         order: &str,
@@ -57,7 +57,8 @@ impl OrderRoutes {
         Ok(record)
     }
 
-    /// Shows an order's payment, with the state that was read, where one was.
+    /// Builds the view of an order's payment. It shows `state` if given, else the state in the
+    /// ledger.
     pub(super) async fn payment_view(
         &self,
         order: &Order,
@@ -79,7 +80,7 @@ impl OrderRoutes {
         })
     }
 
-    /// Shows an order with all that is known of it.
+    /// Builds the view of an order with all that is known of it.
     pub(super) async fn order_view(&self, record: OrderRecord) -> Result<OrderView, Problem> {
         let OrderRecord {
             order,
@@ -95,7 +96,7 @@ impl OrderRoutes {
         let show = catalogue.show(&order.show);
         let place = show.as_ref().map(|show| catalogue.place_of(show));
         let VenueLocation { name, time_zone } = place.unwrap_or_default();
-        // The state that was read with the history: a later one would not agree with it.
+        // The payment was read with the history; a later read might not agree with it.
         let payment = self.payment_view(&order, Some(payment)).await?;
         let currency = order.currency;
         let run = show.as_ref().and_then(|show| show.run.as_deref());
@@ -136,7 +137,7 @@ impl OrderRoutes {
         })
     }
 
-    /// Sees an order with the exchanges that it is part of.
+    /// Returns an order with the exchanges that it is part of.
     fn exchanged(&self, order: &Order, parts: Vec<ExchangeRole>) -> ExchangedOrder {
         let mut exchanged = ExchangedOrder {
             into: None,
@@ -166,18 +167,18 @@ impl OrderRoutes {
     }
 }
 
-/// An order as its exchanges leave it.
+/// An order with its seats and total after its exchanges.
 struct ExchangedOrder {
-    /// The order that its seats are exchanged for.
+    /// The order that replaces it.
     into: Option<SuccessorView>,
-    /// The order that it is the successor of.
+    /// The order that it replaces.
     of: Option<OrderId>,
     items: Vec<OrderItem>,
     total: i64,
 }
 
 impl ExchangedOrder {
-    /// Whether the successor is still being paid.
+    /// Returns whether the successor is still being paid.
     fn is_open(&self) -> bool {
         let state = self.into.as_ref().map(|into| into.state);
         matches!(state, Some(OrderState::Pending | OrderState::Confirmed))
@@ -198,7 +199,7 @@ fn replacement_view(offer: &ReplacementOffer, currency: Currency) -> Replacement
     }
 }
 
-/// The seats that the order has, and after them those that were given back.
+/// Returns the order's seats, followed by the seats that were given back.
 fn order_seats(items: &[OrderItem], refunds: &[Refund], currency: Currency) -> Vec<OrderSeat> {
     let kept = items.iter().map(|item| order_seat(item, currency, false));
     let given_back = refunds.iter().flat_map(|refund| &refund.items);
@@ -216,7 +217,7 @@ fn order_seat(item: &OrderItem, currency: Currency, refunded: bool) -> OrderSeat
     }
 }
 
-/// Links to the tickets that are still good.
+/// Returns links to the tickets that are still valid.
 fn ticket_links(tickets: Vec<Ticket>, run: Option<&TrainRun>) -> Vec<TicketLink> {
     let good = tickets
         .into_iter()
@@ -224,7 +225,8 @@ fn ticket_links(tickets: Vec<Ticket>, run: Option<&TrainRun>) -> Vec<TicketLink>
     good.map(|ticket| ticket_link(ticket, run)).collect()
 }
 
-/// The order's own refunds: a part of a later order's refund is shown with that one.
+/// Returns the views of the order's own refunds. A part of a later order's refund is shown with
+/// that order.
 fn refund_views(refunds: Vec<Refund>, currency: Currency) -> Vec<RefundView> {
     let whole = refunds
         .into_iter()

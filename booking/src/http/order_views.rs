@@ -1,5 +1,5 @@
-//! What an order looks like over HTTP: the order, its payment, what of it may be exchanged or given
-//! back, and what came of that.
+//! The views of an order over HTTP: the order, its payment, the exchange and refund that its owner
+//! may make, and those that were made.
 
 use fairgate_base::clock::rfc3339;
 use fairgate_model::ids::{OrderId, PaymentId, RefundId, TicketId};
@@ -177,7 +177,8 @@ pub struct RefundView {
     done_at: Option<String>,
 }
 
-/// What an order's owner is offered; none where its seats may not be exchanged now.
+/// Returns the exchange that an order's owner is offered; `None` if the seats may not be exchanged
+/// now.
 #[must_use]
 pub fn exchange_offer(
     order: &Order,
@@ -194,7 +195,7 @@ pub fn exchange_offer(
     })
 }
 
-/// What of an order may be given back now; none where nothing may.
+/// Returns what of an order may be given back now; `None` if nothing may.
 #[must_use]
 pub fn refund_offer(
     order: &Order,
@@ -230,7 +231,7 @@ pub fn refund_offer(
     })
 }
 
-/// A refund as its owner sees it.
+/// Builds the view of a refund for its owner.
 #[must_use]
 pub fn refund_view(refund: Refund, currency: Currency) -> RefundView {
     RefundView {

@@ -1,4 +1,4 @@
-//! Orders over HTTP: extract, call, answer.
+//! Orders over HTTP.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -80,8 +80,8 @@ pub async fn make(
             .desk
             .checkout(&show, &id, visitor, (ask.buyer, ask.travellers), now_ms)
             .await;
-        // What was sold for nothing, or freed because it cannot be paid, is told to the seats at
-        // once.
+        // An order that cost nothing or cannot be paid changes the seats at once, so the workers
+        // are woken.
         if !matches!(&made, Ok(order) if order.state == OrderState::Pending) {
             routes.bells.notify_all();
         }

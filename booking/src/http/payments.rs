@@ -1,4 +1,4 @@
-//! Payments over HTTP: the webhook inbox, and the sandbox's one button.
+//! Payments over HTTP: the providers' webhook, and the sandbox's approval.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -14,11 +14,11 @@ use crate::payments::webhook::{PaymentEventInbox, PaymentEventRefusal};
 /// What the handlers of payments need.
 #[derive(Clone)]
 pub struct PaymentRoutes {
-    /// Where events go; none where payments are not configured.
+    /// The inbox for providers' events; `None` if payments are not configured.
     pub inbox: Option<PaymentEventInbox>,
-    /// The sandbox, where it is the provider.
+    /// The sandbox, if it is the provider.
     pub sandbox: Option<SandboxProvider>,
-    /// Answers kept for retries.
+    /// Answers kept for repeated calls.
     pub answers: IdempotencyAnswers,
 }
 
@@ -84,7 +84,7 @@ pub async fn sandbox(
         let SandboxRequest { outcome } = parse_json(&body)?;
         let known = inbox.ledger.payment(&id).await?.ok_or_else(missing)?;
         let now_s = inbox.clock.now_ms() / 1_000;
-        // Where nothing was to be paid, the sandbox never had a payment.
+        // If nothing was to be paid, the sandbox never had a payment.
         let signed = if known.provider == inbox.provider.name() {
             sandbox.choose_outcome(&known, outcome, now_s).await?
         } else {

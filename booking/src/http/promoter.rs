@@ -1,5 +1,5 @@
-//! What a promoter changes: venues and shows, whole documents, refused whole with every fault
-//! named.
+//! What a promoter changes: venues and shows. Each is a whole document, and a refusal names every
+//! fault of the document.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -23,11 +23,11 @@ use crate::inventory::seats::SeatInventory;
 pub struct PromoterRoutes {
     /// The catalogue.
     pub catalogue: Catalogue,
-    /// The seats of its shows.
+    /// The seats of the shows.
     pub seats: SeatInventory,
-    /// Who may.
+    /// The keys of those who may call.
     pub keys: RoleKeys,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
 }
 
@@ -155,7 +155,7 @@ pub async fn put_show(
         before.prices != show.prices || before.plan.version != show.plan.version
     });
     if changed && matches!(routes.seats.store.edition(&id).await, Ok(Some(_))) {
-        // Baskets keep the picture they were made on; it is replaced once they have lapsed or
+        // Baskets keep the picture on which they were made. It is replaced once they have lapsed or
         // become orders.
         if let Err(busy) = routes.seats.reopen(&show).await? {
             tracing::info!(show = %id, %busy, "the show's picture is replaced once its baskets are gone");
@@ -244,7 +244,8 @@ fn put_problem(why: ShowPutRefusal) -> Problem {
     }
 }
 
-/// A document with faults: `not_available` where that is all that is wrong, else `invalid_field`.
+/// Builds the problem for a document with faults: `not_available` if all faults are of that kind,
+/// else `invalid_field`.
 fn invalid(faults: &[FieldFault]) -> Problem {
     let worst = faults
         .iter()

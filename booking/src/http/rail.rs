@@ -19,22 +19,22 @@ use crate::http::answers::JsonAnswer;
 use crate::rail::free::{DepartureFreeSeats, FreeSeatLookup};
 use crate::rail::timetables::{CurrentTimetable, Timetables};
 
-/// How far away a station may be that is near, in kilometres, unless the caller says; and the most
-/// that it may say.
+/// The radius in which stations are near, in kilometres: the default, and the most that a caller
+/// may ask for.
 const NEAR_KM: f64 = 50.0;
 const NEAR_KM_MAX: f64 = 1_000.0;
 
-/// Characters of a name that are told back.
+/// The most characters of an unknown name that an answer repeats.
 const SHOWN_MAX: usize = 40;
 
-/// What the handlers need.
+/// What the handlers of trains need.
 #[derive(Clone)]
 pub struct RailRoutes {
     /// The timetable.
     pub timetables: Timetables,
-    /// How many seats are free.
+    /// Looks up how many seats are free.
     pub free: Arc<dyn FreeSeatLookup>,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
 }
 
@@ -262,7 +262,7 @@ pub async fn journeys(
     let now_ms = routes.clock.now_ms();
     let (_, last) = timetable.window(now_ms);
     let mut journeys = timetable.journeys(asked.from, asked.to, asked.date);
-    // A second train of the day after the last is not on sale yet.
+    // A second train may leave a day after the last day on sale; it is not on sale yet.
     journeys.retain(|journey| journey.second.date <= last);
     let pair = |of: &TransferJourney| [of.first.clone(), of.second.clone()];
     let rides: Vec<TrainRide> = journeys.iter().flat_map(pair).collect();
@@ -288,7 +288,7 @@ pub async fn journeys(
     JsonAnswer::json(200, &found)
 }
 
-/// What was asked, understood.
+/// A trip query with its stations and date resolved.
 struct ResolvedTripQuery {
     from: u32,
     to: u32,
@@ -348,7 +348,7 @@ impl RailRoutes {
         Ok(asked)
     }
 
-    /// The rides with their prices and free seats.
+    /// Builds the views of rides, with their prices and free seats.
     async fn views(&self, timetable: &Timetable, rides: &[TrainRide]) -> Vec<TripView> {
         let named = rides.iter().filter_map(|ride| {
             let show = timetable.show_id(ride.trip, ride.date)?;
@@ -370,7 +370,7 @@ impl RailRoutes {
     }
 }
 
-/// A station that is there, or names like it.
+/// Returns the station of this name; the error lists similar names.
 fn resolve_station(timetable: &Timetable, field: &'static str, text: &str) -> Result<u32, Problem> {
     timetable.station(text).ok_or_else(|| {
         let like = timetable.names_like(text);

@@ -1,5 +1,4 @@
-//! Giving tickets back over HTTP, and what an order shows of it: the fee before, and what came of
-//! it after.
+//! Refunds over HTTP: the call that gives tickets back.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -17,7 +16,7 @@ use crate::http::order_views::OrderView;
 use crate::http::refusals::orders::exchange_open;
 use crate::ledger::RefundRefused;
 
-/// Tickets named in one call.
+/// The most tickets that one call may name.
 const TICKETS_MAX: usize = 1_000;
 
 /// `POST /v1/orders/{order}/refund`.

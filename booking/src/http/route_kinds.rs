@@ -1,21 +1,21 @@
-//! What a route is for: whoever stands in front of booking measures its health by the purchases,
-//! and gives the searches a quota.
+//! Sorts routes by purpose. A proxy in front of booking measures booking's health by the purchases,
+//! and limits searches by a quota.
 
 use axum::http::Method;
 
-/// What a call of a route is, for whoever passes it on.
+/// The purpose of a route, for a proxy that passes its calls on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteKind {
-    /// It holds, orders or pays. How long it takes says how booking is.
+    /// The route holds, orders or pays. Its response time tells how healthy booking is.
     Purchase,
-    /// It looks through many shows, trains or films.
+    /// The route looks through many shows, trains or films.
     Search,
-    /// Reads are answered from memory and would hide how booking is; webhooks, plans and documents
-    /// come from others and take their own time.
+    /// Any other route. Reads are answered from memory and would hide a slow booking; the time of
+    /// webhooks, plans and documents depends on others.
     Other,
 }
 
-/// What a call of this method and path is.
+/// Returns the kind of route of a method and path.
 #[must_use]
 pub fn route_kind(method: &Method, path: &str) -> RouteKind {
     if is_search(method, path) {
@@ -27,7 +27,7 @@ pub fn route_kind(method: &Method, path: &str) -> RouteKind {
     }
 }
 
-/// Whether a call takes seats of a show.
+/// Returns whether a call takes seats of a show.
 #[must_use]
 pub fn takes_seats(method: &Method, path: &str) -> bool {
     *method == Method::POST && path.starts_with("/v1/shows/") && path.ends_with("/holds")

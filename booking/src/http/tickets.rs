@@ -1,4 +1,5 @@
-//! Tickets over HTTP: `GET /v1/tickets/{ticket}`, `.svg`, `.ics`, and the door's scan.
+//! Tickets over HTTP: `GET /v1/tickets/{ticket}` also as `.svg` and `.ics`, and the scan at the
+//! door.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -20,13 +21,13 @@ use crate::tickets::{PrintedTicket, TicketDesk, render, scan_of};
 /// What the handlers of tickets need.
 #[derive(Clone)]
 pub struct TicketRoutes {
-    /// Where tickets are.
+    /// Reads and scans tickets.
     pub desk: TicketDesk,
-    /// Who may read one.
+    /// Checks who may read a ticket.
     pub door: CallerVerifier,
-    /// Who may scan one.
+    /// The keys of those who may scan a ticket.
     pub keys: RoleKeys,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
 }
 

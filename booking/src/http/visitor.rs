@@ -1,5 +1,5 @@
-//! Who is calling: a visitor with a pass, or somebody with an order's key. Booking checks by
-//! itself: reaching it around the gateway gains nothing.
+//! Finds out who is calling: a visitor with a pass, or somebody with an order's key. Booking checks
+//! this itself, so a caller gains nothing by going around the gateway.
 
 use axum::http::HeaderMap;
 use fairgate_base::http::{Problem, ProblemCode};
@@ -11,7 +11,7 @@ use crate::door::keys::bearer;
 use crate::http::refusals::holds::not_yours;
 use crate::orders::key::{OrderKeys, PREFIX};
 
-/// Seconds a visitor without a pass is asked to wait before it tries again by itself.
+/// After how many seconds a visitor without a pass should try again.
 const WAITING_ROOM_RETRY_S: u64 = 10;
 
 /// Checks passes and order keys.
@@ -26,10 +26,11 @@ pub struct CallerVerifier {
 }
 
 impl CallerVerifier {
-    /// The visitor's pass for a show, live or run out.
+    /// Returns the visitor's pass for a show, live or expired.
     ///
     /// # Errors
-    /// 429 `waiting_room` without a pass, 401 `pass_invalid` for a bad one or one of another room.
+    /// 429 `waiting_room` without a pass; 401 `pass_invalid` for a bad pass or a pass of another
+    /// room.
     pub fn require_pass(
         &self,
         headers: &HeaderMap,
@@ -56,10 +57,10 @@ impl CallerVerifier {
         }
     }
 
-    /// A pass for something new.
+    /// Returns the visitor's pass for a show if it is live, for a call that takes something new.
     ///
     /// # Errors
-    /// As [`CallerVerifier::require_pass`], and 401 `pass_expired` for one that ran out.
+    /// As [`CallerVerifier::require_pass`], and 401 `pass_expired` for an expired pass.
     pub fn require_live_pass(
         &self,
         headers: &HeaderMap,
@@ -78,7 +79,7 @@ impl CallerVerifier {
         })
     }
 
-    /// Who reads or changes an order: its visitor, or whoever has its key.
+    /// Returns who wants to open an order: a visitor, or somebody who has the order's key.
     ///
     /// # Errors
     /// 401 `order_key_required`, `pass_invalid`; 403 `not_yours` for a wrong key.
@@ -107,20 +108,20 @@ impl CallerVerifier {
     }
 }
 
-/// Who opens an order.
+/// Who wants to open an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderCaller {
-    /// Whoever has the order's key.
+    /// Somebody who has the order's key.
     Key,
-    /// A visitor; the order must be its own.
+    /// A visitor; the order must be the visitor's own.
     Visitor(Holder),
 }
 
 impl OrderCaller {
-    /// Checks that an order of this visitor is open to the caller.
+    /// Checks that the caller may open an order of this visitor.
     ///
     /// # Errors
-    /// 403 `not_yours`.
+    /// 403 `not_yours` if the order is another visitor's.
     pub fn may_open(self, visitor: Holder) -> Result<(), Problem> {
         match self {
             Self::Visitor(caller) if caller != visitor => Err(not_yours("order")),
@@ -129,7 +130,7 @@ impl OrderCaller {
     }
 }
 
-/// 401 `pass_invalid`.
+/// Builds 401 `pass_invalid`.
 #[must_use]
 pub fn pass_invalid(error: &PassError, room: &str) -> Problem {
     Problem::new(
@@ -140,7 +141,7 @@ pub fn pass_invalid(error: &PassError, room: &str) -> Problem {
     .with_member("room_url", format!("/r/{room}"))
 }
 
-/// 429 `waiting_room`: the way in is through the line.
+/// Builds 429 `waiting_room`: the visitor must first wait in line.
 #[must_use]
 pub fn waiting_room(room: &str) -> Problem {
     Problem::new(

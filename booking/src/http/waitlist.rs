@@ -1,4 +1,4 @@
-//! The waitlist over HTTP: extract, call, answer.
+//! The waitlist over HTTP.
 
 use std::sync::Arc;
 
@@ -27,11 +27,11 @@ const REFRESH_S: u32 = 5;
 /// What the handlers of the waitlist need.
 #[derive(Clone)]
 pub struct WaitlistRoutes {
-    /// The line.
+    /// The waitlist itself.
     pub waitlist: Waitlist,
-    /// Who may.
+    /// Checks who may call.
     pub door: CallerVerifier,
-    /// Answers kept for retries.
+    /// Answers kept for repeated calls.
     pub answers: IdempotencyAnswers,
 }
 
@@ -186,7 +186,7 @@ pub async fn leave(
         .waitlist
         .end_waiting(&waiter, WaitEndReason::Left, now_ms)
         .await?;
-    // Read once more: seats that were offered in between go to the next party, too.
+    // The party is read again, so that seats offered in between also go to the next party.
     let (left, _) = routes.find_waiter(&show, &pass.holder()).await?;
     let noted = if left.id == waiter.id { left } else { waiter };
     if let Some(offer) = &noted.offer {
@@ -198,7 +198,7 @@ pub async fn leave(
             .release(&offer.hold, noted.visitor, &[HoldPurpose::Offer])
             .await
         {
-            // What became an order is the order's.
+            // An offer that became an order belongs to the order.
             Ok(()) | Err(InventoryRefusal::Gone | InventoryRefusal::Ordered) => {}
             Err(refused) => {
                 tracing::debug!(hold = %offer.hold, %refused, "an offer that was left runs out by itself");
@@ -210,8 +210,8 @@ pub async fn leave(
 }
 
 impl WaitlistRoutes {
-    /// The show; a departure that another node may have sold from meanwhile is asked for in the
-    /// ledger.
+    /// Returns the show. If this node knows a departure without holds only, the catalogue is read
+    /// again, because another node may have sold seats of it.
     async fn find_show_for_waiter(&self, show: &str) -> Result<Arc<Show>, Problem> {
         let catalogue = &self.waitlist.catalogue;
         let id = show.parse::<ShowId>().ok();
@@ -223,7 +223,7 @@ impl WaitlistRoutes {
         found.ok_or_else(|| Problem::not_found("show", show))
     }
 
-    /// Nobody is let wait in vain, nor for what may be had at once.
+    /// Refuses a party that would wait in vain, or that could have its seats at once.
     async fn check_may_wait(&self, show: &Show, party: &WaitlistParty) -> Result<(), Problem> {
         if show.is_cancelled() {
             let detail = "It does not take place, and no more seats of it are sold. You are not on the waitlist. Look for another show.";
@@ -311,7 +311,7 @@ impl WaitlistRoutes {
         }
     }
 
-    /// The offer as the store has it; what ran out meanwhile is none.
+    /// Returns the offer as the store has it; `None` if the offer ran out.
     async fn offer_view(
         &self,
         show: &Show,

@@ -1,4 +1,5 @@
-//! Answers as they are sent, kept and sent again, and what a call is told whose key it may not use.
+//! JSON answers as they are sent, kept and sent again, and the problems for a call that may not use
+//! its key.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -9,17 +10,17 @@ use fairgate_base::http::{Problem, ProblemCode};
 /// A JSON answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonAnswer {
-    /// The status.
+    /// The HTTP status.
     pub status: StatusCode,
-    /// The body.
+    /// The JSON body.
     pub body: serde_json::Value,
 }
 
 impl JsonAnswer {
-    /// An answer with a body.
+    /// Builds an answer with a body.
     ///
     /// # Errors
-    /// 500 where the body cannot be JSON.
+    /// 500 if the body cannot be written as JSON.
     pub fn json(status: u16, body: &impl serde::Serialize) -> Result<Self, Problem> {
         let body = serde_json::to_value(body).map_err(|error| {
             tracing::error!(%error, "an answer could not be written as JSON");
@@ -53,7 +54,7 @@ pub(super) fn respond(result: Result<JsonAnswer, Problem>) -> Response {
     }
 }
 
-/// The answer that was kept, as it was.
+/// Builds the response from a kept answer, unchanged.
 pub(super) fn replay(kept: KeptAnswer) -> Response {
     let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let media = if status.is_success() {

@@ -1,5 +1,5 @@
-//! Answers over HTTP: as they are sent, and, under an `Idempotency-Key`, as they are kept and sent
-//! again.
+//! Answers over HTTP. Under an `Idempotency-Key` an answer is kept, and a repeated call gets the
+//! kept answer again.
 
 mod answer;
 #[cfg(test)]
@@ -21,7 +21,7 @@ const KEY_MAX: usize = 255;
 /// Reads the `Idempotency-Key` of a request.
 ///
 /// # Errors
-/// 400 `idempotency_key_invalid` for an empty, unprintable or too long one.
+/// 400 `idempotency_key_invalid` if the key is empty, unprintable or too long.
 pub fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get("idempotency-key") else {
         return Ok(None);

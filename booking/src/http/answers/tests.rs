@@ -1,4 +1,4 @@
-//! Two nodes over one ledger, and calls that end in every way.
+//! Tests with two nodes over one ledger, and with calls that end in every way.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::ledger::CALL_LENT_MS;
 use crate::ledger::sql::SqlLedger;
 
 const CALL: &str = "POST /v1/things";
-/// How long anything may take on a slow machine.
+/// How long a step may take on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Two nodes, their clock, and the folder of their ledger.
@@ -43,7 +43,7 @@ impl Nodes {
         }
     }
 
-    /// Waits until the only call is lent beyond a moment.
+    /// Waits until the only call is lent beyond `moment_ms`.
     async fn lent_beyond(&self, moment_ms: i64) {
         let mut every = tokio::time::interval(Duration::from_millis(5));
         let lent = async {
@@ -64,7 +64,7 @@ impl Nodes {
         lent.expect("it is lent on");
     }
 
-    /// A call under the key "k"; gives status and code, or what was made.
+    /// Makes a call under the key "k"; returns the status and the problem's code, or the body.
     async fn call(
         &self,
         at: usize,

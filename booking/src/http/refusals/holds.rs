@@ -1,4 +1,4 @@
-//! Why seats are not held, changed or kept, in words.
+//! Words the refusals of holding, changing or keeping seats.
 
 use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_model::holds::HoldPurpose;
@@ -8,7 +8,7 @@ use serde_json::{Map, json};
 use super::stretch::stretch_problem;
 use crate::holds::refusal::{HoldRefusal, HoldRefusalOutcome, HoldRequestFault, SeatSuggestion};
 
-/// Names that are told back at most, and characters of each.
+/// The most names that an answer repeats, and the most characters of each.
 const LABELS_SHOWN_MAX: usize = 10;
 const LABEL_SHOWN_MAX: usize = 80;
 
@@ -50,7 +50,7 @@ impl From<HoldRefusal> for Problem {
     }
 }
 
-/// Refusals that are always worded alike.
+/// Words the refusals whose text is always the same.
 fn without_values(refusal: &HoldRefusal) -> Problem {
     let (code, detail) = match refusal {
         HoldRefusal::Ordered => (
@@ -95,7 +95,7 @@ fn without_values(refusal: &HoldRefusal) -> Problem {
     Problem::new(code, detail)
 }
 
-/// 403 `not_yours`.
+/// Builds 403 `not_yours`.
 #[must_use]
 pub fn not_yours(what: &str) -> Problem {
     let detail = format!(
@@ -104,7 +104,7 @@ pub fn not_yours(what: &str) -> Problem {
     Problem::new(ProblemCode::NotYours, detail)
 }
 
-/// 422 `limit_exceeded`.
+/// Builds 422 `limit_exceeded`.
 #[must_use]
 pub fn limit_exceeded(have: u32, more: u64, limit: u32) -> Problem {
     let detail = format!(

@@ -1,4 +1,5 @@
-//! How refusals are worded: what happened, what was not changed, what to do. One file a noun.
+//! Words refusals: what happened, what was not changed, and what to do. There is one file for each
+//! noun.
 
 pub mod holds;
 pub mod orders;

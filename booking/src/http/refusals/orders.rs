@@ -1,4 +1,4 @@
-//! Why an order is not made, paid or exchanged, in words.
+//! Words the refusals of making, paying or exchanging an order.
 
 use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{Problem, ProblemCode};
@@ -12,7 +12,8 @@ use crate::ledger::ExchangeRefused;
 use crate::orders::refusal::{NamesFault, OrderRefusal};
 use crate::orders::travellers::NAME_CHARS_MAX;
 
-/// Only the organiser sets payments up, so asking more often would help nobody.
+/// After how many seconds to try again when payments are not configured. Only the organiser can set
+/// payments up, so asking more often would help nobody.
 const NOT_CONFIGURED_RETRY_S: u64 = 600;
 
 impl From<OrderRefusal> for Problem {
@@ -132,7 +133,7 @@ fn sum_refused(sum: Money, why: PaymentSumError, limit: Money) -> Problem {
         .with_member(member, MoneyView(limit))
 }
 
-/// The code, and the member that tells the limit.
+/// Returns the problem's code, and the name of the member that states the limit.
 fn code_and_member(why: PaymentSumError) -> (ProblemCode, &'static str) {
     match why {
         PaymentSumError::TooSmall => (ProblemCode::AmountTooSmall, "minimum"),
@@ -165,7 +166,8 @@ fn payment_refused(order: &OrderId, sum: Money, why: Option<PaymentSumError>) ->
         .with_member("total", MoneyView(sum))
 }
 
-/// 409 `exchange_open`: nothing else is done with the order until its exchange is paid or given up.
+/// Builds 409 `exchange_open`: nothing else is done with the order until its exchange is paid or
+/// given up.
 #[must_use]
 pub fn exchange_open(successor: &OrderId) -> Problem {
     let detail = format!(
@@ -210,7 +212,7 @@ fn exchange_problem(refused: ExchangeRefused) -> Problem {
             "The order changed while you were choosing. Nothing was exchanged. Read the order and choose anew.",
         )
         .with_title("The order has changed"),
-        // Both are told where more is known of them.
+        // Callers with more details word both of these themselves.
         ExchangeRefused::Claim(refused) => Problem::new(ProblemCode::NotExchangeable, refused.to_string()),
         ExchangeRefused::Ledger(error) => error.into(),
     }

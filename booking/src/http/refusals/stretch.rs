@@ -1,11 +1,11 @@
-//! Why seats over a stretch cannot be had, in words.
+//! Words why seats over a stretch cannot be had.
 
 use fairgate_base::http::{Problem, ProblemCode};
 use jiff::Timestamp;
 
 use crate::holds::stretch::StretchRefusal;
 
-/// The problem that a refusal is. `undone` says what the call leaves undone, in a sentence.
+/// Returns the problem for a refusal. `undone` is a sentence that says what the call did not do.
 #[must_use]
 pub fn stretch_problem(refusal: &StretchRefusal, undone: &str) -> Problem {
     match refusal {

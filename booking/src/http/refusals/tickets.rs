@@ -1,4 +1,4 @@
-//! Why a ticket is not shown, in words.
+//! Words why a ticket is not shown.
 
 use fairgate_base::http::{Problem, ProblemCode};
 

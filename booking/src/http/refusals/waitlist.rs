@@ -1,4 +1,4 @@
-//! Why a party does not wait, in words.
+//! Words why a party cannot wait.
 
 use fairgate_base::http::Problem;
 use fairgate_model::choosing::BestSeatsWishFault;
@@ -7,7 +7,7 @@ use super::holds::limit_exceeded;
 use super::stretch::stretch_problem;
 use crate::waitlist::ask::WaitRefusal;
 
-/// What a refused call leaves undone.
+/// What a refused call did not do.
 const NOT_WAITING: &str = "You are not on the waitlist.";
 
 impl From<WaitRefusal> for Problem {

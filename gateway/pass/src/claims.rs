@@ -1,6 +1,6 @@
-//! What each signed thing says. Times are unix seconds, but for those that people read, which are
-//! RFC 3339. `iss` and `aud` stand in the JWTs and not in these types: signing writes them and
-//! verifying checks them, so nobody can fill them in wrongly.
+//! The contents of each signed value. Times are unix seconds, except those that people read, which
+//! are RFC 3339. `iss` and `aud` are members of the JWTs but not of these types: signing writes
+//! them and verifying checks them, so nobody can fill them in wrongly.
 
 use std::ops::Deref;
 
@@ -8,26 +8,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Digest, Holder};
 
-/// A place: who stands at which number of which room. It does not run out, except in a room whose
+/// A place: a holder's number in the line of a room. It does not expire, except in a room whose
 /// places expire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceClaims {
     /// The room's slug.
     pub room: String,
-    /// The life of the room store that gave the number.
+    /// The life of the room's store in which the number was given.
     pub incarnation: u64,
     /// The join number, from 0.
     pub number: u64,
-    /// The holder.
+    /// The visitor who holds the place.
     pub sub: Holder,
-    /// SHA-256 of the code that was used to join, where the room wants codes.
+    /// SHA-256 of the code that was used to join, if the room requires codes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Digest>,
     /// The draw's commitment as it stood when the visitor joined.
     pub commitment: Digest,
-    /// When the number was given.
+    /// When the number was given, unix seconds.
     pub iat: i64,
-    /// When the place runs out: only in the room `everyday`.
+    /// When the place expires, unix seconds; only in the room `everyday`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exp: Option<i64>,
 }
@@ -35,7 +35,7 @@ pub struct PlaceClaims {
 /// A pass: its holder may book in the shows of the room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassClaims {
-    /// The holder.
+    /// The visitor who holds the pass.
     pub sub: Holder,
     /// The room's slug.
     pub room: String,
@@ -43,17 +43,17 @@ pub struct PassClaims {
     pub rank: u64,
     /// The join number behind the rank.
     pub number: u64,
-    /// When the pass was claimed.
+    /// When the pass was claimed, unix seconds.
     pub iat: i64,
-    /// From when it holds.
+    /// From when the pass is valid, unix seconds.
     pub nbf: i64,
-    /// When it runs out for new holds.
+    /// When the pass expires for new holds, unix seconds.
     pub exp: i64,
-    /// Names the pass for revocation and audit.
+    /// The name of the pass for revocation and audit.
     pub jti: String,
 }
 
-/// The frozen line of a room, as published before the draw: exactly these members are signed.
+/// The frozen line of a room, as published before the draw. Exactly these members are signed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FreezeClaims {
@@ -65,52 +65,53 @@ pub struct FreezeClaims {
     pub voids: u64,
     /// The RFC 6962 root over the n leaves.
     pub root: Digest,
-    /// RFC 3339, UTC.
+    /// When the line was frozen, RFC 3339, UTC.
     pub frozen_at: String,
 }
 
-/// A ticket: one seat of one show. What a door needs to know without a network.
+/// A ticket for one seat of one show. It contains what a door needs to check it without a network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TicketClaims {
-    /// `ticket_…`
+    /// The ticket's id, `ticket_…`.
     pub ticket: String,
-    /// `order_…`
+    /// The order's id, `order_…`.
     pub order: String,
     /// The show's slug.
     pub show: String,
     /// The seat's label.
     pub seat: String,
-    /// The stretches it is good for; `[0]` where the show has one.
+    /// The legs it is good for; `[0]` if the show has only one.
     pub legs: Vec<u16>,
     /// The show's title.
     pub title: String,
     /// When the show begins, RFC 3339.
     pub starts_at: String,
-    /// Who it was bought for, where that was asked.
+    /// The name of the person it was bought for, if the show asks for names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// When it was issued.
+    /// When it was issued, unix seconds.
     pub iat: i64,
-    /// Paid in the sandbox: opens no door.
+    /// Whether it was paid in the sandbox. Such a ticket opens no door.
     pub test: bool,
 }
 
-/// A pass whose signature holds. It may have run out: then its holder may still pay, read and
-/// cancel what it began, and nothing more.
+/// A pass with a valid signature. If it has expired, its holder may still pay for, read and cancel
+/// what was begun with it, and nothing more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VerifiedPass {
-    /// Good for everything.
+    /// The pass is good for everything.
     Live(LivePass),
-    /// Good for finishing only.
+    /// The pass has expired and is good for finishing only.
     RanOut(PassClaims),
 }
 
-/// A verified pass that had not run out. Only verifying makes one, so a function that begins
+/// A verified pass that had not expired. Only verifying makes one, so a function that begins
 /// something new asks for it in its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LivePass(pub(crate) PassClaims);
 
-/// The pass was good and has run out: no new holds; what was begun can still be finished.
+/// The pass was valid and has expired. It makes no new holds, but what was begun with it can still
+/// be finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the pass ran out; what was begun with it can still be finished, for new seats claim another pass"
@@ -121,7 +122,7 @@ pub struct PassExpiredError {
 }
 
 impl VerifiedPass {
-    /// The pass for beginning something new.
+    /// Returns the pass if it is good for beginning something new.
     pub fn require_live(&self) -> Result<&LivePass, PassExpiredError> {
         match self {
             Self::Live(pass) => Ok(pass),
@@ -129,18 +130,18 @@ impl VerifiedPass {
         }
     }
 
-    /// Whose pass it is, live or not.
+    /// Returns the visitor who holds the pass, expired or not.
     pub fn holder(&self) -> Holder {
         self.claims().sub
     }
 
-    /// The room it was claimed in, live or not.
+    /// Returns the room in which the pass was claimed, expired or not.
     pub fn room(&self) -> &str {
         &self.claims().room
     }
 
-    /// What the pass says, live or not: for reading, not for deciding whether something new may
-    /// begin.
+    /// Returns the contents of the pass, expired or not. Use them for reading, not for deciding
+    /// whether something new may begin.
     pub fn claims(&self) -> &PassClaims {
         match self {
             Self::Live(pass) => &pass.0,

@@ -1,22 +1,22 @@
-//! The 32-byte values that travel as hex. `Holder` and `Digest` are two types, so that a commitment
-//! can never be handed over where a holder is meant.
+//! The 32-byte values that are written as hex. `Holder` and `Digest` are two types, so that a
+//! commitment cannot be passed where a holder is meant.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use sha2::{Digest as _, Sha256};
 
-/// Whom a place is bound to: SHA-256 of the visitor's secret. Public, and never a credential.
-/// Written as 64 lower-case hex digits.
+/// The holder of a place: SHA-256 of the visitor's secret. It is public, and never a credential. It
+/// is written as 64 lower-case hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Holder(pub [u8; 32]);
 
-/// A SHA-256 value that names something other than a holder: a commitment, a root, the hash of a
-/// code. Written as 64 lower-case hex digits.
+/// A SHA-256 value other than a holder: a commitment, a root, the hash of a code. It is written as
+/// 64 lower-case hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub [u8; 32]);
 
-/// The holder of a number that nobody holds: 32 zero bytes.
+/// The value that stands in for the holder of a number that nobody holds: 32 zero bytes.
 pub const VOID: Holder = Holder([0; 32]);
 
 /// The text is not 64 hex digits.
@@ -25,19 +25,19 @@ pub const VOID: Holder = Holder([0; 32]);
 pub struct NotHex32;
 
 impl Holder {
-    /// The holder that a visitor's 32-byte secret stands for.
+    /// Returns the holder for a visitor's 32-byte secret.
     pub fn of_secret(secret: &[u8; 32]) -> Self {
         Self(Sha256::digest(secret).into())
     }
 
-    /// Whether this is the holder of a number that nobody holds.
+    /// Returns whether this value means that nobody holds the number.
     pub fn is_void(&self) -> bool {
         *self == VOID
     }
 }
 
 impl Digest {
-    /// SHA-256 of `bytes`.
+    /// Returns the SHA-256 of `bytes`.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }

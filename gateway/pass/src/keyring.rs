@@ -1,4 +1,4 @@
-//! The keys of a gateway: signs with the newest one that is not retired, verifies with all of them.
+//! The keys of a gateway. The newest key that is not retired signs; all of them verify.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -11,7 +11,7 @@ use crate::{
     verify::{ISSUER, TokenKind},
 };
 
-/// A cheap handle over the keys; verifies too, as it derefs to a [`Verifier`].
+/// A cheap handle on the keys. It derefs to a [`Verifier`], so it verifies too.
 #[derive(Clone)]
 pub struct Keyring(Arc<KeyringShared>);
 
@@ -22,17 +22,17 @@ struct KeyringShared {
     verifier: Verifier,
 }
 
-/// The ticket's texts are so long that no door could read it: nothing was signed.
+/// The ticket's texts are so long that a door would not read it. Nothing was signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the ticket would be {bytes} bytes long, more than a door reads; no ticket was signed, shorten the show's title or the name"
 )]
 pub struct TicketTooLong {
-    /// How long it would have been.
+    /// How many bytes the ticket would have had.
     pub bytes: usize,
 }
 
-/// A JWT's payload: who says it and to whom, before what is said.
+/// A JWT's payload: the issuer and the audience, followed by the claims.
 #[derive(Serialize)]
 struct JwtPayload<'a, C> {
     iss: &'static str,
@@ -42,12 +42,12 @@ struct JwtPayload<'a, C> {
 }
 
 impl Keyring {
-    /// Takes all keys that shall verify. The newest that is not retired signs.
+    /// Makes a keyring of all keys that verify. The newest one that is not retired signs.
     ///
     /// # Errors
-    /// A key that is damaged or misnamed, or no key that signs.
+    /// If a key is damaged or misnamed, or no key can sign.
     pub fn new(mut keys: Vec<StoredKey>) -> Result<Self, TokenKeyError> {
-        // Two keys made in the same second are told apart by name, so that every node chooses the
+        // Two keys may be made in the same second. Sorting by name then makes every node choose the
         // same one.
         keys.sort_by(|a, b| {
             let rank = |key: &StoredKey| (key.retired_at.is_none(), key.created_at);
@@ -71,17 +71,17 @@ impl Keyring {
         })))
     }
 
-    /// The public keys, for `/.well-known/jwks.json`.
+    /// Returns the public keys, for `/.well-known/jwks.json`.
     pub fn jwks(&self) -> Jwks {
         self.0.jwks.clone()
     }
 
-    /// The name of the key that signs.
+    /// Returns the name of the key that signs.
     pub fn kid(&self) -> &str {
         &self.0.kid
     }
 
-    /// Verifies without being able to sign: for handing on.
+    /// Returns a handle that can verify but not sign, to be passed to other code.
     pub fn verifier(&self) -> Verifier {
         self.0.verifier.clone()
     }
@@ -104,7 +104,7 @@ impl Keyring {
     /// Signs a ticket. The same claims give the same text.
     ///
     /// # Errors
-    /// [`TicketTooLong`] where a title or a name is so long that no door would read the ticket.
+    /// [`TicketTooLong`] if a title or a name is so long that a door would not read the ticket.
     pub fn sign_ticket(&self, claims: &TicketClaims) -> Result<String, TicketTooLong> {
         let ticket = self.sign_payload(TokenKind::Ticket, claims);
         match ticket.len() {

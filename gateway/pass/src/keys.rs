@@ -1,5 +1,5 @@
-//! Keys at rest and in public: what the ledger stores, what the JWKS shows, and the thumbprint that
-//! names both.
+//! Keys as the ledger stores them and as the JWKS shows them, and the thumbprint that names them in
+//! both.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use base64::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// A signing key as the ledger keeps it. Secret: its `Debug` shows only the name.
+/// A signing key as the ledger keeps it. It is secret, so its `Debug` output shows only the name.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredKey {
     /// RFC 7638 thumbprint of the public half.
@@ -19,9 +19,10 @@ pub struct StoredKey {
     /// The Ed25519 private key, PKCS#8 DER; base64 in texts.
     #[serde(with = "as_base64")]
     pub pkcs8: Vec<u8>,
-    /// Unix seconds. The newest key that is not retired signs.
+    /// When the key was made, unix seconds. The newest key that is not retired signs.
     pub created_at: i64,
-    /// Unix seconds from which it signs nothing new; it goes on verifying.
+    /// When the key was retired, unix seconds. From then on it signs nothing new, but still
+    /// verifies.
     pub retired_at: Option<i64>,
 }
 
@@ -47,20 +48,20 @@ pub struct Jwk {
     pub kid: String,
 }
 
-/// What `/.well-known/jwks.json` answers.
+/// The answer of `/.well-known/jwks.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jwks {
     /// The signing key first, then the retired ones.
     pub keys: Vec<Jwk>,
 }
 
-/// Keys that cannot be used.
+/// Why a key cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenKeyError {
-    /// The operating system gave no key.
+    /// The operating system could not make a key.
     #[error("no signing key could be made; nothing was stored, try again")]
     NotMade,
-    /// Not an Ed25519 key, or damaged.
+    /// The key is not an Ed25519 key, or is damaged.
     #[error(
         "key {kid} is not a readable Ed25519 key; restore it from a backup of the ledger or take it out"
     )]
@@ -76,19 +77,19 @@ pub enum TokenKeyError {
         /// The name it should have.
         thumbprint: String,
     },
-    /// Every key is retired, or there is none.
+    /// Every key is retired, or no key was given.
     #[error("there is no key to sign with: every key is retired, or none was given")]
     NoneSigns,
 }
 
 impl StoredKey {
-    /// Makes a key, named by its thumbprint, not retired.
+    /// Makes a key that is named by its thumbprint and not retired.
     ///
     /// # Errors
-    /// [`TokenKeyError::NotMade`] where the system has no randomness to give.
+    /// [`TokenKeyError::NotMade`] if the system has no randomness.
     pub fn generate(now: i64) -> Result<Self, TokenKeyError> {
         let pair = Ed25519KeyPair::generate().map_err(|_| TokenKeyError::NotMade)?;
-        // Version 1 of the document is the one that other tools read too.
+        // Other tools can read version 1 of the document.
         let pkcs8 = pair
             .to_pkcs8v1()
             .map_err(|_| TokenKeyError::NotMade)?
@@ -102,7 +103,7 @@ impl StoredKey {
         })
     }
 
-    /// The public half, after checking that the key is whole and rightly named.
+    /// Returns the public half, after checking that the key is whole and rightly named.
     pub(crate) fn public(&self) -> Result<Jwk, TokenKeyError> {
         let pair =
             Ed25519KeyPair::from_pkcs8(&self.pkcs8).map_err(|_| TokenKeyError::Unreadable {
@@ -141,7 +142,7 @@ impl Jwk {
         }
     }
 
-    /// Whether this is a key of our kind. A key set may hold others, which are none of our business
+    /// Returns whether this is a key of our kind. A key set may hold other keys, which are ignored
     /// (RFC 7517 §5).
     pub(crate) fn is_ours(&self) -> bool {
         (
@@ -152,7 +153,7 @@ impl Jwk {
         ) == ("OKP", "Ed25519", "EdDSA", "sig")
     }
 
-    /// The 32 public bytes, after checking that the name is their thumbprint.
+    /// Returns the 32 public bytes, after checking that the key's name is their thumbprint.
     pub(crate) fn public_bytes(&self) -> Result<Vec<u8>, TokenKeyError> {
         let bytes = URL_SAFE_NO_PAD
             .decode(&self.x)
@@ -172,7 +173,7 @@ impl Jwk {
     }
 }
 
-/// RFC 7638 over the members that RFC 8037 requires, in their fixed order.
+/// Computes the RFC 7638 thumbprint over the members that RFC 8037 requires, in their fixed order.
 fn thumbprint(public: &[u8]) -> String {
     let x = URL_SAFE_NO_PAD.encode(public);
     URL_SAFE_NO_PAD.encode(Sha256::digest(format!(

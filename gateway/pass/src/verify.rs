@@ -1,5 +1,6 @@
-//! The one way in for everything signed: length, then type, algorithm and key of the header, then
-//! the signature, then issuer and audience, then the clock. What fails early costs no cryptography.
+//! Checks all signed values. It checks the length, then type, algorithm and key of the header, then
+//! the signature, then issuer and audience, then the time. A value that fails early costs no
+//! cryptography.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -13,12 +14,12 @@ use crate::{
 
 /// How far the clocks of two nodes may disagree, in seconds.
 pub const LEEWAY_S: i64 = 5;
-/// Nothing longer is read.
+/// The greatest length of a signed value that is read, in bytes.
 pub const TOKEN_BYTES_MAX: usize = 4096;
 /// `iss` of every JWT.
 pub(crate) const ISSUER: &str = "fairgate";
 
-/// The four signed things.
+/// The four kinds of signed values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     Place,
@@ -37,7 +38,8 @@ impl TokenKind {
         }
     }
 
-    /// `aud` of the JWTs; freezes and tickets speak to everybody.
+    /// Returns the `aud` of the JWTs. Freezes and tickets have none, because they are meant for
+    /// everybody.
     pub(crate) fn audience(self) -> Option<&'static str> {
         match self {
             Self::Place => Some("fairgate/place"),
@@ -46,8 +48,8 @@ impl TokenKind {
         }
     }
 
-    /// What jsonwebtoken checks for us: the algorithm, and for JWTs `iss` and `aud`. Its clock is
-    /// off, because ours is an argument.
+    /// Returns what jsonwebtoken shall check: the algorithm, and for JWTs `iss` and `aud`. Its
+    /// check of times is off, because our time is an argument.
     fn validation(self) -> Validation {
         let mut validation = Validation::new(Algorithm::EdDSA);
         (validation.validate_exp, validation.validate_nbf) = (false, false);
@@ -66,31 +68,31 @@ impl TokenKind {
     }
 }
 
-/// Why a signed thing was refused, whatever its kind.
+/// Why a signed value of any kind was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// Over [`TOKEN_BYTES_MAX`]; not read.
+    /// It is longer than [`TOKEN_BYTES_MAX`] and was not read.
     #[error("longer than {TOKEN_BYTES_MAX} bytes; it was not read")]
     TooLong,
-    /// Not a compact JWS of the expected members.
+    /// It is not a compact JWS with the expected members.
     #[error("not a well-formed signed value")]
     Malformed,
-    /// Another kind of signed thing.
+    /// It is another kind of signed value.
     #[error("signed, but as something else than what is asked for here")]
     WrongType,
-    /// Not EdDSA.
+    /// Its algorithm is not EdDSA.
     #[error("signed with an algorithm that is not accepted")]
     WrongAlgorithm,
-    /// No key of that name: foreign, or taken out after a rotation.
+    /// No key has the name it gives: the key is foreign, or was taken out after a rotation.
     #[error("signed with a key that is not known here")]
     UnknownKey,
-    /// The signature does not fit: changed, or forged.
+    /// The signature is wrong: the value was changed or forged.
     #[error("the signature does not fit")]
     BadSignature,
-    /// `iss` is missing or another.
+    /// `iss` is missing or wrong.
     #[error("issued by somebody else")]
     WrongIssuer,
-    /// `aud` is missing or another.
+    /// `aud` is missing or wrong.
     #[error("meant for another audience")]
     WrongAudience,
 }
@@ -98,37 +100,37 @@ pub enum TokenError {
 /// Why a place was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceError {
-    /// Not a place at all.
+    /// It is not a valid place.
     #[error("the place is not valid: {0}")]
     Token(#[from] TokenError),
-    /// A place in another room.
+    /// It is a place in another room.
     #[error("the place belongs to another room")]
     OtherRoom,
-    /// Its time is over (only the room `everyday` has such places).
+    /// It has expired (only the room `everyday` has such places).
     #[error("the place ran out unused; join again")]
     RanOut,
 }
 
-/// Why a pass was refused. One that merely ran out is not refused: see [`VerifiedPass`].
+/// Why a pass was refused. A pass that has only expired is not refused: see [`VerifiedPass`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PassError {
-    /// Not a pass at all.
+    /// It is not a valid pass.
     #[error("the pass is not valid: {0}")]
     Token(#[from] TokenError),
-    /// Its time has not begun.
+    /// It is not valid yet.
     #[error("the pass does not hold yet")]
     NotYet,
 }
 
-/// Checks signed things with published keys alone. A cheap handle.
+/// Checks signed values with published keys alone. It is a cheap handle.
 #[derive(Clone)]
 pub struct Verifier(Arc<HashMap<String, DecodingKey>>);
 
 impl Verifier {
-    /// Takes the keys of a JWKS; members that are not Ed25519 signing keys are passed over.
+    /// Takes the keys of a JWKS. Members that are not Ed25519 signing keys are ignored.
     ///
     /// # Errors
-    /// An Ed25519 key that is damaged, or whose `kid` is not its thumbprint.
+    /// If an Ed25519 key is damaged, or its `kid` is not its thumbprint.
     pub fn new(jwks: &Jwks) -> Result<Self, TokenKeyError> {
         let ours = jwks.keys.iter().filter(|jwk| jwk.is_ours());
         let keys = ours.map(|jwk| {
@@ -143,8 +145,8 @@ impl Verifier {
     /// Checks a place of `room` at `now` (unix seconds).
     ///
     /// # Errors
-    /// Not a place, a place in another room, or one that ran out. `iat` is not compared with the
-    /// clock: a clock that was set back must not cost anybody a place.
+    /// If it is not a place, is a place in another room, or has expired. `iat` is not compared with
+    /// the clock, because a clock that was set back must not cost anybody a place.
     pub fn verify_place(
         &self,
         token: &str,
@@ -161,11 +163,11 @@ impl Verifier {
         }
     }
 
-    /// Checks a pass at `now` (unix seconds). Which room's shows it opens is for the caller to
-    /// compare.
+    /// Checks a pass at `now` (unix seconds). The caller must compare the pass's room with the
+    /// show's.
     ///
     /// # Errors
-    /// Not a pass, or one whose time has not begun.
+    /// If it is not a pass, or is not valid yet.
     pub fn verify_pass(&self, token: &str, now: i64) -> Result<VerifiedPass, PassError> {
         let claims: PassClaims = self.read_claims(TokenKind::Pass, token)?;
         if now < claims.nbf.saturating_sub(LEEWAY_S) {
@@ -180,16 +182,16 @@ impl Verifier {
     /// Checks a freeze.
     ///
     /// # Errors
-    /// Whatever makes it not a freeze signed by one of these keys.
+    /// If it is not a freeze that one of these keys signed.
     pub fn verify_freeze(&self, jws: &str) -> Result<FreezeClaims, TokenError> {
         self.read_claims(TokenKind::Freeze, jws)
     }
 
-    /// Checks a ticket. Whether it was scanned before, refunded or is a test one is for the door to
-    /// see.
+    /// Checks a ticket. The door must check whether it was scanned before, was refunded or is a
+    /// test ticket.
     ///
     /// # Errors
-    /// Whatever makes it not a ticket signed by one of these keys.
+    /// If it is not a ticket that one of these keys signed.
     pub fn verify_ticket(&self, jws: &str) -> Result<TicketClaims, TokenError> {
         self.read_claims(TokenKind::Ticket, jws)
     }
@@ -218,19 +220,19 @@ impl Verifier {
 }
 
 impl FreezeClaims {
-    /// What a freeze says, with nothing proved about who signed it: for comparing it with a
-    /// published record when no key is at hand.
+    /// Reads a freeze without proving who signed it, to compare it with a published record when no
+    /// key is at hand.
     ///
     /// # Errors
-    /// Not shaped like a freeze.
+    /// If it does not have the form of a freeze.
     pub fn unverified(jws: &str) -> Result<Self, TokenError> {
         check_header(TokenKind::Freeze, jws)?;
         jsonwebtoken::dangerous::insecure_decode_claims(jws).map_err(|_| TokenError::Malformed)
     }
 }
 
-/// Length, type, algorithm; gives the `kid`. The header's other members are never followed, and one
-/// that the signer calls critical is not understood here (RFC 7515 §4.1.11).
+/// Checks length, type and algorithm, and returns the `kid`. The header's other members are
+/// ignored, and a member that the signer calls critical is not understood here (RFC 7515 §4.1.11).
 fn check_header(kind: TokenKind, token: &str) -> Result<Option<String>, TokenError> {
     if token.len() > TOKEN_BYTES_MAX {
         return Err(TokenError::TooLong);

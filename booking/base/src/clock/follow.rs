@@ -1,6 +1,7 @@
-//! Keeping by the ledger's clock. Every second its difference to this process's monotonic time is
-//! measured anew; between two measurements time runs on monotonic time alone, so that a machine
-//! whose own clock is wrong, or jumps, opens and closes rooms at the same moment as all others.
+//! Follows the ledger's clock. Every second this measures how far the ledger's clock is from this
+//! process's monotonic time. Between two measurements, time runs on monotonic time alone. So a
+//! machine whose own clock is wrong, or jumps, opens and closes rooms at the same moment as all
+//! others.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -8,19 +9,20 @@ use std::time::{Duration, Instant};
 use super::{Clock, ClockSource};
 
 const MEASURE_EVERY: Duration = Duration::from_secs(1);
-/// Of so many round trips the shortest says the most.
+/// Of this many round trips, the shortest gives the most exact time.
 const ROUND_TRIPS: u32 = 3;
-/// A difference beyond this to the machine's own clock is told: other programs here go by that one.
+/// A difference to the machine's own clock that is greater than this, in milliseconds, is logged,
+/// because other programs here use the machine's clock.
 const TOLD_BEYOND_MS: u64 = 2_000;
 
-/// A clock that was set by another one.
+/// A clock that runs on monotonic time and is set by another clock.
 pub(super) struct FollowedClock {
     begun: Instant,
     /// What the followed clock showed at `begun`.
     began_at_ms: AtomicI64,
 }
 
-/// One look at the followed clock.
+/// One reading of the followed clock.
 #[derive(Debug, Clone, Copy)]
 struct ClockMeasurement {
     shown_ms: i64,
@@ -47,8 +49,9 @@ impl ClockMeasurement {
     }
 }
 
-/// What the followed clock showed at the beginning, from what was known and one look: a look can be
-/// wrong by half of its round trip, and where it may be right as it was known nothing moves.
+/// Computes what the followed clock showed at the beginning, from the value known so far and one
+/// reading. A reading can be wrong by half of its round trip. If the known value lies within this
+/// error, it is kept.
 fn began_at(known: i64, measured: &ClockMeasurement) -> i64 {
     let error_ms = duration_ms(measured.round_trip()) / 2 + 1;
     let middle = measured.asked + measured.round_trip() / 2;
@@ -64,8 +67,8 @@ fn duration_ms(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Keeps a clock of [`Clock::following`] by what `ask` shows, for ever; any other clock is left
-/// alone. While the followed one does not answer, time goes on as it went.
+/// Sets a clock made by [`Clock::following`] by what `ask` shows, for ever. It returns at once for
+/// any other clock. While the followed clock does not answer, time runs on as before.
 pub async fn follow_clock<E, F>(clock: Clock, ask: impl Fn() -> F)
 where
     F: Future<Output = Result<i64, E>>,
@@ -91,7 +94,7 @@ where
     }
 }
 
-/// Looks at the followed clock some times in a row, and goes by the quickest answer; gives whether
+/// Reads the followed clock several times in a row, and uses the quickest answer. Returns whether
 /// there was one.
 async fn measure_and_adjust<E, F>(followed: &FollowedClock, ask: &impl Fn() -> F) -> bool
 where
@@ -135,11 +138,11 @@ mod tests {
 
     #[test]
     fn a_look_moves_the_clock_only_by_what_it_cannot_be_wrong_about() {
-        // As known: 100 ms after the beginning the other showed 1100.
+        // This fits the known value: 100 ms after the beginning, the other clock showed 1100.
         check(1_000, 1_100, 99, 101, 1_000);
-        // A slow round trip says little: it might have been shown at any moment of it.
+        // A slow round trip says little, because the time may have been read at any moment of it.
         check(1_000, 1_100, 0, 300, 1_000);
-        // A quick one says that the other went 40 ms ahead, or was set back by an hour.
+        // A quick one says that the other clock is 40 ms ahead, or was set back by an hour.
         check(1_000, 1_140, 99, 101, 1_040);
         check(4_600_000, 1_001_100, 99, 101, 1_001_000);
     }

@@ -1,5 +1,5 @@
-//! Where `now` comes from: the ledger's clock where many processes share one, else the system's; in
-//! tests a hand-set one.
+//! The source of `now`: the ledger's clock if several processes share a ledger, otherwise the
+//! system's clock. Tests use a clock that they set by hand.
 
 mod follow;
 
@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use follow::FollowedClock;
 pub use follow::follow_clock;
 
-/// A cheap handle on the time; everything that decides takes `now` as an argument instead.
+/// A cheap handle on the time. Code that decides something takes `now` as an argument instead.
 #[derive(Clone, Default)]
 pub struct Clock {
     source: ClockSource,
@@ -26,13 +26,13 @@ enum ClockSource {
 }
 
 impl Clock {
-    /// The system's clock.
+    /// Returns the system's clock.
     #[must_use]
     pub fn system() -> Self {
         Self::default()
     }
 
-    /// A clock that stands still until it is moved.
+    /// Makes a clock that stands still until it is moved.
     #[must_use]
     pub fn standing_at(now: Timestamp) -> Self {
         Self {
@@ -40,8 +40,8 @@ impl Clock {
         }
     }
 
-    /// A clock that shows `now_ms` and goes on by itself; [`follow_clock()`] keeps it by another
-    /// one.
+    /// Makes a clock that shows `now_ms` and runs on by itself. [`follow_clock()`] sets it by
+    /// another one.
     #[must_use]
     pub fn following(now_ms: i64) -> Self {
         Self {
@@ -49,14 +49,14 @@ impl Clock {
         }
     }
 
-    /// Moves a standing clock forward; no other can be moved.
+    /// Moves a standing clock forward. Other clocks do not move.
     pub fn advance_ms(&self, ms: i64) {
         if let ClockSource::Set(set) = &self.source {
             set.fetch_add(ms, Ordering::SeqCst);
         }
     }
 
-    /// Milliseconds since the epoch: the unit of every stored time.
+    /// Returns the milliseconds since the epoch, which is the unit of every stored time.
     #[must_use]
     pub fn now_ms(&self) -> i64 {
         match &self.source {
@@ -67,7 +67,8 @@ impl Clock {
     }
 }
 
-/// RFC 3339 UTC, as every answer shows times; a time out of range shows as the epoch.
+/// Writes a time as RFC 3339 in UTC, as all answers do. A time out of range is written as the
+/// epoch.
 #[must_use]
 pub fn rfc3339(ms: i64) -> String {
     Timestamp::from_millisecond(ms)

@@ -1,13 +1,13 @@
-//! How long a process that is asked to end takes its leave.
+//! The time that a process gives calls in flight when it is asked to end.
 
 use std::time::Duration;
 
 use super::SettingReader;
 
-/// The longest that a process may be told to drain for.
+/// The longest drain that may be set, in seconds.
 const MAX_S: u64 = 600;
 
-/// How a process ends.
+/// The settings of how a process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DrainSettings {
     /// `FAIRGATE_DRAIN_S`: how long calls in flight may go on after SIGTERM, in seconds.
@@ -16,10 +16,10 @@ pub struct DrainSettings {
 }
 
 impl DrainSettings {
-    /// The knobs read here.
+    /// The knobs of these settings.
     pub const KNOBS: [&'static str; 1] = ["drain_s"];
 
-    /// Reads them.
+    /// Reads these settings.
     pub fn read(reader: &mut SettingReader) -> Self {
         let calls = reader.parsed_or_default(
             "drain_s",

@@ -1,28 +1,28 @@
-//! The key between gateways and bookings.
+//! The key that gateways and bookings share.
 
 use super::keys::KEY_CHARS_ENOUGH;
 use super::{SecretSetting, SettingReader};
 
-/// How gateways and bookings know each other.
+/// How gateways and bookings recognise each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InternalSettings {
-    /// `FAIRGATE_INTERNAL_KEY`: the same at every gateway and booking. Default none, which only
-    /// does on one machine.
+    /// `FAIRGATE_INTERNAL_KEY`: the same at every gateway and booking. Default none, which is only
+    /// enough on one machine.
     pub key: Option<SecretSetting>,
 }
 
 impl InternalSettings {
-    /// The knobs of this concern.
+    /// The knobs of these settings.
     pub const KNOBS: [&'static str; 1] = ["internal_key"];
 
-    /// Takes it from what was set.
+    /// Reads these settings.
     pub fn read(reader: &mut SettingReader) -> Self {
         Self {
             key: reader.secret_setting("internal_key"),
         }
     }
 
-    /// What `/readyz` warns of.
+    /// Lists the warnings for `/readyz`.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let short = self.key.iter().filter(|key| key.0.len() < KEY_CHARS_ENOUGH);

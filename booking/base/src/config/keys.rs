@@ -1,14 +1,14 @@
-//! The keys of the roles, as they are set: who has one may do what the role may.
+//! The keys of the roles, as they are set. A caller with a role's key may do what the role may do.
 
 use std::collections::BTreeSet;
 
 use super::{SecretSetting, SettingReader};
 use crate::http::keys::{Role, RoleKeys};
 
-/// A key that can be guessed opens everything: shorter ones are warned of.
+/// Keys with fewer characters cause a warning, because a key that can be guessed opens everything.
 pub const KEY_CHARS_ENOUGH: usize = 16;
 
-/// One key a role, where it is set.
+/// One key for each role, if it is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoleKeySettings {
     /// `FAIRGATE_PROMOTER_KEY`: changes everything. Default none.
@@ -23,7 +23,7 @@ impl RoleKeySettings {
     /// The knobs of this concern.
     pub const KNOBS: [&'static str; 3] = ["promoter_key", "viewer_key", "door_key"];
 
-    /// Takes them from what was set; two roles with one key are a fault.
+    /// Reads the keys. It is a fault if two roles have the same key.
     pub fn read(reader: &mut SettingReader) -> Self {
         let keys = Self {
             promoter: reader.secret_setting("promoter_key"),
@@ -50,7 +50,7 @@ impl RoleKeySettings {
             .filter_map(|(role, name, key)| key.as_ref().map(|key| (role, name, key)))
     }
 
-    /// What callers' keys are compared with.
+    /// Returns the keys in the form that callers' keys are compared with.
     #[must_use]
     pub fn roles(&self) -> RoleKeys {
         let mut keys = RoleKeys::default();
@@ -60,7 +60,7 @@ impl RoleKeySettings {
         keys
     }
 
-    /// What `/readyz` warns of.
+    /// Lists the warnings for `/readyz`.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();

@@ -1,5 +1,5 @@
-//! Where settings come from, and those that both processes read: each concern reads its own knobs
-//! from what was set.
+//! Where settings come from, and the settings that gateway and booking both read. Each group of
+//! settings reads its own knobs.
 
 mod drain;
 mod internal;

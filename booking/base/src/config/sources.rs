@@ -1,11 +1,11 @@
-//! Where settings come from: the command line, the environment, a file, in this order; every bad
-//! value told at once.
+//! Where settings come from: the command line, the environment and a file, in this order. All bad
+//! values are reported at once.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-/// A secret setting; `Debug` shows nothing of it.
+/// A secret setting. Its `Debug` output does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretSetting(pub String);
 
@@ -15,7 +15,7 @@ impl fmt::Debug for SecretSetting {
     }
 }
 
-/// Every bad value, each with what to do.
+/// All bad values, each with what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadConfig(pub Vec<String>);
 
@@ -30,22 +30,22 @@ impl fmt::Display for BadConfig {
 
 impl std::error::Error for BadConfig {}
 
-/// Where values come from, the first that has one wins.
+/// The places that values come from. The first place that has a value wins.
 #[derive(Debug, Clone, Default)]
 pub struct SettingSources {
-    /// From the command line, by knob.
+    /// Values from the command line, by knob.
     pub flags: BTreeMap<&'static str, String>,
-    /// From the environment, by variable.
+    /// Values from the environment, by variable.
     pub env: BTreeMap<String, String>,
     /// The file's text and name.
     pub file: Option<(String, String)>,
 }
 
 impl SettingSources {
-    /// The flags, the process's own environment, and the file, where one is named.
+    /// Collects the flags, the process's environment, and the file if one is named.
     ///
     /// # Errors
-    /// Where the file cannot be read.
+    /// If the file cannot be read.
     pub fn gather(
         flags: BTreeMap<&'static str, String>,
         file: Option<&Path>,
@@ -66,14 +66,14 @@ impl SettingSources {
         Ok(Self { flags, env, file })
     }
 
-    /// Whether anything but the file sets a knob.
+    /// Returns whether the command line or the environment sets a knob.
     #[must_use]
     pub fn is_overridden(&self, knob: &str) -> bool {
         let variable = format!("FAIRGATE_{}", knob.to_uppercase());
         self.flags.contains_key(knob) || self.env.contains_key(&variable)
     }
 
-    /// Looks up the values of these knobs; what the file sets besides is a fault.
+    /// Looks up the values of these knobs. Other knobs in the file are faults.
     #[must_use]
     pub fn read(&self, knobs: &[&str]) -> SettingReader {
         let mut reader = SettingReader {
@@ -100,7 +100,7 @@ impl SettingSources {
 #[derive(Debug)]
 pub struct SettingReader {
     faults: Vec<String>,
-    /// By knob: where it was set, and to what.
+    /// For each knob, where it was set and its value.
     values: BTreeMap<String, (String, String)>,
 }
 
@@ -140,7 +140,8 @@ impl SettingReader {
         }
     }
 
-    /// The knob's value, parsed, or the default; a value that cannot be parsed is a fault.
+    /// Returns the knob's parsed value, or the default if it is not set. A value that cannot be
+    /// parsed is a fault.
     pub fn parsed_or_default<T>(
         &mut self,
         knob: &str,
@@ -152,14 +153,14 @@ impl SettingReader {
             return default;
         };
         parse(value).unwrap_or_else(|| {
-            // A log is no place for keys, and addresses of servers carry passwords.
+            // Keys must not get into a log, and server addresses contain passwords.
             let shown = if is_secret(knob) { "the value" } else { value };
             self.faults.push(format!("{at}: {shown} is not {what}"));
             default
         })
     }
 
-    /// A secret of visible characters, where it is set.
+    /// Returns a secret of visible characters, if it is set.
     pub fn secret_setting(&mut self, knob: &str) -> Option<SecretSetting> {
         let what = "a key: visible characters without spaces";
         self.parsed_or_default(knob, None, what, |text| {
@@ -168,21 +169,21 @@ impl SettingReader {
         })
     }
 
-    /// Where a knob was set, if it was.
+    /// Returns where a knob was set, if it was.
     #[must_use]
     pub fn setting_source(&self, knob: &str) -> Option<&str> {
         self.values.get(knob).map(|(at, _)| at.as_str())
     }
 
-    /// Something is wrong with the values taken together.
+    /// Adds a fault of several values taken together.
     pub fn fault(&mut self, told: impl Into<String>) {
         self.faults.push(told.into());
     }
 
-    /// The settings, where nothing was wrong.
+    /// Returns the settings if there are no faults.
     ///
     /// # Errors
-    /// Every bad value at once.
+    /// All bad values at once.
     pub fn finish<C>(self, config: C) -> Result<C, BadConfig> {
         if self.faults.is_empty() {
             Ok(config)

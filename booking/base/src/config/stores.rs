@@ -1,5 +1,5 @@
-//! Where shared state lives: the ledger's database and the fast stores' Redis. Without them both
-//! are this process's own.
+//! Where shared state lives: the ledger's database and the Redis of the fast stores. If they are
+//! not set, this process uses stores of its own.
 
 use super::{SecretSetting, SettingReader};
 
@@ -15,10 +15,10 @@ pub struct StoreSettings {
 }
 
 impl StoreSettings {
-    /// The knobs of this concern.
+    /// The knobs of these settings.
     pub const KNOBS: [&'static str; 2] = ["database_url", "redis_url"];
 
-    /// Takes them from what was set. Passwords stand in them, so neither is ever shown.
+    /// Reads the addresses. They may contain passwords, so neither is ever shown.
     pub fn read(reader: &mut SettingReader) -> Self {
         let mut of = |knob, what: &str, schemes: &[&str]| {
             reader.parsed_or_default(knob, None, what, |text| {

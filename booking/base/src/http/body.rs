@@ -1,4 +1,5 @@
-//! Reading bodies and queries: refused whole, naming the field.
+//! Reads bodies, paths and queries. A wrong field refuses the whole request, and the refusal names
+//! the field.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -8,7 +9,8 @@ use serde::de::DeserializeOwned;
 
 use super::{Problem, ProblemCode};
 
-/// A JSON body; unknown fields, wrong types and bad syntax are told by name and place.
+/// A JSON body. The refusal of unknown fields, wrong types and bad syntax says the name and the
+/// place.
 #[derive(Debug, Clone)]
 pub struct JsonBody<T>(pub T);
 
@@ -16,15 +18,15 @@ pub struct JsonBody<T>(pub T);
 #[derive(Debug, Clone)]
 pub struct BodyText(pub String);
 
-/// A body as it came, for handlers that must see its very bytes.
+/// A body as it came, for handlers that need its exact bytes.
 #[derive(Debug, Clone)]
 pub struct BodyBytes(pub Bytes);
 
-/// Parts of the path; what is not UTF-8 names nothing.
+/// Parameters of the path. A path that is not UTF-8 matches nothing.
 #[derive(Debug, Clone)]
 pub struct PathParams<T>(pub T);
 
-/// Query parameters, refused whole like bodies.
+/// Query parameters. A wrong one refuses the whole request, as in bodies.
 #[derive(Debug, Clone)]
 pub struct QueryParams<T>(pub T);
 
@@ -125,7 +127,8 @@ pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
-/// Characters of a field and of a message that are told back: both may quote an endless name.
+/// The most characters of a field and of a message that are repeated in a refusal, since both may
+/// quote an endless name.
 const TOLD_CHARS_MAX: usize = 300;
 
 fn explain(path: &str, error: &serde_json::Error) -> Problem {
@@ -148,7 +151,8 @@ fn explain(path: &str, error: &serde_json::Error) -> Problem {
         .and_then(|rest| rest.split('`').next());
     let field = match (unknown.or(missing), path) {
         (Some(name), "." | "?") => name.to_owned(),
-        // The path already ends in the unknown name; a missing one is not on it yet.
+        // The path already ends in the name of an unknown field. It does not contain a missing
+        // field yet.
         (Some(name), path) if path == name || path.ends_with(&format!(".{name}")) => {
             path.to_owned()
         }

@@ -1,4 +1,4 @@
-//! Keys by role. A key is compared by its digest in constant time and never logged.
+//! Checks the keys of roles. A key is compared by its digest in constant time and never logged.
 
 use axum::http::{HeaderMap, header};
 use sha2::{Digest, Sha256};
@@ -18,7 +18,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The role's name, as audit rows show it.
+    /// Returns the role's name, as audit rows show it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -28,8 +28,8 @@ impl Role {
         }
     }
 
-    /// Whether a key of this role opens what needs `needed`. A promoter opens everything; a viewer
-    /// never scans.
+    /// Returns whether a key of this role may do what needs the role `needed`. A promoter may do
+    /// everything; a viewer may never scan.
     #[must_use]
     pub fn opens(self, needed: Self) -> bool {
         self == Self::Promoter || self == needed
@@ -48,7 +48,7 @@ impl RoleKeys {
         self.digests.push((role, Sha256::digest(key).into()));
     }
 
-    /// The role of the request's Bearer key, if it opens what needs `needed`.
+    /// Returns the role of the request's Bearer key, if it may do what needs the role `needed`.
     ///
     /// # Errors
     /// 401 `key_required` without a key, 401 `key_invalid` for an unknown one, 403 `key_role` for
@@ -85,7 +85,7 @@ impl RoleKeys {
     }
 }
 
-/// The Bearer credential of a request.
+/// Returns the Bearer credential of a request.
 #[must_use]
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;

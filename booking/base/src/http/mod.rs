@@ -1,5 +1,5 @@
-//! The HTTP envelope that gateway and booking share: one shape of error, one way to read a body,
-//! one request id. Deciding happens elsewhere.
+//! The parts of HTTP that gateway and booking share: one shape of error, one way to read a body,
+//! one request id. Nothing is decided here.
 
 mod body;
 pub mod keys;

@@ -1,4 +1,4 @@
-//! Every request has an id, so that an error on a screen can be found in the log.
+//! Gives every request an id, so that an error on a screen can be found in the log.
 
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue};
@@ -13,11 +13,11 @@ tokio::task_local! {
 /// The name of the header that carries the id in both directions.
 const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The id of the request, as an extension.
+/// The id of the request, as an extension of the request.
 #[derive(Debug, Clone)]
 pub struct RequestId(pub String);
 
-/// The id of the request being answered on this task, or an empty string outside one.
+/// Returns the id of the request being answered on this task, or an empty string outside one.
 pub(super) fn current() -> String {
     CURRENT.try_with(Clone::clone).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! What wraps every route of both processes: nobody waits for ever, and a fault of ours is said to
-//! be one.
+//! Wraps every route of gateway and booking: a request that takes too long is given up, and a panic
+//! is answered with an error that says the fault is ours.
 
 use std::any::Any;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::{Problem, ProblemCode};
 
-/// The longest a request may take, its body included: whoever sends a byte a minute holds nothing
-/// up.
+/// The longest that a request may take, its body included, so that a client that sends a byte a
+/// minute holds nothing up.
 const REQUEST_MAX: Duration = Duration::from_secs(60);
 
-/// Puts both around a router.
+/// Puts the time limit and the panic handler around a router.
 pub fn wrapped(router: Router) -> Router {
     router
         .layer(CatchPanicLayer::custom(panicked))
@@ -52,7 +52,7 @@ async fn nobody_waits_for_ever(request: Request, next: Next) -> Response {
     })
 }
 
-/// 405 for an address that takes another method.
+/// Makes the 405 answer for an address that takes another method.
 #[must_use]
 pub fn wrong_method() -> Problem {
     Problem::new(

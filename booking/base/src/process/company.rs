@@ -1,7 +1,8 @@
-//! Who else works on this database. Rooms or seats in a process's own memory are right for one
-//! process only, so a process without Redis must be alone, and the others must all share theirs
-//! through it. A lease in the ledger says which of the two holds: taken by one process as itself,
-//! or by all that share as one.
+//! Checks which other processes work on this database. Rooms or seats in a process's own memory are
+//! right for one process only. So a process without Redis must be alone, and otherwise all
+//! processes must share their rooms or seats through Redis. A lease in the ledger says which of the
+//! two holds: it is taken by one process under its own name, or by all sharing processes under a
+//! common name.
 
 use std::time::{Duration, Instant};
 
@@ -10,21 +11,23 @@ use rand::RngExt;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// A process that was killed is forgotten after so long.
+/// How long a lease lasts without renewal, in milliseconds. After this time, a process that was
+/// killed no longer counts.
 const TTL_MS: i64 = 6_000;
 const RENEW_EVERY: Duration = Duration::from_secs(2);
-/// Whoever starts right after a process was killed waits for that.
+/// How long a process that starts waits for a lease, because the process that has it may just have
+/// been killed.
 const WAIT_MAX: Duration = Duration::from_secs(8);
 const AGAIN: Duration = Duration::from_millis(250);
-/// What all that share take the lease as.
+/// The owner under which all sharing processes take the lease.
 const SHARED: &str = "shared through Redis";
 
-/// What a process keeps, and shares or does not.
+/// The kinds of state that a process keeps in a store, shared or its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessStoreKind {
-    /// The lines of the rooms: a gateway.
+    /// The lines of the rooms, which a gateway keeps.
     Rooms,
-    /// Who holds which seat: whoever hosts booking.
+    /// The holds of seats, which a process with booking keeps.
     Seats,
 }
 
@@ -47,13 +50,13 @@ impl ProcessStoreKind {
 /// Why a process may not work on this database.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessRefusal {
-    /// It is alone, and another one is there.
+    /// This process does not share its store, and another process is there.
     #[error(
         "another process works on this database, and this one keeps its {} in its own memory, so neither would see what the other does. Nothing was started. Set FAIRGATE_REDIS_URL at both, or stop the other one",
         .0.name()
     )]
     NotAlone(ProcessStoreKind),
-    /// It shares, and one that does not is there.
+    /// This process shares its store, and another process that does not share is there.
     #[error(
         "another process works on this database and keeps its {} in its own memory, so it would not see what this one does. Nothing was started. Set FAIRGATE_REDIS_URL there too and start it again, or stop it",
         .0.name()
@@ -64,7 +67,8 @@ pub enum ProcessRefusal {
     Ledger(#[from] LedgerError),
 }
 
-/// This process's leave to work on the database, kept for as long as this lives.
+/// The leases under which this process works on the database. They are renewed until this is
+/// dropped.
 pub struct ProcessLeases {
     installation: Installation,
     places: Vec<StoreLease>,
@@ -72,7 +76,7 @@ pub struct ProcessLeases {
     lost: watch::Receiver<Option<ProcessStoreKind>>,
 }
 
-/// One lease that this process works under.
+/// One lease of this process.
 #[derive(Debug, Clone)]
 struct StoreLease {
     keeps: ProcessStoreKind,
@@ -81,11 +85,11 @@ struct StoreLease {
 }
 
 impl ProcessLeases {
-    /// Takes a lease for each thing this process keeps: alone, or (where its store is `shared`)
-    /// together with others.
+    /// Takes a lease for each store that this process keeps: alone, or together with others if the
+    /// store is `shared`.
     ///
     /// # Errors
-    /// [`ProcessRefusal`], after waiting for a process that may have been killed just now.
+    /// [`ProcessRefusal`], after waiting for a process that may just have been killed.
     pub async fn acquire_all(
         database: &PostgresDatabase,
         keeps: &[(ProcessStoreKind, bool)],
@@ -113,13 +117,13 @@ impl ProcessLeases {
         })
     }
 
-    /// Answers when a lease is somebody else's: this process stood still for so long that another
-    /// one took its place, and must end.
+    /// Returns when another process has one of the leases. This happens if this process stood still
+    /// for so long that another one took its place. This process must then end.
     pub async fn wait_until_lost(&self) {
         let mut lost = self.lost.clone();
         let taken = lost.wait_for(Option::is_some).await.map(|keeps| *keeps);
         let Ok(keeps) = taken else {
-            // Nobody renews any more because this is being given up.
+            // Nobody renews the leases any more, because they are being released.
             return std::future::pending().await;
         };
         let keeps = keeps.map_or("", ProcessStoreKind::name);
@@ -129,10 +133,10 @@ impl ProcessLeases {
         );
     }
 
-    /// Gives the places up, so that the next process need not wait.
+    /// Releases the leases that are not shared, so that the next process need not wait.
     pub async fn release_all(self) {
         self.renewing.abort();
-        // What others share goes on being theirs.
+        // A shared lease is still needed by the other processes.
         for place in self.places.iter().filter(|place| !place.shared) {
             let lease = place.keeps.lease();
             if let Err(error) = self.installation.release_lease(lease, &place.owner).await {
@@ -177,8 +181,8 @@ async fn acquire_lease(
     })
 }
 
-/// Renews until somebody else has a lease. A database that does not answer has not given it to
-/// anybody.
+/// Renews the leases until another process has one of them. If the database does not answer, no
+/// other process can have taken a lease from it.
 async fn renew_leases(
     installation: Installation,
     places: Vec<StoreLease>,
@@ -240,7 +244,7 @@ mod tests {
         ));
         drop(shared);
 
-        // Somebody else took the place while this process stood still.
+        // Another process took the lease while this process stood still.
         let taken = enter(true).await.expect("the place is theirs");
         let sql = "UPDATE leases SET owner = 'another', until = until + 60000";
         server.query(sql).await.expect("it is written");

@@ -1,35 +1,35 @@
-//! The data folder: one folder has one process.
+//! Locks the data folder, because only one process may use it.
 
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The data folder, held by this process alone for as long as this lives.
+/// The lock on the data folder. This process holds it as long as this value lives.
 #[derive(Debug)]
 pub struct DataLock {
     _file: File,
 }
 
-/// Why the folder is not this process's.
+/// Why this process cannot use the folder.
 #[derive(Debug, thiserror::Error)]
 pub enum DataLockError {
-    /// The system refuses.
+    /// The operating system refuses.
     #[error("the data folder {} cannot be used: {error}", .folder.display())]
     Unusable {
-        /// Which.
+        /// The folder.
         folder: PathBuf,
-        /// Why.
+        /// The system's error.
         error: io::Error,
     },
-    /// Somebody else has it.
+    /// Another process has locked it.
     #[error("another process is using the data folder {}. One folder has one process: stop the other one, or give this one another folder with --data or FAIRGATE_DATA.", .0.display())]
     Taken(PathBuf),
 }
 
-/// Holds the data folder, or says who should.
+/// Locks the data folder.
 ///
 /// # Errors
-/// Where the folder cannot be made, or another process holds it.
+/// If the folder cannot be made, or another process has locked it.
 pub fn lock_data_folder(data: &Path) -> Result<DataLock, DataLockError> {
     let unusable = |error| DataLockError::Unusable {
         folder: data.to_owned(),

@@ -1,5 +1,5 @@
-//! What a process of Fairgate needs whichever part it is: a log, an accept loop, a folder of its
-//! own, an end.
+//! What every process of Fairgate needs: a log, an accept loop, a data folder of its own, leases,
+//! metrics and an orderly end.
 
 pub mod company;
 pub mod data;
@@ -13,7 +13,8 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Logs to the terminal; `FAIRGATE_LOG` names levels by target, as in `warn,gateway=debug`.
+/// Starts logging to the terminal. `FAIRGATE_LOG` sets levels by target, as in
+/// `warn,gateway=debug`.
 pub fn start_logging() {
     let standard = || {
         Targets::new().with_default(Level::WARN).with_targets([
@@ -34,7 +35,7 @@ pub fn start_logging() {
     }
 }
 
-/// Ends at SIGTERM or Ctrl-C.
+/// Waits for SIGTERM or Ctrl-C.
 pub async fn shutdown() {
     let terminate = async {
         match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
@@ -53,15 +54,15 @@ pub async fn shutdown() {
     }
 }
 
-/// Waits until the process drains; for ever where nobody is left to say so.
+/// Waits until the process drains. Waits for ever if the sender is gone.
 pub async fn stopped(stopping: &mut watch::Receiver<bool>) {
     if stopping.wait_for(|stopping| *stopping).await.is_err() {
         std::future::pending().await
     }
 }
 
-/// What is counted. The recorder is the process's; a second part in one process (a test) has its
-/// own and counts nothing.
+/// Returns the recorder of metrics, and installs it for the whole process. If another part of the
+/// process has installed one already (in a test), the returned recorder counts nothing.
 #[must_use]
 pub fn recorder() -> PrometheusHandle {
     let recorder = PrometheusBuilder::new().build_recorder();
@@ -72,7 +73,7 @@ pub fn recorder() -> PrometheusHandle {
     handle
 }
 
-/// Ends at `shutdown`, or when another process has taken this one's place.
+/// Waits for `shutdown`, or until another process has taken this one's place.
 pub async fn until_ended(shutdown: impl Future<Output = ()>, company: Option<&ProcessLeases>) {
     let lost = async {
         match company {

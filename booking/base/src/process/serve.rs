@@ -1,5 +1,5 @@
-//! The accept loop: header timeouts that work, connections that end politely, and a drain with a
-//! deadline.
+//! The accept loop. It enforces a timeout for headers, ends connections in an orderly way, and
+//! drains with a deadline.
 
 use std::convert::Infallible;
 use std::io;
@@ -24,18 +24,19 @@ use tower::{ServiceExt, service_fn};
 
 use super::stopped;
 
-/// Whoever has not sent its headers by then is not going to.
+/// A client that has not sent its headers after this time is cut off.
 const HEADERS_MAX: Duration = Duration::from_secs(10);
-/// After an accept failed (no more files, mostly) the next try waits this long.
+/// The wait after a failed accept, which mostly means that no more files can be opened.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
-/// A process that drains answers for so long as before, and tells every client not to use its
-/// connection again: none of them sends a call on a connection that is closed at the same moment.
+/// For this long, a draining process still answers as before, and tells every client not to use its
+/// connection again. So no client sends a call on a connection that is closed at the same moment.
 const LAST_CALLS: Duration = Duration::from_millis(300);
-/// A connection that was opened in that time and has sent nothing so much later is not waited for.
+/// A connection on which no call has come is not waited for longer than this, after [`LAST_CALLS`].
 const FIRST_CALL_MAX: Duration = Duration::from_secs(1);
 
-/// Accepts until `closing`, then lets calls in flight end for at most `drain`. A process that
-/// drains closes last: until then a new connection is told by `/readyz` to go elsewhere.
+/// Accepts connections until `closing`, then waits at most `drain` for calls in flight. A draining
+/// process goes on accepting for [`LAST_CALLS`], so that `/readyz` can tell new connections to go
+/// elsewhere.
 pub async fn run(
     listener: TcpListener,
     router: Router,
@@ -68,7 +69,7 @@ pub async fn run(
             Err(error) => back_off(&error).await,
         }
     }
-    // Whoever has connected by now is answered.
+    // Connections that the system has already accepted must still be answered.
     while let Some(Ok(accepted)) = listener.accept().now_or_never() {
         begin(accepted);
     }
@@ -90,8 +91,8 @@ async fn serve_connection(
     router: Router,
     mut closing: watch::Receiver<bool>,
 ) {
-    // Small frames must not wait for each other; where the system refuses this they merely come
-    // later.
+    // Small frames must not wait for each other. If the system refuses this setting, they merely
+    // arrive later.
     let _ = stream.set_nodelay(true);
     let called = Arc::new(AtomicBool::new(false));
     let service = {
@@ -133,12 +134,13 @@ async fn serve_connection(
         }
     };
     if let Err(error) = ended {
-        // Clients hang up all the time; this is for whoever looks for one of them.
+        // Clients often hang up. The message helps to find one particular connection.
         tracing::debug!(%error, %peer, "a connection ended early");
     }
 }
 
-/// This is the last answer on its connection. A socket's connection is its own affair.
+/// Marks the answer as the last one on its connection, except for WebSockets, which end their own
+/// connections.
 fn tell_last(answer: &mut Response) {
     if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
         let close = HeaderValue::from_static("close");
@@ -146,8 +148,8 @@ fn tell_last(answer: &mut Response) {
     }
 }
 
-/// Ends where no call comes within the time for a first one: browsers open connections that they
-/// never use.
+/// Returns after the time for a first call if no call has come, because browsers open connections
+/// that they never use. Waits for ever if a call has come.
 async fn never_called(called: &AtomicBool) {
     sleep(FIRST_CALL_MAX).await;
     if called.load(Ordering::Relaxed) {
@@ -209,7 +211,7 @@ mod tests {
         let head = b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhalf ";
         stream.write_all(head).await.expect("it is sent");
         served.close.send_replace(true);
-        // Nobody is let in any more, so the last calls are over.
+        // Connecting fails once the process accepts no more, so the last calls are over.
         while TcpStream::connect(served.address).await.is_ok() {
             tokio::task::yield_now().await;
         }

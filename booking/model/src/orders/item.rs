@@ -1,10 +1,10 @@
-//! A seat of a show as an order has it.
+//! Makes the seat of an order from a seat of a show.
 
 use super::OrderItem;
 use crate::holds::HeldSeat;
 use crate::shows::Show;
 
-/// A seat with the words that stand on its ticket.
+/// Makes the order's item for a seat, with the texts that are printed on its ticket.
 #[must_use]
 pub fn order_item_for_seat(show: &Show, held: HeldSeat, amount: i64) -> OrderItem {
     let names = show.category_names(held.seat);

@@ -1,4 +1,5 @@
-//! What late money may still buy: pure, but for the dice between equals.
+//! Decides what money that came late may still buy. The module is pure, except that the dice decide
+//! between equals.
 
 use crate::choosing;
 use crate::choosing::rail::TrainSeatStates;
@@ -10,7 +11,7 @@ use crate::orders::{Order, OrderItem};
 use crate::payments::PaymentState;
 use crate::shows::Show;
 
-/// What forbids the sale whatever seats are free; `None` where nothing does.
+/// Returns the reason that forbids the sale even if seats are free; `None` if there is none.
 #[must_use]
 pub fn out_of_bounds(
     order: &Order,
@@ -29,7 +30,7 @@ pub fn out_of_bounds(
     if !show.sale_has_ended(&legs, now_ms) {
         return None;
     }
-    // Of a train: it has left where the journey begins.
+    // The sale of a train's seats ends when the train leaves the station where the journey begins.
     let begun = show.run.is_some() || show.document.starts_at.as_millisecond() <= now_ms;
     Some(if begun {
         LateRefundReason::ShowBegun
@@ -38,8 +39,9 @@ pub fn out_of_bounds(
     })
 }
 
-/// Seats like the order's own among those that are free: as many of each category over the same
-/// legs, at today's same price, near the old ones. Pure but for the dice between equals.
+/// Chooses free seats that are like the order's own: as many of each category, over the same legs,
+/// near the old ones, and only if today's price is the same. Returns `None` if there are not
+/// enough.
 #[must_use]
 pub fn seats_like(
     show: &Show,
@@ -58,7 +60,7 @@ pub fn seats_like(
         grid: show.grid(),
         states: &view.states,
     };
-    // All seats of an order go the same way.
+    // All seats of an order have the same legs.
     let legs = order.items.first().map(|item| item.held.legs.clone())?;
     let mut groups: Vec<(u16, Vec<&OrderItem>)> = Vec::new();
     for item in &order.items {
@@ -83,7 +85,7 @@ pub fn seats_like(
     (chosen.len() == order.items.len()).then_some(chosen)
 }
 
-/// A seat in the place of another: same legs, same price, same traveller.
+/// Makes the item for a seat that replaces another: same legs, same price, same traveller.
 fn item_of(show: &Show, seat: u32, like: &OrderItem) -> OrderItem {
     let held = HeldSeat {
         seat,
@@ -95,8 +97,9 @@ fn item_of(show: &Show, seat: u32, like: &OrderItem) -> OrderItem {
     }
 }
 
-/// The items of a hold that keeps seats for an order, each at the price and with the traveller of
-/// one of its category; `None` where they are not of the order's categories.
+/// Returns the items of a hold that keeps seats for an order. Each gets the price and the traveller
+/// of one of the order's seats in its category. Returns `None` if the categories differ from the
+/// order's.
 #[must_use]
 pub fn items_of(show: &Show, order: &Order, kept: &[HeldSeat]) -> Option<Vec<OrderItem>> {
     let mut left: Vec<&OrderItem> = order.items.iter().collect();

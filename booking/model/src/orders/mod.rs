@@ -1,5 +1,5 @@
-//! Orders: a hold on its way to money and tickets. The state machine is pure; the ledger carries it
-//! out.
+//! Orders: a hold becomes an order, is paid, and gets its tickets. The state machine is pure; the
+//! ledger writes its decisions.
 
 pub mod exchange;
 pub mod item;
@@ -58,7 +58,7 @@ impl OrderState {
         Self::Exchanged,
     ];
 
-    /// The word of the contract.
+    /// Returns the contract's word for the state.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -100,10 +100,10 @@ pub struct Traveller {
     pub name: String,
 }
 
-/// One seat of an order, with the words that stand on its ticket.
+/// One seat of an order, with the texts that are printed on its ticket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderItem {
-    /// Seat and legs.
+    /// The seat and the legs.
     pub held: HeldSeat,
     /// What it costs, in minor units.
     pub amount: i64,
@@ -111,9 +111,10 @@ pub struct OrderItem {
     pub label: String,
     /// The category's label.
     pub category: String,
-    /// The category's key, by which its price is found; empty in orders that are older than that.
+    /// The category's key, by which its price is found; empty in orders that were stored before
+    /// items had keys.
     pub category_key: String,
-    /// Who travels on it, where the show wants names.
+    /// The traveller's name, if the show asks for names.
     pub traveller: Option<String>,
 }
 
@@ -124,64 +125,64 @@ pub struct Order {
     pub id: OrderId,
     /// The show.
     pub show: ShowId,
-    /// The hold it was made of.
+    /// The hold it was made from.
     pub hold: HoldId,
-    /// Whose it is.
+    /// The visitor who has the order.
     pub visitor: Holder,
-    /// The room of the pass.
+    /// The room of the pass with which it was made.
     pub room: String,
-    /// Who buys.
+    /// The buyer's name and e-mail address.
     pub buyer: Buyer,
-    /// Currency of all its amounts.
+    /// The currency of all its amounts.
     pub currency: Currency,
-    /// What it was made for cost, in minor units; refunds do not change it.
+    /// The price of all seats it was made for, in minor units. Refunds do not change it.
     pub total: i64,
-    /// Its seats; those that were given back are no longer among them.
+    /// Its seats, without those that were given back.
     pub items: Vec<OrderItem>,
     /// The plan its seat indices belong to.
     pub plan_version: u32,
     /// The version of the show's terms that it was made under.
     pub terms: u32,
-    /// What of its seats' prices was never charged, because the provider takes no sums so small: of
-    /// exchanges only.
+    /// How much of its seats' prices was never charged, in minor units, because the provider does
+    /// not take so small a sum. It is 0 in orders that no exchange made.
     pub let_go: i64,
-    /// Where it stands.
+    /// Its state.
     pub state: OrderState,
-    /// Why it stands there.
+    /// The reason code of the change to that state.
     pub reason: String,
-    /// When it was made.
+    /// When it was made, in milliseconds since the epoch.
     pub created_at_ms: i64,
-    /// Until when the buyer is asked to pay.
+    /// Until when the buyer is asked to pay, in milliseconds since the epoch.
     pub pay_until_ms: i64,
-    /// Until when a payment is still accepted.
+    /// Until when a payment is still accepted, in milliseconds since the epoch.
     pub claim_until_ms: i64,
     /// Its payment.
     pub payment: PaymentId,
 }
 
 impl Order {
-    /// Who travels on a ticket of this order.
+    /// Returns the name of the traveller on a ticket of this order, if there is one.
     #[must_use]
     pub fn traveller(&self, ticket: &TicketId) -> Option<&str> {
         let of_ticket = |item: &&OrderItem| TicketId::of_seat(&self.id, item.held.seat) == *ticket;
         self.items.iter().find(of_ticket)?.traveller.as_deref()
     }
 
-    /// Its seats without their words.
+    /// Returns its seats without labels and prices.
     #[must_use]
     pub fn held_seats(&self) -> Vec<HeldSeat> {
         self.items.iter().map(|item| item.held.clone()).collect()
     }
 }
 
-/// Other seats for money that came after the order's own had gone.
+/// Other seats that are offered for money that came after the order's own seats had gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplacementOffer {
-    /// The hold that keeps them.
+    /// The hold that keeps the seats.
     pub hold: HoldId,
-    /// The seats; together they cost what the order's own did.
+    /// The seats. Together they cost the same as the order's own.
     pub items: Vec<OrderItem>,
-    /// Until when the buyer may say yes.
+    /// Until when the buyer may accept, in milliseconds since the epoch.
     pub until_ms: i64,
 }
 
@@ -197,7 +198,7 @@ pub struct OrderHistoryEntry {
     pub reason: String,
 }
 
-/// A ticket as the ledger keeps it; its signed form follows from this.
+/// A ticket as the ledger keeps it. Its signed form is computed from these fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ticket {
     /// Its id.
@@ -210,13 +211,13 @@ pub struct Ticket {
     pub label: String,
     /// The legs it is good for.
     pub legs: Vec<u16>,
-    /// Who travels on it, where the show wanted names.
+    /// The traveller's name, if the show asked for names.
     pub name: Option<String>,
-    /// When it was issued.
+    /// When it was issued, in milliseconds since the epoch.
     pub issued_at_ms: i64,
-    /// When a door scanned it.
+    /// When it was scanned at a door, in milliseconds since the epoch.
     pub scanned_at_ms: Option<i64>,
-    /// When it was given back: it opens no door any more.
+    /// When it was given back, in milliseconds since the epoch. It then opens no door.
     pub voided_at_ms: Option<i64>,
     /// The order's visitor.
     pub visitor: Holder,
@@ -224,21 +225,21 @@ pub struct Ticket {
     pub room: String,
 }
 
-/// An order with all that is told about it.
+/// An order with its history, tickets, payment, refunds and exchanges.
 #[derive(Debug, Clone)]
 pub struct OrderRecord {
     /// The order.
     pub order: Order,
-    /// Its life so far.
+    /// The steps of its life so far, in order.
     pub history: Vec<OrderHistoryEntry>,
     /// Its tickets, once issued.
     pub tickets: Vec<Ticket>,
-    /// Where its payment stands.
+    /// The state of its payment.
     pub payment: crate::payments::PaymentState,
-    /// What it waits for consent to; none in every other state.
+    /// The seats that it waits for the buyer to accept; none in every other state.
     pub offer: Option<ReplacementOffer>,
-    /// What went back or goes back of its money, in order.
+    /// Its refunds, in order.
     pub refunds: Vec<refund::Refund>,
-    /// The exchanges it is part of: at most one as a successor, and one as what is exchanged.
+    /// The exchanges it is part of: at most one as a successor, and one as the old order.
     pub exchanges: Vec<exchange::ExchangeRole>,
 }

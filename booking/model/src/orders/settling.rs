@@ -1,23 +1,23 @@
-//! What an event of the provider does to a payment and to its order: pure, so that every ledger
-//! carries out the same.
+//! Decides what an event of the provider does to a payment and to its order. The module is pure, so
+//! that all ledgers do the same.
 
 use crate::orders::OrderState;
 use crate::orders::transition::OrderEvent;
 use crate::payments::{Payment, PaymentState, ProviderEvent, ProviderEventKind};
 
-/// What follows from an event.
+/// The consequences of a provider's event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaymentSettlement {
-    /// Where the payment stands now; none where it stays.
+    /// The payment's new state; none if it does not change.
     pub payment: Option<PaymentState>,
     /// What happens to the order.
     pub happening: Option<OrderEvent>,
-    /// How much went back so far, where the event tells.
+    /// How much has gone back so far, in minor units, if the event says it.
     pub refunded: Option<i64>,
-    /// Whether less went back than is written: what was done for tickets that were given back is to
-    /// be asked about anew.
+    /// Whether the provider reports less money returned than the ledger has noted. Then the refunds
+    /// of tickets that were given back must be asked for again.
     pub came_back: bool,
-    /// The event's outcome where the order does not change.
+    /// The outcome that is noted for the event if the order does not change.
     pub outcome: &'static str,
 }
 
@@ -33,8 +33,8 @@ impl PaymentSettlement {
     }
 }
 
-/// Decides. `over_card_limit`: whether the order's seats and those bought with the same card are
-/// more than the show allows.
+/// Decides what follows from an event. `over_card_limit` says whether the order's seats and those
+/// bought with the same card are more than the show allows.
 #[must_use]
 pub fn settle_event(
     payment: &Payment,
@@ -70,9 +70,10 @@ pub fn settle_event(
         PaymentState::Authorised if over_card_limit => Some(OrderEvent::CardFull),
         PaymentState::Authorised => Some(OrderEvent::Authorised),
         PaymentState::Declined => Some(OrderEvent::Declined),
-        // Our own capture, told by its event before its answer was heard.
+        // The event of our own capture may arrive before the answer to the capture call.
         PaymentState::Captured if order == OrderState::Confirmed => Some(OrderEvent::Captured),
-        // Money that was taken at the provider without having been held first is money that came.
+        // Money that the provider took without authorising it first counts as an authorised
+        // payment.
         PaymentState::Captured if payment.state == PaymentState::Authorised => None,
         PaymentState::Captured if over_card_limit => Some(OrderEvent::CardFull),
         PaymentState::Captured => Some(OrderEvent::Authorised),
@@ -93,8 +94,8 @@ fn refunded(payment: &Payment, says: &ProviderEvent) -> PaymentSettlement {
     {
         return PaymentSettlement::nothing("wrong_amount");
     }
-    // A refund of what is not known to be captured waits for the reconciler, which reads both back
-    // in order.
+    // A refund of a payment that is not known to be captured waits for the reconciler, which reads
+    // both from the provider in order.
     if !matches!(
         payment.state,
         PaymentState::Captured | PaymentState::Refunded

@@ -1,5 +1,5 @@
-//! The terms that count for an order: those that it was made under, and the show's own of the
-//! moment, of which whatever is better for the buyer counts.
+//! The terms that count for an order. They are those that it was made under and the show's present
+//! ones; of the two, those that are better for the buyer count.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use crate::runs::TrainRun;
 use crate::shows::fate::ShowFate;
 use crate::shows::terms::SaleTerms;
 
-/// What bears on an order's refunds and exchanges.
+/// The terms, times and events that decide an order's refunds and exchanges.
 #[derive(Debug, Clone)]
 pub struct OrderTerms {
-    /// The terms that it was made under.
+    /// The terms that the order was made under.
     pub kept: SaleTerms,
-    /// The show's terms of the moment.
+    /// The show's present terms.
     pub present: SaleTerms,
-    /// The stops and fares of a train.
+    /// The stops and fares, if the show is a train.
     pub run: Option<Arc<TrainRun>>,
-    /// What became of the show.
+    /// Whether the show was cancelled or postponed.
     pub fate: Option<ShowFate>,
 }
 
 impl OrderTerms {
-    /// When what some seats are for begins, in milliseconds since the epoch: the later of what the
-    /// buyer was told and what is planned now.
+    /// Returns when the show or the journey of some seats begins, in milliseconds since the epoch.
+    /// It is the later of what the buyer was told and what is planned now.
     #[must_use]
     pub fn begins_ms(&self, items: &[OrderItem]) -> i64 {
         let first_leg = items.iter().map(|item| item.held.legs.start).min();

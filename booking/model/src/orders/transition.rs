@@ -1,21 +1,22 @@
-//! What may happen to an order and what follows from it: one pure table, so that a deadline, a
-//! webhook and a visitor's click that race on the same order find exactly one winner.
+//! Decides what may happen to an order and what follows from it. All decisions are in one pure
+//! table, so that of a deadline, a webhook and a visitor's click that race on the same order
+//! exactly one wins.
 
 use super::OrderState;
 use super::refund::RefundReason;
 use crate::holds::SeatOutboxAction;
 use crate::payments::PaymentState;
 
-/// The reason of an order whose payment the provider refused to prepare.
+/// The reason code of an order whose payment the provider refused to prepare.
 pub const PAYMENT_REFUSED: &str = "payment_refused";
 
-/// What happens to an order.
+/// An event that changes an order, or tries to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderEvent {
     /// The provider holds the money for us.
     Authorised,
-    /// The provider holds the money for us, and the card has bought as many seats of the show as it
-    /// may.
+    /// The provider holds the money for us, but the card has already bought as many seats of the
+    /// show as it may.
     CardFull,
     /// The provider refused the money; the buyer may try again until the deadline.
     Declined,
@@ -23,31 +24,32 @@ pub enum OrderEvent {
     Captured,
     /// The provider refuses to hand over what it had authorised.
     CaptureRefused,
-    /// The provider will never take the payment: it refused even to prepare it.
+    /// The provider refused even to prepare the payment, so it will never be paid.
     PaymentRefused,
-    /// The time to pay, or to consent, is over.
+    /// The deadline to pay, or to consent, has passed.
     DeadlinePassed,
-    /// The buyer gives it up.
+    /// The buyer cancels the order.
     GivenUp,
     /// The money came late, and the order's own seats were still free.
     LateSame,
-    /// The money came late, and seats like the order's own are kept for the buyer to say yes to.
+    /// The money came late, and other seats like the order's own are kept until the buyer accepts
+    /// or declines them.
     LateOther,
-    /// The money came late and buys nothing any more.
+    /// The money came late, buys nothing any more, and goes back.
     LateBack(LateRefundReason),
-    /// The buyer takes the other seats.
+    /// The buyer accepts the other seats.
     Consented,
-    /// The buyer does not want the other seats.
+    /// The buyer declines the other seats.
     ConsentDeclined,
-    /// Some of its tickets are given back.
+    /// Some of the order's tickets are given back.
     RefundedPart(RefundReason),
-    /// All that is left of it is given back.
+    /// All remaining tickets of the order are given back.
     RefundedAll(RefundReason),
-    /// It costs nothing, or is a successor, and what it is exchanged for pays all of it.
+    /// The order costs nothing, or it is a successor whose price the old seats pay in full.
     NothingToPay,
-    /// Its seats are given for others.
+    /// The order's seats are exchanged for others.
     Exchanged,
-    /// It is a successor, and the order that it was made for cannot be given for it any more.
+    /// The order is a successor, and the old order cannot be exchanged for it any more.
     ExchangeOver,
 }
 
@@ -56,24 +58,24 @@ pub enum OrderEvent {
 pub enum LateRefundReason {
     /// Neither the seats nor any like them are free.
     SeatsGone,
-    /// The visitor has as many seats as it may have by now.
+    /// The visitor already has as many seats as one visitor may have.
     Limit,
-    /// The card has.
+    /// The card has already bought as many seats as one card may buy.
     CardLimit,
     /// The show, its plan or its prices are not what they were.
     PlanChanged,
     /// The show has begun.
     ShowBegun,
-    /// Its sale ended before that.
+    /// The show's sale ended before the show began.
     SalesEnded,
-    /// The provider has the money no more.
+    /// The provider no longer has the money.
     Withdrawn,
-    /// It was the difference of an exchange, and the old seats are kept.
+    /// The money was the difference of an exchange, and the old order keeps its seats.
     ExchangeOver,
 }
 
 impl LateRefundReason {
-    /// All, for the ledger's tests.
+    /// All reasons, for the ledger's tests.
     pub const ALL: [Self; 8] = [
         Self::SeatsGone,
         Self::Limit,
@@ -85,7 +87,7 @@ impl LateRefundReason {
         Self::ExchangeOver,
     ];
 
-    /// The code in the order's history.
+    /// Returns the reason's code in the order's history.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -101,19 +103,19 @@ impl LateRefundReason {
     }
 }
 
-/// What the ledger owes the outside world after a transition.
+/// A call to the provider that the ledger owes after a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffectKind {
     /// Capture the payment, then issue the tickets.
     Capture,
-    /// Let go of an authorisation that nobody needs any more.
+    /// Void an authorisation that is not needed any more.
     Void,
-    /// Give captured money back.
+    /// Refund captured money.
     Refund,
 }
 
 impl EffectKind {
-    /// The word in the ledger.
+    /// Returns the effect's word in the ledger.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -132,18 +134,18 @@ impl EffectKind {
     }
 }
 
-/// What is owed to the provider.
+/// A call that is owed to the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwedProviderCall {
-    /// The capture of what is authorised.
+    /// The capture of the authorised money.
     Capture,
-    /// The way back for the money, whichever way that is.
+    /// The return of the money, by a void or by a refund.
     MoneyBack,
 }
 
 impl OwedProviderCall {
-    /// The effect, by where the payment stands: what was captured is refunded, everything else let
-    /// go.
+    /// Returns the effect by the payment's state: captured money is refunded, and anything else is
+    /// voided.
     #[must_use]
     pub fn effect(self, payment: PaymentState) -> EffectKind {
         match (self, payment) {
@@ -154,33 +156,33 @@ impl OwedProviderCall {
     }
 }
 
-/// What becomes of the order's claims.
+/// What happens to the order's claims on cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderClaimChange {
     /// They stay as they are.
     Stay,
-    /// They are made anew, or nothing is done at all.
+    /// They are made again. If that fails, the whole transition does not happen.
     Make,
-    /// They are given up.
+    /// All of them are dropped.
     Drop,
-    /// Those of the named tickets are given up.
+    /// Those of the named tickets are dropped.
     DropNamed,
 }
 
-/// What follows.
+/// What follows from an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderDecision {
-    /// The state afterwards; the same as before where only the history grows.
+    /// The state afterwards; the same as before if only the history grows.
     pub state: OrderState,
     /// A stable reason code for the history.
     pub reason: &'static str,
-    /// The claims.
+    /// What happens to the claims.
     pub claims: OrderClaimChange,
-    /// What the seat outbox says.
+    /// What is written to the seat outbox.
     pub seats: Option<SeatOutboxAction>,
-    /// What the effects outbox says.
+    /// What is written to the effects outbox.
     pub owed: Option<OwedProviderCall>,
-    /// Whether the worker of late money has to find out what the money still buys.
+    /// Whether the worker for late money must find out what the money still buys.
     pub late: bool,
 }
 
@@ -241,8 +243,8 @@ impl OrderDecision {
     }
 }
 
-/// Decides; `None` means that nothing follows, now or ever: a repetition, or an event that came out
-/// of order.
+/// Decides what follows from an event in a state. Returns `None` if nothing follows, because the
+/// event is a repetition or came out of order.
 #[must_use]
 pub fn decide(state: OrderState, happening: OrderEvent) -> Option<OrderDecision> {
     use OrderEvent as H;
@@ -262,21 +264,21 @@ pub fn decide(state: OrderState, happening: OrderEvent) -> Option<OrderDecision>
         (S::Pending | S::Confirmed, H::ExchangeOver) => {
             to(S::Cancelled, "exchange_over").frees().money_back()
         }
-        // What goes back has a row of its own that says how much, and is owed by that.
+        // The refund is owed by a row of its own, which says how much goes back.
         (S::Ticketed | S::PartlyRefunded, H::RefundedPart(why)) => {
             to(S::PartlyRefunded, why.as_str()).frees_named()
         }
         (S::Confirmed | S::Ticketed | S::PartlyRefunded, H::RefundedAll(why)) => {
             to(S::Refunded, why.as_str()).frees()
         }
-        // The seats went back before the money was taken, and now it will not be: nothing is left
-        // but to let it go.
+        // The tickets went back before the money was captured, and now the capture is refused, so
+        // the authorisation is voided.
         (S::Refunded, H::CaptureRefused) => to(S::Refunded, "capture_refused").money_back(),
         (S::Confirmed, H::CaptureRefused) => {
             to(S::CaptureFailed, "capture_refused").frees().money_back()
         }
-        // Money that comes too late: what it still buys is found out beside the ledger, for seats
-        // must be taken first.
+        // The money came too late. The worker finds out what it still buys outside of this
+        // transaction, because it must lock seats first.
         (S::Expired, H::Authorised) => OrderDecision {
             late: true,
             ..to(S::Expired, "late_money")
@@ -298,8 +300,8 @@ pub fn decide(state: OrderState, happening: OrderEvent) -> Option<OrderDecision>
         (S::AwaitingConsent, H::DeadlinePassed) => {
             to(S::Expired, "consent_deadline").frees().money_back()
         }
-        // Nobody who gave an order up gets it back: the money returns in the transaction that
-        // records it.
+        // A buyer who cancelled does not get the order back. The transaction that records the money
+        // also owes its return.
         (S::Cancelled, H::Authorised | H::CardFull) => {
             to(S::Cancelled, "late_money_voided").money_back()
         }
@@ -344,7 +346,7 @@ mod tests {
             .collect()
     }
 
-    /// Every decision there is.
+    /// Lists every decision of the table.
     fn table() -> Vec<(OrderState, OrderEvent, OrderDecision)> {
         let mut table = Vec::new();
         for state in OrderState::ALL {
@@ -448,7 +450,8 @@ mod tests {
         for state in OrderState::ALL {
             for money in [OrderEvent::Authorised, OrderEvent::CardFull] {
                 let decision = decide(state, money);
-                // States that have had their money get no more of it: a payment is authorised once.
+                // States that have had their money accept no further payment: a payment is
+                // authorised once.
                 let has_money = matches!(
                     state,
                     OrderState::Confirmed

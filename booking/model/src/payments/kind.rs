@@ -1,4 +1,4 @@
-//! Which payment provider an installation has, and what follows from that alone.
+//! The kinds of payment providers, and what follows from the kind alone.
 
 use std::str::FromStr;
 
@@ -6,10 +6,10 @@ use super::limits::PaymentLimits;
 use super::stripe_sums;
 use crate::money::Currency;
 
-/// Whose money it is.
+/// The payment provider of an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderKind {
-    /// Nobody takes any: only what costs nothing is sold.
+    /// There is no provider: only orders that cost nothing can be sold.
     None,
     /// The built-in test provider.
     Sandbox,
@@ -18,14 +18,14 @@ pub enum ProviderKind {
 }
 
 impl ProviderKind {
-    /// Whether it tells one card from another.
+    /// Returns whether the provider tells one card from another.
     #[must_use]
     pub const fn names_cards(self) -> bool {
         matches!(self, Self::Stripe)
     }
 
-    /// The sums that it takes in one payment. Where nobody takes money yet, every sum may still be
-    /// asked for.
+    /// Returns the sums that the provider takes in one payment. If there is no provider yet, prices
+    /// are not limited.
     #[must_use]
     pub fn limits(self, currency: Currency) -> PaymentLimits {
         match self {
@@ -34,7 +34,7 @@ impl ProviderKind {
         }
     }
 
-    /// What it can do, as far as documents in this currency ask for it.
+    /// Returns what the provider can do, as far as documents in this currency depend on it.
     #[must_use]
     pub fn rules(self, currency: Currency) -> ProviderRules {
         ProviderRules {
@@ -44,17 +44,17 @@ impl ProviderKind {
     }
 }
 
-/// What the payment provider of this installation can do, as far as documents ask for it.
+/// What the payment provider of this installation can do, as far as documents depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProviderRules {
-    /// Whether it tells one card from another.
+    /// Whether the provider tells one card from another.
     pub names_cards: bool,
-    /// The sums that it takes.
+    /// The sums that the provider takes in one payment.
     pub limits: PaymentLimits,
 }
 
 impl ProviderRules {
-    /// For what was stored under whichever provider there was.
+    /// The rules for stored documents, which may have been stored under another provider.
     pub const STORED: Self = Self {
         names_cards: true,
         limits: PaymentLimits::NONE,
@@ -64,7 +64,7 @@ impl ProviderRules {
 impl FromStr for ProviderKind {
     type Err = &'static str;
 
-    /// As `FAIRGATE_PAYMENTS` names it.
+    /// Reads the provider's name as `FAIRGATE_PAYMENTS` has it.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         match name {
             "none" => Ok(Self::None),

@@ -1,4 +1,4 @@
-//! The sums that a provider takes in one payment. A total of 0 is never asked of it.
+//! The sums that a provider takes in one payment. It is never asked for a total of 0.
 
 use crate::money::Money;
 
@@ -16,29 +16,29 @@ pub struct PaymentLimits {
 /// Why a provider does not take a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PaymentSumError {
-    /// Below the smallest.
+    /// The sum is below the smallest.
     #[error("too small")]
     TooSmall,
-    /// Above the largest.
+    /// The sum is above the largest.
     #[error("too large")]
     TooLarge,
-    /// No multiple of the step.
+    /// The sum is no multiple of the step.
     #[error("finer than the provider counts")]
     TooFine,
 }
 
 impl PaymentLimits {
-    /// Of a provider that takes every sum.
+    /// The limits of a provider that takes every sum.
     pub const NONE: Self = Self {
         smallest: 1,
         largest: i64::MAX,
         step: 1,
     };
 
-    /// Whether a payment may be of this sum.
+    /// Checks that a payment may be of this sum.
     ///
     /// # Errors
-    /// [`PaymentSumError`], by what is wrong with it.
+    /// [`PaymentSumError`], which says what is wrong with the sum.
     pub fn check_sum(self, sum: Money) -> Result<(), PaymentSumError> {
         if sum.amount < self.smallest {
             return Err(PaymentSumError::TooSmall);
@@ -46,11 +46,12 @@ impl PaymentLimits {
         self.check_price(sum.amount)
     }
 
-    /// Whether something may have this price: small prices add up to sums that may be paid, and
-    /// nothing costs nothing.
+    /// Checks that something may have this price. A price below the smallest sum is allowed,
+    /// because several such prices can add up to a sum that is large enough, and so is a price of
+    /// 0.
     ///
     /// # Errors
-    /// [`PaymentSumError::TooLarge`], [`PaymentSumError::TooFine`].
+    /// [`PaymentSumError::TooLarge`] or [`PaymentSumError::TooFine`].
     pub fn check_price(self, amount: i64) -> Result<(), PaymentSumError> {
         if amount > self.largest {
             Err(PaymentSumError::TooLarge)
@@ -61,7 +62,7 @@ impl PaymentLimits {
         }
     }
 
-    /// Why nobody could ever pay this price.
+    /// Says why nobody could ever pay this price.
     #[must_use]
     pub fn why_not(self, price: Money, refused: PaymentSumError) -> String {
         let of = |amount| price.currency.with_amount(amount);

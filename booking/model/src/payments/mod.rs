@@ -1,4 +1,4 @@
-//! What can be paid.
+//! Payments: their states, the sums that providers take, and how providers write them.
 
 pub mod kind;
 pub mod limits;

@@ -1,4 +1,5 @@
-//! A payment: its states, what a provider's events say of it, and how it is read back. Pure.
+//! A payment: its states, and what a provider's events and answers say about it. The module is
+//! pure.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +35,7 @@ impl PaymentState {
         Self::Refunded,
     ];
 
-    /// The word in answers and in the ledger.
+    /// Returns the state's word in answers and in the ledger.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -47,7 +48,8 @@ impl PaymentState {
         }
     }
 
-    /// Whether news of `next` is news: everything else is a repetition, or came out of order.
+    /// Returns whether a report of `next` changes anything. If not, it is a repetition or came out
+    /// of order.
     #[must_use]
     pub fn may_become(self, next: Self) -> bool {
         use PaymentState as P;
@@ -60,13 +62,13 @@ impl PaymentState {
         }
     }
 
-    /// Whether the provider has money of the buyer: held for us, or taken.
+    /// Returns whether the provider has money of the buyer, held for us or captured.
     #[must_use]
     pub fn has_money(self) -> bool {
         matches!(self, Self::Authorised | Self::Captured)
     }
 
-    /// Whether the money was ours, and be it that it went back.
+    /// Returns whether the money was captured, even if it has gone back since.
     #[must_use]
     pub fn is_taken(self) -> bool {
         matches!(self, Self::Captured | Self::Refunded)
@@ -88,34 +90,34 @@ pub struct Payment {
     pub order: OrderId,
     /// The provider's name.
     pub provider: String,
-    /// What is asked for.
+    /// The amount that the buyer is asked for.
     pub amount: Money,
-    /// Where it stands.
+    /// Its state.
     pub state: PaymentState,
-    /// What the provider calls it, once it was made there.
+    /// The provider's id of the payment, once it was made there.
     pub reference: Option<String>,
-    /// What the provider's part of the page needs, as the provider gave it.
+    /// What the provider's script in the page needs, as the provider gave it.
     pub client: Option<String>,
-    /// What is known to have gone back, in minor units.
+    /// How much is known to have gone back, in minor units.
     pub refunded: i64,
 }
 
-/// What a provider's event says, once its signature held.
+/// What a provider's event says, read after its signature was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderEvent {
-    /// The provider's id of the event: stored once.
+    /// The provider's id of the event. Each id is stored once.
     pub event: String,
     /// What happened.
     pub kind: ProviderEventKind,
-    /// To which payment.
+    /// The payment that it happened to.
     pub payment: PaymentId,
-    /// Over what amount; of a refund, what went back so far.
+    /// The amount of the payment; in a refund, how much has gone back so far.
     pub amount: Money,
-    /// What the provider calls the payment.
+    /// The provider's id of the payment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// The provider's fingerprint of the card, where it tells one.
+    /// The provider's fingerprint of the card, if the provider gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<String>,
 }
@@ -137,41 +139,41 @@ pub enum ProviderEventKind {
 }
 
 impl ProviderEventKind {
-    /// Whether a buyer's money is there with it.
+    /// Returns whether the provider has the buyer's money after this event.
     #[must_use]
     pub const fn brings_money(self) -> bool {
         matches!(self, Self::Authorised | Self::Captured)
     }
 }
 
-/// What a stored body turns out to say.
+/// How a stored event body was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParsedProviderEvent {
-    /// Something about a payment.
+    /// It says something about a payment.
     Event(ProviderEvent),
-    /// Something that is of no concern here.
+    /// It says something that does not matter here.
     Ignored,
-    /// Nothing that this version understands.
+    /// This version does not understand it.
     Unreadable,
 }
 
 /// A payment as the provider has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderPayment {
-    /// Where it stands there.
+    /// Its state at the provider.
     pub state: PaymentState,
-    /// What is held or was taken.
+    /// The amount that is held or was captured.
     pub amount: Money,
-    /// What has gone back, in minor units; not what is only on its way.
+    /// How much has gone back, in minor units, without what is still on its way.
     pub refunded: i64,
-    /// The fingerprint of the card, where the provider tells one.
+    /// The fingerprint of the card, if the provider gives one.
     pub card: Option<String>,
 }
 
 impl ProviderPayment {
-    /// The events that would have told this. Their ids follow from what they say, so that what is
-    /// read twice is stored once. A refund is told only of a payment that is known to be captured:
-    /// the capture has to be settled before.
+    /// Returns the events that would have reported this state. Their ids follow from their content,
+    /// so that the same state read twice is stored once. A refund is reported only if the payment
+    /// is known to be captured, because the capture has to be settled first.
     #[must_use]
     pub fn events(&self, payment: &Payment) -> Vec<ProviderEvent> {
         use ProviderEventKind as K;
@@ -196,7 +198,8 @@ impl ProviderPayment {
             }
         };
         if payment.state.is_taken() && self.refunded < payment.refunded {
-            // What arrived once may come back, and arrive again: each time is news.
+            // Returned money may come back to us and be returned again, and each time is a new
+            // event.
             let back = payment.amount.currency.with_amount(self.refunded);
             let word = format!("of_{}_refunded", payment.refunded);
             events.push(event(K::Refunded, back, &word));
@@ -208,32 +211,33 @@ impl ProviderPayment {
     }
 }
 
-/// A payment that was made at the provider.
+/// A payment that was just made at the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatedPayment {
-    /// What the provider calls it.
+    /// The provider's id of the payment.
     pub reference: String,
-    /// What its part of the page needs.
+    /// What the provider's script in the page needs.
     pub client: String,
 }
 
-/// Why a call to the provider did not do what it should. Only what can pass is
+/// Why a call to the provider did not do what it should. Only failures that may pass are
 /// [`ProviderError::Later`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
-    /// It may work later, or may even have been done: no answer, or a fault on the provider's side.
+    /// There was no answer, or a fault on the provider's side. The call may work later, or may even
+    /// have been carried out.
     #[error("the provider could not be reached: {0}")]
     Later(String),
-    /// The provider has decided against it.
+    /// The provider refused it for good.
     #[error("the provider refused: {0}")]
     Refused(String),
-    /// The provider never takes such a sum. Only the making of a payment ends so.
+    /// The provider never takes such a sum. Only making a payment fails so.
     #[error("the provider does not take this sum: it is {0}")]
     Sum(PaymentSumError),
-    /// The provider has taken it on and is not done: money that goes back takes its time.
+    /// The provider has accepted the call but has not finished it: returning money takes time.
     #[error("the provider is not done: {0}")]
     Pending(String),
-    /// The provider took it on and could not do it; asked again, it tries anew.
+    /// The provider accepted the call but failed. If asked again, it makes a new attempt.
     #[error("the provider could not do it: {0}")]
     Failed(String),
 }
@@ -246,7 +250,7 @@ mod tests {
     fn a_payment_only_moves_forward() {
         for from in P::ALL {
             for to in P::ALL {
-                // Nothing is news twice, and no two states can each follow the other.
+                // No change is reported twice, and no two states can each follow the other.
                 assert!(
                     !(from.may_become(to) && to.may_become(from)),
                     "{from:?} {to:?}"

@@ -1,20 +1,21 @@
-//! Amounts as Stripe writes them. Ours are minor units of ISO 4217; Stripe's are the same but for a
-//! few currencies, which its documentation of zero-decimal and special-case currencies lists
-//! (<https://docs.stripe.com/currencies>, as are the smallest and largest charges).
+//! Converts amounts to and from Stripe's units. Our amounts are minor units of ISO 4217. Stripe's
+//! are the same except in a few currencies, which its documentation of zero-decimal and
+//! special-case currencies lists (<https://docs.stripe.com/currencies>, as are the smallest and
+//! largest charges).
 
 use crate::money::{Currency, Money};
 use crate::payments::limits::PaymentLimits;
 
-/// Without minor units in ISO 4217, yet sent with two decimals.
+/// Currencies without minor units in ISO 4217 that Stripe takes with two decimals.
 const SENT_WITH_TWO: [&str; 2] = ["ISK", "UGX"];
 
-/// With two decimals in ISO 4217, yet sent without.
+/// Currencies with two decimals in ISO 4217 that Stripe takes without decimals.
 const SENT_WITH_NONE: [&str; 1] = ["MGA"];
 
-/// With three decimals, of which the last must be a zero.
+/// Currencies with three decimals, of which the last must be a zero.
 const LAST_MUST_BE_ZERO: [&str; 5] = ["BHD", "JOD", "KWD", "OMR", "TND"];
 
-/// The smallest charge, as Stripe writes amounts, by the currency that the account is paid out in.
+/// The smallest charge, in Stripe's units, by the currency that the account is paid out in.
 const SMALLEST: [(&str, i64); 24] = [
     ("USD", 50),
     ("AED", 200),
@@ -42,13 +43,14 @@ const SMALLEST: [(&str, i64); 24] = [
     ("THB", 1_000),
 ];
 
-/// What most currencies have. A charge in a currency that the account is not paid out in must come
-/// to the other one's smallest charge after conversion, at a rate that only Stripe knows: what is
-/// more than this and still too small, Stripe itself refuses.
+/// The smallest charge in most currencies, in Stripe's units. If the account is paid out in another
+/// currency, a charge must also reach that currency's smallest charge after conversion, at a rate
+/// that only Stripe knows. Stripe itself refuses charges that are above this constant but still too
+/// small.
 const SMALLEST_ELSEWHERE: i64 = 50;
 
-/// The largest charge by a card, as Stripe writes amounts, where it is not [`LARGEST_ELSEWHERE`]:
-/// so many digits.
+/// The largest charge by a card, in Stripe's units, in currencies where it is not
+/// [`LARGEST_ELSEWHERE`].
 const LARGEST: [(&str, i64); 6] = [
     ("IDR", 999_999_999_999),
     ("INR", 999_999_999),
@@ -58,10 +60,10 @@ const LARGEST: [(&str, i64); 6] = [
     ("LBP", 99_999_999_999),
 ];
 
-/// Eight digits.
+/// The largest charge by a card in most currencies, in Stripe's units: eight digits.
 const LARGEST_ELSEWHERE: i64 = 99_999_999;
 
-/// The sums that Stripe takes, in our minor units.
+/// Returns the sums that Stripe takes, in our minor units.
 #[must_use]
 pub fn limits(currency: Currency) -> PaymentLimits {
     let code = currency.as_str();
@@ -102,10 +104,10 @@ pub fn limits(currency: Currency) -> PaymentLimits {
 #[error("{0} {1} cannot be charged exactly")]
 pub struct StripeSumError(i64, String);
 
-/// Ours to theirs.
+/// Converts our minor units to Stripe's units.
 ///
 /// # Errors
-/// [`StripeSumError`] where their unit is coarser than the amount.
+/// [`StripeSumError`] if Stripe's unit is coarser than the amount.
 pub fn to_stripe(money: Money) -> Result<i64, StripeSumError> {
     let (amount, code) = (money.amount, money.currency.as_str());
     let not_exact = || StripeSumError(amount, code.to_owned());
@@ -123,7 +125,8 @@ pub fn to_stripe(money: Money) -> Result<i64, StripeSumError> {
     Ok(amount)
 }
 
-/// Theirs to ours; their codes are lower case. `None` where it is no amount of ours.
+/// Converts Stripe's units to our minor units. Stripe writes currency codes in lower case. Returns
+/// `None` if the result is no amount of ours.
 #[must_use]
 pub fn from_stripe(amount: i64, code: &str) -> Option<Money> {
     let currency = Currency::parse(&code.to_ascii_uppercase())?;

@@ -1,6 +1,6 @@
-//! The waitlist: parties that wait for seats of a show, first come, first served. What comes free
-//! meanwhile is kept for them (`store`), and offered to the first of those who are here and whom it
-//! fits.
+//! The waitlist: parties that wait for seats of a show, first come, first served. Seats that come
+//! free meanwhile are kept for them in the store. They are offered to the first party that is here
+//! and that they fit.
 
 pub mod share;
 pub mod wish;
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{HoldId, WaiterId};
 
-/// Nobody waits longer: an hour.
+/// The longest that a party may wait, in milliseconds: an hour.
 pub const WAIT_MS_MAX: i64 = 3_600_000;
-/// So long an offer is kept for its party.
+/// How long an offer is kept for its party, in milliseconds.
 pub const OFFER_MS: i64 = 60_000;
-/// A party counts as here for so long after its page or its socket was last seen.
+/// How long after its page or socket was last seen a party still counts as here, in milliseconds.
 pub const HERE_MS: i64 = 15_000;
-/// So many offers in a row that nobody took end the waiting.
+/// A party that lets this many offers in a row pass is taken off the waitlist.
 pub const MISSED_MAX: u32 = 3;
 
 /// What a party wants.
@@ -24,7 +24,7 @@ pub const MISSED_MAX: u32 = 3;
 pub struct WaitlistParty {
     /// How many seats.
     pub quantity: u32,
-    /// Category keys or labels, any of them; all where there are none.
+    /// Category keys or labels, any of which will do; all if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
     /// How many of the seats are for wheelchairs.
@@ -35,80 +35,80 @@ pub struct WaitlistParty {
     pub stretch: Option<WaitlistStretch>,
 }
 
-/// From one station to another in a class.
+/// A journey from one station to another, in one class.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct WaitlistStretch {
     /// The key of the class.
     pub class: String,
     /// The code of the station where the party gets on.
     pub from: String,
-    /// The code of the one where it gets off.
+    /// The code of the station where the party gets off.
     pub to: String,
 }
 
 /// A party on a show's waitlist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiter {
-    /// The id, which tells the show.
+    /// The id, which contains the show.
     pub id: WaiterId,
-    /// Whose it is.
+    /// The visitor who waits.
     pub visitor: Holder,
-    /// The room of the pass that it came with.
+    /// The room of the pass with which the party joined the waitlist.
     pub room: String,
     /// What it wants.
     pub party: WaitlistParty,
-    /// Where it stands: lower numbers are served first.
+    /// Its place in the line: lower numbers are served first.
     pub number: u64,
-    /// When it came.
+    /// When it joined, in milliseconds since the epoch.
     pub since_ms: i64,
-    /// When it gives up.
+    /// Until when it waits, in milliseconds since the epoch.
     pub until_ms: i64,
-    /// When it was last seen.
+    /// When it was last seen, in milliseconds since the epoch.
     pub seen_ms: i64,
-    /// Offers that it was made.
+    /// How many offers it has had.
     pub offers: u32,
-    /// Those of them that it let pass.
+    /// How many of its offers it let pass.
     pub missed: u32,
-    /// The offer that it has now.
+    /// Its present offer, if it has one.
     pub offer: Option<WaitlistOffer>,
-    /// When and why it ended.
+    /// When (milliseconds since the epoch) and why it stopped waiting.
     pub ended: Option<(i64, WaitEndReason)>,
 }
 
 /// Seats that are held for a party.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitlistOffer {
-    /// The hold.
+    /// The hold with the seats.
     pub hold: HoldId,
-    /// Until when the party may take it.
+    /// Until when the party may take the seats, in milliseconds since the epoch.
     pub until_ms: i64,
-    /// The life of the store's data that it was made in: a hold that is lost with it was not let
-    /// pass.
+    /// The life of the store's data that the offer was made in. If the data is lost, the hold is
+    /// lost with it, and the offer does not count as missed.
     pub life: u64,
 }
 
 /// What became of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitlistOfferEnd {
-    /// The party ordered the seats: it waits no longer.
+    /// The party ordered the seats, and waits no longer.
     Taken,
-    /// The party let it pass: it waits on behind all others.
+    /// The party let the offer pass. It goes on waiting behind all others.
     Missed,
-    /// It was lost with the store's data: the party waits on where it stood.
+    /// The offer was lost with the store's data. The party goes on waiting in its old place.
     Lost,
 }
 
-/// How long seats for a party are sold, milliseconds since the epoch.
+/// When the sale of seats for a party ends, in milliseconds since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartySaleEnd {
-    /// Until the train leaves the station where the party wants to get on.
+    /// It ends when the train leaves the station where the party wants to get on.
     Leaves(i64),
-    /// Until the show's sale ends.
+    /// It ends with the show's sale.
     Ends(i64),
 }
 
 impl PartySaleEnd {
-    /// When.
+    /// Returns the moment, in milliseconds since the epoch.
     #[must_use]
     pub fn at_ms(self) -> i64 {
         match self {
@@ -120,17 +120,17 @@ impl PartySaleEnd {
 /// Why a party waits no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitEndReason {
-    /// It has its seats.
+    /// It ordered its seats.
     Taken,
     /// It left.
     Left,
-    /// It waited as long as anybody may.
+    /// It waited as long as is allowed.
     TimeOver,
-    /// Fewer seats than it wants may still come free.
+    /// Too few seats for it may still come free.
     TooFew,
     /// It let too many offers pass.
     Missed,
-    /// It has as many seats as a visitor may have, or too many for these to come on top.
+    /// It has as many seats as a visitor may have, or these seats would be too many.
     Limit,
     /// The show was cancelled.
     Cancelled,
@@ -153,7 +153,7 @@ impl WaitEndReason {
         Self::SalesEnded,
     ];
 
-    /// The word in the ledger and in answers.
+    /// Returns the reason's word in the ledger and in answers.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -169,7 +169,7 @@ impl WaitEndReason {
         }
     }
 
-    /// The end that a word tells of.
+    /// Reads the word back.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|end| end.as_str() == word)
@@ -177,14 +177,14 @@ impl WaitEndReason {
 }
 
 impl Waiter {
-    /// Whether it was seen lately.
+    /// Returns whether the party was seen lately.
     #[must_use]
     pub fn is_here(&self, now_ms: i64) -> bool {
         self.seen_ms + HERE_MS > now_ms
     }
 
-    /// Why its time is over, where it is. `sale` is how long seats for it are sold; a show that was
-    /// postponed meanwhile is sold longer than it was when the party came.
+    /// Returns why the party's time is over, or none if it is not. `sale` is when the sale of seats
+    /// for it ends. A postponed show is sold longer than it was when the party joined.
     #[must_use]
     pub fn time_over(&self, sale: PartySaleEnd, now_ms: i64) -> Option<WaitEndReason> {
         let over = match sale {
@@ -194,7 +194,7 @@ impl Waiter {
         over.or_else(|| (self.until_ms <= now_ms).then_some(WaitEndReason::TimeOver))
     }
 
-    /// Until when it waits, as far as is known now.
+    /// Returns until when the party waits, as far as is known now, in milliseconds since the epoch.
     #[must_use]
     pub fn waits_until_ms(&self, sale: PartySaleEnd) -> i64 {
         self.until_ms.min(sale.at_ms())

@@ -1,4 +1,4 @@
-//! What a party's words mean on a show: which seats would do for it, and over which legs.
+//! Resolves a party's wish on a show: which seats would do for the party, and over which legs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,16 +13,16 @@ use crate::plans::seatmap::SeatMap;
 use crate::runs::TrainRun;
 use crate::shows::Show;
 
-/// What of a show is shared out: its seats, and its stops where it has any.
+/// The parts of a show that sharing out needs: its seats, and its stops if it is a train.
 #[derive(Debug, Clone, Copy)]
 pub struct ShowLayout<'a> {
-    /// The seats.
+    /// The plan of its seats.
     pub map: &'a SeatMap,
-    /// The run of a train.
+    /// Its run, if it is a train.
     pub run: Option<&'a TrainRun>,
 }
 
-/// A party's wish, resolved.
+/// A party's wish, resolved on a show.
 #[derive(Debug)]
 pub enum PartyWish {
     /// Seats of a hall.
@@ -36,14 +36,14 @@ pub enum PartyWish {
 pub struct PartySeats {
     /// Seat indices.
     pub seats: Vec<u32>,
-    /// The legs.
+    /// The legs they are chosen for.
     pub legs: Range<u16>,
-    /// Whether they lie side by side.
+    /// Whether the seats lie side by side.
     pub next_to_each_other: bool,
 }
 
 impl<'a> ShowLayout<'a> {
-    /// Of a show.
+    /// Takes the layout of a show.
     #[must_use]
     pub fn for_show(show: &'a Show) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl<'a> ShowLayout<'a> {
         }
     }
 
-    /// As [`Show::grid`].
+    /// Returns the same grid as [`Show::grid`].
     #[must_use]
     pub fn grid(self) -> CellGrid {
         CellGrid {
@@ -71,7 +71,7 @@ impl<'a> ShowLayout<'a> {
 }
 
 impl WaitlistParty {
-    /// The party's wish in a hall in names.
+    /// Makes the party's wish for a hall, in names.
     #[must_use]
     pub fn best_seats_request(&self, categories: Option<Vec<String>>) -> BestSeatsRequest {
         BestSeatsRequest {
@@ -87,8 +87,9 @@ impl WaitlistParty {
         }
     }
 
-    /// The party's wish; `None` where the show lacks a category, a class or a stretch that it
-    /// names. Where a show has standing places only, whoever waits for it is ready to stand.
+    /// Resolves the party's wish. Returns `None` if the show lacks a category, a class or a stretch
+    /// that the wish names. In a show with standing places only, every party is taken to accept
+    /// standing.
     #[must_use]
     pub fn wanted(&self, house: ShowLayout<'_>) -> Option<PartyWish> {
         let map = house.map;
@@ -110,8 +111,8 @@ impl WaitlistParty {
         Some(PartyWish::Seats(Box::new(wish)))
     }
 
-    /// How long seats for the party are sold: of a train, until it leaves where the party wants to
-    /// get on.
+    /// Returns when the sale of seats for the party ends. On a train, it ends when the train leaves
+    /// the station where the party wants to get on.
     #[must_use]
     pub fn sale_end(&self, show: &Show) -> PartySaleEnd {
         let stretch = show.run.as_ref().zip(self.stretch.as_ref());
@@ -122,7 +123,8 @@ impl WaitlistParty {
         }
     }
 
-    /// Whether seats for the party may ever come free: of what is not sold, enough would do for it.
+    /// Returns whether seats for the party may ever come free: whether the unsold seats would be
+    /// enough for it.
     #[must_use]
     pub fn may_be_served(
         &self,
@@ -133,7 +135,7 @@ impl WaitlistParty {
         self.can_be_seated(house, &unsold(states), rng)
     }
 
-    /// Whether what is free is enough for the party.
+    /// Returns whether the free seats are enough for the party.
     pub(super) fn can_be_seated(
         &self,
         house: ShowLayout<'_>,
@@ -150,7 +152,7 @@ impl WaitlistParty {
     }
 }
 
-/// The states of a show in which everything that is not sold has come free.
+/// Returns the states as they would be if everything that is not sold came free.
 pub(super) fn unsold(states: &[CellState]) -> Vec<CellState> {
     let freed = |state: &CellState| match state {
         CellState::Held => CellState::Free,
@@ -160,7 +162,7 @@ pub(super) fn unsold(states: &[CellState]) -> Vec<CellState> {
 }
 
 impl PartyWish {
-    /// The best of what is free; `None` where it is too little.
+    /// Chooses the best of the free seats. Returns `None` if there are too few.
     pub(super) fn choose_seats(
         &self,
         house: ShowLayout<'_>,

@@ -1,42 +1,43 @@
-//! What an exchange costs: pure.
+//! Computes what an exchange costs. The module is pure.
 
 use crate::orders::refund::rules::{in_force, until_ms};
 use crate::orders::terms::OrderTerms;
 use crate::orders::{Order, OrderItem};
 use crate::shows::rules::{CheaperSeatsRule, ExchangeRule};
 
-/// What is paid or goes back for an exchange, in minor units.
+/// What is paid or goes back for an exchange, in minor units of the order's currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExchangeCost {
-    /// To be paid.
+    /// What the buyer pays.
     pub due: i64,
-    /// Goes back.
+    /// What goes back to the buyer.
     pub back: i64,
-    /// What the exchange itself costs; part of what is due, or taken from what goes back.
+    /// What the exchange itself costs. The fee is a part of what is due, or is taken from what goes
+    /// back.
     pub fee: i64,
-    /// What would be due but is less than the payment provider takes: it is not charged now, and
-    /// counts in the order's later sums.
+    /// What would be due but is less than the payment provider takes. It is not charged now; the
+    /// order's later refunds and exchanges take it into account.
     pub let_go: i64,
 }
 
-/// Why an order's seats are not exchanged.
+/// Why an order's seats cannot be exchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ExchangeRuleError {
     /// The show offers no exchange.
     #[error("the show offers no exchange")]
     NotOffered,
-    /// It did until this moment.
+    /// The show offered exchanges until this moment.
     #[error("the show offered exchanges until {until_ms}")]
     Over {
-        /// The last moment.
+        /// The last moment, in milliseconds since the epoch.
         until_ms: i64,
     },
 }
 
-/// The rules of an order's terms by which its seats may be exchanged at `now_ms`.
+/// Returns the rules of an order's terms by which its seats may be exchanged at `now_ms`.
 ///
 /// # Errors
-/// [`ExchangeRuleError`] where there is none.
+/// [`ExchangeRuleError`] if there is no such rule.
 pub fn rules(
     terms: &OrderTerms,
     items: &[OrderItem],
@@ -58,7 +59,7 @@ pub fn rules(
     Ok(living)
 }
 
-/// What of a difference is kept by a rule where the new seats are cheaper, in per cent.
+/// Returns the per cent of the difference that a rule keeps if the new seats are cheaper.
 fn kept_pct(rule: &ExchangeRule, terms: &OrderTerms, begins_ms: i64, now_ms: i64) -> u32 {
     match rule.cheaper {
         CheaperSeatsRule::Refund => 0,
@@ -69,21 +70,21 @@ fn kept_pct(rule: &ExchangeRule, terms: &OrderTerms, begins_ms: i64, now_ms: i64
     }
 }
 
-/// What an exchange would cost, told before anything is chosen.
+/// What an exchange would cost, shown before the buyer chooses seats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExchangeQuote {
-    /// Until when.
+    /// Until when the seats may be exchanged at this cost, in milliseconds since the epoch.
     pub until_ms: i64,
     /// What the exchange itself costs, in minor units.
     pub fee: i64,
-    /// Per cent of the difference that is kept where the new seats are cheaper.
+    /// Per cent of the difference that is kept if the new seats are cheaper.
     pub kept_pct: u32,
 }
 
-/// What an order's owner is offered at `now_ms`.
+/// Returns the best terms that an order's owner can exchange by at `now_ms`.
 ///
 /// # Errors
-/// [`ExchangeRuleError`].
+/// [`ExchangeRuleError`] if no rule allows an exchange now.
 pub fn exchange_quote(
     terms: &OrderTerms,
     items: &[OrderItem],
@@ -100,18 +101,19 @@ pub fn exchange_quote(
     best.ok_or(ExchangeRuleError::NotOffered)
 }
 
-/// What an order's seats are worth in an exchange: what was paid for those it still has.
+/// Returns what an order's seats are worth in an exchange: what was paid for the seats that it
+/// still has, in minor units.
 #[must_use]
 pub fn credit(order: &Order) -> i64 {
     super::total_price(&order.items) - order.let_go
 }
 
-/// What it costs to give `order`'s seats for new ones at `price`. `least` is the smallest sum that
-/// the payment provider takes. Where the terms of the order and those of the moment differ, the
-/// ones that are better for the buyer count.
+/// Computes what it costs to exchange `order`'s seats for new ones at `price`. `least` is the
+/// smallest sum that the payment provider takes. If the terms of the order differ from the show's
+/// present terms, those that are better for the buyer count.
 ///
 /// # Errors
-/// [`ExchangeRuleError`].
+/// [`ExchangeRuleError`] if no rule allows an exchange now.
 pub fn exchange_cost(
     order: &Order,
     terms: &OrderTerms,

@@ -1,6 +1,7 @@
-//! An exchange: the seats of a paid order for others. The new seats are an order of their own, the
-//! *successor*, which costs the difference; the old order stays whole until that is paid, and then
-//! one transaction swaps them. What is decided stands here and is pure; the ledger carries it out.
+//! Exchanges the seats of a paid order for others. The new seats belong to an order of their own,
+//! the *successor*, which costs the difference. The old order stays whole until the difference is
+//! paid, and then one transaction swaps the seats. This module decides and is pure; the ledger
+//! writes the result.
 
 pub mod deal;
 mod parts;
@@ -17,31 +18,31 @@ use super::{Order, OrderItem, OrderState, Ticket};
 use crate::ids::OrderId;
 use crate::payments::Payment;
 
-/// An exchange as it is begun.
+/// An exchange at its beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// The order for the new seats. Until the swap its items are the cells that are gained, and
-    /// together they cost the difference.
+    /// The order for the new seats. Until the swap, its items are only the cells that are gained,
+    /// and together they cost the difference.
     pub successor: Order,
-    /// The payment of the difference; voided from the beginning where there is nothing to pay.
+    /// The payment of the difference. It is voided from the beginning if there is nothing to pay.
     pub payment: Payment,
-    /// The new seats, whole and at their own prices: the successor's items from the swap on.
+    /// All new seats at their own prices. They become the successor's items with the swap.
     pub items: Vec<OrderItem>,
-    /// The seats that are given for them, as they were when the difference was reckoned.
+    /// The old seats, as they were when the difference was computed.
     pub given: Vec<OrderItem>,
-    /// What it was reckoned to cost.
+    /// The computed cost.
     pub deal: ExchangeCost,
     /// The smallest sum that the payment provider takes.
     pub least: i64,
 }
 
 impl Exchange {
-    /// Whether it costs what it was reckoned to cost, by the terms and the money that count for the
-    /// old order now.
+    /// Checks that the exchange still costs what was computed, by the terms and the money that
+    /// count for the old order now.
     ///
     /// # Errors
-    /// [`OrderExchangeError::Rule`] where no rule lets it be exchanged any more,
-    /// [`OrderExchangeError::Changed`] where it would cost something else.
+    /// [`OrderExchangeError::Rule`] if no rule allows the exchange any more,
+    /// [`OrderExchangeError::Changed`] if it would cost something else.
     pub fn is_as_reckoned(
         &self,
         of: &Order,
@@ -58,7 +59,7 @@ impl Exchange {
         }
     }
 
-    /// Whether what the successor claims is what its seats gain, and nothing else.
+    /// Returns whether the successor claims exactly the cells that the exchange gains.
     #[must_use]
     pub fn is_whole(&self, of: &Order) -> bool {
         let own = if of.show == self.successor.show {
@@ -74,28 +75,29 @@ impl Exchange {
     }
 }
 
-/// An exchange that an order is part of.
+/// The part that an order has in an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExchangeRole {
-    /// The order was made for seats that another one's are exchanged for.
+    /// The order was made for seats that another order's seats are exchanged for.
     Successor {
-        /// The other one.
+        /// The other order.
         of: OrderId,
-        /// The new seats, as the exchange was begun.
+        /// The new seats, as they were when the exchange began.
         items: Vec<OrderItem>,
-        /// Whether they are the order's by now.
+        /// Whether the swap is done, so that the new seats are the order's.
         done: bool,
     },
-    /// The order's seats are, or were to be, exchanged for this one's.
+    /// The order's seats were exchanged for those of a successor, or an exchange for them has
+    /// begun.
     Exchanged {
         /// The newest successor.
         into: OrderId,
-        /// Where it stands.
+        /// The successor's state.
         state: OrderState,
     },
 }
 
-/// Why an order, as it stands, is not exchanged.
+/// Why an order cannot be exchanged in its present state.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderExchangeError {
     /// The order is in a state that has nothing to exchange.
@@ -104,19 +106,19 @@ pub enum OrderExchangeError {
     /// No rule of its terms lets its seats be exchanged now.
     #[error(transparent)]
     Rule(#[from] ExchangeRuleError),
-    /// Somebody went in on these: their labels.
+    /// These tickets were scanned at a door: their seats' labels.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
-    /// The order has other seats by now.
+    /// The order's seats have changed since the difference was computed.
     #[error("the order has changed")]
     Changed,
 }
 
-/// Whether an order's seats may be given for others now. `given` are those that the difference was
-/// reckoned with.
+/// Checks that an order's seats may be exchanged now. `given` are the seats that the difference was
+/// computed with.
 ///
 /// # Errors
-/// [`OrderExchangeError`], for a reason that stands in the order or its tickets.
+/// [`OrderExchangeError`], for a reason in the order or its tickets.
 pub fn may_give(
     order: &Order,
     tickets: &[Ticket],
@@ -140,13 +142,13 @@ pub fn may_give(
     Ok(())
 }
 
-/// What some seats cost together, in minor units.
+/// Returns what some seats cost together, in minor units.
 #[must_use]
 pub fn total_price(items: &[OrderItem]) -> i64 {
     items.iter().map(|item| item.amount).sum()
 }
 
-/// The cells of an old order that the new one does not have.
+/// Returns the cells of an old order that the new one does not have.
 #[must_use]
 pub fn lost_items(old: &Order, new: &Order) -> Vec<OrderItem> {
     if old.show == new.show {
@@ -156,8 +158,8 @@ pub fn lost_items(old: &Order, new: &Order) -> Vec<OrderItem> {
     }
 }
 
-/// From which payments a refund comes: of each order in the chain of exchanges, newest first, what
-/// it can give. What is left of each is told; together they have what all living seats cost.
+/// Splits a refund over the payments of the orders in a chain of exchanges, newest first. `left`
+/// says what can still go back of each payment; together that is what all remaining seats cost.
 #[must_use]
 pub fn split_over_payments(amount: i64, left: &[i64]) -> Vec<i64> {
     let mut wanted = amount;

@@ -1,19 +1,19 @@
-//! Which cells an exchange gains and which it gives up: the cells that both have stay where they
-//! are.
+//! Finds which cells an exchange gains and which it gives up. Cells that both orders have do not
+//! change.
 
 use std::ops::Range;
 
 use crate::holds::HeldSeat;
 use crate::orders::OrderItem;
 
-/// What becomes of the seats. An item without legs has no cell and counts as a seat: a seat that
-/// both sides have stands equally often in both lists, so that whoever counts seats by them counts
-/// it once.
+/// The cells that change in an exchange. An item without legs has no cell, but counts as a seat. A
+/// seat that both orders have appears equally often in both lists, so that counting the items of
+/// the lists gives the right number of seats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExchangedSeats {
-    /// To be claimed.
+    /// The cells to claim.
     pub gained: Vec<OrderItem>,
-    /// To be freed.
+    /// The cells to free.
     pub lost: Vec<OrderItem>,
 }
 
@@ -43,7 +43,8 @@ pub fn parts(old: &[OrderItem], new: &[OrderItem]) -> ExchangedSeats {
     parts
 }
 
-/// The stretches that are gained and lost on one seat.
+/// Returns the stretches that are gained and lost on one seat, padded with empty ones to equal
+/// length.
 fn gained_and_lost_legs(
     old: Option<&Range<u16>>,
     new: &Range<u16>,
@@ -59,7 +60,7 @@ fn gained_and_lost_legs(
     (gained, lost)
 }
 
-/// What of `from` is not in `what`, in pieces.
+/// Returns the parts of `from` that are not in `what`.
 fn without(from: &Range<u16>, what: &Range<u16>) -> Vec<Range<u16>> {
     let before = from.start..from.end.min(what.start);
     let behind = from.start.max(what.end)..from.end;
@@ -67,7 +68,7 @@ fn without(from: &Range<u16>, what: &Range<u16>) -> Vec<Range<u16>> {
         .into_iter()
         .filter(|legs| !legs.is_empty())
         .collect();
-    // Where they do not meet at all, one of the two is the whole.
+    // If the two do not overlap, neither formula above holds, and all of `from` remains.
     if from.end <= what.start || what.end <= from.start {
         pieces = vec![from.clone()];
     }
@@ -137,7 +138,7 @@ mod tests {
             prop_assert_eq!(cells(&parts.lost), &had - &has);
             let pieces: usize = parts.gained.iter().map(|item| item.held.legs.len()).sum();
             prop_assert_eq!(pieces, (&has - &had).len(), "no cell twice");
-            // Counting by the lists comes to the same as counting the seats.
+            // Counting the items of the lists gives the same as counting the seats.
             prop_assert_eq!(old.len() + parts.gained.len() - parts.lost.len(), new.len());
         }
     }

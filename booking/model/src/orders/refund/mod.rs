@@ -1,5 +1,5 @@
-//! Tickets given back: what a refund is, and what of an order it takes. Pure; the ledger carries it
-//! out.
+//! Tickets that are given back: what a refund is, and what changes in the order. The module is
+//! pure; the ledger writes the result.
 
 pub mod rules;
 
@@ -19,12 +19,12 @@ pub enum RefundReason {
     ShowCancelled,
     /// The show was postponed, and the buyer cannot come.
     ShowPostponed,
-    /// The seats were given for others that cost less: nothing of the order itself.
+    /// The seats were exchanged for cheaper ones. The order itself loses no tickets.
     ExchangeDifference,
 }
 
 impl RefundReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 4] = [
         Self::ByBuyer,
         Self::ShowCancelled,
@@ -32,7 +32,7 @@ impl RefundReason {
         Self::ExchangeDifference,
     ];
 
-    /// The code in the order's history.
+    /// Returns the reason's code in the order's history.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -43,7 +43,7 @@ impl RefundReason {
         }
     }
 
-    /// Reads the word back.
+    /// Reads the code back.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == word)
@@ -69,123 +69,125 @@ pub struct Refund {
     pub id: RefundId,
     /// The seats that were given back.
     pub items: Vec<OrderItem>,
-    /// What goes back of the order's own payment, in minor units.
+    /// What goes back from the order's own payment, in minor units.
     pub amount: i64,
-    /// What goes back besides, of the payments of orders that these seats came from by exchange.
+    /// What also goes back from the payments of earlier orders that were exchanged for this one, in
+    /// minor units.
     pub elsewhere: i64,
-    /// The later order's refund that this is a part of.
+    /// The refund of a later order that this one is a part of; none if it is a refund of its own.
     pub part_of: Option<RefundId>,
-    /// What is kept, in minor units.
+    /// The fee that is kept, in minor units.
     pub fee: i64,
-    /// Why.
+    /// Why the tickets were given back.
     pub reason: RefundReason,
-    /// When the tickets were given back.
+    /// When the tickets were given back, in milliseconds since the epoch.
     pub made_at_ms: i64,
-    /// When the own payment's money had gone back.
+    /// When the money of the order's own payment had gone back, in milliseconds since the epoch.
     pub done_at_ms: Option<i64>,
-    /// Where it stands, with its parts.
+    /// Its state, its parts included.
     pub state: RefundState,
 }
 
-/// What goes back, and for what.
+/// A refund that is to be written.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRefund<'a> {
-    /// The seats.
+    /// The seats that are given back.
     pub items: &'a [OrderItem],
-    /// What goes back, in minor units, of whichever payments have it.
+    /// What goes back, in minor units, from all payments together.
     pub amount: i64,
-    /// What is kept, in minor units.
+    /// The fee that is kept, in minor units.
     pub fee: i64,
-    /// Why.
+    /// Why the tickets are given back.
     pub reason: RefundReason,
 }
 
-/// A refund that is to be asked of the provider.
+/// A refund that the provider is still to be asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwedRefund {
     /// Its id.
     pub id: RefundId,
     /// What goes back, in minor units of the payment's currency.
     pub amount: i64,
-    /// How often it was tried.
+    /// How often the provider was asked for it.
     pub attempts: u32,
-    /// The payment it is of.
+    /// The payment that the money goes back from.
     pub payment: Payment,
 }
 
-/// Which tickets are to go back.
+/// The tickets that are to be given back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TicketSelection {
-    /// All, or none where one was scanned.
+    /// All tickets. If one was scanned, none goes back.
     All,
-    /// These, or none where one of them was scanned; those that went back before count as done.
+    /// These tickets. If one of them was scanned, none goes back. Tickets that went back before are
+    /// passed over.
     Named(Vec<TicketId>),
-    /// All that were not scanned.
+    /// All tickets that were not scanned.
     Unscanned,
 }
 
-/// Why an order, as it stands, gives no ticket back.
+/// Why an order in its present state gives no ticket back.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderRefundError {
     /// The order is in a state that has nothing to give back.
     #[error("the order is {}", .0.as_str())]
     State(OrderState),
-    /// No rule of the show lets tickets go back now.
+    /// No rule of the show allows a refund now.
     #[error(transparent)]
     Rule(#[from] RefundRuleError),
-    /// Somebody went in on these: their labels.
+    /// These tickets were scanned at a door: their seats' labels.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
-    /// Not a ticket of this order.
+    /// This is not a ticket of the order.
     #[error("{0} is not a ticket of the order")]
     Unknown(TicketId),
 }
 
-/// What is known of an order at the moment its tickets are to go back.
+/// What is known of an order when its tickets are to be given back.
 #[derive(Debug)]
 pub struct RefundInput<'a> {
     /// The order.
     pub order: &'a Order,
-    /// Its tickets, those that went back before among them.
+    /// Its tickets, including those that were given back before.
     pub tickets: &'a [Ticket],
     /// The terms that count for it.
     pub terms: &'a OrderTerms,
 }
 
-/// What a refund takes of an order.
+/// What a refund changes in an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefundPlan {
     /// The seats that go back.
     pub going: Vec<OrderItem>,
     /// The seats that stay.
     pub staying: Vec<OrderItem>,
-    /// The tickets that open nothing any more; none where none was issued yet.
+    /// The tickets that open no door any more; none if none was issued yet.
     pub tickets: Vec<TicketId>,
     /// What goes back, in minor units.
     pub amount: i64,
-    /// What is kept, in minor units.
+    /// The fee that is kept, in minor units.
     pub fee: i64,
-    /// What of these seats was never charged, in minor units.
+    /// How much of these seats' price was never charged, in minor units.
     pub uncharged: i64,
-    /// Why.
+    /// Why the tickets are given back.
     pub reason: RefundReason,
-    /// What happens to the order.
+    /// The transition of the order.
     pub decision: OrderDecision,
 }
 
 impl RefundPlan {
-    /// Whether all of a payment goes back that was not taken yet: it is let go, and nobody ever
-    /// sees it on a statement.
+    /// Returns whether the whole of a payment goes back before it was captured. Then its
+    /// authorisation is voided, and it never appears on a statement.
     #[must_use]
     pub fn lets_go(&self, order: &Order) -> bool {
         order.state == OrderState::Confirmed && self.amount == order.total
     }
 }
 
-/// Plans a refund; `None` where all that is named went back before.
+/// Plans a refund. Returns `None` if all the named tickets were given back before.
 ///
 /// # Errors
-/// [`OrderRefundError`], for a reason that stands in the order, its tickets or the show.
+/// [`OrderRefundError`], for a reason in the order, its tickets or the show.
 pub fn plan_refund(
     standing: &RefundInput<'_>,
     which: &TicketSelection,
@@ -243,7 +245,7 @@ pub fn plan_refund(
         OrderEvent::RefundedPart(rule.reason)
     };
     let decision = decide(order.state, happening).ok_or(OrderRefundError::State(order.state))?;
-    // What was not charged when these seats were exchanged for does not go back.
+    // What was not charged when the buyer got these seats by exchange does not go back.
     let uncharged = order.let_go.min(paid - fee).max(0);
     Ok(Some(RefundPlan {
         tickets: going
@@ -260,7 +262,7 @@ pub fn plan_refund(
     }))
 }
 
-/// The id of an order's next refund, after so many.
+/// Returns the number and the id of an order's next refund, after `before` refunds.
 #[must_use]
 pub fn next_id(order: &OrderId, before: u32) -> (u32, RefundId) {
     let nth = before.saturating_add(1);

@@ -1,4 +1,4 @@
-//! The rule by which tickets go back: pure.
+//! Finds the rule by which tickets may be given back. The module is pure.
 
 use super::RefundReason;
 use crate::orders::terms::OrderTerms;
@@ -7,33 +7,34 @@ use crate::shows::rules::RefundRule;
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// What is in force at a moment.
+/// The refund rule that is in force at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefundRuleInForce {
     /// Per cent of each ticket's price that is kept.
     pub fee_pct: u32,
-    /// Until when, where that ends.
+    /// Until when it holds, in milliseconds since the epoch; none if it has no end.
     pub until_ms: Option<i64>,
-    /// Why tickets go back by it.
+    /// The reason of refunds by this rule.
     pub reason: RefundReason,
 }
 
-/// Why nothing is in force.
+/// Why no refund rule is in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RefundRuleError {
     /// The show takes no tickets back.
     #[error("the show takes no tickets back")]
     None,
-    /// It did until this moment.
+    /// The show took tickets back until this moment.
     #[error("the show took tickets back until {until_ms}")]
     Over {
-        /// The last moment of the last rule.
+        /// The last moment of the last rule, in milliseconds since the epoch.
         until_ms: i64,
     },
 }
 
 impl RefundRuleInForce {
-    /// What is kept of a ticket's price, in minor units: a fraction of one is the buyer's.
+    /// Returns what is kept of a ticket's price, in minor units. It is rounded down, in favour of
+    /// the buyer.
     #[must_use]
     pub fn fee_for_price(self, price: i64) -> i64 {
         let kept = i128::from(price) * i128::from(self.fee_pct) / 100;
@@ -41,18 +42,19 @@ impl RefundRuleInForce {
     }
 }
 
-/// The last moment of a rule that ends `until_h` hours before `begins_ms`.
+/// Returns the last moment of a rule that ends `until_h` hours before `begins_ms`.
 #[must_use]
 pub fn until_ms(begins_ms: i64, until_h: u32) -> i64 {
     begins_ms - i64::from(until_h) * HOUR_MS
 }
 
-/// The rule in force at `now_ms` for what begins at `begins_ms`: a cancelled or postponed show
-/// keeps nothing; else, of the rules that the order was made under and those of the moment that
-/// have not run out, the one that keeps the least.
+/// Returns the rule in force at `now_ms` for seats whose show or journey begins at `begins_ms`. A
+/// cancelled or postponed show keeps nothing. For all others, the rules that the order was made
+/// under and the show's present ones count, as long as they have not run out; of these, the one
+/// that keeps the least is in force.
 ///
 /// # Errors
-/// [`RefundRuleError`].
+/// [`RefundRuleError`] if no rule is in force.
 pub fn in_force(
     terms: &OrderTerms,
     begins_ms: i64,

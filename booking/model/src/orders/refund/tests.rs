@@ -1,4 +1,4 @@
-//! Rules and plans, tried without a ledger.
+//! Refund rules and plans, tested without a ledger.
 
 use proptest::prelude::*;
 
@@ -215,8 +215,9 @@ fn what_was_never_charged_does_not_go_back() {
 }
 
 proptest! {
-    /// Ticket by ticket in any order, or all at once: never more than was paid, every cent is the
-    /// buyer's or the fee's, and giving back one by one never costs more than giving back all.
+    /// Tickets go back one by one in any order, or all at once. Never more goes back than was paid,
+    /// every cent goes to the buyer or into the fee, and giving back one by one never costs more
+    /// than giving back all at once.
     #[test]
     fn every_cent_goes_back_or_is_the_fee(
         prices in proptest::collection::vec(0_i64..100_000, 1..6),

@@ -1,5 +1,5 @@
-//! Who gets what came free, and who waits in vain: pure decisions over a picture of the seats and
-//! the line.
+//! Decides who is offered the seats that came free, and who waits in vain. The decisions are pure,
+//! over a picture of the seats and the line.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -9,20 +9,20 @@ use super::{Waiter, WaitlistParty};
 use crate::grid::CellState;
 use crate::waiters::wish::{PartySeats, ShowLayout, unsold};
 
-/// Offers made in one go; the next round goes on.
+/// The most offers in one round. The next round makes the others.
 const OFFERS_MAX: usize = 100;
 
-/// What one round gives.
+/// The result of one round.
 #[derive(Debug, Default)]
 pub struct WaitlistShares {
-    /// The parties that are offered seats, by their place in the line, with the seats.
+    /// The parties that are offered seats, by their index in the line, with the seats.
     pub offers: Vec<(usize, PartySeats)>,
-    /// Kept cells that fit none of those who are here.
+    /// Kept cells that fit no party that is here.
     pub left: Vec<u32>,
 }
 
-/// Those of the line who can never be served, by their place in it. An offer that a party has is
-/// its own.
+/// Returns the parties that can never be served, by their index in the line. A party that has an
+/// offer is not among them.
 #[must_use]
 pub fn in_vain(
     house: ShowLayout<'_>,
@@ -45,8 +45,8 @@ pub fn in_vain(
     vain
 }
 
-/// Shares out what is free or kept: in the order of the line, to parties that are here, have no
-/// offer, and sit well on what is left.
+/// Shares out the seats that are free or kept. The parties get seats in the order of the line, if
+/// they are here, have no offer, and can be seated on what is left.
 #[must_use]
 pub fn share(
     house: ShowLayout<'_>,
@@ -59,7 +59,7 @@ pub fn share(
     let grid = house.grid();
     let mut kept: BTreeSet<u32> = kept.iter().copied().collect();
     let mut shares = WaitlistShares::default();
-    // As those of the line see it: what is kept is free for them, until it is given.
+    // For the parties in the line, kept cells count as free.
     let mut states = states.to_vec();
     for cell in &kept {
         set_cell_state(&mut states, *cell, CellState::Free);
@@ -68,7 +68,8 @@ pub fn share(
         .iter()
         .filter(|state| **state == CellState::Free)
         .count();
-    // What fits one party no more fits no other with the same wish: cells only get fewer.
+    // If nothing fits one party, nothing fits another with the same wish, because cells only get
+    // fewer.
     let mut unfit: HashSet<&WaitlistParty> = HashSet::new();
     for (at, waiter) in line.iter().enumerate() {
         let party = &waiter.party;
@@ -76,7 +77,7 @@ pub fn share(
             continue;
         }
         if shares.offers.len() == OFFERS_MAX {
-            // What is kept may still fit those behind.
+            // The kept cells may still fit parties further back in the line.
             return shares;
         }
         let seated = match party.wanted(house) {

@@ -1,4 +1,4 @@
-//! Sharing out, against a walk over every seat.
+//! Sharing out, checked against a walk over every seat.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn hall() -> SeatMap {
     parse_grid("4x10").expect("a hall")
 }
 
-/// A party of that size; it is here where it was seen now.
+/// Makes a party of this size. It is here if `seen_ms` is now.
 fn waiter(n: u8, quantity: u32, seen_ms: i64) -> Waiter {
     Waiter {
         id: format!("waiter_night-1_{}", hex::encode([n; 16]))
@@ -44,7 +44,7 @@ fn waiter(n: u8, quantity: u32, seen_ms: i64) -> Waiter {
     }
 }
 
-/// A hall in which all is sold but what is kept and what is free.
+/// Makes the states of a hall in which all seats are sold except the kept and the free ones.
 fn states(map: &SeatMap, kept: &[u32], free: &[u32]) -> Vec<CellState> {
     let state = |cell| match (kept.contains(&cell), free.contains(&cell)) {
         (true, _) => CellState::Held,
@@ -138,7 +138,7 @@ proptest! {
                 prop_assert!(given.insert(*cell), "offered twice");
             }
         }
-        // Any seats will do for these parties, so who is passed over found fewer than it wants.
+        // Any seats will do for these parties, so a party is passed over only if too few are left.
         let mut left = kept.len() + free.len();
         for (at, waiter) in line.iter().enumerate().filter(|(_, waiter)| waiter.is_here(NOW_MS)) {
             let size = waiter.party.quantity as usize;
@@ -150,13 +150,13 @@ proptest! {
     }
 }
 
-/// A line with five stops whose train has twelve seats, six of each class.
+/// A train with five stops and twelve seats, six of each class.
 struct Line {
     map: SeatMap,
     run: TrainRun,
 }
 
-/// How a cell stands before the sharing out.
+/// The state of a cell before the sharing out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cell {
     Sold,
@@ -165,7 +165,8 @@ enum Cell {
     Free,
 }
 
-/// How many travel, in the first of both classes, from where to where, and whether they are here.
+/// How many travel, whether in the first class, from which stop to which, and whether they are
+/// here.
 type Travellers = (u32, bool, (u16, u16), bool);
 
 const STOPS: [&str; 5] = ["A", "B", "C", "D", "E"];
@@ -212,7 +213,7 @@ impl Line {
         waiter
     }
 
-    /// The seats of a class that are free, by a list of cells, over all of some legs.
+    /// Lists the seats of a class that are free over all of some legs, by a list of free cells.
     fn seats_over(&self, free: &[bool], first: bool, legs: Range<u16>) -> Vec<u32> {
         let grid = self.house().grid();
         let seats = (0..6_u32).map(|seat| if first { seat } else { seat + 6 });
@@ -250,7 +251,7 @@ fn a_party_on_a_train_has_a_seat_of_which_some_legs_were_free_and_some_came_free
     let grid: CellGrid = line.house().grid();
     assert_eq!((grid.seats, grid.legs), (12, 4));
     let mut states = vec![CellState::Sold; grid.cell_count() as usize];
-    // Seat 3: its first leg is somebody's, its second came free, its third was free.
+    // Seat 3: its first leg is in a basket, its second came free, its third was free.
     let legs: Vec<u32> = grid.cells_of(3, 0..4).collect();
     states[legs[0] as usize] = CellState::Held;
     states[legs[1] as usize] = CellState::Held;
@@ -271,12 +272,12 @@ fn a_party_on_a_train_has_a_seat_of_which_some_legs_were_free_and_some_came_free
     let (_, seated) = &shares.offers[0];
     assert_eq!((&seated.seats, &seated.legs), (&vec![3], &(1..3)));
     assert!(shares.left.is_empty());
-    // Its first leg is not to be had, its last is sold: what came free fits none of these.
+    // Its first leg is held and its last is sold, so the kept cell fits none of these journeys.
     for (from, to) in [(0, 2), (1, 4), (0, 1)] {
         let shares = give(&[waits(from, to)]);
         assert_eq!((shares.offers.len(), &shares.left), (0, &vec![legs[1]]));
     }
-    // One after the other on the same seat.
+    // Both parties get the same seat, one after the other.
     let shares = give(&[waits(2, 3), waits(1, 2)]);
     assert_eq!(shares.offers.len(), 2);
 }

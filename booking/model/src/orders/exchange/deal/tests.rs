@@ -1,4 +1,4 @@
-//! What exchanges cost, tried without a ledger.
+//! What exchanges cost, tested without a ledger.
 
 use proptest::prelude::*;
 
@@ -199,7 +199,7 @@ proptest! {
         let deal = exchange_cost(&order(paid, 0), &terms, price, 0, 0).expect("offered");
         let rule = in_force(&terms, 100 * HOUR_MS, 0).expect("in force");
         let exchanged_and_refunded = deal.back - deal.due + price - rule.fee_for_price(price);
-        // Two fractions of the smallest coin are the buyer's instead of one.
+        // Two amounts are rounded in the buyer's favour instead of one.
         prop_assert!(exchanged_and_refunded <= paid - rule.fee_for_price(paid) + 1);
         prop_assert!(deal.due >= 0 && deal.back >= 0 && (deal.due == 0 || deal.back == 0));
     }

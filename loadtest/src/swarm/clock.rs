@@ -1,11 +1,11 @@
-//! One clock for a whole run: the wall's time at the start, carried on by the monotonic one, so
-//! that a step of the wall's clock in the middle disturbs no interval.
+//! Keeps one clock for a whole run. It starts from the wall clock and goes on with the monotonic
+//! clock, so that a step of the wall clock during the run disturbs no interval.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 
-/// The run's clock; cheap to copy.
+/// The run's clock. It is cheap to copy.
 #[derive(Debug, Clone, Copy)]
 pub struct SwarmClock {
     base: Instant,
@@ -13,7 +13,7 @@ pub struct SwarmClock {
 }
 
 impl SwarmClock {
-    /// A clock that starts now.
+    /// Starts a clock now.
     pub fn start() -> Self {
         let wall = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -24,27 +24,28 @@ impl SwarmClock {
         }
     }
 
-    /// Milliseconds since the epoch.
+    /// Returns the time now, in milliseconds since the epoch.
     pub fn now_ms(self) -> f64 {
         self.base_ms + self.base.elapsed().as_secs_f64() * 1e3
     }
 
-    /// Milliseconds since the epoch at the start.
+    /// Returns the start, in milliseconds since the epoch.
     pub fn start_ms(self) -> f64 {
         self.base_ms
     }
 
-    /// Seconds since the start.
+    /// Returns the seconds since the start.
     pub fn elapsed_s(self) -> f64 {
         self.base.elapsed().as_secs_f64()
     }
 
-    /// The instant of a time in milliseconds since the epoch; the start for anything before it.
+    /// Returns the instant of a time in milliseconds since the epoch. Times before the start give
+    /// the start.
     pub fn instant(self, at_ms: f64) -> Instant {
         self.base + Duration::from_secs_f64(((at_ms - self.base_ms) / 1e3).max(0.0))
     }
 
-    /// The start as a timestamp.
+    /// Returns the start as a timestamp.
     pub fn started(self) -> Timestamp {
         #[expect(
             clippy::cast_possible_truncation,
@@ -55,7 +56,7 @@ impl SwarmClock {
     }
 }
 
-/// A time as the gateway writes it, in milliseconds since the epoch.
+/// Reads a time as the gateway writes it, and returns it in milliseconds since the epoch.
 pub fn rfc3339_ms(text: &str) -> Option<f64> {
     let at: Timestamp = text.parse().ok()?;
     #[expect(

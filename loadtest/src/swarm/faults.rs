@@ -1,5 +1,5 @@
-//! What is done to the system while the crowd is there: kills and slowings, each written down with
-//! its beginning and its end.
+//! Kills and slows parts of the system while the crowd is there, and writes down when each fault
+//! began and ended.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::scenario::PlannedSlowdown;
 use super::stage::{RunFinished, SwarmContext, round};
 use crate::rig::{KillTarget, PlannedKill, Rig};
 
-/// Inflicts all of them, each at its time.
+/// Inflicts all kills and the slowdown, each at its time.
 pub async fn inflict(stage: Arc<SwarmContext>, rig: Arc<Rig>, kills: Vec<PlannedKill>) {
     let killing = async {
         for one in kills {
@@ -22,7 +22,7 @@ pub async fn inflict(stage: Arc<SwarmContext>, rig: Arc<Rig>, kills: Vec<Planned
     };
     let slowing = async {
         if let Some(slow) = stage.scenario.slow {
-            // The run may end before; then there is nobody to be slow for.
+            // The run may end first; then nobody is left to be slowed down.
             let _ = slow_down(&stage, &rig, slow).await;
         }
     };

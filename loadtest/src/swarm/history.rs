@@ -1,6 +1,5 @@
-//! The run's history as JSON Lines: everything that was told to a visitor, written down as it came,
-//! for a judge who was not there. A thread of its own writes, so that no visitor waits for the
-//! disk.
+//! Writes the run's history as JSON Lines: everything that a visitor was told, as it came, for a
+//! judge who was not there. A thread of its own writes, so that no visitor waits for the disk.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -11,19 +10,19 @@ use std::thread::JoinHandle;
 use anyhow::Context;
 use serde_json::{Map, Value, json};
 
-/// Where records go; cheap to clone.
+/// Takes the records of the history. It is cheap to clone.
 #[derive(Clone)]
 pub struct HistoryWriter {
     lines: Sender<Option<String>>,
 }
 
-/// The thread that writes; joined at the end.
+/// The thread that writes the history. It is joined at the end.
 pub struct HistoryWriterThread {
     thread: JoinHandle<std::io::Result<u64>>,
 }
 
 impl HistoryWriter {
-    /// Writes to `path`, over whatever is there.
+    /// Starts a history at `path`, and replaces any file there.
     ///
     /// # Errors
     /// Where the file cannot be made.
@@ -34,7 +33,7 @@ impl HistoryWriter {
         let thread = std::thread::spawn(move || {
             let mut out = BufWriter::with_capacity(1 << 20, file);
             let mut written = 0;
-            // Nothing is the word that no more will come.
+            // `None` means that no more lines will come.
             for line in received.into_iter().map_while(|line| line) {
                 out.write_all(line.as_bytes())?;
                 out.write_all(b"\n")?;
@@ -53,19 +52,20 @@ impl HistoryWriter {
         if let Value::Object(fields) = fields {
             record.extend(fields);
         }
-        // The writer ends only after everybody who writes, or on a full disk, which `finish` tells.
+        // The writer ends only after everybody who writes, or on a full disk, which `finish`
+        // reports.
         let _ = self.lines.send(Some(Value::Object(record).to_string()));
     }
 
-    /// Says that nothing more will come.
+    /// Says that no more records will come.
     pub fn close(&self) {
-        // A writer that ended already has told why by itself.
+        // A writer that ended early has reported the reason itself.
         let _ = self.lines.send(None);
     }
 }
 
 impl HistoryWriterThread {
-    /// Waits until everything is written, after [`HistoryWriter::close`]. Returns the count of
+    /// Waits until everything is written, after [`HistoryWriter::close`], and returns the number of
     /// lines.
     ///
     /// # Errors

@@ -68,13 +68,13 @@ pub struct SwarmOptions {
 /// How a command ended, as an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadtestExitCode {
-    /// Everything held.
+    /// Every threshold and invariant held.
     Held,
-    /// A threshold or an invariant did not.
+    /// A threshold or an invariant did not hold.
     Failed,
     /// The command was not understood; nothing was started.
     Usage,
-    /// The swarm missed its own schedule.
+    /// The swarm missed its own schedule, so the run says nothing.
     Invalid,
 }
 
@@ -89,7 +89,7 @@ impl From<LoadtestExitCode> for std::process::ExitCode {
     }
 }
 
-/// Runs it.
+/// Runs the swarm as the command line asks.
 ///
 /// # Errors
 /// What kept the run from being one.
@@ -113,13 +113,13 @@ pub fn run(options: &SwarmOptions) -> anyhow::Result<LoadtestExitCode> {
     runtime.block_on(async {
         tokio::select! {
             ended = perform(options, &scenario) => ended,
-            // Dropping what is in flight ends the processes of the rig and removes its folder.
+            // Dropping the run ends the processes of the rig and removes its folder.
             _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),
         }
     })
 }
 
-/// What the command line and the scenario ask of each other in vain.
+/// Returns why the command line and the scenario do not fit together, or `None` if they do.
 fn misfit(options: &SwarmOptions, scenario: &Scenario) -> Option<String> {
     if let Some(rig) = &options.rig {
         let kills = options.kill.iter();
@@ -172,8 +172,8 @@ async fn perform(options: &SwarmOptions, scenario: &Scenario) -> anyhow::Result<
     Ok(outcome.ended())
 }
 
-/// One run, in a rig of its own where there is one; the rig is stopped and comes back for the
-/// verdict.
+/// Runs the scenario once, in a rig of its own if one is asked for. The rig is stopped and handed
+/// back for the verdict.
 async fn run_once(
     options: &SwarmOptions,
     scenario: &Scenario,

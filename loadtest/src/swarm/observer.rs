@@ -1,5 +1,5 @@
-//! Two sockets a show that only watch: they write down the line, the room, the draw and every
-//! change of seats, so that a judge has a picture that no buyer painted.
+//! Opens two sockets for each show that only watch. They write down the line, the room, the draw
+//! and every change of seats, so that the judge has a picture from somebody who buys nothing.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,12 +16,12 @@ use super::socket::{
 use super::stage::{SwarmContext, round};
 use crate::http::LoadHttpCall;
 
-/// Sockets that watch each show.
+/// The number of sockets that watch each show.
 const EACH: usize = 2;
-/// Nobody's seed; observers do nothing at random but their secrets.
+/// The seed of the observers, which need randomness only for their secrets.
 const SEED: u64 = 0x0b5e_77e2;
 
-/// The observers at work; they end when this is dropped.
+/// The running observers. They end when this is dropped.
 pub struct Observers {
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
@@ -32,7 +32,7 @@ impl Drop for Observers {
     }
 }
 
-/// Joins the room as visitors beyond the planned ones, and watches.
+/// Joins the room with visitors beyond the planned ones, and lets them watch.
 ///
 /// # Errors
 /// Where the room lets nobody in.
@@ -136,7 +136,7 @@ impl ShowObserver {
         };
         let mut sold = self.sold.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = &mut sold[self.show];
-        // A seat that comes back is for sale again, and then another sale is the last.
+        // If a seat comes back it is for sale again, and then a later sale is the last one.
         *slot = if free + held == 0 {
             slot.or(Some(at_ms))
         } else {

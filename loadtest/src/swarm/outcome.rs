@@ -1,5 +1,5 @@
-//! What a run came to: its thresholds, the verdict on its history, whether the swarm itself kept
-//! its schedule, and how that is told.
+//! Decides how a run ended, by its thresholds, the verdict on its history, and whether the swarm
+//! itself kept its schedule, and prints that.
 
 use std::io::Write;
 
@@ -10,12 +10,12 @@ use super::figures::{OF_CALLS, OPS, SwarmReport};
 use super::scenario::{MissedThreshold, Scenario};
 use crate::rig::RigVerdict;
 
-/// The swarm's own p99 of sending late, above which a run says nothing, milliseconds.
+/// If the swarm's own p99 of sending late is above this, the run is invalid, in milliseconds.
 const LAG_P99_MAX_MS: f64 = 250.0;
-/// The share of sends that may be more than a second late.
+/// The largest share of calls that may be sent more than a second late.
 const LATE_SENDS_MAX: f64 = 0.01;
 
-/// Everything about a run that was.
+/// The result of a run that finished.
 pub struct SwarmOutcome {
     scenario: Scenario,
     report: SwarmReport,
@@ -25,7 +25,7 @@ pub struct SwarmOutcome {
 }
 
 impl SwarmOutcome {
-    /// Judges the thresholds; `killed` says whether processes were killed in the run.
+    /// Judges the thresholds. `killed` says whether processes were killed in the run.
     pub fn from_report(
         scenario: &Scenario,
         report: SwarmReport,
@@ -51,7 +51,7 @@ impl SwarmOutcome {
         }
     }
 
-    /// The exit code. A run whose generator was late says nothing of thresholds.
+    /// Returns the exit code. If the generator was late, thresholds do not count.
     pub fn ended(&self) -> LoadtestExitCode {
         let late = [Some(&self.report), self.baseline.as_ref()]
             .into_iter()
@@ -59,7 +59,7 @@ impl SwarmOutcome {
             .any(is_late);
         let missed = self.thresholds.iter().any(|(_, judged)| judged.is_err());
         let broken = self.judged.as_ref().is_some_and(|judged| !judged.held);
-        // That the swarm was late excuses no broken invariant.
+        // A late swarm does not excuse a broken invariant.
         if broken {
             LoadtestExitCode::Failed
         } else if late {
@@ -71,7 +71,7 @@ impl SwarmOutcome {
         }
     }
 
-    /// Prints it: for people, or as one JSON document.
+    /// Prints the result as text or as one JSON document.
     ///
     /// # Errors
     /// Where nobody takes the output.
@@ -112,7 +112,7 @@ impl SwarmOutcome {
         Ok(())
     }
 
-    /// One line for each operation that somebody made.
+    /// Prints one line for each operation that was called.
     fn print_calls(&self, out: &mut impl Write) -> std::io::Result<()> {
         write!(out, "  {:12}", "calls")?;
         for what in OF_CALLS {

@@ -1,36 +1,37 @@
-//! Who comes when, and with what in mind: settled from the seed before anybody comes, so that a
-//! slow server changes nothing about who arrives (an open model), and a seed gives the same crowd
-//! again.
+//! Plans from the seed when each visitor comes and what it will do, before anybody comes. A slow
+//! server therefore changes nothing about who arrives (an open model), and the same seed gives the
+//! same crowd again.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::scenario::{ArrivalPattern, Scenario, VisitorBehaviour};
 
-/// One visitor before it comes.
+/// The plan of one visitor.
 #[derive(Debug, Clone)]
 pub struct VisitorPlan {
-    /// The number in the swarm, from 0.
+    /// The visitor's number in the swarm, from 0.
     pub who: usize,
-    /// When it comes, seconds after the start.
+    /// When the visitor comes, in seconds after the start.
     pub arrives_s: f64,
-    /// Whether it opens a socket; else it polls.
+    /// Whether the visitor opens a socket; otherwise it polls.
     pub socket: bool,
-    /// Whether it opens a socket and never reads from it.
+    /// Whether the visitor opens a socket and never reads from it.
     pub mute: bool,
-    /// Whether it joins and is gone, if its place is among those that are.
+    /// Whether the visitor joins and then disappears. With `no_show_head` this holds only for
+    /// places among the first.
     pub no_show: bool,
-    /// Whether it answers its call late.
+    /// Whether the visitor answers its call late.
     pub late: bool,
-    /// Whether it leaves the line while waiting.
+    /// Whether the visitor leaves the line while waiting.
     pub leaves: bool,
-    /// Whether its socket drops while waiting.
+    /// Whether the visitor's socket drops while waiting.
     pub drops: bool,
-    /// Its own randomness for everything else.
+    /// The visitor's own generator, for everything else.
     pub rng: ChaCha8Rng,
 }
 
-/// The randomness of one visitor.
+/// Returns the generator of one visitor.
 fn rng_of(seed: u64, who: usize) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(who as u64 + 1);
@@ -47,8 +48,8 @@ pub fn crowd(scenario: &Scenario, seed: u64) -> Vec<VisitorPlan> {
         let mut rng = rng_of(seed, who);
         #[expect(clippy::cast_precision_loss, reason = "thousands of visitors")]
         let share = match crowd.arrivals {
-            // So many independent arrivals in a time are a Poisson process that happened to bring
-            // as many.
+            // A fixed number of independent arrivals in a span is a Poisson process that happened
+            // to bring that many.
             ArrivalPattern::Poisson => rng.random::<f64>(),
             ArrivalPattern::Uniform => who as f64 / count as f64,
         };
@@ -80,7 +81,7 @@ fn plan_visitor(
     }
 }
 
-/// 32 bytes, hex.
+/// Returns 32 random bytes as hex.
 pub fn secret(rng: &mut impl Rng) -> String {
     hex::encode(rng.random::<[u8; 32]>())
 }

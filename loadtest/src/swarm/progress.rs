@@ -1,5 +1,5 @@
-//! One line a second on a terminal, and one every five seconds elsewhere, on the standard error: a
-//! run of minutes that says nothing looks like one that hangs.
+//! Shows the progress of a run on the standard error, once a second on a terminal and every five
+//! seconds elsewhere, because a run of minutes that says nothing looks like one that hangs.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::figures::quantile_of;
 use super::stage::SwarmContext;
 
-/// p99 is shown over the last seconds, milliseconds.
+/// The span over which the shown p99 is taken, in milliseconds.
 const RECENT_MS: f64 = 5_000.0;
 
-/// Shows how the run goes until it is aborted.
+/// Shows how the run goes until the task is aborted.
 pub async fn show(stage: Arc<SwarmContext>) {
     let terminal = std::io::stderr().is_terminal();
     let every = if terminal { 1 } else { 5 };
@@ -29,7 +29,7 @@ pub async fn show(stage: Arc<SwarmContext>) {
     }
 }
 
-/// Ends the line that a terminal shows.
+/// Ends the progress line on a terminal.
 pub fn end_line() {
     if std::io::stderr().is_terminal() {
         eprintln!();

@@ -1,5 +1,5 @@
-//! The promoter in the run: cancels a show while the crowd buys it, and follows what goes back of
-//! all shows to its end.
+//! Acts as the promoter during the run: cancels a show while the crowd buys it, and follows the
+//! refunds of all shows until they are done.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use super::scenario::PlannedCancel;
 use super::stage::{SwarmContext, round};
 use crate::http::LoadHttpCall;
 
-/// A cancellation that was not heard is said again after this long.
+/// The wait before a cancellation is sent again.
 const AGAIN: Duration = Duration::from_millis(200);
-/// That often at most: longer than anything that is struck stays down.
+/// The most tries of a cancellation: enough to outlast any fault.
 const TRIES_MAX: usize = 300;
 
-/// Cancels a show at its time, again and again until that is acknowledged, and writes down when it
-/// was.
+/// Cancels a show at its time, tries again until the cancellation is acknowledged, and writes down
+/// when it was.
 ///
 /// # Errors
 /// Where it never was.
@@ -33,7 +33,7 @@ pub async fn cancel(
     let asked_ms = stage.clock.now_ms();
     stage.cancel(&cancel.show);
     for who in 0..TRIES_MAX {
-        // Whoever is put off asks the next gateway.
+        // If one gateway puts the call off, the next try goes to another.
         let answer = stage.http.send(&call, who).await;
         if answer.is_ok_and(|answer| answer.is_ok()) {
             let at_ms = stage.clock.now_ms();
@@ -48,8 +48,8 @@ pub async fn cancel(
     bail!("{} could not be cancelled", cancel.show)
 }
 
-/// Looks at how far the refunds of every show are, and writes that down; whether nothing is left to
-/// wait for.
+/// Reads the progress of every show's refunds and writes it down. Returns whether nothing is left
+/// to wait for.
 pub async fn all_went_back(stage: &SwarmContext, key: &str) -> bool {
     let mut all = true;
     for show in &stage.shows {
@@ -67,17 +67,16 @@ pub async fn all_went_back(stage: &SwarmContext, key: &str) -> bool {
                     }),
                 );
             }
-            // A train that nobody bought.
+            // Nobody bought this train.
             Ok(answer) if answer.status == 404 && show.train.is_some() => {}
-            // Not now, perhaps a moment later.
+            // The figures may be there at the next try.
             _ => all = false,
         }
     }
     all
 }
 
-/// Whether a show's refunds are where they are going. What is left of a show that takes place
-/// stays.
+/// Returns whether a show's refunds are done. The sales of a show that takes place stay.
 fn is_done(told: &Value) -> bool {
     let none = |what: &Value| what["refunds"] == 0;
     let left = told["fate"] == "cancelled" && told["orders_left"] != 0;

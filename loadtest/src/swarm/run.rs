@@ -1,5 +1,5 @@
-//! One run of a scenario against one address: applies the on-sale, lets the crowd come, waits until
-//! nothing is left to wait for, and writes down how everything stands in the end.
+//! Runs a scenario once against running gateways: applies the on-sale, lets the crowd come, waits
+//! until nothing is left to wait for, and writes down the final state.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,32 +23,32 @@ use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::rig::{PlannedKill, Rig};
 use crate::verdict::oracle;
 
-/// Every node knows of a show within this time.
+/// The longest time until every node knows of a show.
 const KNOWN_WITHIN: Duration = Duration::from_secs(3);
-/// Observers hear of the last changes within this time.
+/// The longest time until observers hear of the last changes.
 const LAST_FRAMES: Duration = Duration::from_millis(2_000);
 
 /// What a run needs beside the scenario.
 pub struct SwarmEnvironment<'a> {
-    /// The gateways, `http://…`
+    /// The addresses of the gateways, `http://…`.
     pub urls: &'a [String],
     /// The promoter's key.
     pub key: &'a str,
-    /// The processes, where they are ours.
+    /// The rig with the processes, if the swarm started them.
     pub rig: Option<Arc<Rig>>,
-    /// What is done to them.
+    /// What is done to the system.
     pub trouble: SwarmFaults,
-    /// Settles the crowd.
+    /// The seed that the crowd is planned from.
     pub seed: u64,
-    /// Where the history goes.
+    /// The file of the history.
     pub history: &'a Path,
 }
 
-/// What is done to a system while the crowd is there.
+/// What is done to the system while the crowd is there.
 pub enum SwarmFaults {
-    /// Something is killed at shares of the planned duration.
+    /// Kills, each at a share of the planned duration.
     Kills(Vec<PlannedKill>),
-    /// A schedule of strikes, which goes on until everything is healed.
+    /// A schedule of faults. The run goes on until everything is healed.
     Strikes(Vec<ScheduledFault>),
 }
 
@@ -63,7 +63,8 @@ pub async fn play_scenario(
     let http = LoadHttpClient::new(ground.urls);
     let (venues, _) = split(scenario.onsale.steps(jiff::Timestamp::now()));
     apply(&http, ground.key, &venues).await?;
-    // From here: a large plan may take a second to be read, which is no part of anybody's wait.
+    // The clock starts only here: reading a large plan may take a second, which is no part of
+    // anybody's wait.
     let clock = SwarmClock::start();
     let (_, rest) = split(scenario.onsale.steps(clock.started()));
     apply(&http, ground.key, &rest).await?;
@@ -84,7 +85,7 @@ pub async fn play_scenario(
     );
 
     let observers = observer::open(&stage).await?;
-    // Seed after seed nobody reads along.
+    // Nobody reads the progress of a series of seeds.
     let shown = matches!(ground.trouble, SwarmFaults::Kills(_));
     let shown = shown.then(|| tokio::spawn(progress::show(Arc::clone(&stage))));
     crowd_in_trouble(&stage, ground).await?;
@@ -118,8 +119,8 @@ pub async fn play_scenario(
     Ok(report)
 }
 
-/// Lets the crowd come while shows are cancelled and the system is struck, as the run asks; returns
-/// when the crowd is done and what was struck is healed.
+/// Lets the crowd come while shows are cancelled and the system is struck, as the run asks. Returns
+/// when the crowd is done and everything that was struck is healed.
 async fn crowd_in_trouble(
     stage: &Arc<SwarmContext>,
     ground: &SwarmEnvironment<'_>,
@@ -139,7 +140,7 @@ async fn crowd_in_trouble(
             let kills = faults::inflict(Arc::clone(stage), Arc::clone(rig), kills.clone());
             let kills = tokio::spawn(kills);
             crowd(stage, ground.seed).await;
-            // What was not inflicted by now would disturb nobody.
+            // Kills that have not happened by now would disturb nobody.
             kills.abort();
             let _ = kills.await;
         }
@@ -151,7 +152,7 @@ async fn crowd_in_trouble(
     Ok(())
 }
 
-/// Fails where something was to be killed and was not, or did not come back.
+/// Fails if a planned kill did not happen, or if what was killed did not come back.
 fn all_kills_were_inflicted(stage: &SwarmContext, trouble: &SwarmFaults) -> anyhow::Result<()> {
     let SwarmFaults::Kills(kills) = trouble else {
         return Ok(());
@@ -177,7 +178,7 @@ fn write_ending(stage: &SwarmContext, report: &SwarmReport, is_settled: bool) {
     );
 }
 
-/// Lets everybody come, and returns when all are done or the deadline is over.
+/// Lets everybody come, and returns when all are done or the deadline has passed.
 async fn crowd(stage: &Arc<SwarmContext>, seed: u64) {
     let mut busy = JoinSet::new();
     let mut mute = JoinSet::new();
@@ -188,14 +189,14 @@ async fn crowd(stage: &Arc<SwarmContext>, seed: u64) {
     let deadline_ms = stage.clock.start_ms() + stage.scenario.deadline_s * 1e3;
     let deadline = stage.clock.instant(deadline_ms).into();
     let all_done = async { while busy.join_next().await.is_some() {} };
-    // At the deadline they end by themselves, each after the call it is in.
+    // At the deadline visitors end by themselves, each after its current call.
     let _ = tokio::time::timeout_at(deadline, all_done).await;
     stage.end();
     while busy.join_next().await.is_some() {}
     while mute.join_next().await.is_some() {}
 }
 
-/// Venues, and everything after them.
+/// Splits the calls into those for venues and all others.
 fn split(steps: Vec<PromoterCall>) -> (Vec<PromoterCall>, Vec<PromoterCall>) {
     steps
         .into_iter()
@@ -224,7 +225,7 @@ async fn apply(http: &LoadHttpClient, key: &str, steps: &[PromoterCall]) -> anyh
     Ok(())
 }
 
-/// All that is on sale, trains behind the shows.
+/// Reads everything that is on sale, first the shows and then the trains.
 async fn read_shows(http: &LoadHttpClient, scenario: &Scenario) -> anyhow::Result<Vec<SwarmShow>> {
     let mut shows = Vec::new();
     for show in scenario.onsale.shows() {
@@ -245,7 +246,7 @@ async fn read_show(http: &LoadHttpClient, show: &str) -> anyhow::Result<SwarmSho
     let asked = std::time::Instant::now();
     let map = loop {
         let answer = http.send(&call, 0).await.map_err(anyhow::Error::msg)?;
-        // What one node was told, the others know within a second.
+        // A show that one node was told of is known to the others within a second.
         if answer.is_ok() || asked.elapsed() > KNOWN_WITHIN {
             break answer.json();
         }
@@ -286,8 +287,8 @@ fn write_beginning(
     }
 }
 
-/// Gives those who never asked for their rank the one that the published draw gave them: the line
-/// counted them for as long as it believed them there.
+/// Gives visitors who never asked for their rank the rank of the published draw: the line counted
+/// them for as long as it believed them there.
 fn rank_the_silent(stage: &SwarmContext, record: &Value) {
     let seed = record["seed"]
         .as_str()

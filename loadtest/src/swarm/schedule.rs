@@ -1,5 +1,5 @@
-//! What is done to a system when: settled by a seed before anything starts, so that a run that went
-//! wrong can be played again.
+//! Plans the faults of a run from a seed before anything starts, so that a run that went wrong can
+//! be played again.
 
 use std::fmt;
 
@@ -9,22 +9,23 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::rig::{KillTarget, RedisForm, RigComponent, RigPaymentProvider, RigSpecification};
 
-/// The first strike falls not before this, seconds after the start: somebody is there to be struck.
+/// The earliest start of a fault, in seconds after the start: by then somebody is there to notice.
 const FROM_S: f64 = 2.5;
-/// The last one falls before this.
+/// The latest start of a fault, in seconds after the start.
 const UNTIL_S: f64 = 7.5;
-/// How long one lasts at least and at most.
+/// The shortest and the longest fault, in seconds.
 const LASTS_S: (f64, f64) = (0.3, 3.0);
-/// How many there are in a run at least and at most.
+/// The least and the most faults of a run.
 const STRIKES: (usize, usize) = (2, 3);
-/// What was struck takes so long to stand again: a restart, or a start that reads its log first.
+/// The time that a struck part takes to recover, in seconds: a restart, or a start that reads its
+/// log first.
 const STANDS_AGAIN_S: f64 = 2.0;
-/// How often a strike is drawn anew where it would fall on what another one holds down.
+/// How often a fault is drawn again if it would hit a part that another fault holds down.
 const TRIES: usize = 50;
-/// Seeds take turns with so many rigs: those of one rig are so far apart.
+/// The number of rigs that seeds rotate through: two seeds with the same rig are this far apart.
 pub const RIGS: u64 = 10;
 
-/// Without `--rig` seeds take turns with these.
+/// The forms of Redis that seeds rotate through without `--rig`.
 const FORMS: [RedisForm; 4] = [
     RedisForm::Single,
     RedisForm::Replica,
@@ -32,21 +33,21 @@ const FORMS: [RedisForm; 4] = [
     RedisForm::Cluster,
 ];
 
-/// One thing that is done.
+/// One planned fault.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScheduledFault {
-    /// When, seconds after the start.
+    /// When the fault begins, in seconds after the start.
     pub at_s: f64,
-    /// For how long.
+    /// How long the fault lasts, in seconds.
     pub for_s: f64,
-    /// What.
+    /// What the fault does.
     pub what: FaultAction,
 }
 
-/// What is done.
+/// What a fault does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultAction {
-    /// `kill -9`, and a start at the end.
+    /// `kill -9`, and a new start at the end.
     Kill(RigComponent),
     /// `SIGSTOP`, and `SIGCONT` at the end.
     Pause(RigComponent),
@@ -54,40 +55,40 @@ pub enum FaultAction {
     RestartLedger,
     /// Every Redis is emptied.
     Flush,
-    /// The replica misses what happens meanwhile, and is the primary then.
+    /// The replica misses what happens meanwhile, and then becomes the primary.
     PromoteStale,
-    /// Redis' clocks are so many seconds off, and right again at the end.
+    /// Redis' clocks are wrong by so many seconds, and right again at the end.
     Clock(i64),
-    /// The clock of one gateway is so many seconds off, and right again at the end.
+    /// The clock of one gateway is wrong by so many seconds, and right again at the end.
     NodeClock(RigComponent, i64),
-    /// Connections to PostgreSQL are cut exactly at their COMMIT: some before it was heard of, some
-    /// after it was done.
+    /// Connections to PostgreSQL are cut exactly at their COMMIT: some before the server reads it,
+    /// some after it has committed.
     CutCommits,
     /// The disk of the ledger file is full, and has room again at the end.
     FullDisk,
-    /// The payment provider is not itself, and well again at the end.
+    /// The payment provider misbehaves, and works normally again at the end.
     Provider(ProviderFaultMode),
 }
 
 /// What is wrong with the payment provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderFaultMode {
-    /// It delays, repeats, reorders and drops events, answers 500 after it did what was asked, or
-    /// not at all.
+    /// The provider delays, repeats, reorders and drops events, answers 500 after it did what was
+    /// asked, or does not answer at all.
     Misbehaves,
-    /// It refuses everything, and tells nothing.
+    /// The provider refuses every call and sends no event.
     Away,
-    /// It says of many payments that it does not take sums like theirs.
+    /// The provider refuses many payments because of their amount.
     RefusesSums,
 }
 
-/// Clocks jump so far: a hold's whole life ahead, and an hour behind.
+/// How far clocks jump ahead, in seconds: more than a hold's whole life.
 const AHEAD_S: i64 = 20 * 60;
 const BEHIND_S: i64 = -60 * 60;
-/// A gateway's clock is an hour off, either way.
+/// How far one gateway's clock is wrong, in seconds: an hour either way.
 const NODE_OFF_S: [i64; 2] = [60 * 60, -60 * 60];
 
-/// Every kind there is, as it is counted.
+/// Every kind of fault, as the counts name it.
 pub const KINDS: [&str; 22] = [
     "kill gateway",
     "kill booking",
@@ -114,7 +115,7 @@ pub const KINDS: [&str; 22] = [
 ];
 
 impl FaultAction {
-    /// The kind it is counted under.
+    /// Returns the kind under which the fault is counted.
     pub fn kind(self, spec: RigSpecification) -> String {
         let of = |part: RigComponent| match part {
             RigComponent::Gateway(_) => "gateway",
@@ -133,7 +134,7 @@ impl FaultAction {
         }
     }
 
-    /// Whether baskets may be forgotten by it.
+    /// Returns whether the fault may make the system forget baskets.
     pub fn forgets(self, spec: RigSpecification) -> bool {
         let is_data = |part: RigComponent| matches!(part, RigComponent::Redis(index) if index < spec.data_nodes());
         match self {
@@ -144,7 +145,7 @@ impl FaultAction {
                 part => is_data(part),
             },
             // A primary that stands still is replaced by a replica that may have missed its last
-            // words.
+            // writes.
             Self::Pause(part) => spec.redis == RedisForm::Sentinel && is_data(part),
             Self::RestartLedger
             | Self::Provider(_)
@@ -155,8 +156,8 @@ impl FaultAction {
         }
     }
 
-    /// What nothing else may happen to meanwhile: all of Redis is one, as its nodes are one system.
-    /// None is the provider, which is no process of ours.
+    /// Returns the part that no other fault may hit meanwhile, or `None` for the provider, which
+    /// the rig does not run. All of Redis counts as one part, because its nodes are one system.
     fn subject(self) -> Option<RigComponent> {
         match self {
             Self::Kill(RigComponent::Redis(_)) | Self::Pause(RigComponent::Redis(_)) => {
@@ -164,7 +165,7 @@ impl FaultAction {
             }
             Self::Kill(part) | Self::Pause(part) | Self::NodeClock(part, _) => Some(part),
             Self::RestartLedger | Self::CutCommits => Some(RigComponent::Ledger),
-            // The disk belongs to the one gateway that there is then.
+            // Only a rig with a single gateway has this fault, and the disk is that gateway's.
             Self::FullDisk => Some(RigComponent::Gateway(0)),
             Self::Flush | Self::PromoteStale | Self::Clock(_) => Some(RigComponent::Redis(0)),
             Self::Provider(_) => None,
@@ -211,10 +212,10 @@ impl ScheduledFault {
     }
 }
 
-/// The rig that a seed is played on.
+/// Returns the rig that a seed is played on.
 pub fn spec_of_seed(seed: u64) -> RigSpecification {
     let turn = usize::try_from(seed % RIGS).unwrap_or_default();
-    // Behind those with every form of Redis come two with everything in one process and a ledger
+    // After the rigs with every form of Redis come two with everything in one process and a ledger
     // file.
     if let Some(payments) = turn.checked_sub(2 * FORMS.len()) {
         return RigSpecification {
@@ -235,16 +236,16 @@ pub fn spec_of_seed(seed: u64) -> RigSpecification {
     }
 }
 
-/// The strikes of a seed, in the order of time. One of them is of a kind that has its turn: dice
-/// alone leave some kinds out for hundreds of seeds.
+/// Returns the faults of a seed in the order of time. One of them is of the kind whose turn it is,
+/// because chance alone leaves some kinds out for hundreds of seeds.
 pub fn draw(seed: u64, spec: RigSpecification) -> Vec<ScheduledFault> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let possible = possible(spec);
     let turn = in_turn(seed, &possible);
     let mut strikes: Vec<ScheduledFault> = Vec::new();
     for _ in 0..rng.random_range(STRIKES.0..=STRIKES.1) {
-        // Kinds are drawn before victims: what there are many of is not struck the more often for
-        // it.
+        // The kind is drawn before the part, so that parts of which there are many are not struck
+        // more often.
         let found = (0..TRIES).find_map(|_| {
             let kind = match strikes.is_empty() {
                 true => turn,
@@ -261,7 +262,8 @@ pub fn draw(seed: u64, spec: RigSpecification) -> Vec<ScheduledFault> {
     strikes
 }
 
-/// The kind whose turn it is with this seed: every other one is of those that few rigs have.
+/// Returns the kind whose turn it is with this seed. Every other seed takes a kind that few rigs
+/// have.
 fn in_turn(seed: u64, possible: &[Vec<FaultAction>]) -> Option<&Vec<FaultAction>> {
     let round = usize::try_from(seed / RIGS).unwrap_or_default();
     let rare: Vec<_> = possible.iter().filter(|kind| is_rare(kind)).collect();
@@ -274,9 +276,9 @@ fn in_turn(seed: u64, possible: &[Vec<FaultAction>]) -> Option<&Vec<FaultAction>
     turns.get(round / 2 % turns.len().max(1)).copied()
 }
 
-/// Whether only some rigs have it.
+/// Returns whether only some rigs have this kind of fault.
 fn is_rare(kind: &[FaultAction]) -> bool {
-    // Sentinels stand behind the two nodes that keep data.
+    // Sentinels have the indices after the two nodes that keep data.
     let is_behind = |part: RigComponent| matches!(part, RigComponent::Redis(2..));
     kind.first().is_some_and(|what| match *what {
         FaultAction::PromoteStale | FaultAction::Provider(_) | FaultAction::FullDisk => true,
@@ -297,7 +299,7 @@ fn at_some_time(what: FaultAction, rng: &mut impl Rng) -> ScheduledFault {
     }
 }
 
-/// What can happen to a rig, by kind.
+/// Returns the faults that can happen to a rig, by kind.
 fn possible(spec: RigSpecification) -> Vec<Vec<FaultAction>> {
     let gateways: Vec<RigComponent> = (0..spec.gateways).map(RigComponent::Gateway).collect();
     let bookings: Vec<RigComponent> = (0..spec.bookings).map(RigComponent::Booking).collect();
@@ -318,7 +320,7 @@ fn possible(spec: RigSpecification) -> Vec<Vec<FaultAction>> {
             .map(|part| FaultAction::NodeClock(*part, seconds))
             .collect()
     };
-    // The clock of an only one is its ledger's, by which everything is dated.
+    // A single gateway's clock dates the whole ledger, so it is left alone.
     if spec.gateways > 1 {
         kinds.extend(NODE_OFF_S.map(clock));
     }

@@ -1,6 +1,6 @@
-//! After the crowd: waits until nothing is left to wait for. Buyers who went before they saw how
-//! their payment ended come back for it, and say yes or no where other seats are offered for late
-//! money.
+//! Waits after the crowd until nothing is left to wait for. Buyers who left before they saw how
+//! their payment ended read the order again, and accept or refuse other seats if these are offered
+//! for late money.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use super::stage::{SwarmContext, SwarmPaidOrder};
 use crate::http::LoadHttpCall;
 use crate::rig::Rig;
 
-/// Baskets and orders that were left behind are waited for at most this long.
+/// The longest wait for baskets and orders that were left behind, in seconds.
 const SETTLE_MAX_S: f64 = 120.0;
-/// What is still held or undecided after that, for at most this long.
+/// The longest wait after that for anything still held or undecided, in seconds.
 const HELD_MAX_S: f64 = 30.0;
-/// How often somebody looks.
+/// The time between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
 
-/// Waits until baskets and orders that were left behind have ended and all money is decided;
-/// returns when, or nothing where some of it never was.
+/// Waits until all baskets and orders that were left behind have ended and all money is decided.
+/// Returns when that was, or `None` if some of it never was.
 pub async fn settle(stage: &SwarmContext, rig: Option<&Rig>, promoter_key: &str) -> Option<f64> {
     let now_ms = stage.clock.now_ms();
     let wait_s = ((stage.lapses_ms() - now_ms) / 1e3).clamp(0.0, SETTLE_MAX_S);
@@ -30,7 +30,8 @@ pub async fn settle(stage: &SwarmContext, rig: Option<&Rig>, promoter_key: &str)
     while stage.clock.now_ms() < give_up_ms {
         let stripe = rig.and_then(Rig::stripe);
         let undecided = stripe.is_some_and(|stripe| stripe.undecided() > 0);
-        // In this order: whoever says no frees seats, and money that comes last goes back last.
+        // The order matters: a buyer who refuses frees seats, and the money that comes last goes
+        // back last.
         if all_seen_through(stage).await
             && held_cells(stage).await == 0
             && !undecided
@@ -43,25 +44,25 @@ pub async fn settle(stage: &SwarmContext, rig: Option<&Rig>, promoter_key: &str)
     None
 }
 
-/// Whether all that is to go back has gone, where anything may.
+/// Returns whether all refunds are done, if the scenario has any.
 async fn went_back(stage: &SwarmContext, key: &str) -> bool {
     !stage.scenario.gives_back() || promoter::all_went_back(stage, key).await
 }
 
-/// How many cells are held, as far as it can be read.
+/// Returns how many cells are held, as far as they can be read.
 async fn held_cells(stage: &SwarmContext) -> usize {
     let mut held = 0;
     for show in &stage.shows {
         match read_seats(stage, &show.id).await {
             Ok(snapshot) => held += snapshot.counts()[1],
-            // Not now, perhaps a moment later.
+            // The seats may be readable at the next try.
             Err(_) => held += 1,
         }
     }
     held
 }
 
-/// Whether every order that was paid is at its end.
+/// Returns whether every order that was paid has reached its end.
 async fn all_seen_through(stage: &SwarmContext) -> bool {
     let mut all = true;
     for paid in stage.not_seen_through() {
@@ -74,7 +75,8 @@ async fn all_seen_through(stage: &SwarmContext) -> bool {
     all
 }
 
-/// Reads an order as its buyer would, and answers what it asks; whether it is at its end.
+/// Reads an order as its buyer would, and accepts or refuses an offer of other seats. Returns
+/// whether the order has reached its end.
 async fn see_through(stage: &SwarmContext, paid: &SwarmPaidOrder) -> Result<bool, String> {
     let path = format!("/v1/orders/{}", paid.order);
     let read = LoadHttpCall::get(path.clone()).bearer(&paid.key);
@@ -88,13 +90,14 @@ async fn see_through(stage: &SwarmContext, paid: &SwarmPaidOrder) -> Result<bool
     Ok(is_over(&said))
 }
 
-/// Every other buyer takes the seats that late money is offered in place of its own.
+/// Returns whether this buyer accepts the seats that late money is offered in place of its own.
+/// Every other buyer does.
 pub fn accepts(who: usize) -> bool {
     who.is_multiple_of(2)
 }
 
-/// Whether nothing more becomes of an order that was paid, as it is read. Money that the ledger has
-/// not heard of may come still; how long that is waited for is the provider's books' to say.
+/// Returns whether a paid order, as it was read, has reached its final state. Money that the ledger
+/// has not heard of may still come; the provider's books tell how long to wait for that.
 pub fn is_over(order: &Value) -> bool {
     let money = order["payment"]["state"].as_str().unwrap_or_default();
     match order["state"].as_str().unwrap_or_default() {
@@ -104,7 +107,7 @@ pub fn is_over(order: &Value) -> bool {
     }
 }
 
-/// The seats of a show as they are now.
+/// Reads the seats of a show as they are now.
 ///
 /// # Errors
 /// Where they cannot be read.

@@ -1,6 +1,5 @@
-//! A visitor's live socket: kept open, found again when it closes, and listened to.
-//! tokio-tungstenite is named only here. What was heard is written down, and what concerns the
-//! visitor is passed on.
+//! Keeps a visitor's live socket open, connects again when it closes, and reads it. It writes down
+//! what it hears and passes on what concerns the visitor. tokio-tungstenite is named only here.
 
 mod frames;
 mod wire;
@@ -20,53 +19,53 @@ pub use frames::{SwarmSeatDelta, SwarmSeatSnapshot};
 
 use super::stage::{SwarmContext, round};
 
-/// Where a socket comes from and who it is.
+/// The visitor or observer that a socket belongs to.
 #[derive(Clone)]
 pub struct SwarmSocketOwner {
-    /// The visitor, or the observer, by number.
+    /// The number of the visitor or the observer.
     pub who: usize,
-    /// Whether it is an observer.
+    /// Whether the owner is an observer.
     pub observer: bool,
-    /// The signed place.
+    /// The signed place of the owner.
     pub place: String,
 }
 
-/// What a visitor hears.
+/// What a visitor hears on its socket.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SwarmSocketEvent {
-    /// Number and rank.
+    /// The visitor's number and rank.
     Place(Option<u64>, Option<u64>),
-    /// The turn.
+    /// The visitor's turn has come.
     Turn,
-    /// The end of the line.
+    /// The line has ended, for this reason.
     Closed(String),
-    /// A frame of seats; only told to observers.
+    /// A frame of seats. Only observers get it.
     Seats(Bytes),
 }
 
-/// What a visitor does with its socket.
+/// What a visitor asks of its socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SwarmSocketCommand {
-    /// Hear of the seats of a show.
+    /// Watch the seats of a show.
     Watch(String),
-    /// Lose it for so long.
+    /// Drop the connection for so long.
     Drop(Duration),
 }
 
-/// A kept socket; it ends when this is dropped.
+/// A socket that is kept open until this is dropped.
 pub struct SwarmSocket {
-    /// What it hears.
+    /// The events that the socket hears.
     pub heard: mpsc::UnboundedReceiver<SwarmSocketEvent>,
     wishes: mpsc::UnboundedSender<SwarmSocketCommand>,
 }
 
 /// How one connection ended.
 enum SwarmConnectionEnd {
-    /// It closed; come back after so many milliseconds, where that was said.
+    /// The server closed it, and may have said after how many milliseconds to come back.
     Closed(Option<f64>),
-    /// It was dropped on purpose.
+    /// The visitor dropped it on purpose, for so long.
     Dropped(Duration),
-    /// Nobody wants it any more.
+    /// Nobody needs it any more.
     Unwanted,
 }
 
@@ -87,14 +86,14 @@ impl SwarmSocket {
         Self { heard, wishes }
     }
 
-    /// Asks something of it.
+    /// Sends a command to the socket.
     pub fn send_command(&self, wish: SwarmSocketCommand) {
-        // It ends by itself only where the run is over.
+        // The socket ends by itself only when the run is over.
         let _ = self.wishes.send(wish);
     }
 }
 
-/// A socket that is opened, and then never read from, until the run is over.
+/// Opens a socket and never reads from it, until the run is over.
 ///
 /// # Errors
 /// Why it could not be opened.
@@ -134,7 +133,7 @@ impl SwarmSocketTask {
                     opened = true;
                     let dropped = matches!(ended, SwarmConnectionEnd::Dropped(_));
                     if !dropped {
-                        // Where the other side closed, this only says so once more.
+                        // If the other side closed already, this only repeats it.
                         let _ =
                             tokio::time::timeout(Duration::from_secs(1), socket.close(None)).await;
                     }
@@ -217,7 +216,8 @@ impl SwarmSocketTask {
             .map_err(drop)
     }
 
-    /// Passes a text frame on and writes it down; `again` where this is not the first connection.
+    /// Passes a text frame on and writes it down. `again` says that this is not the first
+    /// connection.
     fn handle_frame(&self, text: &str, again: bool) {
         let at_ms = self.stage.clock.now_ms();
         let Some(frame) = frames::read(text) else {
@@ -248,7 +248,7 @@ impl SwarmSocketTask {
             | frames::VisitorFrame::Hold
             | frames::VisitorFrame::Other => return,
         };
-        // A visitor that ended has dropped its ear; the next select sees it.
+        // A visitor that ended has dropped its receiver; the next select notices that.
         let _ = self.tell.send(heard);
     }
 
@@ -269,7 +269,8 @@ impl SwarmSocketTask {
     }
 }
 
-/// Visitors go home when the run is over; observers stay until somebody lets them go.
+/// Waits until the socket is no longer needed. Visitors leave when the run is over; observers stay
+/// until they are dropped.
 async fn unwanted(stage: &SwarmContext, owner: &SwarmSocketOwner) {
     if owner.observer {
         std::future::pending::<()>().await;
@@ -277,7 +278,7 @@ async fn unwanted(stage: &SwarmContext, owner: &SwarmSocketOwner) {
     stage.wait_until_over().await;
 }
 
-/// The hint of a 1012.
+/// Returns the milliseconds that the reason of a 1012 close names.
 fn retry_ms(reason: &str) -> Option<f64> {
     let hint: serde_json::Value = serde_json::from_str(reason).ok()?;
     hint["retry_ms"].as_f64()

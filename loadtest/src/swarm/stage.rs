@@ -1,5 +1,5 @@
-//! What all visitors of a run share: where to call, what is for sale, and where everything told is
-//! written down.
+//! Holds what all visitors of a run share: where to call, what is for sale, and where everything
+//! that they are told is written down.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,22 +15,22 @@ use super::history::HistoryWriter;
 use super::scenario::{Scenario, ScenarioTrain};
 use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 
-/// How long a visitor tries to get one answer out of a server that comes and goes.
+/// How long a visitor tries to get one answer from a server that comes and goes, in milliseconds.
 const PATIENCE_MS: f64 = 90_000.0;
 
-/// So many of the newest holds are remembered, for those who try others'.
+/// How many of the newest holds are remembered for visitors who try others' holds.
 const GIVEN_KEPT: usize = 20;
 
-/// The run is over: whoever waits goes home.
+/// The run is over, and every visitor that waits stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunFinished;
 
-/// Why a call has no answer for good.
+/// Why a call never got a final answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnansweredCall {
     /// The run is over.
     Over,
-    /// Patience ran out.
+    /// The visitor's patience ran out, after this last error.
     Lost(String),
 }
 
@@ -39,16 +39,16 @@ pub enum UnansweredCall {
 pub struct SwarmShow {
     /// The slug.
     pub id: String,
-    /// Labels, by seat index.
+    /// The labels by seat index.
     pub labels: Vec<String>,
-    /// Whether a label can be asked for: standing places are asked for by area.
+    /// Whether each label can be asked for. Standing places are asked for by area instead.
     pub by_label: Vec<bool>,
-    /// Where it is a train: its stops and its class.
+    /// The stops and the class, if the show is a train.
     pub train: Option<ScenarioTrain>,
 }
 
 impl SwarmShow {
-    /// What a party asks for that takes the best: on a train from one stop to another.
+    /// Returns the fields by which a party asks for the best seats. On a train it draws the stops.
     pub fn best(&self, quantity: usize, rng: &mut impl Rng) -> Value {
         let Some(train) = &self.train else {
             return json!({"best": {"quantity": quantity}});
@@ -61,7 +61,7 @@ impl SwarmShow {
         })
     }
 
-    /// The legs of a stretch that a body asks for; none where it is no train's.
+    /// Returns the legs of the stretch that a body asks for, or `None` if the show is no train.
     pub fn legs(&self, body: &Value) -> Option<Vec<usize>> {
         let train = self.train.as_ref()?;
         let stop = |name: &str| {
@@ -75,39 +75,39 @@ impl SwarmShow {
 /// An order that somebody paid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwarmPaidOrder {
-    /// The buyer.
+    /// The number of the buyer.
     pub who: usize,
-    /// The order.
+    /// The id of the order.
     pub order: String,
-    /// Its key.
+    /// The key that reads the order.
     pub key: String,
 }
 
-/// Shared by all visitors.
+/// What all visitors of a run share.
 pub struct SwarmContext {
-    /// What is played.
+    /// The scenario that is played.
     pub scenario: Scenario,
-    /// The time.
+    /// The run's clock.
     pub clock: SwarmClock,
-    /// The wire.
+    /// The client for calls to the gateways.
     pub http: LoadHttpClient,
-    /// Where card forms send their cards; none where the sandbox is paid by its button.
+    /// The client for card forms; `None` if the sandbox is paid by its button.
     pub provider: Option<LoadHttpClient>,
-    /// What was told.
+    /// The history that records what visitors are told.
     pub history: HistoryWriter,
-    /// What is counted.
+    /// The tally of the run's measurements.
     pub tally: SwarmTally,
-    /// What is sold.
+    /// The shows that are sold.
     pub shows: Vec<SwarmShow>,
-    /// What the door shows when it scans.
+    /// The key that the door sends with a scan.
     pub door_key: String,
-    /// Holds that visitors were given, the newest last.
+    /// The visitor and id of the holds that were given, the newest last.
     given: Mutex<VecDeque<(usize, String)>>,
-    /// Until when baskets and orders that were left behind may take to lapse, ms since the epoch.
+    /// When the last basket or order that was left behind lapses, in milliseconds since the epoch.
     lapses_ms: Mutex<f64>,
-    /// Orders that were paid, and whose buyers have not seen how that ended.
+    /// Paid orders whose buyers have not yet seen how the payment ended.
     paid: Mutex<Vec<SwarmPaidOrder>>,
-    /// Shows that the promoter cancelled, or is about to.
+    /// The shows that the promoter cancelled or is about to cancel.
     cancelled: Mutex<Vec<String>>,
     /// Set when the run is over.
     over: AtomicBool,
@@ -115,7 +115,7 @@ pub struct SwarmContext {
 }
 
 impl SwarmContext {
-    /// A stage before anybody came.
+    /// Makes the context of a run that nobody has joined yet.
     pub fn new(
         scenario: Scenario,
         clock: SwarmClock,
@@ -143,12 +143,12 @@ impl SwarmContext {
         })
     }
 
-    /// The path of something in the room.
+    /// Returns a path within the room.
     pub fn room_path(&self, what: &str) -> String {
         format!("/v1/rooms/{}/{what}", self.scenario.onsale.room())
     }
 
-    /// Notes that a visitor leaves something behind that ends by itself at `at_ms`.
+    /// Notes that a visitor left a basket or an order behind that lapses at `at_ms`.
     pub fn left_behind(&self, at_ms: f64) {
         let mut lapses = self
             .lapses_ms
@@ -166,7 +166,7 @@ impl SwarmContext {
         given.push_back((who, hold.to_owned()));
     }
 
-    /// Holds that others than this visitor were given lately.
+    /// Returns holds that were lately given to visitors other than this one.
     pub fn holds_of_others(&self, who: usize) -> Vec<String> {
         let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         let others = given.iter().filter(|(owner, _)| *owner != who);
@@ -179,13 +179,13 @@ impl SwarmContext {
         all.push(paid);
     }
 
-    /// Notes that the buyer has seen how it ended.
+    /// Notes that the buyer has seen how the order ended.
     pub fn seen_through(&self, order: &str) {
         let mut all = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|paid| paid.order != order);
     }
 
-    /// Orders whose buyers went before they had seen how it ended.
+    /// Returns the orders whose buyers left before they saw how the order ended.
     pub fn not_seen_through(&self) -> Vec<SwarmPaidOrder> {
         let all = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
         all.clone()
@@ -200,7 +200,7 @@ impl SwarmContext {
         all.push(show.to_owned());
     }
 
-    /// Whether one of the room's shows was cancelled, or may have been.
+    /// Returns whether one of the room's shows was cancelled, or may have been.
     pub fn is_cancelled(&self, show: usize) -> bool {
         let all = self
             .cancelled
@@ -209,7 +209,7 @@ impl SwarmContext {
         all.contains(&self.shows[show].id)
     }
 
-    /// When the last thing left behind has ended by itself.
+    /// Returns when the last basket or order that was left behind has lapsed.
     pub fn lapses_ms(&self) -> f64 {
         *self
             .lapses_ms
@@ -217,18 +217,18 @@ impl SwarmContext {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the run for whoever waits.
+    /// Ends the run for every visitor that waits.
     pub fn end(&self) {
         self.over.store(true, Ordering::SeqCst);
         self.bell.notify_waiters();
     }
 
-    /// Whether the run is over.
+    /// Returns whether the run is over.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::SeqCst)
     }
 
-    /// Returns when the run is over.
+    /// Waits until the run is over.
     pub async fn wait_until_over(&self) {
         loop {
             let bell = self.bell.notified();
@@ -239,7 +239,7 @@ impl SwarmContext {
         }
     }
 
-    /// Waits until a time in milliseconds since the epoch, or the end.
+    /// Waits until a time in milliseconds since the epoch.
     ///
     /// # Errors
     /// [`RunFinished`].
@@ -254,9 +254,9 @@ impl SwarmContext {
         }
     }
 
-    /// Makes a call at `intended_ms` until there is an answer that is final: a dead connection, a
-    /// timeout and a "come again" are tried again, with the same `Idempotency-Key`. Every try is
-    /// written down; `more` gives the fields of its operation.
+    /// Makes a call at `intended_ms` and tries until it gets a final answer. A dead connection, a
+    /// timeout and a request to come again are tried again with the same `Idempotency-Key`. Every
+    /// try is written down; `more` gives the fields of its operation.
     ///
     /// # Errors
     /// Where the run or patience ended first.
@@ -277,7 +277,7 @@ impl SwarmContext {
                 .await
                 .map_err(|RunFinished| UnansweredCall::Over)?;
             let sent_ms = self.clock.now_ms();
-            // A form is the provider's.
+            // Only calls to the provider carry a form.
             let http = self.provider.as_ref().filter(|_| call.form.is_some());
             let answer = http.unwrap_or(&self.http).send(call, who).await;
             let done_ms = self.clock.now_ms();
@@ -343,13 +343,13 @@ impl SwarmContext {
     }
 }
 
-/// Tenths of a millisecond: a history is long enough without sixteen digits.
+/// Rounds to tenths of a millisecond, which keeps the history short.
 pub fn round(ms: f64) -> f64 {
     (ms * 10.0).round() / 10.0
 }
 
 fn is_put_off(answer: &LoadHttpAnswer, code: Option<&str>) -> bool {
-    // A waiting room at booking's door is no overload: it says that the pass is missing.
+    // The answer `waiting_room` is no overload: booking says that the pass is missing.
     let no_pass = code == Some("waiting_room");
     (matches!(answer.status, 429 | 502 | 503 | 504) && !no_pass)
         || code == Some("idempotency_in_flight")

@@ -1,5 +1,5 @@
-//! Carrying a schedule out: each strike at its time, healed at its end, and written down for the
-//! judge.
+//! Carries out a schedule of faults: begins each at its time, heals it at its end, and writes both
+//! down for the judge.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,12 +14,13 @@ use crate::rig::{RedisForm, Rig, RigComponent};
 use crate::swarm::figures::Disturbance;
 use crate::swarm::stage::{SwarmContext, round};
 
-/// Behind a loss the stores are rebuilt, which may take so long, milliseconds.
+/// How long the stores may take to be rebuilt after a loss, in milliseconds.
 const REBUILT_WITHIN_MS: f64 = 3_000.0;
-/// Sentinels take a second to see that a primary is gone, and a moment more to promote.
+/// How long sentinels may take to notice a lost primary, which takes a second, and to promote a
+/// replica.
 const PROMOTED_WITHIN: Duration = Duration::from_secs(15);
 
-/// Inflicts all strikes, waits until each is healed and everything is ready again; returns when
+/// Inflicts all faults, and waits until each is healed and everything is ready again. Returns when
 /// that was.
 ///
 /// # Errors
@@ -115,7 +116,8 @@ async fn carry_out(rig: &Rig, what: FaultAction, lasts: Duration) -> anyhow::Res
     }
 }
 
-/// How a provider is that is not itself: bad enough that most orders of that time meet some of it.
+/// Returns the settings of a provider with this fault. They are bad enough that most orders of that
+/// time meet some of it.
 fn chaos(mood: ProviderFaultMode) -> StripeFaultSettings {
     match mood {
         ProviderFaultMode::Away => StripeFaultSettings {
@@ -140,7 +142,7 @@ fn chaos(mood: ProviderFaultMode) -> StripeFaultSettings {
     }
 }
 
-/// The replica hears nothing for a while, and then leads.
+/// Cuts the replica off for a while, and then promotes it.
 async fn promote_stale(rig: &Rig, lasts: Duration) -> anyhow::Result<()> {
     let redis = rig.redis()?;
     if rig.spec().redis == RedisForm::Replica {
@@ -152,7 +154,7 @@ async fn promote_stale(rig: &Rig, lasts: Duration) -> anyhow::Result<()> {
     let replica = 1 - primary.min(1);
     rig.pause(RigComponent::Redis(replica));
     tokio::time::sleep(lasts).await;
-    // In this order: it must not catch up in between.
+    // The primary dies first, so that the replica cannot catch up in between.
     rig.kill(RigComponent::Redis(primary)).await?;
     rig.resume(RigComponent::Redis(replica));
     let killed = Instant::now();

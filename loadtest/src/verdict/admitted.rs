@@ -1,4 +1,4 @@
-//! Who bought was let in: nobody has an order or a hold without a pass.
+//! Checks that every buyer was let in: nobody has an order or a hold without a pass.
 
 use std::collections::HashMap;
 
@@ -6,17 +6,17 @@ use super::history::HistoryOperation;
 use super::report::{Findings, Invariant};
 use super::story::RunTimeline;
 
-/// Clocks of two programs on one machine agree to this, milliseconds: both round.
+/// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
 
-/// A pass is honoured so long beyond its end, milliseconds: the leeway of its check, and a second
-/// of rounding.
+/// How long a pass is honoured beyond its end, in milliseconds: the leeway of its check, and a
+/// second of rounding.
 const PASS_LEEWAY_MS: f64 = 6_000.0;
 
-/// When each visitor's passes were there, and when they ran out.
+/// When each visitor got its passes, and when they ran out.
 type PassTimes = HashMap<u64, Vec<(f64, f64)>>;
 
-/// Orders of nobody who was let in; holds taken without a pass that lives.
+/// Finds orders of visitors who were never let in, and holds that were taken without a valid pass.
 pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut passes = PassTimes::new();
     for call in story.history.calls.iter().filter(|call| call.done()) {
@@ -80,7 +80,7 @@ fn holds_had_passes(story: &RunTimeline<'_>, passes: &PassTimes, findings: &mut 
         let lives = let_in
             .iter()
             .any(|(from, until)| *from <= call.done_ms && call.sent_ms <= until + PASS_LEEWAY_MS);
-        // The answer may repeat one that was given while the pass lived.
+        // The answer may repeat one that was given while the pass was valid.
         let first = call
             .key
             .as_deref()

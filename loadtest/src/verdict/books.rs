@@ -1,5 +1,5 @@
-//! The provider's books against the ledger's: every cent that was taken belongs to an order that
-//! was confirmed, or went back, and neither side knows of money that the other does not.
+//! Compares the provider's books with the ledger: every cent that was taken belongs to a confirmed
+//! order or went back, and neither side knows of money that the other does not.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -11,7 +11,7 @@ use super::dump::{DumpedLedger, DumpedPayment};
 use super::lines::{each_line, kind_of};
 use super::report::{Findings, Invariant};
 
-/// What the provider knows, one intent a line.
+/// The provider's books, with one intent on each line.
 #[derive(Default)]
 pub struct ProviderBooks {
     intents: Vec<ProviderIntent>,
@@ -27,20 +27,20 @@ struct ProviderIntent {
     currency: String,
     captured: i64,
     refunded: i64,
-    /// Each refund that went back or is on its way; absent where the books do not tell.
+    /// Each refund that is done or under way; absent if the books do not tell.
     refunds: Option<Vec<ProviderBookRefund>>,
 }
 
-/// A refund, as the provider knows it.
+/// A refund as the provider knows it.
 #[derive(Deserialize)]
 struct ProviderBookRefund {
-    /// The ledger's id of it; empty where all of the money went back without one.
+    /// The ledger's id of the refund; empty if all of the money went back without one.
     refund: String,
     amount: i64,
 }
 
 impl ProviderBooks {
-    /// Reads them.
+    /// Reads the books.
     ///
     /// # Errors
     /// The first line that is not as it should be.
@@ -57,12 +57,12 @@ impl ProviderBooks {
         Ok(books)
     }
 
-    /// How many intents there are.
+    /// Returns how many intents there are.
     pub fn count(&self) -> u64 {
         self.intents.len() as u64
     }
 
-    /// Holds them to the ledger.
+    /// Compares the books with the ledger.
     pub fn judge(&self, dump: &DumpedLedger, findings: &mut Findings) {
         let mut by_payment: HashMap<&str, Vec<&ProviderIntent>> = HashMap::new();
         for intent in &self.intents {
@@ -96,7 +96,7 @@ impl ProviderBooks {
 }
 
 impl ProviderIntent {
-    /// All that was taken went back at once, without a refund's id.
+    /// Returns whether all that was taken went back at once, without a refund's id.
     fn went_back_whole(&self) -> bool {
         let refunds = self.refunds.as_deref().unwrap_or_default();
         matches!(refunds, [all] if all.refund.is_empty() && all.amount == self.captured)
@@ -104,8 +104,8 @@ impl ProviderIntent {
 }
 
 impl ProviderBooks {
-    /// Each refund that the ledger has as done is in the books once, with its amount, and no other
-    /// is.
+    /// Checks that each refund which the ledger has as done is in the books once, with its amount,
+    /// and that the books have no other.
     fn refunds(&self, dump: &DumpedLedger, findings: &mut Findings) {
         let mut owed: HashMap<&str, (&str, i64)> = HashMap::new();
         let done = dump
@@ -132,8 +132,8 @@ impl ProviderBooks {
         if self.intents.iter().any(|intent| intent.refunds.is_none()) {
             return;
         }
-        // Money that was never taken went back by being let go, and what was taken while it was to
-        // be let go, whole.
+        // Money that was never taken goes back by being released. Money that was taken while it was
+        // to be released goes back whole.
         let taken = |order: &str| {
             let mut intents = self.intents.iter().filter(|intent| intent.order == order);
             intents.any(|intent| intent.captured != 0 && !intent.went_back_whole())
@@ -154,8 +154,8 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
     findings.add(Invariant::Books, evidence);
 }
 
-/// Money of a buyer that is neither captured nor let go: only an order that waits for consent may
-/// keep it.
+/// Checks that no buyer's money is left neither captured nor released. Only an order that waits for
+/// consent may keep it so.
 fn undecided(intent: &ProviderIntent, dump: &DumpedLedger, findings: &mut Findings) {
     let waits = dump
         .order(&intent.order)
@@ -189,8 +189,8 @@ fn agree(
         });
     }
     let sold = dump.order(&payment.order).filter(|order| order.sold());
-    // What a refund of some tickets keeps is the show's rule, and the ledger's own books are held
-    // to it.
+    // The show's rule decides what is kept of a partial refund, and the ledger's own books are
+    // checked against that rule.
     let exact = sold.is_none_or(|order| order.state != "partly_refunded");
     let refunded_by_rule = dump
         .order(&payment.order)

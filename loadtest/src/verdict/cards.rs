@@ -1,14 +1,14 @@
-//! Cards: one card buys no more seats of a show than it may, as buyers know their cards and as the
-//! ledger tells them apart.
+//! Checks that one card buys no more seats of a show than it may, both by the cards that buyers
+//! know and by the cards that the ledger tells apart.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::report::{Findings, Invariant};
 use super::story::RunTimeline;
 
-/// Checks both; returns how many cards bought seats of a show that limits them.
+/// Checks both. Returns how many cards bought seats of a show that limits them.
 pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
-    // By show and card: seats that are sold.
+    // The sold seats, by show and card.
     let mut by_ledger: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     let mut by_buyers: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for payment in &story.dump.payments {
@@ -24,7 +24,7 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     }
     for (id, told) in &story.orders {
         let order = story.dump.order(id).filter(|order| order.sold());
-        // The last card that was good is the one that paid.
+        // The last card that was approved is the one that paid.
         let approved = told.pays.iter().rev();
         let mut approved = approved.filter(|(call, pay)| pay.approve && call.done());
         let card = approved.find_map(|(_, pay)| pay.card.as_deref());

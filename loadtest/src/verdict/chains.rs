@@ -1,5 +1,5 @@
-//! Chains of exchanges: each order is given once, at what its seats had cost, and what a chain paid
-//! in all is what its last seats cost and what was kept on the way.
+//! Checks chains of exchanges. Each order is given once, at the price that its seats had. A chain
+//! has paid in all the price of its last seats and the fees that were kept on the way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use super::dump::{DumpedExchange, DumpedOrder};
 use super::report::{Findings, Invariant};
 use super::story::RunTimeline;
 
-/// Checks everything; returns how many orders were given for others.
+/// Checks all chains. Returns how many orders were given for others.
 pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut given: BTreeMap<&str, &DumpedOrder> = BTreeMap::new();
     let done = |order: &&DumpedOrder| exchange_of(order).is_some_and(|one| one.done_ms.is_some());
@@ -42,7 +42,7 @@ fn exchange_of(order: &DumpedOrder) -> Option<&DumpedExchange> {
     order.made_in.as_ref()
 }
 
-/// What is given counts for what it had cost, and was not given back before.
+/// Checks that a given order counts for the price it had, and was not given back before.
 fn link(
     story: &RunTimeline<'_>,
     exchange: &DumpedExchange,
@@ -85,7 +85,7 @@ fn link(
     }
 }
 
-/// No order is its own ancestor, and no one of a chain lives but the last.
+/// Checks that no order is its own ancestor, and that only the last order of a chain is live.
 fn check_no_cycle(story: &RunTimeline<'_>, new: &DumpedOrder, findings: &mut Findings) {
     let mut seen = BTreeSet::from([&*new.order]);
     let mut next = exchange_of(new);

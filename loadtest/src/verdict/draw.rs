@@ -1,5 +1,5 @@
-//! The line: numbers are given once, ranks are those of the published draw, and nobody's ever
-//! changes.
+//! Checks the line: each number is given once, ranks are those of the published draw, and nobody's
+//! number or rank ever changes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,11 +14,11 @@ use super::story::RunTimeline;
 pub struct ObservedDraw<'a> {
     /// The answer of `GET …/draw`.
     pub record: &'a Value,
-    /// All holders, 32 bytes each, where they were fetched.
+    /// All holders, 32 bytes each, if they were fetched.
     pub leaves: Option<&'a [u8]>,
 }
 
-/// What a visitor was told of its place.
+/// The number and rank that a visitor was told.
 struct ReportedPlace {
     line: u32,
     visitor: u64,
@@ -26,7 +26,7 @@ struct ReportedPlace {
     rank: Option<u64>,
 }
 
-/// Checks numbers, ranks and, where there is one, the draw.
+/// Checks numbers, ranks and, if there is one, the draw.
 pub fn judge(
     story: &RunTimeline<'_>,
     published: Option<&ObservedDraw<'_>>,
@@ -124,7 +124,7 @@ fn numbers(told: &[ReportedPlace], left: &HashSet<u64>, findings: &mut Findings)
     }
 }
 
-/// The ranks by number, where the record holds.
+/// Returns the ranks by number, if the record is correct.
 fn check(published: &ObservedDraw<'_>, findings: &mut Findings) -> Option<Vec<u64>> {
     let record = published.record;
     let mut wrong =
@@ -202,7 +202,8 @@ fn check_ranks(
             own.insert(told.visitor, number);
         }
         let Some(rank) = told.rank else { continue };
-        // A pass tells no number; whoever may have had two of them is not held to either.
+        // A pass tells no number. A visitor who may have had two numbers is not checked against
+        // either.
         let number = told.number.or_else(|| {
             own.get(&told.visitor)
                 .copied()
@@ -231,7 +232,7 @@ fn check_ranks(
     }
 }
 
-/// Every visitor's own leaf is under the root.
+/// Checks that every visitor's own leaf is under the root.
 fn check_leaves(
     story: &RunTimeline<'_>,
     told: &[ReportedPlace],

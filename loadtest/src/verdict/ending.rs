@@ -1,14 +1,14 @@
-//! The end: nothing is on its way any more, and the run was whole.
+//! Checks the end of a run: no work is left unfinished, and the run was complete.
 
 use std::collections::HashMap;
 
 use super::report::{Findings, Invariant};
 use super::story::RunTimeline;
 
-/// An order may be expired so much later than its deadline, milliseconds.
+/// How much later than its deadline an order may expire, in milliseconds.
 const EXPIRY_LATE_MS: f64 = 2_000.0;
 
-/// Per cent of the planned visitors who must be accounted for.
+/// The percentage of the planned visitors who must be accounted for.
 const ACCOUNTED_PCT: u64 = 95;
 
 /// Checks both.
@@ -72,7 +72,7 @@ fn nothing_pending(story: &RunTimeline<'_>, findings: &mut Findings) {
         }
     }
     let waits = |order: &str| {
-        // The buyer may still say yes or no; the order's own deadline is looked at above.
+        // The buyer may still accept or refuse; the order's own deadline is checked above.
         dump.order(order)
             .is_some_and(|order| order.state == "awaiting_consent")
     };

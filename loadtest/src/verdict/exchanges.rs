@@ -1,6 +1,6 @@
-//! Tickets given for others, seen from their buyers: nobody's seats are given without asking, and
-//! what was answered is so. What they cost more or less is [`super::money`]'s concern, whose they
-//! are when [`super::seats`]'.
+//! Checks exchanges from the buyers' side: nobody's seats are given without a request, and every
+//! answer is true. [`super::money`] checks the price difference, and [`super::seats`] checks who
+//! owns the seats when.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::history::ExchangeCall;
 use super::report::{Findings, Invariant};
 use super::story::RunTimeline;
 
-/// Checks everything.
+/// Checks all exchanges.
 pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut given = BTreeSet::new();
     for order in &story.dump.orders {
@@ -45,7 +45,7 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
     findings.add(Invariant::Exchanges, evidence);
 }
 
-/// Somebody asked for it, for these seats.
+/// Checks that the buyer asked for the exchange, and for these seats.
 fn check_requested(
     story: &RunTimeline<'_>,
     exchange: &DumpedExchange,
@@ -61,7 +61,7 @@ fn check_requested(
         let labels = new.labels.iter();
         let wanted = show.map(|show| labels.flat_map(|label| show.cells(label, legs)).collect());
         wanted.is_none_or(|mut wanted: BTreeSet<u32>| {
-            // Until they are swapped the old order has what is kept.
+            // Until the swap, seats that are in both orders belong to the old one.
             if exchange.done_ms.is_none() && show_of_old == Some(&new.show) {
                 wanted.retain(|cell| !exchange.given.cells.contains(cell));
             }
@@ -74,7 +74,7 @@ fn check_requested(
         let wanted = asked.wanted.iter().flatten().map(|seat| &**seat);
         let wanted: BTreeSet<&str> = wanted.collect();
         let answered = asked.successor.is_empty() || *asked.successor == *new.order;
-        // Where the provider refused its sum the exchange was made and ended before the call was
+        // If the provider refused the amount, the exchange was made and ended before the call was
         // refused.
         let tried = call.perhaps() || new.reason == "payment_refused";
         tried && answered && (wanted.is_empty() || wanted == seats) && over(asked)
@@ -89,7 +89,8 @@ fn check_requested(
     }
 }
 
-/// What was acknowledged is there, with the difference that was told.
+/// Checks that every acknowledged exchange is in the ledger, with the difference that the buyer was
+/// told.
 fn check_acknowledged(story: &RunTimeline<'_>, findings: &mut Findings) {
     let calls = story.orders.values().flat_map(|told| &told.exchanges);
     for (call, asked) in calls.filter(|(call, _)| call.done()) {

@@ -1,5 +1,5 @@
-//! Seats as observers saw them: versions without a gap, and pictures that end as the seats and the
-//! ledger do.
+//! Checks the seats as observers saw them: versions have no gap, and every picture ends as the
+//! final seats and the ledger do.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ use super::history::{HistoryFeedBody, HistoryFeedFrame};
 use super::report::{Findings, Invariant};
 use super::story::RunTimeline;
 
-/// Behind a gap a snapshot is there within this, milliseconds, or the socket is gone.
+/// After a gap, a snapshot must come or the socket must close within this, in milliseconds.
 const HEALED_WITHIN_MS: f64 = 3_000.0;
 
 const FREE: u8 = 0;
@@ -17,27 +17,27 @@ const SOLD: u8 = 2;
 
 /// What one observer saw of one show.
 pub struct ObserverPicture<'a> {
-    /// The observer.
+    /// The id of the observer.
     pub observer: &'a str,
-    /// The show.
+    /// The id of the show.
     pub show: &'a str,
     version: u64,
     cells: Vec<u8>,
-    /// When each cell came into a state, where it ever changed before the observer's eyes.
+    /// When each cell came into a state, for cells that changed while the observer watched.
     changes: HashMap<u32, Vec<(f64, u8)>>,
-    /// The first picture.
+    /// The states of the cells in the first snapshot.
     base: Vec<u8>,
     first_ms: f64,
-    /// When it was last sent anything of the show.
+    /// When the observer was last sent anything about the show.
     fed_ms: f64,
-    /// When it was last sent anything at all.
+    /// When the observer was last sent anything at all.
     last_ms: f64,
-    /// When it could not see: what happened before a new snapshot may have been missed.
+    /// The spans in which the observer may have missed changes before a new snapshot.
     blind: Vec<(f64, f64)>,
     broken: bool,
 }
 
-/// Checks the versions, and returns what everybody saw.
+/// Checks the versions, and returns what every observer saw.
 pub fn judge<'a>(story: &RunTimeline<'a>, findings: &mut Findings) -> Vec<ObserverPicture<'a>> {
     let mut pictures: BTreeMap<(&str, &str), ObserverPicture<'a>> = BTreeMap::new();
     let mut lost: BTreeMap<(&str, &str), &HistoryFeedFrame> = BTreeMap::new();
@@ -70,7 +70,7 @@ pub fn judge<'a>(story: &RunTimeline<'a>, findings: &mut Findings) -> Vec<Observ
                 lost.entry(key).or_insert(feed);
             }
             (HistoryFeedBody::Delta { from, to, cells }, Some(picture)) => {
-                // Behind a gap only a snapshot helps; one finding says so, whatever follows.
+                // After a gap only a snapshot helps. One finding reports the gap, whatever follows.
                 if !lost.contains_key(&key) && !picture.follow(feed, (*from, *to), cells, findings)
                 {
                     lost.insert(key, feed);
@@ -99,7 +99,7 @@ pub fn judge<'a>(story: &RunTimeline<'a>, findings: &mut Findings) -> Vec<Observ
     pictures
 }
 
-/// Whether a gap ended in time: with a snapshot that came at that moment, or with the socket.
+/// Returns whether a gap ended in time, with a snapshot at that moment or with a closed socket.
 fn healed(story: &RunTimeline<'_>, gap: &HistoryFeedFrame, snapshot_ms: f64) -> bool {
     let in_time = gap.at_ms..=gap.at_ms + HEALED_WITHIN_MS;
     let closed = |(who, at): &(String, f64)| *who == gap.observer && in_time.contains(at);
@@ -144,8 +144,8 @@ impl<'a> ObserverPicture<'a> {
         (version, cells): (u64, Vec<u8>),
         findings: &mut Findings,
     ) {
-        // While the store is lost every node shows the last picture that it has, and of two nodes
-        // one has the older one.
+        // While the store is lost every node shows the last picture that it has, and one of two
+        // nodes has an older picture than the other.
         let since = self.fed_ms..=feed.at_ms;
         let moved = |(who, at): &(String, f64)| who == self.observer && since.contains(at);
         let other_node = story.history.closes.iter().any(moved)
@@ -171,7 +171,7 @@ impl<'a> ObserverPicture<'a> {
         (self.fed_ms, self.last_ms) = (feed.at_ms, feed.at_ms);
     }
 
-    /// Takes a delta; false where it does not follow.
+    /// Takes a delta. Returns false if the delta does not follow the last version.
     fn follow(
         &mut self,
         feed: &HistoryFeedFrame,
@@ -213,7 +213,7 @@ impl<'a> ObserverPicture<'a> {
         true
     }
 
-    /// Whether it saw everything in a stretch of time.
+    /// Returns whether the observer saw every change in a span of time.
     pub fn saw_all_between(&self, from_ms: f64, to_ms: f64) -> bool {
         let blind = self
             .blind
@@ -222,7 +222,7 @@ impl<'a> ObserverPicture<'a> {
         !self.broken && !blind && self.first_ms <= from_ms && to_ms <= self.last_ms
     }
 
-    /// The state of a cell at a moment within sight.
+    /// Returns the state of a cell at a moment that the observer saw.
     pub fn state_at(&self, cell: u32, at_ms: f64) -> Option<u8> {
         let changes = self.changes.get(&cell).map_or(&[][..], Vec::as_slice);
         let before = changes.partition_point(|(at, _)| *at <= at_ms);
@@ -232,7 +232,7 @@ impl<'a> ObserverPicture<'a> {
         }
     }
 
-    /// When a cell came into a state within a stretch of time.
+    /// Returns when a cell came into a state within a span of time.
     pub fn came_to(
         &self,
         cell: u32,
@@ -248,12 +248,12 @@ impl<'a> ObserverPicture<'a> {
     }
 }
 
-/// Whether a state is that of a cell in a basket.
+/// Returns whether the state is that of a cell in a basket.
 pub fn is_held(state: u8) -> bool {
     state == HELD
 }
 
-/// Whether a state is that of a cell that anybody may take.
+/// Returns whether the state is that of a cell that anybody may take.
 pub fn is_free(state: u8) -> bool {
     state == FREE
 }
@@ -275,7 +275,7 @@ fn ends(story: &RunTimeline<'_>, pictures: &[ObserverPicture<'_>], findings: &mu
             let gone = before
                 .iter()
                 .any(|(who, at)| who == picture.observer && *at >= picture.fed_ms);
-            // Who went before the end is only held to the version it saw.
+            // An observer that left before the end is checked only up to the version it saw.
             if gone && picture.version != last.version {
                 continue;
             }
@@ -335,7 +335,7 @@ fn against_ledger(
     }
 }
 
-/// Whether a basket that had not run out may still have a cell in the end.
+/// Returns whether a basket that had not run out may still have a cell at the end.
 fn basket_lives(story: &RunTimeline<'_>, show: &str, cell: u32) -> bool {
     let end = story
         .history

@@ -1,5 +1,5 @@
-//! Holds in time: they stand until their deadline and are gone soon after it. A restart may forget
-//! baskets, so nothing is asked of those that lived through one.
+//! Checks holds over time: they last until their deadline and are gone soon after it. A restart may
+//! forget baskets, so holds that were live during a restart are not checked.
 
 use std::collections::HashMap;
 
@@ -8,16 +8,16 @@ use super::history::HistoryFrameBody;
 use super::report::{Findings, Invariant};
 use super::story::{HoldTimeline, RunTimeline};
 
-/// So long after deadline and grace a hold may still be seen, milliseconds.
+/// How long after deadline and grace a hold may still be seen, in milliseconds.
 const GONE_WITHIN_MS: f64 = 2_000.0;
 
-/// A frame may be so long on its way, milliseconds: what it shows may be older than its arrival.
+/// How long a frame may be under way, in milliseconds: its content may be older than its arrival.
 const FRAME_LATE_MS: f64 = 1_500.0;
 
-/// After a fault things may lag for so long, milliseconds.
+/// How long the system may lag after a fault, in milliseconds.
 const RECOVERY_MS: f64 = 5_000.0;
 
-/// Who was given a cell, by show and cell, and when that was asked and answered.
+/// Which visitors were given a cell, by show and cell, and when each call was sent and answered.
 type CellTakers<'a> = HashMap<(&'a str, u32), Vec<(&'a str, f64, f64)>>;
 
 fn takers<'a>(story: &RunTimeline<'a>) -> CellTakers<'a> {
@@ -38,7 +38,7 @@ fn takers<'a>(story: &RunTimeline<'a>) -> CellTakers<'a> {
             }
         }
     }
-    // Seats that others are given for are taken without a basket.
+    // The seats gained in an exchange are taken without a basket.
     for order in &story.dump.orders {
         let gained = order.made_in.iter();
         let gained = gained.flat_map(|exchange| &exchange.gained.cells);
@@ -53,7 +53,7 @@ fn takers<'a>(story: &RunTimeline<'a>) -> CellTakers<'a> {
     takers
 }
 
-/// Checks all holds; returns of how many that ran out an observer saw what became of their seats.
+/// Checks all holds. Returns for how many lapsed holds an observer saw what became of the seats.
 pub fn judge(
     story: &RunTimeline<'_>,
     pictures: &[ObserverPicture<'_>],
@@ -86,11 +86,11 @@ pub fn judge(
     watched
 }
 
-/// Nothing is done with a hold that is over.
+/// Checks that nothing is done with a hold that is over.
 fn honoured_late(id: &str, hold: &HoldTimeline<'_>, gone_ms: f64, findings: &mut Findings) {
     let changes = hold.changes.iter().map(|(call, _)| (*call, "changed"));
     let drops = hold.drops.iter().map(|call| (*call, "given back"));
-    // An order that was made before is answered again at any time.
+    // An order that was made before may be answered again at any time.
     let first_order = hold
         .orders
         .iter()
@@ -115,8 +115,8 @@ fn honoured_late(id: &str, hold: &HoldTimeline<'_>, gone_ms: f64, findings: &mut
     }
 }
 
-/// The cells of a hold that ran out are seen free, or another's; true where somebody watched one of
-/// them.
+/// Checks that the cells of a lapsed hold are seen free or in another basket. Returns true if an
+/// observer watched one of them.
 fn held_late(
     story: &RunTimeline<'_>,
     pictures: &[ObserverPicture<'_>],
@@ -130,7 +130,8 @@ fn held_late(
     };
     let deadline = hold.asked.expires_ms;
     let seen_ms = gone_ms + FRAME_LATE_MS;
-    // A kill forgets the basket; a fault shortly before the deadline may delay what follows it.
+    // A kill forgets the basket. A fault shortly before the deadline may delay what follows the
+    // deadline.
     if story.history.forgot_within(hold.call.done_ms, seen_ms)
         || story
             .history
@@ -183,7 +184,7 @@ fn held_late(
     watched
 }
 
-/// The cells of a hold that stands are never seen free, but by its owner's doing.
+/// Checks that the cells of a live hold are never seen free, unless its owner freed them.
 fn freed_early(
     story: &RunTimeline<'_>,
     pictures: &[ObserverPicture<'_>],
@@ -223,10 +224,10 @@ fn freed_early(
     }
 }
 
-/// From when until when a hold had a cell for certain, by show and cell.
+/// The spans in which a hold certainly had a cell, by show and cell.
 type CellHoldSpans<'a> = HashMap<(&'a str, u32), Vec<(f64, f64, &'a str)>>;
 
-/// Nobody is given a cell that stands in somebody's basket.
+/// Checks that nobody is given a cell that is in somebody's basket.
 fn taken_early(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_cell: CellHoldSpans<'_> = HashMap::new();
     for (id, hold) in &story.holds {
@@ -258,7 +259,7 @@ fn taken_early(story: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Nobody is told that a hold lapsed before its deadline.
+/// Checks that nobody is told that a hold lapsed before its deadline.
 fn told_early(story: &RunTimeline<'_>, findings: &mut Findings) {
     for frame in &story.history.frames {
         let HistoryFrameBody::Hold { hold, state } = &frame.seen else {
@@ -266,7 +267,7 @@ fn told_early(story: &RunTimeline<'_>, findings: &mut Findings) {
         };
         if let Some(known) = story.holds.get(&**hold)
             && &**state == "lapsed"
-            // Before it was asked for, an earlier basket of the same journey had its id.
+            // Before this hold was asked for, an earlier basket of the same journey had its id.
             && frame.at_ms >= known.call.sent_ms
             && frame.at_ms < known.asked.expires_ms
             && !story.history.forgot_within(known.call.sent_ms, frame.at_ms)

@@ -1,5 +1,5 @@
-//! Limits: seats a visitor, and people inside. Whatever is not certain is counted in the visitors'
-//! favour.
+//! Checks the limits on seats for each visitor and on people inside. What is uncertain counts in
+//! the visitors' favour.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -38,7 +38,7 @@ fn limit(story: &RunTimeline<'_>, show: &str) -> u64 {
         .map_or(u64::MAX, |show| show.seats_per_visitor)
 }
 
-/// From when until when somebody had which seats for certain.
+/// A span in which a visitor certainly had which seats.
 type VisitorSeatSpan<'a> = (f64, f64, Vec<&'a str>);
 
 fn seats_at_any_time(story: &RunTimeline<'_>, findings: &mut Findings) {
@@ -48,7 +48,7 @@ fn seats_at_any_time(story: &RunTimeline<'_>, findings: &mut Findings) {
             .entry((&hold.asked.show, hold.call.visitor))
             .or_default();
         for stretch in &hold.stretches {
-            // What is done to a hold may end it; a restart may forget it.
+            // The owner's calls may end a hold, and a restart may forget it.
             let kills = story
                 .history
                 .faults
@@ -96,8 +96,8 @@ fn seats_at_any_time(story: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// So many passes lived at once: each from its answer until it ran out, its visitor had tickets, or
-/// left.
+/// Checks how many passes were live at once. A pass is live from its answer until it ran out or its
+/// visitor got tickets or left.
 fn inside(story: &RunTimeline<'_>, findings: &mut Findings) {
     let Some(run) = &story.history.run else {
         return;
@@ -119,7 +119,7 @@ fn inside(story: &RunTimeline<'_>, findings: &mut Findings) {
         let first = done.entry(call.visitor).or_insert(call.sent_ms);
         *first = first.min(call.sent_ms);
     }
-    // The same pass given again is the same person inside.
+    // If the same pass is given again, the same person is inside.
     let mut passes: HashMap<u64, Vec<(f64, f64)>> = HashMap::new();
     for call in story.history.calls.iter().filter(|call| call.done()) {
         if let HistoryOperation::Claim { exp_ms, .. } = call.op {

@@ -1,4 +1,5 @@
-//! Letting in: only below the release counter, not while paused, and the counter never falls.
+//! Checks who was let in: only ranks below the release counter, and nobody while the room is
+//! paused. It also checks that the counter never falls.
 
 use std::collections::HashMap;
 
@@ -6,11 +7,11 @@ use super::history::{HistoryFrame, HistoryFrameBody, HistoryOperation};
 use super::report::{Findings, Invariant};
 use super::story::RunTimeline;
 
-/// A frame may be so long on its way, milliseconds: one that came later tells of a moment after the
-/// claim.
+/// How long a frame may be under way, in milliseconds. A frame that came later tells of a moment
+/// after the claim.
 const FRAME_LATE_MS: f64 = 1_500.0;
 
-/// Checks all three; returns how many passes could be held against the counter.
+/// Checks all three. Returns how many passes could be compared with the counter.
 pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut compared = 0;
     never_falls(story, findings);
@@ -45,7 +46,7 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
             }
             HistoryOperation::Claim { exp_ms, rank } => {
                 let before = passes.entry(call.visitor).or_default();
-                // A pass that lives, or one that nobody heard of, is given again at any time.
+                // A valid pass, or one whose first answer was lost, is given again at any time.
                 let lives = before.iter().any(|exp| *exp > call.sent_ms);
                 if !call.done() {
                     before.push(f64::INFINITY);
@@ -82,7 +83,7 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     compared
 }
 
-/// The most that anybody had been told of the counter, in the order of time.
+/// Returns the highest counter that anybody had been told, in the order of time.
 fn reported_counters(story: &RunTimeline<'_>) -> Vec<(f64, u64)> {
     let mut told: Vec<(f64, u64)> = story
         .history
@@ -91,7 +92,7 @@ fn reported_counters(story: &RunTimeline<'_>) -> Vec<(f64, u64)> {
         .filter_map(|frame| Some((frame.at_ms, counter(frame)?)))
         .collect();
     told.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // An earlier frame may have told more than one that was late.
+    // An earlier frame may have told a higher counter than a late one.
     let mut most = 0;
     for (_, released) in &mut told {
         most = most.max(*released);
@@ -108,17 +109,17 @@ fn counter(frame: &HistoryFrame) -> Option<u64> {
     }
 }
 
-/// The counter as it was told by a frame that was surely made after a moment; with none, nothing is
-/// certain. Frames may be a minute apart, so what was told before that moment proves nothing
-/// either.
+/// Returns the counter of a frame that was certainly made after a moment, or `None` if there is no
+/// such frame, because then nothing is certain. Frames may be a minute apart, so a frame from
+/// before the moment proves nothing either.
 fn bound(told: &[(f64, u64)], done_ms: f64) -> Option<(f64, u64)> {
     let after = told.partition_point(|(at, _)| *at < done_ms + FRAME_LATE_MS);
     told.get(after).copied()
 }
 
 fn never_falls(story: &RunTimeline<'_>, findings: &mut Findings) {
-    // Frames of the line and of the room come from two sources of one socket, each in its own
-    // order.
+    // Frames of the line and of the room come from two sources of one socket, and each source has
+    // its own order.
     let mut last: HashMap<(&str, bool), (u64, u32, f64)> = HashMap::new();
     for frame in &story.history.frames {
         let Some(released) = counter(frame) else {
@@ -128,7 +129,7 @@ fn never_falls(story: &RunTimeline<'_>, findings: &mut Findings) {
         let (before, line, at_ms) = last
             .insert((&frame.who, of_line), (released, frame.line, frame.at_ms))
             .unwrap_or_default();
-        // Another gateway may be a moment behind the one whose socket closed.
+        // Another gateway may be a moment behind the gateway whose socket closed.
         let moved = frame.at_ms - at_ms < FRAME_LATE_MS
             && story
                 .history
@@ -146,8 +147,9 @@ fn never_falls(story: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// When the room was paused for certain: from when an observer knew it until its socket closed, a
-/// gateway was stopped, or shortly before it heard otherwise.
+/// Returns the spans in which the room was certainly paused: from when an observer was told so
+/// until its socket closed, until a gateway was stopped, or until shortly before it was told
+/// otherwise.
 fn paused(story: &RunTimeline<'_>) -> Vec<(f64, f64)> {
     let mut open: HashMap<&str, f64> = HashMap::new();
     let mut paused = Vec::new();

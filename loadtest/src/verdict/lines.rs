@@ -1,5 +1,5 @@
-//! Reads files of one JSON record a line: what cannot be read is named with its file and line, and
-//! nothing is guessed.
+//! Reads files with one JSON record on each line. A line that cannot be read is reported with its
+//! file and number, and nothing is guessed.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use serde::Deserialize;
 
-/// Hands each line and its number (from 1) to `see`. Blank lines are passed over.
+/// Hands each line and its number (from 1) to `see`. Blank lines are skipped.
 ///
 /// # Errors
 /// Where the text cannot be read, or where `see` does not take a line: the message begins with
@@ -43,7 +43,7 @@ pub fn open(path: &Path) -> anyhow::Result<BufReader<File>> {
     Ok(BufReader::with_capacity(1 << 20, file))
 }
 
-/// The `kind` of a line.
+/// Returns the `kind` of a line.
 ///
 /// # Errors
 /// Where the line is no record.
@@ -51,14 +51,14 @@ pub fn kind_of(line: &str) -> anyhow::Result<JsonRecordKind> {
     serde_json::from_str(line).context("this is no record with a \"kind\"")
 }
 
-/// What every record begins with.
+/// The field with which every record begins.
 #[derive(Deserialize)]
 pub struct JsonRecordKind {
-    /// Its kind.
+    /// The kind of the record.
     pub kind: String,
 }
 
-/// Whole bytes of a hex text.
+/// Reads a hex text as whole bytes.
 ///
 /// # Errors
 /// Where the text is no hex.

@@ -1,5 +1,5 @@
-//! The verdict: judges a run by its history, the ledger's dump and the published draw alone. It
-//! shares no code with the gateway or with booking, so a mistake in those is not repeated here.
+//! Judges a run by its history, the ledger's dump and the published draw alone. The judge shares no
+//! code with the gateway or booking, so it does not repeat their mistakes.
 
 mod admitted;
 mod books;
@@ -101,7 +101,7 @@ impl VerdictOptions {
     }
 }
 
-/// Judges files.
+/// Judges the files of a run.
 ///
 /// # Errors
 /// Where one cannot be read; the message names file and line.
@@ -130,7 +130,7 @@ pub fn files(
     )
 }
 
-/// Judges a run as text, each part with the name that its faults are told by.
+/// Judges the texts of a run, each with the name under which its faults are reported.
 fn texts(
     (history_name, history): (&str, impl BufRead),
     (dump_name, dump): (&str, impl BufRead),
@@ -195,7 +195,8 @@ fn judge(
         ("orders", dump.orders.len() as u64),
         ("tickets", dump.tickets.len() as u64),
         ("prices worked out", prices),
-        // What was really looked at: an invariant without evidence holds, and proves nothing.
+        // These figures say what was really checked: an invariant without evidence holds, but
+        // proves nothing.
         ("passes held against the counter", passes),
         ("lapses watched", lapses),
         ("pictures of seats", pictures.len() as u64),
@@ -203,7 +204,7 @@ fn judge(
     if let Some(books) = books {
         figures.push(("intents in the provider's books", books.count()));
     }
-    // Not every run has these.
+    // Only some runs have these.
     let of_some_runs = [
         ("refunds", dump.refunds.len() as u64),
         ("exchanges", chains),

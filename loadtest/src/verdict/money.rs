@@ -1,4 +1,4 @@
-//! Money: what was taken is what is owed, and every step in its order.
+//! Checks money: what was taken is what is owed, and every step came in its order.
 
 use std::collections::HashMap;
 
@@ -57,8 +57,8 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// The refunds by their orders, each held to what its seats had cost: what goes back and what is
-/// kept is exactly that.
+/// Returns the refunds by order, after checking each against the price of its seats: what goes back
+/// and what is kept must add up to it.
 fn fair_refunds<'a>(
     story: &RunTimeline<'a>,
     findings: &mut Findings,
@@ -72,10 +72,12 @@ fn fair_refunds<'a>(
         }
     }
     for refund in &story.dump.refunds {
-        // A part is held to what it is a part of, and a difference to its exchange.
+        // A partial refund is checked with the refund that it is part of, and a difference with its
+        // exchange.
         let alone = refund.part_of.is_none() && refund.reason != DIFFERENCE;
         let amount = refund.amount + parts.get(refund.refund.as_str()).unwrap_or(&0);
-        // What an exchange let go does not go back; how much that may be is what it costs.
+        // The amount that an exchange did not charge does not go back; the exchange's price limits
+        // it.
         let made_in = story
             .dump
             .order(&refund.order)
@@ -95,7 +97,7 @@ fn fair_refunds<'a>(
     for order in &story.dump.orders {
         let back = refunds.get(&*order.order).into_iter().flatten();
         let back: i64 = back.map(|refund| refund.paid).sum();
-        // Before the swap an exchange has cost what its new seats cost more.
+        // Before the swap an exchange has cost only the difference to its new seats.
         let swapped = order
             .made_in
             .as_ref()
@@ -114,8 +116,8 @@ fn fair_refunds<'a>(
     refunds
 }
 
-/// The sandbox keeps records of its own, as a provider does: what it gave back in parts is what the
-/// ledger says, each refund once.
+/// Compares the ledger with the sandbox's own records, which it keeps as a provider does: each
+/// partial refund is in both once, with the same amount.
 fn sandbox_agrees(story: &RunTimeline<'_>, findings: &mut Findings) {
     for payment in &story.dump.payments {
         let Some(booked) = &payment.provider_refunds else {
@@ -123,7 +125,7 @@ fn sandbox_agrees(story: &RunTimeline<'_>, findings: &mut Findings) {
         };
         let refunds = story.dump.refunds.iter();
         let of_order = refunds.filter(|refund| refund.order == payment.order);
-        // What was let go before it was taken never went back.
+        // Money that was released before it was taken never went back.
         let done = of_order
             .filter(|refund| refund.done_ms.is_some() && refund.amount > 0)
             .filter(|_| payment.captured != 0);
@@ -134,14 +136,14 @@ fn sandbox_agrees(story: &RunTimeline<'_>, findings: &mut Findings) {
             .collect();
         ledger.sort_unstable();
         sandbox.sort_unstable();
-        // One that is on its way may have arrived there, and not been heard of here.
+        // A refund that is under way may have reached the provider without the ledger knowing.
         let on_its_way = |refund: &str| {
             let mut refunds = story.dump.refunds.iter();
             refunds.any(|one| one.refund == refund && one.done_ms.is_none())
         };
         sandbox.retain(|(refund, _)| !on_its_way(refund));
-        // Money that was to be let go and was taken meanwhile went back whole, which is no refund
-        // of a part.
+        // Money that was taken while it was to be released went back whole, which is no partial
+        // refund.
         let sum: i64 = ledger.iter().map(|(_, amount)| amount).sum();
         let whole = payment.provider_state.as_deref() == Some("refunded");
         if whole && sandbox.is_empty() && sum == payment.captured {
@@ -158,7 +160,7 @@ fn sandbox_agrees(story: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Old seats are given when the new ones are had, and not else.
+/// Checks that old seats are given exactly when the buyer has the new ones.
 fn swapped(story: &RunTimeline<'_>, findings: &mut Findings) {
     for order in &story.dump.orders {
         let Some(exchange) = &order.made_in else {
@@ -168,7 +170,7 @@ fn swapped(story: &RunTimeline<'_>, findings: &mut Findings) {
             .dump
             .order(&exchange.order)
             .is_some_and(|old| old.state == "exchanged");
-        // Another exchange of the same order may have been done in place of this one.
+        // Another exchange of the same order may have been done instead of this one.
         if exchange.done_ms.is_some() && !is_given {
             findings.add(Invariant::AllOrNone, || {
                 format!(
@@ -186,7 +188,7 @@ fn captured(owed: &[&DumpedEffect]) -> Option<f64> {
         .and_then(|effect| effect.done_ms)
 }
 
-/// What was kept, and what should have been.
+/// Returns how much money was kept, and how much should have been.
 fn taken_and_owed(
     order: &DumpedOrder,
     paid: &[&DumpedPayment],
@@ -199,12 +201,12 @@ fn taken_and_owed(
         .sum();
     let owes = match order.state.as_str() {
         "ticketed" => order.amount,
-        // A capture on its way is not missing yet; that it is on its way in the end is another
-        // invariant's concern.
+        // A capture under way is not missing yet. Another invariant checks that none is under way
+        // at the end.
         "confirmed" if captured(owed).is_some() || net != 0 => order.amount,
-        // Let go before it was taken.
+        // The money was released before it was taken.
         "refunded" if paid.iter().all(|payment| payment.captured == 0) => 0,
-        // What has not arrived yet is another invariant's concern.
+        // Another invariant checks refunds that have not arrived yet.
         "refunded" | "partly_refunded" | "exchanged" => {
             let done = back.iter().filter(|refund| refund.done_ms.is_some());
             order.amount - done.map(|refund| refund.amount).sum::<i64>()
@@ -321,7 +323,7 @@ fn right_order(
     confirmed_after_an_approval(story, order, &mut wrong);
 }
 
-/// No ticket is issued before its money was captured.
+/// Checks that no ticket is issued before its money was captured.
 fn tickets_after_the_capture(
     order: &DumpedOrder,
     capture: Option<f64>,
@@ -344,7 +346,7 @@ fn tickets_after_the_capture(
     }
 }
 
-/// From outside: nothing is confirmed that nobody approved.
+/// Checks from the buyers' side that no order is confirmed without an approved payment.
 fn confirmed_after_an_approval(
     story: &RunTimeline<'_>,
     order: &DumpedOrder,

@@ -1,10 +1,10 @@
-//! The draw, worked out once more from its published description and from nothing else: SHA-256, an
-//! RFC 6962 tree, and Fisher–Yates driven by ChaCha20 as RFC 8439 describes it, with a 64-bit
-//! counter and a zero nonce.
+//! Computes the draw again from its published description alone: SHA-256, an RFC 6962 tree, and
+//! Fisher–Yates driven by ChaCha20 as RFC 8439 describes it, with a 64-bit counter and a zero
+//! nonce.
 
 use sha2::{Digest, Sha256};
 
-/// 32 bytes.
+/// A digest, a seed or a holder: 32 bytes.
 pub type Bytes32 = [u8; 32];
 
 /// The holder of a number that nobody holds.
@@ -18,12 +18,12 @@ fn sha(parts: &[&[u8]]) -> Bytes32 {
     hasher.finalize().into()
 }
 
-/// What a secret was announced as.
+/// Returns the commitment by which a secret was announced.
 pub fn commitment(secret: &Bytes32) -> Bytes32 {
     sha(&[b"fairgate/draw/v1/commit", secret])
 }
 
-/// The shuffle's seed; `beacon` is empty in a room without one.
+/// Returns the shuffle's seed. `beacon` is empty in a room without one.
 pub fn seed(secret: &Bytes32, n: u64, root: &Bytes32, beacon: &[u8]) -> Bytes32 {
     sha(&[
         b"fairgate/draw/v1/seed",
@@ -34,7 +34,7 @@ pub fn seed(secret: &Bytes32, n: u64, root: &Bytes32, beacon: &[u8]) -> Bytes32 
     ])
 }
 
-/// The RFC 6962 root over the leaves `be64(number) || holder`.
+/// Returns the RFC 6962 root over the leaves `be64(number) || holder`.
 pub fn root(holders: &[Bytes32]) -> Bytes32 {
     let mut hashes: Vec<Bytes32> = (0_u64..)
         .zip(holders)
@@ -43,8 +43,8 @@ pub fn root(holders: &[Bytes32]) -> Bytes32 {
     if hashes.is_empty() {
         return sha(&[]);
     }
-    // Level by level, an odd last one moving up as it is: the same tree as the recursive
-    // definition.
+    // Levels are built one by one, and an odd last node moves up unchanged. This gives the same
+    // tree as the recursive definition.
     while hashes.len() > 1 {
         let pairs = hashes.chunks(2).map(|pair| match pair {
             [left, right] => sha(&[&[1], left, right]),
@@ -55,7 +55,7 @@ pub fn root(holders: &[Bytes32]) -> Bytes32 {
     hashes[0]
 }
 
-/// The numbers in the order of their ranks.
+/// Returns the numbers in the order of their ranks.
 pub fn line(seed: &Bytes32, n: u64) -> Vec<u64> {
     let mut words = OracleKeystream::new(seed);
     let mut line: Vec<u64> = (0..n).collect();
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn every_vector_of_the_draw_comes_out_the_same() {
-        // Relative folders are seen from the repository's root, wherever the test runs.
+        // Relative folders start at the repository's root, wherever the test runs.
         let folder = std::env::var_os("FAIRGATE_DRAW").unwrap_or_else(|| "../shared/draw".into());
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
             .join("..")

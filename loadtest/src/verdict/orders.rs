@@ -1,4 +1,5 @@
-//! Promises: what was acknowledged is kept, what was left open settles once, who paid has tickets.
+//! Checks promises: what was acknowledged is kept, a call without an answer settles once, and every
+//! buyer who paid has tickets.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -7,10 +8,10 @@ use super::history::{HistoryCall, HistoryOperation, OrderRead};
 use super::report::{Findings, Invariant};
 use super::story::{OrderTimeline, RunTimeline};
 
-/// Clocks of two programs on one machine agree to this, milliseconds: both round.
+/// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
 
-/// What is dated in the ledger can be read so much later, milliseconds.
+/// How much later than its date a row of the ledger may become readable, in milliseconds.
 const WRITTEN_WITHIN_MS: f64 = 1_000.0;
 
 /// Checks all three.
@@ -60,7 +61,7 @@ fn kept(
     read_as_told(story, tickets, told, order, &mut wrong);
 }
 
-/// What was answered when the order was made.
+/// Checks an order against the answer to the call that made it.
 fn made_as_told(
     story: &RunTimeline<'_>,
     told: &OrderTimeline<'_>,
@@ -106,7 +107,7 @@ fn made_as_told(
     }
 }
 
-/// What was shown when the order was read.
+/// Checks an order against what was shown when it was read.
 fn read_as_told(
     story: &RunTimeline<'_>,
     tickets: &HashMap<&str, &str>,
@@ -147,7 +148,8 @@ fn read_as_told(
     }
 }
 
-/// A state that was told stands in the order's history, and the ledger has not gone back behind it.
+/// Checks that a state which the buyer was told is in the order's history, and that the ledger has
+/// not gone back behind it.
 fn state_kept(state: &str, line: u32, order: &DumpedOrder, wrong: &mut impl FnMut(u32, String)) {
     let stood = order.history.iter().any(|step| step.state == state);
     let later: &[&str] = match state {
@@ -158,7 +160,7 @@ fn state_kept(state: &str, line: u32, order: &DumpedOrder, wrong: &mut impl FnMu
             "partly_refunded",
             "refunded",
             "exchanged",
-            // Its old order could not be given any more.
+            // The old order could not be exchanged any more.
             if order.made_in.is_some() {
                 "cancelled"
             } else {
@@ -186,8 +188,8 @@ fn state_kept(state: &str, line: u32, order: &DumpedOrder, wrong: &mut impl FnMu
     }
 }
 
-/// The seats that an order may have been read with by a call: those of its refunds are gone a
-/// moment after they were given back, and the seats that it was made for are shown until late money
+/// Returns the seats that a call may have read an order with. Seats of a refund disappear a moment
+/// after they were given back. The seats that the order was made for are shown until late money
 /// buys it others.
 fn seats_while<'a>(
     story: &RunTimeline<'_>,
@@ -220,7 +222,7 @@ fn seats_of(read: &OrderRead) -> Option<BTreeSet<&str>> {
         .map(|seats| seats.iter().map(|seat| &**seat).collect())
 }
 
-/// One holder in the ledger is one visitor of the run, and the other way round.
+/// Checks that one holder in the ledger is one visitor of the run, and the other way round.
 fn one_visitor(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut holder_of: HashMap<(u64, &str), &str> = HashMap::new();
     let mut visitor_of: HashMap<&str, u64> = HashMap::new();
@@ -237,7 +239,7 @@ fn one_visitor(story: &RunTimeline<'_>, findings: &mut Findings) {
         let holder = *holder_of
             .entry((told.visitor, &order.room))
             .or_insert(&order.visitor);
-        // Who left and joined again may have done so with a new secret.
+        // A visitor who left and joined again may have done so with a new secret.
         let other_holder = holder != order.visitor && !left.contains(&told.visitor);
         if visitor != told.visitor || other_holder {
             findings.add(Invariant::AckKept, || {
@@ -247,7 +249,7 @@ fn one_visitor(story: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// A key has one hold, a hold one order, whatever was heard of the calls.
+/// Checks that a key has one hold and a hold one order, whichever answers arrived.
 fn one_outcome(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_key: HashMap<(u64, &str, &str), (&str, u32)> = HashMap::new();
     for call in story.history.calls.iter().filter(|call| call.done()) {
@@ -292,7 +294,8 @@ fn one_outcome(story: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// A read that was sent after another was answered never shows an earlier state, nor other seats.
+/// Checks that a read never shows an earlier state or other seats than a read that was answered
+/// before it was sent.
 fn reads_agree(
     story: &RunTimeline<'_>,
     told: &OrderTimeline<'_>,
@@ -324,7 +327,7 @@ fn reads_agree(
         && call.sent_ms > step.at_ms + WRITTEN_WITHIN_MS
         && *read.state != order.state
         && last(&read.state).is_some()
-        // What stood still in the middle of a transaction dates it before its end.
+        // A transaction that stood still in the middle is dated before its end.
         && !story.history.halted_within(step.at_ms, call.sent_ms)
     {
         findings.add(Invariant::OneOutcome, || {
@@ -347,11 +350,11 @@ fn paid_has_tickets(
         .iter()
         .find(|(call, pay)| pay.approve && call.done() && call.done_ms <= order.pay_until_ms);
     let Some((call, _)) = in_time else { return };
-    // A card that has bought its share buys no more, in time or not.
+    // A card that has reached its limit buys no more, in time or not.
     let given_up = told.cancels.iter().any(|cancel| cancel.perhaps())
         || (order.state == "cancelled" && order.reason == "card_limit")
         || (order.made_in.is_some() && order.reason == "exchange_over");
-    // What stood still until the claim ran out made the payment late, and the money goes back.
+    // If a part stood still until the claim ran out, the payment came late and the money goes back.
     let late = story
         .history
         .halted_within(call.sent_ms, order.claim_until_ms);
@@ -373,7 +376,7 @@ fn paid_has_tickets(
     }
 }
 
-/// Whoever ended with tickets has them.
+/// Checks that every visitor who ended with tickets has them.
 fn told_tickets(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut has: HashSet<u64> = HashSet::new();
     for order in story

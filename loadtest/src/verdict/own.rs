@@ -1,5 +1,5 @@
-//! Baskets and keys: an order is made of a basket that its visitor was given, and of two bodies
-//! under one key one is carried out.
+//! Checks baskets and keys: an order is made of a basket that its visitor was given, and of two
+//! bodies under one key at most one is carried out.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,14 +7,14 @@ use super::history::{HistoryCall, HistoryOperation};
 use super::report::{Findings, Invariant};
 use super::story::RunTimeline;
 
-/// Checks both; returns how many calls tried another's hold, and how many keys came with two
-/// bodies.
+/// Checks both. Returns how many calls tried another visitor's hold, and how many keys came with
+/// two bodies.
 pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> (u64, u64) {
     baskets_in_the_ledger(story, findings);
     (foreign(story, findings), keys(story, findings))
 }
 
-/// Nobody orders a hold that it was never given.
+/// Checks that nobody orders a hold that it was never given.
 fn foreign(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut tries = 0;
     for call in &story.history.calls {
@@ -40,7 +40,7 @@ fn foreign(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     tries
 }
 
-/// Whether a visitor was given a hold, or may have been without hearing of it.
+/// Returns whether a visitor was given a hold, or may have been without hearing of it.
 fn may_own(story: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
     match story.holds.get(hold) {
         Some(hold) => hold.call.visitor == visitor,
@@ -48,7 +48,7 @@ fn may_own(story: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
     }
 }
 
-/// Whether the hold was offered to a visitor who waited.
+/// Returns whether the hold was offered to a visitor on the waitlist.
 fn offered(story: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
     let waiters = story.dump.waiters.iter();
     let mut with = waiters.filter(|waiter| {
@@ -58,12 +58,12 @@ fn offered(story: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
     with.any(|waiter| story.visitor_of_holder.get(&*waiter.visitor) == Some(&visitor))
 }
 
-/// Whether some hold that a visitor asked for was left without an answer.
+/// Returns whether the visitor asked for some hold and got no answer.
 fn did_not_hear(story: &RunTimeline<'_>, visitor: u64) -> bool {
     story.lost_holds.iter().any(|lost| lost.visitor == visitor)
 }
 
-/// In the ledger, too, an order that was made at a checkout is of its visitor's basket.
+/// Checks in the ledger that an order from a checkout is of its visitor's basket.
 fn baskets_in_the_ledger(story: &RunTimeline<'_>, findings: &mut Findings) {
     let successors: HashSet<&str> = story
         .dump
@@ -90,7 +90,7 @@ fn baskets_in_the_ledger(story: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Of two bodies under one key one was carried out at most.
+/// Checks that of two bodies under one key at most one was carried out.
 fn keys(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut by_key: HashMap<(u64, &str), Vec<&HistoryCall>> = HashMap::new();
     for call in &story.history.calls {

@@ -1,5 +1,4 @@
-//! Prices: every total, difference, refund and fee is worked out once more, from the terms in the
-//! ledger and nothing else.
+//! Computes every total, difference, refund and fee again, from the terms in the ledger alone.
 
 use std::collections::HashMap;
 
@@ -13,14 +12,14 @@ use super::report::{Findings, Invariant};
 use super::rules::{best_refund, differences};
 use super::story::RunTimeline;
 
-/// Why the difference of an exchange goes back.
+/// The reason of a refund that pays back an exchange's difference.
 pub const DIFFERENCE: &str = "exchange_difference";
 
-/// Clocks of two programs on one machine agree to this, milliseconds: both round.
+/// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
 
 /// The least that Stripe charges, in minor units, by currency. Source: "Minimum and maximum charge
-/// amounts", docs.stripe.com/currencies. A difference below it is let go.
+/// amounts", docs.stripe.com/currencies. A smaller difference is not charged.
 const STRIPE_LEAST: [(&str, i64); 6] = [
     ("EUR", 50),
     ("USD", 50),
@@ -30,7 +29,7 @@ const STRIPE_LEAST: [(&str, i64); 6] = [
     ("JPY", 50),
 ];
 
-/// Checks everything; returns how many prices were worked out.
+/// Checks all prices. Returns how many were computed.
 pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut back: HashMap<&str, i64> = HashMap::new();
     let mut parts: HashMap<&str, i64> = HashMap::new();
@@ -76,7 +75,8 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
             });
             continue;
         };
-        // Until the swap the seats of an exchange stand there with what they cost more.
+        // Until the swap the order lists the seats of an exchange with the difference that they
+        // cost more.
         let swapped = order
             .made_in
             .as_ref()
@@ -102,7 +102,7 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
     findings.add(Invariant::Prices, evidence);
 }
 
-/// The terms that orders of the run go by are what the promoter of the run wrote.
+/// Checks that the terms of the run's orders are those that the promoter wrote.
 fn announced(
     story: &RunTimeline<'_>,
     order: &DumpedOrder,
@@ -139,7 +139,7 @@ fn announced(
     }
 }
 
-/// Each seat costs what the order's terms say; returns how many there are.
+/// Checks that each seat costs what the order's terms say. Returns the number of seats.
 fn seats(
     order: &DumpedOrder,
     show: &DumpedShow,
@@ -178,7 +178,7 @@ fn sum<'a>(items: impl IntoIterator<Item = &'a DumpedOrderItem>) -> i64 {
     items.into_iter().map(|item| item.amount).sum()
 }
 
-/// What an order is to pay is what its seats cost.
+/// Checks that an order's total is the price of its seats.
 fn total(order: &DumpedOrder, findings: &mut Findings) {
     let expected = sum(&order.items);
     if order.amount != expected || order.let_go != 0 {
@@ -191,7 +191,7 @@ fn total(order: &DumpedOrder, findings: &mut Findings) {
     }
 }
 
-/// What an exchange costs more, or brings back, is what the rules say of both orders' prices.
+/// Checks that the difference of an exchange follows from the rules and both orders' prices.
 fn difference(
     story: &RunTimeline<'_>,
     new: &DumpedOrder,
@@ -216,8 +216,8 @@ fn difference(
     }
     let credit = exchange.credit - old.let_go;
     let outcomes = differences(show, old, (credit, exchange.price), exchange.at_ms);
-    // Another exchange of the same order may have been done in place of this one, and what went
-    // back is that one's.
+    // Another exchange of the same order may have been done instead of this one, and then the
+    // refund belongs to that one.
     let done = exchange.done_ms.is_some();
     let over = old.state == "exchanged" && !done;
     let expected_back = |back: i64| if done { back } else { 0 };
@@ -243,7 +243,7 @@ fn difference(
             )
         });
     }
-    // A payment of nothing has no provider; the run has one for all others.
+    // A payment of nothing has no provider; all others of a run have the same one.
     let mut payments = story.dump.payments.iter();
     let by_stripe = payments.any(|payment| payment.provider == "stripe");
     let least = STRIPE_LEAST.iter().find(|(code, _)| *code == new.currency);
@@ -259,8 +259,8 @@ fn difference(
     }
 }
 
-/// What of an order's price was let go when it was made: what is open of it still, and what its
-/// refunds were less for it.
+/// Returns the part of an order's price that was not charged when it was made: the part that is
+/// still open, and the part by which its refunds were lower.
 fn let_go(story: &RunTimeline<'_>, order: &DumpedOrder) -> i64 {
     let own = story.dump.refunds.iter();
     let own = own.filter(|refund| refund.order == order.order && refund.reason != DIFFERENCE);
@@ -271,7 +271,7 @@ fn let_go(story: &RunTimeline<'_>, order: &DumpedOrder) -> i64 {
     order.let_go + less
 }
 
-/// What goes back less of a refund's seats, because it never was charged.
+/// Returns by how much a refund is lower because a part of the price was never charged.
 pub fn uncharged(story: &RunTimeline<'_>, refund: &DumpedRefund) -> i64 {
     let parts = story.dump.refunds.iter();
     let parts = parts.filter(|part| part.part_of.as_ref() == Some(&refund.refund));
@@ -279,8 +279,8 @@ pub fn uncharged(story: &RunTimeline<'_>, refund: &DumpedRefund) -> i64 {
     refund.paid - refund.fee - refund.amount - back
 }
 
-/// What is kept of tickets that go back is what the better of the order's and the present rules
-/// keeps of each.
+/// Checks the fee of a refund: for each ticket, the order's rules and the present rules are
+/// compared and the one that keeps less applies.
 fn check_refund_fee(
     story: &RunTimeline<'_>,
     order: &DumpedOrder,
@@ -311,7 +311,7 @@ fn check_refund_fee(
             )
         });
     };
-    // A fraction of the smallest coin is the buyer's, with each ticket.
+    // Each ticket's fee is rounded down in the buyer's favour.
     let fee: i64 = going.iter().map(|item| item.amount * pct / 100).sum();
     if refund.fee != fee {
         wrong(findings, || {
@@ -325,12 +325,12 @@ fn check_refund_fee(
     }
 }
 
-/// Nothing is kept of a show that was cancelled, nor of one that was postponed while its buyers may
-/// think it over.
+/// Checks that no fee is kept for a cancelled show, nor for a postponed one while its buyers may
+/// still decide.
 fn without_fee(show: &DumpedShow, refund: &DumpedRefund, findings: &mut Findings) {
     let fate = show.fate.as_ref();
-    // Whether it was cancelled at all is another invariant's concern; a postponed one may have been
-    // cancelled since.
+    // Another invariant checks whether the show was cancelled at all. A postponed show may have
+    // been cancelled since.
     let until_ms = fate
         .filter(|fate| refund.reason == "show_postponed" && fate.fate == "postponed")
         .and_then(|fate| fate.refunds_until_ms);

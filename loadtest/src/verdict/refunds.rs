@@ -1,5 +1,6 @@
-//! What was given back: only what a buyer named, or all of a show that does not take place; each
-//! once. What is kept of it is [`super::prices`]'s concern. And what promoters were told of it.
+//! Checks refunds: only what a buyer named went back, or all of a show that does not take place,
+//! and each of them once. It also checks what promoters were told. [`super::prices`] checks the
+//! fees.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,15 +12,15 @@ use super::history::{
 use super::report::{Findings, Invariant};
 use super::story::{OrderTimeline, RunTimeline};
 
-/// Clocks of two programs on one machine agree to this, milliseconds: both round.
+/// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
 
-/// Checks everything.
+/// Checks all refunds.
 pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_order: HashMap<&str, Vec<&DumpedRefund>> = HashMap::new();
     for refund in &story.dump.refunds {
         by_order.entry(&refund.order).or_default().push(refund);
-        // A part goes back for the reason of what it is a part of.
+        // A partial refund has the reason of the refund that it is part of.
         let order = story.dump.order(&refund.order);
         if let Some(order) = order.filter(|_| refund.part_of.is_none()) {
             for_its_reason(story, order, refund, findings);
@@ -54,7 +55,7 @@ fn cancelled<'a>(story: &RunTimeline<'a>, show: &str) -> Option<&'a HistoryCance
     all.find(|cancelled| cancelled.show == show)
 }
 
-/// Why it went back is what became of the show then.
+/// Checks that the reason of a refund is what had become of the show at that time.
 fn for_its_reason(
     story: &RunTimeline<'_>,
     order: &DumpedOrder,
@@ -80,12 +81,13 @@ fn for_its_reason(
                 format!("{id}: {show} had been cancelled, and that is not why")
             });
         }
-        // A later date has rules of its own.
+        // A show with a later date has rules of its own.
         _ => {}
     }
 }
 
-/// What goes back as its buyer's wish was named by it, and no call made more than one refund.
+/// Checks that a buyer named what a refund on request gave back, and that no call made more than
+/// one refund.
 fn check_requested(
     story: &RunTimeline<'_>,
     order: &DumpedOrder,
@@ -135,7 +137,7 @@ fn check_requested(
     }
 }
 
-/// The seats of some tickets.
+/// Returns the seats of some tickets.
 fn labels_of<'a>(story: &RunTimeline<'a>, order: &str, named: &[Box<str>]) -> BTreeSet<&'a str> {
     let tickets = story.dump.tickets.iter();
     let named = tickets.filter(|ticket| {
@@ -144,7 +146,7 @@ fn labels_of<'a>(story: &RunTimeline<'a>, order: &str, named: &[Box<str>]) -> BT
     named.map(|ticket| ticket.label.as_str()).collect()
 }
 
-/// What was acknowledged as given back is.
+/// Checks that every acknowledged refund is in the ledger.
 fn check_acknowledged(
     story: &RunTimeline<'_>,
     order: &DumpedOrder,
@@ -172,7 +174,7 @@ fn check_acknowledged(
     }
 }
 
-/// All that was sold of a cancelled show went back, and nothing more was sold.
+/// Checks that everything sold of a cancelled show went back, and that nothing more was sold.
 fn nothing_left(story: &RunTimeline<'_>, show: &HistoryCancellation, findings: &mut Findings) {
     let orders = story.dump.orders.iter();
     for order in orders.filter(|order| order.show == show.show) {
@@ -181,7 +183,7 @@ fn nothing_left(story: &RunTimeline<'_>, show: &HistoryCancellation, findings: &
                 format!("{} was made after {} was cancelled", order.order, show.show)
             });
         }
-        // Whoever was in stays in: those tickets do not go back.
+        // Tickets of visitors who had entered do not go back.
         let tickets = story.dump.tickets.iter();
         let mut good = tickets.filter(|one| one.order == order.order && one.void_ms.is_none());
         let is_in = order.first("ticketed").is_some() && good.all(|one| one.scanned_ms.is_some());
@@ -201,7 +203,8 @@ fn nothing_left(story: &RunTimeline<'_>, show: &HistoryCancellation, findings: &
     }
 }
 
-/// What promoters were told of refunds never goes back, and is the ledger's in the end.
+/// Checks that the refund progress which promoters were told never goes down, and matches the
+/// ledger at the end.
 fn progress(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut last: HashMap<&str, &HistoryRefundReport> = HashMap::new();
     for next in &story.history.progress {

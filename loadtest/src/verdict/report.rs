@@ -1,30 +1,30 @@
-//! The invariants by name, what was found against each, and how that is printed.
+//! Names the invariants, collects what was found against each, and prints it.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// So many findings of one invariant are kept with their evidence; all are counted.
+/// How many findings of one invariant are kept with their evidence. All are counted.
 const KEPT_MAX: usize = 10;
 
 macro_rules! invariants {
     ($($variant:ident $name:literal $sentence:literal,)*) => {
-        /// What a run is held to.
+        /// An invariant that a run is checked against.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Invariant {
             $(#[doc = $sentence] $variant,)*
         }
 
         impl Invariant {
-            /// All of them, in the order of the report.
+            /// All invariants, in the order of the report.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// A short name.
+            /// Returns the invariant's short name.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it says.
+            /// Returns the sentence that the invariant claims.
             pub fn sentence(self) -> &'static str {
                 match self { $(Self::$variant => $sentence,)* }
             }
@@ -60,18 +60,18 @@ invariants! {
     Admitted "admitted_first" "Orders belong to visitors who were let in, and holds are taken with a pass that lives.",
 }
 
-/// What was found, by invariant.
+/// The findings by invariant.
 #[derive(Default)]
 pub struct Findings {
     by: Vec<InvariantFindings>,
 }
 
-/// What was found against one invariant.
+/// The findings against one invariant.
 #[derive(Default, Clone)]
 pub struct InvariantFindings {
-    /// How often.
+    /// The number of findings.
     pub count: u64,
-    /// The first ones.
+    /// The first findings, as evidence.
     pub first: Vec<String>,
 }
 
@@ -87,12 +87,12 @@ impl Findings {
         }
     }
 
-    /// What was found against one invariant.
+    /// Returns the findings against one invariant.
     pub fn for_invariant(&self, invariant: Invariant) -> InvariantFindings {
         self.by.get(invariant as usize).cloned().unwrap_or_default()
     }
 
-    /// Which invariants were broken.
+    /// Returns the invariants that were broken.
     pub fn broken(&self) -> Vec<Invariant> {
         let all = Invariant::ALL.iter().copied();
         all.filter(|invariant| self.for_invariant(*invariant).count > 0)
@@ -100,21 +100,21 @@ impl Findings {
     }
 }
 
-/// A judged run.
+/// The verdict on a run.
 pub struct VerdictReport {
-    /// What was found.
+    /// The findings against the run.
     pub findings: Findings,
-    /// What was judged: names and counts.
+    /// Names and counts of what was judged.
     pub figures: Vec<(&'static str, u64)>,
 }
 
 impl VerdictReport {
-    /// Whether everything held.
+    /// Returns whether every invariant held.
     pub fn held(&self) -> bool {
         self.findings.broken().is_empty()
     }
 
-    /// For people.
+    /// Returns the report as text for people.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for &invariant in Invariant::ALL {
@@ -150,7 +150,7 @@ impl VerdictReport {
         text
     }
 
-    /// For programs.
+    /// Returns the report as JSON for programs.
     pub fn json(&self) -> Value {
         let invariants: Vec<_> = Invariant::ALL
             .iter()

@@ -1,23 +1,24 @@
-//! The rules of terms, worked out from what is written in them: which refund rule counts, and what
-//! an exchange costs. Pure.
+//! Applies the rules in a show's terms: which refund rule counts, and what an exchange costs. The
+//! functions are pure.
 
 use super::dump::{DumpedCheaperRule, DumpedExchangeRule, DumpedOrder, DumpedShow, DumpedTerms};
 
 const HOUR_MS: f64 = 3_600_000.0;
 
-/// What an exchange comes to.
+/// The expected cost of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpectedExchange {
-    /// What is to be paid.
+    /// The amount to be paid.
     pub due: i64,
-    /// What goes back.
+    /// The amount that goes back.
     pub back: i64,
-    /// What the exchange itself costs.
+    /// The fee of the exchange itself.
     pub fee: i64,
 }
 
-/// The terms that count for an order at a moment: its own, and those in force then. Where they were
-/// replaced within `leeway_ms` of it, the others may have been in force as well.
+/// Returns the terms that count for an order at a moment: the order's own, and those in force then.
+/// If the terms were replaced within `leeway_ms` of the moment, the older or newer ones may have
+/// been in force as well.
 fn counting<'a>(
     show: &'a DumpedShow,
     order: &DumpedOrder,
@@ -29,8 +30,8 @@ fn counting<'a>(
     own.into_iter().chain(then.into_iter().flatten()).collect()
 }
 
-/// When an order's show begins: the later of what was told and what is known. A train begins at the
-/// stop where one boards.
+/// Returns when an order's show begins: the later of the time that buyers were told and the present
+/// time. A train begins at the stop where the passenger boards.
 fn starts_ms(show: &DumpedShow, order: &DumpedOrder, terms: &[&DumpedTerms]) -> f64 {
     let boards = order.items.iter().map(|item| item.from).min();
     let departs = boards.and_then(|leg| show.departs_ms(leg));
@@ -38,8 +39,9 @@ fn starts_ms(show: &DumpedShow, order: &DumpedOrder, terms: &[&DumpedTerms]) -> 
     departs.unwrap_or_else(|| starts.fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// The share that is kept of a ticket that goes back at a moment: of all rules that count and have
-/// not run out, the one that keeps least. Nothing where none lets it go back.
+/// Returns the share that is kept of a ticket that goes back at a moment. Of all rules that count
+/// and have not run out, the one that keeps least applies. Returns `None` if no rule lets the
+/// ticket go back.
 pub fn best_refund(
     show: &DumpedShow,
     order: &DumpedOrder,
@@ -53,8 +55,8 @@ pub fn best_refund(
     lives.map(|rule| rule.fee_pct).min()
 }
 
-/// What an exchange may come to: one outcome for each exchange rule that counts and has not run
-/// out. The buyer gets the better one; where both cost alike they are the same.
+/// Returns the possible costs of an exchange, one for each exchange rule that counts and has not
+/// run out. The buyer gets the better one; if both cost the same, they are equal.
 pub fn differences(
     show: &DumpedShow,
     old: &DumpedOrder,
@@ -76,8 +78,8 @@ pub fn differences(
     outcomes
 }
 
-/// What one rule says of seats of `credit` given for seats of `price`, where `pct` would be kept of
-/// a refund.
+/// Applies one rule to an exchange of seats of price `credit` for seats of price `price`, if a
+/// refund would keep `pct`.
 fn difference(
     rule: &DumpedExchangeRule,
     (credit, price): (i64, i64),

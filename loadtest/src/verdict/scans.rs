@@ -1,4 +1,4 @@
-//! Scans: a ticket lets in once, and none that was given back before. A scan that was sent again
+//! Checks scans: a ticket lets in once, and not after it was given back. A scan that is sent again
 //! with its key is the same scan, as long as the key counts.
 
 use std::collections::HashMap;
@@ -8,12 +8,12 @@ use super::history::{HistoryCall, HistoryOperation};
 use super::report::{Findings, Invariant};
 use super::story::RunTimeline;
 
-/// A scan's key counts for so long, milliseconds.
+/// How long a scan's key counts, in milliseconds.
 const KEY_COUNTS_MS: f64 = 60_000.0;
-/// Clocks of two programs on one machine agree to this, milliseconds: both round.
+/// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
 
-/// Checks everything; returns how many scans let somebody in.
+/// Checks all scans. Returns how many let somebody in.
 pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let tickets = story.dump.tickets.iter();
     let tickets: HashMap<&str, &DumpedTicket> = tickets
@@ -62,7 +62,8 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
     findings.add(Invariant::Scans, evidence);
 }
 
-/// All scans of a ticket that let in are one: they have the same key, while it counts.
+/// Checks that all scans of a ticket that let somebody in are one scan: they have the same key,
+/// while it counts.
 fn once(id: &str, let_in: &[&HistoryCall], findings: &mut Findings) {
     let first = let_in.iter().min_by(|a, b| a.sent_ms.total_cmp(&b.sent_ms));
     let Some(first) = first else { return };
@@ -79,7 +80,7 @@ fn once(id: &str, let_in: &[&HistoryCall], findings: &mut Findings) {
     }
 }
 
-/// A scan that let in is in the ledger.
+/// Checks that every scan that let somebody in is in the ledger.
 fn kept(ticket: &DumpedTicket, let_in: &[&HistoryCall], findings: &mut Findings) {
     let Some(first) = let_in.iter().min_by(|a, b| a.done_ms.total_cmp(&b.done_ms)) else {
         return;

@@ -1,4 +1,4 @@
-//! Seats: one owner a cell, and all of them or none.
+//! Checks seats: each cell has one owner, and an order has all of its cells or none.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,7 +16,7 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
     whole_orders(story, findings);
 }
 
-/// A cell by name.
+/// Returns a cell's name for a finding.
 fn named(story: &RunTimeline<'_>, show: &str, cell: u32) -> String {
     let label = story
         .dump
@@ -44,7 +44,7 @@ fn one_claim(story: &RunTimeline<'_>, findings: &mut Findings) {
 fn one_ticket(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut owners: HashMap<(&str, &str, u16), &str> = HashMap::new();
     for ticket in &story.dump.tickets {
-        // Void tickets open nothing; their seats may be sold again.
+        // A void ticket opens no door, and its seat may be sold again.
         let void = ticket.void_ms.is_some();
         if void
             || story
@@ -68,9 +68,9 @@ fn one_ticket(story: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// When an order surely had which seats: from its answer, or, where nobody heard one, from when it
-/// was written. An answer that came only after the order had given its seats up tells of no time at
-/// all.
+/// Works out when an order certainly had which seats: from its answer, or, if no answer arrived,
+/// from when the ledger dates it. An answer that came only after the order had given its seats up
+/// tells nothing.
 fn stays<'a>(story: &RunTimeline<'a>, order: &'a DumpedOrder) -> Vec<OrderSeatSpan<'a>> {
     let told = story
         .orders
@@ -88,7 +88,7 @@ fn stays<'a>(story: &RunTimeline<'a>, order: &'a DumpedOrder) -> Vec<OrderSeatSp
     stays
 }
 
-/// From when until when which order had something.
+/// A span in which an order had a cell.
 type OrderCellSpan<'a> = (f64, f64, &'a DumpedOrder);
 
 fn one_order(story: &RunTimeline<'_>, findings: &mut Findings) {
@@ -122,7 +122,7 @@ fn one_order(story: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// No basket is handed out over a living order, not even after a restart.
+/// Checks that no basket takes a cell of a live order, not even after a restart.
 fn no_basket_over_an_order(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_cell: HashMap<(&str, u32), Vec<OrderCellSpan<'_>>> = HashMap::new();
     for order in &story.dump.orders {
@@ -221,7 +221,8 @@ fn whole_changes(
     }
 }
 
-/// What was given back was the order's, once, and its tickets, and no others, are void.
+/// Checks that refunded seats were the order's, went back once, and that exactly their tickets are
+/// void.
 fn given_back(story: &RunTimeline<'_>, findings: &mut Findings) {
     let mut back: HashMap<&str, BTreeSet<&str>> = HashMap::new();
     for refund in &story.dump.refunds {
@@ -321,7 +322,7 @@ fn whole_orders(story: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// An order is made for what its hold took.
+/// Checks that an order is made for the seats that its hold took.
 fn made_for_its_hold(story: &RunTimeline<'_>, order: &DumpedOrder, wrong: &mut impl FnMut(String)) {
     let Some(hold) = story.holds.get(order.hold.as_str()) else {
         return;
@@ -347,7 +348,7 @@ fn made_for_its_hold(story: &RunTimeline<'_>, order: &DumpedOrder, wrong: &mut i
     }
 }
 
-/// An order has tickets for its seats where its state says so, and for all of its cells.
+/// Checks that an order has tickets for exactly its seats and cells if its state says so.
 fn right_tickets(
     order: &DumpedOrder,
     issued: &BTreeSet<&str>,
@@ -359,7 +360,7 @@ fn right_tickets(
     let whole = match order.state.as_str() {
         "ticketed" => *issued == labels,
         "partly_refunded" | "exchanged" => *issued == labels,
-        // Given back before its tickets were made, or after.
+        // The order was refunded before its tickets were made, or after.
         "refunded" => issued.is_empty() || *issued == labels,
         _ => issued.is_empty(),
     };

@@ -1,4 +1,5 @@
-//! The run put in order, once for all invariants: each hold's life, and who each order belongs to.
+//! Puts the run in order once for all invariants: the history of each hold, and the visitor of each
+//! order.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,73 +15,73 @@ pub struct RunTimeline<'a> {
     pub history: &'a RunHistory,
     /// What the ledger says.
     pub dump: &'a DumpedLedger,
-    /// Holds that were answered, by id.
+    /// The holds that were answered, by id.
     pub holds: BTreeMap<&'a str, HoldTimeline<'a>>,
-    /// What was done with orders, by id.
+    /// The calls about each order, by the order's id.
     pub orders: BTreeMap<&'a str, OrderTimeline<'a>>,
-    /// The visitor of a ledger's holder, where the history tells.
+    /// The visitor of each holder in the ledger, if the history tells.
     pub visitor_of_holder: HashMap<&'a str, u64>,
-    /// Hold calls of which nobody ever learned what became of them.
+    /// The calls for a hold whose result nobody ever learned.
     pub lost_holds: Vec<LostHold<'a>>,
 }
 
-/// A hold that may have been given, and nobody heard of it.
+/// A hold that may have been given without anybody hearing of it.
 pub struct LostHold<'a> {
-    /// Who asked.
+    /// The visitor who asked.
     pub visitor: u64,
-    /// Of which show.
+    /// The show of the seats.
     pub show: &'a str,
-    /// When.
+    /// When the call was sent.
     pub sent_ms: f64,
 }
 
 /// One hold, from its first answer on.
 pub struct HoldTimeline<'a> {
-    /// The first answer.
+    /// The call with the first answer.
     pub call: &'a HistoryCall,
-    /// What it said.
+    /// The fields of that call and its answer.
     pub asked: &'a HoldCall,
-    /// What it had when, as far as that is certain.
+    /// The seats that the hold certainly had, by span of time.
     pub stretches: Vec<HoldSeatSpan<'a>>,
-    /// What it has now; none where a change was left open.
+    /// The seats that the hold has now; `None` if the result of a change is not known.
     pub seats: Option<Vec<&'a str>>,
-    /// When its owner first did anything to it that may have ended or changed it.
+    /// When the owner first made a call that may have ended or changed the hold.
     pub touched_ms: f64,
-    /// Whether it was, or may have been, given back.
+    /// Whether the hold was, or may have been, given back.
     pub dropped: bool,
-    /// Changes that were asked for.
+    /// The calls to change the hold.
     pub changes: Vec<(&'a HistoryCall, &'a ChangeCall)>,
-    /// When it was given back.
+    /// The calls to give the hold back.
     pub drops: Vec<&'a HistoryCall>,
-    /// When an order was asked for.
+    /// The calls to make an order of the hold.
     pub orders: Vec<(&'a HistoryCall, &'a OrderCall)>,
 }
 
-/// What a hold had for certain.
+/// The seats that a hold certainly had in a span of time.
 pub struct HoldSeatSpan<'a> {
-    /// From this answer on.
+    /// When the answer came that gave these seats.
     pub from_ms: f64,
-    /// Until this call was sent, or the deadline.
+    /// When the call was sent that may have ended this, or the deadline.
     pub until_ms: f64,
-    /// These seats.
+    /// The labels of the seats.
     pub seats: Vec<&'a str>,
 }
 
-/// One order, as it was asked for and read.
+/// One order, with the calls about it.
 pub struct OrderTimeline<'a> {
-    /// Whose it is.
+    /// The visitor who ordered.
     pub visitor: u64,
-    /// The answers that made it.
+    /// The calls that made the order.
     pub made: Vec<(&'a HistoryCall, &'a OrderCall)>,
-    /// The sandbox's button.
+    /// The calls to pay.
     pub pays: Vec<(&'a HistoryCall, &'a PayCall)>,
-    /// Reads that were answered.
+    /// The reads that were answered.
     pub reads: Vec<(&'a HistoryCall, &'a OrderRead)>,
-    /// Cancellations that were asked for.
+    /// The calls to cancel the order.
     pub cancels: Vec<&'a HistoryCall>,
-    /// Tickets that were to go back.
+    /// The calls to give tickets back.
     pub refunds: Vec<(&'a HistoryCall, &'a RefundCall)>,
-    /// Others that were to be had for its seats.
+    /// The calls to exchange the order's seats for others.
     pub exchanges: Vec<(&'a HistoryCall, &'a ExchangeCall)>,
 }
 
@@ -107,7 +108,7 @@ impl<'a> RunTimeline<'a> {
         story
     }
 
-    /// Holds first: what is done to them may stand before a late answer.
+    /// Begins with the holds, because calls about a hold may stand before its late answer.
     fn begin_holds(&mut self, calls: &[&'a HistoryCall]) {
         let mut answered: HashMap<(u64, &str), ()> = HashMap::new();
         for call in calls.iter().filter(|call| call.done()) {
@@ -131,8 +132,8 @@ impl<'a> RunTimeline<'a> {
                     drops: Vec::new(),
                     orders: Vec::new(),
                 });
-            // A journey on a train has one id until it is ordered: once its basket ran out or was
-            // lost, the next one has other seats under it, and that is what is ordered.
+            // A journey on a train has one id until it is ordered. Once its basket ran out or was
+            // lost, the next basket has other seats under the same id, and those are ordered.
             let is_anew = asked.legs.is_some() && call.visitor == hold.call.visitor;
             if is_anew && asked.seats != hold.asked.seats {
                 (hold.call, hold.asked) = (call, asked);
@@ -227,8 +228,8 @@ impl<'a> RunTimeline<'a> {
         })
     }
 
-    /// Who an order of the ledger belongs to, by what the history says of it, of its hold, or of
-    /// its holder.
+    /// Returns the visitor of an order in the ledger, by what the history says of the order, its
+    /// hold, or its holder.
     pub fn visitor_of(&self, order: &DumpedOrder) -> Option<u64> {
         let by_order = self
             .orders
@@ -243,13 +244,13 @@ impl<'a> RunTimeline<'a> {
         by_order.or_else(by_hold).or_else(by_holder)
     }
 
-    /// The cells that a hold takes with a seat.
+    /// Returns the cells that a hold takes with a seat.
     pub fn cells(&self, asked: &HoldCall, seat: &str) -> Vec<u32> {
         let show = self.dump.shows.get(&*asked.show);
         show.map_or_else(Vec::new, |show| show.cells(seat, asked.legs.as_deref()))
     }
 
-    /// Whether an order of the ledger is this run's.
+    /// Returns whether an order of the ledger belongs to this run.
     pub fn of_this_run(&self, order: &DumpedOrder) -> bool {
         self.history
             .run
@@ -259,12 +260,12 @@ impl<'a> RunTimeline<'a> {
 }
 
 impl<'a> HoldTimeline<'a> {
-    /// Whether an order was made of it, or may have been.
+    /// Returns whether an order was made of the hold, or may have been.
     pub fn ordered(&self) -> bool {
         self.orders.iter().any(|(call, _)| call.perhaps())
     }
 
-    /// Walks through its life.
+    /// Works out the spans in which the hold certainly had which seats.
     fn compute_stretches(&mut self, history: &RunHistory) {
         let mut seats: Option<Vec<&'a str>> =
             Some(self.asked.seats.iter().map(|seat| &**seat).collect());
@@ -275,8 +276,8 @@ impl<'a> HoldTimeline<'a> {
             .map(|call| call.sent_ms)
             .fold(self.asked.expires_ms, f64::min);
         for (call, change) in &self.changes {
-            // A change that was refused changed nothing, but it may only be called certain where
-            // none was under way.
+            // A change that was refused changed nothing, but that is certain only if no other
+            // change was under way.
             if let Some(seats) = &seats {
                 self.stretches.push(HoldSeatSpan {
                     from_ms,
@@ -287,7 +288,7 @@ impl<'a> HoldTimeline<'a> {
             if call.done() {
                 seats = Some(change.seats.iter().map(|seat| &**seat).collect());
             } else if call.perhaps() || history.forgot_within(self.call.done_ms, call.done_ms) {
-                // Refused after a kill, it may have been refused because the basket was forgotten.
+                // After a kill the change may have been refused because the basket was forgotten.
                 seats = None;
             }
             from_ms = call.done_ms;
@@ -306,7 +307,7 @@ impl<'a> HoldTimeline<'a> {
 }
 
 impl HoldTimeline<'_> {
-    /// When it may first have ended by its owner's doing: given back, or made an order.
+    /// Returns when the owner may first have ended the hold by giving it back or ordering it.
     pub fn ended_ms(&self) -> f64 {
         let orders = self.orders.iter().map(|(call, _)| call.sent_ms);
         let drops = self.drops.iter().map(|call| call.sent_ms);

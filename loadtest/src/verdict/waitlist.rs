@@ -1,5 +1,5 @@
-//! Waitlists: freed seats are offered to the first party that waits, is here and that they fit; a
-//! place in it that was acknowledged is in the ledger.
+//! Checks waitlists: freed seats are offered to the first party that waits, is present and fits
+//! them, and an acknowledged place is in the ledger.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,12 +8,12 @@ use super::history::{HistoryCall, HistoryOperation, WaitCall};
 use super::report::{Findings, Invariant};
 use super::story::RunTimeline;
 
-/// A party counts as here for so long after it was seen, milliseconds.
+/// How long a party counts as present after it was seen, in milliseconds.
 const HERE_MS: f64 = 15_000.0;
-/// The line knows within this that a party was seen, milliseconds.
+/// How long the line may take to learn that a party was seen, in milliseconds.
 const TOLD_WITHIN_MS: f64 = 4_000.0;
 
-/// Checks everything; returns how many offers were held against those who waited.
+/// Checks all waitlists. Returns how many offers were compared with the parties that waited.
 pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut looks: HashMap<&str, Vec<&HistoryCall>> = HashMap::new();
     let known: HashSet<&str> = story
@@ -82,9 +82,9 @@ fn acknowledged(
     }
 }
 
-/// Whether a party that never had an offer before stood before another one when that one was made
-/// its offer, and would have been content with the same seats. Numbers only grow, so whoever has a
-/// lower one now had it then.
+/// Returns whether a party that never had an offer stood before another party when that one got its
+/// offer, and would have taken the same seats. Numbers only grow, so a party with a lower number
+/// now had a lower one then.
 fn comes_first(other: &DumpedWaiter, waiter: &DumpedWaiter, offer: &DumpedOffer) -> bool {
     let at = offer.made_ms;
     let stood = other.number < waiter.number
@@ -98,11 +98,11 @@ fn comes_first(other: &DumpedWaiter, waiter: &DumpedWaiter, offer: &DumpedOffer)
     other.show == waiter.show && stood && none_yet && fits
 }
 
-/// Whether a party surely counted as here at a moment.
+/// Returns whether a party certainly counted as present at a moment.
 fn is_here(story: &RunTimeline<'_>, looks: &[&HistoryCall], at_ms: f64) -> bool {
     looks.iter().any(|look| {
         let told_ms = look.done_ms + TOLD_WITHIN_MS;
-        // What a process was not yet able to write down went with it.
+        // What a process had not yet written down was lost with it.
         let disturbed = story.history.disturbed_within(look.sent_ms, told_ms);
         told_ms < at_ms && look.sent_ms + HERE_MS > at_ms && !disturbed
     })

@@ -1,5 +1,5 @@
-//! Calls by operation: latency from the intended time of sending, so that a generator or a server
-//! that stands still does not hide the waiting of those behind.
+//! Counts calls by operation. Latency is measured from the intended time of sending, so that a
+//! generator or a server that stands still does not hide the waiting of the calls behind it.
 
 use std::collections::BTreeMap;
 
@@ -10,27 +10,27 @@ use super::BOOKING;
 /// Latencies are kept up to two minutes, in microseconds, to three digits.
 const MAX_US: u64 = 120_000_000;
 
-/// One operation.
+/// The figures of one operation.
 pub struct OperationStats {
     times: Histogram<u64>,
-    /// Tries.
+    /// The number of tries.
     pub count: u64,
-    /// Successes.
+    /// The number of tries that succeeded.
     pub ok: u64,
-    /// Everything else, by status and code.
+    /// The number of all other tries, by status and code.
     pub errors: BTreeMap<String, u64>,
 }
 
-/// All operations.
+/// The figures of all operations.
 pub struct CallStats {
     ops: BTreeMap<&'static str, OperationStats>,
-    /// How late the swarm itself sent, microseconds.
+    /// How late the swarm itself sent its calls, in microseconds.
     lag: Histogram<u64>,
     late: u64,
     sent: u64,
-    /// Calls of booking: when done and how long, milliseconds.
+    /// Booking's calls: when each was done and how long it took, both in milliseconds.
     pub booking: Vec<(f64, f64)>,
-    /// Calls without an answer.
+    /// The number of calls without an answer.
     pub unknown: u64,
 }
 
@@ -111,7 +111,7 @@ impl CallStats {
         }
     }
 
-    /// Each operation's figures, those of `booking` as a whole, and the generator's own.
+    /// Adds each operation's figures, those of booking as a whole, and the generator's own.
     pub fn figures(&self, into: &mut BTreeMap<String, f64>) {
         let mut booking = OperationStats::default();
         for (name, op) in &self.ops {
@@ -119,7 +119,7 @@ impl CallStats {
             if BOOKING.contains(name) {
                 booking.count += op.count;
                 booking.ok += op.ok;
-                // Both have the same bounds, so that nothing can fall outside.
+                // Both histograms have the same bounds, so no value can fall outside.
                 let _ = booking.times.add(&op.times);
             }
         }
@@ -135,7 +135,7 @@ impl CallStats {
         );
     }
 
-    /// Errors by operation and code.
+    /// Returns the errors by operation and code.
     pub fn errors(&self) -> serde_json::Value {
         let errors = self.ops.iter().filter(|(_, op)| !op.errors.is_empty());
         errors
@@ -144,7 +144,7 @@ impl CallStats {
             .into()
     }
 
-    /// Calls that were no success, put off ones included.
+    /// Returns how many calls did not succeed, including those that were put off.
     pub fn error_count(&self) -> u64 {
         self.ops.values().map(|op| op.count - op.ok).sum()
     }
@@ -162,7 +162,7 @@ impl OperationStats {
             ("p99_ms", at(0.99)),
             ("max_ms", float(self.times.max()) / 1e3),
         ];
-        // Of an operation that nobody made there are no latencies.
+        // An operation that nobody called has no latencies.
         let shown = if self.count == 0 { 3 } else { figures.len() };
         for (what, figure) in &figures[..shown] {
             into.insert(format!("{name}.{what}"), *figure);
@@ -170,8 +170,8 @@ impl OperationStats {
     }
 }
 
-/// The `quantile` of latencies in each `step_s` from `start_ms` on; none where nothing was
-/// answered.
+/// Returns the `quantile` of latencies in each window of `step_s` from `start_ms` on, or `None` for
+/// windows without an answer.
 pub fn by_window(
     samples: &[(f64, f64)],
     start_ms: f64,
@@ -199,7 +199,7 @@ pub fn by_window(
         .collect()
 }
 
-/// The `quantile` of some values by nearest rank.
+/// Returns the `quantile` of the values by nearest rank.
 pub fn quantile_of(values: &mut [f64], quantile: f64) -> Option<f64> {
     if values.is_empty() {
         return None;

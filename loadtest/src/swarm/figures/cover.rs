@@ -1,23 +1,24 @@
-//! How the line went on while all seats that were left lay in baskets: from the release counter and
-//! the count of free seats, as sockets were told both.
+//! Works out how the line went on while all remaining seats were in baskets, from the release
+//! counter and the count of free seats that sockets were told.
 
 use std::collections::BTreeMap;
 
 use super::calls::float;
 
-/// Those called before the last free seat went may still be told of a moment later.
+/// Visitors who were called before the last free seat went may be reported this much later, in
+/// milliseconds.
 const SETTLE_MS: f64 = 2_000.0;
 
-/// A time without a free seat.
+/// A span of time without a free seat.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct SoldOutSpan {
     from: f64,
     until: f64,
 }
 
-/// The pace while no seat was free, as a share of `per_s`, and how many were released after seats
-/// had come back; nothing where seats were always free. `sold_ms` is when the last seat turned
-/// sold, where it did.
+/// Works out the pace while no seat was free, as a share of `per_s`, and how many visitors were
+/// released after seats had come back. Returns nothing if seats were always free. `sold_ms` is when
+/// the last seat turned sold, if it did.
 pub fn figures(
     released: &[(f64, u64)],
     free: &[(f64, u64)],

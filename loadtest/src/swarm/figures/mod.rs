@@ -1,5 +1,5 @@
-//! What a run comes to: what visitors saw is collected as it happens, and worked out by pure
-//! functions at the end.
+//! Collects what visitors saw during a run, and works out the run's figures from it at the end by
+//! pure functions.
 
 mod calls;
 mod cover;
@@ -15,7 +15,7 @@ pub use calls::{CallStats, quantile_of};
 pub use people::{DrawWaitEstimate, VisitorFigures};
 pub use report::{RunConditions, SwarmReport};
 
-/// Operations of the line and of booking, as the history names them.
+/// The operations of the line and of booking, as the history names them.
 pub const OPS: &[&str] = &[
     "join",
     "place",
@@ -39,7 +39,7 @@ pub const OPS: &[&str] = &[
     "scan",
     "room",
 ];
-/// Those that booking answers for a buyer; `booking.p99_ms` is over all of them.
+/// The operations that booking answers for a buyer. `booking.p99_ms` is over all of them.
 pub const BOOKING: &[&str] = &[
     "hold",
     "change",
@@ -53,7 +53,7 @@ pub const BOOKING: &[&str] = &[
     "refund",
     "exchange",
 ];
-/// What there is of each operation, and of `booking` as a whole.
+/// The figures of each operation, and of `booking` as a whole.
 pub const OF_CALLS: &[&str] = &[
     "count", "ok", "errors", "p50_ms", "p90_ms", "p99_ms", "max_ms",
 ];
@@ -97,7 +97,7 @@ pub const FIGURES: &[&str] = &[
     "late_sends",
 ];
 
-/// Whether a threshold may name this figure.
+/// Returns whether a threshold may name this figure.
 pub fn is_known(name: &str) -> bool {
     let of_calls = name.split_once('.').is_some_and(|(op, what)| {
         (OPS.contains(&op) || op == "booking") && OF_CALLS.contains(&what)
@@ -108,41 +108,41 @@ pub fn is_known(name: &str) -> bool {
 /// Something that disturbed the run, in milliseconds since the epoch.
 #[derive(Debug, Clone, Copy)]
 pub struct Disturbance {
-    /// When it began.
+    /// When the disturbance began.
     pub from_ms: f64,
-    /// When it was over.
+    /// When the disturbance was over.
     pub until_ms: f64,
     /// Whether booking was slowed, rather than the process killed.
     pub slow: bool,
-    /// Whether what was struck stood still for as long as an order has to be paid.
+    /// Whether what was struck stood still for at least as long as a buyer has to pay an order.
     pub halts: bool,
 }
 
-/// Everything collected so far.
+/// Everything that the run has collected so far.
 #[derive(Default)]
 pub struct SwarmMeasurements {
-    /// Calls.
+    /// The figures of all calls.
     pub calls: CallStats,
-    /// The visitors, by number in the swarm.
+    /// The visitors, by their number in the swarm.
     pub people: Vec<VisitorFigures>,
-    /// The release counter as any socket told it: time and counter, both rising.
+    /// The release counter as any socket was told it: time and counter, both rising.
     pub released: Vec<(f64, u64)>,
-    /// Free seats as any socket told them: time and count.
+    /// The count of free seats as any socket was told it: time and count.
     pub free: Vec<(f64, u64)>,
     /// When the last seat for sale turned sold.
     pub all_sold_ms: Option<f64>,
-    /// Disturbances.
+    /// The faults of the run.
     pub disturbances: Vec<Disturbance>,
 }
 
-/// Collects; shared by all visitors.
+/// Collects the measurements of a run. All visitors share it.
 #[derive(Default)]
 pub struct SwarmTally {
     seen: Mutex<SwarmMeasurements>,
 }
 
 impl SwarmTally {
-    /// A tally for so many visitors.
+    /// Makes an empty tally for this many visitors.
     pub fn new(visitors: usize) -> Self {
         let tally = Self::default();
         tally
@@ -152,7 +152,7 @@ impl SwarmTally {
         tally
     }
 
-    /// What was collected so far.
+    /// Locks and returns what was collected so far.
     pub fn seen(&self) -> MutexGuard<'_, SwarmMeasurements> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -172,7 +172,7 @@ impl SwarmTally {
             .add(op, [intended_ms, sent_ms, done_ms], status, code);
     }
 
-    /// Notes what happened to a visitor; visitors beyond the planned ones, such as observers, are
+    /// Notes what happened to a visitor. Visitors beyond the planned ones, such as observers, are
     /// not counted.
     pub fn person(&self, who: usize, note: impl FnOnce(&mut VisitorFigures)) {
         if let Some(person) = self.seen().people.get_mut(who) {

@@ -1,5 +1,6 @@
-//! How evenly present people were released, from what sockets were told: the release counter over
-//! time, and where everybody stood. The swarm knows who of it is here, which nobody else does.
+//! Works out how evenly present people were released, from what sockets were told: the release
+//! counter over time, and each visitor's rank. Only the swarm knows which of its visitors are
+//! present.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +8,21 @@ use super::calls::float;
 use super::{Disturbance, VisitorFigures};
 
 const WINDOW_MS: f64 = 10_000.0;
-/// After a disturbance the line may need this long to be itself again.
+/// After a disturbance the line may need this long to recover, in milliseconds.
 const SETTLE_MS: f64 = 10_000.0;
 
-/// One step of the counter.
+/// One step of the release counter.
 #[derive(Debug, Clone, Copy)]
 struct ReleaseCounterStep {
     at_ms: f64,
-    /// Present people among the ranks it released.
+    /// The number of present people among the ranks that this step released.
     people: f64,
     /// Whether present people were left waiting.
     more_wait: bool,
 }
 
-/// Windows and the mean, as multiples of `per_s`; nothing where nobody was released.
+/// Works out the pace in windows and on average, as multiples of `per_s`. Returns nothing if nobody
+/// was released.
 pub fn figures(
     released: &[(f64, u64)],
     people: &[VisitorFigures],
@@ -28,8 +30,8 @@ pub fn figures(
     disturbances: &[Disturbance],
     into: &mut BTreeMap<String, f64>,
 ) {
-    // Before the first release there is no pace, and the step that empties the line releases what
-    // was left.
+    // There is no pace before the first release, and the step that empties the line releases only
+    // the rest of it.
     let closed = released
         .iter()
         .take_while(|(_, counter)| *counter == 0)
@@ -69,7 +71,7 @@ pub fn figures(
     }
 }
 
-/// Present people of each step. A step's people are those here at that moment.
+/// Returns the present people of each step: those who were here when the step was told.
 fn steps(released: &[(f64, u64)], people: &[VisitorFigures]) -> Vec<ReleaseCounterStep> {
     let mut by_rank: Vec<(u64, &VisitorFigures)> = people
         .iter()
@@ -92,7 +94,8 @@ fn steps(released: &[(f64, u64)], people: &[VisitorFigures]) -> Vec<ReleaseCount
     steps
 }
 
-/// How far the mean between the first and the last step lies from the pace, as a share of it.
+/// Returns how far the mean between the first and the last step lies from the pace, as a share of
+/// the pace.
 fn mean_error(steps: &[ReleaseCounterStep], per_s: f64) -> Option<f64> {
     let (first, rest) = steps.split_first()?;
     let span_s = (rest.last()?.at_ms - first.at_ms) / 1e3;
@@ -100,9 +103,9 @@ fn mean_error(steps: &[ReleaseCounterStep], per_s: f64) -> Option<f64> {
     Some((sum / span_s / per_s - 1.0).abs())
 }
 
-/// People released between the first step and `until`, where a step counts for the time since the
-/// one before: ticks a second apart never fall evenly into windows, and a tick that is a
-/// millisecond late is no slower pace. None where the steps end before.
+/// Returns the people released between the first step and `until`, or `None` if the steps end
+/// before. Each step is spread over the time since the step before: ticks a second apart never fall
+/// evenly into windows, and a tick that is a millisecond late is no slower pace.
 fn spread(steps: &[ReleaseCounterStep], until: f64) -> Option<f64> {
     let mut sum = 0.0;
     for pair in steps.windows(2) {
@@ -176,7 +179,8 @@ mod tests {
             person.gone_ms = Some(-60_000.0);
         }
         let figures = figures_of(&steady(), &people);
-        // Ten seconds of ranks that nobody stands at, but for the tick that ends the window.
+        // Nobody stands at the ranks of these ten seconds, except for the tick that ends the
+        // window.
         assert!(figures["released_window_min"] < 1.1, "{figures:?}");
     }
 }

@@ -1,60 +1,61 @@
-//! What a run notes of each visitor, and counts over them.
+//! Holds what a run notes of each visitor, and counts over all visitors.
 
 use std::collections::BTreeMap;
 
 use super::calls::float;
 
-/// Absence counts after this long.
+/// A visitor counts as absent after this long unseen, in milliseconds.
 const ABSENT_AFTER_MS: f64 = 60_000.0;
 
-/// One visitor, as far as figures need it.
+/// What the figures need of one visitor.
 #[derive(Debug, Clone, Default)]
 pub struct VisitorFigures {
     /// The join number.
     pub number: Option<u64>,
-    /// The rank, once told.
+    /// The rank, once the visitor was told it.
     pub rank: Option<u64>,
-    /// When the place was given, ms since the epoch.
+    /// When the visitor joined, in milliseconds since the epoch.
     pub joined_ms: Option<f64>,
-    /// From when on nothing of the visitor is left in the room.
+    /// When the visitor left the room for good, in milliseconds since the epoch.
     pub gone_ms: Option<f64>,
-    /// What the place told first after the draw: when, and the upper end of the wait in seconds
-    /// where it was known.
+    /// What the visitor was told of its wait at the first look after the draw.
     pub told: Option<DrawWaitEstimate>,
-    /// When the call came.
+    /// When the visitor was called, in milliseconds since the epoch.
     pub called_ms: Option<f64>,
-    /// When the pass was given.
+    /// When the visitor got its pass, in milliseconds since the epoch.
     pub entered_ms: Option<f64>,
-    /// Whether seats were ever held.
+    /// Whether the visitor ever held seats.
     pub held: bool,
     /// Whether a payment was approved in time.
     pub approved: bool,
-    /// When tickets were seen.
+    /// When the visitor saw its tickets, in milliseconds since the epoch.
     pub ticketed_ms: Option<f64>,
-    /// When the end of the line was told, and whether on a socket.
+    /// When the visitor was told of the end of the line, and whether on a socket.
     pub sold_out_ms: Option<(f64, bool)>,
-    /// Whether number and rank were found again as they were, where they were looked at again.
+    /// Whether number and rank were unchanged when the visitor read them again; `None` if it never
+    /// did.
     pub kept: Option<bool>,
-    /// How it ended.
+    /// How the visitor's way ended, by the history's name.
     pub outcome: Option<&'static str>,
 }
 
-/// What a place told at the draw.
+/// The wait and the odds that a visitor was told at the draw.
 #[derive(Debug, Clone, Copy)]
 pub struct DrawWaitEstimate {
-    /// When.
+    /// When the visitor was told, in milliseconds since the epoch.
     pub at_ms: f64,
-    /// Half are called within so many seconds.
+    /// Half of those at this position are called within so many seconds.
     pub p50_s: Option<f64>,
-    /// Nine in ten are.
+    /// Nine in ten of those at this position are called within so many seconds.
     pub p90_s: Option<f64>,
-    /// How likely a seat is left.
+    /// How likely a seat is left, 0 to 1.
     pub odds: Option<f64>,
 }
 
 impl VisitorFigures {
-    /// Whether it counts as present at `at_ms`: whoever left the line is gone at once, and whoever
-    /// was merely not seen again after [`ABSENT_AFTER_MS`], as the line promises.
+    /// Returns whether the visitor counts as present at `at_ms`. A visitor who left the line is
+    /// gone at once. A visitor who was merely not seen again is gone after [`ABSENT_AFTER_MS`], as
+    /// the line promises.
     pub fn is_here(&self, at_ms: f64) -> bool {
         let grace_ms = if self.outcome == Some("left") {
             0.0
@@ -65,7 +66,7 @@ impl VisitorFigures {
             && self.gone_ms.is_none_or(|gone| gone + grace_ms > at_ms)
     }
 
-    /// Notes that number or rank were read again.
+    /// Notes that the visitor read its number or rank again.
     pub fn reread(&mut self, number: Option<u64>, rank: Option<u64>) {
         let same = number.is_none_or(|number| self.number == Some(number))
             && (rank.is_none() || self.rank.is_none() || self.rank == rank);
@@ -73,7 +74,7 @@ impl VisitorFigures {
     }
 }
 
-/// Counts and rates over all visitors.
+/// Adds the counts and rates over all visitors.
 pub fn figures(people: &[VisitorFigures], into: &mut BTreeMap<String, f64>) {
     let count = |is: &dyn Fn(&VisitorFigures) -> bool| -> f64 {
         float(people.iter().filter(|person| is(person)).count() as u64)
@@ -128,7 +129,7 @@ pub fn figures(people: &[VisitorFigures], into: &mut BTreeMap<String, f64>) {
     }
 }
 
-/// The most of sorted `times` within any `window_ms`.
+/// Returns the most of the sorted `times` within any span of `window_ms`.
 fn busiest(times: &[f64], window_ms: f64) -> f64 {
     let mut from = 0;
     let mut most = 0;
@@ -141,13 +142,14 @@ fn busiest(times: &[f64], window_ms: f64) -> f64 {
     float(most as u64)
 }
 
-/// A second's worth of sorted `times`, between the first and the last.
+/// Returns how many of the sorted `times` fall into a second, between the first and the last.
 fn rate(times: &[f64]) -> Option<f64> {
     let span_s = (times.last()? - times.first()?) / 1e3;
     (span_s > 0.0).then(|| float(times.len() as u64 - 1) / span_s)
 }
 
-/// The same over the middle nine tenths: a straggler at either end says nothing of the rate.
+/// Returns the same rate over the middle nine tenths: a straggler at either end says nothing of the
+/// rate.
 fn middle_rate(times: &[f64]) -> Option<f64> {
     let cut = times.len() / 20;
     rate(&times[cut..times.len() - cut])

@@ -1,5 +1,5 @@
-//! How long a slowed booking kept people waiting: until its answers were quick again, and until as
-//! many came in as before.
+//! Works out how long a slowed booking kept people waiting: until its answers were quick again, and
+//! until as many people came in as before.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,14 @@ use super::calls::{by_window, float};
 use super::{Disturbance, VisitorFigures};
 
 const WINDOW_S: f64 = 5.0;
-/// Entries are compared over so long, at the end of which a recovery is seen.
+/// Entries are compared over windows of this length, in milliseconds. Recovery is dated at the end
+/// of a window.
 const ENTRIES_MS: f64 = 5_000.0;
-/// What counts as "before".
+/// The span before the slowdown that recovery is compared with, in milliseconds.
 const BEFORE_MS: f64 = 15_000.0;
 
-/// For the first slowing: seconds from its start until p99 stays at or under `target_ms`, and
-/// seconds from its end until entries are at nine tenths of those before.
+/// Works out for the first slowdown the seconds from its start until p99 stays at or under
+/// `target_ms`, and the seconds from its end until entries are at nine tenths of those before.
 pub fn figures(
     booking: &[(f64, f64)],
     people: &[VisitorFigures],

@@ -1,5 +1,5 @@
-//! All figures of a run in one place: a flat list of names and numbers, errors by code, and a few
-//! series over time.
+//! Gathers all figures of a run in one place: a flat list of names and numbers, errors by code, and
+//! a few series over time.
 
 use std::collections::BTreeMap;
 
@@ -9,38 +9,38 @@ use super::calls::{by_window, float, quantile_of};
 use super::{SwarmMeasurements, VisitorFigures, cover, pace, people, recovery, waits};
 use crate::rig::MemorySample;
 
-/// What the run was like, as far as figures depend on it.
+/// The conditions of a run that its figures depend on.
 #[derive(Debug, Clone)]
 pub struct RunConditions {
-    /// Start of the run, ms since the epoch.
+    /// The start of the run, in milliseconds since the epoch.
     pub start_ms: f64,
-    /// Its end: the crowd is gone, and what was struck is healed.
+    /// The end of the run, when the crowd is gone and everything that was struck is healed.
     pub end_ms: f64,
-    /// When no seat was held any more, where it came to that.
+    /// When no seat was held any more, if that came to pass.
     pub settled_ms: Option<f64>,
-    /// The pace promised, visitors a second.
+    /// The promised pace, in visitors a second.
     pub per_s: f64,
-    /// Booking's target.
+    /// Booking's target for 99 of 100 calls, in milliseconds.
     pub p99_ms: f64,
-    /// Memory of the rig's process over time.
+    /// The memory of the rig's process over time.
     pub memory: Vec<MemorySample>,
 }
 
 /// A run's figures.
 #[derive(Debug, Clone)]
 pub struct SwarmReport {
-    /// By name.
+    /// The figures by name.
     pub figures: BTreeMap<String, f64>,
-    /// By operation and code.
+    /// The errors by operation and code.
     pub errors: Value,
-    /// How visitors ended.
+    /// How many visitors ended in each way.
     pub outcomes: BTreeMap<String, u64>,
-    /// One value a second: p99 of booking, entries, purchases.
+    /// One value a second for booking's p99, entries and purchases.
     pub series: Value,
 }
 
 impl SwarmReport {
-    /// Works everything out.
+    /// Works out all figures of a run.
     pub fn from_measurements(seen: &SwarmMeasurements, setting: &RunConditions) -> Self {
         let mut figures = BTreeMap::new();
         seen.calls.figures(&mut figures);
@@ -86,7 +86,7 @@ impl SwarmReport {
         }
     }
 
-    /// The whole report as a document.
+    /// Returns the whole report as a JSON document.
     pub fn document(&self) -> Value {
         json!({
             "figures": self.figures,
@@ -97,7 +97,7 @@ impl SwarmReport {
     }
 }
 
-/// From the last sale until those who waited were told.
+/// Works out the time from the last sale until those who waited were told.
 fn told_of_the_end(seen: &SwarmMeasurements, into: &mut BTreeMap<String, f64>) {
     let Some(sold_ms) = seen.all_sold_ms else {
         return;
@@ -119,7 +119,7 @@ fn told_of_the_end(seen: &SwarmMeasurements, into: &mut BTreeMap<String, f64>) {
     }
 }
 
-/// Memory: the most, what it was after a minute, and whether it went on growing.
+/// Works out the most memory used, the memory after a minute, and whether memory went on growing.
 fn memory(samples: &[MemorySample], into: &mut BTreeMap<String, f64>) {
     let most = samples.iter().map(|one| one.mb).max_by(f64::total_cmp);
     let Some(most) = most else {
@@ -173,7 +173,7 @@ fn series(seen: &SwarmMeasurements, setting: &RunConditions) -> Value {
     })
 }
 
-/// How many samples fall into each second.
+/// Returns how many samples fall into each second.
 fn samples_per_second(samples: &[(f64, f64)], setting: &RunConditions) -> Vec<u64> {
     let seconds = by_window(&[], setting.start_ms, setting.end_ms, 1.0, 1.0).len();
     let mut counts = vec![0; seconds];

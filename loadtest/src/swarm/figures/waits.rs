@@ -1,16 +1,16 @@
-//! Whether what a place told at the draw came true: the wait as an interval, and the odds of a
-//! seat.
+//! Checks whether what visitors were told at the draw came true: the wait as an interval, and the
+//! odds of a seat.
 
 use std::collections::BTreeMap;
 
 use super::VisitorFigures;
 use super::calls::float;
 
-/// Tenths of odds with fewer people than this say nothing.
+/// A tenth of the odds with fewer people than this is left out, because it says nothing.
 const BIN_MIN: u32 = 20;
 
-/// Both, over everybody of whom it is known. `free` is the count of free seats over time, `end_ms`
-/// the end of the run.
+/// Works out both figures over everybody for whom they are known. `free` is the count of free seats
+/// over time, and `end_ms` the end of the run.
 pub fn figures(
     people: &[VisitorFigures],
     free: &[(f64, u64)],
@@ -43,20 +43,20 @@ pub fn figures(
     }
 }
 
-/// Whether the wait lay under what was told; none where nothing was told, or the visitor went
-/// before it could be known.
+/// Returns whether the wait was no longer than the visitor was told, or `None` if it was told
+/// nothing or left too early to know.
 fn wait_held(person: &VisitorFigures, end_ms: f64, upper: bool) -> Option<bool> {
     let told = person.told?;
     let bound_ms = told.at_ms + if upper { told.p90_s } else { told.p50_s }? * 1e3;
     if let Some(called) = person.called_ms {
         return Some(called <= bound_ms);
     }
-    // Never called: longer than was told, where it was there for long enough to know.
+    // A visitor who was never called waited longer than told, if it stayed for long enough to know.
     let here_until = person.gone_ms.unwrap_or(end_ms);
     (here_until > bound_ms).then_some(false)
 }
 
-/// Whether a seat was left at the call; the end of the line before it means none was.
+/// Returns whether a seat was left when the visitor was called. If the line ended before, none was.
 fn came_true(person: &VisitorFigures, free: &[(f64, u64)]) -> Option<bool> {
     match (person.called_ms, person.sold_out_ms) {
         (Some(called), _) => {
@@ -69,7 +69,8 @@ fn came_true(person: &VisitorFigures, free: &[(f64, u64)]) -> Option<bool> {
     }
 }
 
-/// The largest distance, over tenths of told odds, between their mean and the share that came true.
+/// Returns the largest distance between the mean of the told odds and the share that came true,
+/// over tenths of odds.
 fn odds_error(odds: &[(f64, bool)]) -> Option<f64> {
     let mut bins = [(0_u32, 0.0, 0.0); 10];
     for (told, came) in odds {

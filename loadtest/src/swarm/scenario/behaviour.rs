@@ -1,86 +1,89 @@
-//! What visitors do: probabilities and spans of time. Everything is drawn from a visitor's own
-//! seeded generator.
+//! Describes what visitors do, as probabilities and spans of time. Everything is drawn from a
+//! visitor's own seeded generator.
 
 use rand::{Rng, RngExt};
 use serde::Deserialize;
 
-/// A span of seconds, both ends possible.
+/// A range of seconds that includes both ends.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct SecondsRange(pub f64, pub f64);
 
 impl SecondsRange {
-    /// Some time in it, seconds.
+    /// Draws a number of seconds from the range.
     pub fn draw(self, rng: &mut impl Rng) -> f64 {
         self.0 + (self.1 - self.0).max(0.0) * rng.random::<f64>()
     }
 }
 
-/// `[behaviour]`. Every field but the shares and times below has a default that does nothing.
+/// The section `[behaviour]`. Every field other than the shares and times below has a default that
+/// does nothing.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct VisitorBehaviour {
-    /// Weights of parties of 1, 2, 3 … people.
+    /// The weights of parties of 1, 2, 3 … people.
     pub party: Vec<f64>,
-    /// The share that picks seats by label; the others take the best.
+    /// The share of visitors who pick seats by label; the others take the best.
     pub by_seat: f64,
-    /// Everybody wants these labels and nothing else.
+    /// The only labels that everybody wants; empty for any seats.
     pub wanted: Vec<String>,
-    /// When everybody first asks for seats, together, seconds after the draw; 0 is whenever they
-    /// have chosen.
+    /// When everybody first asks for seats at once, in seconds after the draw; 0 means each visitor
+    /// asks after its own choice.
     pub together_s: f64,
-    /// The share that looks around first: the show, the seats, the picture on the socket.
+    /// The share of visitors who look around first: at the show, the seats, and the picture on the
+    /// socket.
     pub browse: f64,
-    /// The share that changes a basket: half swap a seat, half give it back and choose again.
+    /// The share of visitors who change a basket: half swap a seat, half give the basket back and
+    /// choose again.
     pub change: f64,
-    /// The share whose payment is declined.
+    /// The share of visitors whose payment is declined.
     pub decline: f64,
-    /// The share that goes with a full basket.
+    /// The share of visitors who leave with a full basket.
     pub give_up: f64,
-    /// The share that cancels an order in place of paying.
+    /// The share of visitors who cancel an order instead of paying.
     pub cancel: f64,
-    /// The share of those with tickets that think better of it, and give some or all of them back.
+    /// The share of visitors with tickets who give some or all of them back.
     pub give_back: f64,
-    /// The share of those with tickets that exchange them for others.
+    /// The share of visitors with tickets who exchange them for others.
     pub exchange: f64,
-    /// The share of those who keep their tickets that go in with them.
+    /// The share of visitors who keep their tickets and have them scanned at the door.
     pub scan: f64,
     /// The share of exchanges that are asked for several times at once, each with a key of its own.
     pub exchange_at_once: f64,
-    /// The share of those with a basket that also try to order another's hold, or one that they
-    /// worked out.
+    /// The share of visitors with a basket who also try to order another visitor's hold, or a hold
+    /// id that they worked out.
     pub foreign: f64,
     /// The share of holds that are asked for with two bodies under one key, at two gateways at
     /// once.
     pub two_bodies: f64,
-    /// The share that pays with a card that others pay with, too.
+    /// The share of visitors who pay with a card that others pay with too.
     pub one_card: f64,
-    /// From the tickets to the second thought, and between two of them, seconds.
+    /// The time from the tickets to a refund, and between two refunds, in seconds.
     pub give_back_s: SecondsRange,
-    /// The share that leaves the line while waiting.
+    /// The share of visitors who leave the line while waiting.
     pub leave: f64,
-    /// The share whose socket drops while waiting, and comes back.
+    /// The share of visitors whose socket drops while waiting and comes back.
     pub drop_socket: f64,
-    /// For how long it is gone, seconds.
+    /// How long a dropped socket is gone, in seconds.
     pub drop_s: SecondsRange,
-    /// The share that joins and is gone.
+    /// The share of visitors who join and then disappear.
     pub no_show: f64,
-    /// Only places among the first so many are gone; 0 means anywhere.
+    /// Only visitors with a place among the first so many disappear; 0 means any place.
     pub no_show_head: u64,
-    /// The share that does not answer its call before `late_at_s`.
+    /// The share of visitors who do not answer their call before `late_at_s`.
     pub late: f64,
-    /// When all the late come, together, seconds after the draw.
+    /// When all late visitors answer together, in seconds after the draw.
     pub late_at_s: f64,
-    /// From the call to the claim, seconds.
+    /// The time from the call to the claim, in seconds.
     pub claim_s: SecondsRange,
-    /// Over a choice, seconds.
+    /// The time that a choice of seats takes, in seconds.
     pub choose_s: SecondsRange,
-    /// From the basket to the order, seconds.
+    /// The time from the basket to the order, in seconds.
     pub order_s: SecondsRange,
-    /// From the order to the payment, seconds.
+    /// The time from the order to the payment, in seconds.
     pub pay_s: SecondsRange,
-    /// How often somebody who found no seats tries again before giving up.
+    /// How often a visitor who found no seats tries again before giving up.
     pub tries: u32,
-    /// Between those tries, seconds.
+    /// The time between those tries, in seconds.
     pub retry_s: SecondsRange,
 }
 
@@ -122,12 +125,12 @@ impl Default for VisitorBehaviour {
 }
 
 impl VisitorBehaviour {
-    /// Whether something that happens to a share of people happens now.
+    /// Rolls whether something that happens to a share of people happens now.
     pub fn roll(share: f64, rng: &mut impl Rng) -> bool {
         share > 0.0 && rng.random::<f64>() < share
     }
 
-    /// The size of a party.
+    /// Draws the size of a party.
     pub fn party(&self, rng: &mut impl Rng) -> usize {
         let total: f64 = self.party.iter().sum();
         let mut left = rng.random::<f64>() * total;
@@ -140,7 +143,7 @@ impl VisitorBehaviour {
         self.party.len()
     }
 
-    /// Every value that makes no sense, with what would.
+    /// Returns a message for every value that makes no sense, with the values that would.
     pub fn faults(&self) -> Vec<String> {
         let shares = [
             ("by_seat", self.by_seat),

@@ -1,5 +1,5 @@
-//! The scenario's own on-sale as calls of the promoter API. Times such as `"+20s"` count from the
-//! start of the run, so that they are written out only when it begins.
+//! Turns the scenario's own on-sale into calls of the promoter API. Times such as `"+20s"` count
+//! from the start of the run, so the calls are written out only when it begins.
 
 use std::path::{Path, PathBuf};
 
@@ -9,41 +9,41 @@ use serde_json::{Map, Value, json};
 /// One call of the promoter API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromoterCall {
-    /// What it is about: `venue "arena"`.
+    /// The thing that the call creates, such as `venue "arena"`.
     pub what: String,
-    /// Path and query.
+    /// The path and query.
     pub path: String,
-    /// A JSON document.
+    /// The body, a JSON document.
     pub body: String,
 }
 
-/// Venues, shows and the one room, as written.
+/// The scenario's venues, shows and its one room, as written.
 #[derive(Debug, Clone, Default)]
 pub struct ScenarioOnsale {
-    /// Venues: id, format for the query, body.
+    /// The venues: id, format for the query, body.
     venues: Vec<(String, Option<String>, String)>,
     shows: Vec<(String, Map<String, Value>)>,
     room: (String, Map<String, Value>),
-    /// Trains that are sold beside the shows; their timetable is there already.
+    /// The trains that are sold beside the shows. Their timetable is already imported.
     trains: Vec<ScenarioTrain>,
 }
 
-/// A train's departure that the crowd buys, too.
+/// The departures of a train that the crowd buys too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioTrain {
-    /// The slug.
+    /// The slug of the show.
     pub show: String,
-    /// A glob of its departures.
+    /// A glob of the train's departures.
     pub departures: &'static str,
-    /// The codes of its stops.
+    /// The codes of the stops.
     pub stops: &'static [&'static str],
-    /// The key of its class.
+    /// The key of the class.
     pub class: &'static str,
 }
 
 impl ScenarioOnsale {
-    /// Reads `[[venue]]`, `[[show]]` and `[[room]]` of a scenario; plans of other systems lie in
-    /// `data`, the folder of real seat maps.
+    /// Reads `[[venue]]`, `[[show]]` and `[[room]]` of a scenario. Seat plans of other systems are
+    /// read from `data`, the folder of real seat maps.
     ///
     /// # Errors
     /// Every fault, one a line.
@@ -85,12 +85,12 @@ impl ScenarioOnsale {
         }
     }
 
-    /// The room's id.
+    /// Returns the room's id.
     pub fn room(&self) -> &str {
         &self.room.0
     }
 
-    /// Sells a train, too.
+    /// Adds a train to the sale.
     pub fn sell_train(&mut self, train: ScenarioTrain) {
         if let Some(Value::Array(shows)) = self.room.1.get_mut("shows") {
             shows.push(json!(train.departures));
@@ -98,7 +98,7 @@ impl ScenarioOnsale {
         self.trains.push(train);
     }
 
-    /// The trains.
+    /// Returns the trains.
     pub fn trains(&self) -> &[ScenarioTrain] {
         &self.trains
     }
@@ -110,28 +110,29 @@ impl ScenarioOnsale {
         }
     }
 
-    /// Whether numbers are ranks: nobody is drawn.
+    /// Returns whether ranks are join numbers, because there is no draw.
     pub fn is_fifo(&self) -> bool {
         self.room.1.get("method").and_then(Value::as_str) == Some("fifo")
     }
 
-    /// The shows' ids.
+    /// Returns the shows' ids.
     pub fn shows(&self) -> Vec<String> {
         self.shows.iter().map(|(id, _)| id.clone()).collect()
     }
 
-    /// A time of the room in seconds after the start.
+    /// Returns a time of the room in seconds after the start.
     pub fn at_s(&self, field: &str) -> Option<f64> {
         let text = self.room.1.get(field)?.as_str()?;
         relative_s(text)?.ok()
     }
 
-    /// A number of the room's document.
+    /// Returns a number of the room's document.
     pub fn number(&self, field: &str) -> Option<f64> {
         self.room.1.get(field)?.as_f64()
     }
 
-    /// The most seconds of a field over all shows, `default` where a show says nothing.
+    /// Returns the most seconds of a field over all shows. Shows without the field count with
+    /// `default`.
     pub fn longest_s(&self, field: &str, default: f64) -> f64 {
         let of = |(_, show): &(String, Map<String, Value>)| {
             show.get(field).and_then(Value::as_f64).unwrap_or(default)
@@ -139,8 +140,8 @@ impl ScenarioOnsale {
         self.shows.iter().map(of).fold(0.0, f64::max)
     }
 
-    /// The documents as JSON with the times of a run that starts at `start`: the room's, and each
-    /// show's.
+    /// Returns the documents of the room and of each show as JSON, with the times of a run that
+    /// starts at `start`.
     pub fn documents(&self, start: Timestamp) -> (Value, Map<String, Value>) {
         let shows = self
             .shows
@@ -149,7 +150,7 @@ impl ScenarioOnsale {
         (resolved(&self.room.1, start), shows.collect())
     }
 
-    /// The calls, in the order they depend on each other.
+    /// Returns the calls in the order in which they depend on each other.
     pub fn steps(&self, start: Timestamp) -> Vec<PromoterCall> {
         let venues = self.venues.iter().map(|(id, format, body)| PromoterCall {
             what: format!("venue \"{id}\""),
@@ -174,7 +175,7 @@ impl ScenarioOnsale {
     }
 }
 
-/// The tables of one kind with their ids taken out.
+/// Takes the tables of one kind, and takes the id out of each.
 fn entries(
     table: &toml::Table,
     kind: &str,
@@ -198,7 +199,7 @@ fn entries(
     found
 }
 
-/// The format for the query, and the body of a venue.
+/// Returns the format for the query, and the body of a venue.
 fn plan(
     document: &mut Map<String, Value>,
     data: &Path,
@@ -227,7 +228,7 @@ fn plan(
     }
 }
 
-/// The seconds of `"+20s"`; none where the text is no relative time at all.
+/// Returns the seconds of `"+20s"`, or `None` if the text is no relative time.
 fn relative_s(text: &str) -> Option<Result<f64, String>> {
     let seconds = text.strip_prefix('+')?;
     let number = seconds

@@ -1,4 +1,5 @@
-//! Reads a scenario's file: every fault at once, and nothing in it that is not understood.
+//! Reads a scenario's file. It reports every fault at once, and refuses anything that it does not
+//! know.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use super::{
     VisitorBehaviour,
 };
 
-/// What the file may hold beside the on-sale.
+/// The contents of the file beside the on-sale.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScenarioFile {
@@ -40,7 +41,7 @@ struct SlowdownSection {
     for_s: f64,
 }
 
-/// `"40%"` of the planned duration, or seconds.
+/// A time, as `"40%"` of the planned duration or as seconds.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ScenarioTime {
@@ -49,7 +50,7 @@ enum ScenarioTime {
 }
 
 impl ScenarioTime {
-    /// Seconds after the start; none where it is no such time.
+    /// Returns the seconds after the start, or `None` if the text is no such time.
     fn resolve(&self, planned_s: f64) -> Option<f64> {
         let at_s = match self {
             Self::Seconds(seconds) => Some(*seconds),
@@ -74,7 +75,7 @@ pub fn read(path: &Path) -> Result<Scenario, Vec<String>> {
     read_text(&name.unwrap_or_default(), &text)
 }
 
-/// Reads a scenario that is at hand already.
+/// Reads a scenario from its text.
 ///
 /// # Errors
 /// As [`read`].
@@ -85,7 +86,8 @@ pub fn read_text(name: &str, text: &str) -> Result<Scenario, Vec<String>> {
     parse(name, table, &real_data())
 }
 
-/// The folder of real seat maps: a path beside the repository unless the environment names one.
+/// Returns the folder of real seat maps: a path beside the repository, unless the environment names
+/// another.
 fn real_data() -> PathBuf {
     let named = std::env::var_os("FAIRGATE_REAL_DATA").map(PathBuf::from);
     named.unwrap_or_else(|| PathBuf::from("../shared/data"))
@@ -129,7 +131,8 @@ fn parse(name: &str, mut table: toml::Table, data: &Path) -> Result<Scenario, Ve
     }
 }
 
-/// A scenario without thresholds and baseline; `None` only where faults were told already.
+/// Reads a scenario without its thresholds and baseline. Returns `None` only if faults were
+/// reported.
 fn parse_sections(
     name: &str,
     table: &toml::Table,
@@ -241,7 +244,7 @@ impl CancelSection {
     }
 }
 
-/// Lays one table over another; only what is named changes.
+/// Lays one table over another. Only the named values change.
 fn merge(base: &mut toml::Table, over: toml::Table) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {

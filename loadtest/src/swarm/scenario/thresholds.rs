@@ -1,30 +1,31 @@
-//! Bounds on figures: `hold.p99_ms = { max = 300 }`. A figure that the run could not give misses
-//! its bounds; one that is marked `undisturbed` is not asked of a run with `--kill`.
+//! Checks bounds on figures, such as `hold.p99_ms = { max = 300 }`. A figure that the run could not
+//! give misses its bounds. A threshold that is marked `undisturbed` is not checked in a run with
+//! `--kill`.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::swarm::figures;
 
-/// One figure with its bounds.
+/// The bounds on one figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
     /// The figure's name.
     pub figure: String,
-    /// At least.
+    /// The least value.
     pub min: Option<f64>,
-    /// At most.
+    /// The largest value.
     pub max: Option<f64>,
-    /// Whether it says something only of a run in which nothing is killed.
+    /// Whether the threshold counts only in a run in which nothing is killed.
     pub undisturbed: bool,
 }
 
-/// A threshold that did not hold.
+/// The message of a threshold that did not hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MissedThreshold(pub String);
 
 impl Threshold {
-    /// Reads `[thresholds]`; dotted names are nested tables to TOML.
+    /// Reads `[thresholds]`. TOML reads dotted names as nested tables.
     ///
     /// # Errors
     /// Every unknown figure and every bound that is none.
@@ -88,7 +89,8 @@ impl Threshold {
         })
     }
 
-    /// Judges it against a run and its baseline; `baseline.NAME` is the ratio of the two.
+    /// Judges the threshold against a run and its baseline. `baseline.NAME` is the ratio of the
+    /// two.
     pub fn judge(
         &self,
         run: &BTreeMap<String, f64>,
@@ -135,7 +137,7 @@ impl fmt::Display for Threshold {
     }
 }
 
-/// Calls `leaf` with the dotted name of every table of bounds, and of everything that is no table.
+/// Calls `leaf` with the dotted name of every table of bounds, and of every value that is no table.
 fn walk(prefix: &str, table: &toml::Table, leaf: &mut impl FnMut(&str, &toml::Value)) {
     for (key, value) in table {
         let name = if prefix.is_empty() {

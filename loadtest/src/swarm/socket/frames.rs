@@ -1,35 +1,35 @@
-//! Frames of the live socket as a client reads them, text and binary.
+//! Reads frames of the live socket, text and binary, as a client does.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A text frame, as far as a visitor minds it.
+/// A text frame, as far as a visitor uses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VisitorFrame {
-    /// The own place.
+    /// The visitor's own place.
     Place {
         /// The join number.
         number: Option<u64>,
-        /// Null before the draw.
+        /// The rank; `None` before the draw.
         rank: Option<u64>,
     },
-    /// The line.
+    /// The state of the line.
     Line {
         /// Ranks below this may claim.
         released: u64,
-        /// Free seats of all shows.
+        /// The free seats of all shows.
         free: Option<u64>,
     },
-    /// The turn.
+    /// The visitor's turn has come.
     Turn,
-    /// The end of the line.
+    /// The line has ended.
     Closed {
         /// `sold_out` or `closed`.
         reason: String,
     },
-    /// An own hold.
+    /// One of the visitor's own holds.
     Hold,
-    /// Everything else.
+    /// Any other frame.
     Other,
 }
 
@@ -49,7 +49,7 @@ struct RawSeats {
     free: Option<u64>,
 }
 
-/// Reads a text frame; none where it is none of the contract's form.
+/// Reads a text frame. Returns `None` if it does not have the contract's form.
 pub fn read(text: &str) -> Option<VisitorFrame> {
     let raw: RawVisitorFrame = serde_json::from_str(text).ok()?;
     Some(match raw.what.as_str() {
@@ -71,7 +71,7 @@ pub fn read(text: &str) -> Option<VisitorFrame> {
 }
 
 impl VisitorFrame {
-    /// Whether it is written down for every socket, and not only for observers.
+    /// Returns whether every socket writes the frame down, and not only observers.
     pub fn is_personal(&self) -> bool {
         matches!(
             self,
@@ -79,7 +79,8 @@ impl VisitorFrame {
         )
     }
 
-    /// The frame as the history has it: of the shared ones only what a judge asks for.
+    /// Returns the frame as the history records it. Of shared frames only the fields that the judge
+    /// needs are kept.
     pub fn record(&self, text: &str) -> Value {
         let whole: Value = serde_json::from_str(text).unwrap_or(Value::Null);
         let kept: &[&str] = match whole["type"].as_str() {
@@ -119,25 +120,25 @@ impl VisitorFrame {
     }
 }
 
-/// All cells of a show.
+/// The states of all cells of a show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwarmSeatSnapshot {
-    /// The feed's version.
+    /// The version of the feed.
     pub version: u64,
-    /// How many cells.
+    /// The number of cells.
     pub cells: u32,
-    /// Two bits a cell, lowest first.
+    /// Two bits for each cell, lowest first.
     pub packed: Vec<u8>,
 }
 
-/// Changed cells.
+/// The cells that changed between two versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwarmSeatDelta {
-    /// The version it follows.
+    /// The version that the delta follows.
     pub from: u64,
-    /// The version it leads to.
+    /// The version that the delta leads to.
     pub to: u64,
-    /// Index and new state.
+    /// The index and new state of each changed cell.
     pub cells: Vec<(u32, u8)>,
 }
 
@@ -146,7 +147,7 @@ fn read_u64(bytes: &[u8]) -> Option<u64> {
 }
 
 impl SwarmSeatSnapshot {
-    /// Reads a `0x01` frame, also as `GET …/seats` answers it.
+    /// Reads a `0x01` frame, which `GET …/seats` answers too.
     pub fn read(frame: &[u8]) -> Option<Self> {
         let (&kind, rest) = frame.split_first()?;
         let version = read_u64(rest)?;
@@ -159,7 +160,7 @@ impl SwarmSeatSnapshot {
         })
     }
 
-    /// The state of a cell: 0 free, 1 held, 2 sold, 3 not for sale.
+    /// Returns the state of a cell: 0 free, 1 held, 2 sold, 3 not for sale.
     pub fn state(&self, cell: usize) -> u8 {
         self.packed
             .get(cell / 4)
@@ -174,7 +175,7 @@ impl SwarmSeatSnapshot {
         }
     }
 
-    /// How many cells are in each state.
+    /// Returns how many cells are in each state.
     pub fn counts(&self) -> [usize; 4] {
         let mut counts = [0; 4];
         for cell in 0..self.cells as usize {
@@ -200,7 +201,8 @@ impl SwarmSeatDelta {
     }
 }
 
-/// The next value; `Some(None)` at the end, `None` where the bytes break off or run over.
+/// Reads the next value. Returns `Some(None)` at the end, and `None` if the bytes break off or the
+/// number is too large.
 #[expect(
     clippy::option_option,
     reason = "the end of the frame and a broken frame are different things"
@@ -239,7 +241,7 @@ mod tests {
         let mut frame = vec![2];
         frame.extend(7_u64.to_le_bytes());
         frame.extend(9_u64.to_le_bytes());
-        // Index 3 to held, then 200 further to sold.
+        // Index 3 becomes held, and the index 200 further becomes sold.
         frame.extend([3 << 2 | 1, 0xa2, 0x06]);
         let delta = SwarmSeatDelta::read(&frame).expect("a delta");
         assert_eq!(delta.cells, [(3, 1), (203, 2)]);

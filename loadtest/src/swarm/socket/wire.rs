@@ -1,5 +1,5 @@
-//! Opening a socket as the contract says for clients that are no browser: the place goes as a
-//! subprotocol, and nothing secret stands in the address.
+//! Opens a socket as the contract says for clients that are no browser: the place goes as a
+//! subprotocol, so that the address holds no secret.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -17,10 +17,11 @@ use crate::swarm::stage::SwarmContext;
 pub type SwarmWebSocket = WebSocketStream<TcpStream>;
 
 const CONNECT_MAX: Duration = Duration::from_secs(15);
-/// A visitor reads small frames; thousands of large buffers would be the swarm's own load.
+/// The size of a socket's buffer, in bytes. A visitor reads small frames; thousands of large
+/// buffers would be load of the swarm's own.
 const BUFFER: usize = 2_048;
 
-/// Opens it.
+/// Opens a socket.
 ///
 /// # Errors
 /// Why it could not be.
@@ -54,8 +55,8 @@ async fn open(
         SocketAddr::V6(_) => TcpSocket::new_v6().map_err(text)?,
     };
     if address.ip().is_loopback() && address.is_ipv4() {
-        // Many sources: one address has too few ports for a crowd, and a crowd does not come from
-        // one.
+        // The sockets come from many source addresses, because one address has too few ports for a
+        // crowd.
         #[expect(
             clippy::cast_possible_truncation,
             reason = "taken modulo what fits first"

@@ -1,5 +1,5 @@
-//! Getting seats into a basket: looking around, choosing, taking what is offered in their place,
-//! changing one's mind.
+//! Gets seats into a basket: looks around, chooses, takes seats that are offered instead, and
+//! changes a basket.
 
 use hyper::Method;
 use rand::seq::IteratorRandom;
@@ -16,26 +16,26 @@ use crate::swarm::socket::{SwarmSeatSnapshot, SwarmSocketCommand};
 pub struct VisitorBasket {
     /// `hold_…`
     pub hold: String,
-    /// Which of the room's shows.
+    /// The index of the show among the room's shows.
     pub show: usize,
-    /// Labels.
+    /// The labels of the seats.
     pub seats: Vec<String>,
-    /// Its deadline, ms since the epoch.
+    /// The basket's deadline, in milliseconds since the epoch.
     pub expires_ms: f64,
 }
 
-/// What came of asking for seats.
+/// The result of asking for seats.
 pub(super) enum VisitorHoldResult {
-    /// They are held.
+    /// The seats are held.
     Held(VisitorBasket),
-    /// Somebody else has them, and perhaps there is an offer.
+    /// Somebody else has the seats. The answer may suggest others.
     Refused { suggestion: Option<Value> },
-    /// The pass ran out.
+    /// The pass has run out.
     PassOver,
 }
 
 impl Visitor {
-    /// Looks around: the show, the seats as they are, and the picture on the socket.
+    /// Looks around: reads the show and the seats, and watches the picture on the socket.
     pub(super) async fn browse(&mut self, show: usize) -> VisitorResult<()> {
         let id = self.stage.shows[show].id.clone();
         if let Some(socket) = &self.socket {
@@ -47,7 +47,7 @@ impl Visitor {
         Ok(())
     }
 
-    /// The seats as they are now.
+    /// Reads the seats as they are now.
     pub(super) async fn seats(
         &mut self,
         show: usize,
@@ -65,8 +65,8 @@ impl Visitor {
         snapshot.ok_or_else(|| Self::unforeseen("seats", &answer))
     }
 
-    /// Free neighbours by label, as somebody picks them on the map; fewer where there are not so
-    /// many.
+    /// Picks free neighbouring seats by label, as people do on the map. Returns fewer if there are
+    /// not so many.
     pub(super) fn pick(
         &mut self,
         show: usize,
@@ -156,7 +156,7 @@ impl Visitor {
                 suggestion: said.get("suggestion").cloned(),
             }),
             (409, Some("show_cancelled")) => Err(VisitorOutcome::ShowCancelled),
-            // Its other body was first, and came to nothing.
+            // The other body under the same key was first, and got no seats.
             (422, Some("idempotency_mismatch")) => {
                 Ok(VisitorHoldResult::Refused { suggestion: None })
             }
@@ -167,7 +167,7 @@ impl Visitor {
         }
     }
 
-    /// Swaps one seat for another; where that cannot be had the basket stays as it is.
+    /// Swaps one seat for another. If that fails the basket stays as it is.
     pub(super) async fn change(
         &mut self,
         basket: VisitorBasket,
@@ -199,8 +199,8 @@ impl Visitor {
                 self.leave_basket(&basket);
                 Err(VisitorOutcome::ShowCancelled)
             }
-            // Also an unknown outcome whose retry finds the swap done: the seat to remove is not in
-            // it any more.
+            // This also covers a swap whose first answer was lost: the retry no longer finds the
+            // seat to remove in the basket.
             (409 | 422, _) => Ok(Some(basket)),
             _ => Err(Self::unforeseen("change", &answer)),
         }
@@ -222,15 +222,15 @@ impl Visitor {
 
     /// Notes that a basket is left to lapse.
     pub(super) fn leave_basket(&self, basket: &VisitorBasket) {
-        // The lock outlives what is shown by some seconds of grace.
+        // The lock lasts some seconds of grace longer than the deadline that is shown.
         let grace_s = self.stage.scenario.onsale.longest_s("grace_s", 5.0);
         self.stage
             .left_behind(basket.expires_ms + (grace_s + 1.0) * 1e3);
     }
 }
 
-/// Of the answers to two bodies under one key the one that brought something; else the one that
-/// says why not.
+/// Picks, from the answers to two bodies under one key, the one that got seats, or else the one
+/// that gives the reason.
 fn one_of(answers: Vec<LoadHttpAnswer>) -> LoadHttpAnswer {
     let mut answers = answers;
     answers.sort_by_key(|answer| match answer.code().as_deref() {
@@ -253,7 +253,7 @@ fn basket(said: &Value, show: usize) -> VisitorBasket {
     }
 }
 
-/// The labels of a hold's seats, or of those that an order still has.
+/// Returns the labels of a hold's seats, or of the seats that an order still has.
 pub(super) fn labels(said: &Value) -> Vec<String> {
     let seats = said["seats"].as_array().into_iter().flatten();
     seats
@@ -273,5 +273,5 @@ fn held_fields(answer: Option<&LoadHttpAnswer>) -> Value {
     })
 }
 
-/// Nothing more to try: nobody finds seats any more.
+/// The outcome of a visitor who finds no seats and has no tries left.
 pub(super) const OUT_OF_SEATS: VisitorOutcome = VisitorOutcome::NoSeats;

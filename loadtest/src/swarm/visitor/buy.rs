@@ -1,5 +1,5 @@
-//! From the pass to the tickets: rounds of choosing until there is a basket, and what becomes of
-//! it.
+//! Takes a visitor from the pass to the tickets: chooses in rounds until there is a basket, and
+//! then buys, changes or leaves it.
 
 use rand::RngExt;
 use serde_json::{Value, json};
@@ -8,9 +8,9 @@ use super::basket::{OUT_OF_SEATS, VisitorBasket, VisitorHoldResult};
 use super::pay::BasketOutcome;
 use super::{Visitor, VisitorOutcome, VisitorResult};
 
-/// Refusals in one round of choosing before somebody looks again at what is left.
+/// The most refusals in one round of choosing before the visitor reads the seats again.
 const REFUSALS_MAX: u32 = 4;
-/// Baskets that may be lost under a visitor, such as by a restart, before it gives up.
+/// The most baskets that a visitor may lose, such as by a restart, before it gives up.
 const BASKETS_MAX: u32 = 4;
 
 impl Visitor {
@@ -39,7 +39,7 @@ impl Visitor {
         Err(OUT_OF_SEATS)
     }
 
-    /// Chooses until there is a basket.
+    /// Chooses seats until there is a basket.
     async fn fill_basket(&mut self, show: usize, party: usize) -> VisitorResult<VisitorBasket> {
         let behaviour = self.stage.scenario.behaviour.clone();
         let is_train = self.stage.shows[show].train.is_some();
@@ -63,7 +63,7 @@ impl Visitor {
                 };
                 match self.hold(show, asked, think_s).await? {
                     VisitorHoldResult::Held(basket) => return Ok(basket),
-                    // Who wants one seat only takes no other.
+                    // A visitor who wants certain seats takes no others.
                     VisitorHoldResult::Refused { suggestion } => {
                         body = suggestion.filter(|_| behaviour.wanted.is_empty());
                     }
@@ -87,7 +87,7 @@ impl Visitor {
         if !self.stage.scenario.behaviour.wanted.is_empty() {
             return Ok(Some(json!({"seats": self.stage.scenario.behaviour.wanted})));
         }
-        // Looking comes first, then the thought over what was seen.
+        // The visitor first reads the seats, and then takes time to choose.
         let picture = self.seats(show, 0.0).await?;
         let seats = self.pick(show, &picture, party);
         *think_s = think_s.max(0.1);
@@ -102,8 +102,8 @@ impl Visitor {
         Some(self.stage.shows[show].best(party, &mut self.plan.rng))
     }
 
-    /// Some change what they have, or give it back and choose again; none where nothing is left in
-    /// the basket.
+    /// Lets some visitors change their basket, or give it back and choose again. Returns `None` if
+    /// nothing is left in the basket.
     async fn think_again(
         &mut self,
         basket: VisitorBasket,

@@ -1,4 +1,4 @@
-//! Going in: tickets are scanned at the door, some of them twice, and some by two scanners.
+//! Scans tickets at the door. Some tickets are scanned twice, and some by two scanners at once.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::regret::TWICE;
 use super::{Visitor, VisitorResult, fields};
 use crate::http::LoadHttpCall;
 
-/// So many tickets are shown to a second scanner, which must not let anybody in.
+/// The share of tickets that are shown to a second scanner, which must let nobody in.
 const SHOWN_AGAIN: f64 = 0.3;
 
 impl Visitor {
@@ -48,7 +48,7 @@ impl Visitor {
         let answer = self.call("scan", &call, think_s, of).await?;
         match (answer.status, answer.code().as_deref()) {
             (200, _) | (409, Some("already_scanned")) => Ok(()),
-            // The promoter was quicker.
+            // The promoter cancelled the show first.
             (409, Some("ticket_void")) if self.stage.is_cancelled(order.show) => Ok(()),
             _ => Err(Self::unforeseen("scan", &answer)),
         }

@@ -1,4 +1,5 @@
-//! Giving tickets for others, of either show: for nothing, for more, for less.
+//! Exchanges tickets for others of the same or another show, at the same price, for more, or for
+//! less.
 
 use rand::RngExt;
 use serde_json::{Map, Value, json};
@@ -10,13 +11,13 @@ use super::{Visitor, VisitorOutcome, VisitorResult, fields};
 use crate::http::{LoadHttpAnswer, LoadHttpCall};
 use crate::swarm::clock::rfc3339_ms;
 
-/// So many of those who have others give those back in the end.
+/// The share of visitors with exchanged tickets who give them back in the end.
 const BACK_AFTER_ALL: f64 = 0.3;
-/// So many exchanges are asked for at once.
+/// How many exchanges of one order are asked for at once.
 const AT_ONCE: usize = 3;
 
 impl Visitor {
-    /// Asks for as many other seats, pays what they cost more, and waits for their tickets.
+    /// Asks for as many other seats, pays the difference, and waits for the new tickets.
     pub(super) async fn have_others(
         &mut self,
         order: &VisitorOrder,
@@ -55,8 +56,8 @@ impl Visitor {
         }
     }
 
-    /// The order for other seats; none where they are not to be had, or the old ones not to be
-    /// given.
+    /// Returns the order for the other seats, or `None` if those cannot be had or the old ones
+    /// cannot be given.
     async fn ask_for_others(
         &mut self,
         order: &VisitorOrder,
@@ -99,24 +100,24 @@ impl Visitor {
         let code = answer.code();
         match (answer.status, code.as_deref()) {
             (200, _) => Ok(Some(answer.json())),
-            // Another exchange of the order was quicker, which is this visitor's own, too.
+            // Another exchange of the order was quicker; it may be this visitor's own.
             (409, Some("exchange_open" | "not_exchangeable")) if at_once => Ok(None),
-            // Its card has bought as many seats of that show as it may.
+            // The card has already bought as many seats of that show as it may.
             (409 | 422, Some("card_limit" | "limit_exceeded")) if self.shared_card.is_some() => {
                 Ok(None)
             }
             (409, Some("seats_taken" | "best_available_not_found" | "show_cancelled"))
-            // The best may be the very seats that it has.
+            // The best seats may be the ones that the visitor already has.
             | (422, Some("would_orphan" | "nothing_to_exchange" | "payment_refused")) => Ok(None),
-            // The promoter was quicker.
+            // The promoter cancelled the show first.
             (409, Some("not_exchangeable")) if self.stage.is_cancelled(order.show) => Ok(None),
             _ => Err(Self::unforeseen("exchange", &answer)),
         }
     }
 
-    /// Asks for one exchange several times at one time, each with a key of its own, and tries to
-    /// order the seats that those keep which come to nothing. Gives the answer of the one that was
-    /// made, or of one that was not.
+    /// Asks for one exchange several times at once, each with a key of its own, and tries to order
+    /// the seats that the failed attempts keep. Returns the answer of the exchange that was made,
+    /// or else of one that was not.
     async fn all_at_once(
         &mut self,
         order: &VisitorOrder,
@@ -144,8 +145,8 @@ impl Visitor {
         Ok(answers.swap_remove(0))
     }
 
-    /// The order that was made, with the key that the old one tells; none where it has run out
-    /// already.
+    /// Returns the order that was made, with the key that the old order tells, or `None` if the new
+    /// order has already run out.
     async fn successor(
         &mut self,
         old: &VisitorOrder,
@@ -171,7 +172,7 @@ impl Visitor {
                 .and_then(rfc3339_ms)
                 .unwrap_or(self.at_ms),
         };
-        // Its answer may have been heard so late.
+        // The answer may have arrived only after the order ran out.
         Ok((made["state"] != "expired").then_some(new))
     }
 }

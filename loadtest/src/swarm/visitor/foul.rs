@@ -1,6 +1,6 @@
-//! What some try that must come to nothing: ordering a hold that is another's or that was worked
-//! out, two bodies under one key, several exchanges of one order at once. What they are answered is
-//! the judge's concern.
+//! Makes attempts that must fail: to order a hold that belongs to another visitor or that was
+//! worked out, to send two bodies under one key, and to make several exchanges of one order at
+//! once. The judge checks the answers.
 
 use futures_util::future::join_all;
 use rand::{RngExt, SeedableRng};
@@ -11,12 +11,12 @@ use sha2::{Digest, Sha256};
 use super::{Visitor, VisitorOutcome, VisitorResult, fields};
 use crate::http::{LoadHttpAnswer, LoadHttpCall};
 
-/// The fields of a call's record, from its answer.
+/// Works out the fields of a call's record from its answer.
 pub(super) type CallRecordFields<'a> =
     Box<dyn Fn(Option<&LoadHttpAnswer>) -> Map<String, Value> + Send + Sync + 'a>;
 
 impl Visitor {
-    /// Makes several calls at one time, each at another gateway; gives the answers in their order.
+    /// Makes several calls at once, each at another gateway. Returns the answers in their order.
     pub(super) async fn at_once(
         &mut self,
         op: &'static str,
@@ -38,8 +38,8 @@ impl Visitor {
         answers.into_iter().collect()
     }
 
-    /// Tries to make an order of a hold that is not its own. Only an answer that the product does
-    /// not know is a failure.
+    /// Tries to make an order of a hold that belongs to somebody else. Only an answer that the
+    /// contract does not foresee is a failure.
     pub(super) async fn order_anothers(&mut self, hold: String) -> VisitorResult<()> {
         let buyer = json!({"buyer": {"name": "Somebody else", "email": "else@example.org"}});
         let call = LoadHttpCall::post(format!("/v1/holds/{hold}/order"), buyer)
@@ -48,13 +48,13 @@ impl Visitor {
         let told = |_: Option<&LoadHttpAnswer>| fields(json!({ "hold": hold }));
         let answer = self.call("foreign_order", &call, 0.05, told).await?;
         match answer.status {
-            // Whether it may have it is the judge's to say.
+            // The judge decides whether the order was allowed.
             200..500 => Ok(()),
             _ => Err(Self::unforeseen("foreign_order", &answer)),
         }
     }
 
-    /// Tries a hold that another visitor was given, where there is one.
+    /// Tries to order a hold that another visitor was given, if there is one.
     pub(super) async fn try_anothers(&mut self) -> VisitorResult<()> {
         let others = self.stage.holds_of_others(self.plan.who);
         if others.is_empty() {
@@ -65,8 +65,8 @@ impl Visitor {
     }
 }
 
-/// The hold of an exchange, as anybody could once work it out from the order and the key of the
-/// call.
+/// Returns the hold id of an exchange as anybody could once work it out, from the order and the key
+/// of the call.
 pub(super) fn worked_out(show: &str, order: &str, key: &str) -> String {
     let mut hasher = Sha256::new();
     hasher.update(b"fairgate/id/v1/hold");

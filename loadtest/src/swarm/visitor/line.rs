@@ -1,4 +1,4 @@
-//! Joining, waiting for the turn on a socket or by polling, and claiming the pass.
+//! Joins the room, waits for the turn on a socket or by polling, and claims the pass.
 
 use std::time::Duration;
 
@@ -14,23 +14,25 @@ use crate::swarm::plan::secret;
 use crate::swarm::scenario::{SecondsRange, VisitorBehaviour};
 use crate::swarm::socket::{SwarmSocketCommand, SwarmSocketEvent};
 
-/// After the draw everybody looks at their place, but not in the same instant.
+/// After the draw everybody looks at their place within this time, in seconds, but not at the same
+/// instant.
 const LOOK_WITHIN_S: f64 = 1.5;
-/// Large crowds spread further, to so many looks a second.
+/// The most looks a second; large crowds spread over a longer time.
 const LOOKS_PER_S: f64 = 2_000.0;
-/// Leaving and dropped sockets fall into this long after the draw or the join.
+/// Visitors leave or lose their socket within this long after the draw or the join, in seconds.
 const MISHAP_WITHIN_S: f64 = 20.0;
-/// Somebody on a socket looks again only now and then, and never together with all others, seconds.
+/// How often a visitor on a socket still reads its place, in seconds: rarely, and never all at the
+/// same time.
 const LOOK_AGAIN_S: SecondsRange = SecondsRange(45.0, 120.0);
 
-/// What a look at the place showed.
+/// What reading the place showed.
 enum PlaceLookResult {
     Waiting { refresh_s: f64 },
     Called,
     Closed,
 }
 
-/// What a visitor still has in mind while it waits, as times in ms since the epoch.
+/// What a visitor still plans to do while it waits, as times in milliseconds since the epoch.
 struct WaitingSchedule {
     look_ms: Option<f64>,
     leave_ms: Option<f64>,
@@ -79,8 +81,8 @@ impl Visitor {
         }
     }
 
-    /// Whether a no-show is gone as soon as it joined: anybody, or who is among the head where
-    /// numbers are ranks.
+    /// Returns whether a no-show disappears as soon as it has joined: everybody may, or, if numbers
+    /// are ranks, those among the first.
     pub(super) fn is_gone_by_number(&self) -> bool {
         let head = self.stage.scenario.behaviour.no_show_head;
         head == 0
@@ -210,8 +212,8 @@ impl Visitor {
         }
     }
 
-    /// A page that polls reads the room too once the draw is over: the place alone does not tell of
-    /// the end.
+    /// Reads the room and returns whether it is sold out. A page that polls does so once the draw
+    /// is over, because the place alone does not tell of the end.
     async fn is_sold_out(&mut self) -> VisitorResult<bool> {
         if self.rank.is_none() {
             return Ok(false);
@@ -223,7 +225,8 @@ impl Visitor {
         Ok(room.json()["phase"] == "sold_out")
     }
 
-    /// Reads the own place; the first reading after the draw is what the visitor was told.
+    /// Reads the visitor's own place. The first reading after the draw counts as what the visitor
+    /// was told.
     async fn read_place(&mut self) -> VisitorResult<PlaceLookResult> {
         let call = LoadHttpCall::get(self.stage.room_path("place")).bearer(&self.place);
         let answer = self.call("place", &call, 0.0, place_fields).await?;
@@ -299,7 +302,8 @@ impl Visitor {
         Err(VisitorOutcome::Left)
     }
 
-    /// Seconds from the last step until so long after the draw; below 0 where that is over.
+    /// Returns the seconds from the last step until so long after the draw; below 0 if that time
+    /// has passed.
     pub(super) fn until_after_draw_s(&self, after_s: f64) -> f64 {
         let draw_s = self
             .stage
@@ -310,7 +314,7 @@ impl Visitor {
         (self.stage.clock.start_ms() - self.at_ms) / 1e3 + draw_s + after_s
     }
 
-    /// Claims the pass, again after the time told where the line says "not yet".
+    /// Claims the pass, and tries again after the time that the line tells if it is too early.
     pub(super) async fn claim(&mut self) -> VisitorResult<()> {
         let behaviour = self.stage.scenario.behaviour.clone();
         let mut think_s = behaviour.claim_s.draw(&mut self.plan.rng);
@@ -349,13 +353,13 @@ impl Visitor {
         }
     }
 
-    /// Whether something that happens to a share of people happens to this one, now.
+    /// Rolls whether something that happens to a share of people happens to this visitor now.
     pub(super) fn rolls(&mut self, share: f64) -> bool {
         VisitorBehaviour::roll(share, &mut self.plan.rng)
     }
 }
 
-/// The fields of a read place.
+/// Returns the record's fields of a place that was read.
 fn place_fields(answer: Option<&LoadHttpAnswer>) -> serde_json::Map<String, Value> {
     let said = answer
         .filter(|answer| answer.is_ok())

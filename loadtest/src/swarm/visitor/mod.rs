@@ -1,5 +1,5 @@
-//! One visitor from join to ticket. Each waits, thinks, changes its mind and comes back by its own
-//! seeded dice; what it is told is written down by the stage.
+//! Runs one visitor from join to ticket. Each visitor waits, thinks, changes its mind and comes
+//! back by its own seeded generator. The context writes down what the visitor is told.
 
 mod basket;
 mod buy;
@@ -20,43 +20,43 @@ use super::socket::{SwarmSocket, SwarmSocketOwner, open_mute};
 use super::stage::{RunFinished, SwarmContext, UnansweredCall, round};
 use crate::http::{LoadHttpAnswer, LoadHttpCall};
 
-/// So many cards are in many hands.
+/// The number of cards that several visitors share.
 const CARDS_SHARED: usize = 9;
 
-/// How a visitor's way ends. The names are the history's.
+/// How a visitor's way ends. The history uses these names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VisitorOutcome {
-    /// It has tickets.
+    /// The visitor has tickets.
     Ticketed,
-    /// Its payment was declined.
+    /// The payment was declined.
     Declined,
-    /// It paid, but the order had run out while part of the system stood still: the money goes
-    /// back.
+    /// The visitor paid, but the order had run out while a part of the system stood still, so the
+    /// money goes back.
     TooLate,
-    /// Its show was cancelled before it had tickets; what it had paid goes back.
+    /// The show was cancelled before the visitor had tickets. What it had paid goes back.
     ShowCancelled,
-    /// It found no seats.
+    /// The visitor found no seats.
     NoSeats,
-    /// It went with a basket, or cancelled its order.
+    /// The visitor left with a basket, or cancelled its order.
     GaveUp,
-    /// It left the line.
+    /// The visitor left the line.
     Left,
-    /// It was told that everything is sold.
+    /// The visitor was told that everything is sold.
     SoldOut,
-    /// It was told that the room is closed.
+    /// The visitor was told that the room is closed.
     Closed,
-    /// The run ended first.
+    /// The run ended while the visitor still waited.
     Waiting,
-    /// It joined and was gone.
+    /// The visitor joined and disappeared.
     NoShow,
-    /// Something that must not happen.
+    /// Something happened that must not happen.
     Failed(String),
 }
 
-/// A step that may be the last.
+/// The result of a step; an error ends the visitor's way.
 type VisitorResult<T> = Result<T, VisitorOutcome>;
 
-/// A visitor on its way.
+/// A visitor during the run.
 pub struct Visitor {
     stage: Arc<SwarmContext>,
     plan: VisitorPlan,
@@ -65,16 +65,17 @@ pub struct Visitor {
     number: Option<u64>,
     rank: Option<u64>,
     socket: Option<SwarmSocket>,
-    /// When the last step was done, ms since the epoch: the next is intended some thought later.
+    /// When the last step was done, in milliseconds since the epoch. The next step is intended a
+    /// while after it.
     at_ms: f64,
-    /// Counts calls that carry a key.
+    /// The number of keys that the visitor has used.
     keys: u32,
-    /// The card that it shares with others, where it does.
+    /// The card that the visitor shares with others, if it does.
     shared_card: Option<usize>,
 }
 
 impl VisitorOutcome {
-    /// The history's word.
+    /// Returns the history's name of the outcome.
     pub fn history_name(&self) -> &'static str {
         match self {
             Self::Ticketed => "ticketed",
@@ -108,7 +109,7 @@ impl From<RunFinished> for VisitorOutcome {
     }
 }
 
-/// Lives a visitor's life to its end.
+/// Runs a visitor from its arrival to its end.
 pub async fn run_visitor(stage: Arc<SwarmContext>, mut plan: VisitorPlan) {
     let shares = VisitorBehaviour::roll(stage.scenario.behaviour.one_card, &mut plan.rng);
     let mut visitor = Visitor {
@@ -186,7 +187,7 @@ impl Visitor {
         );
     }
 
-    /// Makes a call `think_s` after the last step was done, and takes its answer as the next step.
+    /// Makes a call `think_s` after the last step was done. The answer is the next step.
     async fn call(
         &mut self,
         op: &'static str,
@@ -210,14 +211,14 @@ impl Visitor {
         Ok(answer)
     }
 
-    /// A key for a call that must not be done twice.
+    /// Makes a key for a call that must not be carried out twice.
     fn key(&mut self, what: &str) -> String {
         self.keys += 1;
         let run = self.stage.clock.start_ms();
         format!("{what}-{run:.0}-{}-{}", self.plan.who, self.keys)
     }
 
-    /// An answer that the contract does not foresee here.
+    /// Returns the failure for an answer that the contract does not foresee here.
     fn unforeseen(op: &str, answer: &LoadHttpAnswer) -> VisitorOutcome {
         let code = answer.code().unwrap_or_default();
         VisitorOutcome::Failed(format!("{op} was answered {} {code}", answer.status))
@@ -228,7 +229,7 @@ impl Visitor {
     }
 }
 
-/// The fields of a call as a record has them.
+/// Returns the fields of a call as a record has them.
 fn fields(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,

@@ -1,4 +1,4 @@
-//! Orders, payments and tickets.
+//! Makes orders, pays them, and waits for their tickets.
 
 use hyper::Method;
 use serde_json::{Map, Value, json};
@@ -10,21 +10,21 @@ use crate::swarm::clock::rfc3339_ms;
 use crate::swarm::settle::{accepts, is_over};
 use crate::swarm::stage::SwarmPaidOrder;
 
-/// An order is looked at again after this long at first, then ever less often, seconds.
+/// The first wait before an order is read again, in seconds. Later waits are longer.
 const FIRST_LOOK_S: f64 = 0.2;
 const LOOK_MAX_S: f64 = 1.0;
-/// How long tickets may take after the payment, milliseconds.
+/// How long tickets may take after the payment, in milliseconds.
 const TICKETS_WITHIN_MS: f64 = 60_000.0;
 
-/// An order whose deadline is over for longer than this is not late for what happens now,
-/// milliseconds.
+/// A fault excuses a payment that came late only if it began at most this long after the order's
+/// deadline, in milliseconds.
 const LATE_WITHIN_MS: f64 = 10_000.0;
 
 /// What became of a basket.
 pub(super) enum BasketOutcome {
-    /// The visitor's way is at its end.
+    /// The visitor's way has ended.
     Done(VisitorOutcome),
-    /// The basket was gone before it became an order that can be paid.
+    /// The basket was lost before it became an order that can be paid.
     BasketGone,
 }
 
@@ -32,7 +32,7 @@ pub(super) enum BasketOutcome {
 pub(super) struct VisitorOrder {
     pub(super) id: String,
     pub(super) key: String,
-    /// Which of the room's shows.
+    /// The index of the show among the room's shows.
     pub(super) show: usize,
     pub(super) payment: String,
     /// What the provider's card form needs; empty with the sandbox, which has a button.
@@ -66,14 +66,14 @@ impl Visitor {
         }
     }
 
-    /// Pays an order and waits for its tickets; none where the payment was declined, or settled
-    /// otherwise before.
+    /// Pays an order and waits for its tickets. Returns `None` if the payment was declined or was
+    /// settled otherwise before.
     pub(super) async fn see_paid(
         &mut self,
         order: &VisitorOrder,
     ) -> VisitorResult<Option<Vec<String>>> {
         let behaviour = self.stage.scenario.behaviour.clone();
-        // Whatever happens to the visitor, the order ends by itself.
+        // The order lapses by itself, whatever happens to the visitor.
         let grace_s = self.stage.scenario.onsale.longest_s("claim_grace_s", 30.0);
         let lapses_ms = order.pay_until_ms + (grace_s + 2.0) * 1e3;
         let declines = self.rolls(behaviour.decline);
@@ -93,7 +93,7 @@ impl Visitor {
         tickets.map(Some)
     }
 
-    /// Makes the order; none where the basket is gone, or the order can be paid no more.
+    /// Makes the order. Returns `None` if the basket is gone or the order can no longer be paid.
     async fn order(
         &mut self,
         basket: &VisitorBasket,
@@ -102,7 +102,7 @@ impl Visitor {
         let hold = basket.hold.clone();
         let email = format!("visitor-{}@example.org", self.plan.who);
         let mut buyer = json!({"buyer": {"name": "A visitor", "email": email}});
-        // A train's tickets are made out to names.
+        // A train's tickets carry the travellers' names.
         if self.stage.shows[basket.show].train.is_some() {
             let name = |nth: usize| json!({ "name": format!("Traveller {nth}") });
             buyer["travellers"] = (1..=basket.seats.len()).map(name).collect();
@@ -127,7 +127,7 @@ impl Visitor {
         let said = answer.json();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         match (answer.status, said["code"].as_str()) {
-            // Its first answer was lost or put off for so long that the order ran out meanwhile.
+            // The first answer was lost or delayed for so long that the order ran out meanwhile.
             (201, _) if said["state"] == "expired" => Ok(None),
             (201, _) => Ok(Some(VisitorOrder {
                 id: text(&said["order"]),
@@ -141,7 +141,7 @@ impl Visitor {
                     .unwrap_or(self.at_ms),
             })),
             (410, _) | (409, Some("seats_taken")) => Ok(None),
-            // The provider takes no such sum: there is no order, and the seats are free again.
+            // The provider refuses the amount: there is no order, and the seats are free again.
             (422, Some("payment_refused" | "amount_too_small" | "amount_too_large")) => {
                 self.leave_basket(basket);
                 Err(VisitorOutcome::Declined)
@@ -154,8 +154,8 @@ impl Visitor {
         }
     }
 
-    /// Presses the sandbox's button, or sends a card to the provider; false where the payment was
-    /// settled otherwise before.
+    /// Presses the sandbox's button, or sends a card to the provider. Returns false if the payment
+    /// was settled otherwise before.
     async fn pay(
         &mut self,
         order: &VisitorOrder,
@@ -171,7 +171,7 @@ impl Visitor {
             });
         }
         let (id, payment) = (order.id.clone(), order.payment.clone());
-        // The sandbox knows no cards.
+        // The sandbox has no cards.
         let card = (!order.client_secret.is_empty()).then(|| self.card(outcome));
         let answer = self
             .call("pay", &call, think_s, |_| {
@@ -187,7 +187,7 @@ impl Visitor {
                 }
                 Ok(true)
             }
-            // The card form is told at once that the card is no good.
+            // The card form is told at once that the card was declined.
             402 if outcome == "decline" => Ok(true),
             409 => Ok(false),
             400 if !order.client_secret.is_empty() => Ok(false),
@@ -195,7 +195,8 @@ impl Visitor {
         }
     }
 
-    /// The sandbox's button, or what the script of a provider like Stripe sends out of the page.
+    /// Returns the call behind the sandbox's button, or the call that the script of a provider like
+    /// Stripe makes from the page.
     fn paying(&self, order: &VisitorOrder, outcome: &str) -> VisitorResult<LoadHttpCall> {
         let secret = &order.client_secret;
         if secret.is_empty() {
@@ -215,7 +216,7 @@ impl Visitor {
         Ok(LoadHttpCall::to_provider(path, form))
     }
 
-    /// The card that a visitor has: its own, or one of the few that several pay with.
+    /// Returns the visitor's card: its own, or one of the few that several visitors share.
     fn card(&self, outcome: &str) -> String {
         match (outcome, self.shared_card) {
             ("approve", Some(shared)) => format!("pm_card_shared_{shared}"),
@@ -224,7 +225,7 @@ impl Visitor {
         }
     }
 
-    /// Looks at a paid order until its tickets are there, and fetches one; gives their ids.
+    /// Reads a paid order until its tickets are there, and fetches one of them. Returns their ids.
     pub(super) async fn tickets(&mut self, order: &VisitorOrder) -> VisitorResult<Vec<String>> {
         let give_up_ms = self.at_ms + TICKETS_WITHIN_MS;
         let mut look_s = FIRST_LOOK_S;
@@ -240,18 +241,18 @@ impl Visitor {
                     return self.fetch(order, &said).await;
                 }
                 Some("pending" | "confirmed") => {}
-                // The promoter was quicker.
+                // The promoter cancelled the show first.
                 Some("refunded") if self.stage.is_cancelled(order.show) => {
                     self.stage.seen_through(&order.id);
                     return Err(VisitorOutcome::ShowCancelled);
                 }
-                // Others bought with its card before.
+                // Others used up the card's limit before.
                 Some("cancelled") if is_card_full(&said) && self.shared_card.is_some() => {
                     self.stage.seen_through(&order.id);
                     return Err(VisitorOutcome::Declined);
                 }
                 Some("expired" | "cancelled") if self.was_halted(order) => {
-                    // What late money buys is found out first, and the buyer is asked.
+                    // The system first decides what late money buys, and then asks the buyer.
                     if is_over(&said) && said["payment"]["state"] != "created" {
                         self.stage.seen_through(&order.id);
                         return Err(VisitorOutcome::TooLate);
@@ -272,7 +273,7 @@ impl Visitor {
         }
     }
 
-    /// Whether a part of the system stood still while the order was to be paid.
+    /// Returns whether a part of the system stood still while the order was to be paid.
     fn was_halted(&self, order: &VisitorOrder) -> bool {
         let seen = self.stage.tally.seen();
         let mut disturbances = seen.disturbances.iter();
@@ -312,7 +313,7 @@ impl Visitor {
                 fields(json!({"order": id, "ticket": ticket}))
             })
             .await?;
-        // Its show may have been cancelled since, and then it is void.
+        // The show may have been cancelled since, and then the ticket is void.
         if answer.is_ok() || answer.status == 409 && self.stage.is_cancelled(order.show) {
             Ok(tickets)
         } else {
@@ -320,7 +321,7 @@ impl Visitor {
         }
     }
 
-    /// Says whether it takes other seats for money that came late.
+    /// Tells the gateway whether the visitor accepts other seats for money that came late.
     async fn consent(&mut self, order: &VisitorOrder) -> VisitorResult<()> {
         let path = format!("/v1/orders/{}/consent", order.id);
         let call = LoadHttpCall::post(path, json!({ "accept": accepts(self.plan.who) }))
@@ -330,7 +331,8 @@ impl Visitor {
         let answer = self
             .call("consent", &call, 0.2, |_| fields(json!({"order": id})))
             .await?;
-        // It may have run out, or been answered by a call that nobody heard of.
+        // The offer may have run out, or an earlier call whose answer was lost may have answered
+        // it.
         match answer.status {
             200 | 409 => Ok(()),
             _ => Err(Self::unforeseen("consent", &answer)),
@@ -354,7 +356,7 @@ impl Visitor {
     }
 }
 
-/// Whether an order was cancelled because its card has bought as many seats as it may.
+/// Returns whether an order was cancelled because its card has bought as many seats as it may.
 fn is_card_full(said: &Value) -> bool {
     said["reason"] == "card_limit"
 }
@@ -366,7 +368,7 @@ fn success(answer: Option<&LoadHttpAnswer>) -> Value {
         .unwrap_or_default()
 }
 
-/// The fields of a read order.
+/// Returns the record's fields of an order that was read.
 fn read(order: &str, answer: Option<&LoadHttpAnswer>) -> Map<String, Value> {
     let said = success(answer);
     let tickets = said["tickets"].as_array().into_iter().flatten();

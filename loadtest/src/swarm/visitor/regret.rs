@@ -1,5 +1,5 @@
-//! What somebody with tickets thinks better of: giving them back, all at once or one after the
-//! other, or having others.
+//! Lets visitors with tickets change their mind: give tickets back, all at once or one after the
+//! other, or exchange them.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -9,13 +9,13 @@ use super::pay::VisitorOrder;
 use super::{Visitor, VisitorOutcome, VisitorResult, fields};
 use crate::http::{LoadHttpAnswer, LoadHttpCall};
 
-/// Of those who give tickets back, so many name them one by one; the others give all of them back
-/// at once.
+/// Of the visitors who give tickets back, the share that names them one by one. The others give all
+/// of them back at once.
 const ONE_BY_ONE: f64 = 0.5;
-/// So many press the button twice.
+/// The share of visitors who press the button twice.
 pub(super) const TWICE: f64 = 0.25;
 
-/// What a visitor with tickets wishes.
+/// What a visitor decides to do with its tickets.
 enum TicketDecision {
     Keep,
     GoIn,
@@ -24,8 +24,8 @@ enum TicketDecision {
 }
 
 impl Visitor {
-    /// Keeps its tickets, or does with them what it likes better. They were there, whatever
-    /// becomes of that.
+    /// Keeps the tickets, gives them back, or exchanges them. The visitor counts as ticketed
+    /// whatever comes of that.
     pub(super) async fn think_better(
         &mut self,
         order: &VisitorOrder,
@@ -66,7 +66,7 @@ impl Visitor {
         }
         let mut going = tickets.to_vec();
         going.shuffle(&mut self.plan.rng);
-        // The last one of an order is as good as the others.
+        // The last ticket of an order may go back like any other.
         let count = self.plan.rng.random_range(1..=going.len());
         for ticket in going.into_iter().take(count) {
             self.refund(order, Some(ticket)).await?;
@@ -74,7 +74,7 @@ impl Visitor {
         Ok(())
     }
 
-    /// Gives a ticket back, or all of them, and looks at what is left.
+    /// Gives one ticket or all of them back, and reads what is left.
     async fn refund(&mut self, order: &VisitorOrder, ticket: Option<String>) -> VisitorResult<()> {
         let think_s = self.stage.scenario.behaviour.give_back_s;
         let think_s = think_s.draw(&mut self.plan.rng);

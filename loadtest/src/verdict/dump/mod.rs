@@ -1,4 +1,4 @@
-//! The ledger's dump as `booking dump` wrote it.
+//! Reads the ledger's dump as `booking dump` wrote it.
 
 mod order;
 mod show;
@@ -14,37 +14,37 @@ pub use show::{DumpedCategory, DumpedCheaperRule, DumpedExchangeRule, DumpedShow
 
 use super::lines::{each_line, kind_of};
 
-/// The version of the form that is read.
+/// The version of the dump that this code reads.
 const VERSION: u32 = 1;
 
 /// The whole ledger.
 #[derive(Default)]
 pub struct DumpedLedger {
-    /// When it was read.
+    /// When the dump was made.
     pub at_ms: f64,
-    /// By slug.
+    /// The shows by slug.
     pub shows: HashMap<String, DumpedShow>,
-    /// In the order of the file.
+    /// The orders, in the order of the file.
     pub orders: Vec<DumpedOrder>,
-    /// Positions in `orders`.
+    /// The positions in `orders` by the order's id.
     by_id: HashMap<String, usize>,
-    /// Cells that orders have.
+    /// The cells that orders have.
     pub claims: Vec<DumpedClaim>,
-    /// One an order.
+    /// The payments, one for each order.
     pub payments: Vec<DumpedPayment>,
-    /// All that were issued.
+    /// All tickets that were issued.
     pub tickets: Vec<DumpedTicket>,
-    /// What is or was owed to the provider.
+    /// The effects that are or were to be sent to the provider.
     pub effects: Vec<DumpedEffect>,
-    /// What was given back of orders, and the money of it.
+    /// The refunds, with the seats and the money of each.
     pub refunds: Vec<DumpedRefund>,
-    /// Parties of the waitlists.
+    /// The parties on the waitlists.
     pub waiters: Vec<DumpedWaiter>,
-    /// What was still on its way.
+    /// The work that was not finished.
     pub pending: DumpedPendingWork,
 }
 
-/// A cell that an order has.
+/// A cell that belongs to an order.
 #[derive(Debug, Deserialize)]
 pub struct DumpedClaim {
     pub show: String,
@@ -52,7 +52,7 @@ pub struct DumpedClaim {
     pub order: String,
 }
 
-/// A payment.
+/// A payment for an order.
 #[derive(Debug, Deserialize)]
 pub struct DumpedPayment {
     pub payment: String,
@@ -65,11 +65,11 @@ pub struct DumpedPayment {
     pub provider: String,
     #[serde(default)]
     pub provider_state: Option<String>,
-    /// What the sandbox's own records say went back; nothing where another provider keeps them.
+    /// The refunds in the sandbox's own records; `None` if another provider keeps them.
     #[serde(default)]
     pub provider_refunds: Option<Vec<DumpedProviderRefund>>,
-    /// Hashes of what the provider tells the cards apart by that paid for the order, or for what
-    /// was exchanged for it.
+    /// Hashes of the ids by which the provider tells cards apart, for the cards that paid for the
+    /// order or for an order that was exchanged for it.
     pub cards: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ pub struct DumpedProviderRefund {
     pub amount: i64,
 }
 
-/// A ticket.
+/// A ticket, valid or given back.
 #[derive(Debug, Deserialize)]
 pub struct DumpedTicket {
     pub ticket: String,
@@ -89,25 +89,25 @@ pub struct DumpedTicket {
     pub label: String,
     pub legs: Vec<u16>,
     pub issued_ms: f64,
-    /// When it was given back; it is good while this is absent.
+    /// When the ticket was given back. The ticket is valid while this is absent.
     #[serde(default)]
     pub void_ms: Option<f64>,
-    /// When somebody went in on it.
+    /// When somebody entered with the ticket.
     #[serde(default)]
     pub scanned_ms: Option<f64>,
 }
 
-/// Tickets that were given back.
+/// Tickets of an order that were given back together.
 #[derive(Debug, Deserialize)]
 pub struct DumpedRefund {
     pub refund: String,
-    /// The later order's refund that it is a part of.
+    /// The later order's refund that this refund is a part of.
     #[serde(default)]
     pub part_of: Option<String>,
     pub order: String,
     pub cells: Vec<u32>,
     pub labels: Vec<String>,
-    /// What they had cost.
+    /// The price of the tickets.
     pub paid: i64,
     pub amount: i64,
     pub fee: i64,
@@ -116,27 +116,27 @@ pub struct DumpedRefund {
     pub done_ms: Option<f64>,
 }
 
-/// An order's seats for another's.
+/// An exchange of one order's seats for another's.
 #[derive(Debug, Deserialize)]
 pub struct DumpedExchange {
     /// The order that was made for the new seats.
     successor: String,
     /// The order whose seats are given.
     pub order: String,
-    /// What the given seats had cost.
+    /// The price that the given seats had.
     pub credit: i64,
-    /// What the new seats cost.
+    /// The price of the new seats.
     pub price: i64,
-    /// What the exchange itself cost.
+    /// The fee of the exchange itself.
     #[serde(default)]
     pub fee: i64,
     /// The seats that are given.
     pub given: DumpedSeats,
-    /// The new seats' cells that the old order did not have.
+    /// The cells of the new seats that the old order did not have.
     pub gained: DumpedSeats,
-    /// When it was begun.
+    /// When the exchange was begun.
     pub at_ms: f64,
-    /// When they were swapped.
+    /// When the seats were swapped.
     pub done_ms: Option<f64>,
 }
 
@@ -145,21 +145,21 @@ pub struct DumpedExchange {
 pub struct DumpedWaiter {
     pub waiter: String,
     pub show: String,
-    /// Whose it is: its holder.
+    /// The holder of the visitor who waits.
     pub visitor: String,
-    /// Where it stands: lower numbers are served first.
+    /// The party's place: lower numbers are served first.
     pub number: u64,
-    /// When it came.
+    /// When the party joined the waitlist.
     pub since_ms: f64,
-    /// How many seats it wants.
+    /// How many seats the party wants.
     pub quantity: u64,
     /// Whether any seats will do.
     pub any: bool,
-    /// Offers that it was made.
+    /// How many offers the party got.
     pub offers: u64,
-    /// The offer that it has, or the one that it took.
+    /// The offer that the party has now, or the one that it took.
     pub offer: Option<DumpedOffer>,
-    /// When it waited no longer.
+    /// When the party stopped waiting.
     pub ended_ms: Option<f64>,
 }
 
@@ -167,11 +167,11 @@ pub struct DumpedWaiter {
 #[derive(Debug, Deserialize)]
 pub struct DumpedOffer {
     pub hold: String,
-    /// Since when.
+    /// When the offer was made.
     pub made_ms: f64,
 }
 
-/// Something owed to the provider.
+/// An effect that is or was to be sent to the provider.
 #[derive(Debug, Deserialize)]
 pub struct DumpedEffect {
     pub order: String,
@@ -179,7 +179,7 @@ pub struct DumpedEffect {
     pub done_ms: Option<f64>,
 }
 
-/// What was still on its way.
+/// The work that was not finished when the dump was made.
 #[derive(Debug, Default, Deserialize)]
 pub struct DumpedPendingWork {
     pub seat_rows: Option<u64>,
@@ -309,7 +309,7 @@ impl DumpedLedger {
         Ok(())
     }
 
-    /// An order by its id.
+    /// Returns an order by its id.
     pub fn order(&self, id: &str) -> Option<&DumpedOrder> {
         self.by_id.get(id).map(|at| &self.orders[*at])
     }

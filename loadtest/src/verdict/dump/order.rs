@@ -1,10 +1,10 @@
-//! An order of the dump: its life, and which seats it had when.
+//! Reads an order of the dump: its history, and which seats it had when.
 
 use serde::Deserialize;
 
 use super::DumpedExchange;
 
-/// An order.
+/// An order of the ledger.
 #[derive(Debug, Deserialize)]
 pub struct DumpedOrder {
     pub order: String,
@@ -17,16 +17,16 @@ pub struct DumpedOrder {
     pub reason: String,
     pub amount: i64,
     pub currency: String,
-    /// The version of its show's terms that it goes by.
+    /// The version of the show's terms that apply to the order.
     pub terms: u64,
-    /// What each of its seats cost, those that were given back among them.
+    /// The price of each seat, including seats that were given back.
     pub items: Vec<DumpedOrderItem>,
-    /// What it would have cost more, and was too little to be charged.
+    /// The part of the price that was too little to be charged.
     #[serde(default)]
     pub let_go: i64,
     pub cells: Vec<u32>,
     pub labels: Vec<String>,
-    /// The seats it was made for, where late money bought it others.
+    /// The seats that the order was first made for, if late money bought it others.
     #[serde(default)]
     pub made_for: Option<DumpedSeats>,
     /// The seats that late money was offered, whatever became of the offer.
@@ -36,10 +36,10 @@ pub struct DumpedOrder {
     pub pay_until_ms: f64,
     pub claim_until_ms: f64,
     pub history: Vec<DumpedOrderStep>,
-    /// The seats of it that were given back, by its refunds.
+    /// The seats of the order that were given back, by refund.
     #[serde(skip)]
     pub given_back: Vec<ReturnedSeats>,
-    /// The exchange that it was made in.
+    /// The exchange in which the order was made.
     #[serde(skip)]
     pub made_in: Option<DumpedExchange>,
 }
@@ -47,44 +47,44 @@ pub struct DumpedOrder {
 /// Seats that were given back.
 #[derive(Debug)]
 pub struct ReturnedSeats {
-    /// When.
+    /// When the seats were given back.
     pub at_ms: f64,
     pub cells: Vec<u32>,
     pub labels: Vec<String>,
 }
 
-/// A seat of an order and what it cost.
+/// A seat of an order with its price.
 #[derive(Debug, Clone, Deserialize)]
 pub struct DumpedOrderItem {
-    /// Its position in the plan.
+    /// The seat's position in the plan.
     pub seat: u32,
     /// The first leg.
     pub from: u16,
-    /// The leg behind the last one.
+    /// One behind the last leg.
     pub to: u16,
     pub amount: i64,
 }
 
-/// Some seats.
+/// A set of seats, as labels and as cells.
 #[derive(Debug, Clone, Deserialize)]
 pub struct DumpedSeats {
     pub cells: Vec<u32>,
     pub labels: Vec<String>,
 }
 
-/// A stretch of time over which an order has the same seats.
+/// A span of time in which an order has the same seats.
 pub struct OrderSeatSpan<'a> {
-    /// From when.
+    /// The start of the span.
     pub from_ms: f64,
-    /// Until when; for ever, where it has them still.
+    /// The end of the span; infinite if the order still has the seats.
     pub until_ms: f64,
-    /// Which cells.
+    /// The cells of the seats.
     pub cells: Vec<u32>,
-    /// Their labels.
+    /// The labels of the seats.
     pub labels: Vec<&'a str>,
 }
 
-/// One step of an order's life.
+/// One step of an order's history.
 #[derive(Debug, Deserialize)]
 pub struct DumpedOrderStep {
     pub at_ms: f64,
@@ -92,7 +92,7 @@ pub struct DumpedOrderStep {
 }
 
 impl DumpedOrder {
-    /// Whether it has its cells now.
+    /// Returns whether the order has its cells now.
     pub fn lives(&self) -> bool {
         matches!(
             self.state.as_str(),
@@ -100,7 +100,7 @@ impl DumpedOrder {
         )
     }
 
-    /// Whether its seats are sold.
+    /// Returns whether the seats are sold.
     pub fn sold(&self) -> bool {
         matches!(
             self.state.as_str(),
@@ -108,7 +108,8 @@ impl DumpedOrder {
         )
     }
 
-    /// What its seats cost: of those that others were given for, it paid the difference only.
+    /// Returns the price of the seats. Of seats that others were given for, the order paid only the
+    /// difference.
     pub fn cost(&self) -> i64 {
         self.amount
             + self
@@ -117,12 +118,13 @@ impl DumpedOrder {
                 .map_or(0, |exchange| exchange.price - self.amount)
     }
 
-    /// Whether there was nothing to pay: its seats are free, or others' seats paid for them.
+    /// Returns whether there was nothing to pay, because the seats are free or other seats paid for
+    /// them.
     pub fn nothing_to_pay(&self) -> bool {
         self.amount == 0
     }
 
-    /// The seats of some cells, with what they cost: of a train's seat all legs count as one.
+    /// Returns the seats of some cells with their prices. All legs of a train's seat count as one.
     pub fn items_over(&self, seats: usize, cells: &[u32]) -> Vec<&DumpedOrderItem> {
         let cell = |item: &DumpedOrderItem| {
             u32::from(item.from) * u32::try_from(seats).unwrap_or(0) + item.seat
@@ -131,7 +133,7 @@ impl DumpedOrder {
         items.filter(|item| cells.contains(&cell(item))).collect()
     }
 
-    /// When it first came into a state.
+    /// Returns when the order first came into a state.
     pub fn first(&self, state: &str) -> Option<f64> {
         self.history
             .iter()
@@ -139,27 +141,27 @@ impl DumpedOrder {
             .map(|step| step.at_ms)
     }
 
-    /// The labels it was made for.
+    /// Returns the labels that the order was made for.
     pub fn made_labels(&self) -> &[String] {
         self.made_for
             .as_ref()
             .map_or(&self.labels, |seats| &seats.labels)
     }
 
-    /// The cells it was made for.
+    /// Returns the cells that the order was made for.
     pub fn made_cells(&self) -> &[u32] {
         self.made_for
             .as_ref()
             .map_or(&self.cells, |seats| &seats.cells)
     }
 
-    /// The labels that are kept for it now, while it lives.
+    /// Returns the labels that are kept for the order now, while it is live.
     pub fn kept_labels(&self) -> Vec<&str> {
         let (_, labels) = self.seats_kept_now();
         self.without_labels(labels)
     }
 
-    /// The cells that are kept for it now, while it lives.
+    /// Returns the cells that are kept for the order now, while it is live.
     pub fn kept_cells(&self) -> Vec<u32> {
         let (cells, _) = self.seats_kept_now();
         self.without_cells(cells)
@@ -186,8 +188,8 @@ impl DumpedOrder {
         labels.filter(|label| !gone(label)).collect()
     }
 
-    /// When it had which seats, by its history. An order that expired has seats again when late
-    /// money buys some.
+    /// Works out when the order had which seats, from its history. An expired order has seats again
+    /// when late money buys some.
     pub fn stays(&self) -> Vec<OrderSeatSpan<'_>> {
         let mut stays: Vec<OrderSeatSpan<'_>> = Vec::new();
         for step in &self.history {
@@ -225,7 +227,8 @@ impl DumpedOrder {
         stays
     }
 
-    /// Until the swap it has only what the order before it did not have.
+    /// Begins with the seats that the old order did not have: until the swap the new order has no
+    /// others.
     fn begin_with_what_is_gained<'a>(&'a self, stays: &mut Vec<OrderSeatSpan<'a>>) {
         let Some(exchange) = &self.made_in else {
             return;
@@ -243,7 +246,7 @@ impl DumpedOrder {
         stays.insert(0, before);
     }
 
-    /// What was given back of the last stay ended when it was.
+    /// Ends the last stay of seats that were given back at the time they were.
     fn end_early<'a>(&'a self, stays: &mut Vec<OrderSeatSpan<'a>>) {
         let Some(last) = stays.last_mut() else { return };
         if self.given_back.is_empty() {

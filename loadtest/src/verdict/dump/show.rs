@@ -1,4 +1,4 @@
-//! A show of the dump: its seats, its rules, and what its terms say a seat costs.
+//! Reads a show of the dump: its seats, its rules, and the prices that its terms set.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -12,55 +12,55 @@ pub struct DumpedShow {
     pub(super) show: String,
     pub grace_s: f64,
     pub seats_per_visitor: u64,
-    /// How many seats one card may have; as many as there are where it is absent.
+    /// How many seats one card may buy; any number if this is absent.
     #[serde(default)]
     pub seats_per_card: Option<u64>,
     pub labels: Vec<String>,
-    /// How many times each seat is sold: a train's once for each stretch between neighbouring
-    /// stops.
+    /// How many times each seat is sold. A train's seat is sold once for each stretch between
+    /// neighbouring stops.
     pub legs: u16,
-    /// The plan's categories; on a train these are its classes.
+    /// The categories of the plan. On a train these are its classes.
     #[serde(default)]
     pub categories: Vec<DumpedCategory>,
     /// The category of each seat, as a position in `categories`.
     #[serde(default)]
     seat_categories: Vec<usize>,
-    /// What a train's stretches cost; it sells no others.
+    /// The fares of a train's stretches. A train sells no other stretches.
     #[serde(default)]
     fares: Vec<DumpedFare>,
     /// When a train leaves the stop at which each leg begins.
     #[serde(default)]
     departs_ms: Vec<Option<f64>>,
-    /// What became of it; nothing where it simply takes place.
+    /// Whether the show was cancelled or postponed; `None` if it simply takes place.
     #[serde(default)]
     pub fate: Option<DumpedShowFate>,
-    /// Its terms by version.
+    /// The show's terms by version.
     #[serde(skip)]
     pub terms: BTreeMap<u64, DumpedTerms>,
     #[serde(skip)]
     pub(super) seats: HashMap<String, u32>,
 }
 
-/// A kind of seat.
+/// A category of seats.
 #[derive(Debug, Clone, Deserialize)]
 pub struct DumpedCategory {
     pub key: String,
     pub label: String,
 }
 
-/// What a class of a train costs over a stretch.
+/// The fare of a class of a train over a stretch.
 #[derive(Debug, Deserialize)]
 struct DumpedFare {
     /// The class, as a position in the show's categories.
     category: usize,
     /// The first leg.
     from: u16,
-    /// The leg behind the last one.
+    /// One behind the last leg.
     to: u16,
     amount: i64,
 }
 
-/// What became of a show.
+/// The cancellation or postponement of a show.
 #[derive(Debug, Deserialize)]
 pub struct DumpedShowFate {
     /// `cancelled` or `postponed`.
@@ -75,47 +75,47 @@ pub struct DumpedShowFate {
 pub struct DumpedTerms {
     pub(super) show: String,
     pub version: u64,
-    /// From when on it was in force.
+    /// When this version came into force.
     pub at_ms: f64,
     pub currency: String,
-    /// When the show began, as people were told.
+    /// When the show begins, as people were told.
     pub starts_ms: f64,
-    /// Minor units by category key or label.
+    /// Prices in minor units, by category key or label.
     #[serde(default)]
     pub prices: BTreeMap<String, i64>,
     #[serde(default)]
     pub refunds: Vec<DumpedRefundRule>,
-    /// None where it offered no exchange.
+    /// The exchange rule; `None` if this version offers no exchange.
     #[serde(default)]
     pub exchange: Option<DumpedExchangeRule>,
-    /// The hash of all of the above, as it was dumped.
+    /// The hash of all fields above, as it was dumped.
     #[serde(default)]
     digest: Option<String>,
 }
 
-/// Until how many hours before the start which share is kept of a ticket that goes back.
+/// A refund rule: until so many hours before the start, this share is kept of a returned ticket.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct DumpedRefundRule {
     pub until_h: f64,
     pub fee_pct: i64,
 }
 
-/// How tickets are given for others.
+/// The rule for exchanging tickets.
 #[derive(Debug, Clone, Deserialize)]
 pub struct DumpedExchangeRule {
-    /// Until how many hours before the start.
+    /// Until how many hours before the start an exchange is possible.
     pub until_h: f64,
-    /// What each exchange costs.
+    /// The fee of each exchange.
     pub fee: i64,
-    /// What becomes of the difference where the new seats cost less.
+    /// What becomes of the difference if the new seats cost less.
     pub cheaper: DumpedCheaperRule,
 }
 
-/// What becomes of the difference where the new seats cost less.
+/// What becomes of the difference if the new seats cost less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DumpedCheaperRule {
-    /// As much goes back as the refund rule would give back of it.
+    /// As much of the difference goes back as the refund rule would pay back.
     RefundRule,
     /// Nothing goes back.
     Keep,
@@ -124,12 +124,12 @@ pub enum DumpedCheaperRule {
 }
 
 impl DumpedTerms {
-    /// What people call them.
+    /// Returns the name by which people know the category.
     pub fn name(&self) -> String {
         format!("version {} of the terms of {}", self.version, self.show)
     }
 
-    /// Whether the hash in the record is that of what stands there.
+    /// Returns whether the dumped hash matches the fields of the terms.
     pub fn is_as_dumped(&self) -> bool {
         let Some(digest) = &self.digest else {
             return true;
@@ -165,8 +165,8 @@ impl DumpedCheaperRule {
 }
 
 impl DumpedShow {
-    /// The cells of a seat over these legs, or over all of them; none where the show has no such
-    /// seat.
+    /// Returns the cells of a seat over these legs, or over all legs. Returns none if the show has
+    /// no such seat.
     pub fn cells(&self, label: &str, legs: Option<&[u16]>) -> Vec<u32> {
         let Some(seat) = self.seats.get(label) else {
             return Vec::new();
@@ -185,7 +185,7 @@ impl DumpedShow {
             .collect()
     }
 
-    /// The label of a cell: cells are leg-major.
+    /// Returns the label of a cell. Cells are ordered by leg and then by seat.
     pub fn label(&self, cell: u32) -> &str {
         let seats = self.labels.len().max(1);
         self.labels
@@ -193,8 +193,8 @@ impl DumpedShow {
             .map_or("?", String::as_str)
     }
 
-    /// What a seat costs over these legs by some terms; nothing where they do not sell it. A train
-    /// goes by its fares.
+    /// Returns the price of a seat over these legs under some terms, or `None` if the terms do not
+    /// sell it. A train uses its fares.
     pub fn price(&self, terms: &DumpedTerms, seat: u32, legs: &Range<u16>) -> Option<i64> {
         let position = *self.seat_categories.get(seat as usize)?;
         if !self.fares.is_empty() {
@@ -208,14 +208,15 @@ impl DumpedShow {
         price.or(terms.prices.get(&category.label)).copied()
     }
 
-    /// The terms in force at a moment.
+    /// Returns the terms that were in force at a moment.
     pub fn terms_at(&self, at_ms: f64) -> Option<&DumpedTerms> {
         let known = self.terms.values().rev();
         let mut known = known.filter(|terms| terms.at_ms <= at_ms);
         known.next().or(self.terms.values().next())
     }
 
-    /// When a train leaves the stop at which a leg begins; nothing for what is no train.
+    /// Returns when a train leaves the stop at which a leg begins, or `None` for a show that is no
+    /// train.
     pub fn departs_ms(&self, leg: u16) -> Option<f64> {
         self.departs_ms.get(usize::from(leg)).copied().flatten()
     }

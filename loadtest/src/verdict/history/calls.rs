@@ -1,40 +1,40 @@
-//! What visitors asked and were answered.
+//! Reads the calls that visitors made and the answers they got.
 
 use anyhow::{Context, bail};
 use serde::Deserialize;
 
-/// One call, from sending to its answer or to giving up on one.
+/// One call, from sending until its answer came or the visitor gave up.
 pub struct HistoryCall {
-    /// Where it stands.
+    /// The line of the history file.
     pub line: u32,
-    /// Who called.
+    /// The number of the visitor who called.
     pub visitor: u64,
-    /// When it was sent.
+    /// When the call was sent.
     pub sent_ms: f64,
-    /// When the answer was there, or the visitor gave up on one.
+    /// When the answer came, or the visitor gave up.
     pub done_ms: f64,
-    /// What the answer was.
+    /// What is known of the call's effect.
     pub outcome: HistoryCallOutcome,
-    /// Its `Idempotency-Key`.
+    /// The `Idempotency-Key` of the call.
     pub key: Option<Box<str>>,
-    /// A digest of what it asked for, address and body, where the history tells one.
+    /// A digest of the request's address and body, if the history has one.
     pub body: Option<Box<str>>,
-    /// What was asked.
+    /// The operation that was asked for.
     pub op: HistoryOperation,
 }
 
 /// What is known of a call's effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HistoryCallOutcome {
-    /// It was done.
+    /// The call was carried out.
     Done,
-    /// It was refused, and nothing was changed.
+    /// The call was refused, and nothing was changed.
     Refused,
-    /// No answer, or one that leaves open what was done.
+    /// There is no answer, or the answer leaves open what was done.
     Unknown,
 }
 
-/// What was asked. What an answer brings is there where the outcome is
+/// The operation of a call. The fields that come from the answer are set if the outcome is
 /// [`HistoryCallOutcome::Done`].
 pub enum HistoryOperation {
     /// `POST …/places`.
@@ -51,7 +51,7 @@ pub enum HistoryOperation {
     Leave,
     /// `POST …/pass`.
     Claim { exp_ms: f64, rank: Option<u64> },
-    /// Reads that change and prove nothing.
+    /// A read that changes nothing and proves nothing.
     Read,
     /// `POST …/holds`.
     Hold(Box<HoldCall>),
@@ -69,7 +69,7 @@ pub enum HistoryOperation {
     ForeignOrder { hold: Box<str> },
     /// `POST …/scan`.
     Scan { ticket: Box<str> },
-    /// `POST …/waitlist`, and looks at how it stands.
+    /// `POST …/waitlist`, and reads of the party's state.
     Wait(Box<WaitCall>),
     /// `POST …/cancel`.
     Cancel { order: Box<str> },
@@ -79,20 +79,20 @@ pub enum HistoryOperation {
     Exchange(Box<ExchangeCall>),
 }
 
-/// A hold that was asked for.
+/// A call for a hold.
 pub struct HoldCall {
     pub show: Box<str>,
     pub wanted: Option<Vec<Box<str>>>,
     pub quantity: Option<u64>,
-    /// Empty where there is no answer.
+    /// The id of the hold; empty without an answer.
     pub hold: Box<str>,
     pub seats: Vec<Box<str>>,
-    /// Over which legs of a train; over all there are where it does not say.
+    /// The legs of a train; all legs if this is absent.
     pub legs: Option<Vec<u16>>,
     pub expires_ms: f64,
 }
 
-/// A change of a hold.
+/// A call that changes a hold.
 pub struct ChangeCall {
     pub hold: Box<str>,
     pub add: Vec<Box<str>>,
@@ -100,58 +100,58 @@ pub struct ChangeCall {
     pub seats: Vec<Box<str>>,
 }
 
-/// An order that was asked for.
+/// A call for an order.
 pub struct OrderCall {
     pub hold: Box<str>,
-    /// Empty where there is no answer.
+    /// The id of the order; empty without an answer.
     pub order: Box<str>,
     pub amount: i64,
     pub currency: Option<Box<str>>,
     pub state: Option<Box<str>>,
 }
 
-/// The sandbox's button, or a card.
+/// A payment, by the sandbox's button or by a card.
 pub struct PayCall {
     pub order: Box<str>,
     pub approve: bool,
-    /// Which card of the run it was.
+    /// The card that paid, by its name in the run.
     pub card: Option<Box<str>>,
 }
 
-/// Joining a waitlist, or looking how one stands there.
+/// A call that joins a waitlist or reads the party's state.
 pub struct WaitCall {
     pub show: Box<str>,
-    /// Empty where there is no answer, or the party does not wait.
+    /// The id of the party; empty if there is no answer or the party does not wait.
     pub waiter: Box<str>,
 }
 
 /// An order as it was read.
 pub struct OrderRead {
     pub order: Box<str>,
-    /// Empty where there is no answer.
+    /// The state of the order; empty without an answer.
     pub state: Box<str>,
     pub tickets: Vec<Box<str>>,
     pub seats: Option<Vec<Box<str>>>,
     pub total: Option<i64>,
 }
 
-/// Tickets that were to go back.
+/// A call that gives tickets back.
 pub struct RefundCall {
     pub order: Box<str>,
-    /// Which; all of them where none are named.
+    /// The tickets; all of the order if none are named.
     pub named: Option<Vec<Box<str>>>,
 }
 
-/// Tickets that were to be given for others.
+/// A call that exchanges tickets.
 pub struct ExchangeCall {
-    /// The order whose tickets they are.
+    /// The order whose tickets are exchanged.
     pub order: Box<str>,
     pub wanted: Option<Vec<Box<str>>>,
-    /// Over which legs of a train; over all there are where it does not say.
+    /// The legs of a train; all legs if this is absent.
     pub legs: Option<Vec<u16>>,
-    /// The order for the others; empty where there is no answer.
+    /// The order for the new seats; empty without an answer.
     pub successor: Box<str>,
-    /// What that costs more.
+    /// The difference that the new seats cost more.
     pub amount: i64,
 }
 
@@ -194,7 +194,8 @@ struct RawHistoryCall {
     waiter: Option<Box<str>>,
 }
 
-/// Reads only seats that may be written in another form than labels.
+/// The fields of a read of seats. The seats themselves are left out, because they may be written in
+/// another form than labels.
 #[derive(Deserialize)]
 struct RawSeatsRead {
     visitor: u64,
@@ -209,12 +210,12 @@ struct CallOperationName {
 }
 
 impl HistoryCall {
-    /// Whether it was done.
+    /// Returns whether the call was carried out.
     pub fn done(&self) -> bool {
         self.outcome == HistoryCallOutcome::Done
     }
 
-    /// Whether it may have been done: it was, or nobody knows.
+    /// Returns whether the call may have been carried out: it was, or nobody knows.
     pub fn perhaps(&self) -> bool {
         self.outcome != HistoryCallOutcome::Refused
     }
@@ -223,7 +224,7 @@ impl HistoryCall {
 fn outcome_of(status: Option<u16>) -> HistoryCallOutcome {
     match status {
         Some(200..300) => HistoryCallOutcome::Done,
-        // A fault behind the edge says nothing about what was written before it.
+        // A server error says nothing about what was written before it.
         None | Some(500..) => HistoryCallOutcome::Unknown,
         Some(_) => HistoryCallOutcome::Refused,
     }
@@ -262,7 +263,7 @@ pub(super) fn read(line: u32, text: &str) -> anyhow::Result<HistoryCall> {
     })
 }
 
-/// What was asked and answered.
+/// Returns the operation of a call, with the fields of its answer.
 fn op_of(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
     match raw.op.as_str() {
         "join" | "place" | "leave" | "claim" => line_op(raw, done),
@@ -275,12 +276,12 @@ fn op_of(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
     }
 }
 
-/// What every call of a kind has to say.
+/// Returns a field that every call of a kind must have.
 fn required_field<T>(field: &str, value: Option<T>) -> anyhow::Result<T> {
     value.with_context(|| format!("such a call needs \"{field}\""))
 }
 
-/// What an answer has to bring where the call was done.
+/// Returns a field that the answer must have if the call was carried out.
 fn answered_field<T: Default>(done: bool, field: &str, value: Option<T>) -> anyhow::Result<T> {
     match value {
         None if done => bail!("an answered call of this kind needs \"{field}\""),
@@ -288,7 +289,7 @@ fn answered_field<T: Default>(done: bool, field: &str, value: Option<T>) -> anyh
     }
 }
 
-/// A call to the line.
+/// Reads a call to the line.
 fn line_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
     Ok(match raw.op.as_str() {
         "join" => {
@@ -311,7 +312,7 @@ fn line_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> 
     })
 }
 
-/// A call for seats.
+/// Reads a call for seats.
 fn seat_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
     Ok(match raw.op.as_str() {
         "hold" => HistoryOperation::Hold(Box::new(HoldCall {
@@ -344,7 +345,7 @@ fn seat_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> 
     })
 }
 
-/// A call for an order that is not paid yet.
+/// Reads a call for an order that is not paid yet.
 fn order_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
     Ok(match raw.op.as_str() {
         "order" => HistoryOperation::Order(Box::new(OrderCall {
@@ -387,7 +388,7 @@ fn order_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation>
     })
 }
 
-/// A call for tickets and what comes after them.
+/// Reads a call for tickets or for what follows them.
 fn ticket_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
     Ok(match raw.op.as_str() {
         "ticket" => {

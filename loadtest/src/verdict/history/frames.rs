@@ -1,4 +1,5 @@
-//! What sockets were told: a visitor's own frames, the line as observers saw it, and the seats.
+//! Reads the frames that sockets got: a visitor's own frames, the line as observers saw it, and the
+//! seats.
 
 use anyhow::{bail, ensure};
 use serde::Deserialize;
@@ -6,61 +7,61 @@ use serde_json::Value;
 
 use super::hex_bytes;
 
-/// A text frame that an invariant asks for.
+/// A text frame that an invariant needs.
 pub struct HistoryFrame {
-    /// Where it stands.
+    /// The line of the history file.
     pub line: u32,
-    /// Whose it is: observers and visitors may have the same numbers.
+    /// The owner of the socket, as a text: observers and visitors may have the same numbers.
     pub who: String,
-    /// The visitor, where it is one.
+    /// The number of the visitor; `None` for an observer.
     pub visitor: Option<u64>,
-    /// When it was there.
+    /// When the frame arrived.
     pub at_ms: f64,
-    /// What it says.
+    /// What the frame says.
     pub seen: HistoryFrameBody,
 }
 
-/// What a frame says.
+/// What a text frame says.
 pub enum HistoryFrameBody {
-    /// One's own place.
+    /// The visitor's own place.
     Place {
         number: Option<u64>,
         rank: Option<u64>,
     },
-    /// One's own hold.
+    /// A hold of the visitor's own.
     Hold { hold: Box<str>, state: Box<str> },
-    /// The room.
+    /// The state of the room.
     Room {
         released: Option<u64>,
         paused: Option<bool>,
     },
-    /// The line.
+    /// The state of the line.
     Line { released: u64 },
 }
 
 /// One binary frame.
 pub struct HistoryFeedFrame {
-    /// Where it stands.
+    /// The line of the history file.
     pub line: u32,
-    /// The observer.
+    /// The id of the observer.
     pub observer: String,
-    /// When it was there.
+    /// When the frame arrived.
     pub at_ms: f64,
-    /// Of which show.
+    /// The show of the seats.
     pub show: Box<str>,
-    /// What it shows.
+    /// What the frame shows.
     pub shown: HistoryFeedBody,
 }
 
 /// What a binary frame shows.
 pub enum HistoryFeedBody {
-    /// All cells.
+    /// The states of all cells.
     Snapshot {
         version: u64,
         cells: u32,
         packed: Vec<u8>,
     },
-    /// Changes.
+    /// The cells that changed.
     Delta {
         from: u64,
         to: u64,
@@ -127,7 +128,7 @@ fn who(observer: Option<&Value>, visitor: Option<u64>) -> anyhow::Result<String>
     }
 }
 
-/// Reads one text frame; `None` where no invariant asks for it.
+/// Reads one text frame. Returns `None` if no invariant needs it.
 pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Option<HistoryFrame>> {
     let raw: RawFrame = serde_json::from_str(text)?;
     let seen = match raw.what.as_str() {
@@ -196,7 +197,7 @@ pub(super) fn delta(line: u32, text: &str) -> anyhow::Result<HistoryFeedFrame> {
     })
 }
 
-/// Who closed and when; `None` where a socket opened.
+/// Returns whose socket closed and when, or `None` if a socket opened.
 pub(super) fn close(text: &str) -> anyhow::Result<Option<(String, f64)>> {
     let raw: RawSocket = serde_json::from_str(text)?;
     let who = who(raw.observer.as_ref(), raw.visitor)?;

@@ -1,6 +1,5 @@
-//! The history of a run as the swarm wrote it: what every visitor asked and was told, and what
-//! observers saw. Reading is strict about what an invariant needs; further fields are nobody's
-//! concern here.
+//! Reads the history of a run as the swarm wrote it: what every visitor asked and was told, and
+//! what observers saw. Fields that an invariant needs must be there; other fields are ignored.
 
 mod calls;
 mod frames;
@@ -20,56 +19,56 @@ pub use frames::{HistoryFeedBody, HistoryFeedFrame, HistoryFrame, HistoryFrameBo
 
 use super::lines::{each_line, hex_bytes, kind_of};
 
-/// The version of the form that is read.
+/// The version of the history that this code reads.
 const VERSION: u32 = 1;
 
-/// How long a fault without an end may have its effects, milliseconds.
+/// How long a fault without an end may have effects, in milliseconds.
 const FAULT_WITHOUT_END_MS: f64 = 15_000.0;
 
-/// Everything in a history that an invariant asks for.
+/// Everything in a history that an invariant needs.
 #[derive(Default)]
 pub struct RunHistory {
-    /// Records read.
+    /// The number of records read.
     pub records: usize,
     /// The first record.
     pub run: Option<HistoryRunRecord>,
-    /// What was asked, in the order of the file.
+    /// The visitors' calls, in the order of the file.
     pub calls: Vec<HistoryCall>,
-    /// What sockets were told, in the order of the file.
+    /// The text frames of sockets, in the order of the file.
     pub frames: Vec<HistoryFrame>,
-    /// Seats as observers saw them, in the order of the file.
+    /// The seats as observers saw them, in the order of the file.
     pub feed: Vec<HistoryFeedFrame>,
-    /// Whose socket closed, an observer's or a visitor's, and when.
+    /// The owner of each socket that closed, observer or visitor, and when it closed.
     pub closes: Vec<(String, f64)>,
-    /// How many of those stand before the first of `finals`.
+    /// How many of `closes` stand before the first of `finals`.
     pub closes_before_finals: usize,
-    /// What was done to the system.
+    /// The faults that were inflicted on the system.
     pub faults: Vec<HistoryFault>,
     /// How visitors ended: visitor and outcome.
     pub ends: Vec<(u64, String)>,
-    /// Shows that the promoter cancelled.
+    /// The shows that the promoter cancelled.
     pub cancelled: Vec<HistoryCancellation>,
     /// What the promoter was told of refunds, in the order of the file.
     pub progress: Vec<HistoryRefundReport>,
-    /// Published draws.
+    /// The published draws.
     pub draws: Vec<HistoryDraw>,
-    /// Seats after everything was settled, by show.
+    /// The seats after everything was settled, by show.
     pub finals: HashMap<String, FinalSeats>,
-    /// When the swarm saw nothing left to wait for.
+    /// When the swarm found nothing left to wait for.
     pub settled_ms: Option<f64>,
     /// When the run ended by itself.
     pub finished_ms: Option<f64>,
 }
 
-/// What was to be run.
+/// The plan of the run.
 #[derive(Debug, Deserialize)]
 pub struct HistoryRunRecord {
     version: u32,
-    /// When it began.
+    /// When the run began.
     pub started_ms: f64,
     /// How many visitors were planned.
     pub planned: u64,
-    /// The room.
+    /// The id of the room.
     pub room: String,
     /// The room's on-sale document.
     #[serde(default)]
@@ -86,16 +85,16 @@ pub struct HistoryRunRecord {
 #[derive(Debug, Deserialize)]
 pub struct HistoryCancellation {
     pub show: String,
-    /// From when on it may have been.
+    /// The earliest time at which the show may have been cancelled.
     pub asked_ms: f64,
-    /// From when on it was.
+    /// The time from which the show was certainly cancelled.
     pub at_ms: f64,
 }
 
 /// What the promoter was told of a show's refunds.
 #[derive(Debug, Deserialize)]
 pub struct HistoryRefundReport {
-    /// Where it stands.
+    /// The line of the history file.
     #[serde(skip)]
     pub line: u32,
     pub show: String,
@@ -104,7 +103,7 @@ pub struct HistoryRefundReport {
     pub told: RefundReportFigures,
 }
 
-/// The figures in it, as far as they are held to anything.
+/// The figures of a refund report that are checked.
 #[derive(Debug, Deserialize)]
 pub struct RefundReportFigures {
     pub fate: Option<String>,
@@ -116,46 +115,46 @@ pub struct RefundReportFigures {
     pub fees: RefundReportAmount,
 }
 
-/// How many refunds, and over how much.
+/// How many refunds there are, and over how much money.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 pub struct RefundReportSum {
     pub refunds: u64,
     pub amount: RefundReportAmount,
 }
 
-/// Money, in minor units.
+/// An amount of money, in minor units.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 pub struct RefundReportAmount {
     pub amount: i64,
 }
 
 impl HistoryRunRecord {
-    /// How the room makes its line.
+    /// Returns how the room orders its line.
     pub fn method(&self) -> &str {
         self.room_doc["method"].as_str().unwrap_or("draw")
     }
 
-    /// The most that may be inside at once.
+    /// Returns how many may be inside at once.
     pub fn max_inside(&self) -> u64 {
         self.room_doc["max_inside"].as_u64().unwrap_or(5_000)
     }
 }
 
-/// A fault and how long it may have its effects.
+/// A fault, and the span in which it may have effects.
 #[derive(Debug, Clone)]
 pub struct HistoryFault {
-    /// Whether baskets may be forgotten.
+    /// Whether baskets may be forgotten because of the fault.
     pub forgets: bool,
-    /// Whether a payment that was approved in time may come too late for it.
+    /// Whether the fault may make a payment too late that was approved in time.
     pub halts: bool,
-    /// From when.
+    /// The start of the span.
     pub at_ms: f64,
-    /// Until when.
+    /// The end of the span.
     pub until_ms: f64,
 }
 
 impl HistoryFault {
-    /// Whether it bears on a stretch of time.
+    /// Returns whether the fault may have effects in a span of time.
     pub fn touches(&self, from_ms: f64, to_ms: f64) -> bool {
         self.at_ms <= to_ms && from_ms <= self.until_ms
     }
@@ -165,26 +164,26 @@ impl HistoryFault {
 pub struct HistoryDraw {
     /// The answer of `GET …/draw`.
     pub record: Value,
-    /// All holders, 32 bytes each.
+    /// All holders, 32 bytes each, if they were fetched.
     pub leaves: Option<Vec<u8>>,
 }
 
-/// `GET …/seats` at the end.
+/// The answer of `GET …/seats` at the end.
 pub struct FinalSeats {
-    /// Where it stands.
+    /// The line of the history file.
     pub line: u32,
-    /// The version.
+    /// The version of the feed.
     pub version: u64,
-    /// Two bits a cell.
+    /// Two bits for each cell.
     pub packed: Vec<u8>,
 }
 
 #[derive(Deserialize)]
 struct RawFault {
     what: String,
-    /// Whether baskets may be forgotten; without it, a kill forgets them.
+    /// Whether baskets may be forgotten. Without this field, a kill forgets them.
     forgets: Option<bool>,
-    /// Whether what was struck stood still for as long as an order has to be paid.
+    /// Whether what was struck stood still for at least as long as a buyer has to pay an order.
     #[serde(default)]
     halts: bool,
     at_ms: f64,
@@ -231,7 +230,7 @@ const OUTCOMES: [&str; 12] = [
     "failed",
 ];
 
-/// Reads a history. An empty one is read too: that it proves nothing is for the verdict to say.
+/// Reads a history. An empty history is read too: the verdict says that it proves nothing.
 ///
 /// # Errors
 /// The first line that is not as the form wants it.
@@ -288,7 +287,7 @@ impl RunHistory {
             "finished" => {
                 self.finished_ms = Some(serde_json::from_str::<HistoryRecordTime>(line)?.at_ms)
             }
-            // The labels that count are the ledger's.
+            // The judge uses the ledger's labels.
             "seatmap" => {}
             other => bail!("no record is of kind {other:?}"),
         }
@@ -338,22 +337,22 @@ impl RunHistory {
         Ok(())
     }
 
-    /// Whether baskets may have been forgotten in a stretch of time: their gateway, or their Redis,
-    /// was lost.
+    /// Returns whether baskets may have been forgotten in a span of time, because their gateway or
+    /// their Redis was lost.
     pub fn forgot_within(&self, from_ms: f64, to_ms: f64) -> bool {
         self.faults
             .iter()
             .any(|fault| fault.forgets && fault.touches(from_ms, to_ms))
     }
 
-    /// Whether something stood still for long in a stretch of time.
+    /// Returns whether some part stood still for long in a span of time.
     pub fn halted_within(&self, from_ms: f64, to_ms: f64) -> bool {
         self.faults
             .iter()
             .any(|fault| fault.halts && fault.touches(from_ms, to_ms))
     }
 
-    /// Whether any fault bears on a stretch of time.
+    /// Returns whether any fault may have effects in a span of time.
     pub fn disturbed_within(&self, from_ms: f64, to_ms: f64) -> bool {
         self.faults
             .iter()

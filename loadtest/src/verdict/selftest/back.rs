@@ -1,11 +1,11 @@
-//! What goes back in planted runs: one ticket by its buyer's wish, or all of a show that is
+//! Plants refunds in runs: one ticket that its buyer gives back, or all of a show that is
 //! cancelled.
 
 use serde_json::{Value, json};
 
 use super::clean::{SelfTestRun, at};
 
-/// Visitor 0 gives one of two tickets back, in the very end.
+/// Lets visitor 0 give one of two tickets back at the very end.
 pub fn one_back(run: &mut SelfTestRun) {
     let asked = json!({
         "order": "order_0", "named": ["ticket_0_2"], "state": "partly_refunded", "key": "refund-0",
@@ -21,8 +21,8 @@ pub fn one_back(run: &mut SelfTestRun) {
     run.ends_as(2, 0);
 }
 
-/// The show is cancelled, and whatever is left of it goes back; `but` something is done otherwise,
-/// before the promoter hears how far it is.
+/// Cancels the show and refunds everything that is left of it. `but` changes the run before the
+/// promoter reads the progress.
 pub fn all_back(run: &mut SelfTestRun, but: impl FnOnce(&mut SelfTestRun)) {
     run.record("run", |_| true)["cancels"] = json!("night");
     run.row("show", "show", "night")["fate"] = json!({ "fate": "cancelled" });
@@ -47,7 +47,7 @@ pub fn all_back(run: &mut SelfTestRun, but: impl FnOnce(&mut SelfTestRun)) {
     told(run, 99.0);
 }
 
-/// What is left of an order goes back.
+/// Refunds what is left of an order.
 fn whole(run: &mut SelfTestRun, order: &str) {
     let claims = run.dump.iter();
     let claims = claims.filter(|row| row["kind"] == "claim" && row["order"] == order);
@@ -79,8 +79,8 @@ fn step(run: &mut SelfTestRun, order: &str, s: f64, state: &str, reason: &str) {
     order["history"].as_array_mut().expect("steps").push(step);
 }
 
-/// The ledger's row of a refund, of seats that cost a thousand each; behind the order and its
-/// earlier refunds.
+/// Adds the ledger's row of a refund, for seats that cost a thousand each. The row comes after the
+/// order and its earlier refunds.
 pub fn refund<'a>(
     run: &'a mut SelfTestRun,
     order: &str,
@@ -113,7 +113,7 @@ fn number(row: &Value, member: &str) -> i64 {
     row[member].as_i64().unwrap_or_default()
 }
 
-/// The promoter hears what the ledger has.
+/// Tells the promoter the refunds that the ledger has.
 fn told(run: &mut SelfTestRun, s: f64) {
     let sum = |member: &str| refunds(run).map(|row| number(row, member)).sum::<i64>();
     let none = json!({ "refunds": 0, "amount": { "amount": 0, "currency": "EUR" } });
@@ -131,7 +131,7 @@ fn told(run: &mut SelfTestRun, s: f64) {
 }
 
 impl SelfTestRun {
-    /// Lets the provider's books tell of each refund.
+    /// Adds each refund to the provider's books.
     pub fn refunds_booked(&mut self) {
         self.intent("order_0");
         let refunds: Vec<Value> = refunds(self).cloned().collect();

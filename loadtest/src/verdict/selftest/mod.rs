@@ -1,6 +1,6 @@
-//! The judge judged: a clean run must be called clean, and of each run with one violation planted
-//! exactly the one invariant must be called broken. A judge that finds nothing, or too much, proves
-//! nothing.
+//! Tests the judge. A clean run must be judged clean, and for each run with one planted violation
+//! exactly that invariant must be reported as broken. A judge that reports too little or too much
+//! proves nothing.
 
 mod back;
 mod clean;
@@ -17,12 +17,12 @@ use plants::PlantedChange;
 use super::books::ProviderBooks;
 use super::report::Invariant;
 
-/// Everything that is planted.
+/// Returns everything that is planted.
 fn plants() -> impl Iterator<Item = &'static PlantedChange> {
     plants::PLANTS.iter().chain(priced::PLANTS)
 }
 
-/// What became of one trial.
+/// The result of one trial.
 struct SelfTestTrial {
     what: &'static str,
     planted: Option<Invariant>,
@@ -36,7 +36,7 @@ impl SelfTestTrial {
     }
 }
 
-/// Tries everything, prints a table, and says whether all of it was right.
+/// Tries everything, prints a table, and returns whether all results were right.
 #[expect(clippy::print_stdout, reason = "the table is what the command is for")]
 pub fn run(as_json: bool) -> bool {
     let trials = trials();

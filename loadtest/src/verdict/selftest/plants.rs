@@ -1,5 +1,5 @@
-//! What is planted: one violation at a time, each the smallest change that makes it, and a few
-//! oddities that break nothing.
+//! Lists the changes that are planted: violations, each by the smallest change that makes it, and a
+//! few oddities that break nothing.
 
 use serde_json::{Value, json};
 
@@ -11,11 +11,11 @@ use crate::verdict::report::Invariant;
 
 /// One change to the clean run.
 pub struct PlantedChange {
-    /// What it breaks; none where it only looks odd.
+    /// The invariant that the change breaks; `None` if it only looks odd.
     pub invariant: Option<Invariant>,
-    /// In words.
+    /// The change in words.
     pub what: &'static str,
-    /// The change.
+    /// The function that makes the change.
     pub plant: fn(&mut SelfTestRun),
 }
 
@@ -23,7 +23,7 @@ pub struct PlantedChange {
 /// change.
 macro_rules! plants {
     ($($invariant:ident $what:literal $plant:expr;)*) => {
-        /// All of them, by invariant.
+        /// All plants, by invariant.
         pub const PLANTS: &[$crate::verdict::selftest::plants::PlantedChange] = &[$($crate::verdict::selftest::plants::PlantedChange {
             invariant: plants!(@ $invariant), what: $what, plant: $plant,
         },)*];
@@ -33,7 +33,7 @@ macro_rules! plants {
 }
 pub(super) use plants;
 
-/// Visitor 9 orders seat A-10 and pays too late; the ledger's side goes as the steps say.
+/// Lets visitor 9 order seat A-10 and pay too late. `steps` are the states of the ledger's order.
 fn late(run: &mut SelfTestRun, steps: &[(f64, &str)]) {
     run.hold(9, 95.0, &[9], "hold_9b");
     run.call(9, "order", 96.0, None, json!({ "hold": "hold_9b" }));
@@ -49,7 +49,7 @@ fn late(run: &mut SelfTestRun, steps: &[(f64, &str)]) {
     run.dump.extend(end);
 }
 
-/// What follows the capture of visitor 9's late money.
+/// Adds what follows the capture of visitor 9's late money.
 fn ticketed(run: &mut SelfTestRun, cell: u32) {
     let end = run.dump.pop();
     run.dump.push(json!({

@@ -1,5 +1,5 @@
-//! What is planted against prices, chains of exchanges, scans, cards, keys, others' baskets and
-//! waitlists.
+//! Lists the changes that break prices, chains of exchanges, scans, cards, keys, other visitors'
+//! baskets and waitlists.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,8 @@ use super::clean::{STARTS_MS, SelfTestRun, at, holder};
 use super::plants::plants;
 use super::swap::{exchanged, given_again, not_paid, over};
 
-/// Every sum of so much, and of two of them, becomes another one: in the ledger, and in what people
-/// were told. What the terms say stays.
+/// Replaces every sum of this much, and of twice as much, in the ledger and in what people were
+/// told. The terms stay.
 fn rewritten(run: &mut SelfTestRun, from: i64, to: i64) {
     fn walk(value: &mut Value, from: i64, to: i64) {
         match value {
@@ -31,12 +31,13 @@ fn rewritten(run: &mut SelfTestRun, from: i64, to: i64) {
     }
 }
 
-/// Changes the show's only terms.
+/// Returns the show's only terms, to be changed.
 fn terms(run: &mut SelfTestRun) -> &mut Value {
     run.row("terms", "show", "night")
 }
 
-/// Adds a second version of the terms, in force from 80 s on; as the first one, but for one member.
+/// Adds a second version of the terms, in force from 80 s on, which differs from the first in one
+/// member.
 fn later_terms(run: &mut SelfTestRun, member: &str, value: Value) {
     let mut terms = terms(run).clone();
     (terms["version"], terms["at_ms"]) = (json!(2), json!(at(80.0)));
@@ -44,28 +45,29 @@ fn later_terms(run: &mut SelfTestRun, member: &str, value: Value) {
     run.dump.insert(3, terms);
 }
 
-/// What one ticket of order 0 brought back, and what was kept of it.
+/// Sets what was kept of the refund of one ticket of order 0.
 fn kept(run: &mut SelfTestRun, fee: i64) {
     let refund = run.row("refund", "order", "order_0");
     (refund["amount"], refund["fee"]) = (json!(1_000 - fee), json!(fee));
     run.row("payment", "order", "order_0")["refunded"] = json!(1_000 - fee);
 }
 
-/// Cheaper tickets, of which this much went back.
+/// Adds an exchange for cheaper tickets, of which this much went back.
 fn cheaper(run: &mut SelfTestRun, back: i64) {
     exchanged(run, 800);
     run.row("refund", "reason", "exchange_difference")["amount"] = json!(back);
     run.row("payment", "order", "order_1")["refunded"] = json!(back);
 }
 
-/// Tickets that cost 30 more, which nobody was asked for.
+/// Adds an exchange for tickets that cost 30 more, which nobody was asked to pay.
 fn let_go(run: &mut SelfTestRun, provider: &str) {
     over(run, 1_030, 0);
     run.row("order", "order", "order_1x")["let_go"] = json!(30);
     run.row("payment", "order", "order_1x")["provider"] = json!(provider);
 }
 
-/// What dearer tickets cost more was paid, and went back before anything was swapped.
+/// Adds an exchange for dearer tickets whose difference was paid, and went back before anything was
+/// swapped.
 fn back_before_the_swap(run: &mut SelfTestRun) {
     not_paid(run);
     let approve = json!({ "order": "order_1x", "payment": "payment_1x", "outcome": "approve" });
@@ -94,7 +96,7 @@ fn back_before_the_swap(run: &mut SelfTestRun) {
     run.dump.extend(end);
 }
 
-/// A ticket at the door.
+/// Adds a scan of a ticket at the door.
 fn scan(run: &mut SelfTestRun, ticket: &str, s: f64, key: &str, status: u16) {
     run.call(
         0,
@@ -111,13 +113,13 @@ fn scan(run: &mut SelfTestRun, ticket: &str, s: f64, key: &str, status: u16) {
     }
 }
 
-/// One call of visitor 1 with a key and a body that cannot be told from others by anything else.
+/// Adds a call of visitor 1 with this key and body; nothing else differs between such calls.
 fn keyed(run: &mut SelfTestRun, s: f64, body: &str, status: u16) {
     let asked = json!({ "order": "order_1", "key": "key-twice", "body": body });
     run.call(1, "consent", s, status, asked);
 }
 
-/// A party in the ledger, and its looks at how it stands.
+/// Adds a party to the ledger, with the reads of its state.
 fn waits(run: &mut SelfTestRun, (visitor, number): (u64, u64), offered_s: Option<f64>) {
     let (waiter, hold) = (format!("waiter_{visitor}"), format!("hold_offer_{visitor}"));
     for s in [92.0, 98.0] {
@@ -139,7 +141,7 @@ fn waits(run: &mut SelfTestRun, (visitor, number): (u64, u64), offered_s: Option
     run.dump.extend(end);
 }
 
-/// What the sandbox has of the one refund.
+/// Sets the sandbox's records of the one refund.
 fn sandbox_has(run: &mut SelfTestRun, refunds: &Value) {
     one_back(run);
     run.row("payment", "order", "order_0")["provider_refunds"] = refunds.clone();
@@ -152,7 +154,7 @@ plants! {
         terms(run)["prices"]["plain"] = json!(500);
     };
     Prices "the terms were changed in the dump, and everything with them" |run| {
-        // The hash of them as they were.
+        // This is the hash of the terms before the change.
         terms(run)["digest"] = json!("26ee7d24a3b0ad8c3d6a5a2ce8f6f2ea0d3a2b3f2b0a4a4d6c5f3a0f5ac1a0de");
     };
     Prices "an order is over less than its seats cost" |run| {

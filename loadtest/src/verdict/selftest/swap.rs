@@ -1,21 +1,21 @@
-//! Tickets given for others in planted runs.
+//! Plants exchanges in runs.
 
 use serde_json::{Value, json};
 
 use super::back::refund;
 use super::clean::{CATEGORIES, SelfTestRun, at};
 
-/// What the given seat had cost.
+/// The price that the given seat had.
 const CREDIT: i64 = 1_000;
 
-/// Visitor 1 gives A-4 for A-10, which costs so much; the ledger's side of the old order comes
+/// Lets visitor 1 give A-4 for A-10, which costs `price`. The ledger's rows of the old order come
 /// first.
 pub fn exchanged(run: &mut SelfTestRun, price: i64) {
     let more = (price - CREDIT).max(0);
     over(run, price, more);
 }
 
-/// As [`exchanged`], over another sum than the seats cost more.
+/// Does the same as [`exchanged`], over another amount than the difference of the seats.
 pub fn over(run: &mut SelfTestRun, price: i64, more: i64) {
     asked(run, more);
     let done_s = if more > 0 { 92.7 } else { 92.02 };
@@ -59,7 +59,7 @@ pub fn over(run: &mut SelfTestRun, price: i64, more: i64) {
     run.ends_as(9, 2);
 }
 
-/// Visitor 1 wants to, and never pays what it costs more.
+/// Lets visitor 1 ask for an exchange and never pay the difference.
 pub fn not_paid(run: &mut SelfTestRun) {
     asked(run, 300);
     let end = run.dump.pop();
@@ -71,7 +71,7 @@ pub fn not_paid(run: &mut SelfTestRun) {
     run.dump.extend(end);
 }
 
-/// All of it goes back after all, out of both payments.
+/// Refunds everything after all, out of both payments.
 pub fn back_after_all(run: &mut SelfTestRun) {
     exchanged(run, 1_300);
     let asked =
@@ -101,7 +101,7 @@ fn asked(run: &mut SelfTestRun, more: i64) {
     }));
 }
 
-/// A-10 is a seat of the category that costs so much.
+/// Puts A-10 into the category with this price.
 fn priced(run: &mut SelfTestRun, price: i64) {
     let category = CATEGORIES.iter().position(|(_, amount)| *amount == price);
     let category = category.expect("a category of that price");
@@ -110,7 +110,7 @@ fn priced(run: &mut SelfTestRun, price: i64) {
     (item["amount"], item["category"]) = (json!(price), json!(CATEGORIES[category].0));
 }
 
-/// The new order's own payment is over the difference.
+/// Makes the new order's own payment be over the difference.
 fn costs(run: &mut SelfTestRun, more: i64) {
     run.row("order", "order", "order_1x")["amount"] = json!(more);
     let payment = run.row("payment", "order", "order_1x");
@@ -131,7 +131,7 @@ fn exchange(price: i64, done_ms: &Value) -> Value {
     })
 }
 
-/// A-4 is given a second time, for A-11.
+/// Gives A-4 a second time, for A-11.
 pub fn given_again(run: &mut SelfTestRun) {
     exchanged(run, CREDIT);
     let again = |value: &Value| -> Value {

@@ -1,16 +1,16 @@
-//! Trains in planted runs: what is sold over one of two legs, and over both.
+//! Plants trains in runs: seats that are sold over one of two legs, and over both.
 
 use serde_json::json;
 
 use super::clean::{SEATS, SelfTestRun, at, items, label};
 use super::swap::{exchanged, not_paid};
 
-/// The cell of a seat on the second leg.
+/// Returns the cell of a seat on the second leg.
 const fn further(cell: u32) -> u32 {
     SEATS + cell
 }
 
-/// A visitor's basket of one seat over these legs.
+/// Adds a visitor's basket of one seat over these legs.
 pub fn hold(run: &mut SelfTestRun, visitor: u64, s: f64, seat: u32, legs: &[u16]) -> String {
     let id = format!("hold_{visitor}_{s}");
     run.hold(visitor, s, &[seat], &id);
@@ -18,21 +18,21 @@ pub fn hold(run: &mut SelfTestRun, visitor: u64, s: f64, seat: u32, legs: &[u16]
     id
 }
 
-/// Visitors 9 and 4 have A-10 in their baskets at one time: one over the first leg, the other over
-/// these.
+/// Puts A-10 into the baskets of visitors 9 and 4 at the same time: one over the first leg, the
+/// other over these.
 pub fn two_baskets(run: &mut SelfTestRun, legs: &[u16]) {
     run.becomes_a_train();
     hold(run, 9, 95.0, 9, &[0]);
     hold(run, 4, 96.0, 9, legs);
 }
 
-/// Visitor 0 has A-1 over the first leg, and visitor 4 is given it over another or the same.
+/// Gives visitor 4 the seat A-1 over these legs, while visitor 0 has it over the first leg.
 pub fn over_an_order(run: &mut SelfTestRun, legs: &[u16]) {
     run.becomes_a_train();
     hold(run, 4, 110.0, 0, legs);
 }
 
-/// Visitor 9 orders A-10 over the first leg, visitor 8 over these, and neither pays.
+/// Lets visitor 9 order A-10 over the first leg and visitor 8 over these legs. Neither pays.
 pub fn two_orders(run: &mut SelfTestRun, legs: &[u16]) {
     run.becomes_a_train();
     for (visitor, s, legs) in [(9, 95.0, &[0][..]), (8, 95.5, legs)] {
@@ -48,7 +48,7 @@ pub fn two_orders(run: &mut SelfTestRun, legs: &[u16]) {
     }
 }
 
-/// Visitor 9's basket of A-10 over the second leg runs out, and is shown as free after so many
+/// Lets visitor 9's basket of A-10 over the second leg run out, and shows it as free after so many
 /// seconds.
 pub fn runs_out(run: &mut SelfTestRun, after_s: f64) {
     run.becomes_a_train();
@@ -58,8 +58,8 @@ pub fn runs_out(run: &mut SelfTestRun, after_s: f64) {
     run.ends_as(further(9), 0);
 }
 
-/// Visitor 1 gives A-4 over the first leg for A-4 over the cells that are said, having asked for
-/// these legs.
+/// Lets visitor 1 exchange A-4 over the first leg for A-4 over these cells, after asking for these
+/// legs.
 pub fn rides_further(run: &mut SelfTestRun, cells: &[u32], asked: &[u16]) {
     exchanged(run, 1_000);
     run.becomes_a_train();
@@ -87,7 +87,8 @@ pub fn rides_further(run: &mut SelfTestRun, cells: &[u32], asked: &[u16]) {
     }
 }
 
-/// Visitor 1 wants A-4 over both legs for A-4 over the first, and never pays what it costs more.
+/// Lets visitor 1 ask for A-4 over both legs in exchange for the first leg, and never pay the
+/// difference.
 pub fn would_ride_further(run: &mut SelfTestRun) {
     let gained = SEATS + 3;
     not_paid(run);
@@ -102,7 +103,7 @@ pub fn would_ride_further(run: &mut SelfTestRun) {
     (item["seat"], item["from"], item["to"]) = (json!(3), json!(1), json!(2));
 }
 
-/// Visitor 0's tickets are all over these legs.
+/// Sets the legs of all of visitor 0's tickets.
 pub fn tickets_over(run: &mut SelfTestRun, legs: &[u16]) {
     run.becomes_a_train();
     for ticket in run
@@ -114,7 +115,7 @@ pub fn tickets_over(run: &mut SelfTestRun, legs: &[u16]) {
     }
 }
 
-/// Visitor 1's order is for the second leg, of a basket over the first.
+/// Makes visitor 1's order be for the second leg, although its basket is over the first.
 pub fn orders_another_leg(run: &mut SelfTestRun) {
     run.becomes_a_train();
     run.row("order", "order", "order_1")["cells"] = json!([further(3)]);
@@ -125,7 +126,8 @@ pub fn orders_another_leg(run: &mut SelfTestRun) {
     run.ends_as(further(3), 2);
 }
 
-/// When the first of two baskets is surely gone.
+/// Lets visitor 4 hold a seat that visitor 9 had in a basket, after that basket was certainly given
+/// back.
 pub fn after_both(run: &mut SelfTestRun) {
     run.becomes_a_train();
     hold(run, 9, 70.0, 9, &[0, 1]);

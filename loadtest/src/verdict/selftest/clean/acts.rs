@@ -1,4 +1,4 @@
-//! What happens in the clean run, act by act.
+//! Builds what happens in the clean run, step by step.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::verdict::oracle::{self, Bytes32, VOID};
 
-/// What a seat of each category costs.
+/// Returns the price of a seat of each category.
 fn prices() -> Value {
     let prices = CATEGORIES.map(|(key, amount)| (key.to_owned(), json!(amount)));
     Value::Object(prices.into_iter().collect())
@@ -136,7 +136,7 @@ impl SelfTestRun {
         }
     }
 
-    /// An order from asking to tickets; with the ledger's side of it.
+    /// Adds an order from the call to the tickets, with the ledger's rows.
     fn order(&mut self, visitor: u64, s: f64, cells: &[u32]) {
         let n = visitor;
         let amount = PRICE * i64::try_from(cells.len()).expect("few");
@@ -186,13 +186,13 @@ impl SelfTestRun {
     }
 
     pub(super) fn buy(&mut self) {
-        // Changes its mind; the best two first.
+        // This visitor changes its hold; the best two seats come first.
         self.hold(0, 30.0, &[0, 1], "hold_0");
         let hold = self.call_of(0, "hold");
         hold["asked"] = json!("best");
         hold["wanted"] = Value::Null;
         self.delta(30.1, &[(0, 1), (1, 1)]);
-        // Nobody hears the first answer.
+        // The first answer is lost.
         let seats = json!({ "show": SHOW, "asked": "seats", "wanted": ["A-4"], "quantity": 1, "key": "key-hold_1" });
         self.call(1, "hold", 30.5, None, seats);
         self.delta(30.7, &[(3, 1)]);
@@ -228,10 +228,10 @@ impl SelfTestRun {
         self.call(3, "order_read", 41.0, 200, json!({
             "order": "order_3", "state": "pending", "tickets": [], "seats": ["A-6"], "total": PRICE,
         }));
-        // Lapses.
+        // This hold lapses.
         self.frame(53.25, json!({ "visitor": 2, "type": "hold", "hold": "hold_2", "state": "lapsed", "expires_ms": at(51.2) }));
         self.delta(53.3, &[(4, 0)]);
-        // Expires.
+        // This order expires.
         self.ledger_order(
             (3, "order_3", "hold_3"),
             39.0,
@@ -242,10 +242,10 @@ impl SelfTestRun {
         self.call(3, "order_read", 63.0, 200, json!({
             "order": "order_3", "state": "expired", "tickets": [], "seats": ["A-6"], "total": PRICE,
         }));
-        // A visitor with the observer's number goes: sockets of the two are not the same.
+        // A visitor with the observer's number leaves: its socket is not the observer's.
         let close = json!({ "kind": "socket", "visitor": 0, "at_ms": at(62.5), "what": "close", "close_code": 1000 });
         self.history.push(close);
-        // Others take what came free.
+        // Others take the seats that became free.
         self.hold(6, 64.0, &[4], "hold_6");
         self.delta(64.1, &[(4, 1)]);
         self.hold(7, 64.3, &[5], "hold_7");
@@ -262,7 +262,7 @@ impl SelfTestRun {
         }));
         self.history.push(json!({ "kind": "socket", "observer": 0, "at_ms": at(84.0), "what": "close", "close_code": 1006 }));
         self.history.push(json!({ "kind": "socket", "observer": 0, "at_ms": at(86.5), "what": "open", "close_code": null }));
-        // The basket is forgotten, and somebody else is quicker.
+        // The basket is forgotten, and somebody else takes the seat first.
         self.version = 2 << 40;
         self.packed[7] = 0;
         self.snapshot(86.6);

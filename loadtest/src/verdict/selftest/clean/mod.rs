@@ -1,6 +1,6 @@
-//! A small run in which everything is as it should be, and in which everything happens that may: a
-//! draw with a void, a late joiner, a pause, a hold that changes, one that lapses, one given back,
-//! a call without an answer, a payment declined, a gateway killed over a basket.
+//! Builds a small run that breaks no invariant and contains everything that may happen: a draw with
+//! a void, a late joiner, a pause, a hold that changes, one that lapses, one that is given back, a
+//! call without an answer, a declined payment, and a gateway that is killed while a basket is held.
 
 mod acts;
 
@@ -9,63 +9,63 @@ use sha2::{Digest, Sha256};
 
 use crate::verdict::oracle::Bytes32;
 
-/// When the run begins, milliseconds since the epoch.
+/// When the run begins, in milliseconds since the epoch.
 const BEGIN_MS: f64 = 1_800_000_000_000.0;
-/// The room.
+/// The slug of the room.
 const ROOM: &str = "hall";
-/// The show.
+/// The slug of the show.
 const SHOW: &str = "night";
-/// Its seats; the last one is not for sale.
+/// The number of seats of the show. The last seat is not for sale.
 pub const SEATS: u32 = 12;
-/// When it begins: 2027-06-01T20:00:00Z.
+/// When the show begins: 2027-06-01T20:00:00Z.
 pub const STARTS_MS: f64 = 1_811_880_000_000.0;
-/// What a seat costs, unless it is said to be of another category.
+/// The price of a seat, unless a run puts it into another category.
 const PRICE: i64 = 1_000;
-/// The categories and what their seats cost; all seats are of the first one.
+/// The categories and the price of their seats. All seats are of the first one.
 pub const CATEGORIES: [(&str, i64); 4] = [
     ("plain", PRICE),
     ("near", 1_300),
     ("far", 800),
     ("aisle", 1_030),
 ];
-/// Visitors of the run.
+/// The number of visitors planned.
 const PLANNED: u64 = 10;
-/// Numbers in the draw: nine visitors and the observer.
+/// The numbers in the draw: nine visitors and the observer.
 const DRAWN: u64 = 10;
-/// The observer, who stands in the line as well.
+/// The number of the observer, who stands in the line as well.
 const OBSERVER: u64 = 1_000;
 /// The last number of the draw is the observer's.
 const OBSERVERS_NUMBER: u64 = 9;
-/// Who left before the draw.
+/// The visitor who left before the draw.
 const LEAVER: u64 = 5;
-/// Who came after it.
+/// The visitor who joined after the draw.
 const LATE: u64 = 9;
 
-/// A run as the two files it leaves behind.
+/// A run, as the records of the files that it leaves behind.
 #[derive(Clone)]
 pub struct SelfTestRun {
-    /// The history's records.
+    /// The records of the history.
     pub history: Vec<Value>,
-    /// The dump's records.
+    /// The records of the dump.
     pub dump: Vec<Value>,
-    /// The provider's books, once somebody asked for them.
+    /// The provider's books, if the run keeps any.
     pub intents: Vec<Value>,
     ranks: Vec<u64>,
     version: u64,
     packed: Vec<u8>,
 }
 
-/// A moment of the run, from seconds.
+/// Returns a moment of the run, from seconds since its start.
 pub fn at(s: f64) -> f64 {
     BEGIN_MS + (s * 1_000.0).round()
 }
 
-/// The label of a cell's seat.
+/// Returns the label of a cell's seat.
 pub fn label(cell: u32) -> String {
     format!("A-{}", cell % SEATS + 1)
 }
 
-/// Seats of an order, each over the one leg of its cell.
+/// Returns the seats of an order, each over the one leg of its cell.
 pub fn items(cells: &[u32]) -> Vec<Value> {
     let item = |cell: &u32| {
         let (seat, leg) = (cell % SEATS, cell / SEATS);
@@ -78,7 +78,7 @@ fn labels(cells: &[u32]) -> Vec<String> {
     cells.iter().copied().map(label).collect()
 }
 
-/// A visitor's holder.
+/// Returns a visitor's holder.
 pub fn holder(visitor: u64) -> String {
     hex::encode(leaf(visitor))
 }
@@ -97,7 +97,7 @@ fn packed(cells: &[u8]) -> String {
 }
 
 impl SelfTestRun {
-    /// The run.
+    /// Builds the clean run.
     pub fn new() -> Self {
         let mut run = Self {
             history: Vec::new(),
@@ -119,19 +119,19 @@ impl SelfTestRun {
         run
     }
 
-    /// Both files as text.
+    /// Returns the history and the dump as text.
     pub fn texts(&self) -> (String, String) {
         let text = |records: &[Value]| records.iter().map(|record| format!("{record}\n")).collect();
         (text(&self.history), text(&self.dump))
     }
 
-    /// The provider's books as text; empty where nobody keeps any.
+    /// Returns the provider's books as text; empty if the run keeps none.
     pub fn books(&self) -> String {
         let records = self.intents.iter();
         records.map(|record| format!("{record}\n")).collect()
     }
 
-    /// Lets the provider keep books, which agree with the ledger; gives the intent of an order.
+    /// Makes the provider keep books that agree with the ledger. Returns the intent of an order.
     pub fn intent(&mut self, order: &str) -> &mut Value {
         if self.intents.is_empty() {
             let payments = self.dump.iter().filter(|row| row["kind"] == "payment");
@@ -156,7 +156,7 @@ impl SelfTestRun {
         found.expect("the clean run has such an order")
     }
 
-    /// A call that was answered.
+    /// Adds a call that was answered.
     pub fn call(
         &mut self,
         visitor: u64,
@@ -181,7 +181,7 @@ impl SelfTestRun {
         self.history.push(record);
     }
 
-    /// Cells change before the observer's eyes.
+    /// Changes cells in the observer's feed.
     pub fn delta(&mut self, s: f64, cells: &[(u32, u8)]) {
         for (cell, state) in cells {
             self.packed[*cell as usize] = *state;
@@ -201,7 +201,7 @@ impl SelfTestRun {
         }));
     }
 
-    /// The show is a train's with two legs, over the first of which all was sold that is.
+    /// Makes the show a train with two legs. Everything sold so far is over the first leg.
     pub fn becomes_a_train(&mut self) {
         let stretches = [(0, 1), (1, 2), (0, 2)];
         let fares = (0..).zip(CATEGORIES).flat_map(|(category, (_, amount))| {
@@ -227,7 +227,7 @@ impl SelfTestRun {
         }
     }
 
-    /// What the last picture and the seats show in the end.
+    /// Sets a cell's state in the last picture and in the final seats.
     pub fn ends_as(&mut self, cell: u32, state: u8) {
         self.delta(128.0, &[(cell, state)]);
         let (version, packed) = (self.version.to_string(), packed(&self.packed));
@@ -236,7 +236,7 @@ impl SelfTestRun {
         last["packed"] = json!(packed);
     }
 
-    /// The first record of the history of a kind that fits.
+    /// Returns the history's first record of a kind that fits.
     pub fn record(&mut self, kind: &str, fits: impl Fn(&Value) -> bool) -> &mut Value {
         let found = self
             .history
@@ -245,14 +245,14 @@ impl SelfTestRun {
         found.expect("the clean run has such a record")
     }
 
-    /// A visitor's first call of a kind.
+    /// Returns a visitor's first call of a kind.
     pub fn call_of(&mut self, visitor: u64, op: &str) -> &mut Value {
         self.record("call", |call| {
             call["visitor"] == visitor && call["op"] == op
         })
     }
 
-    /// The first record of the ledger of a kind that has this value in the member of that name.
+    /// Returns the ledger's first record of a kind in which the member has this value.
     pub fn row(&mut self, kind: &str, member: &str, value: impl Into<Value>) -> &mut Value {
         let value = value.into();
         let found = self
@@ -262,12 +262,12 @@ impl SelfTestRun {
         found.expect("the clean ledger has such a record")
     }
 
-    /// Forgets records of the ledger.
+    /// Removes records from the ledger.
     pub fn forget_rows(&mut self, gone: impl Fn(&Value) -> bool) {
         self.dump.retain(|record| !gone(record));
     }
 
-    /// The rank of a visitor.
+    /// Returns the rank of a visitor.
     pub fn rank(&self, visitor: u64) -> u64 {
         let number = if visitor == OBSERVER {
             OBSERVERS_NUMBER
@@ -282,7 +282,7 @@ impl SelfTestRun {
             .unwrap_or(number)
     }
 
-    /// A hold that is answered.
+    /// Adds a hold that is answered.
     pub fn hold(&mut self, visitor: u64, s: f64, cells: &[u32], id: &str) {
         self.call(visitor, "hold", s, 201, json!({
             "show": SHOW, "asked": "seats", "wanted": labels(cells), "quantity": cells.len(), "hold": id,
@@ -290,7 +290,7 @@ impl SelfTestRun {
         }));
     }
 
-    /// The ledger's side of an order: the order, its claims while it lives, its payment.
+    /// Adds the ledger's rows of an order: the order, its claims while it is live, its payment.
     pub fn ledger_order(
         &mut self,
         (visitor, id, hold): (u64, &str, &str),

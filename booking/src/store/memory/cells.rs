@@ -1,5 +1,5 @@
-//! One show's cells, locks, holds and deadlines. Plain data: every transition checks everything
-//! first and then changes everything, under the show's lock.
+//! One show's cells, locks, holds and deadlines. These are plain data: every transition runs under
+//! the show's lock, checks everything first, and then changes everything.
 
 mod delivery;
 
@@ -14,16 +14,16 @@ use fairgate_pass::Holder;
 use super::table::{HoldTable, seat_count, signal_of};
 use crate::store::{CallId, HoldSignal, InventoryRefusal, OpeningInventory, PROLONGED_BY_MS_MIN};
 
-/// The cells of one show, and who has them.
+/// The cells of one show, and which holds have them.
 pub(super) struct ShowCells {
     pub(super) grid: CellGrid,
     pub(super) picture: CellPicture,
     pub(super) edition: u64,
     plan_version: u32,
-    /// Whose lock is on a cell; sold and free cells have none.
+    /// The hold that has the lock on a cell; sold and free cells have none.
     locks: HashMap<u32, HoldId>,
-    /// Until when cells that come free are kept for the waitlist, and those that are: held, and
-    /// without a lock.
+    /// Until when freed cells are kept for the waitlist. The cells in `kept` are held, and have no
+    /// lock.
     kept_until_ms: Option<i64>,
     kept: BTreeSet<u32>,
     pub(super) cursor: u64,
@@ -76,7 +76,7 @@ impl ShowCells {
 
     pub(super) fn offer(&mut self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal> {
         let offered = self.take_from(hold, limit, Self::is_nobodys)?;
-        // An offer needs no call before its end: it is as short as that is early.
+        // An offer ends so soon that its owner need not be warned before the end.
         self.table.call_off(&offered);
         Ok(offered)
     }
@@ -217,7 +217,7 @@ impl ShowCells {
             hold.stage == HoldStage::Ordered && hold.lock_until_ms == secured_until_ms
         };
         if self.table.find(id).is_some_and(is_meant) {
-            // It was there a line above.
+            // The hold was found above, so this cannot fail.
             let _ = self.table.lock_until(id, HoldStage::Basket, lock_until_ms);
         }
     }
@@ -226,7 +226,7 @@ impl ShowCells {
         if let Some(present) = self.table.find(&hold.id) {
             let until_ms = hold.lock_until_ms;
             let gains = until_ms >= present.lock_until_ms.saturating_add(PROLONGED_BY_MS_MIN);
-            // A basket of the same id was taken after the order had ended.
+            // A basket may have the same id, taken after the order had ended.
             if present.stage == HoldStage::Ordered && gains {
                 self.table
                     .lock_until(&hold.id, HoldStage::Ordered, until_ms)?;
@@ -243,7 +243,8 @@ impl ShowCells {
         Ok(())
     }
 
-    /// Somebody waits until then, or nobody does any more; gives what is kept.
+    /// Keeps freed cells for the waitlist until a moment, or with 0 no longer; returns the kept
+    /// cells.
     pub(super) fn keep_freed(&mut self, until_ms: i64) -> Vec<u32> {
         if until_ms == 0 {
             self.disband();
@@ -268,8 +269,8 @@ impl ShowCells {
         self.picture.set_cells(freed, CellState::Free);
     }
 
-    /// Takes cells that nobody has any more: for the waitlist while somebody waits, else they are
-    /// free.
+    /// Gives up cells that nobody has any more: they are kept while somebody waits, and are free
+    /// otherwise.
     fn keep_or_free(&mut self, cells: Vec<u32>) {
         if self.kept_until_ms.is_some() {
             self.kept.extend(&cells);
@@ -279,7 +280,8 @@ impl ShowCells {
         }
     }
 
-    /// Frees what is overdue and names what runs short; the flag says whether the batch was full.
+    /// Frees what is overdue and warns of baskets that end soon; the flag says whether the batch
+    /// was full.
     pub(super) fn sweep(&mut self, now_ms: i64, batch_max: usize) -> (Vec<HoldSignal>, bool) {
         let mut signals = Vec::new();
         if self
@@ -306,8 +308,9 @@ impl ShowCells {
         (signals, false)
     }
 
-    /// The cells of holds that a picture of the ledger does not know: baskets, and orders that were
-    /// being made or decided while it was drawn. They stand in the way of replacing this picture.
+    /// Returns the cells of holds that a picture of the ledger does not know: baskets, and orders
+    /// that were being made or decided while the picture was read. They prevent replacing this
+    /// picture.
     pub(super) fn cells_beyond(&self, opening: &OpeningInventory) -> Vec<u32> {
         let known: HashSet<&HoldId> = opening.ordered.iter().map(|hold| &hold.id).collect();
         let beyond = self.table.all().filter(|hold| !known.contains(&hold.id));
@@ -318,7 +321,7 @@ impl ShowCells {
         self.picture.state(cell) == CellState::Free
     }
 
-    /// Free, or kept for the waitlist.
+    /// Returns whether the cell is free or kept for the waitlist.
     fn is_nobodys(&self, cell: u32) -> bool {
         self.is_free(cell) || self.kept.contains(&cell)
     }
@@ -349,7 +352,7 @@ impl ShowCells {
             .set_cells(cells.iter().copied(), CellState::Held);
     }
 
-    /// Gives those of the cells back that still carry this hold's lock.
+    /// Gives back those of the cells that still have this hold's lock.
     fn unlock(&mut self, cells: &[u32], id: &HoldId) {
         let own: Vec<u32> = cells
             .iter()

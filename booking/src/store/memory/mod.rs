@@ -1,5 +1,5 @@
-//! The inventory store of one process: a real store for one machine, held to the same contract as
-//! the others. One lock a show, so that shows never wait for each other.
+//! The inventory store for one process: a real store for one machine, with the same contract as the
+//! others. Each show has its own lock, so that shows never wait for each other.
 
 mod cells;
 mod table;
@@ -20,7 +20,7 @@ use super::{
 };
 use cells::ShowCells;
 
-/// Signals kept for a slow reader; a socket that missed one reads its hold again.
+/// The number of signals kept for a slow reader; a socket that missed one reads its hold again.
 const SIGNALS_MAX: usize = 4_096;
 
 /// The in-process inventory store.
@@ -69,14 +69,14 @@ impl MemoryStore {
 
     fn send_signals(&self, signals: impl IntoIterator<Item = HoldSignal>) {
         for signal in signals {
-            // No socket listening is no error.
+            // Without a listening socket there is no receiver, and that is no error.
             let _ = self.signals.send(signal);
         }
     }
 }
 
-/// Every transition checks first and changes then, so a panic in between leaves nothing half-done
-/// behind.
+/// Locks, and ignores poison. Every transition checks first and then changes, so a panic in between
+/// leaves nothing half done.
 fn lock_ignoring_poison<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -316,7 +316,7 @@ impl InventoryStore for MemoryStore {
     }
 
     async fn lost(&self) -> Vec<ShowId> {
-        // What a process keeps in its own memory is lost with the process only.
+        // A process's memory is lost only with the process.
         Vec::new()
     }
 

@@ -1,5 +1,5 @@
-//! The holds of one show in memory: whose they are, their deadlines, and how many seats a visitor
-//! has. Of their cells it knows nothing.
+//! The holds of one show in memory: their visitors, their deadlines, and how many seats each
+//! visitor has. It does not know which cells the holds have locked.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -9,39 +9,40 @@ use fairgate_pass::Holder;
 
 use crate::store::{CallId, HoldSignal, InventoryRefusal, SecuredHold, ShowHoldFigures};
 
-/// How long before its deadline the owner of a hold is told that it runs short.
+/// How long before its deadline a hold's owner is warned, in milliseconds.
 const SHORT_MS: i64 = 60_000;
 
-/// So many holds that were given back are remembered.
+/// The number of released holds that are remembered.
 const RELEASED_MAX: usize = 1_024;
 
 /// Seats to take and seats to give back.
 type BasketSeatChange = (Vec<HeldSeat>, Vec<u32>);
 
-/// The holds of a show.
+/// The holds of a show, with their deadlines and the seats of each visitor.
 #[derive(Default)]
 pub(super) struct HoldTable {
     holds: HashMap<HoldId, Hold>,
-    /// The last change of a hold: asked again it is done already, and its answer was lost.
+    /// The last change of each hold, to recognise a repeated call whose answer was lost.
     wishes: HashMap<HoldId, BasketSeatChange>,
-    /// The last extension of a hold, likewise.
+    /// The last extension of each hold, to recognise a repeated call.
     extensions: HashMap<HoldId, CallId>,
-    /// Who gave back which hold last, the latest behind: asked again it is done already.
+    /// The holds that were released last and their visitors, newest at the back, to recognise a
+    /// repeated call.
     released: VecDeque<(HoldId, Holder)>,
     deadlines: BTreeSet<(i64, HoldId)>,
     short_calls: BTreeSet<(i64, HoldId)>,
-    /// Seats a visitor has bought; what it holds is counted beside.
+    /// The seats that each visitor has bought; `held` counts the seats in holds.
     bought: HashMap<Holder, u32>,
     held: HashMap<Holder, u32>,
 }
 
 impl HoldTable {
-    /// A hold, whosever it is.
+    /// Returns a hold of any visitor.
     pub(super) fn find(&self, id: &HoldId) -> Option<&Hold> {
         self.holds.get(id)
     }
 
-    /// All holds.
+    /// Returns all holds.
     pub(super) fn all(&self) -> impl Iterator<Item = &Hold> {
         self.holds.values()
     }
@@ -55,7 +56,7 @@ impl HoldTable {
         }
     }
 
-    /// A visitor's own hold, if it was made for one of these purposes.
+    /// Returns a visitor's own hold, if it was made for one of these purposes.
     pub(super) fn find_own_for(
         &self,
         id: &HoldId,
@@ -70,7 +71,7 @@ impl HoldTable {
         }
     }
 
-    /// A visitor's own hold that no order has, if it was made for one of these purposes.
+    /// Returns a visitor's own hold that no order has, if it was made for one of these purposes.
     pub(super) fn unordered(
         &self,
         id: &HoldId,
@@ -85,7 +86,7 @@ impl HoldTable {
         }
     }
 
-    /// Adds a hold, which was not there.
+    /// Adds a new hold.
     pub(super) fn insert(&mut self, hold: Hold) {
         *self.held.entry(hold.visitor).or_default() += seat_count(&hold.items);
         self.deadlines.insert((hold.lock_until_ms, hold.id.clone()));
@@ -96,7 +97,7 @@ impl HoldTable {
         self.holds.insert(hold.id.clone(), hold);
     }
 
-    /// Takes a hold out.
+    /// Removes a hold and returns it.
     pub(super) fn remove(&mut self, id: &HoldId) -> Option<Hold> {
         let hold = self.holds.remove(id)?;
         self.wishes.remove(id);
@@ -113,13 +114,13 @@ impl HoldTable {
         Some(hold)
     }
 
-    /// Whether a hold was changed by this wish last.
+    /// Returns whether this was the last change of the hold.
     pub(super) fn is_last_wish(&self, id: &HoldId, add: &[HeldSeat], remove: &[u32]) -> bool {
         let last = self.wishes.get(id);
         last.is_some_and(|(added, removed)| added == add && removed == remove)
     }
 
-    /// Gives a hold other seats, by a wish; its deadline stays.
+    /// Gives a hold other seats and remembers the change; the deadline stays.
     pub(super) fn change(
         &mut self,
         id: &HoldId,
@@ -136,19 +137,19 @@ impl HoldTable {
         Ok(hold.clone())
     }
 
-    /// Whether a hold was extended by this call last.
+    /// Returns whether the last extension of the hold was this call.
     pub(super) fn is_last_extension(&self, id: &HoldId, call: CallId) -> bool {
         self.extensions.get(id) == Some(&call)
     }
 
-    /// Replaces a hold by itself with other deadlines.
+    /// Replaces a hold by the same hold with other deadlines.
     pub(super) fn extend(&mut self, hold: Hold, call: CallId) {
         self.remove(&hold.id);
         self.extensions.insert(hold.id.clone(), call);
         self.insert(hold);
     }
 
-    /// Moves a hold's lock and stage.
+    /// Sets a hold's lock deadline and stage.
     pub(super) fn lock_until(
         &mut self,
         id: &HoldId,
@@ -165,13 +166,13 @@ impl HoldTable {
         Ok(hold)
     }
 
-    /// Whether this visitor gave back a hold that is not there any more.
+    /// Returns whether this visitor released a hold that no longer exists.
     pub(super) fn was_released(&self, id: &HoldId, visitor: Holder) -> bool {
         let is_same = |(of, by): &(HoldId, Holder)| of == id && *by == visitor;
         !self.holds.contains_key(id) && self.released.iter().any(is_same)
     }
 
-    /// Remembers who gave a hold back.
+    /// Remembers that a visitor released a hold.
     pub(super) fn note_released(&mut self, id: &HoldId, visitor: Holder) {
         self.released.retain(|(of, _)| of != id);
         self.released.push_back((id.clone(), visitor));
@@ -180,19 +181,19 @@ impl HoldTable {
         }
     }
 
-    /// No call is made before the end of this hold.
+    /// Cancels the warning before the end of this hold.
     pub(super) fn call_off(&mut self, hold: &Hold) {
         let call = (hold.expires_at_ms - SHORT_MS, hold.id.clone());
         self.short_calls.remove(&call);
     }
 
-    /// The hold whose lock falls first, if that is due.
+    /// Returns the hold whose lock ends first, if it is due.
     pub(super) fn first_due(&self, now_ms: i64) -> Option<HoldId> {
         let (at_ms, id) = self.deadlines.first()?;
         (*at_ms <= now_ms).then(|| id.clone())
     }
 
-    /// Takes the next call that a hold runs short, if one is due.
+    /// Takes the next hold whose owner must be warned, if one is due.
     pub(super) fn next_short_call(&mut self, now_ms: i64) -> Option<HoldId> {
         let due = self
             .short_calls
@@ -203,19 +204,19 @@ impl HoldTable {
             .map(|(_, id)| id)
     }
 
-    /// Counts seats that a visitor bought.
+    /// Adds seats that a visitor has bought.
     pub(super) fn note_bought(&mut self, visitor: Holder, items: &[HeldSeat]) {
         *self.bought.entry(visitor).or_default() += seat_count(items);
     }
 
-    /// Counts seats off that a visitor had bought.
+    /// Subtracts bought seats that a visitor gave back.
     pub(super) fn note_given_back(&mut self, visitor: Holder, items: &[HeldSeat]) {
         if let Some(bought) = self.bought.get_mut(&visitor) {
             *bought = bought.saturating_sub(seat_count(items));
         }
     }
 
-    /// Refuses a visitor that would have more seats than it may.
+    /// Returns an error if the visitor would have more seats than it may.
     pub(super) fn within_limit(
         &self,
         visitor: Holder,
@@ -224,7 +225,7 @@ impl HoldTable {
     ) -> Result<(), InventoryRefusal> {
         let of = |counts: &HashMap<Holder, u32>| counts.get(&visitor).copied().unwrap_or(0);
         let have = of(&self.bought) + of(&self.held);
-        // Giving back stays possible where the limit was lowered since.
+        // A visitor may give seats back even if the limit was lowered in the meantime.
         if more > 0 && have + more > limit {
             Err(InventoryRefusal::Limit { have, limit })
         } else {
@@ -232,7 +233,7 @@ impl HoldTable {
         }
     }
 
-    /// The holds that are locked for orders.
+    /// Returns the holds that are locked for orders.
     pub(super) fn ordered(&self) -> Vec<SecuredHold> {
         let ordered = self
             .holds
@@ -246,7 +247,7 @@ impl HoldTable {
         ordered.map(secured).collect()
     }
 
-    /// The holds in figures.
+    /// Counts the holds, and those baskets that end by `until_ms`.
     pub(super) fn baskets(&self, until_ms: i64) -> ShowHoldFigures {
         let due = self.deadlines.iter().take_while(|(at, _)| *at <= until_ms);
         let mut baskets = ShowHoldFigures {
@@ -264,7 +265,7 @@ impl HoldTable {
     }
 }
 
-/// What a hold's owner is told.
+/// Builds the signal to a hold's owner.
 pub(super) fn signal_of(hold: &Hold, state: HoldSignalState) -> HoldSignal {
     HoldSignal {
         visitor: hold.visitor,
@@ -274,7 +275,7 @@ pub(super) fn signal_of(hold: &Hold, state: HoldSignalState) -> HoldSignal {
     }
 }
 
-/// How many seats these are.
+/// Returns the number of seats.
 pub(super) fn seat_count(items: &[HeldSeat]) -> u32 {
     u32::try_from(items.len()).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! A call of a show's script, and what it means where it was refused: who asked is told, and a show
+//! Calls a show's scripts, and decides what a refusal means. The caller gets an error, and a show
 //! that cannot be relied on is closed until it is opened from the ledger again.
 
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use super::{InventoryStoreState, keys, known, packing};
 use crate::store::InventoryRefusal;
 
 impl InventoryStoreState {
-    /// Calls a show's script in a life.
+    /// Calls a show's script in a given life.
     pub(super) async fn call(
         &self,
         followed: &FollowedShow,
@@ -25,7 +25,7 @@ impl InventoryStoreState {
             .await
     }
 
-    /// Calls a show's script in whatever life it is.
+    /// Calls a show's script in whichever life the show is.
     pub(super) async fn call_any(
         &self,
         followed: &FollowedShow,
@@ -57,8 +57,8 @@ impl InventoryStoreState {
         self.redis.run_script(&meta, caller, script).await
     }
 
-    /// One transition: in the life that is known, and once more where another process has begun the
-    /// next. Gives the life it was made in, and the answer.
+    /// Makes one transition in the known life, and tries once more if another process has begun the
+    /// next life. Returns the life of the transition, and the answer.
     pub(super) async fn run_transition(
         &self,
         show: &ShowId,
@@ -103,7 +103,7 @@ impl InventoryStoreState {
         followed.life().ok_or(InventoryRefusal::NotReady)
     }
 
-    /// What an error means for who asked, and for the show.
+    /// Returns the refusal for an error, and closes the show if the error means that.
     pub(super) async fn refusal(
         &self,
         followed: &FollowedShow,
@@ -115,8 +115,8 @@ impl InventoryStoreState {
             Some("LIFE") => ShowCloseReason::Building,
             Some("SERVER") => ShowCloseReason::Server,
             Some("CLOCK") => {
-                // A process that was stopped for a while asks with an old time; only two
-                // measurements in a row are a clock that is off.
+                // A process that was stopped for a while sends an old time. So only two
+                // measurements in a row show that a clock is off.
                 let nothing = ReadShowFeedScript {
                     counter: i64::MAX.unsigned_abs(),
                     sub: 0,
@@ -136,7 +136,7 @@ impl InventoryStoreState {
         InventoryRefusal::NotReady
     }
 
-    /// Notes that a show must be opened again. Its last picture stays for who only looks.
+    /// Notes that a show must be opened again. Callers that only look still get its last picture.
     pub(super) fn close_show(
         &self,
         followed: &FollowedShow,
@@ -173,7 +173,7 @@ impl InventoryStoreState {
     }
 }
 
-/// What a script answered, where it is no hold.
+/// Returns the refusal in a script's answer, if it is one.
 pub(super) fn check_reply(reply: &RedisReply, limit: u32) -> Result<(), InventoryRefusal> {
     let cells = || {
         let cells = reply.item_at(2).and_then(RedisReply::as_bytes);
@@ -212,7 +212,7 @@ pub(super) fn check_reply(reply: &RedisReply, limit: u32) -> Result<(), Inventor
     })
 }
 
-/// How far the outbox was carried out, as `deliver` answers.
+/// Reads from an answer of `deliver` how far the outbox was carried out.
 pub(super) fn cursor_in(reply: &RedisReply) -> Result<u64, InventoryRefusal> {
     check_reply(reply, 0)?;
     let cursor = reply.item_at(2).and_then(RedisReply::as_count);

@@ -1,5 +1,5 @@
-//! Keeping up: each process reads the feed of the shows it serves and keeps the picture, so that
-//! what everybody asks all the time is answered from memory.
+//! Keeps each process up to date: it reads the feed of the shows that it serves and keeps their
+//! pictures, so that frequent questions are answered from memory.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -13,33 +13,33 @@ use super::scripts::{CloseRegressedScript, ReadShowFeedScript, ShowSnapshotScrip
 use super::{InventoryStoreState, REFRESH};
 use crate::store::InventoryRefusal;
 
-/// Entries of the feed read in one go.
+/// The most entries of a feed that one call reads.
 const ENTRIES_MAX: usize = 512;
 /// How often the feeds of shows in use are read.
 const EVERY: Duration = Duration::from_millis(50);
-/// How often that of a show at rest is, where holds may run out in it.
+/// How often the feed of a show at rest is read, if holds may run out in it.
 const IDLE_EVERY: Duration = Duration::from_secs(2);
-/// A show that nobody used or looked at for so long, and that has no holds, is forgotten here.
+/// How long a show without holds must be neither used nor looked at before this process forgets it.
 const FORGET: Duration = Duration::from_secs(60);
-/// How often this process makes sure that the data set belongs to its ledger.
+/// How often this process checks that the data set belongs to its ledger.
 const BELONGS_EVERY: Duration = Duration::from_secs(2);
 
-/// What a catch-up found.
+/// What one reading of the feed found.
 enum CatchUpOutcome {
-    /// All that there is.
+    /// The feed was read to its end.
     UpToDate,
-    /// There is more.
+    /// The feed has more entries.
     More,
-    /// Another life, or more changes than the feed keeps.
+    /// The show is in another life, or the feed no longer has the next change.
     Gap,
 }
 
 impl InventoryStoreState {
-    /// Makes sure that what is known is no older than `REFRESH` and has everything this process was
-    /// told of.
+    /// Makes sure that the known picture is at most `REFRESH` old and contains everything that this
+    /// process was told of.
     ///
     /// # Errors
-    /// `NotReady` where the show is not open, `Unreachable` where Redis does not answer.
+    /// `NotReady` if the show is not open, `Unreachable` if Redis does not answer.
     pub(super) async fn refresh(&self, followed: &FollowedShow) -> Result<(), InventoryRefusal> {
         if followed.is_fresh(REFRESH) {
             return Ok(());
@@ -47,8 +47,8 @@ impl InventoryStoreState {
         self.catch_up(followed).await
     }
 
-    /// Reads the feed up to its end. Who comes while somebody reads waits and shares what was asked
-    /// after it came.
+    /// Reads the feed up to its end. A caller that comes during a reading waits, and shares the
+    /// result if that reading was asked for after the caller came.
     pub(super) async fn catch_up(&self, followed: &FollowedShow) -> Result<(), InventoryRefusal> {
         let came = Instant::now();
         let _one_at_a_time = followed.catching.lock().await;
@@ -85,7 +85,7 @@ impl InventoryStoreState {
         let seen = followed.newest();
         let here = {
             let state = followed.state();
-            // After a loss only a whole picture will do: the old one is of another life.
+            // After a loss only a whole picture helps: the old picture is of another life.
             let usable = state.known.as_ref().filter(|_| state.closed.is_none());
             usable.map(|known| (known.life, known.position()))
         };
@@ -115,9 +115,10 @@ impl InventoryStoreState {
             .map_err(unread)
     }
 
-    /// Makes sure that what Redis tells now lies behind what it has told before it was asked.
-    /// Otherwise its data were set back, though server and life have the names they had: seats that
-    /// are held would be free again. The show is closed for all until it is opened from the ledger.
+    /// Makes sure that Redis's answer is not behind the point that was known before the question.
+    /// Otherwise the data were set back, though server and life have the same names: seats that are
+    /// held would be free again. The show is then closed for all processes until it is opened from
+    /// the ledger.
     async fn went_on(
         &self,
         followed: &FollowedShow,
@@ -169,13 +170,13 @@ impl InventoryStoreState {
             }
         };
         for signal in signals {
-            // No socket listening is no error.
+            // Without a listening socket there is no receiver, and that is no error.
             let _ = self.signals.send(signal);
         }
         Ok(found)
     }
 
-    /// Reads the whole show, in whatever life it is.
+    /// Reads the whole show, whichever life it is in.
     pub(super) async fn read_whole(&self, followed: &FollowedShow) -> Result<(), InventoryRefusal> {
         let seen = followed.newest();
         let asked = self.call_any(followed, ShowSnapshotScript {}).await;
@@ -197,7 +198,7 @@ impl InventoryStoreState {
     }
 }
 
-/// Keeps up with all shows for as long as the store lives.
+/// Reads the feeds of all shows for as long as the store exists.
 pub(super) async fn keep_up(store: Weak<InventoryStoreState>) {
     let mut every = tokio::time::interval(EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -218,7 +219,7 @@ pub(super) async fn keep_up(store: Weak<InventoryStoreState>) {
             } else if followed.wants_reading(store.options.idle, IDLE_EVERY) {
                 let store = Arc::clone(&store);
                 reading.spawn(async move {
-                    // What it means is kept with the show; the next tick tries again.
+                    // The show remembers the result of the catch-up, and the next tick tries again.
                     let _ = store.catch_up(&followed).await;
                 });
             }

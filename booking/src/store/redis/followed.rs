@@ -1,5 +1,5 @@
-//! A show that this process follows: what is known of it, how fresh that is, and the one catch-up
-//! at a time that all who wait for it share.
+//! A show that this process follows: what is known of it, and how fresh that is. Only one catch-up
+//! runs at a time, and all waiting callers share it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,15 +12,16 @@ use super::known::CachedShow;
 /// Why a show cannot be worked on in Redis until it is opened from the ledger again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShowCloseReason {
-    /// It was never opened, or its data are gone.
+    /// The show was never opened, or its data are gone.
     Missing,
     /// Another process is opening it.
     Building,
-    /// A restart or a promotion: nobody knows what was lost.
+    /// The server was restarted or a replica promoted: nobody knows what was lost.
     Server,
     /// The clock of Redis jumped.
     Clock,
-    /// Its feed is behind what it told before: the data were set back under the same name.
+    /// The feed is behind a point that it had reached before: the data were set back under the same
+    /// name.
     Regressed,
 }
 
@@ -36,7 +37,7 @@ impl ShowCloseReason {
     }
 }
 
-/// A point of a show's feed: life, counter, the number below.
+/// A point of a show's feed: the life, the counter, and the number below it.
 pub(super) type FeedPoint = (u64, u64, u64);
 
 pub(super) struct FollowedShow {
@@ -44,7 +45,7 @@ pub(super) struct FollowedShow {
     /// Held during a catch-up.
     pub(super) catching: tokio::sync::Mutex<()>,
     state: Mutex<FollowedShowState>,
-    /// Something was done here that the feed's copy does not know yet.
+    /// Whether something was done here that the known picture does not show yet.
     pub(super) sweep_anyway: AtomicBool,
 }
 
@@ -54,15 +55,14 @@ pub(super) struct FollowedShowState {
     pub(super) closed: Option<ShowCloseReason>,
     /// When the newest successful catch-up was asked for.
     pub(super) fresh_at: Option<Instant>,
-    /// The newest point of the feed that an answer to this process told of: life, counter, the
-    /// number below.
+    /// The newest point of the feed that an answer to this process named.
     at_least: FeedPoint,
     used_at: Option<Instant>,
     swept_at: Option<Instant>,
 }
 
 impl FollowedShowState {
-    /// Whether what is known has all that this process was told of.
+    /// Returns whether the known picture contains everything that this process was told of.
     fn is_whole(&self) -> bool {
         self.known.as_ref().is_some_and(|known| {
             let (counter, sub) = known.position();
@@ -82,8 +82,8 @@ impl FollowedShow {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, FollowedShowState> {
-        // A panic while an entry is taken over leaves a picture that lacks a part of it; the next
-        // look reads anew.
+        // A panic while an entry is applied leaves a picture that lacks a part of the entry. The
+        // next reading then begins anew.
         self.state.lock().unwrap_or_else(|poisoned| {
             self.state.clear_poison();
             let mut state = PoisonError::into_inner(poisoned);
@@ -92,8 +92,8 @@ impl FollowedShow {
         })
     }
 
-    /// The newest point of the feed that anything told of, as of now: life, counter, the number
-    /// below. Whatever is asked from here on must not lie before it.
+    /// Returns the newest point of the feed that is known now. An answer to a later question must
+    /// not be behind it.
     pub(super) fn newest(&self) -> FeedPoint {
         let state = self.state();
         let known = state.known.as_ref().map(|known| {
@@ -103,46 +103,47 @@ impl FollowedShow {
         state.at_least.max(known.unwrap_or_default())
     }
 
-    /// The life to work in, where the show is open as far as is known.
+    /// Returns the life to work in, if the show is open as far as is known.
     pub(super) fn life(&self) -> Option<u64> {
         let state = self.state();
         let known = state.known.as_ref().filter(|_| state.closed.is_none());
         known.map(|known| known.life)
     }
 
-    /// The edition that is worked on, where the show is open as far as is known.
+    /// Returns the edition of the show, if it is open as far as is known.
     pub(super) fn edition(&self) -> Option<u64> {
         let state = self.state();
         let known = state.known.as_ref().filter(|_| state.closed.is_none());
         known.map(|known| known.edition)
     }
 
-    /// Whether what is known is younger than `age`, open, and has all that this process was told
-    /// of.
+    /// Returns whether the known picture is younger than `age`, open, and contains everything that
+    /// this process was told of.
     pub(super) fn is_fresh(&self, age: Duration) -> bool {
         let state = self.state();
         let young = state.fresh_at.is_some_and(|at| at.elapsed() < age);
         young && state.is_whole() && state.closed.is_none()
     }
 
-    /// Remembers the point of the feed that an answer told of.
+    /// Remembers the point of the feed that an answer named.
     pub(super) fn note_feed_point(&self, life: u64, (counter, sub): (u64, u64)) {
         let mut state = self.state();
         state.at_least = state.at_least.max((life, counter, sub));
     }
 
-    /// Notes that somebody asks for this show.
+    /// Notes that somebody uses this show.
     pub(super) fn touch(&self) {
         self.state().used_at = Some(Instant::now());
     }
 
-    /// How long nobody has asked for it.
+    /// Returns how long nobody has used the show.
     pub(super) fn idle_time(&self) -> Duration {
         let used_at = self.state().used_at;
         used_at.map_or(Duration::MAX, |at| at.elapsed())
     }
 
-    /// Whether it was neither used nor read for so long, and nothing may run out in it.
+    /// Returns whether the show was neither used nor read for longer than `after`, and has no
+    /// holds.
     pub(super) fn is_forgotten(&self, after: Duration) -> bool {
         let unused = self.idle_time() > after;
         let state = self.state();
@@ -150,9 +151,9 @@ impl FollowedShow {
         unused && unread && !state.known.as_ref().is_some_and(CachedShow::has_holds)
     }
 
-    /// Whether its feed is to be read now: all the time while it is used, or where this process was
-    /// told of more than it has read; every now and then where holds may run out in it; else not at
-    /// all.
+    /// Returns whether to read the show's feed now. The feed of a used show is always read, and so
+    /// is a feed with entries that this process was told of but has not read. At rest, a show with
+    /// holds is read every `idle_every`, and a show without holds is not read.
     pub(super) fn wants_reading(&self, idle: Duration, idle_every: Duration) -> bool {
         if self.idle_time() < idle {
             return true;
@@ -165,8 +166,9 @@ impl FollowedShow {
         !state.is_whole() || old && known.has_holds()
     }
 
-    /// Whether to ask Redis for what is overdue: something is, as far as is known, or it is used
-    /// and was not asked for a second.
+    /// Returns whether to ask Redis for overdue holds: something may be due by what is known,
+    /// something has changed that is not known yet, or the show is used, has holds and was not
+    /// swept for a second.
     pub(super) fn wants_sweep(&self, now_ms: i64, idle: Duration) -> bool {
         let used = self.idle_time() < idle;
         let mut state = self.state();

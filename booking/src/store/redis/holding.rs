@@ -1,4 +1,4 @@
-//! The transitions of one hold: each is one script, called with what it needs and its answer read.
+//! The transitions of one hold. Each calls one script and reads its answer.
 
 use std::sync::atomic::Ordering;
 
@@ -18,10 +18,10 @@ use super::scripts::{
 use super::{RedisStore, keys, packing};
 use crate::store::{CallId, ClaimableHold, InventoryRefusal, PROLONGED_BY_MS_MIN};
 
-/// How long a hold that was given back is remembered: nobody tries again for longer.
+/// How long a released hold is remembered, in milliseconds: no caller repeats the call for longer.
 const RELEASED_MS: i64 = 600_000;
 
-/// Names a visitor's hold to a script, and what it must have been made for.
+/// Builds the arguments that name a visitor's hold to a script, with the purposes that it may have.
 fn own_hold(hold: &HoldId, visitor: Holder, purposes: &[HoldPurpose]) -> OwnHoldArguments {
     let words: Vec<&str> = purposes.iter().map(|purpose| purpose.as_str()).collect();
     OwnHoldArguments {
@@ -31,7 +31,7 @@ fn own_hold(hold: &HoldId, visitor: Holder, purposes: &[HoldPurpose]) -> OwnHold
     }
 }
 
-/// Describes a hold that is to be made.
+/// Builds the arguments of a hold to be made.
 fn wanted_hold(hold: &Hold, limit: u32) -> NewHoldArguments {
     NewHoldArguments {
         id: keys::hold_tail(&hold.id),
@@ -62,7 +62,7 @@ fn answered_hold(id: &HoldId, reply: &RedisReply, limit: u32) -> Result<Hold, In
 }
 
 impl RedisStore {
-    /// Makes a transition of one hold that answers with it as it is then.
+    /// Calls a script on one hold, and returns the hold as the script leaves it.
     async fn act_on_hold(
         &self,
         id: &HoldId,
@@ -73,7 +73,7 @@ impl RedisStore {
         answered_hold(id, &reply, limit)
     }
 
-    /// Makes a new hold by the script that takes its cells.
+    /// Makes a new hold by a script that takes its cells.
     async fn make_hold(
         &self,
         followed: &FollowedShow,
@@ -88,7 +88,7 @@ impl RedisStore {
             .await?;
         check_reply(&reply, limit)?;
         match reply.item_at(2) {
-            // A retry: the hold as it is.
+            // A repeated call gets the hold as it is.
             Ok(present) => packing::read_hold(&hold.id, present)
                 .map_err(|error| self.inner.unread(followed, &error)),
             Err(_) => Ok(hold),
@@ -154,7 +154,7 @@ impl RedisStore {
         self.act_on_hold(hold, limit, change).await
     }
 
-    /// Reads a hold, whatever it was made for.
+    /// Reads a hold of any purpose.
     pub(super) async fn read_hold(
         &self,
         hold: &HoldId,
@@ -232,12 +232,12 @@ impl RedisStore {
         let followed = self.inner.followed(&show);
         followed.sweep_anyway.store(true, Ordering::Release);
         if let Err(refused) = undone {
-            // The reconciler gives it back then.
+            // The reconciler releases the hold later.
             tracing::warn!(%hold, %refused, "a hold stays locked for an order that was not made");
         }
     }
 
-    /// Keeps the lock of an order whose claim the ledger has.
+    /// Keeps the lock of an order whose claim the ledger still has.
     pub(super) async fn prolong_hold(
         &self,
         hold: Hold,

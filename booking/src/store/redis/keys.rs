@@ -14,30 +14,30 @@
 //! | `{show:ID}:LIFE:feed` | stream: the newest 8,192 changes; goes a day after the last one |
 //! | `fairgate:ledger` | the id of the ledger that all this belongs to |
 //!
-//! Scripts are given the first and name the others from it: all of a show lies on one slot, by its
-//! hash tag.
+//! Each script gets the first key and derives the others from it: all keys of a show lie on one
+//! slot, by their hash tag.
 
 use fairgate_model::ids::{HoldId, ShowId};
 
-/// Whose ledger the data set belongs to.
+/// The key with the id of the ledger to which the data set belongs.
 pub(super) const LEDGER: &str = "fairgate:ledger";
 
-/// The key that every script of a show is given.
+/// Returns the key that every script of a show gets.
 pub(super) fn meta_key(show: &ShowId) -> String {
     format!("{{show:{show}}}:meta")
 }
 
-/// What tells a hold of a show from its others: the last 32 digits of its id, the fencing value of
-/// its locks.
+/// The last 32 digits of a hold's id. They tell the holds of one show apart, and are the fencing
+/// value of the hold's locks.
 pub(super) type HoldIdTail = [u8; 32];
 
-/// The tail of a hold's id.
+/// Returns the tail of a hold's id.
 pub(super) fn hold_tail(hold: &HoldId) -> HoldIdTail {
     let bytes = hold.as_str().as_bytes();
     bytes.last_chunk().copied().unwrap_or([b'0'; 32])
 }
 
-/// The hold that a tail belongs to.
+/// Returns the id of the hold with this tail.
 pub(super) fn hold_from_tail(show: &ShowId, tail: &[u8]) -> Option<HoldId> {
     let tail = std::str::from_utf8(tail).ok()?;
     format!("hold_{show}_{tail}").parse().ok()

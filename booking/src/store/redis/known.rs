@@ -1,6 +1,6 @@
 //! What a process knows of a show: its picture and its holds' deadlines, as of one point of the
-//! feed. Plain data; it is brought forward by what the feed tells and replaced by a snapshot where
-//! the feed has a gap.
+//! feed. These are plain data. Entries of the feed bring them forward, and a snapshot replaces them
+//! if the feed has a gap.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,11 +14,11 @@ use super::keys::{self, HoldIdTail};
 use super::packing::{self, PackedHoldSummary};
 use crate::store::{HoldSignal, SecuredHold, ShowHoldFigures, VersionedCells};
 
-/// How long before its deadline the owner of a hold is told that it runs short; as in
-/// `scripts/lib/keep.lua`.
+/// How long before its deadline a hold's owner is warned, in milliseconds; `scripts/lib/keep.lua`
+/// has the same number.
 const SHORT_MS: i64 = 60_000;
 
-/// The next change of the feed is not the one after this picture's.
+/// The error that the feed's next change does not follow this picture's.
 pub(super) struct FeedSequenceGap;
 
 pub(super) struct CachedShow {
@@ -27,7 +27,8 @@ pub(super) struct CachedShow {
     pub(super) picture: CellPicture,
     pub(super) edition: u64,
     plan_version: u32,
-    /// The feed's number below the picture's counter.
+    /// The number below the picture's counter: it counts the entries of the feed that change no
+    /// cell.
     sub: u64,
     holds: HashMap<HoldIdTail, CachedHold>,
     deadlines: BTreeSet<(i64, HoldIdTail)>,
@@ -46,7 +47,7 @@ struct CachedHold {
 enum CachedHoldKind {
     Basket,
     Order,
-    /// No hold: until when cells that come free are kept for the waitlist.
+    /// Not a hold: the waitlist, with the moment until which freed cells are kept.
     Waitlist,
 }
 
@@ -116,7 +117,7 @@ impl CachedShow {
         Ok(known)
     }
 
-    /// The picture as it is.
+    /// Returns the picture as it is.
     pub(super) fn view(&self) -> VersionedCells {
         VersionedCells {
             version: self.picture.version(),
@@ -124,12 +125,12 @@ impl CachedShow {
         }
     }
 
-    /// Where the feed is read on: counter and the number below it.
+    /// Returns the point from which the feed is read on: the counter, and the number below it.
     pub(super) fn position(&self) -> (u64, u64) {
         (self.picture.counter(), self.sub)
     }
 
-    /// Takes over one entry of the feed; gives the signal in it, where it is one for a socket.
+    /// Applies one entry of the feed; returns its signal, if the entry has one for a socket.
     pub(super) fn apply_entry(
         &mut self,
         show: &ShowId,
@@ -140,7 +141,7 @@ impl CachedShow {
         if (counter, sub) != (here.0, here.1 + 1) && (counter, sub) != (here.0 + 1, 0) {
             return Ok(Err(FeedSequenceGap));
         }
-        // One field: its name, and the change.
+        // An entry has one field: its name, and the change.
         let change = packing::read_change(entry.item_at(1)?.item_at(1)?.as_bytes()?)?;
         if counter > here.0 {
             self.picture
@@ -164,14 +165,14 @@ impl CachedShow {
         })))
     }
 
-    /// Whether a sweep at this time would find something.
+    /// Returns whether a sweep at this time would find something.
     pub(super) fn is_due(&self, now_ms: i64) -> bool {
         let first =
             |set: &BTreeSet<(i64, HoldIdTail)>| set.first().is_some_and(|(at, _)| *at <= now_ms);
         first(&self.deadlines) || first(&self.short_calls)
     }
 
-    /// Whether anything will ever be due.
+    /// Returns whether anything is held that may become due.
     pub(super) fn has_holds(&self) -> bool {
         !self.holds.is_empty()
     }
@@ -195,7 +196,7 @@ impl CachedShow {
         baskets
     }
 
-    /// The holds that are locked for orders.
+    /// Returns the holds that are locked for orders.
     pub(super) fn ordered(&self, show: &ShowId) -> Vec<SecuredHold> {
         let ordered = self
             .holds
@@ -211,8 +212,9 @@ impl CachedShow {
         ordered.filter_map(secured).collect()
     }
 
-    /// The cells that this hold would not get, as far as this picture knows. A hold that is there
-    /// already gets what it has, and what the picture cannot judge is for the script.
+    /// Returns the cells that this hold surely cannot get, as far as this picture knows. If the
+    /// hold exists already, or the picture cannot judge it, the list is empty and the script
+    /// decides.
     pub(super) fn surely_taken(&self, hold: &Hold, tail: &HoldIdTail, limit: u32) -> Vec<u32> {
         let may = hold.items.len() <= limit as usize && hold.plan_version == self.plan_version;
         if !may || self.holds.contains_key(tail) {
@@ -243,7 +245,7 @@ impl CachedShow {
     }
 }
 
-/// A point of the feed: the version's counter, and the number below it.
+/// Reads a point of the feed: the version's counter, and the number below it.
 pub(super) fn position(reply: &RedisReply) -> Result<(u64, u64), RedisCallError> {
     let numbers = reply.as_text()?.split_once('-');
     numbers

@@ -1,11 +1,12 @@
-//! The inventory store of many processes: every transition is one script on the show's slot in
-//! Redis, and each process keeps the picture of the shows it serves, by their feeds.
+//! The inventory store for many processes. Every transition is one script on the show's slot in
+//! Redis. Each process reads the feeds of the shows that it serves, and keeps their pictures.
 //!
-//! Three things protect against what Redis may do to its data. Every key but one is of a **life**
-//! (incarnation), and a script that is called for another life refuses. Every script compares the
-//! **history of the data**, which names the server, with the one the life was written on, so a
-//! restarted server and a promoted replica refuse. Every script compares the **clock** with its
-//! caller's. Where one of them fails the show is closed, and opened again from the ledger.
+//! Three checks guard against what Redis may do to its data. Every key but one belongs to a
+//! **life** (incarnation), and a script that is called for another life refuses. Every script
+//! compares the **history of the data**, which names the server, with the history on which the life
+//! was written: so a restarted server and a promoted replica refuse. Every script compares the
+//! **clock** with its caller's clock. If a check fails, the show is closed and opened again from
+//! the ledger.
 
 mod act;
 mod follow;
@@ -34,15 +35,15 @@ use super::HoldSignal;
 use followed::FollowedShow;
 use known::CachedShow;
 
-/// Signals kept for a slow reader; a socket that missed one reads its hold again.
+/// The number of signals kept for a slow reader; a socket that missed one reads its hold again.
 const SIGNALS_MAX: usize = 4_096;
-/// What is answered from memory is at most so old.
+/// The greatest age of a picture that answers a question from memory.
 const REFRESH: Duration = Duration::from_millis(100);
-/// When a show comes to rest.
+/// After how long without use a show comes to rest.
 const IDLE: Duration = Duration::from_secs(10);
-/// Who only looks waits at most so long for a newer picture.
+/// The longest that a caller which only looks waits for a newer picture.
 const LOOKED_FOR_MAX: Duration = Duration::from_millis(300);
-/// How young a picture must be to refuse cells.
+/// The greatest age of a picture that may refuse cells.
 const SHIELD: Duration = Duration::from_secs(1);
 
 /// How the store keeps time, and how long it trusts its memory.
@@ -50,21 +51,22 @@ const SHIELD: Duration = Duration::from_secs(1);
 pub struct RedisStoreOptions {
     /// The ledger's time.
     pub clock: Clock,
-    /// How far Redis's clock may be off it, as the two were when the show was opened: 5 s.
+    /// The most that Redis's clock may differ from the ledger's, compared with the difference when
+    /// the show was opened: 5 s.
     pub clock_off_ms_max: i64,
-    /// How far ahead Redis's clock is taken to be beyond what is measured: 0. Nothing ends before
-    /// both clocks say so, so a clock far ahead leaves the ledger's to decide alone.
+    /// How far ahead Redis's clock is taken to be beyond the measured difference: 0. Nothing ends
+    /// before both clocks say so, so a clock far ahead lets the ledger's clock decide alone.
     pub assumed_ahead_ms: i64,
     /// A picture younger than this refuses cells that it knows to be taken, without asking Redis: 1
     /// s.
     pub shield: Duration,
-    /// A show that nobody used for so long comes to rest here: its feed is not read any more, but
-    /// now and then where holds may run out in it: 10 s.
+    /// After how long without use a show comes to rest here: 10 s. The feed of a show at rest is
+    /// read only now and then, and only if holds may run out in it.
     pub idle: Duration,
 }
 
 impl RedisStoreOptions {
-    /// With the product's limits.
+    /// Returns the product's limits.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         Self {
@@ -88,15 +90,15 @@ pub enum RedisStoreOpenError {
     OtherLedger {
         /// The id in Redis.
         stored: String,
-        /// The ledger's.
+        /// The id of this process's ledger.
         own: String,
     },
-    /// Redis did not take or answer it.
+    /// Redis did not carry out or answer a command.
     #[error("Redis cannot be used: {0}")]
     Redis(#[from] RedisCallError),
 }
 
-/// The inventory store in Redis: a cheap handle.
+/// The inventory store in Redis: a handle that is cheap to clone.
 #[derive(Clone)]
 pub struct RedisStore {
     inner: Arc<InventoryStoreState>,
@@ -106,18 +108,18 @@ struct InventoryStoreState {
     redis: Redis,
     options: RedisStoreOptions,
     ledger_id: String,
-    /// The data set was found to belong to another ledger while this process ran.
+    /// Whether the data set was found to belong to another ledger while this process ran.
     foreign: AtomicBool,
     shows: RwLock<HashMap<ShowId, Arc<FollowedShow>>>,
     signals: broadcast::Sender<HoldSignal>,
 }
 
 impl RedisStore {
-    /// Opens the store for the ledger with this id, and follows the shows that are asked for from
-    /// then on.
+    /// Opens the store for the ledger with this id. From then on the store follows the shows that
+    /// are asked for.
     ///
     /// # Errors
-    /// Where the data set belongs to another ledger, or Redis cannot be asked.
+    /// Where the data set belongs to another ledger, or Redis does not answer.
     pub async fn open(
         redis: Redis,
         ledger_id: &str,
@@ -143,7 +145,8 @@ impl RedisStore {
     }
 }
 
-/// The ledger that the data set belongs to: this one, where it belonged to none.
+/// Returns the ledger to which the data set belongs; a data set without a ledger becomes this
+/// ledger's.
 async fn belongs_to(redis: &Redis, ledger_id: &str) -> Result<String, RedisCallError> {
     let set = RedisCommand::new("SET").arg(keys::LEDGER).arg(ledger_id);
     redis.ask(&set.arg("NX")).await?;
@@ -159,20 +162,20 @@ impl InventoryStoreState {
         shows.values().cloned().collect()
     }
 
-    /// A show that is followed already.
+    /// Returns a show that is followed already.
     fn present(&self, show: &ShowId) -> Option<Arc<FollowedShow>> {
         let shows = self.shows.read().unwrap_or_else(PoisonError::into_inner);
         shows.get(show).cloned()
     }
 
-    /// A show that somebody uses.
+    /// Returns a show for a caller that uses it.
     fn followed(&self, show: &ShowId) -> Arc<FollowedShow> {
         let followed = self.looked_at(show);
         followed.touch();
         followed
     }
 
-    /// A show as those see it who only look after it: it may come to rest all the same.
+    /// Returns a show for a caller that only checks it: the show may still come to rest.
     fn looked_at(&self, show: &ShowId) -> Arc<FollowedShow> {
         self.present(show).unwrap_or_else(|| {
             let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
@@ -186,8 +189,8 @@ impl InventoryStoreState {
         shows.remove(show);
     }
 
-    /// Finds out whether the data set was taken over by another installation, and marks one that
-    /// was emptied.
+    /// Checks whether another installation has taken the data set over, and claims an emptied data
+    /// set for this ledger.
     async fn check_ledger(&self) {
         if let Ok(stored) = belongs_to(&self.redis, &self.ledger_id).await {
             let foreign = stored != self.ledger_id;
@@ -201,11 +204,11 @@ impl InventoryStoreState {
         }
     }
 
-    /// The picture as it is, brought up to date where that is possible.
+    /// Reads the picture of a show, brought up to date if possible.
     async fn read_show<T>(&self, show: &ShowId, look: impl FnOnce(&CachedShow) -> T) -> Option<T> {
         let followed = self.looked_at(show);
-        // What cannot be reached or is being opened anew answers from its last picture, where there
-        // is one, and then nobody waits long for a newer one.
+        // A show that cannot be reached or is being opened again is read from its last picture, if
+        // there is one. Then nobody waits long for a newer one.
         let at_most = match followed.state().known {
             Some(_) => LOOKED_FOR_MAX,
             None => Duration::MAX,

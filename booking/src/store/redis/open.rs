@@ -1,6 +1,6 @@
-//! Opening a show: a new life written from the ledger's picture in bounded batches, the last script
-//! making it live. Until then every other script refuses; who opens and dies leaves a life that is
-//! never live, and the next one opens another.
+//! Opens a show: writes a new life from the ledger's picture in bounded batches, and the last
+//! script makes it live. Until then every other script refuses. If the opening process dies, its
+//! life never becomes live, and the next process begins another.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use super::scripts::{
 use super::{InventoryStoreState, keys, packing};
 use crate::store::{InventoryRefusal, OpeningInventory};
 
-/// Bytes of a view written by one call.
+/// The most bytes of a view that one call writes.
 const VIEW_BYTES: usize = 32_768;
-/// Visitors, and holds, written by one call.
+/// The most visitors that one call writes, and the most holds.
 const VISITORS: usize = 500;
 const HOLDS: usize = 50;
-/// Holds of an old life taken away by one call.
+/// The most holds of an old life that one call deletes.
 const BURIED: u32 = 100;
 
 impl InventoryStoreState {
@@ -35,8 +35,8 @@ impl InventoryStoreState {
         Ok(())
     }
 
-    /// Begins a life, if it has not begun yet; gives the one before it. Where no life is live, it
-    /// must be `anew`.
+    /// Begins a life, unless it has begun; returns the life before it. If no life is live, only a
+    /// beginning with `anew` succeeds.
     async fn begun(
         &self,
         followed: &FollowedShow,
@@ -69,7 +69,7 @@ impl InventoryStoreState {
         followed: &FollowedShow,
         opening: OpeningInventory,
     ) -> Result<(), InventoryRefusal> {
-        // No catch-up may read the life between its beginning and its first whole picture.
+        // No catch-up may read the life before its first picture is complete.
         let _no_catch_up = followed.catching.lock().await;
         let life = opening.incarnation;
         let old = self.begun(followed, &opening, false).await?;
@@ -138,7 +138,7 @@ impl InventoryStoreState {
         Ok(())
     }
 
-    /// A call that must succeed for the opening to go on.
+    /// Makes a call without which the opening cannot go on.
     async fn call_for_opening(
         &self,
         followed: &FollowedShow,
@@ -163,7 +163,7 @@ impl InventoryStoreState {
     }
 }
 
-/// Takes away what an old life left; what this does not reach goes by its time to live.
+/// Deletes the keys of an old life; keys that it misses expire by their time to live.
 async fn delete_old_life(
     store: Arc<InventoryStoreState>,
     show: fairgate_model::ids::ShowId,

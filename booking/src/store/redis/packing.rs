@@ -1,4 +1,4 @@
-//! How holds and cells are written in Redis: records that the scripts read too
+//! Writes and reads holds and cells in the form that Redis stores. The scripts read the same form
 //! (`scripts/lib/base.lua`).
 
 use fairgate_model::grid::CellState;
@@ -11,8 +11,8 @@ use fairgate_redis::{RedisCallError, RedisReply};
 use crate::store::redis::keys::{self, HoldIdTail};
 use crate::store::redis::scripts::PendingOrderHold;
 
-/// Bytes of one item: seat, first leg, leg behind the last, all little-endian, and eight bytes of
-/// nothing, where holds once had a price.
+/// The bytes of one item: seat, first leg, and leg behind the last, all little-endian. Eight unused
+/// bytes follow, in which holds once had a price.
 const ITEM: usize = 16;
 
 pub(super) fn pack_items(items: &[HeldSeat]) -> Vec<u8> {
@@ -55,11 +55,11 @@ pub(super) struct FeedChange<'a> {
     pub(super) tail: HoldIdTail,
     pub(super) visitor: Holder,
     pub(super) short: PackedHoldSummary<'a>,
-    /// What [`read_cells`] reads.
+    /// The changed cells, in the form for [`read_cells`].
     pub(super) cells: &'a [u8],
 }
 
-/// A hold in short.
+/// A hold's summary: its state, deadlines and number of cells.
 pub(super) struct PackedHoldSummary<'a> {
     pub(super) state: &'a str,
     pub(super) lock_until_ms: i64,
@@ -81,7 +81,7 @@ pub(super) fn read_change(bytes: &[u8]) -> Result<FeedChange<'_>, RedisCallError
     })
 }
 
-/// Reads stage, lock deadline, deadline as shown, and how many cells.
+/// Reads the summary of a hold: stage, lock deadline, deadline as shown, and number of cells.
 pub(super) fn read_short(bytes: &[u8]) -> Result<PackedHoldSummary<'_>, RedisCallError> {
     let wrong = || RedisCallError::Wrong("a hold in short is not what it must be".into());
     let text = std::str::from_utf8(bytes).map_err(|_| wrong())?;
@@ -104,7 +104,7 @@ pub(super) fn read_tail(bytes: &[u8]) -> Result<HoldIdTail, RedisCallError> {
     tail.map_err(|_| RedisCallError::Wrong("a hold's id has 32 digits".into()))
 }
 
-/// Cells with the state each has now.
+/// Reads cells with their new states.
 pub(super) fn read_cells(bytes: &[u8]) -> impl Iterator<Item = (u32, CellState)> {
     let (records, _) = bytes.as_chunks::<4>();
     records.iter().map(|record| {
@@ -119,14 +119,15 @@ pub(super) fn read_cells(bytes: &[u8]) -> impl Iterator<Item = (u32, CellState)>
     })
 }
 
-/// Whether a cell's bit is set, in the order of `SETBIT`; bits behind the end are not.
+/// Returns whether a cell's bit is set, in the bit order of `SETBIT`; a bit behind the end is not
+/// set.
 pub(super) fn is_bit_set(bytes: &[u8], cell: u32) -> bool {
     bytes
         .get(cell as usize / 8)
         .is_some_and(|byte| byte >> (7 - cell % 8) & 1 == 1)
 }
 
-/// A view with some cells set.
+/// Packs a view of `cells` bits in which some cells are set.
 pub(super) fn pack_bits(cells: u32, set: impl IntoIterator<Item = u32>) -> Vec<u8> {
     let mut bytes = vec![0_u8; (cells as usize).div_ceil(8)];
     for cell in set {
@@ -137,7 +138,7 @@ pub(super) fn pack_bits(cells: u32, set: impl IntoIterator<Item = u32>) -> Vec<u
     bytes
 }
 
-/// A stage in the word that the scripts use.
+/// Returns the scripts' word for a stage.
 pub(super) fn stage(stage: HoldStage) -> &'static str {
     match stage {
         HoldStage::Basket => "basket",
@@ -145,7 +146,7 @@ pub(super) fn stage(stage: HoldStage) -> &'static str {
     }
 }
 
-/// A whole hold for `fill_hold`.
+/// Builds a whole hold for `fill_hold`.
 pub(super) fn filled_hold(hold: &Hold) -> PendingOrderHold {
     PendingOrderHold {
         id: keys::hold_tail(&hold.id),
@@ -163,7 +164,7 @@ pub(super) fn filled_hold(hold: &Hold) -> PendingOrderHold {
     }
 }
 
-/// A hold as `answer` in `scripts/lib/keep.lua` gives it.
+/// Reads a hold as `answer` in `scripts/lib/keep.lua` writes it.
 pub(super) fn read_hold(id: &HoldId, reply: &RedisReply) -> Result<Hold, RedisCallError> {
     let small = |index: usize| {
         let number = reply.item_at(index)?.as_count()?;
@@ -183,7 +184,7 @@ pub(super) fn read_hold(id: &HoldId, reply: &RedisReply) -> Result<Hold, RedisCa
             b"ordered" => HoldStage::Ordered,
             _ => HoldStage::Basket,
         },
-        // A hold of an older version has neither.
+        // A hold written by an older version has neither a purpose nor terms.
         purpose: HoldPurpose::from_stored(reply.item_at(9)?.as_bytes().unwrap_or_default()),
         terms: match reply.item_at(10)? {
             RedisReply::Nil => UNNUMBERED,

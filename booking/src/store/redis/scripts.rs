@@ -1,31 +1,32 @@
-//! Every script of the store, with its arguments by their names. What several scripts share stands
-//! in `scripts/lib`; each script is given the libraries that it uses, for whatever they name is
-//! made anew at every call.
+//! Every script of the store, with its arguments by name. `scripts/lib` has the code that several
+//! scripts share. Each script gets only the libraries that it uses, because Redis defines their
+//! functions anew at every call.
 
 use fairgate_redis::{redis_scripts, script_family, script_record};
 
 use super::keys::HoldIdTail;
 
 script_family! {
-    /// What every script of a show is told first.
+    /// The first arguments of every script of a show.
     pub struct ShowScriptContext = "show_" (META) [base]
     where {}
     {
-        /// The life of the show that the caller knows; nothing where it asks in whatever life.
+        /// The life of the show that the caller knows; `None` for a call in whichever life the show
+        /// is.
         life: Option<u64>,
-        /// The ledger's time, as the caller has it.
+        /// The ledger's time by the caller's clock, in milliseconds since the epoch.
         caller_ms: i64,
-        /// How far the clock of Redis may be off it.
+        /// The most that Redis's clock may differ from it, in milliseconds.
         clock_off_ms_max: i64,
     }
 }
 
 script_record! {
-    /// A hold that a visitor names, and what it must have been made for.
+    /// A hold that a visitor names, and the purposes that it may have.
     pub struct OwnHoldArguments {
         id: HoldIdTail,
         visitor: [u8; 32],
-        /// Words of purposes, with commas.
+        /// The words of the purposes, separated by commas.
         purposes: String,
     }
 }
@@ -94,7 +95,7 @@ redis_scripts! {
         ..hold: NewHoldArguments,
     }
 
-    /// Takes them also out of those that are kept for the waitlist.
+    /// Takes all cells of a hold, or none; cells that are kept for the waitlist count as free.
     pub struct OfferHoldScript = offer [enter, tell, lock, kept, pool, keep, admit] {
         ..hold: NewHoldArguments,
     }
@@ -112,14 +113,14 @@ redis_scripts! {
         /// Seats to give back, 4 bytes each.
         remove: Vec<u8>,
         side_by_side: bool,
-        /// A digest of both.
+        /// A digest of `add` and `remove`.
         wish: Vec<u8>,
         ..own: OwnHoldArguments,
     }
 
     /// Frees a hold that no order has.
     pub struct ReleaseHoldScript = release [enter, tell, lock, kept, keep, free, drop] {
-        /// How long the call may be made again.
+        /// How long the hold is remembered for a repeated call, in milliseconds.
         remembered_ms: i64,
         ..own: OwnHoldArguments,
     }
@@ -132,21 +133,21 @@ redis_scripts! {
         ..own: OwnHoldArguments,
     }
 
-    /// Keeps a hold's cells for the order that is about to claim them.
+    /// Locks a hold's cells for the order that is about to claim them.
     pub struct SecureHoldScript = secure [enter, tell, lock, keep, free, own] {
         lock_until_ms: i64,
         ..own: OwnHoldArguments,
     }
 
-    /// Undoes that.
+    /// Makes a secured hold a basket again.
     pub struct UnsecureHoldScript = unsecure [enter, tell, lock, keep, free] {
         id: HoldIdTail,
         lock_until_ms: i64,
-        /// The deadline by the try that is undone.
+        /// The lock's deadline by the attempt that is undone.
         secured_until_ms: i64,
     }
 
-    /// Keeps the lock of an order whose claim the ledger has.
+    /// Keeps the lock of an order whose claim the ledger still has.
     pub struct ProlongHoldScript = prolong [enter, tell, lock, kept, pool, keep, free] {
         id: HoldIdTail,
         visitor: [u8; 32],
@@ -160,7 +161,7 @@ redis_scripts! {
         terms: u32,
         /// The newest row of the seat outbox when the claim was read.
         cursor: u64,
-        /// A lock is moved where that gains so much.
+        /// The least gain for which a lock is prolonged, in milliseconds.
         gain_ms_min: i64,
     }
 
@@ -169,19 +170,19 @@ redis_scripts! {
         [rows]: DeliveredSeatRow,
     }
 
-    /// Frees what is overdue, and calls what runs short.
+    /// Frees what is overdue, and warns the owners of baskets that end soon.
     pub struct SweepHoldsScript = sweep [enter, tell, lock, kept, pool, keep, free, drop] {
         holds_max: u64,
     }
 
-    /// Keeps what comes free for the waitlist until a moment, or no longer where that is 0.
+    /// Keeps freed cells for the waitlist until a moment; with 0 no longer.
     pub struct KeepFreedCellsScript = wait [enter, tell, lock, kept, pool] {
         until_ms: i64,
     }
 
-    /// Gives kept cells to the crowd.
+    /// Frees cells that were kept for the waitlist.
     pub struct FreeKeptCellsScript = let_go [enter, tell, lock, kept, pool] {
-        /// 4 bytes each.
+        /// The cells, 4 bytes each.
         packed_cells: Vec<u8>,
     }
 
@@ -198,7 +199,7 @@ redis_scripts! {
 
     /// Begins a life.
     pub struct BeginLifeScript = begin [] {
-        /// Whether it may begin where no life is live.
+        /// Whether the life may begin although no life is live.
         anew: bool,
         seats: u32,
         legs: u16,
@@ -210,26 +211,26 @@ redis_scripts! {
     /// Writes a part of a view into a life that is being filled.
     pub struct FillViewScript = fill_view [building] {
         view: &'static str,
-        /// In bytes.
+        /// The offset in the view, in bytes.
         offset: u64,
         bytes: Vec<u8>,
     }
 
-    /// Writes what visitors have bought.
+    /// Writes how many seats visitors have bought.
     pub struct FillBuyersScript = fill_bought [building] {
         [buyers]: BoughtSeatCount,
     }
 
-    /// Writes pending orders' holds with their locks.
+    /// Writes the holds of pending orders, with their locks.
     pub struct FillHoldScript = fill_hold [building] {
         [holds]: PendingOrderHold,
     }
 
     /// Makes a filled life live.
     pub struct GoLiveScript = live [building] {
-        /// The newest row of the seat outbox in it.
+        /// The newest row of the seat outbox that the life contains.
         cursor: u64,
-        /// How far ahead of Redis the ledger's clock is taken to be.
+        /// How far ahead of Redis the ledger's clock is taken to be, in milliseconds.
         ahead_ms: i64,
     }
 
@@ -245,7 +246,7 @@ redis_scripts! {
         sub: u64,
     }
 
-    /// Takes away what a life that is over left.
+    /// Deletes the keys that a life left when it ended.
     pub struct DeleteOldLifeScript = bury [] {
         holds_max: u32,
     }

@@ -1,5 +1,5 @@
-//! The contract on real servers, and what only real servers do: several processes on one show, data
-//! that are lost, set back or of another server, and clocks that jump.
+//! The store's contract on real servers, and what only real servers can show: several processes on
+//! one show, data that are lost, set back or of another server, and clocks that jump.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,8 +18,8 @@ use crate::store::{InventoryRefusal, InventoryStore, OpeningInventory, contract}
 const ANA: Holder = Holder([1; 32]);
 const BEN: Holder = Holder([2; 32]);
 
-/// The suite's time stands still and jumps; Redis's clock is taken to be far ahead, so the suite's
-/// decides alone.
+/// Options for the suite, whose time stands still and jumps. Redis's clock is taken to be far
+/// ahead, so that the suite's clock alone decides.
 fn suite_time() -> RedisStoreOptions {
     let now = jiff::Timestamp::from_millisecond(contract::NOW_MS).expect("in range");
     RedisStoreOptions {
@@ -37,7 +37,7 @@ async fn store_on(url: &str, options: RedisStoreOptions) -> RedisStore {
     store.expect("it answers")
 }
 
-/// A store as the product opens it.
+/// Opens a store with the options of the product.
 async fn store(servers: &servers::RedisServers) -> RedisStore {
     store_on(&servers.url(), RedisStoreOptions::new(Clock::system())).await
 }
@@ -95,7 +95,8 @@ fn redis_and_a_plain_model_never_disagree() {
     let played = TestRunner::new(config).run(&contract::model::steps(), |steps| {
         runtime.block_on(async {
             redis.flush_all().await.expect("it is ours");
-            // Memory may name another reason than the model; both are true.
+            // The store may refuse from its memory for another reason than the model gives, and
+            // both are right. So the shield is off.
             let shield = Duration::ZERO;
             let options = RedisStoreOptions {
                 shield,
@@ -156,7 +157,7 @@ fn basket(key: &str, visitor: Holder, seats: &[u32]) -> Hold {
     }
 }
 
-/// Looks until it is so, at most ten seconds long.
+/// Waits until the condition holds, for ten seconds at most.
 async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while !is_so().await {
@@ -354,8 +355,8 @@ async fn data_that_were_set_back_under_the_same_name_close_the_show_for_everybod
     assert_eq!(there.edition(&show()).await, Ok(Some(1)));
     here.take(basket("a", ANA, &[0]), 4).await.expect("free");
     assert_eq!(seat(&here, 0).await, CellState::Held);
-    // Whatever brought yesterday's data back: the lock is gone, the view is empty, and the feed
-    // stands where it stood.
+    // The data of yesterday are back: the lock is gone, the view is empty, and the feed stands
+    // where it stood.
     let life = meta.replace("meta", "1:");
     for key in ["held", "feed", "kept", "deadlines", "lock:0"] {
         let key = format!("{life}{key}");
@@ -375,7 +376,7 @@ async fn data_that_were_set_back_under_the_same_name_close_the_show_for_everybod
     assert!(there.take(basket("c", BEN, &[0]), 4).await.is_ok());
 }
 
-/// How many scripts were run so far.
+/// Returns how many scripts Redis has run so far.
 async fn scripts_run(redis: &servers::RedisServers) -> u64 {
     let stats = redis.command(0, &["INFO", "commandstats"]).await;
     let stats = stats.expect("it answers");

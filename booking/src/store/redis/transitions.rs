@@ -1,4 +1,4 @@
-//! The store's transitions and views, as the seam names them. Those of one hold are in `holding`.
+//! The store's transitions and views, under the names of the seam. `holding` has those of one hold.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -31,7 +31,7 @@ impl InventoryStore for RedisStore {
         let followed = self.inner.followed(show);
         let refreshed = self.inner.refresh(&followed).await;
         match followed.edition() {
-            // What cannot be reached is open as far as anybody knows.
+            // A show that cannot be reached counts as open with the edition last known.
             Some(edition) => Ok(Some(edition)),
             None if refreshed == Err(InventoryRefusal::Unreachable) => {
                 Err(InventoryRefusal::Unreachable)
@@ -219,7 +219,7 @@ impl InventoryStore for RedisStore {
                 holds_max: (batch_max - swept.lapsed.len()) as u64,
             };
             let reply = self.inner.run_transition_at(&followed, now_ms, sweep).await;
-            // What fails is swept by the next one; the locks have a time to live besides.
+            // A failed sweep is repeated by the next one; besides, the locks have a time to live.
             let Ok((_, reply)) = reply else { continue };
             swept.more |= matches!(reply.item_at(2).and_then(RedisReply::as_integer), Ok(1));
             let lapsed = reply.as_list().unwrap_or_default().iter().skip(3);
@@ -290,7 +290,7 @@ impl InventoryStore for RedisStore {
     }
 
     async fn changes(&self, show: &ShowId, since: u64) -> Option<CellChanges> {
-        // Somebody follows it, picture by picture.
+        // The caller follows the show picture by picture, so the show counts as in use.
         self.inner.followed(show);
         self.inner
             .read_show(show, |known| known.picture.changes_since(since))

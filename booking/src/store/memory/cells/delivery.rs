@@ -1,4 +1,4 @@
-//! Rows of the seat outbox, carried out on the cells of a show.
+//! Carries out rows of the seat outbox on the cells of a show.
 
 use fairgate_model::grid::CellState;
 use fairgate_model::holds::cells_of;
@@ -7,7 +7,7 @@ use super::ShowCells;
 use crate::store::{SeatOutboxAction, SeatOutboxRow};
 
 impl ShowCells {
-    /// Carries out what is new, up to a gap; gives the number of the newest row carried out.
+    /// Carries out new rows up to a gap; returns the number of the newest row carried out.
     pub(in crate::store::memory) fn deliver(&mut self, rows: &[SeatOutboxRow]) -> u64 {
         for row in rows {
             if row.seq == self.cursor + 1 {
@@ -28,7 +28,7 @@ impl ShowCells {
                     self.kept.remove(cell);
                 }
                 self.picture.set_cells(cells, CellState::Sold);
-                // Seats of the hold that the order did not buy.
+                // These are seats of the hold that the order did not buy.
                 if let Some(hold) = hold {
                     self.unlock(&hold.cells(self.grid), &row.hold);
                 }
@@ -36,8 +36,8 @@ impl ShowCells {
             }
             SeatOutboxAction::Free => {
                 let had_hold = self.table.remove(&row.hold).is_some();
-                // Seats that an exchange leaves where they are come without cells, to be counted
-                // once.
+                // Seats that stay the same in an exchange come without cells, so that they are
+                // counted once.
                 let only_counts = cells.is_empty();
                 let freed: Vec<u32> = cells
                     .into_iter()
@@ -46,7 +46,8 @@ impl ShowCells {
                         None => self.picture.state(*cell) == CellState::Sold,
                     })
                     .collect();
-                // A hold that lapsed before its order did was never bought; only sold cells were.
+                // A hold that lapsed before its order did was never bought: only sold cells were
+                // bought.
                 let was_sold = freed
                     .iter()
                     .any(|cell| self.picture.state(*cell) == CellState::Sold);

@@ -1,9 +1,11 @@
-//! `Idempotency-Key`: the same call again gets the same answer, even an error answer; another call
-//! under the same key is refused; while the first one runs, the second one waits outside.
+//! `Idempotency-Key`: repeating a call returns the same answer, even if the answer is an error.
+//! Another call with the same key is refused. While the first call runs, a repeated call has to
+//! wait outside.
 //!
-//! The ledger knows a call before anything is done for it, so this holds over all nodes. A node
-//! that carries a call out has it lent for a few seconds, again and again; after it died another
-//! one goes on, and the ids that derive from the key find what was done.
+//! The ledger records a call before anything is done for it, so this holds for all nodes. A node
+//! that carries out a call holds it for a few seconds and renews that while it works. If the node
+//! dies, another one carries the call out, and finds what was already done by the ids that derive
+//! from the key.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -16,17 +18,18 @@ use sha2::{Digest, Sha256};
 
 use crate::ledger::{BeginCallOutcome, CALL_LENT_MS, KeptAnswer, KeyedCall, Ledger, LedgerError};
 
-/// How often a call that takes long is lent on.
+/// How often a node renews its hold on a call that takes long.
 const LEND_EVERY: Duration = Duration::from_millis(CALL_LENT_MS.unsigned_abs() / 3);
 
-/// The answers kept for retries.
+/// The answers that are kept for retries. A cheap handle.
 #[derive(Clone)]
 pub struct IdempotencyAnswers {
     ledger: Arc<dyn Ledger>,
     clock: Clock,
-    /// This process, among all that write into the ledger.
+    /// This process's number among all that write into the ledger.
     node: i64,
-    /// The calls that this process is carrying out: what it does not, it may begin anew at once.
+    /// The calls that this process is carrying out. It may begin any other call of its own anew at
+    /// once.
     running: RunningCalls,
 }
 
@@ -34,26 +37,26 @@ type CallerScope = [u8; 32];
 
 type RunningCalls = Arc<Mutex<HashSet<(CallerScope, String)>>>;
 
-/// What a call under a key meets.
+/// What was found under a call's key.
 pub enum IdempotencyCheck {
-    /// It is this node's to carry out.
+    /// The call is new, and this node must carry it out.
     Act(IdempotentCall),
-    /// It was answered before.
+    /// The call was answered before.
     Answered(KeptAnswer),
-    /// It is being carried out, by this process or another one.
+    /// The call is being carried out, by this process or another one.
     Running,
     /// The key belongs to a call with another body or address.
     OtherCall,
 }
 
-/// A call that this node carries out. Its key is in use until this is dropped.
+/// A call that this node carries out. Its key stays in use until this is dropped.
 pub struct IdempotentCall {
     answers: IdempotencyAnswers,
     call: KeyedCall,
     _in_use: IdempotencyKeyGuard,
 }
 
-/// A key in use; given back when dropped.
+/// Marks a key as in use until it is dropped.
 struct IdempotencyKeyGuard {
     running: RunningCalls,
     slot: (CallerScope, String),
@@ -69,7 +72,7 @@ impl Drop for IdempotencyKeyGuard {
 }
 
 impl IdempotencyAnswers {
-    /// Over a ledger.
+    /// Makes the handle over a ledger.
     #[must_use]
     pub fn new(ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
         Self {
@@ -80,8 +83,8 @@ impl IdempotencyAnswers {
         }
     }
 
-    /// Begins a call under a key. `caller` scopes the key; `call` names method and path; `body` is
-    /// what was sent.
+    /// Begins a call with a key. `caller` is the scope of the key, `call` names method and path,
+    /// and `body` is what was sent.
     ///
     /// # Errors
     /// Where the ledger does not answer.
@@ -115,7 +118,7 @@ impl IdempotencyAnswers {
         })
     }
 
-    /// The slot of a call, unless this process is carrying it out.
+    /// Marks a key as in use. Returns `None` if this process is already carrying the call out.
     fn use_key(&self, slot: (CallerScope, String)) -> Option<IdempotencyKeyGuard> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.insert(slot.clone()).then(|| IdempotencyKeyGuard {
@@ -126,7 +129,7 @@ impl IdempotencyAnswers {
 }
 
 impl IdempotentCall {
-    /// Keeps the call this node's for as long as this is polled.
+    /// Renews this node's hold on the call for as long as the future is polled.
     pub async fn lend_on(&self) -> Infallible {
         let IdempotencyAnswers { ledger, clock, .. } = &self.answers;
         loop {
@@ -138,11 +141,11 @@ impl IdempotentCall {
         }
     }
 
-    /// Keeps what the call was answered, for retries. An answer that `passes` is not kept: the same
-    /// call may be made again at once, and finds what was done for this one; the key stays its own.
+    /// Keeps the call's answer for retries. If `passes` is true, the answer is temporary and is not
+    /// kept: the call may be repeated at once, and finds what was already done under its key.
     ///
-    /// Where the ledger does not take it nothing is lost but time: the call is lent until a moment
-    /// that passes.
+    /// If the ledger does not take this, a retry only has to wait until the node's hold on the call
+    /// ends.
     pub async fn keep_answer(self, status: u16, body: String, passes: bool) {
         let IdempotencyAnswers { ledger, clock, .. } = &self.answers;
         let call = self.call;

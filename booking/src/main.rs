@@ -1,4 +1,4 @@
-//! The command line of the core alone: reads it, runs one command, says what it did.
+//! The command line of booking: reads the arguments, runs one command, and prints what it did.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -118,7 +118,7 @@ struct LedgerArguments {
 }
 
 impl LedgerArguments {
-    /// The database's address; an empty variable is none.
+    /// Returns the database's address. An empty variable counts as none.
     fn database_url(&self) -> Option<String> {
         self.database.clone().filter(|url| !url.is_empty())
     }
@@ -133,7 +133,7 @@ struct PaymentArguments {
 }
 
 impl PaymentArguments {
-    /// The provider; an empty variable names none.
+    /// Returns the provider. An empty variable names none.
     fn provider(&self) -> Result<ProviderKind, String> {
         let Some(name) = self.payments.as_deref().filter(|name| !name.is_empty()) else {
             eprintln!(
@@ -339,7 +339,7 @@ fn import_cinema(
     Ok(())
 }
 
-/// Every fault on a line of its own, as compilers tell them.
+/// Prints every fault on a line of its own, as compilers do.
 fn import_error_text(file: &Path, refused: &ProgrammeImportError) -> String {
     match refused {
         ProgrammeImportError::Refused(ProgrammePutRefusal::Faulty(faults)) => {

@@ -1,5 +1,5 @@
-//! Opens booking over whatever the settings name: the one place that knows which ledger and which
-//! store stand behind the traits. A gateway with booking inside opens it here, too.
+//! Opens booking over the stores that the settings name. This is the only place that knows which
+//! ledger and which store are behind the traits. A gateway with booking inside uses it, too.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,37 +20,38 @@ use crate::store::memory::MemoryStore;
 use crate::store::redis::{RedisStore, RedisStoreOpenError, RedisStoreOptions};
 use fairgate_base::config::{SecretSetting, StoreSettings};
 
-/// How long closing the ledger may take: a disk that keeps silent must not keep a process for ever.
+/// How long closing the ledger may take, so that a disk that does not answer cannot keep the
+/// process running.
 const CLOSING_MAX: Duration = Duration::from_secs(30);
 
-/// The ledger's file in the data folder.
+/// The name of the ledger's file in the data folder.
 const FILE: &str = "ledger.db";
 
-/// Why booking was not opened; nothing was changed.
+/// Why booking was not opened. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum BookingOpenError {
-    /// The data folder.
+    /// The data folder cannot be locked.
     #[error(transparent)]
     Data(#[from] DataLockError),
-    /// The ledger.
+    /// The ledger cannot be opened.
     #[error("the ledger cannot be used: {0}")]
     Ledger(#[from] LedgerError),
-    /// What signs.
+    /// There is no usable signing key.
     #[error("there is no key to sign with: {0}")]
     Keys(#[from] SigningKeyError),
-    /// Who else works on the database.
+    /// Another process works on the database and does not fit beside this one.
     #[error(transparent)]
     Company(#[from] ProcessRefusal),
-    /// Redis's address.
+    /// The address of Redis cannot be used.
     #[error("FAIRGATE_REDIS_URL cannot be used: {0}")]
     Redis(#[from] fairgate_redis::RedisCallError),
-    /// The store in Redis.
+    /// The store in Redis cannot be opened.
     #[error(transparent)]
     Store(#[from] RedisStoreOpenError),
 }
 
-/// Opens the database that the settings name: PostgreSQL, or else the file in the data folder,
-/// which is this process's alone for as long as the lock lives.
+/// Opens the database that the settings name. This is PostgreSQL, or else the file in the data
+/// folder, which no other process can use while the lock lives.
 ///
 /// # Errors
 /// [`BookingOpenError`].
@@ -67,16 +68,16 @@ pub async fn installation(
     Ok((Installation::File(writer), Some(lock)))
 }
 
-/// The ledger in an installation's database, its tables up to date.
+/// Opens the ledger in an installation's database, and brings its tables up to date.
 ///
 /// # Errors
-/// Where they cannot be brought up to date.
+/// Returns an error where the tables cannot be brought up to date.
 pub async fn open_ledger(installation: &Installation) -> Result<Arc<dyn Ledger>, BookingOpenError> {
     Ok(Arc::new(SqlLedger::open(installation.clone()).await?))
 }
 
-/// Opens booking over an installation's database, its seats in Redis or else in this process's own
-/// memory.
+/// Opens booking over an installation's database. The seats are kept in Redis, or else in this
+/// process's memory.
 ///
 /// # Errors
 /// [`BookingOpenError`].
@@ -98,8 +99,8 @@ pub async fn booking(
     Ok(Booking::with_store(store, ledger, setup).await?)
 }
 
-/// The time that an installation goes by: the database's where many processes share one, followed
-/// for as long as this process runs.
+/// Returns the clock of an installation. Where many processes share a database, it follows the
+/// database's clock for as long as this process runs.
 ///
 /// # Errors
 /// Where the database does not answer.
@@ -117,8 +118,9 @@ pub async fn installation_clock(installation: &Installation) -> Result<Clock, Le
     Ok(clock)
 }
 
-/// Leave to work on the database with what this process keeps, shared through Redis or not. A file
-/// needs none: its folder has one process.
+/// Asks for leave to work on the database beside other processes. `keeps` names what this process
+/// keeps, and whether it is shared through Redis. A ledger file needs no leave, because its folder
+/// has only one process.
 ///
 /// # Errors
 /// [`BookingOpenError`].
@@ -134,8 +136,8 @@ pub async fn company(
     }
 }
 
-/// Closes the database, as a process's last act: a file is whole by itself from then on, without
-/// its log.
+/// Closes the database, as the last step of a process. A ledger file is complete without its log
+/// from then on.
 pub async fn close_installation(installation: &Installation) {
     match tokio::time::timeout(CLOSING_MAX, installation.close()).await {
         Ok(Ok(())) => {}

@@ -29,29 +29,29 @@ const WAITING_MAX: u32 = 100_000;
 /// A show in short.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShowSummary {
-    /// The slug.
+    /// The show's slug.
     pub id: ShowId,
-    /// The title.
+    /// The show's title.
     pub title: String,
-    /// When it begins.
+    /// When the show begins.
     pub starts_at: jiff::Timestamp,
     /// The venue's slug.
     pub venue: String,
-    /// ISO 4217.
+    /// The currency, as ISO 4217 names it.
     pub currency: String,
-    /// How many seats it has.
+    /// How many seats the show has.
     pub seats: u32,
-    /// Whether it is on a cinema's programme, which has a search of its own.
+    /// Whether the show is on a cinema's programme, which has a search of its own.
     #[serde(default)]
     pub showing: bool,
 }
 
-/// How this booking is.
+/// Whether this booking can sell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BookingCondition {
-    /// Why nothing can be sold here now.
+    /// Why this booking can sell nothing now.
     pub reasons: Vec<String>,
-    /// What works, and should not be left so.
+    /// Problems that do not stop the sale, but should be fixed.
     pub warnings: Vec<String>,
 }
 
@@ -66,7 +66,8 @@ pub struct BookingPulse {
     pub sold: u64,
     /// Held cells whose holds run out within five minutes.
     pub lapsing_5m: u64,
-    /// Held cells whose holds run out so soon that they count as free for who is called now.
+    /// Held cells whose holds run out so soon that they count as free for visitors who are called
+    /// now.
     pub lapsing_soon: u64,
     /// Holds, including those with an order.
     pub baskets: u64,

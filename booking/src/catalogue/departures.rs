@@ -37,7 +37,8 @@ pub struct DepartureShow {
 
 /// Where departures come from. The source is kept in memory, so that asking costs nothing.
 pub trait DepartureSource: Send + Sync + 'static {
-    /// Returns the departure of this id, if the timetable has one within the days on sale.
+    /// Returns the departure of this id, if the timetable has one: up to the last date on sale, and
+    /// as far back as its service runs.
     fn departure(&self, show: &ShowId) -> Option<DepartureShow>;
     /// Passes to `each` the departures on sale at a moment that match the patterns, as they are
     /// while nobody has taken a seat of them. It takes a while for a large timetable.

@@ -25,11 +25,11 @@ const GOOD_FOR_TIMES: u32 = 200;
 /// The trains of a room.
 #[derive(Debug, Default)]
 pub struct RoomTrains {
-    /// Those that somebody has taken seats of.
+    /// The departures that somebody has taken seats of.
     pub touched: Vec<Arc<Show>>,
-    /// Seats of the others over which a stretch is still to be had.
+    /// Seats of the other departures that are free over at least one stretch.
     pub free: u64,
-    /// Seats of the others that the trains have left behind.
+    /// Seats of the other departures that can no longer be had, because the train has left.
     pub gone: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Writes a dump to a file: whole, or not at all, so that a judge never reads half of one.
+//! Writes a dump to a file as a whole or not at all, so that a judge never reads half of one.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use crate::dump::DumpRecord;
 use crate::ledger::LedgerError;
 use crate::ledger::sql::dump;
 
-/// The ledger's file in a data folder.
+/// The name of the ledger's file in a data folder.
 const LEDGER_FILE: &str = "ledger.db";
 
-/// Why there is no dump; the file that was named is as it was.
+/// Why there is no dump. The named file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
     /// The data folder is not there.
@@ -33,11 +33,11 @@ pub enum DumpError {
     File(PathBuf, #[source] std::io::Error),
 }
 
-/// Dumps the ledger in the folder `data` into the file `out` and returns how many records it has.
-/// `now_ms` is noted as the moment of reading. A gateway may go on writing meanwhile.
+/// Dumps the ledger in the folder `data` into the file `out`, and returns how many records the dump
+/// has. The dump says that it was read at `now_ms`. A gateway may go on writing meanwhile.
 ///
 /// # Errors
-/// [`DumpError`]; `out` is then as it was.
+/// [`DumpError`]; `out` is then unchanged.
 pub fn write(data: &Path, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
     if !data.is_dir() {
         return Err(DumpError::NoFolder(data.to_owned()));
@@ -54,11 +54,11 @@ pub fn write(data: &Path, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
     lines.finish_file(kept, |error| DumpError::Ledger(ledger, error))
 }
 
-/// Dumps the ledger in the database at `url` into the file `out` and returns how many records it
-/// has. Nodes may go on writing meanwhile.
+/// Dumps the ledger in the database at `url` into the file `out`, and returns how many records the
+/// dump has. Nodes may go on writing meanwhile.
 ///
 /// # Errors
-/// [`DumpError`]; `out` is then as it was.
+/// [`DumpError`]; `out` is then unchanged.
 pub async fn write_database(url: &str, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
     let database = PostgresDatabase::reading(url).map_err(DumpError::Database)?;
     let installation = Installation::Server(database);
@@ -68,7 +68,7 @@ pub async fn write_database(url: &str, out: &Path, now_ms: i64) -> Result<u64, D
     lines.finish_file(kept, DumpError::Database)
 }
 
-/// The records so far, in a file that takes its place once it is whole.
+/// Writes the records into a temporary file, which replaces `out` once it is complete.
 struct DumpFileWriter {
     out: PathBuf,
     temporary: BufWriter<NamedTempFile>,
@@ -89,7 +89,8 @@ impl DumpFileWriter {
         })
     }
 
-    /// Adds the whole ledger. What became of that is apart, since the lines know where they failed.
+    /// Adds the whole ledger. The result is returned apart from the writer, because the writer
+    /// itself remembers whether a line could not be written.
     async fn add_ledger(
         mut self,
         tx: &SqlTransaction,
@@ -112,7 +113,7 @@ impl DumpFileWriter {
         })
     }
 
-    /// Puts the file in its place, if all was read and all was written.
+    /// Moves the file to its place if everything was read and written.
     fn finish_file(
         self,
         kept: Result<(), LedgerError>,

@@ -1,4 +1,4 @@
-//! `booking import cinema FILE`: a programme into a ledger, by hand.
+//! `booking import cinema FILE`: imports a programme into a ledger from the command line.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub enum ProgrammeImportError {
     /// The file cannot be read.
     #[error("{} cannot be read: {}; nothing was changed", .0.display(), .1)]
     File(PathBuf, #[source] std::io::Error),
-    /// The file is longer than any programme.
+    /// The file is longer than the longest allowed document.
     #[error("{} is longer than {} MiB; nothing was changed", .0.display(), crate::cinema::read::DOCUMENT_BYTES_MAX >> 20)]
     TooLong(PathBuf),
     /// The ledger cannot be opened.
@@ -35,9 +35,9 @@ impl From<LedgerError> for ProgrammeImportError {
     }
 }
 
-/// Imports the programme in a file into the ledger that the settings name. Nodes over a database
-/// may be serving: they sell by the new programme within a second. A ledger file is one process's
-/// alone. Prices are those that `payments` takes.
+/// Imports the programme in a file into the ledger that the settings name. On a database, nodes may
+/// be serving, and they sell by the new programme within a second. Only one process may use a
+/// ledger file. Prices must be ones that `payments` takes.
 ///
 /// # Errors
 /// [`ProgrammeImportError`]; nothing was changed.

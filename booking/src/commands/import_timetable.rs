@@ -1,5 +1,5 @@
 //! `booking import`: reads a feed, and stores the timetable with the plans of its trains in one
-//! transaction, or nothing.
+//! transaction, or stores nothing.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,19 +18,19 @@ use crate::rail::import::payable::payable;
 use crate::rail::import::{ImportedRailFeed, RailFeedFault, read_gtfs, read_timetable};
 use fairgate_base::config::{SecretSetting, StoreSettings};
 
-/// What kind of feed a folder has.
+/// The kind of a feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RailFeedKind {
     /// GTFS.
     Gtfs,
     /// Three CSV files, with the time zone of their times.
     Timetable {
-        /// An IANA name.
+        /// The zone's IANA name.
         timezone: String,
     },
 }
 
-/// What is to be imported, and into which ledger.
+/// What to import, and into which ledger.
 #[derive(Debug, Clone)]
 pub struct TimetableImport {
     /// The kind of feed.
@@ -39,28 +39,28 @@ pub struct TimetableImport {
     pub folder: PathBuf,
     /// The file of `--rail`, if there is one.
     pub rail: Option<PathBuf>,
-    /// The data folder, where there is no database.
+    /// The data folder, which is used if there is no database.
     pub data: PathBuf,
-    /// The address of the database.
+    /// The address of the database, if the ledger is one.
     pub database: Option<String>,
-    /// Who is to take the fares.
+    /// The provider that is to take the fares.
     pub payments: ProviderKind,
 }
 
 /// What was imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ImportedTimetable {
-    /// The timetable's version; the same feed again is the same version.
+    /// The timetable's version. Importing the same feed again gives the same version.
     pub version: u32,
-    /// Stations.
+    /// How many stations there are.
     pub stations: usize,
-    /// Trips, each departure of a headway being one.
+    /// How many trips there are. Each departure of a headway counts as one.
     pub trips: usize,
-    /// Calls of all lists of calls.
+    /// How many calls all lists of calls have together.
     pub calls: usize,
-    /// Trips whose `stop_sequence` has gaps.
+    /// How many trips have gaps in their `stop_sequence`.
     pub trips_with_gaps: usize,
-    /// What is in order and worth knowing all the same.
+    /// Notes about things that are no faults, but worth knowing.
     pub notes: Vec<String>,
 }
 
@@ -76,16 +76,16 @@ pub enum TimetableImportError {
     /// The file of `--rail` has faults.
     #[error("{}nothing was imported: {} faults in {}", fault_lines(.1), .1.len(), .0.display())]
     Rail(PathBuf, Vec<String>),
-    /// The plan of a kind of train.
+    /// The carriages of a kind of train make no valid plan: the kind, and why.
     #[error("nothing was imported: the carriages of {0}: {1}")]
     Stock(String, String),
-    /// A gateway or a booking has the data folder.
+    /// A running gateway or booking uses the data folder.
     #[error("nothing was imported: a process that serves has the data folder {}. Stop it, import, and start it again: it reads the new timetable as it starts. Where the ledger is a database (--database URL), nodes take a new timetable over while they serve.", .0.display())]
     Served(PathBuf),
     /// The ledger cannot be opened.
     #[error("nothing was imported: {0}")]
     NotOpened(#[source] BookingOpenError),
-    /// The ledger did not take it.
+    /// The ledger did not take the timetable.
     #[error("nothing was imported: {0}")]
     Ledger(#[from] LedgerError),
 }
@@ -106,7 +106,7 @@ fn fault_lines<T: fmt::Display>(faults: &[T]) -> String {
 /// Imports a feed as the ledger's next timetable.
 ///
 /// # Errors
-/// [`TimetableImportError`]; the ledger is as it was.
+/// [`TimetableImportError`]; the ledger is then unchanged.
 pub async fn import_timetable(
     wanted: TimetableImport,
     now_ms: i64,
@@ -141,10 +141,10 @@ fn rail_file(path: Option<&Path>) -> Result<RailFile, TimetableImportError> {
     RailFile::parse(&text).map_err(|faults| TimetableImportError::Rail(path.to_owned(), faults))
 }
 
-/// A timetable as the ledger takes it.
+/// Returns a timetable in the form that the ledger stores.
 ///
 /// # Errors
-/// Where the carriages of a kind of train make no plan.
+/// Returns an error where the carriages of a kind of train make no plan.
 pub fn written(parts: &TimetableParts) -> Result<NewTimetable, TimetableImportError> {
     let corrupt = |error: serde_json::Error| LedgerError::Corrupt(error.to_string());
     let mut plans = Vec::new();

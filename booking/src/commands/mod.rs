@@ -1,5 +1,5 @@
-//! What `booking` does by command, beside serving: each opens what the settings name, does one
-//! thing, and closes it.
+//! The commands of `booking` besides serving. Each opens what the settings name, does one thing,
+//! and closes it.
 
 pub mod dump;
 pub mod import_programme;

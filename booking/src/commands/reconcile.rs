@@ -1,5 +1,4 @@
-//! One pass by command, over whatever the settings name, beside processes that serve or without
-//! any.
+//! Reconciles once, from the command line, while other processes may be serving or not.
 
 use crate::app::BookingSetup;
 use crate::config::BookingConfig;
@@ -7,12 +6,12 @@ use crate::door::signing::keyring;
 use crate::open::{self, BookingOpenError};
 use crate::reconciler::ReconcilerLine;
 
-/// Compares and mends once; everything that did not agree. What a repair owes to the provider or to
-/// the store is carried out by the processes that serve. Without Redis there is no picture to
-/// compare: it lives in the process that serves.
+/// Compares and repairs once, and returns everything that did not agree. If a repair needs a call
+/// to the provider or the store, the serving processes carry it out. Without Redis the store's
+/// picture is not compared, because it is in the memory of the serving process.
 ///
 /// # Errors
-/// [`BookingOpenError`]; where a gateway has the data folder, nothing was compared.
+/// [`BookingOpenError`]. If a gateway uses the data folder, nothing was compared.
 pub async fn reconcile_once(
     config: &BookingConfig,
 ) -> Result<Vec<ReconcilerLine>, BookingOpenError> {

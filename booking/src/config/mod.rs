@@ -1,4 +1,5 @@
-//! Settings of booking as a process of its own, and those of payments, which the gateway reads too.
+//! The settings of booking as a process of its own, and the payment settings, which the gateway
+//! reads too.
 
 mod payments;
 mod service;

@@ -1,4 +1,4 @@
-//! Who takes the money.
+//! The settings that name the payment provider.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use fairgate_model::payments::kind::ProviderKind;
 use crate::payments::READ_BACK_AFTER;
 use crate::payments::stripe::{PUBLIC_URL, StripeSettings};
 
-/// The longest that a lost event may go unnoticed by setting, seconds.
+/// The largest value of `FAIRGATE_STRIPE_READ_BACK_S`, in seconds.
 const READ_BACK_S_MAX: u64 = 3_600;
 
 /// `FAIRGATE_PAYMENTS`: `none`, `sandbox` or `stripe`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaymentSettings {
-    /// Nobody: until a provider is set, only what costs nothing is sold.
+    /// No provider. Only what costs nothing is sold.
     None,
     /// The built-in test provider; pages and tickets carry TEST.
     Sandbox,
@@ -23,7 +23,7 @@ pub enum PaymentSettings {
 }
 
 impl PaymentSettings {
-    /// Which provider it is.
+    /// Returns the kind of provider.
     #[must_use]
     pub const fn provider_kind(&self) -> ProviderKind {
         match self {
@@ -33,7 +33,7 @@ impl PaymentSettings {
         }
     }
 
-    /// The knobs of this concern.
+    /// The names of these settings.
     pub const KNOBS: [&'static str; 6] = [
         "payments",
         "stripe_secret_key",
@@ -43,10 +43,10 @@ impl PaymentSettings {
         "stripe_read_back_s",
     ];
 
-    /// Takes it from what was set. Default `none`. With `stripe`, `FAIRGATE_STRIPE_SECRET_KEY`,
-    /// `FAIRGATE_STRIPE_WEBHOOK_SECRET` and `FAIRGATE_STRIPE_PUBLISHABLE_KEY` are needed;
-    /// `FAIRGATE_STRIPE_URL` is the public interface by default, `FAIRGATE_STRIPE_READ_BACK_S`
-    /// (seconds, 1 to 3600) 15.
+    /// Reads the settings. Default `none`. With `stripe`, `FAIRGATE_STRIPE_SECRET_KEY`,
+    /// `FAIRGATE_STRIPE_WEBHOOK_SECRET` and `FAIRGATE_STRIPE_PUBLISHABLE_KEY` are needed.
+    /// `FAIRGATE_STRIPE_URL` is the public interface by default, and `FAIRGATE_STRIPE_READ_BACK_S`
+    /// (seconds, 1 to 3600) is 15.
     pub fn read(reader: &mut SettingReader) -> Self {
         let what = "one of the payment settings: none, sandbox, stripe";
         let named = reader.parsed_or_default("payments", ProviderKind::None, what, |text| {
@@ -69,7 +69,7 @@ impl PaymentSettings {
         }
     }
 
-    /// Whether its money is play money, as far as the settings tell.
+    /// Returns whether the provider takes play money, as far as the settings tell.
     #[must_use]
     pub fn is_test(&self) -> bool {
         match self {
@@ -79,7 +79,7 @@ impl PaymentSettings {
         }
     }
 
-    /// The origins that a page needs for taking the money, as content policies want them named.
+    /// Returns the origins that a page needs to take the money, in the form of a content policy.
     #[must_use]
     pub fn form_origins(&self) -> Vec<String> {
         match self {
@@ -88,7 +88,7 @@ impl PaymentSettings {
         }
     }
 
-    /// What `/readyz` warns of.
+    /// Returns the warnings for `/readyz`.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let told = match self {
@@ -143,7 +143,8 @@ fn stripe(reader: &mut SettingReader) -> StripeSettings {
             PUBLIC_URL.to_owned(),
             "an https address, or an http one of this machine",
             |text| {
-                // The secret key goes there: never in the clear over a network.
+                // The secret key is sent to this address, so it must never go over a network
+                // without TLS.
                 let local = ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"];
                 let good = text.starts_with("https://")
                     || local.iter().any(|begin| text.starts_with(begin));

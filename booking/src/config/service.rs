@@ -9,32 +9,32 @@ use fairgate_base::config::{
 
 use super::PaymentSettings;
 
-/// The settings of one `booking serve`. Each field names its variable, unit and default; the file
-/// has the same names in lower case and without the prefix.
+/// The settings of `booking serve`. Each field names its variable, unit and default. The file has
+/// the same names in lower case and without the prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BookingConfig {
     /// `FAIRGATE_LISTEN`: address and port. Default `127.0.0.1:8090`.
     pub listen: SocketAddr,
-    /// `FAIRGATE_DATA`: the folder of the ledger file, where no database is set. Default
+    /// `FAIRGATE_DATA`: the folder of the ledger file, which is used if no database is set. Default
     /// `fairgate-data`.
     pub data: PathBuf,
     /// The database and the Redis that gateways and bookings share.
     pub stores: StoreSettings,
-    /// Who takes the money.
+    /// The payment provider.
     pub payments: PaymentSettings,
-    /// Who may do what.
+    /// The keys of promoters and doors.
     pub keys: RoleKeySettings,
-    /// Who is a gateway.
+    /// The key by which gateways prove who they are.
     pub internal: InternalSettings,
-    /// How this process ends.
+    /// How long this process takes to end.
     pub drain: DrainSettings,
 }
 
 impl BookingConfig {
-    /// Resolves every knob.
+    /// Reads and checks every setting.
     ///
     /// # Errors
-    /// Every bad value at once.
+    /// Returns all bad values at once.
     pub fn resolve(sources: &SettingSources) -> Result<Self, BadConfig> {
         let knobs: Vec<&str> = ["listen", "data"]
             .into_iter()
@@ -82,7 +82,7 @@ impl BookingConfig {
         reader.finish(config)
     }
 
-    /// What `/readyz` warns of.
+    /// Returns the warnings for `/readyz`.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.payments.warnings();

@@ -1,5 +1,4 @@
-//! Who may do what: the keys of promoters and doors, and those that passes and tickets are signed
-//! with.
+//! Access: the keys of promoters and doors, and the keys that sign passes and tickets.
 
 pub mod signing;
 

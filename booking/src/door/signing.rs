@@ -1,23 +1,24 @@
-//! The keys that sign: made once for the installation, and the same in every process of it.
+//! The signing keys, which are made once for the installation and are the same in all its
+//! processes.
 
 use fairgate_databases::{Installation, LedgerError};
 use fairgate_pass::{Keyring, StoredKey, TokenKeyError};
 
-/// The value of the installation that holds them, as a JSON list.
+/// The name of the installation's value that holds the keys, as a JSON list.
 const NAME: &str = "signing_keys";
 
-/// Why there is nothing to sign with.
+/// Why there is no key to sign with.
 #[derive(Debug, thiserror::Error)]
 pub enum SigningKeyError {
-    /// The ledger did not give or take them.
+    /// The ledger did not return or store the keys.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// They cannot be used.
+    /// A stored key cannot be used.
     #[error(transparent)]
     Key(#[from] TokenKeyError),
 }
 
-/// The installation's keys; where it has none yet, one is made at `now_ms` and stored.
+/// Returns the installation's keys. If it has none yet, makes one at `now_ms` and stores it.
 ///
 /// # Errors
 /// [`SigningKeyError`].

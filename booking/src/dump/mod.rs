@@ -1,5 +1,5 @@
-//! The dump: ledger and payments as an outside judge reads them, one record a line. What the
-//! records are is decided here; `ledger/sql/dump` reads them, and `commands/dump` writes the file
+//! The dump: ledger and payments in a form for an outside judge, one record a line. This module
+//! defines the records. `ledger/sql/dump` reads them, and `commands/dump` writes the file as a
 //! whole or not at all.
 
 pub mod sold;
@@ -26,7 +26,7 @@ use sha2::{Digest, Sha256};
 use sold::{FateRecord, SeatSaleRecord};
 use waiting::WaiterRecord;
 
-/// The version of this form; additions do not change it.
+/// The version of this format. Additions do not change it.
 pub const VERSION: u32 = 1;
 
 /// One line of a dump. Times are milliseconds since the epoch, amounts minor units, holders hex.
@@ -40,13 +40,13 @@ pub enum DumpRecord {
         /// When the ledger was read.
         at_ms: i64,
     },
-    /// A show, with the rules a judge needs.
+    /// A show, with the rules that a judge needs.
     Show(ShowRecord),
     /// A version of a show's terms.
     Terms(TermsRecord),
-    /// An order, with its whole life.
+    /// An order with its history.
     Order(Box<OrderDumpRecord>),
-    /// A cell that an order has.
+    /// A cell that belongs to an order.
     Claim {
         /// The show.
         show: String,
@@ -56,16 +56,16 @@ pub enum DumpRecord {
         seat: u32,
         /// The leg.
         leg: u16,
-        /// Whose it is.
+        /// The order that it belongs to.
         order: String,
     },
-    /// A payment, as the ledger knows it and as the provider does.
+    /// A payment, as the ledger and the provider know it.
     Payment(PaymentRecord),
-    /// A ticket that was issued.
+    /// A ticket.
     Ticket {
-        /// Its id.
+        /// The ticket's id.
         ticket: String,
-        /// Its order.
+        /// The order's id.
         order: String,
         /// The show.
         show: String,
@@ -77,116 +77,116 @@ pub enum DumpRecord {
         issued_ms: i64,
         /// When it was given back; null while it is good.
         void_ms: Option<i64>,
-        /// When somebody went in on it.
+        /// When somebody was let in with it; null before.
         scanned_ms: Option<i64>,
     },
-    /// Tickets that were given back, and the money that goes back for them.
+    /// Tickets that were given back, with the money that goes back for them.
     Refund {
-        /// Its id.
+        /// The refund's id.
         refund: String,
-        /// Its order.
+        /// The order's id.
         order: String,
         /// The cells that were given up.
         cells: Vec<u32>,
         /// The labels of their seats.
         labels: Vec<String>,
-        /// What the seats had cost.
+        /// The price that was paid for the seats, in minor units.
         paid: i64,
-        /// What goes back of this order's payment.
+        /// How much of this order's payment goes back, in minor units.
         amount: i64,
-        /// What is kept.
+        /// The fee that is kept, in minor units.
         fee: i64,
-        /// Why: `refund_by_buyer`, `show_cancelled`, `show_postponed`.
+        /// The reason: `refund_by_buyer`, `show_cancelled`, `show_postponed`.
         reason: String,
         /// When the tickets were given back.
         at_ms: i64,
-        /// When the money had gone back; null while it is owed.
+        /// When all the money had gone back; null while it is owed.
         done_ms: Option<i64>,
-        /// The later order's refund that this is a part of: its seats came from this order by
-        /// exchange.
+        /// The later order's refund that this one is a part of, if that order's seats came from
+        /// this order by exchange.
         part_of: Option<String>,
     },
-    /// An order's seats for another's.
+    /// An exchange of one order's seats for those of a new order.
     Exchange {
         /// The order that was made for the new seats.
         successor: String,
-        /// The order whose seats are given.
+        /// The order whose seats are given up.
         order: String,
-        /// Those that were given.
+        /// The seats that are given up.
         given: SeatsRecord,
-        /// What the given seats had cost.
+        /// What the given seats had cost, in minor units.
         credit: i64,
-        /// What the new seats cost.
+        /// What the new seats cost, in minor units.
         price: i64,
-        /// The new seats' cells that the old order did not have.
+        /// Those cells of the new seats that the old order did not have.
         gained: SeatsRecord,
-        /// What the exchange itself cost.
+        /// The fee of the exchange itself, in minor units.
         fee: i64,
-        /// What goes back; null where it was begun before that was written down.
+        /// What goes back, in minor units; null for an exchange from before this was recorded.
         back: Option<i64>,
         /// When it was begun.
         at_ms: i64,
-        /// When they were swapped; null where they were not, or not yet.
+        /// When the seats were exchanged; null while they are not, or if they never were.
         done_ms: Option<i64>,
     },
-    /// A party of a waitlist.
+    /// A party on a waitlist.
     Waiter(WaiterRecord),
-    /// What is or was owed to the provider.
+    /// A task that is or was owed to the provider.
     Effect {
-        /// For which order.
+        /// The order it belongs to.
         order: String,
         /// `capture`, `void` or `refund`.
         what: String,
-        /// When it is tried next.
+        /// When the next try is due.
         due_ms: i64,
         /// When it was done; null while it is owed.
         done_ms: Option<i64>,
     },
-    /// The last line: what was still on its way at `at_ms`.
+    /// The last line: what was not finished at `at_ms`.
     Pending {
-        /// Seat rows the store has not had; null where only the store knows, as the one in process
-        /// does.
+        /// Seat rows that the store does not have yet; null where only the store itself knows, as
+        /// the in-process store does.
         seat_rows: Option<u64>,
-        /// Effects and refunds not done.
+        /// Effects and refunds that are not done.
         effects: u64,
-        /// Provider events not settled.
+        /// Provider events that are not settled.
         events: u64,
     },
 }
 
-/// A show as it is sold.
+/// A show, with its plan and the rules of its sale.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ShowRecord {
     /// The slug.
     pub show: String,
     /// How many seats the pinned plan has.
     pub seats: u32,
-    /// How many legs.
+    /// How many legs it has; 1 for a show without stops.
     pub legs: u16,
     /// ISO 4217.
     pub currency: String,
-    /// Minor units by category key or label, as the promoter wrote them.
+    /// Prices in minor units, by category key or label, as the promoter wrote them.
     pub prices: std::collections::BTreeMap<String, i64>,
     /// Seconds a hold lasts.
     pub hold_s: u32,
-    /// Seconds the lock outlives that.
+    /// How many seconds the lock outlives the hold.
     pub grace_s: u32,
-    /// Seconds the claim outlives the time to pay.
+    /// How many seconds the claim outlives the time to pay.
     pub claim_grace_s: u32,
-    /// Seconds an order has to pay, at least.
+    /// How many seconds an order has to pay, at least.
     pub pay_s: u32,
-    /// Seats one visitor may have.
+    /// How many seats one visitor may have.
     pub seats_per_visitor: u32,
     /// The newest version of its terms.
     pub terms: u32,
-    /// Seats one card may have; null where it may have any number.
+    /// How many seats one card may have; null for any number.
     pub seats_per_card: Option<u32>,
-    /// The plan's labels; the index is the position.
+    /// The labels of the plan's seats, by seat index.
     pub labels: Vec<String>,
-    /// What its seats are sold as.
+    /// The categories and fares of its seats.
     #[serde(flatten)]
     pub sold_as: SeatSaleRecord,
-    /// What became of it; null where it simply takes place.
+    /// Whether the show was cancelled or postponed; null where neither.
     pub fate: Option<FateRecord>,
 }
 
@@ -197,20 +197,20 @@ pub struct TermsRecord {
     pub show: String,
     /// The number, from 1.
     pub version: u32,
-    /// Since when.
+    /// When this version began to apply.
     pub at_ms: i64,
     /// ISO 4217.
     pub currency: String,
     /// When the show begins, as buyers were told.
     pub starts_ms: i64,
-    /// Minor units by category key or label; of a train none.
+    /// Prices in minor units, by category key or label; empty for a train.
     pub prices: std::collections::BTreeMap<String, i64>,
-    /// By which rules tickets may be given back.
+    /// The rules by which tickets may be given back.
     pub refunds: Vec<RefundRule>,
-    /// By which rule seats may be exchanged; null where they may not.
+    /// The rule by which seats may be exchanged; null where they may not.
     pub exchange: Option<ExchangeRule>,
-    /// The hash of all of the above, so that a judge notices where one of them is not what was
-    /// dumped. `terms_digest` makes it.
+    /// A hash of all of the above, so that a judge notices if a value was changed after the dump.
+    /// `terms_digest` computes it.
     pub digest: String,
 }
 
@@ -219,63 +219,64 @@ pub struct TermsRecord {
 pub struct ItemRecord {
     /// The seat's index in the plan.
     pub seat: u32,
-    /// The first leg.
+    /// The index of the first leg.
     pub from: u16,
-    /// The leg behind the last.
+    /// The index after the last leg.
     pub to: u16,
-    /// What it costs, in minor units.
+    /// The price in minor units.
     pub amount: i64,
-    /// What its category is called.
+    /// The label of its category.
     pub category: String,
 }
 
-/// An order as it stands.
+/// An order with its current state and its history.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OrderDumpRecord {
-    /// Its id.
+    /// The order's id.
     pub order: String,
     /// The show.
     pub show: String,
-    /// The hold it was made of.
+    /// The hold from which the order was made.
     pub hold: String,
-    /// Its visitor's holder.
+    /// The visitor who ordered.
     pub visitor: String,
-    /// The room of the pass.
+    /// The room whose pass was used.
     pub room: String,
     /// The state.
     pub state: String,
-    /// Why it stands there.
+    /// The reason for the state.
     pub reason: String,
-    /// What it costs.
+    /// The price in minor units.
     pub amount: i64,
     /// ISO 4217.
     pub currency: String,
-    /// The version of the show's terms that it was made under.
+    /// The version of the show's terms under which the order was made.
     pub terms: u32,
-    /// What of its seats' prices was never charged: small differences of exchanges.
+    /// How much of the seats' prices was never charged, in minor units. These are small differences
+    /// of exchanges.
     pub let_go: i64,
-    /// Its seats with their prices, what was given back among them.
+    /// The seats with their prices, including seats that were given back.
     pub items: Vec<ItemRecord>,
-    /// The cells it is, or was, for; what was given back is named by its refunds.
+    /// The cells that the order is or was for. The refunds name the cells that were given back.
     pub cells: Vec<u32>,
     /// The labels of its seats.
     pub labels: Vec<String>,
-    /// The seats it was made for, where late money bought it others; null else.
+    /// The seats for which the order was made, if late money bought it other seats; null otherwise.
     pub made_for: Option<SeatsRecord>,
-    /// The seats that its late money was given or offered, whatever became of the offer; null where
-    /// it came in time.
+    /// The seats that late money bought or that were offered for it, whatever became of the offer;
+    /// null where the money came in time.
     pub offered: Option<SeatsRecord>,
-    /// When it was made.
+    /// When the order was made.
     pub created_ms: i64,
-    /// Until when the buyer is asked to pay.
+    /// The time until which the buyer is asked to pay.
     pub pay_until_ms: i64,
-    /// Until when a payment is accepted.
+    /// The time until which a payment is accepted.
     pub claim_until_ms: i64,
     /// Its steps, in order.
     pub history: Vec<OrderStepRecord>,
 }
 
-/// Some seats.
+/// Some seats, by cells and labels.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SeatsRecord {
     /// `leg × seats + seat`.
@@ -287,62 +288,62 @@ pub struct SeatsRecord {
 /// One step of an order's life.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OrderStepRecord {
-    /// When.
+    /// When the step was made.
     pub at_ms: i64,
-    /// The state after it.
+    /// The state after the step.
     pub state: String,
-    /// Why.
+    /// The reason for the step.
     pub reason: String,
 }
 
-/// A payment as it stands.
+/// A payment with its current state.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PaymentRecord {
-    /// Its id.
+    /// The payment's id.
     pub payment: String,
-    /// Its order.
+    /// The order's id.
     pub order: String,
     /// The provider's name.
     pub provider: String,
     /// The state in the ledger.
     pub state: String,
-    /// What is asked for.
+    /// The amount asked for, in minor units.
     pub amount: i64,
     /// ISO 4217.
     pub currency: String,
-    /// What was taken.
+    /// The amount taken, in minor units.
     pub captured: i64,
-    /// What was given back.
+    /// The amount given back, in minor units.
     pub refunded: i64,
     /// When it last changed.
     pub updated_ms: i64,
-    /// The state in the sandbox's own records; null where the buyer never went there, or with
+    /// The state in the sandbox's own records; null if the buyer never went to the sandbox, or with
     /// another provider.
     pub provider_state: Option<String>,
     /// The refunds in the sandbox's own records; null with another provider.
     pub provider_refunds: Option<Vec<SandboxRefundRecord>>,
-    /// Hashes of what the provider tells the cards apart by that paid for the order, or for what
-    /// was exchanged for it.
+    /// Hashes of the provider's card fingerprints, for the cards that paid for this order or for an
+    /// order that was exchanged for it.
     pub cards: Vec<String>,
 }
 
 /// A refund in the sandbox's own records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxRefundRecord {
-    /// The ledger's id of it.
+    /// The ledger's id of the refund.
     pub refund: String,
-    /// What went back.
+    /// The amount that went back, in minor units.
     pub amount: i64,
 }
 
-/// What the provider has of a payment besides.
+/// What the provider stores about a payment.
 #[derive(Debug, Default)]
 pub struct ProviderPaymentData {
     /// The state in the sandbox's own records.
     pub state: Option<String>,
-    /// The refunds there, as a JSON list.
+    /// The refunds in the sandbox's own records, as a JSON list.
     pub refunds: Option<String>,
-    /// What the provider tells the order's cards apart by, as a JSON list.
+    /// The provider's fingerprints of the order's cards, as a JSON list.
     pub cards: String,
 }
 
@@ -351,10 +352,10 @@ fn corrupt(what: String) -> LedgerError {
 }
 
 impl ShowRecord {
-    /// Reads a stored document, its plan, and the run of a departure.
+    /// Makes the record from a stored document, its plan, and the run of a departure.
     ///
     /// # Errors
-    /// Where either cannot be read, or the plan is not there.
+    /// Returns an error where one of them cannot be read, or the plan is missing.
     pub fn read(
         show: &ShowId,
         document: &str,
@@ -394,10 +395,10 @@ impl ShowRecord {
 }
 
 impl TermsRecord {
-    /// A version as it is stored.
+    /// Makes the record from a stored version of the terms.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// Returns an error where the text cannot be read.
     pub fn read(show: String, version: u32, at_ms: i64, text: &str) -> Result<Self, LedgerError> {
         let terms: SaleTerms = serde_json::from_str(text)
             .map_err(|error| corrupt(format!("terms {version} of show {show}: {error}")))?;
@@ -416,9 +417,10 @@ impl TermsRecord {
         Ok(record)
     }
 
-    /// The hex SHA-256 of one line each: show, version, since when, currency, start, `name=amount;`
-    /// by name, `until_h:fee_pct;` in their order, and `until_h:fee:cheaper`, which is empty where
-    /// there is none.
+    /// Returns the hex SHA-256 of these lines: show, version, start of validity, currency, start of
+    /// the show, the prices as `name=amount;` by name, the refund rules as `until_h:fee_pct;` in
+    /// their order, and the exchange rule as `until_h:fee:cheaper`, which is empty if there is
+    /// none.
     fn terms_digest(&self) -> String {
         let prices = self.prices.iter();
         let prices: String = prices
@@ -461,7 +463,7 @@ impl ItemRecord {
 }
 
 impl OrderDumpRecord {
-    /// An order and its steps.
+    /// Makes the record from an order and its steps.
     #[must_use]
     pub fn from_order(
         order: &Order,
@@ -515,7 +517,7 @@ fn seats_of(items: &[OrderItem], grid: CellGrid) -> SeatsRecord {
 }
 
 impl DumpRecord {
-    /// A refund of an order whose show has this shape.
+    /// Makes the record of a refund. `grid` is the shape of the order's show.
     #[must_use]
     pub fn of_refund(order: &OrderId, refund: &Refund, grid: CellGrid) -> Self {
         let SeatsRecord { cells, labels } = seats_of(&refund.items, grid);
@@ -534,11 +536,11 @@ impl DumpRecord {
         }
     }
 
-    /// An exchange, as it is stored: successor, order, new seats, given seats, what it costs and
-    /// pays back, and when it was begun and done.
+    /// Makes the record from a stored exchange: successor, order, new seats, given seats, its fee
+    /// and what it pays back, and when it was begun and done.
     ///
     /// # Errors
-    /// Where its seats cannot be read, or one of the shows is not known.
+    /// Returns an error where its seats cannot be read, or one of the shows is unknown.
     pub fn of_exchange(
         (successor, order): (&OrderId, &OrderId),
         (items, given): (&[OrderItem], &[OrderItem]),
@@ -565,10 +567,11 @@ impl DumpRecord {
 }
 
 impl PaymentRecord {
-    /// A payment, when it last moved, and what its provider has of it.
+    /// Makes the record from a payment, the time when it last changed, and what its provider stores
+    /// about it.
     ///
     /// # Errors
-    /// Where the sandbox's records cannot be read.
+    /// Returns an error where the sandbox's records cannot be read.
     pub fn from_payment(
         payment: Payment,
         updated_ms: i64,
@@ -586,7 +589,7 @@ impl PaymentRecord {
             state: payment.state.as_str().to_owned(),
             amount: payment.amount.amount,
             currency: payment.amount.currency.as_str().to_owned(),
-            // A payment is captured whole.
+            // A payment is always captured in full.
             captured: match payment.state {
                 PaymentState::Captured | PaymentState::Refunded => payment.amount.amount,
                 _ => 0,
@@ -603,17 +606,18 @@ impl PaymentRecord {
 /// Seats of an order whose money came late.
 #[derive(Debug)]
 pub struct LateMoneySeats {
-    /// Those it was made for.
+    /// The seats for which the order was made.
     pub made_for: Vec<OrderItem>,
-    /// Those that the money was given or offered.
+    /// The seats that the money bought, or that were offered for it.
     pub given: Vec<OrderItem>,
 }
 
 impl LateMoneySeats {
-    /// Reads both as they are stored; `None` where the money was given nothing.
+    /// Reads both lists as they are stored. Returns `None` where the money bought nothing and
+    /// nothing was offered.
     ///
     /// # Errors
-    /// Where they cannot be read.
+    /// Returns an error where a list cannot be read.
     pub fn read(
         made_for: Option<String>,
         given: Option<String>,
@@ -629,7 +633,7 @@ impl LateMoneySeats {
     }
 }
 
-/// The shapes of the shows, to name the cells of their orders.
+/// The shapes of all shows, which are needed to name the cells of their orders.
 #[derive(Debug, Default)]
 pub struct ShowGrids(HashMap<ShowId, CellGrid>);
 
@@ -639,10 +643,10 @@ impl ShowGrids {
         self.0.insert(show, grid);
     }
 
-    /// The shape of a show.
+    /// Returns the shape of a show.
     ///
     /// # Errors
-    /// Where there is no such show.
+    /// Returns an error where there is no such show.
     pub fn show_grid(&self, show: &ShowId) -> Result<CellGrid, LedgerError> {
         let grid = self.0.get(show).copied();
         grid.ok_or_else(|| corrupt(format!("an order for show {show}, which is not there")))

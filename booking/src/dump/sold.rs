@@ -1,5 +1,6 @@
-//! What a judge needs of a show to work every price out: which seat is of which category, what a
-//! train's stretches cost and when they begin, and what became of the show.
+//! Everything about a show that a judge needs to check a price: the category of each seat, the
+//! prices and departure times of a train's stretches, and whether the show was cancelled or
+//! postponed.
 
 use fairgate_databases::LedgerError;
 use fairgate_model::plans::seatmap::SeatMap;
@@ -10,50 +11,51 @@ use serde::Serialize;
 /// How a show's seats are sold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SeatSaleRecord {
-    /// The plan's categories; of a train, its classes.
+    /// The plan's categories. For a train they are its classes.
     pub categories: Vec<CategoryRecord>,
-    /// The category of each seat, as a position in `categories`.
+    /// The category of each seat, as an index into `categories`.
     pub seat_categories: Vec<u16>,
-    /// What a train's stretches cost; it sells no others. Empty for everything else.
+    /// The prices of a train's stretches. The train sells no other stretches. Empty for all other
+    /// shows.
     pub fares: Vec<FareRecord>,
-    /// When a train leaves the stop at which each leg begins; null where its timetable does not
-    /// say.
+    /// The departure time of each leg of a train, in milliseconds since the epoch; null where its
+    /// timetable does not say.
     pub departs_ms: Vec<Option<i64>>,
 }
 
-/// A kind of seat.
+/// A category of seats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CategoryRecord {
-    /// As holds name it.
+    /// The key by which holds name it.
     pub key: String,
-    /// As people read it.
+    /// The label that people read.
     pub label: String,
 }
 
-/// What a class costs over a stretch.
+/// The price of a class over a stretch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FareRecord {
-    /// A position in the show's categories.
+    /// An index into the show's categories.
     pub category: usize,
-    /// The first leg.
+    /// The index of the first leg.
     pub from: u16,
-    /// The leg behind the last one.
+    /// The index after the last leg.
     pub to: u16,
-    /// Minor units.
+    /// The price in minor units.
     pub amount: i64,
 }
 
-/// What became of a show.
+/// A cancellation or a postponement of a show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FateRecord {
     /// `cancelled` or `postponed`.
     pub fate: String,
-    /// Until when tickets go back without a fee, where that ends.
+    /// The time until which tickets can be given back without a fee; null where there is no end.
     pub refunds_until_ms: Option<i64>,
 }
 
 impl SeatSaleRecord {
-    /// By its plan and, of a departure, its run.
+    /// Makes the record from a plan and, for a departure, its run.
     #[must_use]
     pub fn from_plan(map: &SeatMap, run: Option<&TrainRun>) -> Self {
         let category = |category: &fairgate_model::plans::seatmap::PriceCategory| CategoryRecord {
@@ -69,7 +71,7 @@ impl SeatSaleRecord {
     }
 }
 
-/// Every stretch that is offered of a run, by class.
+/// Returns every stretch that the run offers, by class.
 fn fares(map: &SeatMap, run: &TrainRun) -> Vec<FareRecord> {
     let legs = run.leg_count();
     let mut fares = Vec::new();
@@ -97,10 +99,11 @@ fn departures(run: &TrainRun) -> Vec<Option<i64>> {
 }
 
 impl FateRecord {
-    /// As it is stored.
+    /// Makes the record from its stored form. Returns `None` for a show that is neither cancelled
+    /// nor postponed.
     ///
     /// # Errors
-    /// Where there is no such fate.
+    /// Returns an error where the stored word is unknown.
     pub fn read(
         word: Option<String>,
         refunds_until_ms: Option<i64>,

@@ -1,4 +1,4 @@
-//! A party of a waitlist, as a judge reads it.
+//! The record of a waitlist party, for a judge.
 
 use fairgate_model::waiters::{OFFER_MS, Waiter};
 use serde::Serialize;
@@ -6,47 +6,47 @@ use serde::Serialize;
 /// A party that waits for seats of a show, or has waited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WaiterRecord {
-    /// Its id.
+    /// The party's id.
     pub waiter: String,
     /// The show.
     pub show: String,
-    /// Its visitor's holder.
+    /// The visitor who waits.
     pub visitor: String,
-    /// Where it stands: lower numbers are served first.
+    /// The party's place. Lower numbers are served first.
     pub number: u64,
-    /// When it came.
+    /// When the party joined.
     pub since_ms: i64,
-    /// When it gives up.
+    /// The time at which the party stops waiting.
     pub until_ms: i64,
-    /// When it was last seen.
+    /// When the visitor was last seen.
     pub seen_ms: i64,
     /// How many seats it wants.
     pub quantity: u32,
-    /// Whether any seats will do.
+    /// Whether any seats of the show will do.
     pub any: bool,
-    /// Offers that it was made.
+    /// How many offers the party got.
     pub offers: u32,
-    /// Those of them that it let pass.
+    /// How many of the offers it let pass.
     pub missed: u32,
-    /// The offer that it has, or the one that it took.
+    /// The offer that it has now, or the one that it took.
     pub offer: Option<OfferRecord>,
-    /// When it waited no longer.
+    /// When it stopped waiting; null while it waits.
     pub ended_ms: Option<i64>,
-    /// Why.
+    /// Why it stopped waiting.
     pub reason: Option<String>,
 }
 
 /// Seats that are held for a party.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OfferRecord {
-    /// The hold.
+    /// The hold's id.
     pub hold: String,
-    /// Since when.
+    /// When the offer was made.
     pub made_ms: i64,
 }
 
 impl WaiterRecord {
-    /// A party as the ledger has it.
+    /// Makes the record from a party in the ledger.
     #[must_use]
     pub fn from_waiter(waiter: &Waiter) -> Self {
         let party = &waiter.party;

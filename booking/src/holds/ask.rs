@@ -1,4 +1,4 @@
-//! What a visitor may ask to hold, read and checked whole before anything is looked at twice.
+//! Reads and checks a visitor's request to hold seats, as a whole and before anything is held.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::refusal::{HoldRefusal, HoldRefusalOutcome, HoldRequestFault};
 use super::stretch::{StretchRefusal, class_of, legs_of};
 
-/// No list in a request may be longer than this; limits of shows are far below.
+/// The most entries of a list in a request. The limits of shows are far below.
 const LIST_MAX: usize = 1_000;
 
 /// `POST /v1/shows/{show}/holds`.
@@ -61,10 +61,10 @@ pub struct HoldChange {
     pub remove: Vec<String>,
 }
 
-/// What was asked for, resolved on the show's plan.
+/// The seats of a request, resolved on the show's plan.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SeatSelection {
-    /// These seats, and so many places of these areas (by index).
+    /// These seats, and these quantities of places in these areas (by index).
     Named {
         /// Seat indices.
         seats: Vec<u32>,
@@ -77,20 +77,20 @@ pub enum SeatSelection {
     Class(TrainParty),
 }
 
-/// What was asked for, and over which legs.
+/// The seats of a request, and the legs they are for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolvedSeatRequest {
     /// The seats.
     pub wanted: SeatSelection,
-    /// All of a show without stops.
+    /// The legs; the single leg of a show without stops.
     pub legs: Range<u16>,
 }
 
 impl HoldRequest {
-    /// Resolves the names; every seat must exist, be for sale and be named once.
+    /// Resolves the names. Every seat must exist, be for sale and be named only once.
     ///
     /// # Errors
-    /// [`HoldRefusal`], for a field that is wrong or a sale that has ended.
+    /// [`HoldRefusal`], where a field is wrong or the sale has ended.
     pub fn resolve(&self, show: &Show, now_ms: i64) -> Result<ResolvedSeatRequest, HoldRefusal> {
         let (from, to) = (self.from.as_deref(), self.to.as_deref());
         let legs = legs_of(show, from, to, now_ms).map_err(nothing_held)?;
@@ -191,10 +191,10 @@ impl HoldRequest {
 }
 
 impl HoldChange {
-    /// Resolves the names: seats to add, seats to remove.
+    /// Resolves the names into the seats to add and the seats to remove.
     ///
     /// # Errors
-    /// [`HoldRefusal`], for a field that is wrong.
+    /// [`HoldRefusal`], where a field is wrong.
     pub fn resolve(&self, show: &Show) -> Result<(Vec<u32>, Vec<u32>), HoldRefusal> {
         if self.add.is_empty() && self.remove.is_empty() {
             return Err(HoldRequestFault::NothingToChange.into());
@@ -261,7 +261,7 @@ fn seats_by_label(
     Ok(seats)
 }
 
-/// The party that travels: `{quantity, class}` and nothing else.
+/// Reads the party that travels. A train accepts `{quantity, class}` and nothing else.
 fn party_of(
     best: &BestSeatsRequest,
     show: &Show,

@@ -1,6 +1,6 @@
-//! Seats that shall stand in for others of the same buyer: those count as free while the new ones
-//! are chosen, where they may be among them, and only the cells that it does not have already are
-//! taken.
+//! Takes seats in exchange for those of an order. The buyer's old seats count as free while the new
+//! ones are chosen, if they may be among them, and only the cells that the order does not have
+//! already are taken.
 
 use std::sync::Arc;
 
@@ -17,23 +17,24 @@ use super::refusal::HoldRefusal;
 use super::take::{HoldDesk, SPREADS, for_sale, may_choose_again};
 use crate::store::{InventoryRefusal, VersionedCells};
 
-/// What was chosen instead.
+/// The seats that were chosen in exchange.
 pub struct ExchangeSeats {
-    /// The hold over the cells that are gained.
+    /// The hold on the cells that the order does not have already.
     pub hold: Hold,
-    /// The new seats, whole.
+    /// All new seats, including those the order has already.
     pub items: Vec<OrderItem>,
 }
 
-/// The cells to take for some chosen seats, and the limit that holds for them.
+/// Returns the cells to take for some chosen seats, and the visitor's limit for them.
 pub type GainedCellsFn<'a, E> =
     &'a (dyn Fn(&[OrderItem]) -> Result<(Vec<HeldSeat>, u32), E> + Sync);
 
 impl HoldDesk {
-    /// Chooses as [`HoldDesk::take`] does and takes what of it is not the order's already.
+    /// Chooses seats as [`HoldDesk::take`] does, and takes the cells that the order does not have
+    /// already.
     ///
     /// # Errors
-    /// As [`HoldDesk::take`], and whatever `gain` returns.
+    /// As [`HoldDesk::take`], and any error of `gain`.
     pub async fn take_instead<E: From<HoldRefusal>>(
         &self,
         show: &Arc<Show>,
@@ -89,9 +90,9 @@ impl HoldDesk {
         Err(why.into())
     }
 
-    /// The seats that a hold is for. It may be the one that an earlier try of the same call took,
-    /// which chose others: what the hold has is what counts, and every new seat stands in it, be it
-    /// without a cell.
+    /// Returns all new seats of a hold. The hold may come from an earlier try of the same call that
+    /// chose other seats, so the seats are read from the hold. The hold names every new seat, even
+    /// a seat for which no cell had to be taken.
     async fn seats_of_hold(
         &self,
         show: &Show,
@@ -116,20 +117,21 @@ impl HoldDesk {
     }
 }
 
-/// How long the new cells stay locked at most while the exchange is being written, and no longer
-/// than a basket of the show: where the process dies, they are free soon.
+/// The longest time for which the new cells stay locked while the exchange is being written; a
+/// basket's time is used if it is shorter. If the process dies, the cells are soon free again.
 const KEPT_MAX_MS: i64 = 30_000;
 
-/// Whose an exchange's new seats will be.
+/// The visitor who will own an exchange's new seats.
 #[derive(Debug, Clone)]
 pub struct NewSeatOwner {
     /// The visitor.
     pub visitor: Holder,
-    /// The room of its pass, or of the order that is exchanged.
+    /// The room of the visitor's pass, or of the order that is exchanged.
     pub room: String,
 }
 
-/// Whoever asks for the best seats over the same stretch wants others than it has.
+/// Returns whether the old seats may be chosen again. A visitor who asks for the best seats over
+/// the same stretch wants other seats than the order has.
 fn may_keep(order: &Order, asked: &ResolvedSeatRequest) -> bool {
     let named = matches!(asked.wanted, SeatSelection::Named { .. });
     named || order.items.iter().any(|item| item.held.legs != asked.legs)

@@ -1,4 +1,4 @@
-//! Time passes for holds: the sweep that frees seats on time, and giving back or extending by hand.
+//! Deadlines of holds: frees seats whose holds are overdue, and extends a hold on request.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use super::take::HoldDesk;
 use crate::inventory::seats::SeatInventory;
 use crate::store::CallId;
 
-/// How often what is overdue is looked for.
+/// How often overdue holds are looked for.
 const SWEEP_EVERY: Duration = Duration::from_millis(100);
 
 impl HoldDesk {
-    /// Moves the deadline of a hold by another `hold_s`, while the show's extensions last; the same
-    /// call again does nothing more.
+    /// Moves the deadline of a hold by another `hold_s`, as often as the show allows. Repeating the
+    /// same call changes nothing more.
     ///
     /// # Errors
     /// 409 `no_extensions_left`, `hold_ordered`; 410 `hold_expired`; 403 `not_yours`.
@@ -44,7 +44,7 @@ impl HoldDesk {
     }
 }
 
-/// Frees what is overdue, for as long as the process runs.
+/// Frees overdue holds for as long as the process runs.
 pub async fn sweep_forever(seats: SeatInventory, clock: Clock) {
     let mut every = tokio::time::interval(SWEEP_EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

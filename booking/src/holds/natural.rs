@@ -1,7 +1,7 @@
-//! Natural idempotency on trains: a visitor has one basket a departure and stretch, whatever key or
-//! none its calls carry, so that a second click, a second tab or a call made anew on another day
-//! finds what the first one took. Nor does it order one journey twice, unless it says that it wants
-//! more seats of it.
+//! Natural idempotency on trains. A visitor has one basket for each departure and stretch, whatever
+//! key a call has, or none. So a second click, a second tab or the same call on another day finds
+//! the seats of the first call. A visitor also cannot order the same journey twice, unless the call
+//! says that it wants more seats of it.
 
 use fairgate_model::holds::{Hold, HoldStage};
 use fairgate_model::ids::{HoldId, OrderId};
@@ -13,26 +13,26 @@ use super::refusal::HoldRefusal;
 use super::take::HoldDesk;
 use crate::store::InventoryRefusal;
 
-/// Orders of one stretch by one visitor that are looked through; whoever has made more of them is
-/// told apart by its key alone.
+/// How many orders of one visitor for one stretch are looked through. Beyond that, only the calls'
+/// keys tell a visitor's calls apart.
 const ROUNDS_MAX: u32 = 32;
 
-/// What a visitor has over the legs it asks for.
+/// What a visitor already has on the legs of its request.
 pub(super) enum ExistingHold {
-    /// Its basket.
+    /// The visitor's basket.
     Living(Hold),
-    /// None; a new one has this id.
+    /// No basket. A new one will have this id.
     None(HoldId),
 }
 
 impl HoldDesk {
-    /// The visitor's own basket over the same legs, if it is what it asks for now. `id` is the
-    /// call's own, for shows without stops. `again`: what it has ordered of this journey does not
-    /// count.
+    /// Returns the visitor's own basket over the same legs, if it has what the visitor asks for
+    /// now. `id` is the id that the call itself gives, which is used for shows without stops. If
+    /// `again` is true, the visitor's orders of this journey are ignored.
     ///
     /// # Errors
-    /// [`HoldRefusal::JourneyHeld`] where its basket has other seats,
-    /// [`HoldRefusal::JourneyOrdered`] where an order has seats of this journey; also where store
+    /// [`HoldRefusal::JourneyHeld`] where the basket has other seats,
+    /// [`HoldRefusal::JourneyOrdered`] where an order has seats of this journey. Also where store
     /// or ledger do not answer.
     pub(super) async fn existing_hold(
         &self,
@@ -51,7 +51,7 @@ impl HoldDesk {
                 .ids
                 .hold_of_journey(&show.id, visitor, &asked.legs, round);
             let order = OrderId::of_hold(&own);
-            // One of an earlier version.
+            // Earlier versions derived the basket's id in this way.
             let before = HoldId::of_journey(&show.id, visitor, &asked.legs, round);
             if let Ok(hold) = self.seats.store.hold(&before, visitor).await
                 && hold.stage == HoldStage::Basket
@@ -62,10 +62,11 @@ impl HoldDesk {
                 Ok(hold) if hold.stage == HoldStage::Basket => {
                     return as_asked(show, hold, asked).map(ExistingHold::Living);
                 }
-                // Until its order is written only the store knows that it is being ordered.
+                // Before the order is written, only the store knows that the hold is being ordered.
                 Ok(_) if again || self.ledger.order(&order).await?.is_some() => {}
                 Ok(_) => return Err(HoldRefusal::JourneyOrdered(order)),
-                // One that became an order stays that order's: its id is never a basket again.
+                // If the hold became an order, its id belongs to that order and is never used for a
+                // basket again.
                 Err(InventoryRefusal::Gone) => {
                     if self.ledger.order(&order).await?.is_none() {
                         unused = own;
@@ -85,13 +86,13 @@ impl HoldDesk {
     }
 }
 
-/// A hold that was found under the id of a call, if it is what the call asks for. On a train
-/// another call for the same journey may have been quicker, at this node or another one, and its
-/// seats are not what this one asked for.
+/// Returns a hold that was found under the id of a call, if it has what the call asks for. On a
+/// train, another call for the same journey may have been quicker, at this node or another one, and
+/// may have taken other seats.
 ///
 /// # Errors
-/// [`HoldRefusal::JourneyHeld`] where it has other seats, [`HoldRefusal::JourneyOrdered`] where it
-/// is an order's.
+/// [`HoldRefusal::JourneyHeld`] where the hold has other seats, [`HoldRefusal::JourneyOrdered`]
+/// where it belongs to an order.
 pub(super) fn as_asked(
     show: &Show,
     hold: Hold,

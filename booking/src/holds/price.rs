@@ -1,4 +1,4 @@
-//! What the cells of a hold cost: a hold names its terms, and they have the prices.
+//! Prices the cells of a hold. A hold names its terms, and the terms have the prices.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use fairgate_model::shows::terms::SaleTerms;
 use super::refusal::HoldRefusal;
 use super::take::HoldDesk;
 
-/// Seats as an order has them, at the prices of some terms.
+/// Returns seats in the form that an order has, with the prices of some terms.
 ///
 /// # Errors
 /// [`HoldRefusal::NotForSale`] where the terms have no price for a seat.
@@ -30,10 +30,10 @@ pub fn priced(
 }
 
 impl HoldDesk {
-    /// The terms that a hold names, and its seats at their prices.
+    /// Returns the terms that a hold names, and the hold's seats with their prices.
     ///
     /// # Errors
-    /// Where the ledger does not answer, or the terms have no price for a seat.
+    /// Returns an error where the ledger does not answer, or the terms have no price for a seat.
     pub async fn price(
         &self,
         show: &Show,

@@ -1,4 +1,4 @@
-//! Why seats are not held, changed or kept, as plain values. `http/refusals` words them.
+//! Why seats are not held, changed or kept. `http/refusals` turns these values into messages.
 
 use fairgate_databases::LedgerError;
 use fairgate_model::choosing::BestSeatsWishFault;
@@ -7,25 +7,25 @@ use fairgate_model::ids::{HoldId, OrderId};
 
 use super::stretch::StretchRefusal;
 
-/// What a refused call leaves undone.
+/// What a refused call left unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldRefusalOutcome {
     /// No seats were held.
     NothingHeld,
-    /// A hold is as it was.
+    /// An existing hold is unchanged.
     HoldUnchanged,
 }
 
-/// Why a call for seats was refused; nothing was changed.
+/// Why a call for seats was refused. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum HoldRefusal {
-    /// The stretch of a journey, or the class, is not sold or does not exist.
+    /// The stretch of a journey or the class does not exist or is not sold.
     #[error("the stretch cannot be had: {0}")]
     Stretch(StretchRefusal, HoldRefusalOutcome),
     /// The request itself is wrong.
     #[error("the request is wrong: {0}")]
     Request(#[from] HoldRequestFault),
-    /// These seats have no price: their labels.
+    /// Seats that have no price, by their labels.
     #[error("seats are not for sale: {0:?}")]
     NotForSale(Vec<String>),
     /// The visitor would have more seats of the show than it may.
@@ -41,46 +41,47 @@ pub enum HoldRefusal {
     /// Enough places are free, but not together.
     #[error("no block of seats is free")]
     NoBlock,
-    /// Fewer places are free than were asked for; so many more that fit are in baskets of others.
+    /// Fewer places are free than were asked for. The number counts further suitable places in
+    /// baskets of others.
     #[error("too few places are free; {0} more are in baskets")]
     TooFewFree(usize),
     /// The choice would leave these seats single and empty.
     #[error("seats would be left single: {labels:?}")]
     WouldOrphan {
-        /// Their labels.
+        /// The labels of those seats.
         labels: Vec<String>,
         /// What may be held instead.
         suggestion: Option<Box<SeatSuggestion>>,
     },
-    /// Somebody else has these seats.
+    /// Another visitor has these seats.
     #[error("seats are taken: {labels:?}")]
     SeatsTaken {
-        /// Their labels.
+        /// The labels of the taken seats.
         labels: Vec<String>,
         /// Whether particular seats were asked for.
         asked_for_seats: bool,
         /// What may be held instead.
         suggestion: Option<Box<SeatSuggestion>>,
     },
-    /// The hold has run out, or a restart forgot it.
+    /// The hold has run out, or was lost in a restart.
     #[error("the hold has run out")]
     Expired,
-    /// The hold is somebody else's.
+    /// The hold belongs to another visitor.
     #[error("the hold is somebody else's")]
     NotYours,
-    /// The hold was made for this, and serves nothing else.
+    /// The hold was made for this purpose and cannot be used for another.
     #[error("the hold was made for something else ({})", .0.as_str())]
     OtherPurpose(HoldPurpose),
     /// The hold has become an order.
     #[error("the hold has become an order")]
     Ordered,
-    /// Seats to give back are not in the hold: their labels.
+    /// Seats to give back that are not in the hold, by their labels.
     #[error("seats are not in the hold: {0:?}")]
     NotInHold(Vec<String>),
     /// The hold was extended as often as the show allows.
     #[error("no extensions are left")]
     NoExtensionsLeft,
-    /// The plan changed meanwhile.
+    /// The plan has changed since.
     #[error("the plan has changed")]
     PlanChanged,
     /// Prices or rules changed after the hold was taken.
@@ -92,18 +93,18 @@ pub enum HoldRefusal {
     /// The visitor holds other seats of the same journey.
     #[error("{hold} has other seats of this journey")]
     JourneyHeld {
-        /// Its hold.
+        /// The visitor's hold.
         hold: HoldId,
-        /// The labels of its seats.
+        /// The labels of the hold's seats.
         labels: Vec<String>,
     },
     /// An order of the visitor has seats of the same journey.
     #[error("{0} has seats of this journey")]
     JourneyOrdered(OrderId),
-    /// The store is opening the show.
+    /// The store is still opening the show.
     #[error("the seats are being read")]
     NotReady,
-    /// The store did not answer: the seats may have been held, and the same call again finds them.
+    /// The store did not answer. The seats may have been held, and repeating the call finds them.
     #[error("the seats cannot be reached")]
     Unreachable,
     /// The ledger did not answer.
@@ -114,66 +115,66 @@ pub enum HoldRefusal {
 /// What is wrong with a request for seats.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HoldRequestFault {
-    /// `again` is for journeys, and the show has none.
+    /// `again` is only for journeys, and the show has none.
     #[error("again without journeys")]
     AgainWithoutJourneys,
     /// The best available was asked for together with named seats.
     #[error("best and named seats")]
     BestAndNamed,
-    /// This version has no sales channels; the field that names one.
+    /// The field names a sales channel, which this version does not have.
     #[error("{0}: no sales channels")]
     NoChannels(&'static str),
-    /// A class was asked for, and the show is no train.
+    /// A class was asked for, but the show is not a train.
     #[error("a class of a hall")]
     ClassOfHall,
-    /// The wish for the best available makes no sense.
+    /// The wish for the best available seats contradicts itself.
     #[error(transparent)]
     BadWish(#[from] BestSeatsWishFault),
     /// No seat was asked for.
     #[error("no seat was asked for")]
     NothingAsked,
-    /// A train has no areas.
+    /// Areas were asked for, but a train has none.
     #[error("areas of a train")]
     AreasOfTrain,
-    /// On a train the best available is not asked for by this field of `best`.
+    /// This field of `best` cannot be used on a train.
     #[error("best.{0} on a train")]
     NotOnTrains(&'static str),
     /// `best.quantity` is 0.
     #[error("a party of nobody")]
     PartyOfNobody,
-    /// The quantity of an area is 0; its field.
+    /// The quantity in this field, which asks for an area, is 0.
     #[error("{0}: no quantity")]
     NoQuantity(String),
-    /// The show has no seats or areas of these names.
+    /// The show has no seats or areas with these names.
     #[error("{field}: unknown {labels:?}")]
     UnknownSeats {
-        /// Where they were named.
+        /// The field that named them.
         field: String,
-        /// As they were named.
+        /// The names in the request.
         labels: Vec<String>,
     },
     /// A seat or an area was named twice.
     #[error("{field}: {label} is named twice")]
     NamedTwice {
-        /// Where it was named for the second time.
+        /// The field that named it for the second time.
         field: String,
-        /// Which.
+        /// The seat or area.
         label: String,
     },
     /// A standing place was asked for as if it were a seat.
     #[error("{field}: {label} is a standing place of {area}")]
     StandingPlace {
-        /// Where it was named.
+        /// The field that named it.
         field: String,
-        /// Which.
+        /// The standing place.
         label: String,
-        /// The area it is in.
+        /// The area that it is in.
         area: String,
     },
-    /// A change that adds and removes nothing.
+    /// The change adds and removes nothing.
     #[error("nothing to change")]
     NothingToChange,
-    /// A change that would leave the hold empty.
+    /// The change would leave the hold empty.
     #[error("nothing would be left")]
     NothingLeft,
 }

@@ -1,5 +1,5 @@
-//! Why no seats were found for somebody: all that fit are sold, or some of them are in baskets and
-//! may come back.
+//! Finds out why no seats were found for a visitor: all suitable seats are sold, or some are in
+//! baskets and may become free again.
 
 use fairgate_model::choosing::rail::{self, TrainSeatStates};
 use fairgate_model::choosing::{self, SeatsNotFound};
@@ -8,7 +8,8 @@ use fairgate_model::grid::CellState;
 use super::ask::{ResolvedSeatRequest, SeatSelection};
 use super::refusal::HoldRefusal;
 
-/// Why no seats were chosen; where places run short, with how many that would fit are in baskets.
+/// Returns why no seats were chosen. If too few places are free, it counts the suitable places in
+/// baskets.
 pub(super) fn not_found(
     why: SeatsNotFound,
     train: &TrainSeatStates<'_>,
@@ -20,7 +21,7 @@ pub(super) fn not_found(
     }
 }
 
-/// Places that fit what was asked for and are held by others: free once their baskets run out.
+/// Counts the suitable places that others hold, which become free if the baskets run out.
 fn in_baskets(train: &TrainSeatStates<'_>, asked: &ResolvedSeatRequest) -> usize {
     let in_basket = |seat: u32| {
         let cells = train.grid.cells_of(seat, asked.legs.clone());

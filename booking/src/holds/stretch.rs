@@ -1,5 +1,5 @@
-//! Where a journey begins and ends, by the codes of a train's stations; a show that stays where it
-//! is has neither. And whether seats are still sold there, and in which class.
+//! Resolves where a journey begins and ends by the codes of a train's stations, and checks that
+//! seats and a class are still sold there. A show without stops has neither beginning nor end.
 
 use std::ops::Range;
 
@@ -7,58 +7,58 @@ use fairgate_model::runs::{StationCall, TrainRun};
 use fairgate_model::shows::Show;
 use jiff::Timestamp;
 
-/// Characters of an unknown code that are told back.
+/// How many characters of an unknown station code an error repeats.
 const CODE_SHOWN_MAX: usize = 40;
 
-/// Characters of an unknown class that are told back.
+/// How many characters of an unknown class an error repeats.
 const CLASS_SHOWN_MAX: usize = 80;
 
 /// Why seats over a stretch cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StretchRefusal {
-    /// The show has no stops; the field that names one.
+    /// The show has no stops, but this field names one.
     #[error("{0}: the show has no stops")]
     NoStops(&'static str),
-    /// A field of the stations is missing.
+    /// A field that names a station is missing.
     #[error("{field}: where the journey {what} is missing")]
     StationMissing {
         /// `from` or `to`.
         field: &'static str,
         /// `begins` or `ends`.
         what: &'static str,
-        /// The train.
+        /// The train's code.
         train: String,
         /// The codes of its stations, in order.
         stations: Vec<String>,
     },
-    /// The train does not call there.
+    /// The train does not call at the station.
     #[error("{field}: {train} does not call at {shown}")]
     StationUnknown {
         /// `from` or `to`.
         field: &'static str,
-        /// As it was named, shortened.
+        /// The station as the request named it, shortened.
         shown: String,
-        /// The train.
+        /// The train's code.
         train: String,
         /// The codes of its stations, in order.
         stations: Vec<String>,
     },
-    /// The train calls at both and does not go this way.
+    /// The train calls at both stations, but does not go this way.
     #[error("{train} does not go from {from} to {to}")]
     OtherWay {
-        /// The train.
+        /// The train's code.
         train: String,
-        /// Where the journey was to begin.
+        /// The station where the journey was to begin.
         from: String,
-        /// Where it was to end.
+        /// The station where the journey was to end.
         to: String,
         /// The codes of its stations, in order.
         stations: Vec<String>,
     },
-    /// The train has left the first station of the journey.
+    /// The train has already left the first station of the journey.
     #[error("{train} has left {station}")]
     Departed {
-        /// The train.
+        /// The train's code.
         train: String,
         /// The station's code.
         station: String,
@@ -68,15 +68,15 @@ pub enum StretchRefusal {
     SalesEnded {
         /// The show's title.
         title: String,
-        /// When it ended.
+        /// When the sale ended.
         since: Timestamp,
     },
-    /// No class was named, or one that is not sold over the stretch.
+    /// No class was named, or the class is not sold over the stretch.
     #[error("{field}: the class {shown:?} is not sold")]
     NoSuchClass {
-        /// Where it was, or should have been, named.
+        /// The field that names the class, or should.
         field: &'static str,
-        /// As it was named, shortened; none where it was not.
+        /// The class as the request named it, shortened; `None` where it named none.
         shown: Option<String>,
         /// The classes that are sold.
         sold: Vec<String>,
@@ -84,14 +84,14 @@ pub enum StretchRefusal {
 }
 
 impl StretchRefusal {
-    /// Whether the seats could be had at an earlier moment.
+    /// Returns whether the refusal is only about time: at an earlier moment the seats could be had.
     #[must_use]
     pub fn is_too_late(&self) -> bool {
         matches!(self, Self::Departed { .. } | Self::SalesEnded { .. })
     }
 }
 
-/// The legs of a show from one station to another; the only leg of a show without stops.
+/// Returns the legs of a show from one station to another, or the only leg of a show without stops.
 ///
 /// # Errors
 /// [`StretchRefusal`], also as [`on_sale`].
@@ -123,7 +123,7 @@ pub fn legs_of(
     on_sale(show, &legs, now_ms).map(|()| legs)
 }
 
-/// Whether seats over these legs are still sold.
+/// Checks that seats over these legs are still sold.
 ///
 /// # Errors
 /// [`StretchRefusal::Departed`] where the train has left the first station,
@@ -148,7 +148,7 @@ pub fn on_sale(show: &Show, legs: &Range<u16>, now_ms: i64) -> Result<(), Stretc
     })
 }
 
-/// A class by its name, where it is sold over these legs. `field` is where it was named.
+/// Finds a class by its name, if it is sold over these legs. `field` is the field that named it.
 ///
 /// # Errors
 /// [`StretchRefusal::NoSuchClass`].

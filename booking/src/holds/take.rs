@@ -1,5 +1,5 @@
-//! Holding seats: choose on the live picture, let the store arbitrate, choose again where somebody
-//! was quicker.
+//! Takes holds: chooses seats on the live picture, lets the store decide who gets them, and chooses
+//! again if another visitor was quicker.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -26,33 +26,33 @@ use crate::ledger::Ledger;
 use crate::rail::journey::JourneySummary;
 use crate::store::{InventoryRefusal, VersionedCells};
 
-/// Among how many of the best blocks each try chooses: strictly the best one first, wider after
-/// each time that somebody else was quicker.
+/// The number of best blocks from which each try chooses. The first try takes the very best; each
+/// later try chooses from more, since another visitor was quicker.
 pub(super) const SPREADS: [usize; 6] = [0, 8, 32, 128, 512, 2_048];
 
-/// The desk where holds are taken, changed and given back.
+/// The desk that takes, changes and gives back holds.
 #[derive(Clone)]
 pub struct HoldDesk {
-    /// Shows.
+    /// The catalogue of shows.
     pub catalogue: Catalogue,
-    /// Their seats.
+    /// The seats of the shows.
     pub seats: SeatInventory,
-    /// The final arbiter.
+    /// The ledger, which has the last word on who gets a seat.
     pub ledger: Arc<dyn Ledger>,
-    /// Names holds by the calls that make them.
+    /// Derives the ids of holds from the calls that make them.
     pub ids: HoldIdDeriver,
 }
 
-/// What a call's hold is called.
+/// The ids of a call's hold.
 #[derive(Debug, Clone)]
 pub struct CallHoldIds {
-    /// Its id.
+    /// The hold's id.
     pub id: HoldId,
-    /// What the same call was called by earlier versions, where it has a key.
+    /// The id that earlier versions gave to the same call, if the call has a key.
     pub before: Option<HoldId>,
 }
 
-/// What a choice became: seat indices over some legs, and whether they lie side by side.
+/// The chosen seats by index, their legs, and whether they lie side by side.
 pub(super) struct ChosenSeats {
     pub(super) seats: Vec<u32>,
     pub(super) legs: Range<u16>,
@@ -60,10 +60,10 @@ pub(super) struct ChosenSeats {
 }
 
 impl HoldDesk {
-    /// Takes what was asked for, or nothing.
+    /// Takes all seats that were asked for, or none.
     ///
     /// # Errors
-    /// [`HoldRefusal`]: why nothing was held.
+    /// [`HoldRefusal`], which says why nothing was held.
     pub async fn take(
         &self,
         show: &Arc<Show>,
@@ -106,7 +106,8 @@ impl HoldDesk {
                 .await
             {
                 Ok(hold) => return as_asked(show, hold, &asked),
-                // Only what was chosen here can be chosen anew; what the visitor named cannot.
+                // Only seats that this function chose can be chosen anew, not seats that the
+                // visitor named.
                 Err(InventoryRefusal::Taken(cells))
                     if may_choose_again(&asked.wanted, show, &cells) =>
                 {
@@ -121,7 +122,8 @@ impl HoldDesk {
         Err(self.explain_over(show, lost.0, &lost.1, &asked.legs).await)
     }
 
-    /// The hold that an earlier try of the same call took before the sale ended; else the refusal.
+    /// Returns the hold that an earlier try of the same call took before the sale ended, or else
+    /// the refusal.
     async fn taken_in_time(
         &self,
         show: &Show,
@@ -139,10 +141,10 @@ impl HoldDesk {
         present.map_err(|_| refusal)
     }
 
-    /// Changes a hold whole or not at all.
+    /// Makes the whole change, or none of it.
     ///
     /// # Errors
-    /// [`HoldRefusal`]: why the hold is as it was.
+    /// [`HoldRefusal`], which says why the hold is unchanged.
     pub async fn change(
         &self,
         show: &Arc<Show>,
@@ -170,7 +172,7 @@ impl HoldDesk {
         if left.is_empty() {
             return Err(HoldRequestFault::NothingLeft.into());
         }
-        // All seats of a hold go the same way.
+        // All seats of a hold have the same legs.
         let legs = present.items.first().map(|item| item.legs.clone());
         let legs = legs.unwrap_or_else(|| show.legs());
         if !add.is_empty() && ![show.terms, UNNUMBERED].contains(&present.terms) {
@@ -258,8 +260,8 @@ impl HoldDesk {
         }
     }
 
-    /// What a refusal of the store is for its visitor; `asked` are the seats it wanted, from end to
-    /// end.
+    /// Turns a refusal of the store into one for the visitor. `asked` are the seats that the
+    /// visitor wanted, over all legs of the show.
     pub async fn explain(
         &self,
         show: &Show,
@@ -269,7 +271,7 @@ impl HoldDesk {
         self.explain_over(show, refused, asked, &show.legs()).await
     }
 
-    /// As [`HoldDesk::explain`], for seats over some legs.
+    /// Explains a refusal as [`HoldDesk::explain`] does, for seats over some legs.
     pub async fn explain_over(
         &self,
         show: &Show,
@@ -311,7 +313,7 @@ impl HoldDesk {
             .iter()
             .map(|cell| show.seat_label(grid.seat_of(*cell)).to_owned())
             .collect();
-        // A seat may have refused on several legs.
+        // The store may refuse a seat on several legs.
         let mut seen = std::collections::HashSet::new();
         labels.retain(|label| seen.insert(label.clone()));
         let view = self.seats.store.view(&show.id).await;
@@ -348,10 +350,10 @@ fn fresh(
     })
 }
 
-/// Seats over some legs, all of them for sale now.
+/// Returns the seats over some legs, if all of them are for sale now.
 ///
 /// # Errors
-/// [`HoldRefusal::NotForSale`] where a seat has no price (any more).
+/// [`HoldRefusal::NotForSale`] where a seat has no price.
 pub fn for_sale(
     show: &Show,
     seats: &[u32],
@@ -389,8 +391,8 @@ fn train<'a>(show: &'a Show, view: &'a VersionedCells) -> TrainSeatStates<'a> {
     }
 }
 
-/// A single seat that is left on a train is somebody's on another stretch: only shows that stay
-/// where they are have orphans.
+/// Refuses seats that would leave single seats between them. Trains have no such rule, because a
+/// single seat may fit another stretch.
 fn refuse_orphans(show: &Show, view: &VersionedCells, seats: &[u32]) -> Result<(), HoldRefusal> {
     let (train, legs) = (train(show, view), show.legs());
     let free = |seat: u32| train.is_free(seat, &legs);
@@ -410,8 +412,8 @@ fn refuse_orphans(show: &Show, view: &VersionedCells, seats: &[u32]) -> Result<(
     })
 }
 
-/// A suggestion has the form of a new request: seats by label, standing places by area and
-/// quantity; on a train with its ends.
+/// Returns a suggestion in the form of a new request: seats by label, standing places by area and
+/// quantity, and on a train the two stations.
 fn suggestion(
     show: &Show,
     view: &VersionedCells,
@@ -450,7 +452,7 @@ fn side_by_side(map: &SeatMap, seats: &[u32]) -> bool {
     let mut spots = Vec::with_capacity(seats.len());
     for seat in seats {
         let Some((bench, at)) = map.bench_of(*seat) else {
-            // Standing places of one area are together by nature.
+            // Standing places of one area always count as side by side.
             let area = map.area_of(*seat).map(|area| area.first);
             return area.is_some()
                 && seats

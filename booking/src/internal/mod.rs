@@ -1,11 +1,12 @@
-//! What gateways ask booking where it is a process of its own: the shows, the figures, the pictures
-//! of seats, the words about holds. None of it is the public's; [`internal`](crate::http::internal)
-//! answers it, [`wire`] has its shapes for both ends.
+//! The questions of gateways to booking as a process of its own: the shows, the figures, the seat
+//! pictures and the signals about holds. None of this is public.
+//! [`internal`](crate::http::internal) answers the calls, and [`wire`] has their formats for both
+//! ends.
 //!
-//! **Architecture invariant:** nothing here decides. Each call is one call of
-//! [`Booking`](crate::app::Booking), the same that a gateway makes with booking inside.
+//! **Architecture invariant:** nothing here decides anything. Each call is one call of
+//! [`Booking`](crate::app::Booking), the same that a gateway makes if booking runs inside it.
 
 pub mod wire;
 
-/// Where the internal calls begin.
+/// The path prefix of the internal calls.
 pub const PREFIX: &str = "/internal/v1";

@@ -1,5 +1,5 @@
-//! The shapes of the internal calls, for both ends. JSON, but for the picture of a show, which is
-//! packed as it is kept.
+//! The formats of the internal calls, for both ends. All are JSON, except a show's snapshot, which
+//! is packed.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use fairgate_model::holds::HoldSignalState;
@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::HoldSignal;
 
-/// `GET /internal/v1/state`: how this booking is, and what it knows of rooms.
+/// `GET /internal/v1/state`: whether this booking can sell, and which rooms cover what.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookingStateReply {
-    /// Whether calls should come here.
+    /// Whether gateways should send calls to this booking.
     pub ready: bool,
-    /// Why not.
+    /// Why gateways should not send calls.
     pub reasons: Vec<String>,
-    /// What works, and should not be left so.
+    /// Problems that do not stop the sale, but should be fixed.
     pub warnings: Vec<String>,
-    /// Which ledger this is, in hex: a gateway with another one has come to the wrong place.
+    /// The ledger's id, in hex. A gateway with another ledger has the wrong booking.
     pub ledger: String,
     /// Which room covers which patterns.
     pub coverage: Vec<(String, Vec<String>)>,
 }
 
-/// `POST /internal/v1/shows`: patterns in, [`ShowSummary`](crate::app::ShowSummary)s out.
+/// `POST /internal/v1/shows`: takes patterns, returns [`ShowSummary`](crate::app::ShowSummary)s.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShowsRequest {
-    /// Ids, and globs such as `g1-*`.
+    /// Ids of shows, and globs such as `g1-*`.
     pub patterns: Vec<String>,
 }
 
@@ -37,47 +37,48 @@ pub struct CoverageRequest {
     pub coverage: Vec<(String, Vec<String>)>,
 }
 
-/// `POST /internal/v1/pulse`: of which room, which shows, and from where on who is done is told.
+/// `POST /internal/v1/pulse`: the room and the shows to count, and the cursor of finished visitors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PulseRequest {
-    /// The slug of the room whose trains count. One that is not named has none.
+    /// The slug of the room whose trains count. No trains count where it is empty.
     #[serde(default)]
     pub room: String,
-    /// Slugs; unknown ones count nothing.
+    /// The slugs of shows. Unknown ones are ignored.
     pub shows: Vec<String>,
-    /// The cursor of the last one that was told.
+    /// The cursor of the last finished visitor that the caller knows.
     pub finished_after: u64,
 }
 
-/// `GET /internal/v1/shows/{show}/changes`: from where on, and how long the answer may wait for
-/// something to tell.
+/// `GET /internal/v1/shows/{show}/changes`: the version to start from, and how long the answer may
+/// wait for a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShowChangesRequest {
     /// The version that the caller has.
     pub since: u64,
-    /// At most so long.
+    /// The longest wait, in milliseconds.
     pub wait_ms: u64,
 }
 
-/// `GET /internal/v1/signals`: one a line, for as long as the caller listens. An empty line says
-/// that this booking lives.
+/// `GET /internal/v1/signals`: one signal a line, for as long as the caller listens. An empty line
+/// shows that this booking is alive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InternalHoldSignal {
-    /// Whose.
+    /// The visitor who has the hold.
     pub holder: Holder,
-    /// Which.
+    /// The hold's id.
     pub hold: String,
-    /// What became of it.
+    /// The new state of the hold.
     pub state: HoldSignalState,
-    /// Its deadline, milliseconds since the epoch.
+    /// The hold's deadline, in milliseconds since the epoch.
     pub expires_at_ms: i64,
-    /// The seats' labels, where it is an offer.
+    /// The labels of the seats, if the signal is about an offer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seats: Vec<String>,
 }
 
 impl InternalHoldSignal {
-    /// What the store said, with the labels of the seats where it is an offer.
+    /// Makes the line from the store's signal, with the labels of the seats if it is about an
+    /// offer.
     #[must_use]
     pub fn new(signal: &HoldSignal, seats: Vec<String>) -> Self {
         Self {
@@ -90,19 +91,19 @@ impl InternalHoldSignal {
     }
 }
 
-/// `POST /internal/v1/waiting`: who is here of those who wait, and the list of all who do comes
-/// back.
+/// `POST /internal/v1/waiting`: takes the waiting visitors who are connected, and returns all
+/// visitors who wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingRequest {
-    /// Visitors with a socket at the caller.
+    /// The visitors who have a socket at the caller.
     pub here: Vec<Holder>,
 }
 
-/// Bytes before the packed cells: version and cell count.
+/// The number of bytes before the packed cells: the version and the cell count.
 const SNAPSHOT_HEAD: usize = 12;
 
-/// `GET /internal/v1/shows/{show}/snapshot`: `u64le version, u32le cells`, then the cells as they
-/// are packed.
+/// Writes the answer to `GET /internal/v1/shows/{show}/snapshot`: `u64le version, u32le cells`,
+/// then the packed cells.
 #[must_use]
 pub fn write_snapshot(version: u64, cells: u32, packed: &[u8]) -> Bytes {
     let mut bytes = BytesMut::with_capacity(SNAPSHOT_HEAD + packed.len());
@@ -112,7 +113,8 @@ pub fn write_snapshot(version: u64, cells: u32, packed: &[u8]) -> Bytes {
     bytes.freeze()
 }
 
-/// Reads a snapshot: version, cell count, packed cells. `None` where it is cut short.
+/// Reads a snapshot into version, cell count and packed cells. Returns `None` where it is cut
+/// short.
 #[must_use]
 pub fn read_snapshot(bytes: &Bytes) -> Option<(u64, u32, Bytes)> {
     let (version, rest) = bytes.split_first_chunk::<8>()?;

@@ -1,7 +1,6 @@
-//! HTTP as visitors speak it: keep-alive connections from many source addresses, one answer read
-//! whole. hyper's client is named only here. Connections are shared between visitors: a browser's
-//! own connection would cost the swarm as much as the call, on the cores it shares with the
-//! gateway.
+//! Speaks HTTP as visitors do: keep-alive connections from many source addresses, and each answer
+//! read whole. hyper's client is named only here. Visitors share connections: a connection for each
+//! browser would cost the swarm as much as the call, on the cores that it shares with the gateway.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,15 +17,15 @@ use sha2::{Digest, Sha256};
 
 /// An answer that takes longer than this is an unknown outcome.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
-/// Source addresses on loopback.
+/// The number of source addresses on loopback.
 const SOURCES: u8 = 16;
 
-/// A gateway that did not answer is left alone for so long, as a load balancer's health check does.
+/// How long a gateway that did not answer is avoided, as by a load balancer's health check.
 const AVOIDED_MS: u64 = 2_000;
-/// Times are kept as milliseconds after this.
+/// The instant from which times are counted in milliseconds.
 static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Where to call, and with which connections; cheap to clone.
+/// The gateways and the connections to them. It is cheap to clone.
 #[derive(Clone)]
 pub struct LoadHttpClient {
     bases: Arc<[HttpEndpoint]>,
@@ -35,46 +34,46 @@ pub struct LoadHttpClient {
 
 /// One gateway.
 struct HttpEndpoint {
-    /// `http://…` without a slash at its end.
+    /// The address, `http://…` without a slash at its end.
     url: String,
-    /// Until when it is left alone.
+    /// Until when the gateway is avoided.
     avoided_ms: AtomicU64,
 }
 
-/// One call.
+/// One call to a gateway or the provider.
 #[derive(Debug, Clone)]
 pub struct LoadHttpCall {
-    /// Verb.
+    /// The HTTP method.
     pub method: Method,
-    /// Path and query.
+    /// The path and query.
     pub path: String,
-    /// What is shown as Bearer.
+    /// The value of the Bearer header.
     pub bearer: Option<String>,
-    /// `Idempotency-Key`.
+    /// The `Idempotency-Key`.
     pub key: Option<String>,
-    /// A JSON body.
+    /// The JSON body.
     pub body: Option<Value>,
-    /// A form in its place: what a card form sends to the provider.
+    /// A form instead of a JSON body, as a card form sends it to the provider.
     pub form: Option<String>,
-    /// `Accept`, where it matters.
+    /// The `Accept` header, if it matters.
     pub accept: Option<&'static str>,
-    /// How many gateways further than its visitor's own it goes.
+    /// By how many gateways the call is moved on from its visitor's own.
     pub turn: usize,
 }
 
-/// One answer.
+/// The answer to a call.
 #[derive(Debug, Clone)]
 pub struct LoadHttpAnswer {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
-    /// The body, whole.
+    /// The whole body.
     pub body: Bytes,
-    /// `Retry-After`, seconds.
+    /// The `Retry-After` header, in seconds.
     pub retry_after_s: Option<f64>,
 }
 
 impl LoadHttpCall {
-    /// A call without anything but its address.
+    /// Makes a call with nothing but its address.
     pub fn new(method: Method, path: impl Into<String>) -> Self {
         Self {
             method,
@@ -88,12 +87,12 @@ impl LoadHttpCall {
         }
     }
 
-    /// A read.
+    /// Makes a GET call.
     pub fn get(path: impl Into<String>) -> Self {
         Self::new(Method::GET, path)
     }
 
-    /// A POST with a body.
+    /// Makes a POST call with a JSON body.
     pub fn post(path: impl Into<String>, body: Value) -> Self {
         Self {
             body: Some(body),
@@ -101,7 +100,7 @@ impl LoadHttpCall {
         }
     }
 
-    /// A POST of a form to the payment provider, as the script in its page sends it.
+    /// Makes a POST call with a form for the payment provider, as the script in its page sends it.
     pub fn to_provider(path: impl Into<String>, form: String) -> Self {
         Self {
             form: Some(form),
@@ -109,27 +108,27 @@ impl LoadHttpCall {
         }
     }
 
-    /// Shows this as Bearer.
+    /// Sets the Bearer header.
     pub fn bearer(mut self, bearer: &str) -> Self {
         self.bearer = Some(bearer.to_owned());
         self
     }
 
-    /// Goes to a gateway so many further.
+    /// Moves the call on by so many gateways.
     pub fn turned(mut self, turn: usize) -> Self {
         self.turn = turn;
         self
     }
 
-    /// A digest of what is asked, for the judge: two calls with one key and another digest have two
-    /// bodies.
+    /// Returns a digest of the request for the judge. Two calls with one key and different digests
+    /// have two bodies.
     pub fn digest(&self) -> String {
         let body = self.body.as_ref().map(Value::to_string);
         let asked = format!("{} {} {}", self.method, self.path, body.unwrap_or_default());
         hex::encode(&Sha256::digest(asked)[..8])
     }
 
-    /// Sends this `Idempotency-Key`.
+    /// Sets the `Idempotency-Key`.
     pub fn key(mut self, key: &str) -> Self {
         self.key = Some(key.to_owned());
         self
@@ -137,17 +136,17 @@ impl LoadHttpCall {
 }
 
 impl LoadHttpAnswer {
-    /// Whether it is a success.
+    /// Returns whether the status is a success.
     pub fn is_ok(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// The body as JSON; null where it is none.
+    /// Returns the body as JSON, or null if it is no JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
 
-    /// The problem's stable code; none for a success.
+    /// Returns the stable code of a problem, or `None` for a success.
     pub fn code(&self) -> Option<String> {
         if self.is_ok() {
             return None;
@@ -157,8 +156,8 @@ impl LoadHttpAnswer {
 }
 
 impl LoadHttpClient {
-    /// Calls gateways such as `http://127.0.0.1:8080`; over several source addresses where they are
-    /// on loopback.
+    /// Makes a client for gateways such as `http://127.0.0.1:8080`. It uses several source
+    /// addresses if they are on loopback.
     pub fn new(urls: &[String]) -> Self {
         let base = |url: &String| HttpEndpoint {
             url: url.trim_end_matches('/').to_owned(),
@@ -186,23 +185,23 @@ impl LoadHttpClient {
         }
     }
 
-    /// The gateway that `who` is served by: always the same one while it answers, then whichever
-    /// does. Any serves anybody.
+    /// Returns the gateway that serves `who`: always the same one while it answers, and otherwise
+    /// the next that does. Any gateway serves any visitor.
     pub fn base_of(&self, who: usize) -> usize {
         let now_ms = now_ms();
         let count = self.bases.len();
         let well = |at: &usize| self.bases[*at].avoided_ms.load(Ordering::Relaxed) <= now_ms;
         let mut turns = (0..count).map(|turn| (who + turn) % count);
-        // Where none answers, one is as good as another.
+        // If no gateway answers, the visitor's own is as good as any.
         turns.find(well).unwrap_or(who % count)
     }
 
-    /// A gateway's address.
+    /// Returns a gateway's address.
     pub fn url(&self, base: usize) -> &str {
         &self.bases[base].url
     }
 
-    /// Leaves a gateway that did not answer alone for a while.
+    /// Avoids a gateway that did not answer for a while.
     pub fn avoid(&self, base: usize) {
         let until_ms = now_ms() + AVOIDED_MS;
         self.bases[base]
@@ -210,7 +209,7 @@ impl LoadHttpClient {
             .store(until_ms, Ordering::Relaxed);
     }
 
-    /// Makes the call; `who` chooses gateway and source address.
+    /// Makes the call. `who` chooses the gateway and the source address.
     ///
     /// # Errors
     /// Why there was no whole answer: what the call did is unknown.
@@ -223,7 +222,8 @@ impl LoadHttpClient {
         answer
     }
 
-    /// As [`Self::send`], to this gateway, and it is not avoided where it does not answer.
+    /// Makes the call as [`Self::send`] does, to this gateway. The gateway is not avoided if it
+    /// does not answer.
     ///
     /// # Errors
     /// As [`Self::send`].
@@ -293,7 +293,7 @@ fn now_ms() -> u64 {
     BEGUN.elapsed().as_millis() as u64
 }
 
-/// An error with what caused it.
+/// Returns an error's message with the messages of its causes.
 fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

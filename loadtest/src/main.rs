@@ -1,4 +1,4 @@
-//! The command line: reads it, runs one thing, turns how it ended into the exit code.
+//! Reads the command line, runs one command, and turns its result into the exit code.
 
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
-//! Is drawing a line that anybody can check as cheap as shuffling one that nobody can? The whole
-//! draw, permutation and inverse, against a plain shuffle of as many numbers, and the memory it
-//! takes.
+//! Measures whether drawing a line that anybody can check is as cheap as shuffling one that nobody
+//! can. It compares the whole draw, permutation and inverse, with a plain shuffle of as many
+//! numbers, and measures the memory that a draw takes.
 
 use std::{hint::black_box, process};
 
@@ -11,11 +11,11 @@ use serde::Serialize;
 
 use super::{BenchVerdict, median_ms, report, timed};
 
-/// A draw may take this many times as long as a plain shuffle.
+/// The most time that a draw may take, as a multiple of a plain shuffle's.
 const RATIO_MAX: f64 = 1.5;
-/// A process that draws may grow to this.
+/// The most memory that a process may use for a draw.
 const PEAK_BYTES_MAX: u64 = 100_000_000;
-/// Rounds that count.
+/// The number of rounds that count.
 const ROUNDS: usize = 5;
 
 #[derive(clap::Args)]
@@ -31,7 +31,7 @@ pub struct DrawBenchOptions {
     once: bool,
 }
 
-/// The figures; times are medians in milliseconds.
+/// The figures of the bench. Times are medians in milliseconds.
 #[derive(Serialize)]
 struct DrawBenchFigures {
     bench: &'static str,
@@ -146,7 +146,7 @@ fn plain_shuffle(n: u32) -> Vec<u32> {
     line
 }
 
-/// Any seed will do, as long as every run has the same.
+/// Returns a seed. Any seed will do, as long as every run uses the same.
 fn seed(n: u32) -> draw::Digest {
     draw::seed(
         &[7; 32],
@@ -162,7 +162,8 @@ fn is_a_draw(drawn: &shuffle::ShuffledLine) -> bool {
     drawn.line.len() == drawn.ranks.len() && drawn.line.iter().enumerate().all(inverse)
 }
 
-/// Asks a process of its own, so that neither the baseline nor an earlier round counts.
+/// Measures the memory in a process of its own, so that neither the baseline nor an earlier round
+/// counts.
 fn peak_bytes_of_one_draw(n: u32) -> anyhow::Result<u64> {
     let program =
         std::env::current_exe().context("cannot find this program to measure its memory")?;

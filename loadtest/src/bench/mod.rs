@@ -1,4 +1,4 @@
-//! What the benches share: which there are, how a run ends, and how times are taken.
+//! Lists the benches and holds what they share: how a run ends, and how times are taken.
 
 use std::{
     hint::black_box,
@@ -34,17 +34,17 @@ pub enum BenchCommand {
     Waitlist(waitlist::WaitlistBenchOptions),
 }
 
-/// How a run ended.
+/// The result of a bench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BenchVerdict {
     /// Every threshold held.
     Held,
-    /// One did not, or an invariant broke.
+    /// A threshold did not hold, or an invariant broke.
     Failed,
 }
 
 impl BenchCommand {
-    /// Runs it and prints its figures.
+    /// Runs the bench and prints its figures.
     ///
     /// # Errors
     /// What made the run invalid.
@@ -69,7 +69,7 @@ impl From<BenchVerdict> for ExitCode {
     }
 }
 
-/// How long `work` takes, its result kept until the clock has stopped.
+/// Returns how long `work` takes. The result of `work` is kept until the clock has stopped.
 fn timed<T>(work: impl FnOnce() -> T) -> Duration {
     let start = Instant::now();
     let result = black_box(work());
@@ -78,7 +78,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> Duration {
     elapsed
 }
 
-/// The middle one, in milliseconds.
+/// Returns the median of the times, in milliseconds.
 fn median_ms(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times[times.len() / 2].as_secs_f64() * 1e3

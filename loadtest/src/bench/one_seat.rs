@@ -1,5 +1,5 @@
-//! Everybody wants the same seat in the same instant, at several gateways: exactly one gets it,
-//! every time, and all the others are told that it is taken.
+//! Lets everybody ask for the same seat at the same instant, at several gateways. Exactly one must
+//! get it every time, and all the others must be told that it is taken.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,13 +15,14 @@ use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 use crate::rig::{Rig, RigSpecification};
 use crate::swarm::SwarmSeatSnapshot;
 
-/// The show.
+/// The id of the show.
 const SHOW: &str = "night";
-/// Who is put off by a busy gateway, or hears nothing, asks again for so long, as a browser does.
+/// How long a visitor asks again if a busy gateway puts it off or does not answer, as a browser
+/// does.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
-/// Where a connection ended without an answer, the next try follows after this, seconds.
+/// The wait before the next try if a connection ended without an answer, in seconds.
 const BREATH_S: f64 = 0.1;
-/// Every gateway shows the seat as held within this.
+/// The longest time until every gateway shows the seat as held.
 const SHOWN_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
@@ -43,35 +44,36 @@ pub struct OneSeatBenchOptions {
     json: bool,
 }
 
-/// The figures.
+/// The figures of the bench.
 #[derive(Serialize)]
 struct OneSeatBenchFigures {
     bench: &'static str,
     rig: String,
     visitors: u32,
     rounds: u32,
-    /// Rounds in which exactly one got the seat, and everybody else was told that it is taken.
+    /// The rounds in which exactly one visitor got the seat and everybody else was told that it is
+    /// taken.
     right: u32,
-    /// How often a busy gateway put somebody off, or a connection ended without an answer, and the
-    /// same was asked again.
+    /// How often a call was sent again because a busy gateway put it off or a connection ended
+    /// without an answer.
     put_off: usize,
-    /// The longest that somebody waited for the final answer.
+    /// The longest time until a visitor had its final answer.
     answered_max_ms: f64,
     held: bool,
 }
 
-/// What one round came to.
+/// The result of one round.
 struct OneSeatRound {
     held: usize,
     taken: usize,
-    /// One of the other answers.
+    /// One of the answers that are neither of the two expected.
     other: Option<String>,
     put_off: usize,
     longest: Duration,
 }
 
 impl OneSeatRound {
-    /// Whether one got it and everybody else was told.
+    /// Returns whether one visitor got the seat and everybody else was told that it is taken.
     fn is_right(&self, visitors: usize) -> bool {
         self.held == 1 && self.held + self.taken == visitors
     }
@@ -159,7 +161,7 @@ async fn measure(options: &OneSeatBenchOptions) -> anyhow::Result<OneSeatBenchFi
     })
 }
 
-/// Everybody asks for one seat, as close to the same instant as one machine can.
+/// Lets everybody ask for one seat, as close to the same instant as one machine can.
 async fn one_round(
     http: &LoadHttpClient,
     passes: &Arc<[String]>,
@@ -201,8 +203,8 @@ async fn one_round(
     Ok(round)
 }
 
-/// Asks until the answer is final, always with the same key: what it was, how often it was put off,
-/// how long that took.
+/// Asks until the answer is final, always with the same key. Returns the answer, how often the call
+/// was put off, and how long that took.
 async fn final_answer(
     http: &LoadHttpClient,
     who: usize,
@@ -215,7 +217,7 @@ async fn final_answer(
         let again = match &answer {
             Ok(answer) if matches!(answer.status, 429 | 503) => answer.retry_after_s,
             Ok(_) => None,
-            // Nobody knows what became of it; the key does.
+            // The effect of the call is unknown, but the key makes it safe to send it again.
             Err(_) => Some(BREATH_S),
         };
         let Some(again_s) = again.filter(|_| begun.elapsed() < ANSWERED_WITHIN) else {
@@ -226,7 +228,7 @@ async fn final_answer(
     }
 }
 
-/// Waits until every gateway shows so many seats as held, and no more.
+/// Waits until every gateway shows exactly so many seats as held.
 async fn wait_until_held(urls: &[String], held: usize) -> anyhow::Result<()> {
     let read = LoadHttpCall::get(format!("/v1/shows/{SHOW}/seats"));
     for url in urls {

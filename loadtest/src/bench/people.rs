@@ -1,4 +1,4 @@
-//! What benches over a rig need before they measure: an on-sale, and visitors with passes.
+//! Prepares what benches over a rig need: an on-sale, and visitors with passes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,15 +13,15 @@ use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 
 /// The room of every bench.
 const ROOM: &str = "sale";
-/// How long a call may take to be granted: the line lets in second by second, and a node hears of a
-/// room within one.
+/// How long it may take until a call is granted: the line lets visitors in second by second, and a
+/// node hears of a room within a second.
 const GRANTED_WITHIN: Duration = Duration::from_secs(60);
-/// How soon what was put off is asked again.
+/// The wait before a call that was put off is sent again.
 const AGAIN: Duration = Duration::from_millis(50);
-/// So many ask at once.
+/// The number of visitors who ask at once.
 const AT_ONCE: usize = 64;
 
-/// Puts a document of the promoter's, such as `venues/hall`.
+/// Puts one of the promoter's documents, such as `venues/hall`.
 ///
 /// # Errors
 /// Where it is refused; the answer is told.
@@ -43,7 +43,7 @@ pub async fn put(
     Ok(())
 }
 
-/// A room without a line over these shows, as large as the crowd.
+/// Opens a room without a line over these shows, as large as the crowd.
 ///
 /// # Errors
 /// As [`put`].
@@ -60,7 +60,7 @@ pub async fn open_room(
     put(http, key, &format!("rooms/{ROOM}"), room).await
 }
 
-/// A pass for everybody, in the order of the people.
+/// Gets a pass for every visitor, in the order of the visitors.
 ///
 /// # Errors
 /// Where somebody is not let in.
@@ -68,7 +68,8 @@ pub async fn passes(http: &LoadHttpClient, visitors: usize) -> anyhow::Result<Ve
     for_everybody(http, visitors, pass).await
 }
 
-/// Does something for everybody, so many at once; answers stand in the order of the people.
+/// Runs a task for every visitor, so many at once. Returns the results in the order of the
+/// visitors.
 ///
 /// # Errors
 /// The first that fails.
@@ -103,7 +104,7 @@ pub async fn for_everybody<
     Ok(answers.into_iter().map(|(_, answer)| answer).collect())
 }
 
-/// A place and its pass, as soon as the line gives one.
+/// Joins and claims a pass as soon as the line gives one.
 async fn pass(http: LoadHttpClient, who: usize) -> anyhow::Result<String> {
     let mut secret = [0; 32];
     secret[..8].copy_from_slice(&who.to_be_bytes());
@@ -114,7 +115,7 @@ async fn pass(http: LoadHttpClient, who: usize) -> anyhow::Result<String> {
     text(&granted(&http, who, &claim).await?, "pass")
 }
 
-/// Asks until it is granted.
+/// Sends a call until it is granted.
 ///
 /// # Errors
 /// Where it is refused for good, or put off for too long.
@@ -129,7 +130,7 @@ pub async fn granted(
         if answer.is_ok() {
             return Ok(answer.json());
         }
-        // A room that was just made is not known everywhere yet.
+        // Not every gateway knows a room that was just made.
         let passes = matches!(answer.status, 404 | 409 | 429 | 503);
         if !passes || begun.elapsed() > GRANTED_WITHIN {
             bail!("{} was refused {}", call.path, answer_text(&answer));
@@ -138,7 +139,7 @@ pub async fn granted(
     }
 }
 
-/// A field of an answer.
+/// Returns a text field of an answer.
 ///
 /// # Errors
 /// Where there is none.
@@ -147,7 +148,7 @@ pub fn text(answer: &Value, field: &str) -> anyhow::Result<String> {
     text.with_context(|| format!("an answer without \"{field}\": {answer}"))
 }
 
-/// An answer in words.
+/// Describes an answer in words.
 fn answer_text(answer: &LoadHttpAnswer) -> String {
     let body = String::from_utf8_lossy(&answer.body);
     format!("({}): {body}", answer.status)

@@ -1,18 +1,18 @@
-//! How every bench ends: its figures as a table or as JSON, and whether they held.
+//! Ends a bench: prints its figures as a table or as JSON, and returns whether they held.
 
 use serde::Serialize;
 
 use super::BenchVerdict;
 
-/// What a bench found out.
+/// The figures that a bench measured.
 pub trait BenchFigures: Serialize {
-    /// Whether every threshold was met.
+    /// Returns whether every threshold was met.
     fn held(&self) -> bool;
-    /// The figures in lines, as somebody reads them.
+    /// Returns the figures as lines of text.
     fn lines(&self) -> Vec<String>;
 }
 
-/// Prints the figures, and says how the run ended.
+/// Prints the figures, and returns how the run ended.
 ///
 /// # Errors
 /// Where they cannot be written as JSON.
@@ -35,7 +35,7 @@ pub fn print(figures: &impl BenchFigures, json: bool) -> anyhow::Result<BenchVer
     })
 }
 
-/// Measures on all cores, then prints.
+/// Measures on all cores, then prints the figures.
 ///
 /// # Errors
 /// What made the run invalid.

@@ -1,5 +1,5 @@
-//! `loadtest faults`: schedules of faults, each settled by a seed, against real processes while a
-//! crowd buys, and each ending in the verdict.
+//! Runs `loadtest faults`: schedules of faults, each planned from a seed, against real processes
+//! while a crowd buys. Each run ends with the verdict.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::swarm::{
     play_scenario, scenario_of,
 };
 
-/// The crowd: the file's `hold_s`, `grace_s` and `claim_grace_s` are short, so that everything is
-/// final soon.
+/// The scenario of the crowd. Its `hold_s`, `grace_s` and `claim_grace_s` are short, so that
+/// everything is final soon.
 const CROWD: &str = include_str!("../../scenarios/faults.toml");
-/// Everything is final so long after the last fault is healed, seconds.
+/// How long after the last fault is healed everything must be final, in seconds.
 const FINAL_WITHIN_S: f64 = 10.0;
-/// Seats of a show that one card may buy, where the provider tells cards apart.
+/// The seats of a show that one card may buy, if the provider tells cards apart.
 const SEATS_PER_CARD: u64 = 4;
 /// What `loadtest faults` is asked.
 #[derive(clap::Args)]
@@ -44,16 +44,16 @@ pub struct FaultTrialOptions {
     json: bool,
 }
 
-/// What a seed came to.
+/// The result of one seed.
 struct FaultTrial {
     seed: u64,
     spec: RigSpecification,
     strikes: Vec<ScheduledFault>,
     took_s: f64,
-    /// What the crowd came to; none where something did not come back.
+    /// The figures of the crowd; `None` if a part of the system did not come back.
     report: Option<SwarmReport>,
     judged: Option<RigVerdict>,
-    /// Why it failed; nothing where it held.
+    /// Why the trial failed; empty if everything held.
     faults: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl FaultTrialOptions {
         let trials = runtime.block_on(async {
             tokio::select! {
                 trials = self.trials(&scenario) => trials,
-                // Dropping what is in flight ends the processes of the rig and removes its folder.
+                // Dropping the run ends the processes of the rig and removes its folder.
                 _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),
             }
         })?;
@@ -123,8 +123,8 @@ impl FaultTrialOptions {
     }
 }
 
-/// One seed from the start of its rig to its verdict. What fails in it is the seed's fault, not the
-/// command's.
+/// Runs one seed from the start of its rig to its verdict. An error in it counts as a failure of
+/// the seed and does not end the command.
 async fn trial(
     scenario: &Scenario,
     seed: u64,
@@ -181,8 +181,8 @@ async fn trial(
     })
 }
 
-/// The scenario with a train on sale, and with a limit for each card where the provider tells cards
-/// apart.
+/// Returns the scenario with a train on sale, and with a limit for each card if the provider tells
+/// cards apart.
 fn with_train_and_limits(scenario: &Scenario, spec: RigSpecification) -> anyhow::Result<Scenario> {
     let mut scenario = scenario.clone();
     if spec.payments == RigPaymentProvider::Stripe {
@@ -197,7 +197,7 @@ fn with_train_and_limits(scenario: &Scenario, spec: RigSpecification) -> anyhow:
     Ok(scenario)
 }
 
-/// What is wrong where seats or money were not final soon after everything was healed.
+/// Returns what is wrong if seats or money were not final soon after everything was healed.
 fn not_final_in_time(report: &SwarmReport) -> Option<String> {
     match report.figures.get("settled_s") {
         None => Some(format!("seats are held {FINAL_WITHIN_S} s after healing")),
@@ -206,7 +206,7 @@ fn not_final_in_time(report: &SwarmReport) -> Option<String> {
     }
 }
 
-/// What the rig has to be started for, so that it can be struck as it is to be.
+/// Returns the features that the rig must be started with for these faults.
 fn breakable(strikes: &[ScheduledFault]) -> RigFeatures {
     let any = |is: fn(&FaultAction) -> bool| strikes.iter().any(|strike| is(&strike.what));
     RigFeatures {
@@ -218,7 +218,7 @@ fn breakable(strikes: &[ScheduledFault]) -> RigFeatures {
     }
 }
 
-/// How often each kind of fault hit; kinds that did not stand there with 0.
+/// Counts how often each kind of fault hit. Kinds that did not hit are listed with 0.
 fn hits(trials: &[FaultTrial]) -> BTreeMap<String, u64> {
     let kinds = schedule::KINDS.iter().map(|kind| ((*kind).to_owned(), 0));
     let mut hits: BTreeMap<String, u64> = kinds.collect();
@@ -231,7 +231,7 @@ fn hits(trials: &[FaultTrial]) -> BTreeMap<String, u64> {
 }
 
 impl FaultTrial {
-    /// One line, and what went wrong below it.
+    /// Returns one line for the trial, with the reasons for a failure below it.
     fn line(&self) -> String {
         let strikes: Vec<String> = self.strikes.iter().map(ScheduledFault::to_string).collect();
         let figure = |name: &str| {

@@ -1,5 +1,5 @@
-//! Starting a rig: servers first, then bookings, then gateways; those of a kind all at once, as a
-//! deployment does.
+//! Starts a rig: servers first, then bookings, then gateways. Processes of a kind start together,
+//! as in a deployment.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,31 +19,31 @@ use super::process::{ProcessSetting, RigProcess, find_or_build};
 use super::spec::{RedisForm, RigLedgerKind, RigPaymentProvider};
 use super::{Rig, RigSpecification, judge, memory, railway};
 
-/// How often memory is read.
+/// The time between two samples of memory.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// A payment that Stripe has told nothing of for so long is read back: sooner than by default, as
-/// everything is in a rig whose holds last seconds.
+/// How long a payment waits for news from Stripe before it is read back, in seconds: shorter than
+/// by default, because holds in a rig last only seconds.
 const READ_BACK_S: &str = "1";
-/// Settles what the provider does by chance.
+/// The seed of the provider's random faults.
 const PROVIDERS_SEED: u64 = 1;
 
-/// What a rig has to be started for: what of it can be broken, and what it sells besides.
+/// What a rig is prepared for: which of its parts can be broken, and what else it sells.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RigFeatures {
-    /// The clocks of Redis can be moved.
+    /// Whether the clocks of Redis can be moved.
     pub redis_clocks: bool,
-    /// The clock of each gateway can be moved.
+    /// Whether the clock of each gateway can be moved.
     pub clocks: bool,
-    /// Connections to PostgreSQL can be cut at their COMMIT.
+    /// Whether connections to PostgreSQL can be cut at their COMMIT.
     pub commits: bool,
-    /// The ledger file is on a small disk that can be filled.
+    /// Whether the ledger file is on a small disk that can be filled.
     pub disk: bool,
-    /// It also sells a train.
+    /// Whether the rig also sells a train.
     pub train: bool,
 }
 
 impl Rig {
-    /// Starts it, and waits until everything is ready.
+    /// Starts a rig, and waits until everything is ready.
     ///
     /// # Errors
     /// Where there is no program, or something does not become ready.
@@ -51,7 +51,7 @@ impl Rig {
         Self::start_with(spec, RigFeatures::default()).await
     }
 
-    /// As [`Self::start`], with parts that can be broken in ways that they have to be started for.
+    /// Starts a rig as [`Self::start`] does, prepared for faults that need it.
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -60,7 +60,7 @@ impl Rig {
         breakable: RigFeatures,
     ) -> anyhow::Result<Self> {
         let binary = find_or_build("gateway", "FAIRGATE_GATEWAY_BIN")?;
-        // Found before the run rather than after it: a run without its verdict is worth nothing.
+        // The program is found before the run, because a run without its verdict is worth nothing.
         let booking = judge::booking_binary()?;
         let needs_servers = spec.redis != RedisForm::None || spec.ledger != RigLedgerKind::Sqlite;
         if let Some(missing) = fairgate_servers::missing_programs().filter(|_| needs_servers) {
@@ -101,7 +101,7 @@ impl Rig {
         let trains = in_file.then(|| (booking.as_path(), folder.path()));
         let disk = start_gateways(&mut gateways, &breakable, trains).await?;
         if let Some(stripe) = &stripe {
-            // Behind any of them is the same inbox.
+            // All gateways share one inbox.
             let hook =
                 |gateway: &RigProcess| format!("{}/v1/payments/stripe/webhook", gateway.url());
             stripe.send_events_to(gateways.iter().map(hook).collect());
@@ -128,7 +128,7 @@ impl Rig {
     }
 }
 
-/// What every gateway and booking is told before its ledger stands.
+/// Returns the settings of every gateway and booking that are known before the ledger runs.
 fn first_settings(
     stripe: Option<&FakeStripeServer>,
     redis: Option<&RedisServers>,
@@ -146,8 +146,8 @@ fn first_settings(
     settings
 }
 
-/// Starts the gateways, and first what of them can be broken: their clocks and the disk of the
-/// first one. Where the ledger is a file, trains are imported into it before.
+/// Starts the gateways. Before that, it prepares their clocks and the first gateway's disk if these
+/// can be broken, and imports trains if the ledger is a file.
 async fn start_gateways(
     gateways: &mut [RigProcess],
     breakable: &RigFeatures,
@@ -169,7 +169,7 @@ async fn start_gateways(
     Ok(disk)
 }
 
-/// Who takes the money, as a gateway or booking is told.
+/// Returns the settings of the payment provider for a gateway or a booking.
 fn payment_settings(stripe: Option<&FakeStripeServer>) -> Vec<ProcessSetting> {
     let Some(stripe) = stripe else {
         return vec![("FAIRGATE_PAYMENTS", "sandbox".to_owned())];
@@ -211,7 +211,8 @@ async fn postgres(spec: RigSpecification) -> anyhow::Result<Option<PostgresServe
     })
 }
 
-/// Processes of a kind with the same settings, each with a name, a port and a folder of its own.
+/// Makes processes of a kind with the same settings, each with a name, a port and a folder of its
+/// own.
 fn processes(
     kind: &str,
     count: usize,
@@ -236,7 +237,7 @@ fn secret() -> String {
     format!("rig-{:032x}", rand::rng().random::<u128>())
 }
 
-/// Notes, now and then, the memory of the gateway that has most.
+/// Samples the memory of the gateway that uses most, again and again.
 async fn sample(pids: Vec<Arc<Mutex<Option<u32>>>>, samples: Arc<Mutex<Vec<(f64, f64)>>>) {
     let mut tick = tokio::time::interval(SAMPLE_EVERY);
     loop {

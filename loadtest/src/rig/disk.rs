@@ -1,5 +1,5 @@
-//! A small disk for the ledger file of a gateway that hosts everything, so that it can be filled up
-//! and freed again.
+//! Mounts a small disk for the ledger file of a gateway that hosts everything, so that it can be
+//! filled and freed again.
 
 use std::fs::File;
 use std::io::Write;
@@ -8,27 +8,28 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
-/// How large it is, megabytes: enough for the ledger of a run.
+/// The size of the disk in megabytes, enough for the ledger of a run.
 const SIZE_MB: usize = 48;
-/// Written at once.
+/// The number of bytes written at once.
 const PIECE: usize = 64 * 1024;
-/// What fills it.
+/// The name of the file that fills the disk.
 const FILLER: &str = "filler";
 
-/// A file system of its own in memory. Dropping it takes it away.
+/// A file system of its own in memory. Dropping it unmounts it.
 pub struct SmallDisk {
     folder: PathBuf,
 }
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: whatever has a file open on it still ends by itself.
+        // The unmount is lazy, so that a process with an open file on the disk can still end by
+        // itself.
         let _ = Command::new("umount").arg("-l").arg(&self.folder).status();
     }
 }
 
 impl SmallDisk {
-    /// Whether this user may have one.
+    /// Returns whether this user may mount a disk.
     pub fn can_be_had() -> bool {
         let Ok(folder) = tempfile::tempdir() else {
             return false;
@@ -36,7 +37,7 @@ impl SmallDisk {
         Self::mount_at(folder.path()).is_ok()
     }
 
-    /// Puts it where a folder is, or is to be.
+    /// Mounts the disk at a folder, which is made if it does not exist.
     ///
     /// # Errors
     /// Where this user may not mount file systems.
@@ -57,7 +58,7 @@ impl SmallDisk {
         })
     }
 
-    /// Fills it to the last byte.
+    /// Fills the disk to the last byte.
     ///
     /// # Errors
     /// Where it does not become full.
@@ -72,7 +73,7 @@ impl SmallDisk {
         bail!("the disk did not become full")
     }
 
-    /// Frees what filled it.
+    /// Removes the file that fills the disk.
     ///
     /// # Errors
     /// Where it cannot be freed.

@@ -1,5 +1,5 @@
-//! After a run: the ledger is dumped by booking's own tool, and the judge compares it with the
-//! history.
+//! Judges a run after it ended: booking's own tool dumps the ledger, and the judge compares the
+//! dump with the history.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -11,17 +11,17 @@ use tokio::process::Command;
 use super::Rig;
 use crate::verdict;
 
-/// What the judge said.
+/// The judge's verdict.
 pub struct RigVerdict {
     /// Whether every invariant held.
     pub held: bool,
-    /// Its report, to read.
+    /// The judge's report as text.
     pub told: String,
-    /// Its report as a document.
+    /// The judge's report as JSON.
     pub document: Value,
 }
 
-/// Where a ledger is.
+/// The place of a ledger.
 #[derive(Debug, Clone)]
 pub enum LedgerLocation {
     /// A SQLite file in this folder.
@@ -30,7 +30,7 @@ pub enum LedgerLocation {
     Database(String),
 }
 
-/// Dumps the ledger, writes the provider's books into the folder where they are ours to write, and
+/// Dumps the ledger, writes the provider's books into the folder if the rig runs the provider, and
 /// judges.
 ///
 /// # Errors
@@ -84,8 +84,8 @@ async fn dump_ledger(kept: &LedgerLocation, dump: &Path) -> anyhow::Result<()> {
 }
 
 impl Rig {
-    /// Runs one of booking's commands, such as `import timetable`, on a folder, for the ledger of a
-    /// rig that is embedded and stands still.
+    /// Runs one of booking's commands, such as `import timetable`, on a folder. It serves the
+    /// ledger of an embedded rig that is stopped.
     ///
     /// # Errors
     /// Where the program cannot be started.
@@ -99,7 +99,8 @@ impl Rig {
     }
 }
 
-/// Booking's program: named by `FAIRGATE_BOOKING_BIN`, beside this one, or built now.
+/// Returns booking's program: the one that `FAIRGATE_BOOKING_BIN` names, the one beside this
+/// program, or one that is built now.
 ///
 /// # Errors
 /// Where it cannot be built.

@@ -1,6 +1,6 @@
-//! Resident memory of a process, from the kernel's own account.
+//! Reads the resident memory of a process from the kernel.
 
-/// Megabytes (10^6 bytes); none where the process is gone or the system has no such account.
+/// Returns megabytes (10^6 bytes), or `None` if the process is gone or the system does not tell.
 pub fn resident_mb(pid: u32) -> Option<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     parse(&status)

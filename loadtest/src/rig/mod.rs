@@ -1,5 +1,5 @@
-//! The rig: the processes under test, started by the swarm itself on free ports with folders of
-//! their own, killed, slowed and broken on demand, and gone in the end, also on an interrupt.
+//! Runs the processes under test on free ports with folders of their own, and kills, slows and
+//! breaks them on demand. All of them end with the rig, also on an interrupt.
 
 mod build;
 mod disk;
@@ -33,17 +33,17 @@ pub use spec::{
 use judge::LedgerLocation;
 use process::RigProcess;
 
-/// One cycle of a slowed process.
+/// One cycle of a slowed process: it runs for a part of it and is stopped for the rest.
 const CYCLE: Duration = Duration::from_millis(100);
-/// How long sentinels may take to promote.
+/// How long sentinels may take to promote a replica.
 const PROMOTED_WITHIN: Duration = Duration::from_secs(20);
 
-/// Resident memory at one time.
+/// The resident memory at one time.
 #[derive(Debug, Clone, Copy)]
 pub struct MemorySample {
-    /// Seconds after the start.
+    /// The seconds after the start.
     pub at_s: f64,
-    /// Megabytes (10^6 bytes).
+    /// The megabytes (10^6 bytes).
     pub mb: f64,
 }
 
@@ -55,15 +55,15 @@ pub struct Rig {
     redis: Option<RedisServers>,
     postgres: Option<PostgresServer>,
     stripe: Option<FakeStripeServer>,
-    /// Leads to PostgreSQL, and cuts connections at their COMMIT where it is told to.
+    /// The proxy to PostgreSQL that cuts connections at their COMMIT when it is told to.
     cut: Option<CommitCutProxy>,
-    /// The disk of the ledger file, where it can be filled.
+    /// The disk of the ledger file, if it can be filled.
     disk: Option<SmallDisk>,
     key: String,
     folder: PathBuf,
-    /// Whether the folder stays.
+    /// Whether the folder stays when the rig is dropped.
     kept: AtomicBool,
-    /// How many of each kind were killed: they take turns.
+    /// The number of kills of each kind, by which processes of a kind take turns.
     turns: [AtomicUsize; 2],
     samples: Arc<Mutex<Vec<(f64, f64)>>>,
     sampler: tokio::task::JoinHandle<()>,
@@ -74,35 +74,35 @@ impl Drop for Rig {
         self.sampler.abort();
         let disk = self.disk.take();
         if self.kept.load(Ordering::SeqCst) {
-            // What is on it would be gone with it.
+            // Unmounting the disk would lose the files on it, which are to be kept.
             std::mem::forget(disk);
         } else {
             drop(disk);
-            // What cannot be removed is in a folder for temporary files.
+            // A folder that cannot be removed stays among the temporary files.
             let _ = std::fs::remove_dir_all(&self.folder);
         }
     }
 }
 
 impl Rig {
-    /// Where the gateways listen.
+    /// Returns the addresses of the gateways.
     pub fn urls(&self) -> Vec<String> {
         let urls = self.gateways.iter().map(|gateway| gateway.url().to_owned());
         urls.collect()
     }
 
-    /// The key that applies the on-sale.
+    /// Returns the promoter's key, which applies the on-sale.
     pub fn promoter_key(&self) -> &str {
         &self.key
     }
 
-    /// What it is, for the history.
+    /// Returns the rig's specification, for the history.
     pub fn spec(&self) -> RigSpecification {
         self.spec
     }
 
-    /// Whether a gateway or booking that is killed forgets the baskets it handed out: only where
-    /// they live in it.
+    /// Returns whether a gateway or booking that is killed forgets the baskets it handed out. It
+    /// does only if the baskets are in its own memory.
     pub fn forgets(&self, what: KillTarget) -> bool {
         match what {
             KillTarget::Gateway | KillTarget::Booking => self.redis.is_none(),
@@ -111,7 +111,8 @@ impl Rig {
         }
     }
 
-    /// Kills one without warning and starts it again on the same port and data; says which it was.
+    /// Kills a process without warning and starts it again on the same port and data. Returns which
+    /// process it was.
     ///
     /// # Errors
     /// Where it does not become ready again.
@@ -131,7 +132,7 @@ impl Rig {
         Ok(part)
     }
 
-    /// A Redis that takes writes.
+    /// Returns the index of a Redis that takes writes.
     ///
     /// # Errors
     /// Where there is none.
@@ -141,7 +142,7 @@ impl Rig {
         primaries.first().copied().context("no Redis takes writes")
     }
 
-    /// After a primary was killed: sees to it that its replica leads, where it has one.
+    /// Waits, after a primary was killed, until its replica leads, if it has one.
     async fn promoted(&self, killed: usize) -> anyhow::Result<()> {
         let redis = self.redis()?;
         match self.spec.redis {
@@ -164,7 +165,7 @@ impl Rig {
     }
 
     /// Gives the processes that host booking one part in `factor` of their time, for so many
-    /// seconds. In the embedded form everything in them is slowed, the line too.
+    /// seconds. In the embedded form everything in those processes is slowed, the line too.
     pub async fn slow_down(&self, factor: f64, for_s: f64) {
         let runs = CYCLE.div_f64(factor);
         let until = tokio::time::Instant::now() + Duration::from_secs_f64(for_s);
@@ -182,14 +183,15 @@ impl Rig {
         }
     }
 
-    /// Lets every process that was stopped go on.
+    /// Lets every stopped process go on.
     pub fn wake(&self) {
         for part in self.parts() {
             self.resume(part);
         }
     }
 
-    /// Resident memory over the run that began at `start_ms`: of the gateway that has most.
+    /// Returns the resident memory of the gateway that uses most, over the run that began at
+    /// `start_ms`.
     pub fn memory(&self, start_ms: f64) -> Vec<MemorySample> {
         let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         let after = samples.iter().filter(|(at_ms, _)| *at_ms >= start_ms);
@@ -201,8 +203,8 @@ impl Rig {
             .collect()
     }
 
-    /// Asks everything that keeps no data to end, and waits until it has. Redis and PostgreSQL end
-    /// with the rig.
+    /// Asks every process that keeps no data to end, and waits until it has. Redis and PostgreSQL
+    /// end with the rig.
     ///
     /// # Errors
     /// Where something did not end well.
@@ -213,7 +215,7 @@ impl Rig {
         Ok(())
     }
 
-    /// Judges a history against the ledger that the stopped system left. Its dump goes to `dump`,
+    /// Judges a history against the ledger that the stopped system left. The dump goes to `dump`,
     /// or else into the rig's own folder.
     ///
     /// # Errors
@@ -229,7 +231,7 @@ impl Rig {
         judge::judge(&kept, history, dump, books.as_deref(), &self.folder).await
     }
 
-    /// Shows the ends of the logs, where something went wrong.
+    /// Prints the ends of the logs after a failure.
     pub fn tell_log(&self) {
         let processes = self.gateways.iter().chain(&self.bookings);
         processes.for_each(RigProcess::tell_log);
@@ -245,7 +247,7 @@ impl Rig {
         Ok(())
     }
 
-    /// Its Redis.
+    /// Returns the rig's Redis.
     ///
     /// # Errors
     /// Where it has none.
@@ -253,7 +255,7 @@ impl Rig {
         self.redis.as_ref().context("the rig has no Redis")
     }
 
-    /// The clock of a gateway.
+    /// Returns the clock of a gateway.
     ///
     /// # Errors
     /// Where it was not started with one that can be moved.
@@ -261,7 +263,7 @@ impl Rig {
         self.process(part)?.clock()
     }
 
-    /// What cuts connections at their COMMIT.
+    /// Returns the proxy that cuts connections at their COMMIT.
     ///
     /// # Errors
     /// Where the rig was not started with it.
@@ -271,7 +273,7 @@ impl Rig {
             .context("no COMMIT of this rig can be cut")
     }
 
-    /// The disk that can be filled.
+    /// Returns the disk that can be filled.
     ///
     /// # Errors
     /// Where the rig was not started with it.
@@ -281,17 +283,17 @@ impl Rig {
             .context("this rig has no disk that can be filled")
     }
 
-    /// The provider, where it is the server in the shape of Stripe.
+    /// Returns the provider, if it is the server in the shape of Stripe.
     pub fn stripe(&self) -> Option<&FakeStripeServer> {
         self.stripe.as_ref()
     }
 
-    /// Where logs and dump lie.
+    /// Returns the folder of the logs and the dump.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Leaves the folder there for somebody to look into, and says where.
+    /// Keeps the folder after the run, and returns its path.
     pub fn keep_folder(&self) -> String {
         self.kept.store(true, Ordering::SeqCst);
         self.folder.display().to_string()

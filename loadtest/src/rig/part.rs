@@ -1,4 +1,4 @@
-//! One process of a rig, whatever it is: named, killed, started, stopped where it stands.
+//! Names, kills, starts and stops one process of a rig, whatever kind it is.
 
 use std::fmt;
 use std::sync::PoisonError;
@@ -9,14 +9,14 @@ use super::Rig;
 use super::memory;
 use super::process::{self, RigProcess};
 
-/// One process.
+/// One process of a rig, by kind and index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RigComponent {
     /// A gateway.
     Gateway(usize),
-    /// A booking.
+    /// A booking with a process of its own.
     Booking(usize),
-    /// A Redis or a sentinel.
+    /// A Redis server or a sentinel.
     Redis(usize),
     /// PostgreSQL.
     Ledger,
@@ -34,7 +34,7 @@ impl fmt::Display for RigComponent {
 }
 
 impl Rig {
-    /// All processes there are.
+    /// Returns all processes of the rig.
     pub fn parts(&self) -> Vec<RigComponent> {
         let gateways = (0..self.gateways.len()).map(RigComponent::Gateway);
         let bookings = (0..self.bookings.len()).map(RigComponent::Booking);
@@ -47,7 +47,7 @@ impl Rig {
         gateways.chain(bookings).chain(servers).collect()
     }
 
-    /// Ends one without warning.
+    /// Kills a process without warning.
     ///
     /// # Errors
     /// Where it was not running.
@@ -62,7 +62,7 @@ impl Rig {
         Ok(())
     }
 
-    /// Starts a gateway or booking that was killed, and waits for nothing.
+    /// Starts a gateway or booking that was killed, without waiting for it.
     ///
     /// # Errors
     /// Where it cannot be started.
@@ -70,7 +70,7 @@ impl Rig {
         self.process(part)?.launch().await
     }
 
-    /// Starts one that was killed and waits until it answers.
+    /// Starts a process that was killed, and waits until it answers.
     ///
     /// # Errors
     /// Where it does not.
@@ -87,7 +87,7 @@ impl Rig {
         }
     }
 
-    /// Stops one where it stands.
+    /// Stops a process where it stands.
     pub fn pause(&self, part: RigComponent) {
         match (part, &self.redis, &self.postgres) {
             (RigComponent::Redis(index), Some(redis), _) => redis.pause(index),
@@ -96,7 +96,7 @@ impl Rig {
         }
     }
 
-    /// Lets one that was stopped go on.
+    /// Lets a stopped process go on.
     pub fn resume(&self, part: RigComponent) {
         match (part, &self.redis, &self.postgres) {
             (RigComponent::Redis(index), Some(redis), _) => redis.resume(index),
@@ -114,15 +114,15 @@ impl Rig {
         postgres.restart().await
     }
 
-    /// Resident memory of a gateway or booking in megabytes (10^6 bytes); none while it does not
-    /// run.
+    /// Returns the resident memory of a gateway or booking in megabytes (10^6 bytes), or `None`
+    /// while it does not run.
     pub fn resident_mb(&self, part: RigComponent) -> Option<f64> {
         let pid = self.process(part).ok()?.pid_cell();
         let pid = *pid.lock().unwrap_or_else(PoisonError::into_inner);
         memory::resident_mb(pid?)
     }
 
-    /// What a gateway or booking has counted under a name since it was started, over all labels.
+    /// Returns what a gateway or booking has counted under a name since its start, over all labels.
     ///
     /// # Errors
     /// Where it does not say.
@@ -148,7 +148,7 @@ impl Rig {
     }
 }
 
-/// The sum of all samples of a name in the text format of Prometheus.
+/// Returns the sum of all samples of a name in the text format of Prometheus.
 fn sum_of(figures: &str, name: &str) -> f64 {
     let of_name = figures.lines().filter_map(|line| {
         let rest = line.strip_prefix(name)?;

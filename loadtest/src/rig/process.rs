@@ -1,5 +1,5 @@
-//! A gateway or a booking as a process: found or built, started with settings of its own, killed,
-//! slowed and stopped. rustix is named only here.
+//! Runs a gateway or a booking as a process: finds or builds it, starts it with settings of its
+//! own, and kills, slows and stops it. rustix is named only here.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -15,22 +15,22 @@ use tokio::process::{Child, Command};
 
 use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 
-/// Stops a process where it is.
+/// The signal that stops a process where it stands.
 pub const STOP: Signal = Signal::STOP;
-/// Lets it go on.
+/// The signal that lets a stopped process go on.
 pub const CONTINUE: Signal = Signal::CONT;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
-/// A supervisor waits so long before it starts what ended by itself.
+/// How long a supervisor waits before it starts a process again that ended by itself.
 const SUPERVISED_EVERY: Duration = Duration::from_millis(500);
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
-/// Lines of the log that are shown where something went wrong.
+/// The number of log lines that are shown after a failure.
 const LOG_SHOWN: usize = 40;
 
-/// A setting of a process: the variable and its value.
+/// A setting of a process: an environment variable and its value.
 pub type ProcessSetting = (&'static str, String);
 
-/// One process with a port, data and a log of its own.
+/// A process with a port, a data folder and a log of its own.
 pub struct RigProcess {
     name: String,
     binary: PathBuf,
@@ -38,13 +38,14 @@ pub struct RigProcess {
     port: u16,
     url: String,
     settings: Vec<ProcessSetting>,
-    /// Its clock, where it can be moved.
+    /// The process's clock, if it can be moved.
     clock: Option<MovableClock>,
     child: tokio::sync::Mutex<Option<Child>>,
     pid: Arc<Mutex<Option<u32>>>,
 }
 
-/// A program of the system under test: named by a variable, beside this one, or built now.
+/// Returns a program of the system under test: the one that a variable names, the one beside this
+/// program, or one that is built now.
 ///
 /// # Errors
 /// Where it cannot be built.
@@ -78,7 +79,8 @@ pub fn find_or_build(name: &str, variable: &str) -> anyhow::Result<PathBuf> {
 }
 
 impl RigProcess {
-    /// A process that keeps everything in a folder of its name below `folder`; not started yet.
+    /// Makes a process that keeps everything in a folder of its name below `folder`. It is not
+    /// started yet.
     ///
     /// # Errors
     /// Where there is no free port, or no folder can be made.
@@ -100,17 +102,17 @@ impl RigProcess {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address on which the process listens.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// What it is told by its environment.
+    /// Adds settings to the process's environment.
     pub fn set(&mut self, settings: &[ProcessSetting]) {
         self.settings.extend_from_slice(settings);
     }
 
-    /// Gives it a clock that can be moved.
+    /// Gives the process a clock that can be moved.
     ///
     /// # Errors
     /// Where its file cannot be written.
@@ -121,7 +123,7 @@ impl RigProcess {
         Ok(())
     }
 
-    /// Its clock.
+    /// Returns the process's clock.
     ///
     /// # Errors
     /// Where it was not given one that can be moved.
@@ -130,17 +132,17 @@ impl RigProcess {
         clock.with_context(|| format!("the clock of {} cannot be moved", self.name))
     }
 
-    /// Its data.
+    /// Returns the folder of the process's data.
     pub fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
 
-    /// The process's id while it runs.
+    /// Returns the cell that holds the process's id while it runs.
     pub fn pid_cell(&self) -> Arc<Mutex<Option<u32>>> {
         Arc::clone(&self.pid)
     }
 
-    /// Starts it and waits until it is ready.
+    /// Starts the process and waits until it is ready.
     ///
     /// # Errors
     /// Where it ends by itself or does not become ready; the log is shown.
@@ -149,7 +151,7 @@ impl RigProcess {
         self.until_ready().await
     }
 
-    /// Starts it; that it becomes ready is another matter.
+    /// Starts the process without waiting until it is ready.
     ///
     /// # Errors
     /// Where there is no such program.
@@ -157,8 +159,8 @@ impl RigProcess {
         let log = self.log()?;
         let mut command = Command::new(&self.binary);
         for (name, _) in std::env::vars_os() {
-            // Nothing of this program's own settings reaches the system under test, but for its
-            // log's level.
+            // None of this program's own settings reach the system under test, except for the level
+            // of the log.
             if name.to_string_lossy().starts_with("FAIRGATE_") && name != "FAIRGATE_LOG" {
                 command.env_remove(name);
             }
@@ -183,8 +185,8 @@ impl RigProcess {
         Ok(())
     }
 
-    /// Starts it as its supervisor does: again, where it ended because something that it needs was
-    /// not there yet.
+    /// Starts the process as its supervisor does: it starts it again if it ended because something
+    /// that it needs was not there yet.
     ///
     /// # Errors
     /// Where it does not become ready; the log is shown.
@@ -201,7 +203,7 @@ impl RigProcess {
         }
     }
 
-    /// Waits until it is ready.
+    /// Waits until the process is ready.
     ///
     /// # Errors
     /// Where it ends by itself or does not become ready; the log is shown.
@@ -227,7 +229,7 @@ impl RigProcess {
         Ok(())
     }
 
-    /// Ends it at once, as a power cut would.
+    /// Kills the process, as a power cut would.
     ///
     /// # Errors
     /// Where it was not running.
@@ -245,7 +247,7 @@ impl RigProcess {
             .with_context(|| format!("{} could not be killed", self.name))
     }
 
-    /// Sends a signal, where it runs.
+    /// Sends a signal to the process, if it runs.
     pub fn signal(&self, signal: Signal) {
         let pid = *self.pid.lock().unwrap_or_else(PoisonError::into_inner);
         let pid = pid
@@ -257,7 +259,7 @@ impl RigProcess {
         }
     }
 
-    /// Asks it to end, as a supervisor would, and waits.
+    /// Asks the process to end, as a supervisor would, and waits for it.
     ///
     /// # Errors
     /// Where it does not end, or not well.
@@ -285,7 +287,7 @@ impl RigProcess {
         }
     }
 
-    /// Shows the end of its log.
+    /// Prints the end of the process's log.
     pub fn tell_log(&self) {
         let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
@@ -306,15 +308,15 @@ impl RigProcess {
     }
 }
 
-/// Whether the gateway at `url` is ready for visitors.
+/// Returns whether the gateway at `url` is ready for visitors.
 async fn is_ready(url: &str) -> bool {
     let client = LoadHttpClient::new(&[url.to_owned()]);
     let ready = client.send(&LoadHttpCall::get("/readyz"), 0).await;
     ready.is_ok_and(|answer| answer.is_ok())
 }
 
-/// What a gateway or booking counted, in the text format of Prometheus; none where it does not
-/// answer.
+/// Returns the counters of a gateway or booking in the text format of Prometheus, or `None` if it
+/// does not answer.
 pub async fn metrics_text(url: &str) -> Option<String> {
     let client = LoadHttpClient::new(&[url.to_owned()]);
     let answer = client.send(&LoadHttpCall::get("/metrics"), 0).await;

@@ -1,5 +1,5 @@
-//! A railway line of one train a day, for crowds that also buy trains: a timetable like any other,
-//! imported before anything that serves it is started.
+//! Describes a railway line of one train a day, for crowds that also buy trains. It imports a
+//! timetable like any other, before any process that serves it is started.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 use super::judge::LedgerLocation;
 
-/// Its files.
+/// The files of the timetable.
 const FILES: [(&str, &str); 4] = [
     (
         "stations.csv",
@@ -25,18 +25,18 @@ const FILES: [(&str, &str); 4] = [
     ),
     ("rail.toml", include_str!("../../scenarios/line/rail.toml")),
 ];
-/// Its clocks.
+/// The time zone of the line.
 const TIME_ZONE: &str = "Europe/Berlin";
-/// The train that is bought leaves in so many days.
+/// The number of days until the train that is bought leaves.
 const LEAVES_IN_DAYS: i64 = 5;
-/// The stations' codes in the order of its stops.
+/// The codes of the stations, in the order of the stops.
 pub const STOPS: [&str; 4] = ["AAA", "BBB", "CCC", "DDD"];
-/// Its one class.
+/// The key of the only class.
 pub const CLASS: &str = "second";
-/// What its departures are called: the room covers them by this.
+/// The pattern of the departures' ids, by which the room covers them.
 pub const DEPARTURES: &str = "t1-*";
 
-/// The departure that is bought.
+/// Returns the id of the departure that is bought.
 ///
 /// # Errors
 /// Where nobody knows the time zone.
@@ -46,7 +46,7 @@ pub fn departure() -> anyhow::Result<String> {
     Ok(format!("t1-{}", date.checked_add(LEAVES_IN_DAYS.days())?))
 }
 
-/// Imports it into a ledger that nobody serves yet; `folder` is where its files go.
+/// Imports the timetable into a ledger that nobody serves yet. `folder` is where its files go.
 ///
 /// # Errors
 /// Where it is not taken.

@@ -1,69 +1,70 @@
-//! What `--rig` and `--kill` may say. What cannot work together is refused before anything starts.
+//! Reads what `--rig` and `--kill` say. What cannot work together is refused before anything
+//! starts.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The most processes of a kind: more than this is a slip of the finger.
+/// The most processes of a kind. A larger number is taken for a typing error.
 const MOST: usize = 16;
 
-/// Which processes the rig has. The default is one gateway with booking inside, on SQLite.
+/// The processes of a rig. The default is one gateway with booking inside, on SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RigSpecification {
-    /// Gateways.
+    /// The number of gateways.
     pub gateways: usize,
-    /// Bookings with a process of their own; with none, booking is inside every gateway.
+    /// The number of bookings with a process of their own. With 0, booking is inside every gateway.
     pub bookings: usize,
-    /// The fast stores.
+    /// The form of the fast stores.
     pub redis: RedisForm,
     /// The ledger's database.
     pub ledger: RigLedgerKind,
-    /// Who takes the money.
+    /// The payment provider.
     pub payments: RigPaymentProvider,
 }
 
-/// The fast stores.
+/// The form of the fast stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedisForm {
-    /// In the gateway's own memory.
+    /// The stores are in the gateway's own memory.
     None,
-    /// One server.
+    /// One Redis server.
     Single,
     /// A primary and its replica behind one address.
     Replica,
     /// A primary, its replica and three sentinels.
     Sentinel,
-    /// Three primaries.
+    /// A cluster of three primaries.
     Cluster,
 }
 
 /// The ledger's database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RigLedgerKind {
-    /// A file of the one gateway.
+    /// A SQLite file of the only gateway.
     Sqlite,
-    /// A server for all.
+    /// A PostgreSQL server for all processes.
     Postgres,
 }
 
-/// Who takes the money.
+/// The payment provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RigPaymentProvider {
     /// The product's own sandbox, which a button pays.
     Sandbox,
-    /// A server in the shape of Stripe, of the rig's own.
+    /// The rig's own server in the shape of Stripe.
     Stripe,
 }
 
-/// One kill.
+/// A kill that the command line plans.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlannedKill {
-    /// What.
+    /// The kind of process to kill.
     pub what: KillTarget,
-    /// When, as a share of the planned duration.
+    /// The time of the kill, as a share of the planned duration.
     pub share: f64,
 }
 
-/// What may be killed. Where there are several, they take turns.
+/// A kind of process to kill. If there are several of the kind, they take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KillTarget {
     /// A gateway.
@@ -131,7 +132,7 @@ impl fmt::Display for RigSpecification {
             out,
             "gateways={gateways},bookings={bookings},redis={redis},ledger={ledger}"
         )?;
-        // Nearly every rig has the sandbox, and does not say so.
+        // Nearly every rig has the sandbox, so the text does not name it.
         if self.payments != RigPaymentProvider::Sandbox {
             write!(
                 out,
@@ -191,7 +192,7 @@ impl RigSpecification {
         None
     }
 
-    /// How many Redis processes keep data.
+    /// Returns how many Redis processes keep data.
     pub fn data_nodes(&self) -> usize {
         match self.redis {
             RedisForm::None => 0,
@@ -201,7 +202,7 @@ impl RigSpecification {
         }
     }
 
-    /// How many Redis processes there are: behind those that keep data stand the sentinels.
+    /// Returns how many Redis processes there are. The sentinels come after those that keep data.
     pub fn redis_nodes(&self) -> usize {
         let sentinels = if self.redis == RedisForm::Sentinel {
             3
@@ -211,7 +212,7 @@ impl RigSpecification {
         self.data_nodes() + sentinels
     }
 
-    /// Why a kill cannot be inflicted on this rig.
+    /// Returns why a kill cannot be inflicted on this rig, or `None` if it can.
     pub fn spares(&self, what: KillTarget) -> Option<&'static str> {
         match what {
             KillTarget::Booking if self.bookings == 0 => {

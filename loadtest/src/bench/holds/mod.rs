@@ -1,6 +1,6 @@
-//! How much does booking's store add to its scripts? Holds a second through the store, against the
-//! very same script calls sent by a pipelined client that does nothing else, in the same run; and
-//! over HTTP beside it.
+//! Measures how much booking's store adds to its scripts. It compares holds a second through the
+//! store with the very same script calls from a pipelined client that does nothing else, in the
+//! same run. It also measures holds over HTTP.
 
 mod record;
 mod replay;
@@ -18,9 +18,9 @@ use tokio::process::{Child, ChildStderr, Command};
 use super::{BenchVerdict, report};
 use record::RedisRecordingProxy;
 
-/// The store makes at least this share of the bare scripts' holds.
+/// The least share of the bare scripts' rate that the store must reach.
 const RATIO_MIN: f64 = 0.7;
-/// Rounds that count.
+/// The number of rounds that count.
 const ROUNDS: usize = 5;
 
 #[derive(clap::Args)]
@@ -39,7 +39,7 @@ pub struct HoldBenchOptions {
     json: bool,
 }
 
-/// The figures; rates are medians.
+/// The figures of the bench. Rates are medians.
 #[derive(Serialize)]
 struct HoldBenchFigures {
     bench: &'static str,
@@ -69,7 +69,7 @@ async fn measure(options: &HoldBenchOptions) -> anyhow::Result<HoldBenchFigures>
     let program = taker()?;
     let redis = RedisServers::single().await?;
     let (port, url) = (redis.port(0), redis.url());
-    // What is asked is written down once, by a round that does not count.
+    // A round that does not count records the commands once.
     let door = RedisRecordingProxy::for_redis_port(port).await?;
     let aside = format!("redis://127.0.0.1:{}", door.port);
     let taker = HoldExampleProcess::start(&program, &aside, options).await?;
@@ -96,7 +96,7 @@ async fn measure(options: &HoldBenchOptions) -> anyhow::Result<HoldBenchFigures>
             replay::replay_commands(port, &taking, at_once)
         });
         let (took, errors) = replayed.await??;
-        // Only then was the same done.
+        // Only if the count of keys matches did the replay do the same work.
         let again = redis.command(0, &["DBSIZE"]).await?;
         ensure!(
             again == keys && errors == 0,
@@ -158,7 +158,8 @@ impl report::BenchFigures for HoldBenchFigures {
     }
 }
 
-/// Booking's example that takes holds: beside this program, or built now, as this program was.
+/// Returns booking's example that takes holds: the one beside this program, or one that is built
+/// now, as this program was.
 fn taker() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("this program does not know where it is")?;
     let program = own.with_file_name("examples").join("holds");
@@ -184,14 +185,14 @@ fn taker() -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-/// The example at work.
+/// The running example.
 struct HoldExampleProcess {
     child: Child,
     lines: Lines<BufReader<ChildStderr>>,
 }
 
 impl HoldExampleProcess {
-    /// Starts it; its show is open then.
+    /// Starts the example. Its show is open when this returns.
     async fn start(
         program: &PathBuf,
         url: &str,
@@ -213,7 +214,7 @@ impl HoldExampleProcess {
         Ok(taker)
     }
 
-    /// Lets it take; seconds.
+    /// Lets the example take its holds, and returns the seconds that took.
     async fn run_takes(mut self) -> anyhow::Result<f64> {
         let mut word = self.child.stdin.take().context("it was to be told")?;
         word.write_all(b"go\n").await?;
@@ -221,7 +222,7 @@ impl HoldExampleProcess {
         Ok(took.parse()?)
     }
 
-    /// What stands behind a word.
+    /// Reads the next line that begins with a word, and returns the rest of it.
     async fn line_after_prefix(&mut self, word: &str) -> anyhow::Result<String> {
         let mut told = String::new();
         while let Some(line) = self.lines.next_line().await? {

@@ -1,25 +1,24 @@
-//! Listens in on what a client asks of Redis, so that the very same can be asked again without that
-//! client.
+//! Records what a client sends to Redis, so that the very same commands can be sent again without
+//! that client.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Commands as they went over the wire, in the order they arrived, whatever connection they came
-/// by.
+/// Commands as they went over the wire, in the order of arrival over all connections.
 #[derive(Clone, Default)]
 pub struct RecordedCommands {
     commands: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl RecordedCommands {
-    /// How many there are so far.
+    /// Returns how many commands were recorded so far.
     pub fn count(&self) -> usize {
         self.all().len()
     }
 
-    /// Those from one on to before another.
+    /// Returns the commands from one index up to another, which is not included.
     pub fn between(&self, from: usize, to: usize) -> Vec<Vec<u8>> {
         self.all()[from..to].to_vec()
     }
@@ -29,11 +28,11 @@ impl RecordedCommands {
     }
 }
 
-/// A door to Redis that listens in; closed when dropped.
+/// A proxy before a Redis that records commands. Dropping it closes it.
 pub struct RedisRecordingProxy {
-    /// Where it stands.
+    /// The port on which the proxy listens.
     pub port: u16,
-    /// What was heard.
+    /// The commands that the proxy has recorded.
     pub recorded: RecordedCommands,
     accepting: tokio::task::JoinHandle<()>,
 }
@@ -45,7 +44,7 @@ impl Drop for RedisRecordingProxy {
 }
 
 impl RedisRecordingProxy {
-    /// Opens a door to the Redis on a port.
+    /// Opens a proxy for the Redis on a port.
     ///
     /// # Errors
     /// Where no port is free.
@@ -94,7 +93,8 @@ async fn carry(near: TcpStream, redis: u16, heard: RecordedCommands) -> std::io:
     }
 }
 
-/// The length of the command that the bytes begin with; nothing where it is not all there yet.
+/// Returns the length of the command with which the bytes begin, or `None` if it has not arrived in
+/// full.
 fn command_length(bytes: &[u8]) -> Option<usize> {
     let (words, mut at) = number_behind(bytes, b'*')?;
     for _ in 0..words {
@@ -104,7 +104,8 @@ fn command_length(bytes: &[u8]) -> Option<usize> {
     (at <= bytes.len()).then_some(at)
 }
 
-/// The number in a line such as `$12\r\n`, and the line's length.
+/// Reads the number in a line such as `$12\r
+/// `, and returns it with the line's length.
 fn number_behind(bytes: &[u8], mark: u8) -> Option<(usize, usize)> {
     let end = bytes.windows(2).position(|pair| pair == b"\r\n")?;
     let line = bytes.get(..end)?.strip_prefix(&[mark])?;

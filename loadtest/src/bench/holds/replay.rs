@@ -1,5 +1,5 @@
-//! The bare baseline: recorded commands, sent again over one connection with as many on their way
-//! as the store had, and their answers counted, not read.
+//! Measures the bare baseline: sends recorded commands again over one connection, with as many in
+//! flight as the store had, and counts their answers without reading them.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-/// Commands of a burst. So many bursts are on their way that there are as many commands as the
-/// store had.
+/// The number of commands in a burst. Enough bursts are in flight that they hold as many commands
+/// as the store had in flight.
 const BURST: usize = 32;
 
-/// Sends all commands to the Redis on a port; returns how long it took until the last was answered,
+/// Sends all commands to the Redis on a port. Returns how long it took until the last was answered,
 /// and how many answers were errors.
 ///
 /// # Errors
@@ -26,7 +26,7 @@ pub fn replay_commands(
     stream.set_nodelay(true)?;
     let mut out = stream.try_clone()?;
     let mut answers = BufReader::with_capacity(1 << 16, stream);
-    // Whoever writes waits until one of so many bursts was answered.
+    // The writer may send another burst when one in flight was answered.
     let (answered, may_send) = mpsc::channel();
     for _ in 0..at_once.div_ceil(BURST) {
         answered.send(())?;
@@ -48,7 +48,7 @@ pub fn replay_commands(
             for _ in burst {
                 errors += usize::from(!skip(&mut answers)?);
             }
-            // The last bursts are answered after everything was sent.
+            // The last bursts are answered after everything was sent, when the writer has ended.
             let _ = answered.send(());
         }
         drop(answered);
@@ -60,7 +60,7 @@ pub fn replay_commands(
     Ok((begun.elapsed(), errors))
 }
 
-/// Reads one answer to its end; false where it is an error.
+/// Reads one answer to its end. Returns false if the answer is an error.
 fn skip(answers: &mut impl BufRead) -> anyhow::Result<bool> {
     let (mut open, mut good, mut line) = (1_usize, true, Vec::new());
     while open > 0 {

@@ -1,6 +1,6 @@
-//! The same over the whole way: one gateway with booking inside, Redis and PostgreSQL, and visitors
-//! with passes who ask over HTTP. It has no threshold: it says how much of a hold is anything but
-//! the hold.
+//! Measures the same holds over HTTP: one gateway with booking inside, Redis and PostgreSQL, and
+//! visitors with passes. It has no threshold; it shows how much of a hold's cost lies outside the
+//! store.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,10 +11,10 @@ use crate::bench::people;
 use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::rig::Rig;
 
-/// One hold each.
+/// The number of visitors. Each takes one hold.
 const VISITORS: usize = 1_500;
 
-/// Holds a second.
+/// Measures holds a second.
 ///
 /// # Errors
 /// What kept it from being measured.

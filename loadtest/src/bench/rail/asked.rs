@@ -1,4 +1,4 @@
-//! What is asked of a train on a date: a stretch of its run and a class that it has.
+//! Asks for seats of a train on a date: a stretch of its run, and one of its classes.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use super::timetable::RailBenchTrip;
 use crate::bench::people;
 use crate::http::{LoadHttpCall, LoadHttpClient};
 
-/// One departure, and what is asked of it.
+/// One departure, with the stretch and class that are asked for.
 pub struct RailBenchDeparture {
     pub show: String,
     pub from: String,
@@ -21,7 +21,7 @@ pub struct RailBenchDeparture {
 }
 
 impl RailBenchDeparture {
-    /// Looks the departure up as travellers do; its last class is the cheapest.
+    /// Looks the departure up as travellers do. Its last class is the cheapest.
     ///
     /// # Errors
     /// Where it is not found.
@@ -48,7 +48,7 @@ impl RailBenchDeparture {
         })
     }
 
-    /// Holds a seat; gives the hold, and when it was answered.
+    /// Holds a seat. Returns the hold, and when the answer came.
     ///
     /// # Errors
     /// Where it is refused.
@@ -96,7 +96,7 @@ pub async fn give_back(
     Ok(())
 }
 
-/// The search for trains between two stations on a date.
+/// Returns the path of the search for trains between two stations on a date.
 pub fn path(from: &str, to: &str, date: Date) -> String {
     format!("/v1/rail/trips?from={from}&to={to}&date={date}")
 }

@@ -1,4 +1,5 @@
-//! Everybody wants one train: what holds of the others take, with and without that.
+//! Lets everybody ask for one train, and measures how long holds of the other trains take with and
+//! without that.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,19 +14,19 @@ use super::pace::{self, CallLatencies};
 use super::timetable::{RailBenchTimetable, RailBenchTrip};
 use crate::http::LoadHttpClient;
 
-/// Trains beside the hot one.
+/// The number of trains beside the hot one.
 const OTHERS: usize = 50;
-/// Holds a second of each of them.
+/// The holds a second of each other train.
 const EACH_PER_S: u32 = 2;
-/// How much more the hot one is asked for.
+/// How many times as often the hot train is asked for.
 const TIMES: u32 = 20;
-/// The others' p99 grows at most so much.
+/// The most by which the others' p99 may grow, as a factor.
 const RATIO_MAX: f64 = 2.0;
-/// Rounds with and without, in turn.
+/// The number of rounds with and without the rush, in turn.
 const ROUNDS: u32 = 3;
 const SEED: u64 = 20;
 
-/// The figures.
+/// The figures of the measurement.
 #[derive(Serialize)]
 pub struct HotTrainFigures {
     pub others: usize,
@@ -43,7 +44,7 @@ impl HotTrainFigures {
     }
 }
 
-/// Measures it.
+/// Measures the other trains' latencies with and without the rush.
 ///
 /// # Errors
 /// Where a hold is refused, or the pace was not kept.
@@ -65,12 +66,12 @@ pub async fn measure(
             let key = format!("{nth}-{which}-{number}");
             async move {
                 let (hold, done) = trains[which].hold(&http, who, &passes[who], &key).await?;
-                // Giving it back is not timed.
+                // The time to give the hold back is not measured.
                 asked::give_back(&http, who, &passes[who], &hold).await?;
                 Ok(done)
             }
         };
-        // The last train is the hot one; nobody who asks for it asks for another.
+        // The last train is the hot one. Visitors who ask for it ask for no other train.
         let half = visitors / 2;
         let beside = pace::call_at_pace(per_s, each, |number| {
             hold(number, number % others, number % half)
@@ -109,7 +110,7 @@ pub async fn measure(
     })
 }
 
-/// Trains that run that day, each with a stretch and a class that it has.
+/// Returns trains that run that day, each with a stretch and a class that it has.
 async fn trains(
     http: &LoadHttpClient,
     timetable: &RailBenchTimetable,
@@ -117,7 +118,8 @@ async fn trains(
 ) -> anyhow::Result<Vec<RailBenchDeparture>> {
     let mut dice = StdRng::seed_from_u64(SEED);
     let mut trains = Vec::new();
-    // Far apart in the timetable, so that they are of all kinds.
+    // The trips are taken at even distances in the timetable, so that trains of all kinds are among
+    // them.
     let everyday: Vec<&RailBenchTrip> = timetable.everyday().collect();
     for trip in everyday.iter().step_by(everyday.len() / (OTHERS + 1)) {
         let (from, to) = trip.stretch(&mut dice);

@@ -1,5 +1,5 @@
-//! Free seats between two stations on a date: any pair of the whole timetable, at a pace, with
-//! trains among them that somebody holds seats of.
+//! Measures searches for free seats between two stations on a date: any pair of the whole
+//! timetable, at a fixed rate, with trains among them of which seats are held.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,15 +14,15 @@ use super::pace;
 use super::timetable::RailBenchTimetable;
 use crate::http::{LoadHttpCall, LoadHttpClient};
 
-/// 99 of 100 are answered within this, milliseconds.
+/// The time within which 99 of 100 searches must be answered, in milliseconds.
 const P99_MAX_MS: f64 = 5.0;
-/// Departures that somebody holds a seat of before it begins; every other look is at a stretch of
-/// one of them.
+/// The number of departures of which a seat is held before the measurement. Every other search is
+/// for a stretch of one of them.
 const HELD: usize = 500;
-/// Every run asks for the same pairs.
+/// The seed of the pairs. Every run asks for the same ones.
 const SEED: u64 = 4_458;
 
-/// The figures.
+/// The figures of the measurement.
 #[derive(Serialize)]
 pub struct AvailabilityFigures {
     pub per_s: u32,
@@ -38,7 +38,7 @@ impl AvailabilityFigures {
     }
 }
 
-/// Measures it.
+/// Measures the latency of the searches.
 ///
 /// # Errors
 /// Where an answer is none, or the pace was not kept.
@@ -74,7 +74,7 @@ pub async fn measure(
             Ok(done)
         }
     };
-    // Connections are made, and what is read once is read.
+    // A first run opens the connections and fills the caches.
     pace::call_at_pace(per_s, Duration::from_secs(2), &mut look).await?;
     let times = pace::call_at_pace(per_s, lasting, &mut look).await?;
     eprintln!("availability at {per_s}/s: p99 {:.2} ms", times.ms(99.0));
@@ -87,7 +87,7 @@ pub async fn measure(
     })
 }
 
-/// Departures of any train and date, a seat of each held.
+/// Holds a seat of departures of any trains and dates.
 async fn hold_departures(
     http: &LoadHttpClient,
     passes: &Arc<[String]>,

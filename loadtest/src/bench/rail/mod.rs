@@ -1,5 +1,6 @@
-//! A whole country's timetable: how long its import takes, how soon after a start its trips are
-//! found, how quickly seats are told under a rush, and whether one hot train slows the others.
+//! Measures a whole country's timetable: how long its import takes, how soon after a start its
+//! trips are found, how quickly free seats are answered under a rush, and whether one hot train
+//! slows the others.
 
 mod asked;
 mod hot;
@@ -22,13 +23,14 @@ use timetable::RailBenchTimetable;
 /// The stations between which the trips of every day are counted.
 const FROM: &str = "VNP";
 const TO: &str = "AOH";
-/// The timetable is imported within this.
+/// The most time that the import may take.
 const IMPORT_MAX: Duration = Duration::from_secs(30);
-/// A trip is found within this after the process was started.
+/// The longest time from the start of the process until a trip is found.
 const COLD_MAX: Duration = Duration::from_secs(1);
-/// Who holds seats: nobody asks for a train again before the last hold of it was given back.
+/// The number of visitors who hold seats: so many that nobody asks for a train again before its
+/// last hold of that train was given back.
 const VISITORS: usize = 600;
-/// The first answer after a start is waited for so long.
+/// How long to wait for the first answer after a start.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -55,7 +57,7 @@ fn data() -> PathBuf {
     real.join("china-hsr-2016")
 }
 
-/// The figures.
+/// The figures of the bench.
 #[derive(Serialize)]
 struct RailBenchFigures {
     bench: &'static str,
@@ -106,7 +108,7 @@ async fn measure(options: &RailBenchOptions) -> anyhow::Result<RailBenchFigures>
         least = least.min(trips(&http, *date).await?.context("no answer")?);
     }
     let every = Duration::from_secs(options.for_s.into());
-    // Every departure: a glob needs a beginning.
+    // These patterns cover every departure: a glob needs a beginning.
     let all: Vec<String> = ('a'..='z')
         .chain('0'..='9')
         .map(|begins| format!("{begins}*"))
@@ -139,7 +141,7 @@ async fn measure(options: &RailBenchOptions) -> anyhow::Result<RailBenchFigures>
     })
 }
 
-/// Imports while nobody serves: a ledger file is one process's.
+/// Imports the timetable while no gateway runs, because a ledger file belongs to one process.
 async fn import(rig: &Rig, options: &RailBenchOptions) -> anyhow::Result<Duration> {
     rig.kill(RigComponent::Gateway(0)).await?;
     let begun = Instant::now();
@@ -155,7 +157,7 @@ async fn import(rig: &Rig, options: &RailBenchOptions) -> anyhow::Result<Duratio
     Ok(took)
 }
 
-/// From the start of the process until it finds trips: how long that took, and how many it finds.
+/// Starts the process. Returns how long it took until it found trips, and how many it found.
 async fn cold_start(
     rig: &Rig,
     http: &LoadHttpClient,
@@ -176,7 +178,7 @@ async fn cold_start(
     }
 }
 
-/// How many trips are told between the two stations; none where nobody answers yet.
+/// Returns how many trips there are between the two stations, or `None` if nobody answers yet.
 async fn trips(http: &LoadHttpClient, date: Date) -> anyhow::Result<Option<usize>> {
     let call = LoadHttpCall::get(asked::path(FROM, TO, date));
     let Ok(answer) = http.send_to(0, &call, 0).await else {

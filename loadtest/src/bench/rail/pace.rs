@@ -1,5 +1,5 @@
-//! Calls at a pace that no answer slows: each is timed from when it was due, so that waiting for a
-//! busy system counts.
+//! Makes calls at a rate that no answer slows. Each call is timed from when it was due, so that
+//! waiting for a busy system counts.
 
 use std::time::{Duration, Instant};
 
@@ -8,16 +8,17 @@ use hdrhistogram::Histogram;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// Times are kept up to this, microseconds.
+/// The longest time that is recorded, in microseconds.
 const MAX_US: u64 = 60_000_000;
-/// A generator that starts calls later than this, in the 99th percentile, measures itself.
+/// If 99 of 100 calls do not start within this of when they are due, the generator measures itself
+/// and the run is invalid.
 const LATE_MAX: Duration = Duration::from_millis(20);
 
-/// How long the calls took.
+/// The latencies of the calls.
 pub struct CallLatencies(Histogram<u64>);
 
 impl CallLatencies {
-    /// A percentile, milliseconds.
+    /// Returns a percentile in milliseconds.
     #[expect(
         clippy::cast_precision_loss,
         reason = "at most a minute in microseconds"
@@ -26,7 +27,7 @@ impl CallLatencies {
         self.0.value_at_percentile(percentile) as f64 / 1e3
     }
 
-    /// No times yet.
+    /// Makes an empty set of latencies.
     pub fn empty() -> Self {
         Self(Histogram::new_with_bounds(1, MAX_US, 3).expect("bounds that are in order"))
     }
@@ -37,8 +38,8 @@ impl CallLatencies {
     }
 }
 
-/// Makes `per_s` calls a second for so long. `call` is given the number of the call and when it is
-/// due; what it answers with is the moment at which it was done.
+/// Makes `per_s` calls a second for so long. `call` gets the number of the call and when it is due,
+/// and returns when it was done.
 ///
 /// # Errors
 /// The first call that failed, or that the calls could not be started on time.
@@ -81,8 +82,8 @@ pub async fn call_at_pace<F: Future<Output = anyhow::Result<Instant>> + Send + '
     Ok(times)
 }
 
-/// When calls are due, each told at that moment: by a thread, since the runtime's timers are as
-/// coarse as a millisecond, which would be counted as the system's.
+/// Tells when each call is due, at that moment. A thread does this, because the runtime's timers
+/// are only as fine as a millisecond, and that error would count as the system's latency.
 fn due_times(per_s: u32, lasting: Duration) -> mpsc::UnboundedReceiver<Instant> {
     let (teller, dues) = mpsc::unbounded_channel();
     let apart = Duration::from_secs(1) / per_s;

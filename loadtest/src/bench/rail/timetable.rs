@@ -1,4 +1,4 @@
-//! The timetable as anybody can read it, to ask for pairs that there are.
+//! Reads the public files of a timetable, so that a bench asks only for pairs that exist.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,12 +16,12 @@ pub struct RailBenchTrip {
     /// The train's code.
     pub train: String,
     everyday: bool,
-    /// Codes in the order of the stops.
+    /// The codes of the stations, in the order of the stops.
     calls: Vec<String>,
 }
 
 impl RailBenchTimetable {
-    /// Reads the three files; their fields hold neither commas nor quotes.
+    /// Reads the three files of a timetable. Their fields hold neither commas nor quotes.
     ///
     /// # Errors
     /// Where one is missing, or something in it is.
@@ -55,12 +55,12 @@ impl RailBenchTimetable {
         Ok(Self { trips })
     }
 
-    /// The stops of all trips.
+    /// Returns the number of stops of all trips.
     pub fn stops(&self) -> usize {
         self.trips.iter().map(|trip| trip.calls.len()).sum()
     }
 
-    /// Trips that run every day from one station to another.
+    /// Returns the trips that run every day from one station to another.
     pub fn everyday_between(&self, from: &str, to: &str) -> impl Iterator<Item = &RailBenchTrip> {
         self.everyday().filter(move |trip| {
             let at = |code: &str| trip.calls.iter().position(|call| call == code);
@@ -68,19 +68,19 @@ impl RailBenchTimetable {
         })
     }
 
-    /// Trips that run every day.
+    /// Returns the trips that run every day.
     pub fn everyday(&self) -> impl Iterator<Item = &RailBenchTrip> {
         self.trips.iter().filter(|trip| trip.everyday)
     }
 
-    /// A stretch of any trip.
+    /// Draws a stretch of any trip.
     pub fn stretch(&self, dice: &mut impl rand::Rng) -> (&str, &str) {
         self.trips[dice.random_range(0..self.trips.len())].stretch(dice)
     }
 }
 
 impl RailBenchTrip {
-    /// Two of its stations, in the order of the journey.
+    /// Draws two of the trip's stations, in the order of the journey.
     pub fn stretch(&self, dice: &mut impl rand::Rng) -> (&str, &str) {
         let to = dice.random_range(1..self.calls.len());
         let from = dice.random_range(0..to);
@@ -88,7 +88,7 @@ impl RailBenchTrip {
     }
 }
 
-/// The rows behind the head.
+/// Reads the rows of a file after its header.
 fn rows(folder: &Path, name: &str) -> anyhow::Result<Vec<Vec<String>>> {
     let path = folder.join(name);
     let text = std::fs::read_to_string(&path)

@@ -1,5 +1,5 @@
-//! A million seats in one Redis: what they take, and how long it takes to import them, to sell a
-//! show out, to start again and to rebuild what was lost.
+//! Measures a million seats in one Redis: how much memory they take, and how long it takes to
+//! import them, to sell a show out, to start again and to rebuild lost keys.
 
 mod sale;
 mod stages;
@@ -15,9 +15,9 @@ use crate::http::LoadHttpClient;
 use crate::rig::{Rig, RigComponent};
 use stages::{SeatBenchStage, ServedSeats};
 
-/// A show is rebuilt within this.
+/// The most time that the rebuilding of a show may take.
 const REBUILD_MAX: Duration = Duration::from_secs(5);
-/// Everything is served again within this, or the run is invalid.
+/// If not every show is served again within this, the run is invalid.
 const SERVED_WITHIN: Duration = Duration::from_secs(120);
 
 /// Imports shows through the promoter's calls, sells one of them out through holds, orders and
@@ -39,19 +39,19 @@ pub struct SeatBenchOptions {
     json: bool,
 }
 
-/// The figures.
+/// The figures of the bench.
 #[derive(Serialize)]
 struct SeatBenchFigures {
     bench: &'static str,
     shows: u32,
     seats: u64,
     stages: Vec<SeatBenchStage>,
-    /// From the loss of the keys of the show that was sold out until its seats are served out of
-    /// the new ones.
+    /// The seconds from the loss of the sold-out show's keys until its seats are served from new
+    /// keys.
     rebuild_one_s: f64,
-    /// From the loss of everything until the last show is served again.
+    /// The seconds from the loss of all keys until the last show is served again.
     rebuild_all_s: f64,
-    /// The threshold of a show.
+    /// The threshold of `rebuild_one_s`.
     rebuild_max_s: f64,
     held: bool,
 }
@@ -127,7 +127,8 @@ async fn measure(options: &SeatBenchOptions) -> anyhow::Result<SeatBenchFigures>
     })
 }
 
-/// The first show is sold out, and all others are free: whatever was lost meanwhile.
+/// Checks that the first show is still sold out and all others are free, whatever was lost
+/// meanwhile.
 fn is_as_sold(seen: &ServedSeats, shows: &[String], each: usize) -> anyhow::Result<()> {
     for (index, show) in shows.iter().enumerate() {
         let wanted = if index == 0 {
@@ -144,7 +145,7 @@ fn is_as_sold(seen: &ServedSeats, shows: &[String], each: usize) -> anyhow::Resu
     Ok(())
 }
 
-/// One plan, and shows that sell to large parties.
+/// Imports one plan, and shows that sell to large parties.
 async fn import(
     http: &LoadHttpClient,
     key: &str,

@@ -1,5 +1,5 @@
-//! Selling a show out over the whole way: every party holds its seats, orders and pays, until the
-//! ledger has sold them all.
+//! Sells a show out over HTTP: every party holds its seats, orders and pays, until the ledger has
+//! sold them all.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use crate::bench::people;
 use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::swarm::SwarmSeatSnapshot;
 
-/// Seats of a party: large, as the number of seats is what counts here.
+/// The seats of a party. Parties are large, because only the number of seats counts here.
 pub const PARTY: usize = 100;
-/// How long the last tickets may take.
+/// The longest wait for the last tickets.
 const SOLD_WITHIN: Duration = Duration::from_secs(300);
-/// How often somebody looks.
+/// The time between two looks at the seats.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Sells all seats of a show.

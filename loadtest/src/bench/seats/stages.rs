@@ -1,4 +1,5 @@
-//! What is read between the steps: memory, and which life of the store the seats are served out of.
+//! Reads the state between the steps: memory, and from which incarnation of the store the seats are
+//! served.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -12,29 +13,29 @@ use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::rig::{Rig, RigComponent};
 use crate::swarm::SwarmSeatSnapshot;
 
-/// How often somebody looks whether seats are served.
+/// The time between two looks at whether seats are served.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// A version is the incarnation times this, and a counter.
+/// A version is this number times the incarnation, plus a counter.
 const INCARNATION: u64 = 1 << 40;
-/// Deletes every key of a pattern.
+/// The script that deletes every key of a pattern.
 const DELETE: &str = "local keys = redis.call('KEYS', ARGV[1]) \
     for _, key in ipairs(keys) do redis.call('DEL', key) end return #keys";
 
-/// How much memory everything takes after a step, and how long the step took.
+/// How much memory the processes use after a step, and how long the step took.
 #[derive(Serialize)]
 pub struct SeatBenchStage {
     pub name: &'static str,
     pub took_s: f64,
-    /// `used_memory`, 10^6 bytes.
+    /// The `used_memory` of Redis, in 10^6 bytes.
     pub redis_mb: f64,
-    /// Resident, 10^6 bytes.
+    /// The resident memory of booking, in 10^6 bytes.
     pub booking_mb: f64,
-    /// Resident, 10^6 bytes.
+    /// The resident memory of the gateway, in 10^6 bytes.
     pub gateway_mb: f64,
 }
 
 impl SeatBenchStage {
-    /// Reads it, and tells of the step.
+    /// Reads the memory, and prints the step.
     ///
     /// # Errors
     /// Where a process cannot be asked.
@@ -67,12 +68,12 @@ async fn used_mb(rig: &Rig) -> anyhow::Result<f64> {
     Ok(bytes / 1e6)
 }
 
-/// Seats as they are served.
+/// The seats of each show, as they were served.
 #[derive(Default)]
 pub struct ServedSeats(HashMap<String, SwarmSeatSnapshot>);
 
 impl ServedSeats {
-    /// Free, held, sold and not for sale.
+    /// Returns the numbers of free, held and sold seats, and of seats not for sale.
     pub fn counts(&self, show: &str) -> [usize; 4] {
         self.0
             .get(show)
@@ -85,8 +86,8 @@ impl ServedSeats {
     }
 }
 
-/// Asks for the seats of all shows at once until each is served out of a later life of the store
-/// than `before`.
+/// Asks for the seats of all shows at once, until each is served from a later incarnation of the
+/// store than in `before`.
 ///
 /// # Errors
 /// Where one is not within the time.
@@ -122,7 +123,7 @@ async fn served(
     let begun = Instant::now();
     let call = LoadHttpCall::get(format!("/v1/shows/{show}/seats"));
     loop {
-        // What is not answered now is answered later.
+        // A call without an answer is sent again.
         let answer = http.send(&call, 0).await.ok();
         let answer = answer.filter(|answer| answer.is_ok());
         let seats = answer.and_then(|answer| SwarmSeatSnapshot::read(&answer.body));
@@ -139,7 +140,7 @@ async fn served(
     }
 }
 
-/// Loses everything that Redis knows of one show.
+/// Deletes everything that Redis knows of one show.
 ///
 /// # Errors
 /// Where Redis does not answer, or knew nothing.

@@ -1,34 +1,35 @@
-//! Whether a line was served as it should be, from what its parties saw: in the order of coming
-//! among those who were here and whom the seats fit, no seat offered to two, nobody forgotten.
-//! Pure. All times are milliseconds of the machine's clock.
+//! Judges from what its parties saw whether a waitlist was served correctly: in the order of
+//! joining among the parties that were present and that the seats fit, with no seat offered to two
+//! parties and nobody forgotten. The functions are pure. All times are milliseconds of the
+//! machine's clock.
 
 use std::collections::HashMap;
 
-/// A party counts as here for so long after it was seen.
+/// How long a party counts as present after it was seen, in milliseconds.
 const HERE_MS: i64 = 15_000;
-/// The line knows within this that a party was seen.
+/// How long the line may take to learn that a party was seen, in milliseconds.
 const TOLD_WITHIN_MS: i64 = 4_000;
 
-/// From when to when.
+/// A span of time.
 #[derive(Debug, Clone, Copy)]
 pub struct WaitlistBenchSpan {
     pub from: i64,
     pub to: i64,
 }
 
-/// A party, in the order of joining.
+/// A party on the waitlist. Parties are listed in the order of joining.
 #[derive(Debug, Clone)]
 pub struct WaitlistBenchParty {
-    /// How many seats it wants; any will do.
+    /// How many seats the party wants. Any seats will do.
     pub size: u32,
-    /// When it had joined.
+    /// When the party had joined.
     pub joined: i64,
-    /// When it looked how it stands.
+    /// When the party read its state.
     pub looks: Vec<WaitlistBenchSpan>,
     pub offers: Vec<WaitlistBenchOffer>,
-    /// When it left by itself.
+    /// When the party left by itself.
     pub left: Option<i64>,
-    /// How its waiting ended, in the server's word.
+    /// How the party's waiting ended, in the server's word.
     pub end: Option<String>,
 }
 
@@ -36,41 +37,43 @@ pub struct WaitlistBenchParty {
 #[derive(Debug, Clone)]
 pub struct WaitlistBenchOffer {
     pub seats: Vec<String>,
-    /// When it was made, by the server's own word.
+    /// When the offer was made, as the server told.
     pub made: i64,
-    /// When the party knew.
+    /// When the party learned of the offer.
     pub seen: i64,
-    /// Until when the seats surely were the party's: it gave them back then, or they ran out.
+    /// Until when the seats certainly belonged to the party: until it gave them back, or until the
+    /// offer ran out.
     pub until: i64,
     pub fate: WaitlistBenchFate,
 }
 
-/// What became of an offer.
+/// How an offer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitlistBenchFate {
     /// The party ordered the seats.
     Ordered,
-    /// It let them pass: it stands behind all others from then on.
+    /// The party let the seats pass, and stands behind all others from then on.
     Passed,
-    /// They went with the process that held them, where those who live on do not know of them.
+    /// The seats were lost with the process that held them, because no other process knew of the
+    /// offer.
     Lost,
 }
 
-/// What the parties lived through.
+/// What the parties saw during the run.
 #[derive(Debug)]
 pub struct WaitlistBenchRun {
     pub parties: Vec<WaitlistBenchParty>,
-    /// The process that was killed was gone in this time.
+    /// The span in which the killed process was gone.
     pub kill: WaitlistBenchSpan,
-    /// Offers outlive a process: they are kept outside of it.
+    /// Whether offers outlive a process because they are kept outside of it.
     pub outlives: bool,
 }
 
-/// What is wrong, and how much could have been.
+/// The findings of the judge, and how much it could check.
 #[derive(Debug, Default)]
 pub struct WaitlistBenchReport {
     pub findings: Vec<String>,
-    /// Offers at whose making somebody behind would have fitted, too.
+    /// How many offers were made while a party further behind would have fitted too.
     pub choices: usize,
 }
 
@@ -85,7 +88,7 @@ pub fn judge(run: &WaitlistBenchRun) -> WaitlistBenchReport {
 }
 
 impl WaitlistBenchRun {
-    /// No two parties surely had one seat at one time.
+    /// Checks that no two parties certainly had one seat at the same time.
     fn offered_twice(&self, judged: &mut WaitlistBenchReport) {
         let mut by_seat: HashMap<&str, Vec<(i64, i64, usize)>> = HashMap::new();
         for (at, party) in self.parties.iter().enumerate() {
@@ -117,7 +120,7 @@ impl WaitlistBenchRun {
         }
     }
 
-    /// Nobody who was here, whom the seats would have fitted, and who came before was passed over.
+    /// Checks that no party was passed over that was present, fitted the seats and came before.
     fn passed_over(&self, judged: &mut WaitlistBenchReport) {
         for (at, party) in self.parties.iter().enumerate() {
             for offer in &party.offers {
@@ -128,7 +131,7 @@ impl WaitlistBenchRun {
                     *other != at && of.size <= party.size && self.surely_waits(of, offer)
                 };
                 let before = |other: &usize| match moved {
-                    // It stands behind everybody who had joined by then.
+                    // This party stands behind everybody who had joined by then.
                     Some(moved) => self.parties[*other].joined < moved,
                     None => *other < at,
                 };
@@ -145,8 +148,8 @@ impl WaitlistBenchRun {
         }
     }
 
-    /// Whether a party that never let an offer pass waits without an offer when another's was made,
-    /// and is known to be here.
+    /// Returns whether a party that never let an offer pass certainly waited without an offer, and
+    /// was present, when another party's offer was made.
     fn surely_waits(&self, party: &WaitlistBenchParty, others: &WaitlistBenchOffer) -> bool {
         let at = others.made;
         let in_line = party.joined < at && party.left.is_none_or(|left| left > at);
@@ -159,18 +162,18 @@ impl WaitlistBenchRun {
             .any(|offer| offer.made <= at && !lost(offer));
         let seen = |look: &WaitlistBenchSpan| {
             let told = look.to + TOLD_WITHIN_MS;
-            // What a process was not yet able to write down went with it.
+            // What the killed process had not yet written down was lost with it.
             let forgotten = (look.from..=told).contains(&self.kill.from);
             told < at && look.from + HERE_MS > at && !forgotten
         };
-        // Unless it looked again before the kill, it may have had an offer that nobody saw: those
-        // of one round are made one after the other.
+        // Offers of one round are made one after the other. Unless the party read its state again
+        // before the kill, it may have had an offer that nobody saw.
         let looked = |look: &WaitlistBenchSpan| look.from > others.seen && look.to < self.kill.from;
         let is_sure = at >= self.kill.from || party.looks.iter().any(looked);
         in_line && !has_had && is_sure && party.looks.iter().any(seen)
     }
 
-    /// No offer went with a process that does not keep them.
+    /// Checks that no offer was lost with a process if offers are kept outside of it.
     fn judge_lost_offers(&self, judged: &mut WaitlistBenchReport) {
         for (at, party) in self.parties.iter().enumerate() {
             let mut lost = party
@@ -184,15 +187,15 @@ impl WaitlistBenchRun {
         }
     }
 
-    /// How long nobody was offered anything from the kill on, milliseconds; none where nobody was
-    /// any more.
+    /// Returns for how long after the kill nobody got an offer, in milliseconds, or `None` if
+    /// nobody got one any more.
     pub fn stood_still_ms(&self) -> Option<i64> {
         let offers = self.parties.iter().flat_map(|party| &party.offers);
         let after = offers.map(|offer| offer.made - self.kill.from);
         after.filter(|after| *after >= 0).min()
     }
 
-    /// Everybody was served, or left.
+    /// Checks that every party was served or left.
     fn forgotten(&self, judged: &mut WaitlistBenchReport) {
         for (at, party) in self.parties.iter().enumerate() {
             let expected = if party.left.is_some() {
@@ -211,7 +214,7 @@ impl WaitlistBenchRun {
 }
 
 impl WaitlistBenchParty {
-    /// When it last let an offer pass before a moment.
+    /// Returns when the party last let an offer pass before a moment.
     fn moved_before(&self, at: i64) -> Option<i64> {
         let passed = self
             .offers
@@ -225,7 +228,7 @@ impl WaitlistBenchParty {
 mod tests {
     use super::*;
 
-    /// Joined at that time, looks every two seconds for a minute.
+    /// Makes a party that joined at that time and reads its state every two seconds for a minute.
     fn party(size: u32, joined: i64) -> WaitlistBenchParty {
         let look = |n: i64| WaitlistBenchSpan {
             from: joined + n * 2_000,
@@ -251,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Three parties, served in order from one seat after the other.
+    /// Makes a run of three parties that are served in order, from one seat after the other.
     fn clean() -> WaitlistBenchRun {
         let mut parties = vec![party(1, 0), party(2, 100), party(1, 200)];
         parties[0].offers = vec![offer(&["A-1"], 20_000, 22_000, WaitlistBenchFate::Ordered)];
@@ -262,7 +265,7 @@ mod tests {
             WaitlistBenchFate::Ordered,
         )];
         parties[2].offers = vec![offer(&["A-2"], 24_500, 26_000, WaitlistBenchFate::Ordered)];
-        // Nobody had anything then.
+        // Nobody had an offer at that time.
         let kill = WaitlistBenchSpan { from: 100, to: 200 };
         WaitlistBenchRun {
             parties,

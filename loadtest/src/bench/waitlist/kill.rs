@@ -1,4 +1,4 @@
-//! The kill: of the processes that might serve the line, the one that does.
+//! Kills the process that serves the waitlist.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -10,23 +10,23 @@ use super::judge::WaitlistBenchSpan;
 use super::visit::now_ms;
 use crate::rig::{KillTarget, Rig, RigComponent, RigSpecification};
 
-/// The process is killed when so many of a hundred have been served.
+/// The percentage of parties that have been served when the process is killed.
 const KILLED_AT_PCT: usize = 40;
-/// How often that is looked at.
+/// The time between two looks at the number served.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// What a process counts of the offers that it made.
+/// The metric that counts the offers that a process made.
 const OFFERS: &str = "fairgate_waitlist_offers_total";
 
-/// What was killed.
+/// The kill of a process.
 pub struct WaitlistBenchKill {
     pub part: RigComponent,
-    /// How many had been served.
+    /// How many parties had been served.
     pub after: usize,
-    /// From the kill until it was back.
+    /// The span from the kill until the process was back.
     pub gone: WaitlistBenchSpan,
 }
 
-/// The kind of process that serves the line.
+/// Returns the kind of process that serves the waitlist.
 pub const fn target(rig: RigSpecification) -> KillTarget {
     if rig.bookings == 0 {
         KillTarget::Gateway
@@ -35,7 +35,8 @@ pub const fn target(rig: RigSpecification) -> KillTarget {
     }
 }
 
-/// Kills the process that serves the line when enough have been served, and starts it again.
+/// Kills the process that serves the waitlist when enough parties have been served, and starts it
+/// again.
 ///
 /// # Errors
 /// Where the line does not move, or the process does not come back.
@@ -60,8 +61,8 @@ pub async fn serving(
     Ok(WaitlistBenchKill { part, after, gone })
 }
 
-/// The process that serves the line: one does at a time, so it is the one whose offers are seen to
-/// become more.
+/// Returns the process that serves the waitlist. Only one does at a time, and its count of offers
+/// grows.
 async fn who_serves(rig: &Rig, begun: Instant) -> anyhow::Result<RigComponent> {
     let might: Vec<RigComponent> = match (target(rig.spec()), rig.spec()) {
         (KillTarget::Booking, spec) => (0..spec.bookings).map(RigComponent::Booking).collect(),
@@ -90,7 +91,7 @@ async fn offers(rig: &Rig, of: &[RigComponent]) -> anyhow::Result<Vec<f64>> {
     Ok(offers)
 }
 
-/// Looks until there is something.
+/// Looks until there is a result.
 async fn until<T>(
     begun: Instant,
     mut look: impl AsyncFnMut() -> anyhow::Result<Option<T>>,

@@ -1,5 +1,6 @@
-//! A thousand parties wait for a full house, its baskets lapse, and the process that serves the
-//! line is killed: is everybody served in turn, no seat offered to two at a time, nobody forgotten?
+//! Lets a thousand parties wait for a full house while its baskets lapse, and kills the process
+//! that serves the waitlist. It checks that everybody is served in turn, that no seat is offered to
+//! two parties at a time, and that nobody is forgotten.
 
 mod judge;
 mod kill;
@@ -23,18 +24,18 @@ use crate::swarm::SwarmSeatSnapshot;
 use judge::{WaitlistBenchFate, WaitlistBenchParty, WaitlistBenchRun, judge};
 use visit::{WaitlistPartyClient, WaitlistPartyPlan};
 
-/// The show.
+/// The id of the show.
 const SHOW: &str = "night";
-/// Seats of a row of the house, and of a basket.
+/// The number of seats in a row, and in a basket.
 const ACROSS: u32 = 20;
 const BASKET: u32 = 4;
-/// Baskets lapse after this, where they are not given back before.
+/// The seconds after which baskets lapse, unless they are given back before.
 const HOLD_S: u64 = 15;
-/// All of them are served within this.
+/// The longest time until all parties are served.
 const SERVED_WITHIN: Duration = Duration::from_secs(175);
-/// All seats are free within this after that.
+/// The longest time after that until all seats are free.
 const FREE_WITHIN: Duration = Duration::from_secs(120);
-/// Findings that are told.
+/// The most findings that are printed.
 const TOLD_MAX: usize = 10;
 
 #[derive(clap::Args)]
@@ -52,7 +53,7 @@ pub struct WaitlistBenchOptions {
     json: bool,
 }
 
-/// The figures.
+/// The figures of the bench.
 #[derive(Serialize)]
 struct WaitlistBenchFigures {
     bench: &'static str,
@@ -62,14 +63,15 @@ struct WaitlistBenchFigures {
     served: usize,
     left: usize,
     offers: usize,
-    /// Offers let pass, and offers that went with the killed process.
+    /// The number of offers that parties let pass, and of offers that were lost with the killed
+    /// process.
     passed: usize,
     lost: usize,
-    /// Offers at which somebody behind would have fitted, too.
+    /// The number of offers made while a party further behind would have fitted too.
     choices: usize,
     killed: String,
     killed_after: usize,
-    /// How long nobody was offered anything from the kill on.
+    /// For how long after the kill nobody got an offer.
     stood_still_ms: Option<i64>,
     took_s: f64,
     findings: Vec<String>,
@@ -88,7 +90,7 @@ async fn measure(options: &WaitlistBenchOptions) -> anyhow::Result<WaitlistBench
     let parties = options.parties as usize;
     let rig = Rig::start(options.rig).await?;
     let http = LoadHttpClient::new(&rig.urls());
-    // Three seats for ten parties.
+    // The house has three seats for every ten parties.
     let rows = (options.parties * 3 / 10).div_ceil(ACROSS);
     let seats = rows * ACROSS;
     open(&rig, &http, rows, parties + (seats / BASKET) as usize).await?;
@@ -161,14 +163,14 @@ async fn open(rig: &Rig, http: &LoadHttpClient, rows: u32, visitors: usize) -> a
     people::open_room(http, key, &[SHOW], visitors).await
 }
 
-/// A basket of the crowd.
+/// A basket that the crowd holds.
 struct WaitlistBenchBasket {
     hold: String,
     pass: String,
     who: usize,
 }
 
-/// The house is full of baskets.
+/// Fills the house with baskets.
 async fn fill(
     http: &LoadHttpClient,
     passes: &[String],
@@ -186,7 +188,7 @@ async fn fill(
     Ok(baskets)
 }
 
-/// Half of the baskets are given back, at any time; the others lapse.
+/// Gives half of the baskets back at random times. The others lapse.
 async fn give_some_back(
     http: LoadHttpClient,
     baskets: Vec<WaitlistBenchBasket>,
@@ -197,7 +199,7 @@ async fn give_some_back(
         tokio::time::sleep(Duration::from_millis(after)).await;
         let path = format!("/v1/holds/{}", basket.hold);
         let back = LoadHttpCall::new(Method::DELETE, path).bearer(&basket.pass);
-        // It may have lapsed before, or gone with the process.
+        // The basket may have lapsed before, or been lost with the process.
         drop(http.send(&back, basket.who).await);
     }
     Ok(())
@@ -205,7 +207,7 @@ async fn give_some_back(
 
 type WaitlistPartyTasks = JoinSet<(usize, anyhow::Result<WaitlistBenchParty>)>;
 
-/// Everybody joins, one after the other, and waits.
+/// Lets every party join, one after the other, and wait.
 async fn line_up(
     http: &LoadHttpClient,
     passes: &[String],
@@ -231,7 +233,7 @@ async fn line_up(
     Ok(visits)
 }
 
-/// What they saw, in the order of joining.
+/// Returns what the parties saw, in the order of joining.
 async fn collect_parties(
     mut visits: WaitlistPartyTasks,
 ) -> anyhow::Result<Vec<WaitlistBenchParty>> {
@@ -244,7 +246,7 @@ async fn collect_parties(
     Ok(parties.into_iter().map(|(_, party)| party).collect())
 }
 
-/// Seats that nobody has and that are not free.
+/// Waits until all seats are free. Returns a finding if some never are.
 async fn still_held(http: &LoadHttpClient, seats: u32) -> anyhow::Result<Option<String>> {
     let read = LoadHttpCall::get(format!("/v1/shows/{SHOW}/seats"));
     let begun = Instant::now();

@@ -1,5 +1,5 @@
-//! One party: it looks how it stands, is away for a while, and takes, declines or sleeps through
-//! what it is offered.
+//! Runs one party: it reads its state, is away for a while, and takes, declines or ignores what it
+//! is offered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,21 +15,21 @@ use super::judge::{WaitlistBenchFate, WaitlistBenchOffer, WaitlistBenchParty, Wa
 use crate::bench::people::text;
 use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 
-/// A hold of an offer is shown for so long from when it was made.
+/// How long an offer's hold is shown after it was made.
 const OFFER_MS: i64 = 60_000;
-/// Between two looks, milliseconds.
+/// The time between two reads of the party's state, in milliseconds.
 const LOOK_MS: std::ops::Range<u64> = 1_500..3_000;
-/// Who goes away is gone for so long, milliseconds: longer than it counts as here.
+/// How long a party that goes away is gone, in milliseconds: longer than it counts as present.
 const AWAY_MS: std::ops::Range<u64> = 18_000..30_000;
-/// Between knowing of an offer and ordering, and between ordering and giving up, milliseconds.
+/// The time from learning of an offer to ordering, and from ordering to giving up, in milliseconds.
 const THINKS_MS: std::ops::Range<u64> = 0..1_500;
-/// What is put off, or has no answer, is asked again after this.
+/// The wait before a call is sent again that was put off or not answered.
 const AGAIN: Duration = Duration::from_millis(200);
 
 /// What a party does besides waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitlistPartyPlan {
-    /// Orders, and gives the order up.
+    /// Orders, and cancels the order.
     Takes,
     /// Orders, and never pays: the order lapses.
     Lapses,
@@ -44,8 +44,8 @@ pub enum WaitlistPartyPlan {
 }
 
 impl WaitlistPartyPlan {
-    /// One party's way: of a hundred, some of each kind. Those who sleep take a minute, which a
-    /// short run does not have.
+    /// Chooses a party's plan, so that of a hundred parties some follow each. Parties that let time
+    /// run out take a minute, which a short run does not have.
     pub fn for_party(number: usize, parties: usize) -> Self {
         match number * 37 % 100 {
             0..3 => Self::Leaves,
@@ -58,20 +58,20 @@ impl WaitlistPartyPlan {
     }
 }
 
-/// Everything that a party needs.
+/// The settings and connections of a party.
 pub struct WaitlistPartyClient {
     pub http: LoadHttpClient,
     pub who: usize,
     pub pass: String,
     pub show: &'static str,
     pub way: WaitlistPartyPlan,
-    /// How many have been served.
+    /// How many parties have been served.
     pub served: Arc<AtomicUsize>,
 }
 
-/// How an ask for an order ended.
+/// The result of a call for an order.
 enum PartyOrderResult {
-    /// The order.
+    /// The order was made, with this id.
     Made(String),
     /// The hold is gone.
     Gone,
@@ -82,7 +82,7 @@ impl WaitlistPartyClient {
         format!("/v1/shows/{}/waitlist", self.show)
     }
 
-    /// Joins the line.
+    /// Joins the waitlist.
     ///
     /// # Errors
     /// Where it is refused.
@@ -100,7 +100,7 @@ impl WaitlistPartyClient {
         })
     }
 
-    /// Waits until it is over.
+    /// Waits until the party's waiting is over.
     ///
     /// # Errors
     /// Where an answer is none that there may be.
@@ -124,7 +124,7 @@ impl WaitlistPartyClient {
                 Some("offered") => {
                     let known = party.offers.last().map(|offer| offer.made);
                     let offer = offer(&stands["offer"], look.to)?;
-                    // What it sleeps through it sees again and again.
+                    // A party that ignores its offer reads the same offer again and again.
                     if known.is_none_or(|known| known < offer.made) {
                         let hold = text(&stands["offer"], "hold")?;
                         self.answer(party, offer, &hold, &mut dice).await?;
@@ -198,7 +198,7 @@ impl WaitlistPartyClient {
         Ok(PartyOrderResult::Gone)
     }
 
-    /// Asks until the answer is final.
+    /// Sends a call until the answer is final.
     async fn ask(&self, call: LoadHttpCall, expected: &[u16]) -> anyhow::Result<LoadHttpAnswer> {
         let call = call.bearer(&self.pass);
         loop {
@@ -215,9 +215,9 @@ impl WaitlistPartyClient {
     }
 }
 
-/// What the line has noted as let pass: a party that slept, or declined in the last moment before a
-/// kill, does not know whether that was noted or lost with the process. Where it was lost, it
-/// stands where it stood.
+/// Takes from the server whether the last offer counts as passed. A party that ignored or declined
+/// it just before a kill does not know whether that was written down or lost with the process. If
+/// it was lost, the party keeps its place.
 fn noted(party: &mut WaitlistBenchParty, stands: &Value) {
     let Some((last, before)) = party.offers.split_last_mut() else {
         return;
@@ -235,7 +235,8 @@ fn noted(party: &mut WaitlistBenchParty, stands: &Value) {
     }
 }
 
-/// An offer as it is told; until something else becomes of it, it runs out.
+/// Reads an offer from the server's answer. The offer counts as running out until something else
+/// happens.
 fn offer(told: &Value, seen: i64) -> anyhow::Result<WaitlistBenchOffer> {
     let seats = told["seats"].as_array().context("an offer has seats")?;
     let seats = seats.iter().filter_map(|seat| seat.as_str());
@@ -255,7 +256,7 @@ async fn pause(dice: &mut StdRng, ms: std::ops::Range<u64>) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
 }
 
-/// By the machine's clock, which the processes beside use, too.
+/// Returns the time of the machine's clock, which the other processes use too.
 pub fn now_ms() -> i64 {
     Timestamp::now().as_millisecond()
 }

@@ -1,4 +1,4 @@
-//! Builds the parts, starts the loops, and takes them down again in order.
+//! Builds the parts of the gateway, starts its loops, and stops them again in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,12 +45,12 @@ use crate::upstream::health::BookingHealth;
 use crate::upstream::{BookingCore, BookingDependencies};
 use crate::web::WebRequestPolicy;
 
-/// How long sockets have to end.
+/// How long sockets may take to end while the process drains.
 const SOCKETS_MAX: Duration = Duration::from_secs(5);
 const EVICT_EVERY: Duration = Duration::from_secs(60);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
-/// A gateway that is built and not serving yet.
+/// A gateway that is built but does not serve yet.
 pub struct GatewayApp {
     listener: TcpListener,
     router: Router,
@@ -64,10 +64,10 @@ pub struct GatewayApp {
 }
 
 impl GatewayApp {
-    /// Builds everything. `open_core` makes booking from the shared parts.
+    /// Builds all parts. `open_core` opens booking from the shared parts.
     ///
     /// # Errors
-    /// Where a part cannot be opened; nothing is left running.
+    /// Fails if a part cannot be opened; then nothing is left running.
     pub async fn build<F>(
         config: &GatewayConfig,
         open_core: impl FnOnce(BookingDependencies) -> F,
@@ -147,7 +147,7 @@ impl GatewayApp {
         })
     }
 
-    /// Where this listens.
+    /// Returns the address that this gateway listens on.
     ///
     /// # Errors
     /// Where the system does not say.
@@ -155,19 +155,19 @@ impl GatewayApp {
         self.listener.local_addr()
     }
 
-    /// Whether this installation has a room of that name already.
+    /// Returns whether this installation has a room of that name.
     #[must_use]
     pub fn has_room(&self, room: &str) -> bool {
         self.rooms.get(room).is_ok()
     }
 
-    /// All routes, for calls from within.
+    /// Returns all routes, for calls from this process.
     pub fn router(&self) -> Router {
         self.router.clone()
     }
 
-    /// Serves until `shutdown`, then drains: not ready, sockets told to come back, calls in flight
-    /// ended, the ledger closed.
+    /// Serves until `shutdown`, then drains: it is no longer ready, sockets are told to come back,
+    /// running calls end, and the ledger is closed.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
@@ -197,7 +197,7 @@ impl GatewayApp {
     }
 }
 
-/// Takes up the ledger's rooms, starts their loops, and tells booking which shows they cover.
+/// Opens the ledger's rooms, starts their loops, and tells booking which shows they cover.
 async fn take_up_rooms(
     parts: RoomDependencies,
 ) -> anyhow::Result<(RoomRegistry, RoomFollower, RoomSocketHubs)> {
@@ -217,7 +217,7 @@ async fn take_up_rooms(
     Ok((rooms, follower, hubs))
 }
 
-/// In this process, or in the Redis that all gateways share.
+/// Opens the room store: in this process, or in the Redis that all gateways share.
 async fn room_store(
     config: &GatewayConfig,
     ledger: &Arc<dyn RoomLedger>,
@@ -236,9 +236,8 @@ async fn room_store(
     })
 }
 
-/// Waits until no socket is left, at most `drain`. Upgraded sockets are no connections of the
-/// accept loop any more; they say good-bye by themselves, and until they have, whoever asks
-/// `/readyz` is still answered.
+/// Waits until no socket is left, at most for `drain`. The accept loop does not track upgraded
+/// sockets, so they close by themselves. Until they have, `/readyz` is still answered.
 async fn drain_sockets(sockets: impl Fn() -> usize, drain: Duration) {
     let all_gone = async {
         while sockets() > 0 {
@@ -253,7 +252,7 @@ async fn drain_sockets(sockets: impl Fn() -> usize, drain: Duration) {
     }
 }
 
-/// Puts the handles together that the routes are served with.
+/// Puts together the handles that the routes are served with.
 fn handles(
     config: &GatewayConfig,
     rooms: &RoomRegistry,
@@ -356,7 +355,7 @@ mod tests {
             .await
             .expect("it builds");
         let address = app.address().expect("an address");
-        // As a socket that takes its time to say good-bye.
+        // This socket stands for one that takes its time to close.
         let socket = app.hubs.of_room(app.rooms.all()[0].id()).listen();
         let mut stopping = app.stop.subscribe();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

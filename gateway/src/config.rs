@@ -1,5 +1,5 @@
-//! Settings: from the command line, the environment, a file, in this order; every bad value told at
-//! once.
+//! Reads the settings from the command line, the environment and a file, in this order, and reports
+//! all bad values at once.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -14,26 +14,26 @@ use crate::guard::ApiKey;
 use crate::upstream::{PaymentSettings, UpstreamSettings};
 use crate::web;
 
-/// The settings of one gateway. Each field names its variable, unit and default; the file has the
+/// The settings of one gateway. Each field names its variable, unit and default. The file has the
 /// same names in lower case and without the prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatewayConfig {
     /// `FAIRGATE_LISTEN`: address and port. Default `127.0.0.1:8080`.
     pub listen: SocketAddr,
-    /// `FAIRGATE_DATA`: the folder that everything durable lives in, where no database is set.
-    /// Default `fairgate-data`.
+    /// `FAIRGATE_DATA`: the folder with everything durable, if no database is set. Default
+    /// `fairgate-data`.
     pub data: PathBuf,
-    /// `FAIRGATE_DATABASE_URL`, `FAIRGATE_REDIS_URL`: what many processes share. Default: this
-    /// process's own.
+    /// `FAIRGATE_DATABASE_URL`, `FAIRGATE_REDIS_URL`: the database and the Redis that many
+    /// processes share. Default: this process's own.
     pub stores: StoreSettings,
-    /// `FAIRGATE_PUBLIC_URL`: where the public reaches this, such as `https://sale.example`.
-    /// Default: the request's host.
+    /// `FAIRGATE_PUBLIC_URL`: the address by which the public reaches this, such as
+    /// `https://sale.example`. Default: the request's host.
     pub public_url: Option<String>,
-    /// `FAIRGATE_ORIGINS`: further origins that may act for their visitors, by commas. Default
-    /// none.
+    /// `FAIRGATE_ORIGINS`: further origins that may act for their visitors, separated by commas.
+    /// Default none.
     pub origins: Vec<String>,
-    /// `FAIRGATE_TRUSTED_HOPS`: proxies in front, counted from the right of `X-Forwarded-For`.
-    /// Default 0.
+    /// `FAIRGATE_TRUSTED_HOPS`: how many proxies stand in front, counted from the right of
+    /// `X-Forwarded-For`. Default 0.
     pub trusted_hops: usize,
     /// `FAIRGATE_JOINS_PER_S`: joins a second for one network. Default 100.
     pub joins_per_s: NonZeroU32,
@@ -44,20 +44,21 @@ pub struct GatewayConfig {
     pub searches_per_s: NonZeroU32,
     /// `FAIRGATE_SEARCHES_BURST`: searches at once for one network. Default 10000.
     pub searches_burst: NonZeroU32,
-    /// `FAIRGATE_API_KEYS`: partners' keys with their own quotas of searches,
-    /// `name:key:per_s:burst` by commas. Default none.
+    /// `FAIRGATE_API_KEYS`: partners' keys with their own quotas of searches, as
+    /// `name:key:per_s:burst` separated by commas. Default none.
     pub api_keys: Vec<ApiKey>,
     /// `FAIRGATE_SOCKETS`: live sockets at once, at most three quarters of the files this process
     /// may open. Default 15000.
     pub sockets: usize,
-    /// `FAIRGATE_PAYMENTS`: who takes the money. Default `none`, in the demo `sandbox`.
+    /// `FAIRGATE_PAYMENTS`: the provider that takes the money. Default `none`, in the demo
+    /// `sandbox`.
     pub payments: PaymentSettings,
     /// Where booking is: in this process, or behind addresses.
     pub upstream: UpstreamSettings,
     /// `FAIRGATE_PROMOTER_KEY`, `FAIRGATE_VIEWER_KEY`, `FAIRGATE_DOOR_KEY`. Default none; the demo
-    /// makes the first.
+    /// makes a promoter key.
     pub keys: RoleKeySettings,
-    /// How this process ends.
+    /// The settings of the drain: how this process ends.
     pub drain: DrainSettings,
 }
 
@@ -90,10 +91,10 @@ const KNOBS: &[&str] = &[
 ];
 
 impl GatewayConfig {
-    /// Resolves every knob.
+    /// Resolves all settings.
     ///
     /// # Errors
-    /// Every bad value at once.
+    /// Returns every bad value at once.
     pub fn resolve(sources: &SettingSources) -> Result<Self, BadConfig> {
         let mut reader = sources.read(KNOBS);
         let origin = |text: &str| is_origin(text).then(|| text.to_owned());
@@ -185,7 +186,7 @@ impl GatewayConfig {
         reader.finish(config)
     }
 
-    /// What judging browsers' requests needs.
+    /// Returns the settings by which browsers' requests are judged.
     #[must_use]
     pub fn web_settings(&self) -> web::WebSettings {
         web::WebSettings {
@@ -195,7 +196,7 @@ impl GatewayConfig {
         }
     }
 
-    /// What `/readyz` warns of.
+    /// Returns the warnings that `/readyz` shows about the settings.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.payments.warnings();

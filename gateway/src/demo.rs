@@ -1,15 +1,16 @@
-//! The on-sale of a bare start: an arena, a show tonight, a draw within half a minute.
+//! The demo's on-sale, for a start without settings: an arena, a show tonight, a draw within half a
+//! minute.
 
 use fairgate_base::clock::rfc3339;
 
-/// The demo's room.
+/// The slug of the demo's room.
 pub const ROOM: &str = "demo";
 
-/// From the start to the draw.
+/// The time from the start to the draw, milliseconds.
 const DRAW_AFTER_MS: i64 = 25_000;
 const HOUR_MS: i64 = 3_600_000;
 
-/// The demo's on-sale file at `now` (ms), in the form that `gateway apply` reads.
+/// Writes the demo's on-sale file at `now` (ms), in the form that `gateway apply` reads.
 #[must_use]
 pub fn onsale(now: i64) -> String {
     let (opens, draws, closes) = (

@@ -135,7 +135,8 @@ async fn run_demo(knobs: &GatewayArguments) -> anyhow::Result<()> {
         .get_or_insert_with(|| SecretSetting(format!("demo-{:032x}", rand::rng().random::<u128>())))
         .clone();
     let app = GatewayApp::build(&config, upstream::open).await?;
-    // On a folder of an earlier demo its on-sale goes on: what was drawn is not drawn again.
+    // A folder of an earlier demo has its on-sale already. It continues, and what was drawn is not
+    // drawn again.
     let goes_on = app.has_room(demo::ROOM);
     if !goes_on {
         let steps = onsale::plan_calls(&demo::onsale(Clock::system().now_ms()), Path::new("."))

@@ -1,5 +1,5 @@
-//! `gateway apply`: an on-sale file as a list of calls, made in order. The demo makes the same
-//! calls in process.
+//! `gateway apply`: turns an on-sale file into a list of calls, and makes them in order. The demo
+//! makes the same calls in process.
 
 use std::path::Path;
 
@@ -13,30 +13,30 @@ use tower::ServiceExt;
 /// One call of the promoter API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OnsaleFileCall {
-    /// What it is about, for messages: `venue "arena"`.
+    /// What the call changes, for messages: `venue "arena"`.
     pub what: String,
-    /// Path and query.
+    /// The path and the query of the call.
     pub path: String,
-    /// A JSON document.
+    /// The call's body, a JSON document.
     pub body: String,
 }
 
 /// Where the calls go.
 pub enum OnsaleTarget {
-    /// A gateway elsewhere, such as `http://127.0.0.1:8080`.
+    /// The address of another gateway, such as `http://127.0.0.1:8080`.
     Address(String),
-    /// This process.
+    /// The routes of this process.
     InProcess(Router),
 }
 
-/// Answers longer than this are not read.
+/// The longest answer (bytes) that is read.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 
-/// Reads an on-sale file into calls: venues, then shows, then rooms. Plans are read relative to
-/// `folder`.
+/// Reads an on-sale file into calls: first venues, then shows, then rooms. Plans are read relative
+/// to `folder`.
 ///
 /// # Errors
-/// Every fault of the file, one a line.
+/// Returns every fault of the file, one a line.
 pub fn plan_calls(text: &str, folder: &Path) -> Result<Vec<OnsaleFileCall>, Vec<String>> {
     let table: toml::Table = text
         .parse()
@@ -103,8 +103,9 @@ fn plan_entry(kind: &str, entry: &toml::Value, folder: &Path) -> Result<OnsaleFi
     })
 }
 
-/// The query and the body of a venue. A grid is sent by its name, a chart as it stands in its file.
-/// Booking reads seats.io charts only: it refuses `fairgate`, `pretix` and `csv` as not available.
+/// Builds the query and the body of a venue. A grid is sent by its name, a chart as its file has
+/// it. Booking reads seats.io charts only: it refuses `fairgate`, `pretix` and `csv` as not
+/// available.
 fn venue(mut document: Map<String, Value>, folder: &Path) -> Result<(String, String), String> {
     let Some(Value::String(plan)) = document.remove("plan") else {
         return Err(
@@ -128,7 +129,7 @@ fn venue(mut document: Map<String, Value>, folder: &Path) -> Result<(String, Str
     }
 }
 
-/// TOML as JSON; its times are written as the strings they are.
+/// Converts TOML to JSON; times become strings.
 fn to_json(value: &toml::Value) -> Value {
     match value {
         toml::Value::String(text) => json!(text),
@@ -146,11 +147,11 @@ fn to_json(value: &toml::Value) -> Value {
     }
 }
 
-/// Makes the calls in order with the promoter's key; `told` hears of each that was done.
+/// Makes the calls in order with the promoter's key, and tells `told` of each call that succeeded.
 ///
 /// # Errors
-/// What the first refused call said, every fault of it included, and what stands by then: every
-/// call can be made again.
+/// Returns what the first refused call said, with all its faults, and what was done before it.
+/// Every call can be made again.
 pub async fn apply(
     steps: &[OnsaleFileCall],
     target: &OnsaleTarget,
@@ -178,7 +179,7 @@ pub async fn apply(
     Ok(())
 }
 
-/// What stands where the step at `failed` did not come through, and what to do.
+/// Describes what was done before the step at `failed` failed, and how to continue.
 fn applied_so_far(steps: &[OnsaleFileCall], failed: usize) -> String {
     let names = |steps: &[OnsaleFileCall]| {
         let names: Vec<_> = steps.iter().map(|step| step.what.as_str()).collect();
@@ -227,7 +228,7 @@ impl OnsaleTarget {
     }
 }
 
-/// A refusal as lines to read: its detail, then each fault it lists.
+/// Formats a refusal as lines: its detail, then each fault that it lists.
 fn faults(answer: &str) -> String {
     let Ok(problem) = serde_json::from_str::<Value>(answer) else {
         return answer.to_owned();

@@ -1,4 +1,4 @@
-//! Finds the sockets of one holder, so that what concerns one visitor wakes that visitor and nobody
+//! Finds the sockets of one holder, so that an event for one visitor wakes that visitor and nobody
 //! else.
 
 use std::collections::HashMap;
@@ -10,17 +10,17 @@ use tokio::sync::{broadcast, mpsc};
 
 use crate::upstream::HoldSignal;
 
-/// Signals one socket may leave unread; beyond that its page reads the hold itself.
+/// How many events one socket may leave unread. Beyond that, its page reads the hold itself.
 const UNREAD_MAX: usize = 8;
 
-/// What one visitor is told.
+/// An event that only one visitor gets.
 #[derive(Debug, Clone)]
 pub enum PersonalEvent {
-    /// Of an own hold.
+    /// A signal about the visitor's own hold.
     Hold(Arc<HoldSignal>),
-    /// The place of that number was left.
+    /// The visitor left the place of this number.
     Left {
-        /// In this room.
+        /// The slug of the room.
         room: Arc<str>,
         /// The join number.
         number: u64,
@@ -35,13 +35,13 @@ struct PersonalListeners {
     by_holder: HashMap<Holder, Vec<(u64, PersonalSender)>>,
 }
 
-/// Who listens; a cheap handle.
+/// The listening sockets by holder; a cheap handle.
 #[derive(Clone, Default)]
 pub struct PersonalEventHub {
     listeners: Arc<Mutex<PersonalListeners>>,
 }
 
-/// One socket's ear; dropping it stops listening.
+/// One socket's subscription. Dropping it ends the listening.
 pub struct PersonalReceiver {
     personal: PersonalEventHub,
     holder: Holder,
@@ -50,7 +50,7 @@ pub struct PersonalReceiver {
 }
 
 impl PersonalEventHub {
-    /// Listens for a holder.
+    /// Subscribes a socket to the events of a holder.
     #[must_use]
     pub fn listen(&self, holder: Holder) -> PersonalReceiver {
         let (sender, words) = mpsc::channel(UNREAD_MAX);
@@ -71,7 +71,7 @@ impl PersonalEventHub {
         }
     }
 
-    /// Hands signals on until booking has gone.
+    /// Forwards booking's signals until booking has gone.
     pub async fn forward_signals(self, mut signals: broadcast::Receiver<HoldSignal>) {
         loop {
             match signals.recv().await {
@@ -89,19 +89,18 @@ impl PersonalEventHub {
         }
     }
 
-    /// Tells every socket of a holder.
+    /// Sends an event to every socket of a holder.
     pub fn notify_holder(&self, holder: Holder, word: &PersonalEvent) {
         let listeners = self.lock();
         if let Some(ears) = listeners.by_holder.get(&holder) {
             for (_, ear) in ears {
-                // A full ear belongs to a socket that is behind; it is brought up to date by its
-                // page.
+                // A full queue belongs to a socket that is behind; its page reads the hold itself.
                 let _ = ear.try_send(word.clone());
             }
         }
     }
 
-    /// Those of some holders who have a socket here.
+    /// Returns the holders among `of` who have a socket on this node.
     #[must_use]
     pub fn connected_holders(&self, of: &[Holder]) -> Vec<Holder> {
         let listeners = self.lock();
@@ -117,7 +116,7 @@ impl PersonalEventHub {
 }
 
 impl PersonalReceiver {
-    /// The next word; waits for ever where there is none.
+    /// Waits for the next event.
     pub async fn next(&mut self) -> Option<PersonalEvent> {
         self.words.recv().await
     }

@@ -28,30 +28,30 @@ use crate::room::{self, RoomRegistry};
 use crate::upstream::door::BookingDoor;
 use crate::upstream::door::http as door;
 
-/// Nothing the line takes is long; the longer bodies set their own limit.
+/// The longest body (bytes) of a call of the line. Calls with longer bodies set their own limit.
 const BODY_BYTES_MAX: usize = 64 << 10;
 
-/// Codes for a large members' sale fit; nothing else here is long.
+/// The longest list of codes (bytes), enough for a large members' sale.
 const CODES_BYTES_MAX: usize = 64 << 20;
 
-/// What the routes are served with.
+/// The parts that the routes are served with.
 #[derive(Clone)]
 pub struct GatewayHandles {
-    /// Joining, leaving, passes.
+    /// Serves joins, leavings and passes.
     pub lobby: WaitingLine,
-    /// Live sockets.
+    /// Serves the live sockets.
     pub push: LiveSockets,
-    /// Rooms by their promoters.
+    /// Lets promoters change their rooms.
     pub promoter: PromoterControls,
-    /// Health and figures.
+    /// Serves health and figures.
     pub ops: GatewayOpsRoutes,
-    /// The way to booking.
+    /// The door to booking.
     pub door: BookingDoor,
     /// Limits searches by network and by key.
     pub searches: SearchQuotas,
     /// Whether payments are the sandbox's.
     pub test: bool,
-    /// Where the page that takes the money loads the payment form from.
+    /// The origins that the payment page loads the payment form from.
     pub form_origins: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ pub fn build(handles: &GatewayHandles) -> Router {
         .layer(from_fn(request_id))
 }
 
-/// What anybody may read of rooms and their draws.
+/// Builds the public routes of rooms and their draws.
 fn room_routes(rooms: RoomRegistry) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(room::http::list))
@@ -119,7 +119,7 @@ fn room_routes(rooms: RoomRegistry) -> OpenApiRouter {
         .with_state(rooms)
 }
 
-/// Places and passes.
+/// Builds the routes of places and passes.
 fn line_routes(lobby: WaitingLine) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(places::challenge))
@@ -131,14 +131,14 @@ fn line_routes(lobby: WaitingLine) -> OpenApiRouter {
         .with_state(lobby)
 }
 
-/// The live socket.
+/// Builds the route of the live socket.
 fn live_routes(push: LiveSockets) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(push::http::live))
         .with_state(push)
 }
 
-/// What promoters do with rooms, and what they read of them.
+/// Builds the promoters' routes.
 fn promoter_routes(promoter: PromoterControls) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(
@@ -159,7 +159,7 @@ fn promoter_routes(promoter: PromoterControls) -> OpenApiRouter {
         .with_state(promoter)
 }
 
-/// Health and figures.
+/// Builds the routes of health and figures.
 fn operator_routes(ops: GatewayOpsRoutes) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(ops::healthz))
@@ -168,7 +168,7 @@ fn operator_routes(ops: GatewayOpsRoutes) -> OpenApiRouter {
         .with_state(ops)
 }
 
-/// The pages.
+/// Builds the routes of the pages.
 fn page_routes(pages: PageRoutes) -> Router {
     Router::new()
         .route("/", get(pages::home))

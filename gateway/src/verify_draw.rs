@@ -1,4 +1,4 @@
-//! `gateway verify-draw`: a published draw in files, checked without a server.
+//! `gateway verify-draw`: checks a published draw from files, without a server.
 
 use std::path::Path;
 use std::{fs, process::ExitCode};
@@ -8,8 +8,8 @@ use fairgate_pass::Jwks;
 use crate::draw::record::DrawRecord;
 use crate::draw::verify::{DrawCheckReport, check_record};
 
-/// Reads the files, prints the report, gives the exit code: 0 where the draw
-/// holds, 1 where it does not or a file cannot be read. `jwks` is a saved `/.well-known/jwks.json`.
+/// Reads the files, prints the report, and returns the exit code: 0 if the draw holds, 1 if it does
+/// not or a file cannot be read. `jwks` is a saved `/.well-known/jwks.json`.
 #[expect(
     clippy::print_stdout,
     reason = "the report is what the command is asked for"

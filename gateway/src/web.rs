@@ -1,4 +1,4 @@
-//! What browsers bring along: cookies, origins, the network they come from.
+//! What a browser's request brings along: cookies, the origin, and the network it comes from.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, HeaderValue, header};
 use fairgate_base::http::{Problem, ProblemCode};
 
-/// The settings that judging a browser's request needs; a cheap handle.
+/// Judges browsers' requests by the installation's settings; a cheap handle.
 #[derive(Clone)]
 pub struct WebRequestPolicy {
     inner: Arc<WebSettings>,
 }
 
-/// See [`WebRequestPolicy`].
+/// The settings of [`WebRequestPolicy`].
 #[derive(Debug, Clone, Default)]
 pub struct WebSettings {
-    /// Where the public reaches this installation, without a trailing slash.
+    /// The address by which the public reaches this installation, without a trailing slash.
     pub public_url: Option<String>,
     /// Further origins that may act for their visitors.
     pub origins: Vec<String>,
@@ -29,7 +29,7 @@ pub struct WebSettings {
 pub struct ClientNetwork(u128);
 
 impl WebRequestPolicy {
-    /// Judges by these settings.
+    /// Makes a policy of these settings.
     #[must_use]
     pub fn new(settings: WebSettings) -> Self {
         Self {
@@ -37,8 +37,8 @@ impl WebRequestPolicy {
         }
     }
 
-    /// Refuses a call that a browser makes on behalf of a page of somewhere else. Neither header:
-    /// no browser.
+    /// Refuses a call that a browser makes on behalf of a foreign page. A call with neither header
+    /// does not come from a browser.
     ///
     /// # Errors
     /// 403 `origin_refused`.
@@ -67,7 +67,7 @@ impl WebRequestPolicy {
         if listed.into_iter().any(|allowed| allowed == origin) {
             return true;
         }
-        // Behind no configured address the request's own host is the only one known.
+        // Without a configured address, the request's own host is the only one known.
         settings.public_url.is_none()
             && headers
                 .get(header::HOST)
@@ -80,7 +80,7 @@ impl WebRequestPolicy {
                 })
     }
 
-    /// The network a request comes from.
+    /// Returns the network that a request comes from.
     #[must_use]
     pub fn network(&self, headers: &HeaderMap, peer: SocketAddr) -> ClientNetwork {
         let hops = self.inner.trusted_hops;
@@ -99,11 +99,11 @@ impl WebRequestPolicy {
         ClientNetwork::from_address(forwarded.unwrap_or(peer.ip()))
     }
 
-    /// A `Set-Cookie` for this path and everything below it. `max_age_s` of 0 takes the cookie
-    /// away.
+    /// Builds a `Set-Cookie` for all paths. A `max_age_s` of 0 removes the cookie.
     ///
     /// # Errors
-    /// Never for the names and JWTs of this crate; a value that cannot stand in a header is a 500.
+    /// Never fails for the names and JWTs of this crate; a value that cannot stand in a header is a
+    /// 500.
     pub fn cookie(&self, name: &str, value: &str, max_age_s: i64) -> Result<HeaderValue, Problem> {
         let secure = match &self.inner.public_url {
             Some(url) if url.starts_with("https://") => "; Secure",
@@ -130,13 +130,13 @@ impl ClientNetwork {
     }
 }
 
-/// The peer's address; a request that came without one (in process) counts as local.
+/// Returns the peer's address. A request without one (in process) counts as local.
 #[must_use]
 pub fn peer_of(peer: Option<&ConnectInfo<SocketAddr>>) -> SocketAddr {
     peer.map_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)), |peer| peer.0)
 }
 
-/// The value of one cookie.
+/// Returns the value of one cookie.
 #[must_use]
 pub fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let lines = headers
@@ -150,13 +150,13 @@ pub fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
         .map(|(_, value)| value)
 }
 
-/// The cookie of a room's place.
+/// Returns the name of the cookie with a room's place.
 #[must_use]
 pub fn place_cookie(room: &str) -> String {
     format!("fairgate_place_{room}")
 }
 
-/// The cookie of a room's pass.
+/// Returns the name of the cookie with a room's pass.
 #[must_use]
 pub fn pass_cookie(room: &str) -> String {
     format!("fairgate_pass_{room}")

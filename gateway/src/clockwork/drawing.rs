@@ -15,7 +15,7 @@ use crate::push::hub::RoomSocketHub;
 use crate::room::{DrawState, FrozenLeaves, RankedLine, Room, RoomRegistry, published};
 use crate::store::{StoreFailure, StoreFreezeOutcome};
 
-/// Takes the next step of the room's draw, if one is due; gives whether anything changed.
+/// Takes the next step of the room's draw, if one is due. Returns whether anything changed.
 ///
 /// # Errors
 /// Where the ledger did not answer: the same step is tried again later.
@@ -37,7 +37,8 @@ pub async fn advance(
             publish_freeze(rooms, room, &mut state, freeze).await?;
         }
     } else {
-        // Another node may have frozen the line: the store is only asked where nobody has.
+        // Another node may have frozen the line, so the store is asked only if the ledger has no
+        // freeze.
         let stands = rooms.ledger().draw(room.id()).await?.freeze;
         let freeze = match stands {
             Some(freeze) => freeze,
@@ -57,7 +58,7 @@ pub async fn advance(
     Ok(true)
 }
 
-/// Whoever waits for the draw is told why it does not come.
+/// Tells visitors who wait for the draw why it does not come yet.
 fn tell_wait(rooms: &RoomRegistry, hub: &RoomSocketHub, room: &Room, until: Option<i64>) {
     if !room.draw_waits(until) {
         return;
@@ -128,7 +129,7 @@ async fn draw_line(
     Ok(())
 }
 
-/// What the loop does is told in the audit as well.
+/// Builds an audit row for something that the loop did.
 fn audit_entry(
     rooms: &RoomRegistry,
     action: &'static str,

@@ -1,6 +1,6 @@
-//! The loop of one room: phases and draw five times a second, release once a second, samples every
-//! ten. Every beat starts from what is stored, so a beat that failed is simply done again by the
-//! next.
+//! The loop of one room. It checks phase and draw five times a second, releases once a second, and
+//! writes a sample every ten seconds. Every beat starts from what is stored, so the next beat does
+//! again what a failed beat did not.
 
 mod drawing;
 mod returning;
@@ -22,11 +22,12 @@ use crate::store::StoreFailure;
 const BEAT: Duration = Duration::from_millis(200);
 const RELEASE_EVERY: Duration = Duration::from_secs(1);
 const SAMPLE_EVERY: Duration = Duration::from_secs(10);
-/// Shows come and go by the promoter's hand: looking for them more often would only cost booking.
+/// How often the room's shows are looked up. Promoters change them by hand, and looking more often
+/// would only cost booking.
 const RESOLVE_EVERY: Duration = Duration::from_secs(5);
 
-/// Who is here is told to the store well before the minute after which who is not seen counts as
-/// away.
+/// How often the store is told who is here. This is well within the minute after which a visitor
+/// who was not seen counts as away.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 struct RoomLoopState {
@@ -58,7 +59,7 @@ pub async fn run_opened(
     }
 }
 
-/// Runs until the process drains.
+/// Runs the loop of one room until the process drains.
 async fn run(
     rooms: RoomRegistry,
     hub: Arc<RoomSocketHub>,
@@ -87,7 +88,7 @@ async fn run(
             tracing::warn!(room = room.id(), %error, "a beat of the room failed; the next one tries again");
         }
         if nudged {
-            // However many join at once, the line is told at most ten times a second.
+            // The line is told at most ten times a second, however many visitors join at once.
             tokio::time::sleep(BEAT / 2).await;
         }
     }
@@ -102,9 +103,9 @@ async fn one_beat(
 ) -> Result<(), StoreFailure> {
     let now = rooms.now_ms();
     let row = room.row();
-    // A draw that has begun is finished whatever else happens to the room.
+    // A draw that has begun is finished, whatever else happens to the room.
     let begun = room.draw_state().row.freeze.is_some() || room.is_begun_elsewhere();
-    // Who is here is told whatever becomes of the draw.
+    // The store is told who is here, whatever becomes of the draw.
     let reported = report(rooms, room, beats, now).await;
     let lives = begun || !matches!(room.phase(now), RoomPhase::Closed | RoomPhase::Scheduled);
     if row.document.method == LineMethod::Draw && lives {
@@ -114,8 +115,8 @@ async fn one_beat(
         }
     }
     reported?;
-    // A beat that comes a moment early counts: waiting for the next would lose what lies beyond one
-    // second.
+    // A beat that comes a moment early counts as the release. Waiting for the next beat would lose
+    // the time beyond one second.
     let due = Instant::now() + BEAT / 2 >= beats.release;
     if due || nudged {
         let pulse = if due {
@@ -125,8 +126,8 @@ async fn one_beat(
         };
         release::run_tick(rooms, room, pulse, due, now).await?;
         if due {
-            // The next one is due a second after this one was, not after it came: a late tick loses
-            // no time.
+            // The next release is due a second after this one was due, not after it came, so that a
+            // late tick loses no time.
             beats.release = (beats.release + RELEASE_EVERY).max(Instant::now() + RELEASE_EVERY / 2);
         }
     }
@@ -141,8 +142,8 @@ async fn one_beat(
     Ok(())
 }
 
-/// Tells the store who is here, where that is due. In a new life of it, whoever is here shows their
-/// place again.
+/// Tells the store who is here, if that is due. If the store has begun a new life, visitors who are
+/// here show it their places again.
 async fn report(
     rooms: &RoomRegistry,
     room: &Room,
@@ -166,7 +167,7 @@ async fn report(
     told
 }
 
-/// Asks booking for its figures. Where it does not answer, the room goes on with the last ones.
+/// Asks booking for its figures. If it does not answer, the room continues with the last ones.
 async fn fetch_pulse(
     rooms: &RoomRegistry,
     room: &Room,
@@ -207,8 +208,8 @@ async fn fetch_pulse(
     Ok(Some(pulse))
 }
 
-/// The sample of these ten seconds: whichever node comes first writes it, and the others find it
-/// written.
+/// Builds the sample of the present ten seconds. The first node to come writes it, and the others
+/// find it written.
 fn sample(room: &Room, now: i64) -> RoomSample {
     let tick = room.last_tick();
     let every_ms = i64::try_from(SAMPLE_EVERY.as_millis()).unwrap_or(i64::MAX);

@@ -1,31 +1,31 @@
-//! Whoever is here shows their place again where the store began a new life, so that it has what
-//! the last one lost. That goes on beside the room's beats, and is begun anew until it is through:
-//! a socket that says nothing would lose its place unawares.
+//! When the store begins a new life, this shows it the places of all visitors who are here, so that
+//! it gets back what the last life lost. It runs beside the room's beats, and starts again until it
+//! succeeds, because a visitor whose socket is silent would lose the place without noticing.
 
 use tokio::task::JoinHandle;
 
 use crate::room::{Room, RoomRegistry};
 use crate::store::StoreFailure;
 
-/// Shown at once, and again with the next report: a socket may have been on its way in when the
-/// first list was made.
+/// How often the places are shown to a life: at once, and again with the next report, because a
+/// socket may have been opening when the first list was made.
 const TIMES: u8 = 2;
 
-/// How far that has come, in one room of this node.
+/// How far the showing has come, for one room of this node.
 #[derive(Default)]
 pub(super) struct ReturningPlaces {
-    /// The life that knows everybody here.
+    /// The life that has the places of all visitors here.
     stands: Option<u64>,
-    /// The life that last heard who is here.
+    /// The life that last noted who is here.
     heard: Option<u64>,
-    /// How often all were shown to it.
+    /// How often the places were shown to that life.
     shown: u8,
     showing: Option<JoinHandle<Result<u64, StoreFailure>>>,
 }
 
 impl ReturningPlaces {
-    /// That life of the store heard who is here. The first one has lost nothing; any other may have
-    /// begun while this node took places at their word.
+    /// Notes the life of the store that was told who is here. The first life has lost nothing; a
+    /// later one may have begun while this node accepted places by their signature alone.
     pub(super) fn heard(&mut self, life: u64) {
         if life <= 1 {
             self.stands = Some(life);
@@ -35,10 +35,11 @@ impl ReturningPlaces {
         }
     }
 
-    /// Begins what is due; `reported` where the life was heard just now.
+    /// Starts the showing if it is due. `reported` says that the store has just been told who is
+    /// here.
     pub(super) async fn go_on(&mut self, rooms: &RoomRegistry, room: &Room, reported: bool) {
         if let Some(showing) = self.showing.take_if(|showing| showing.is_finished()) {
-            // Where the task panicked nothing is through either.
+            // A task that panicked has not shown all places either.
             match showing.await {
                 Ok(Ok(life)) => self.through(life),
                 Ok(Err(error)) => warn_not_brought_back(room, &error),

@@ -1,5 +1,5 @@
-//! Room documents are changed by one node at a time, so that no two rooms cover one show: a lock in
-//! this process, and a lease in the ledger for the others.
+//! Lets one node at a time change room documents, so that no two rooms cover one show. It uses a
+//! lock within this process, and a lease in the ledger between nodes.
 
 use std::time::{Duration, Instant};
 
@@ -10,30 +10,30 @@ use tokio::time::timeout;
 use super::RoomFollower;
 use crate::ledger::RoomLedgerFailure;
 
-/// The lease under which room documents are changed, at all nodes.
+/// The name of the lease under which nodes change room documents.
 const CHANGING: &str = "rooms";
-/// A node that died in the middle of a change is waited for so long.
+/// How long (ms) the others wait for a node that died in the middle of a change.
 const TTL_MS: i64 = 5_000;
-/// The lease is renewed so often while the work goes on, however long that takes.
+/// How often the lease is renewed while the change is running, however long that takes.
 const RENEWED_EVERY: Duration = Duration::from_millis(1_500);
 const WAIT_MAX: Duration = Duration::from_secs(8);
 const AGAIN: Duration = Duration::from_millis(40);
 
-/// Nobody else changes room documents while this is held, here or at another node.
+/// The sole right to change room documents, on this node and the others.
 pub struct RoomChangeLease<'r> {
     follower: &'r RoomFollower,
     _here: tokio::sync::MutexGuard<'r, ()>,
-    /// The renewing ends when this is dropped.
+    /// Dropping this ends the renewing.
     held: oneshot::Sender<()>,
     renewing: JoinHandle<()>,
 }
 
 impl RoomChangeLease<'_> {
-    /// Lets the others go on. Where this is not called, or fails, they go on when the lease has run
-    /// out.
+    /// Gives the right back, so that others can change rooms. If this is not called, or fails, they
+    /// wait until the lease has run out.
     pub async fn release_lease(self) {
         drop(self.held);
-        // A renewal that is on its way would take the lease again.
+        // A renewal that is still running would take the lease again.
         if self.renewing.await.is_err() {
             tracing::error!("renewing the lease on room documents had failed");
         }
@@ -49,11 +49,11 @@ impl RoomChangeLease<'_> {
 }
 
 impl RoomFollower {
-    /// Held while a room document is changed. When it is given this node knows all that the others
-    /// wrote.
+    /// Waits for the sole right to change room documents. Once it is granted, this node knows
+    /// everything that the others wrote.
     ///
     /// # Errors
-    /// Where the ledger did not answer, or another node kept changing rooms for too long.
+    /// Fails if the ledger did not answer, or another node kept changing rooms for too long.
     pub async fn changing(&self) -> Result<RoomChangeLease<'_>, RoomLedgerFailure> {
         let changing = self.changing_anywhere().await?;
         self.catch_up().await?;

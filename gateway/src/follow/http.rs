@@ -1,4 +1,4 @@
-//! Why booking was not told of the rooms, as a problem.
+//! Turns a failure to tell booking of the rooms into a problem.
 
 use fairgate_base::http::Problem;
 

@@ -1,5 +1,5 @@
-//! What other nodes did to rooms: this node reads it, takes it over, and tells booking where it
-//! bears on who covers which show. Room documents are changed by one node at a time.
+//! Follows what other nodes did to rooms. This node reads their changes, takes them over, and tells
+//! booking if they change which room covers which show. One node at a time changes room documents.
 
 mod changing;
 mod http;
@@ -20,7 +20,8 @@ use crate::push::hub::RoomSocketHubs;
 use crate::room::{EVERYDAY, RoomDocument, RoomRegistry};
 use crate::upstream::BookingFailure;
 
-/// A node that has heard nothing for so long shows what may no longer be so, and says that.
+/// After this time without news of other nodes, this node's rooms may be out of date, and `/readyz`
+/// says so.
 const STALE_AFTER: Duration = Duration::from_secs(3);
 
 /// When the ledger's rooms were last read.
@@ -42,7 +43,7 @@ impl LastLedgerRead {
         *self = Self::now();
     }
 
-    /// Told once for a silence, however long it lasts.
+    /// Logs a failed reading, once for each silence, however long it lasts.
     fn mark_unread(&mut self, error: &RoomLedgerFailure) {
         if !self.told {
             tracing::warn!(%error, "what other nodes did could not be read; it is read again");
@@ -50,7 +51,7 @@ impl LastLedgerRead {
         self.told = true;
     }
 
-    /// For how long nothing has been heard, where that is too long.
+    /// Returns how long nothing has been read, if that is too long.
     fn stale_for(&self) -> Option<Duration> {
         Some(self.at.elapsed()).filter(|silent| *silent >= STALE_AFTER)
     }
@@ -62,12 +63,12 @@ pub enum CoverageFailure {
     /// What other nodes wrote could not be read.
     #[error(transparent)]
     Ledger(#[from] RoomLedgerFailure),
-    /// Booking did not take it.
+    /// Booking did not take the list.
     #[error(transparent)]
     Booking(#[from] BookingFailure),
 }
 
-/// A cheap handle: keeps this node's rooms as the ledger has them.
+/// Keeps this node's rooms as the ledger has them; a cheap handle.
 #[derive(Clone)]
 pub struct RoomFollower {
     inner: Arc<RoomFollowerState>,
@@ -76,18 +77,18 @@ pub struct RoomFollower {
 struct RoomFollowerState {
     rooms: RoomRegistry,
     hubs: RoomSocketHubs,
-    /// What this node takes leases as.
+    /// The name under which this node takes leases.
     node: String,
-    /// Room documents are changed one after the other, so that no two rooms cover one show.
+    /// Locked while a room document is changed, so that no two rooms cover one show.
     changing: tokio::sync::Mutex<()>,
     last_reading: Mutex<LastLedgerRead>,
     looked_at: UnknownRoomRead,
-    /// Booking has not been told of the newest coverage yet.
+    /// Whether booking has still to be told of the newest coverage.
     owes_coverage: AtomicBool,
 }
 
 impl RoomFollower {
-    /// Follows for these rooms, and tells their sockets through `hubs` what changed.
+    /// Makes the follower of these rooms. It tells their sockets through `hubs` what changed.
     #[must_use]
     pub fn new(rooms: RoomRegistry, hubs: RoomSocketHubs) -> Self {
         Self {
@@ -103,7 +104,7 @@ impl RoomFollower {
         }
     }
 
-    /// Takes up every room of the ledger, and makes the built-in one where it is missing.
+    /// Opens every room of the ledger, and creates the built-in room if it is missing.
     ///
     /// # Errors
     /// Where the ledger cannot be read or written.
@@ -117,16 +118,17 @@ impl RoomFollower {
                 action: "room_created",
                 detail: serde_json::json!({"built_in": true}),
             };
-            // Of several nodes that start at once one makes it, and its secret is the room's.
+            // If several nodes start at once, one of them creates the room, and its secret is the
+            // room's.
             rooms.ledger().create_room(row, entry).await?;
         }
         self.catch_up().await?;
-        // Whoever starts this tells booking of all rooms at once.
+        // The caller tells booking of all rooms at once.
         self.owe_coverage(false);
         Ok(())
     }
 
-    /// For how long this node has not heard what the others do, where that is too long.
+    /// Returns how long this node has not read what the others do, if that is too long.
     #[must_use]
     pub fn unheard_for(&self) -> Option<Duration> {
         self.last_reading().stale_for()
@@ -136,7 +138,7 @@ impl RoomFollower {
         &self.inner.rooms
     }
 
-    /// Says whether booking is still to be told of the coverage.
+    /// Sets whether booking has still to be told of the coverage.
     fn owe_coverage(&self, owes: bool) {
         self.inner.owes_coverage.store(owes, Ordering::Release);
     }

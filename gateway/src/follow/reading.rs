@@ -1,6 +1,6 @@
-//! Several times a second one short reading tells which rooms are new, changed, or further with
-//! their draw, and only those are read again. A reading that failed is simply done again by the
-//! next.
+//! Reads several times a second, in one short statement, which rooms are new, changed or further
+//! with their draw. Only those rooms are read again. The next reading does again what a failed
+//! reading did not.
 
 use std::time::Duration;
 
@@ -11,10 +11,11 @@ use super::{CoverageFailure, RoomFollower};
 use crate::ledger::{RoomLedgerFailure, RoomVersion};
 use crate::room::Room;
 
-/// A change is seen everywhere within a second: three readings may come late or fail.
+/// How often changes are read. A change is seen everywhere within a second, even if two readings
+/// fail or come late.
 const FOLLOW_EVERY: Duration = Duration::from_millis(300);
 
-/// So many rooms that the ledger keeps silent about are enough to know that it does.
+/// After how many rooms without an answer the ledger counts as silent.
 const SILENT_MAX: usize = 3;
 
 impl RoomFollower {
@@ -34,10 +35,10 @@ impl RoomFollower {
         }
     }
 
-    /// Reads what changed, once, and tells booking where that bears on who covers which show.
+    /// Reads what changed, once, and tells booking if it changes which room covers which show.
     async fn sync_once(&self) -> Result<(), RoomLedgerFailure> {
         let mut unread = self.read_changes().await?;
-        // One room may keep silent by itself; several mean the ledger.
+        // One room may fail to answer by itself. If several do, the ledger is silent.
         if unread.len() > 1 {
             return Err(unread.swap_remove(0));
         }
@@ -45,8 +46,8 @@ impl RoomFollower {
         if !self.owes_coverage() {
             return Ok(());
         }
-        // Under the lease, from what the ledger has by then: of two nodes that tell booking, the
-        // later one knows more.
+        // Booking is told under the lease, from what the ledger has at that time, so that of two
+        // nodes that tell booking, the later one knows more.
         let changing = self.changing_anywhere().await?;
         let told = self.publish_coverage().await;
         changing.release_lease().await;
@@ -59,10 +60,10 @@ impl RoomFollower {
         Ok(())
     }
 
-    /// Takes over whatever other nodes wrote.
+    /// Takes over everything that other nodes wrote.
     ///
     /// # Errors
-    /// Where the ledger did not answer, be it for one room only.
+    /// Fails if the ledger did not answer, even if only for one room.
     pub async fn catch_up(&self) -> Result<(), RoomLedgerFailure> {
         if let Some(silent) = self.read_changes().await?.pop() {
             return Err(silent);
@@ -71,9 +72,9 @@ impl RoomFollower {
         Ok(())
     }
 
-    /// Takes over whatever other nodes wrote, each room for itself: one that cannot be read is left
-    /// as it was, and the ones after it are taken over all the same. Gives why, for the rooms that
-    /// the ledger only kept silent about.
+    /// Takes over everything that other nodes wrote, room by room. A room that cannot be read is
+    /// left as it was, and the rooms after it are still taken over. Returns the failures of the
+    /// rooms for which the ledger did not answer.
     async fn read_changes(&self) -> Result<Vec<RoomLedgerFailure>, RoomLedgerFailure> {
         let mut silent = Vec::new();
         for version in self.rooms().ledger().versions().await? {
@@ -86,7 +87,7 @@ impl RoomFollower {
                     }
                 }
             }
-            // The others would be asked of the same silence.
+            // The remaining rooms would only meet the same silence.
             if silent.len() >= SILENT_MAX {
                 break;
             }
@@ -130,8 +131,8 @@ impl RoomFollower {
         Ok(())
     }
 
-    /// Tells booking which room covers which shows, as the ledger has it; done while
-    /// [`RoomChangeLease`](super::RoomChangeLease) is held.
+    /// Tells booking which room covers which shows, as the ledger has it. The caller must hold
+    /// [`RoomChangeLease`](super::RoomChangeLease).
     ///
     /// # Errors
     /// Where the ledger or booking did not answer.

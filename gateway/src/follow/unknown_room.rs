@@ -1,21 +1,22 @@
-//! A room that this node does not know may have been made at another a moment ago: before anybody
-//! is told that there is none, the ledger is read once more, by one caller for all who wait.
+//! Another node may have just created a room that this node does not know. Before a caller is told
+//! that there is no such room, the ledger is read once more. Callers who wait at the same time
+//! share one reading.
 
 use std::time::{Duration, Instant};
 
 use super::RoomFollower;
 
-/// Addresses that nobody made are asked for too, so the ledger is not read for each of them.
+/// The shortest time between two such readings. People also ask for rooms that never existed, and
+/// the ledger must not be read for each of them.
 const APART: Duration = Duration::from_millis(100);
 
-/// When the ledger was last read because of a room that nobody here knew.
+/// When the ledger was last read because of a room that this node did not know.
 #[derive(Debug, Default)]
 pub(super) struct UnknownRoomRead(tokio::sync::Mutex<Option<Instant>>);
 
 impl RoomFollower {
-    /// Reads what other nodes made, unless this room is known. Whoever calls this at once shares
-    /// one reading. Where the ledger does not answer the room stays unknown, until the next
-    /// reading.
+    /// Reads what other nodes created, unless this node knows the room. Concurrent callers share
+    /// one reading. If the ledger does not answer, the room stays unknown until the next reading.
     pub async fn look_for(&self, room: &str) {
         if self.rooms().get(room).is_ok() {
             return;

@@ -1,4 +1,4 @@
-//! What the guard refuses, as problems.
+//! Turns the guard's refusals into problems.
 
 use fairgate_base::http::{Problem, ProblemCode};
 

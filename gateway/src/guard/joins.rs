@@ -1,4 +1,4 @@
-//! Slows down a network that joins faster than people can.
+//! Limits the joins of a network that joins faster than people can.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -13,17 +13,17 @@ use super::networks::{NetworkQuotas, QuotaExceeded};
 use crate::load::ReturnSchedule;
 use crate::web::ClientNetwork;
 
-/// The join limit; a cheap handle.
+/// The limit of joins for each network; a cheap handle.
 pub struct JoinGuard<C: Clock = DefaultClock> {
     inner: Arc<JoinGuardState<C>>,
 }
 
 struct JoinGuardState<C: Clock> {
     networks: NetworkQuotas<C>,
-    /// When those who were refused are expected back, by network: `None` for those that are not
-    /// told apart.
+    /// When refused visitors are expected back, by network. `None` stands for the networks that
+    /// share one quota.
     away: Mutex<HashMap<Option<ClientNetwork>, ReturnSchedule>>,
-    /// So many of them can be let in within one and the same second.
+    /// How many returning visitors of one network can be let in within one second.
     back_per_s: u64,
     begun: C::Instant,
     clock: C,
@@ -38,7 +38,7 @@ impl<C: Clock> Clone for JoinGuard<C> {
 }
 
 impl JoinGuard {
-    /// Lets each network join `per_s` times a second, and `burst` times at once.
+    /// Makes a guard that lets each network join `per_s` times a second, and `burst` times at once.
     #[must_use]
     pub fn new(per_s: NonZeroU32, burst: NonZeroU32) -> Self {
         Self::with_clock(per_s, burst, DefaultClock::default())
@@ -62,8 +62,8 @@ impl<C: Clock + Clone> JoinGuard<C> {
     /// Counts one join.
     ///
     /// # Errors
-    /// [`GuardRefusal::TooManyJoins`]: each who is refused gets another time to come back, so that
-    /// all of them are let in when they do.
+    /// [`GuardRefusal::TooManyJoins`] if the network has used up its quota. Each refused visitor
+    /// gets a different time to come back, so that all are let in then.
     pub fn admit(&self, network: ClientNetwork) -> Result<(), GuardRefusal> {
         let inner = &*self.inner;
         let Err(QuotaExceeded { network, wait }) = inner.networks.check(network) else {
@@ -89,7 +89,7 @@ impl<C: Clock + Clone> JoinGuard<C> {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets networks that are back at rest.
+    /// Forgets networks whose quota is full again.
     pub fn evict(&self) {
         self.inner.networks.evict();
         let now = self.inner.since_begun(self.inner.clock.now());

@@ -1,4 +1,4 @@
-//! One quota for each network, and one for all those that there is no memory left to tell apart.
+//! Keeps one quota for each network, and one shared quota once there are too many networks.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use governor::{Quota, RateLimiter};
 
 use crate::web::ClientNetwork;
 
-/// More networks than this are not told apart: the rest share one quota, so that memory stays
+/// How many networks have their own quota. Further networks share one, so that memory stays
 /// bounded.
 const NETWORKS_MAX: usize = 100_000;
 
@@ -23,18 +23,18 @@ type PerNetworkLimiter<C> = RateLimiter<
 type SharedRestLimiter<C> =
     RateLimiter<NotKeyed, InMemoryState, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
-/// The quotas.
+/// The quotas of all networks.
 pub(super) struct NetworkQuotas<C: Clock = DefaultClock> {
     each: PerNetworkLimiter<C>,
     rest: SharedRestLimiter<C>,
     clock: C,
 }
 
-/// A quota that is used up.
+/// The refusal of a call whose quota is used up.
 pub(super) struct QuotaExceeded {
-    /// Whose it is; `None` for those that are not told apart.
+    /// The network of the quota; `None` for the shared quota.
     pub network: Option<ClientNetwork>,
-    /// Until it lets one through again.
+    /// How long until the quota lets a call through again.
     pub wait: Duration,
 }
 
@@ -47,7 +47,7 @@ impl<C: Clock + Clone> NetworkQuotas<C> {
         }
     }
 
-    /// Counts one of a network's.
+    /// Counts one call of a network.
     pub(super) fn check(&self, network: ClientNetwork) -> Result<(), QuotaExceeded> {
         let told_apart = self.each.len() < NETWORKS_MAX;
         let checked = if told_apart {
@@ -61,7 +61,7 @@ impl<C: Clock + Clone> NetworkQuotas<C> {
         })
     }
 
-    /// Forgets networks that are back at rest.
+    /// Forgets networks whose quota is full again.
     pub(super) fn evict(&self) {
         self.each.retain_recent();
         self.each.shrink_to_fit();

@@ -1,5 +1,5 @@
-//! Searches (`/v1/rail/…`, `/v1/cinema/…`, `GET /v1/shows`, and their pages): each network has a
-//! quota that is plenty for people, and a partner's programs have their own, by a key.
+//! Limits searches (`/v1/rail/…`, `/v1/cinema/…`, `GET /v1/shows`, and their pages). Each network
+//! has a quota that is plenty for people. A partner's programs have a quota of their own, by a key.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -16,25 +16,25 @@ use super::GuardRefusal;
 use super::networks::NetworkQuotas;
 use crate::web::ClientNetwork;
 
-/// Where a key stands in a request.
+/// The header that carries a key.
 const HEADER: &str = "x-api-key";
 
-/// The key of a partner's programs, with its own quota.
+/// A key for a partner's programs, with its own quota.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiKey {
-    /// Whose it is; told in metrics.
+    /// The partner's name, which metrics show.
     pub name: String,
-    /// The secret.
+    /// The secret key.
     pub key: SecretSetting,
     /// Searches a second.
     pub per_s: NonZeroU32,
-    /// Searches at once.
+    /// Searches at once (the burst).
     pub burst: NonZeroU32,
 }
 
 impl ApiKey {
-    /// Reads `name:key:per_s:burst`; the name a slug, the key 16 to 200 characters of A–Z, a–z,
-    /// 0–9, `-` and `_`.
+    /// Reads `name:key:per_s:burst`. The name is a slug; the key has 16 to 200 characters of A–Z,
+    /// a–z, 0–9, `-` and `_`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let [name, key, per_s, burst] = text.split(':').collect::<Vec<_>>().try_into().ok()?;
@@ -60,7 +60,8 @@ pub struct SearchQuotas {
 
 struct SearchQuotasState {
     networks: NetworkQuotas,
-    /// By the digest of the key, so that looking one up tells nothing of the others.
+    /// The partners' quotas by the digest of their key, so that the time of a look-up tells nothing
+    /// of other keys.
     partners: HashMap<Digest, PartnerQuota>,
     clock: DefaultClock,
 }
@@ -75,8 +76,8 @@ fn quota(per_s: NonZeroU32, burst: NonZeroU32) -> Quota {
 }
 
 impl SearchQuotas {
-    /// Lets each network search `per_s` times a second, and `burst` times at once; each key as it
-    /// says.
+    /// Makes quotas that let each network search `per_s` times a second, and `burst` times at once.
+    /// Each key has the quota that it names.
     #[must_use]
     pub fn new(per_s: NonZeroU32, burst: NonZeroU32, keys: &[ApiKey]) -> Self {
         let clock = DefaultClock::default();
@@ -100,7 +101,8 @@ impl SearchQuotas {
     /// Counts one search.
     ///
     /// # Errors
-    /// [`GuardRefusal::ApiKeyUnknown`] for a key that is none; else that a quota is used up.
+    /// [`GuardRefusal::ApiKeyUnknown`] for an unknown key; otherwise a refusal if a quota is used
+    /// up.
     pub fn admit(&self, headers: &HeaderMap, network: ClientNetwork) -> Result<(), GuardRefusal> {
         let inner = &*self.inner;
         let Some(key) = headers.get(HEADER) else {
@@ -124,13 +126,13 @@ impl SearchQuotas {
         })
     }
 
-    /// Forgets networks that are back at rest.
+    /// Forgets networks whose quota is full again.
     pub fn evict(&self) {
         self.inner.networks.evict();
     }
 }
 
-/// Counts a search that is refused, and gives the whole seconds until the next one is let through.
+/// Counts a refused search, and returns the whole seconds until the next one is let through.
 fn wait_s(wait: Duration) -> u64 {
     metrics::counter!("fairgate_searches_limited_total").increment(1);
     wait.as_secs_f64().ceil().max(1.0) as u64

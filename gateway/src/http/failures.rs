@@ -1,4 +1,4 @@
-//! What ledger and store failed at, as problems: 503, and when to come back.
+//! Turns failures of the ledger and the store into problems: 503, and when to come back.
 
 use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_databases::LedgerError;

@@ -1,5 +1,5 @@
-//! The HTTP layer that belongs to no noun: what wraps all routes, and the problems that several
-//! nouns' failures become.
+//! The HTTP layer that belongs to no noun: the layers around all routes, and the problems made from
+//! failures that several nouns share.
 
 mod failures;
 pub mod wrapping;

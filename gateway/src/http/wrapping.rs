@@ -1,5 +1,5 @@
-//! What wraps all routes: quotas of searches, rooms that other nodes made, errors that explain
-//! themselves, and the headers of every answer.
+//! The layers around all routes: quotas of searches, rooms that other nodes created, errors that
+//! explain themselves, and the headers of every answer.
 
 use std::net::SocketAddr;
 
@@ -15,14 +15,14 @@ use crate::pages::{policy, problem_page};
 use crate::upstream::{RouteKind, route_kind};
 use crate::web::{WebRequestPolicy, peer_of};
 
-/// Whether a program asked, so that a program is answered.
+/// Returns whether a program made the request, so that it gets a document and not a page.
 fn is_call(uri: &Uri) -> bool {
     ["/v1/", "/.well-known/"]
         .iter()
         .any(|prefix| uri.path().starts_with(prefix))
 }
 
-/// Answers with a problem: as a document where a program asked, else as a page.
+/// Answers with a problem: as a document if a program asked, else as a page.
 #[must_use]
 pub fn problem_response(test: bool, uri: &Uri, problem: Problem) -> Response {
     if is_call(uri) {
@@ -32,8 +32,8 @@ pub fn problem_response(test: bool, uri: &Uri, problem: Problem) -> Response {
     }
 }
 
-/// A fan who follows the promoter's link at once may reach a node that has not heard of the room
-/// yet.
+/// Reads an unknown room from the ledger before the request goes on. A fan who follows the
+/// promoter's link at once may reach a node that has not heard of the room yet.
 pub async fn rooms_of_other_nodes_are_found(
     State(follower): State<RoomFollower>,
     named: RawPathParams,
@@ -46,7 +46,8 @@ pub async fn rooms_of_other_nodes_are_found(
     next.run(request).await
 }
 
-/// Whether a request is a search: a call that booking says is one, or a page that makes such calls.
+/// Returns whether a request is a search: a call that booking lists as one, or a page that makes
+/// such calls.
 fn is_search(method: &Method, path: &str) -> bool {
     let is_page = || {
         let rest = ["/rail", "/cinema"].map(|page| path.strip_prefix(page));
@@ -56,7 +57,7 @@ fn is_search(method: &Method, path: &str) -> bool {
     route_kind(method, path) == RouteKind::Search || is_page()
 }
 
-/// Searches beyond the quota of their network or key are refused.
+/// Refuses searches beyond the quota of their network or key.
 pub async fn searches_have_quotas(
     State((searches, web, test)): State<(SearchQuotas, WebRequestPolicy, bool)>,
     request: Request,
@@ -72,7 +73,7 @@ pub async fn searches_have_quotas(
     next.run(request).await
 }
 
-/// Whatever refuses a request before a handler is reached says so in the one envelope, too.
+/// Turns an error that was answered before any handler into a problem, too.
 pub async fn bare_errors_explain_themselves(
     State(test): State<bool>,
     request: Request,
@@ -117,7 +118,8 @@ pub async fn bare_errors_explain_themselves(
     told
 }
 
-/// Every answer but an opened socket carries the headers that browsers protect their users by.
+/// Adds to every answer, except an opened socket, the headers by which browsers protect their
+/// users.
 pub async fn security_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {

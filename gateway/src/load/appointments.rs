@@ -1,21 +1,22 @@
-//! When those who were sent away come back: each at a time of its own, so that obeying
-//! `Retry-After` is worth it.
+//! Gives each refused client a different time to come back, so that clients who obey `Retry-After`
+//! are let in then.
 
 use std::time::Duration;
 
-/// Nobody is sent away for longer; beyond this the book begins again at the half of it.
+/// The longest time that a client is told to stay away. Beyond it, times are given anew from half
+/// of it on.
 const AWAY_MAX: Duration = Duration::from_secs(120);
 
-/// The next free time, since whatever moment its owner counts from. A book that nobody wrote in for
-/// a while is empty by itself.
+/// The next free time to come back, counted from a moment that the owner chooses. If nobody was
+/// refused for a while, the schedule is empty by itself.
 #[derive(Debug, Default)]
 pub struct ReturnSchedule {
     next: Duration,
 }
 
 impl ReturnSchedule {
-    /// How long somebody who is sent away at `now` should wait: at least `earliest`, and behind
-    /// everybody sent away before, `per_s` of them a second.
+    /// Returns how long a client refused at `now` should wait: at least `earliest`, and behind all
+    /// clients refused before, at `per_s` clients a second.
     pub fn reserve_return(&mut self, now: Duration, earliest: Duration, per_s: u64) -> Duration {
         let soonest = now + earliest;
         let mut at = self.next.max(soonest);
@@ -26,7 +27,7 @@ impl ReturnSchedule {
         at - now
     }
 
-    /// Whether everybody who was sent away is due by `now`.
+    /// Returns whether every refused client is due by `now`.
     #[must_use]
     pub fn all_due_by(&self, now: Duration) -> bool {
         self.next <= now

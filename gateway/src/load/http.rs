@@ -1,4 +1,4 @@
-//! What is shed, as problems: each says when to come back.
+//! Turns refusals for the load's sake into problems that say when to come back.
 
 use fairgate_base::http::{Problem, ProblemCode};
 

@@ -1,24 +1,24 @@
-//! From what was measured to what is shed: pure, up after a second of it, down step by step after
-//! three calm ones.
+//! Decides from measurements what to shed. The level rises after one second of overload, and falls
+//! step by step after three calm seconds each. Pure.
 
 use std::time::{Duration, Instant};
 
-/// What is shed, each level with all before it.
+/// What is shed. Each level also sheds what the levels before it do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum LoadLevel {
-    /// Nothing.
+    /// Nothing is shed.
     #[default]
     Calm,
-    /// New joins.
+    /// New joins are shed.
     Joins,
-    /// And seats' deltas come once a second.
+    /// The deltas of seats come once a second.
     Deltas,
-    /// And new holds.
+    /// New holds are shed.
     Holds,
 }
 
-/// What was measured.
+/// The figures that the level is decided by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LoadMeasurement {
     /// How late timers ran, 99th percentile, milliseconds.
@@ -27,16 +27,16 @@ pub struct LoadMeasurement {
     pub ledger_ms: u64,
 }
 
-/// From here on each level sheds: what a person notices, what a page stumbles over, what a call
-/// times out by.
+/// The limits in milliseconds from which each level applies: what a person notices, what a page
+/// suffers from, and what makes a call time out.
 const LAG_MS: [u64; 3] = [250, 500, 1_000];
 const LEDGER_MS: [u64; 3] = [500, 1_000, 2_000];
-/// One stall is no overload: a level is taken when it was called for this long.
+/// How long the limits must be exceeded before the level rises, because one stall is no overload.
 const RISE_AFTER: Duration = Duration::from_secs(1);
-/// A level is given up when everything was under half of its limits for this long.
+/// How long everything must be under half of the level's limits before the level falls.
 pub(super) const FALL_AFTER: Duration = Duration::from_secs(3);
 
-/// Remembers the present level, and since when it should be another.
+/// Keeps the present level, and since when it should be another.
 #[derive(Debug, Default)]
 pub struct LoadLevelTracker {
     level: LoadLevel,
@@ -52,7 +52,7 @@ impl LoadLevel {
             .unwrap_or(Self::Holds)
     }
 
-    /// The highest level that the figures call for, where limits count by `percent`.
+    /// Returns the highest level whose limits, taken at `percent`, are reached.
     fn called_for(measured: LoadMeasurement, percent: u64) -> Self {
         let over = |value: u64, limits: [u64; 3]| {
             limits
@@ -66,7 +66,7 @@ impl LoadLevel {
 }
 
 impl LoadLevelTracker {
-    /// The level at `now`.
+    /// Returns the level at `now`.
     pub fn level(&mut self, measured: LoadMeasurement, now: Instant) -> LoadLevel {
         let wanted = LoadLevel::called_for(measured, 100);
         let kept = LoadLevel::called_for(measured, 50);
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use LoadLevel::{Calm, Deltas, Holds, Joins};
 
-    /// Feeds figures, one for every tenth of a second, and gives the level after each.
+    /// Feeds one figure for each tenth of a second, and returns the level after each.
     fn run(lags: &[u64]) -> Vec<LoadLevel> {
         let (mut judge, begin) = (LoadLevelTracker::default(), Instant::now());
         let beats = (0..).map(|beat| begin + Duration::from_millis(100) * beat);

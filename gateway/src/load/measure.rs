@@ -1,12 +1,12 @@
-//! The latest samples of a few seconds, and their 99th percentile.
+//! Keeps the samples of the last few seconds, and computes their 99th percentile.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// So long a sample counts.
+/// How long a sample counts.
 const KEEP: Duration = Duration::from_secs(3);
 
-/// A sliding window.
+/// A sliding window of samples.
 #[derive(Debug, Default)]
 pub struct LoadSampleWindow {
     samples: VecDeque<(Instant, u64)>,
@@ -22,7 +22,7 @@ impl LoadSampleWindow {
         }
     }
 
-    /// The value that 99 in a hundred do not exceed; 0 where there is none.
+    /// Returns the value that 99 of a hundred samples do not exceed; 0 without samples.
     #[must_use]
     pub fn p99(&self) -> u64 {
         let mut values: Vec<u64> = self.samples.iter().map(|(_, value)| *value).collect();

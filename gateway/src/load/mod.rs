@@ -1,5 +1,6 @@
-//! How loaded this process is, and what it sheds for it: new joins first, then the cadence of
-//! deltas, then new holds. Payments, webhooks, claims and reads of own orders are never shed.
+//! Measures how loaded this process is, and decides what it sheds: new joins first, then the rate
+//! of deltas, then new holds. Payments, webhooks, claims and reads of a visitor's own orders are
+//! never shed.
 
 mod appointments;
 mod http;
@@ -20,26 +21,26 @@ pub use measure::LoadSampleWindow;
 
 use crate::ledger::RoomLedger;
 
-/// Joins a second that this process is trusted with before it has measured any.
+/// Joins a second that this process is assumed to manage before it has measured any.
 const DRAIN_PER_S_MIN: u64 = 50;
-/// Of the fastest second lately, so much is believed a second later (in thousandths).
+/// How much of the fastest recent second is still assumed a second later, in thousandths.
 const DRAIN_FADE: u64 = 980;
-/// Beyond the time that a level takes to be given up, so that whoever comes back finds it given up.
+/// Added to the time in which a level falls, so that returning clients find that it has fallen.
 const BACK_MARGIN: Duration = Duration::from_secs(1);
 
-/// What is not let through for the load's sake, and for how long.
+/// What is refused for the load's sake, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LoadRefusal {
-    /// New joins wait.
+    /// New joins must wait.
     #[error("new joins are shed; this one may come back in {wait_s} s")]
     JoinsShed {
-        /// Whole seconds until this one should come back.
+        /// Whole seconds until the visitor should come back.
         wait_s: u64,
     },
-    /// New holds wait.
+    /// New holds must wait.
     #[error("new holds are shed; this one may come back in {wait_s} s")]
     HoldsShed {
-        /// Whole seconds until this one should come back.
+        /// Whole seconds until the visitor should come back.
         wait_s: u64,
     },
 }
@@ -55,10 +56,10 @@ struct ProcessLoadState {
     level: AtomicU8,
     lag_p99_ms: AtomicU64,
     ledger_ms: AtomicU64,
-    /// Joins since the last second, and the fastest second lately.
+    /// Joins in the present second, and the fastest recent second.
     joins: AtomicU64,
     drain_per_s: AtomicU64,
-    /// When those who were sent away are expected back.
+    /// When refused visitors are expected back.
     joiners: Mutex<ReturnSchedule>,
     holders: Mutex<ReturnSchedule>,
 }
@@ -81,7 +82,7 @@ impl Default for ProcessLoad {
 }
 
 impl ProcessLoad {
-    /// Measures this runtime and the ledger's writer, until the process drains.
+    /// Measures this process's timers and the ledger's writer, until the process drains.
     pub async fn run_probes(
         self,
         ledger: Arc<dyn RoomLedger>,
@@ -99,20 +100,20 @@ impl ProcessLoad {
         }
     }
 
-    /// What is shed now.
+    /// Returns what is shed now.
     #[must_use]
     pub fn level(&self) -> LoadLevel {
         LoadLevel::from_u8(self.inner.level.load(Ordering::Relaxed))
     }
 
-    /// How late this runtime runs what is due: of a hundred timers lately, the latest but one, in
+    /// Returns how late this process runs its timers: the 99th percentile of recent delays, in
     /// milliseconds.
     #[must_use]
     pub fn lag_p99_ms(&self) -> u64 {
         self.inner.lag_p99_ms.load(Ordering::Relaxed)
     }
 
-    /// How long a write waits for the ledger, milliseconds.
+    /// Returns how long a write waits for the ledger, in milliseconds.
     #[must_use]
     pub fn ledger_ms(&self) -> u64 {
         self.inner.ledger_ms.load(Ordering::Relaxed)
@@ -131,7 +132,7 @@ impl ProcessLoad {
         Err(LoadRefusal::JoinsShed { wait_s })
     }
 
-    /// Counts a join that was carried out: so much this process can take.
+    /// Counts a join that was carried out, which shows how many this process can manage.
     pub fn joined(&self) {
         self.inner.joins.fetch_add(1, Ordering::Relaxed);
     }
@@ -149,9 +150,10 @@ impl ProcessLoad {
         Err(LoadRefusal::HoldsShed { wait_s })
     }
 
-    /// Whole seconds until somebody who is sent away now should be back: not before the load can
-    /// have sunk below what sheds them, behind those sent away before, at the pace this process has
-    /// shown that it can take, and never all in one moment.
+    /// Returns the whole seconds until a visitor who is refused now should come back. By then the
+    /// load can have fallen below the level that sheds them, and the visitors refused before have
+    /// come. They come at the pace that this process has shown to manage, and never all at one
+    /// moment.
     fn back_in(&self, book: &Mutex<ReturnSchedule>, shed_from: LoadLevel) -> u64 {
         let steps = (self.level() as u8).saturating_sub(shed_from as u8) + 1;
         let earliest = judge::FALL_AFTER * u32::from(steps) + BACK_MARGIN;
@@ -164,7 +166,7 @@ impl ProcessLoad {
         wait.mul_f64(1.0 + spread).as_secs_f64().ceil() as u64
     }
 
-    /// Takes over what was measured.
+    /// Takes over the latest measurements and the level.
     fn apply_measurement(&self, measured: LoadMeasurement, level: LoadLevel) {
         let inner = &self.inner;
         inner
@@ -189,7 +191,8 @@ impl ProcessLoad {
         self.inner.ledger_ms.store(ms, Ordering::Relaxed);
     }
 
-    /// Once a second: the fastest second lately is what this process is known to take.
+    /// Ends a second: the fastest recent second is the number of joins that this process is known
+    /// to manage.
     fn second(&self) {
         let joined = self.inner.joins.swap(0, Ordering::Relaxed);
         let faded = self.inner.drain_per_s.load(Ordering::Relaxed) * DRAIN_FADE / 1000;
@@ -242,8 +245,8 @@ mod tests {
             .map(|_| retry_after_s(load.admit_join().expect_err("shed")))
             .collect();
         assert!(waits.iter().all(|wait| *wait >= 4), "{waits:?}");
-        // 500 people at 50 a second are ten seconds' work, and nobody is asked to come within one
-        // and the same second.
+        // 500 visitors at 50 a second are ten seconds' work, and no second is given to too many of
+        // them.
         let most = (0..40)
             .map(|second| waits.iter().filter(|wait| **wait == second).count())
             .max();

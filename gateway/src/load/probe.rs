@@ -1,5 +1,5 @@
-//! Measures what waiting feels like here: a timer that should come every hundredth of a second, and
-//! a write that writes nothing.
+//! Measures how long work waits in this process: a timer that should fire every hundredth of a
+//! second, and a ledger write that writes nothing.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,12 +8,12 @@ use super::{LoadLevelTracker, LoadMeasurement, LoadSampleWindow, ProcessLoad};
 use crate::ledger::RoomLedger;
 
 const TIMER: Duration = Duration::from_millis(10);
-/// Timers between two judgements.
+/// How many timers there are between two decisions about the level.
 const JUDGE_EVERY: u32 = 10;
 const SECOND: Duration = Duration::from_secs(1);
 const LEDGER_EVERY: Duration = Duration::from_millis(250);
 
-/// How late timers run, for ever.
+/// Measures for ever how late timers run.
 pub async fn measure_timer_lag(load: ProcessLoad) {
     let (mut window, mut judge) = (LoadSampleWindow::default(), LoadLevelTracker::default());
     let mut second = Instant::now();
@@ -36,8 +36,8 @@ pub async fn measure_timer_lag(load: ProcessLoad) {
     }
 }
 
-/// How long the ledger's writer keeps a write waiting, for ever. A write that has not come back yet
-/// counts by how long it has been waiting.
+/// Measures for ever how long the ledger's writer keeps a write waiting. A write that has not
+/// returned yet counts with the time it has waited so far.
 pub async fn measure_ledger_wait(load: ProcessLoad, ledger: Arc<dyn RoomLedger>) {
     loop {
         tokio::time::sleep(LEDGER_EVERY).await;
@@ -49,8 +49,8 @@ pub async fn measure_ledger_wait(load: ProcessLoad, ledger: Arc<dyn RoomLedger>)
         {
             load.set_ledger_ms(whole_millis(asked.elapsed()));
         }
-        // Also where it failed: the calls that need the ledger say so by themselves, and waited
-        // just as long.
+        // A failed write counts too, because it waited just as long. The calls that need the ledger
+        // report the failure themselves.
         load.set_ledger_ms(whole_millis(asked.elapsed()));
     }
 }

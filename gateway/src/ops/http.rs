@@ -1,4 +1,4 @@
-//! What operators ask: alive, ready, figures, and the list of calls.
+//! The operators' calls: alive, ready, figures.
 
 use std::time::Duration;
 
@@ -11,11 +11,10 @@ use serde::Serialize;
 use super::GatewayOpsRoutes;
 use crate::upstream::vitals;
 
-/// Longer than this, and the ledger counts as not answering. What is wrong shows within two
-/// seconds.
+/// How long the ledger may take to answer `/readyz`, so that a failure shows within two seconds.
 const LEDGER_MAX: Duration = Duration::from_millis(1_500);
 
-/// Whoever found this process not ready looks again after so many seconds.
+/// How many seconds later a prober that found this process not ready should ask again.
 const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
 
 /// Alive
@@ -52,7 +51,7 @@ pub(crate) async fn readyz(State(ops): State<GatewayOpsRoutes>) -> Response {
     }
     let core = ops.rooms.core().condition().await;
     let mut warnings = ops.warnings;
-    // Without booking the lobby and the places go on: whoever stands in front must not take the
+    // Without booking the lobby and the places still work, so a load balancer must not take the
     // gateways away for it.
     warnings.extend(core.reasons.into_iter().chain(core.warnings));
     warnings.extend(ops.rooms.warnings());

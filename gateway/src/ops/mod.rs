@@ -1,4 +1,4 @@
-//! What operators ask: alive, ready, figures, and the list of calls.
+//! The operators' calls: alive, ready, figures, and the list of calls.
 
 pub mod http;
 
@@ -8,17 +8,18 @@ use crate::follow::RoomFollower;
 use crate::push::hub::RoomSocketHubs;
 use crate::room::RoomRegistry;
 
-/// The operators' handle.
+/// The parts that the operators' calls need.
 #[derive(Clone)]
 pub struct GatewayOpsRoutes {
     /// Every room.
     pub rooms: RoomRegistry,
-    /// Knows for how long other nodes were not heard.
+    /// Knows how long other nodes have not been read.
     pub follower: RoomFollower,
-    /// Counts sockets by room.
+    /// Counts the sockets of each room.
     pub hubs: RoomSocketHubs,
-    /// What was counted.
+    /// Renders the metrics.
     pub metrics: PrometheusHandle,
-    /// Told at every `/readyz`: what works, and should not be left so.
+    /// Warnings from the settings, which every `/readyz` shows: things that work but should be put
+    /// right.
     pub warnings: Vec<String>,
 }

@@ -1,9 +1,9 @@
-//! Addresses with what visitors typed in them: everything but plain letters is written as percent
-//! and two digits, so that nothing typed can mean anything but itself.
+//! Builds addresses with words that visitors typed. Every byte but plain letters is
+//! percent-encoded, so that typed words can only ever be values.
 
 use std::fmt::Write;
 
-/// A path of these parts.
+/// Builds a path of these parts.
 pub(super) fn path(parts: &[&str]) -> String {
     let mut path = String::new();
     for part in parts {
@@ -13,7 +13,7 @@ pub(super) fn path(parts: &[&str]) -> String {
     path
 }
 
-/// A path with a query; what is empty is left out.
+/// Builds a path with a query, without the empty values.
 pub(super) fn with_query(path: &str, query: &[(&str, &str)]) -> String {
     let mut address = path.to_owned();
     let given = query.iter().filter(|(_, value)| !value.is_empty());

@@ -1,4 +1,4 @@
-//! What pages ask of booking: its public documents, by its own routes, in process.
+//! Reads the documents that pages need from booking's public routes, in process.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -8,15 +8,15 @@ use tower::ServiceExt;
 
 use super::{PageRoutes, address};
 
-/// Bytes of a document that booking answers to a page.
+/// The longest document (bytes) that a page reads from booking.
 const DOCUMENT_BYTES_MAX: usize = 4 << 20;
 
-/// What booking did not give, and why, in its own words.
+/// Booking's refusal of a document, in its own words.
 #[derive(Debug, Clone)]
 pub(super) struct DocumentRefusal {
     /// The answer's status.
     pub status: StatusCode,
-    /// The problem document.
+    /// The problem document that booking answered with.
     pub document: Value,
 }
 
@@ -30,7 +30,7 @@ impl From<Problem> for DocumentRefusal {
 }
 
 impl PageRoutes {
-    /// A public document of booking's.
+    /// Reads a public document of booking.
     pub(super) async fn fetch_document(&self, path: &str) -> Result<Value, DocumentRefusal> {
         let missing = || DocumentRefusal::from(Problem::not_found("page", path));
         let request = Request::get(path)
@@ -52,7 +52,7 @@ impl PageRoutes {
         }
     }
 
-    /// Whether there is a cinema programme to search.
+    /// Returns whether there is a cinema programme to search.
     pub(super) async fn has_programme(&self) -> bool {
         let cities = self.fetch_document("/v1/cinema/cities").await;
         cities.is_ok_and(|cities| {
@@ -62,12 +62,12 @@ impl PageRoutes {
         })
     }
 
-    /// Whether there is a timetable to search.
+    /// Returns whether there is a timetable to search.
     pub(super) async fn has_timetable(&self) -> bool {
         self.fetch_document("/v1/rail/timetable").await.is_ok()
     }
 
-    /// A public document with a query.
+    /// Reads a public document of booking, with a query.
     pub(super) async fn fetch_with_query(
         &self,
         path: &str,

@@ -1,4 +1,5 @@
-//! Styles, scripts and icons: immutable under their version, revalidated under any other address.
+//! Serves styles, scripts and icons. They are immutable under an address with their version, and
+//! revalidated under any other address.
 
 use std::collections::BTreeMap;
 

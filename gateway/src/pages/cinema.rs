@@ -1,4 +1,4 @@
-//! The search for showings: a form that needs no scripts, and what it found.
+//! The page that searches for showings: a form that needs no scripts, and the results.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use super::contexts::{CinemaPage, FoundShowings};
 use super::render::render;
 use super::{PageRoutes, address};
 
-/// What a form may ask the search for, by the names that the search has for it.
+/// The form's fields that are passed to the search, under the same names.
 const ASKED: [&str; 7] = ["keyword", "city", "film", "cinema", "from", "to", "sort"];
 
-/// Seats that a party may look for: no showing sells more to one visitor.
+/// The largest party that seats are sought for, since no showing sells more seats to one visitor.
 const PARTY_MAX: u32 = 10;
-/// How many somebody looks for who does not say.
+/// The party that is assumed if the visitor names none.
 const PARTY: u32 = 2;
 
-/// What was asked for.
+/// The search that the address asks for.
 struct ShowingSearch<'a> {
     query: &'a BTreeMap<String, String>,
     page: u32,
@@ -41,12 +41,12 @@ impl<'a> ShowingSearch<'a> {
         self.query.get(name).map_or("", |text| text.trim())
     }
 
-    /// What the search is asked, by its own names.
+    /// Returns the query for the search, under the search's own names.
     fn search_query(&self) -> Vec<(&'static str, &'a str)> {
         ASKED.iter().map(|name| (*name, self.field(name))).collect()
     }
 
-    /// This page's address for another page of the same search.
+    /// Builds this page's address for another page of the same results.
     fn page_address(&self, page: u32) -> String {
         let (page, party) = (page.to_string(), self.party.to_string());
         let mut query = self.search_query();
@@ -90,7 +90,7 @@ pub(crate) async fn cinema(
     response
 }
 
-/// The films of a city, where one was chosen.
+/// Reads the films of a city, if one was chosen.
 async fn films(pages: &PageRoutes, city: &str) -> Value {
     if city.is_empty() {
         return Value::Null;
@@ -102,7 +102,7 @@ async fn films(pages: &PageRoutes, city: &str) -> Value {
         .map_or(Value::Null, |mut answer| answer["films"].take())
 }
 
-/// A page of what the search found, with the addresses of the pages beside it.
+/// Builds one page of results, with the addresses of the pages beside it.
 fn showings(mut found: Value, asked: &ShowingSearch<'_>) -> FoundShowings {
     let whole = |name: &str| u32::try_from(found[name].as_u64().unwrap_or(0)).unwrap_or(u32::MAX);
     let (total, per_page) = (whole("total"), whole("per_page").max(1));
@@ -123,8 +123,8 @@ fn showings(mut found: Value, asked: &ShowingSearch<'_>) -> FoundShowings {
     }
 }
 
-/// A showing as the page tells it: its times by the clocks of its cinema, and where its seats are
-/// chosen.
+/// Builds a showing for the page: with its times in the time zone of its cinema, and the address
+/// where its seats are chosen.
 fn showing_view(mut showing: Value, party: u32) -> Value {
     let zone = showing["cinema"]["time_zone"].as_str().unwrap_or("UTC");
     let (start, end) = (there(&showing["start"], zone), there(&showing["end"], zone));

@@ -1,10 +1,11 @@
-//! Moments by the clocks of the place they are told for: a showing by its cinema's, a train by its
+//! Converts moments to local time: a showing's to its cinema's time zone, a train's to its
 //! timetable's.
 
 use jiff::{Timestamp, Zoned};
 use serde_json::Value;
 
-/// A moment by the clocks of a zone, as RFC 3339; as it stands where the zone is not known here.
+/// Writes a moment in the local time of a zone, as RFC 3339. Returns the moment unchanged if the
+/// zone is unknown.
 pub(super) fn there(moment: &Value, zone: &str) -> Value {
     zoned(moment, zone).map_or_else(
         || moment.clone(),
@@ -12,7 +13,7 @@ pub(super) fn there(moment: &Value, zone: &str) -> Value {
     )
 }
 
-/// The day of a moment by the clocks of a zone.
+/// Returns the day of a moment in a zone.
 pub(super) fn day_in_zone(moment: &Value, zone: &str) -> Option<jiff::civil::Date> {
     zoned(moment, zone).map(|there| there.date())
 }

@@ -1,5 +1,5 @@
-//! What the templates of the pages are given, one type a page. What booking answers goes in as the
-//! document that it is.
+//! The values that the pages' templates are given, one type for each page. A document of booking is
+//! passed on as it is.
 
 use std::collections::BTreeMap;
 
@@ -21,9 +21,9 @@ pub(super) struct HomePage {
     pub to: String,
     pub rooms: Vec<HomeRoom>,
     pub shows: Vec<HomeShow>,
-    /// How many shows are not listed.
+    /// How many shows are left out of the list.
     pub more: usize,
-    /// The same search on the cinema's page, where there is a programme.
+    /// The address of the same search on the cinema page, if there is a programme.
     pub cinema: Option<String>,
 }
 
@@ -35,9 +35,9 @@ pub(super) struct HomeRoom {
     pub phase: RoomPhase,
     pub opens_at: String,
     pub draw_at: String,
-    /// Of all its shows together.
+    /// The seats of all its shows together.
     pub seats: u64,
-    /// Titles.
+    /// The titles of its shows.
     pub shows: Vec<String>,
 }
 
@@ -46,11 +46,11 @@ pub(super) struct HomeRoom {
 pub(super) struct HomeShow {
     #[serde(flatten)]
     pub show: ListedShow,
-    /// The room that leads to it.
+    /// The room that covers the show.
     pub room: String,
 }
 
-/// A show as pages list it.
+/// A show in a list.
 #[derive(Debug, Serialize)]
 pub(super) struct ListedShow {
     pub show: String,
@@ -83,7 +83,7 @@ pub(super) struct LobbyPage {
     pub room: RoomView,
     pub place: Option<PlaceView>,
     pub shows: Vec<ListedShow>,
-    /// What the form that was sent was refused for.
+    /// The problem of a form that was sent and refused.
     pub problem: Option<Value>,
 }
 
@@ -93,7 +93,7 @@ pub(super) struct SeatsPage {
     pub test: bool,
     pub show: Value,
     pub room: Option<RoomView>,
-    /// Seats asked for in the address.
+    /// The number of seats that the address asks for.
     pub quantity: Option<u32>,
 }
 
@@ -122,29 +122,29 @@ pub(super) struct TicketPage {
 #[derive(Debug, Serialize)]
 pub(super) struct CinemaPage<'a> {
     pub test: bool,
-    /// What the form asked for, by its fields.
+    /// The form's fields and what was entered.
     pub asked: BTreeMap<&'static str, &'a str>,
     pub party: u32,
     pub party_max: u32,
-    /// Whether anything was asked for.
+    /// Whether the address asks for a search.
     pub searched: bool,
     pub cities: Value,
-    /// Of the city that was chosen.
+    /// The films of the chosen city.
     pub films: Value,
     #[serde(flatten)]
     pub found: Option<FoundShowings>,
-    /// What the search was refused for.
+    /// The problem, if the search was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<Value>,
 }
 
-/// A page of the showings that were found.
+/// One page of the showings that were found.
 #[derive(Debug, Serialize)]
 pub(super) struct FoundShowings {
     pub total: u32,
     pub page: u32,
     pub pages: u32,
-    /// Whether they are only like what was asked for.
+    /// Whether the showings are only similar to what was asked for.
     pub near_only: Value,
     pub previous: Option<String>,
     pub next: Option<String>,
@@ -159,37 +159,37 @@ pub(super) struct RailPage {
     pub party_max: u32,
     /// The first day of the timetable.
     pub first: String,
-    /// And the last one.
+    /// The last day of the timetable.
     pub last: String,
     pub asked: RailForm,
-    /// The stations that the fields may mean, where it is not plain which.
+    /// The stations that the fields may mean, if that is not clear.
     pub choices: Vec<StationChoice>,
-    /// The field that nothing was typed in.
+    /// The name of the field that was left empty.
     pub missing: Option<&'static str>,
-    /// How many trains have left already.
+    /// How many trains of the day have left already.
     pub left: usize,
     pub trips: Vec<Value>,
-    /// With a change; left out where nobody looked for them.
+    /// Journeys with a change; left out if they were not searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub journeys: Option<Vec<Value>>,
     /// The same search with journeys with a change.
     pub changes: Option<String>,
-    /// Other stations that the words may mean.
+    /// Other stations that the typed words may mean.
     pub others: Vec<Value>,
     pub from: Option<Value>,
     pub to: Option<Value>,
-    /// The way back.
+    /// The address of the search for the way back.
     pub swap: Option<String>,
-    /// The day before.
+    /// The address of the same search on the day before.
     pub before: Option<String>,
-    /// And the day after.
+    /// The address of the same search on the day after.
     pub after: Option<String>,
-    /// What the search was refused for.
+    /// The problem, if the search was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<Value>,
 }
 
-/// What the fields of the search for trains show.
+/// What the fields of the train search show.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct RailForm {
     pub from: String,
@@ -205,7 +205,7 @@ pub(super) struct StationChoice {
     pub stations: Vec<Value>,
 }
 
-/// `train`: a departure over a stretch.
+/// `train`: a departure on a stretch between two stops.
 #[derive(Debug, Serialize)]
 pub(super) struct TrainPage<'a> {
     pub test: bool,
@@ -213,21 +213,21 @@ pub(super) struct TrainPage<'a> {
     pub room: Option<RoomView>,
     /// What the search for trains says of this stretch, or null.
     pub trip: &'a Value,
-    /// The class that was asked for.
+    /// The class that the address asks for.
     pub class: &'a str,
     pub quantity: u64,
-    /// The codes of the stations.
+    /// The code of the station where the stretch begins.
     pub from: &'a Value,
     pub to: &'a Value,
     pub from_name: &'a Value,
     pub to_name: &'a Value,
-    /// The stops of the stretch, from 0 on.
+    /// The first stop of the stretch, counted from 0.
     pub first: usize,
     pub last: usize,
     pub date: &'a Value,
     /// The time zone of the timetable, where it is known.
     pub zone: Option<&'a str>,
-    /// Whether the stretch is not the one that was asked for.
+    /// Whether the stretch differs from the one that was asked for.
     pub elsewhere: bool,
     /// Whether the train has left.
     pub left: bool,

@@ -1,5 +1,5 @@
-//! The lobby's forms, for browsers without scripts: the same steps as the calls, answered by going
-//! back to the page.
+//! The lobby's forms, for browsers without scripts. They take the same steps as the calls, and then
+//! redirect to the lobby.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -84,8 +84,8 @@ pub(crate) async fn leave(
     answer_form(&pages, &id, &headers, step).await
 }
 
-/// Takes the step and goes back to the lobby, with the cookie it gave, or shows the lobby with what
-/// went wrong.
+/// Takes the step. Then redirects to the lobby with the cookie that the step gave, or shows the
+/// lobby with the problem.
 async fn answer_form(
     pages: &PageRoutes,
     id: &str,
@@ -103,7 +103,7 @@ async fn answer_form(
     };
     match step(&room).await {
         Ok(cookie) => {
-            // The id is one of a room's, so it is a slug and can stand in a header.
+            // The id is that of a room, so it is a slug and is valid in a header.
             let back =
                 HeaderValue::try_from(format!("/r/{id}")).unwrap_or(HeaderValue::from_static("/"));
             (

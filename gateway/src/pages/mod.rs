@@ -1,4 +1,4 @@
-//! The pages: each asks the same code as the calls do, and hands what it got to the templates.
+//! The pages. Each uses the same code as the calls, and passes the result to its template.
 
 mod address;
 mod asking;
@@ -35,22 +35,22 @@ use crate::line::{WaitingLine, recognise};
 use crate::room::{EVERYDAY, Room, RoomPhase, RoomView};
 use crate::upstream::ShowSummary;
 
-/// Shows that a page lists: nobody reads more, and who looks for one searches.
+/// How many shows a page lists. Nobody reads more; a visitor who looks for a show searches.
 const LISTED_MAX: usize = 100;
 
-/// Seats that a visitor may ask for in an address, at most.
+/// How many seats an address may ask for.
 const SEATS_MAX: u32 = 100;
 
-/// The pages' handle.
+/// The parts that the pages need.
 #[derive(Clone)]
 pub struct PageRoutes {
-    /// The lobby, whose forms work without scripts.
+    /// The line, whose forms work without scripts.
     pub lobby: WaitingLine,
-    /// Booking's own routes, asked in process.
+    /// Booking's own routes, called in process.
     pub booking: Router,
-    /// Whether payments are the sandbox's: pages then carry TEST.
+    /// Whether payments are the sandbox's; the pages then show TEST.
     pub test: bool,
-    /// The content policy of the page that takes the money.
+    /// The content policy of the page with the payment form.
     pub paying: HeaderValue,
 }
 
@@ -168,7 +168,7 @@ pub(crate) async fn lobby(
     }
 }
 
-/// The lobby as it stands, and above it what went wrong, if something did.
+/// Shows the lobby as it stands, with the problem above it if there is one.
 async fn lobby_page(
     pages: &PageRoutes,
     room: &Room,
@@ -194,7 +194,8 @@ async fn lobby_page(
     response
 }
 
-/// What a lobby leads to: showings are searched on their own page.
+/// Returns the shows that a lobby lists. Showings are left out, because they are searched on their
+/// own page.
 fn listed_shows(shows: &[ShowSummary]) -> Vec<ListedShow> {
     let shows = shows.iter().filter(|show| !show.showing);
     shows.take(LISTED_MAX).map(ListedShow::from).collect()
@@ -221,7 +222,7 @@ pub(crate) async fn seats(
     if document["kind"] == "rail" {
         return train::train(&pages, document, view, &query).await;
     }
-    // That the sale ends when the show begins is what everybody expects.
+    // Everybody expects the sale to end when the show begins, so that end is not shown.
     if document["sells_until"] == document["starts_at"] && document["sales_ended"] == false {
         document["sells_until"] = Value::Null;
     }

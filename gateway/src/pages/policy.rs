@@ -1,5 +1,5 @@
-//! What pages may load and call. Everything comes from here, but for a payment form, which comes
-//! from its provider.
+//! The content policy of pages: what they may load and call. Everything comes from this
+//! installation, except a payment form, which comes from its provider.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
@@ -7,14 +7,14 @@ const PLAIN: HeaderValue = HeaderValue::from_static(
     "default-src 'self'; img-src 'self' data: blob:; style-src 'self'; script-src 'self'; connect-src 'self' ws: wss:; frame-ancestors 'none'",
 );
 
-/// Sets the policy of everything that says nothing of its own.
+/// Sets the plain policy on an answer that has no policy of its own.
 pub fn secure(headers: &mut HeaderMap) {
     headers
         .entry(header::CONTENT_SECURITY_POLICY)
         .or_insert(PLAIN);
 }
 
-/// The policy of a page that takes money by a form from these origins.
+/// Builds the policy of a page that takes money by a form from these origins.
 #[must_use]
 pub fn paying(origins: &[String]) -> HeaderValue {
     if origins.is_empty() {

@@ -1,5 +1,5 @@
-//! The search for trains: a form that needs no scripts, the stations that may be meant, trains and
-//! journeys with one change.
+//! The page that searches for trains: a form that needs no scripts, the stations that may be meant,
+//! trains, and journeys with one change.
 
 use std::collections::BTreeMap;
 
@@ -17,22 +17,23 @@ use super::render::render;
 use super::stations::{TypedStation, choice, search, station_label};
 use super::{PageRoutes, address};
 
-/// Travellers that a form may ask for; a train may sell fewer to one visitor, and says so.
+/// How many travellers a form may ask for. A train may sell fewer seats to one visitor, and says
+/// so.
 const PARTY_MAX: u32 = 10;
 
-/// What a form asked for.
+/// The search that a form asked for.
 struct TrainSearch<'a> {
     from: &'a str,
     to: &'a str,
     date: String,
     party: String,
-    /// Whether journeys with a change are asked for where there are trains without.
+    /// Whether to search for journeys with a change even if there are direct trains.
     changes: bool,
     now_ms: i64,
 }
 
 impl<'a> TrainSearch<'a> {
-    /// Reads the form; `next` is the day that is meant where none was given.
+    /// Reads the form. `next` is the day to search if the form has none.
     fn from_query(query: &'a BTreeMap<String, String>, next: &str, now_ms: i64) -> Self {
         let field = |name: &str| query.get(name).map_or("", |text| text.trim());
         let date = match field("date") {
@@ -54,7 +55,7 @@ impl<'a> TrainSearch<'a> {
         search(from, to, &self.date, &self.party)
     }
 
-    /// The same search so many days later.
+    /// Builds the address of the same search `days` days later.
     fn later(&self, days: i64) -> Option<String> {
         let date: Date = self.date.parse().ok()?;
         let date = date.checked_add(days.days()).ok()?.to_string();
@@ -66,8 +67,8 @@ pub(crate) async fn rail(
     State(pages): State<PageRoutes>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
-    // Which days there are, by the clocks of the stations; and whether there is a timetable at all,
-    // before anybody types.
+    // The timetable's days are shown in the stations' time zone. Without a timetable the page says
+    // so before a visitor types anything.
     let days = pages.fetch_document("/v1/rail/timetable").await;
     let day = |name: &str| {
         let days = days.as_ref().ok();
@@ -180,7 +181,7 @@ async fn search_trains(
     Ok(())
 }
 
-/// The stations that a field may mean, where it is not plain which one.
+/// Returns the stations that a field may mean, if that is not clear.
 fn choices(
     field: &'static str,
     typed: &str,
@@ -229,15 +230,16 @@ fn journey_views(mut journeys: Value, party: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Whether a train, or the first of a journey, has left the station where somebody gets on.
+/// Returns whether a train, or the first train of a journey, has left the station where the visitor
+/// gets on.
 pub(super) fn has_left(trip: &Value, now_ms: i64) -> bool {
     let departs = trip["departs"].as_str();
     let departs = departs.and_then(|at| at.parse::<Timestamp>().ok());
     departs.is_some_and(|at| at.as_millisecond() <= now_ms)
 }
 
-/// A train as the page tells it: by the timetable's clocks, each class with where its seats are
-/// held.
+/// Builds a train for the page: with its times in the timetable's time zone, and for each class the
+/// address where its seats are held.
 pub(super) fn trip_view(mut trip: Value, party: &str) -> Value {
     let zone = trip["time_zone"].as_str().unwrap_or("UTC").to_owned();
     let text = |name: &str| trip[name].as_str().unwrap_or_default().to_owned();

@@ -1,5 +1,5 @@
-//! From a template to an answer. A page that cannot be rendered is a fault of ours, and says so
-//! plainly.
+//! Renders a template into an answer. If a page cannot be rendered, that is our fault, and the
+//! answer says so plainly.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -41,13 +41,13 @@ pub(super) fn render_problem(pages: &PageRoutes, problem: &Problem) -> Response 
     problem_page(pages.test, problem)
 }
 
-/// Renders what booking refused.
+/// Renders booking's refusal as a page.
 pub(super) fn render_refused(pages: &PageRoutes, refused: &DocumentRefusal) -> Response {
     document_page(pages.test, refused.status, &refused.document)
         .unwrap_or_else(|| refused.status.into_response())
 }
 
-/// A problem as a page; as problem+json where even that page cannot be rendered.
+/// Renders a problem as a page, or as problem+json if even that page cannot be rendered.
 #[must_use]
 pub fn problem_page(test: bool, problem: &Problem) -> Response {
     document_page(test, problem.status, &problem.json_document())

@@ -1,23 +1,23 @@
-//! The stations that somebody typed: one, several that may be meant, or none.
+//! Finds the stations that a visitor's words mean: one, several that may be meant, or none.
 
 use serde_json::Value;
 
 use super::asking::DocumentRefusal;
 use super::{PageRoutes, address};
 
-/// What typed words mean.
+/// What the words in a station field mean.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum TypedStation {
     /// Nothing was typed.
     Nothing,
-    /// This station, and those that the words begin, too.
+    /// This station. The list has other stations whose names begin with the words.
     One(Value, Vec<Value>),
-    /// One of these, likest first; none where nothing is like it.
+    /// One of these stations, the most similar first; empty if none is similar.
     Several(Vec<Value>),
 }
 
 impl TypedStation {
-    /// The station's code.
+    /// Returns the station's code.
     pub(super) fn code(&self) -> Option<&str> {
         match self {
             Self::One(station, _) => station["station"].as_str(),
@@ -25,7 +25,7 @@ impl TypedStation {
         }
     }
 
-    /// As the field shows it.
+    /// Returns the text that the field shows.
     pub(super) fn field_text(&self, typed: &str) -> String {
         match self {
             Self::One(station, _) => station_label(station),
@@ -34,13 +34,13 @@ impl TypedStation {
     }
 }
 
-/// "Beijing South (VNP)": what a field holds once a station was chosen.
+/// Returns the text of a chosen station: "Beijing South (VNP)".
 pub(super) fn station_label(station: &Value) -> String {
     let text = |name: &str| station[name].as_str().unwrap_or_default();
     format!("{} ({})", text("name"), text("station"))
 }
 
-/// The code in "Beijing South (VNP)", or else the words themselves.
+/// Returns the code in "Beijing South (VNP)", or else the words themselves.
 fn code_or_words(typed: &str) -> &str {
     let inner = typed
         .strip_suffix(')')
@@ -68,7 +68,7 @@ fn match_station(mut found: Vec<Value>, typed: &str) -> TypedStation {
 }
 
 impl PageRoutes {
-    /// What the words in a field mean.
+    /// Finds out what the words in a field mean.
     pub(super) async fn station(&self, typed: &str) -> Result<TypedStation, DocumentRefusal> {
         if typed.is_empty() {
             return Ok(TypedStation::Nothing);
@@ -86,8 +86,8 @@ impl PageRoutes {
         }
     }
 
-    /// Stations whose names are like words that none begins with: the search for trains offers
-    /// them.
+    /// Reads the stations whose names are similar to words that begin no station's name. The search
+    /// for trains suggests them.
     async fn similar_stations(&self, typed: &str) -> Vec<Value> {
         let query = [("from", typed), ("to", typed), ("date", "2000-01-01")];
         let refused = self.fetch_with_query("/v1/rail/trips", &query).await.err();
@@ -97,14 +97,14 @@ impl PageRoutes {
     }
 }
 
-/// A station to choose, with the address of the search that has it chosen.
+/// Builds a station to choose, with the address of the search that has it chosen.
 pub(super) fn choice(station: &Value, href: String) -> Value {
     let mut choice = station.clone();
     choice["href"] = href.into();
     choice
 }
 
-/// The address of a search.
+/// Builds the address of a search.
 pub(super) fn search(from: &str, to: &str, date: &str, party: &str) -> String {
     address::with_query(
         "/rail",

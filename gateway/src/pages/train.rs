@@ -1,5 +1,5 @@
-//! The page of a departure: from where to where, in which class, how many; then the names on the
-//! checkout.
+//! The page of a departure: from where to where, in which class, and how many seats. The checkout
+//! asks for the names later.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use super::rail::{has_left, trip_view};
 use super::render::render;
 use crate::room::RoomView;
 
-/// Shows a departure over the stretch that the address names, or else from end to end.
+/// Shows a departure on the stretch that the address names, or else from end to end.
 pub(super) async fn train(
     pages: &PageRoutes,
     mut show: Value,
@@ -31,7 +31,8 @@ pub(super) async fn train(
     let (from, to) = (stop(stretch.start), stop(stretch.end));
     let most = show["limits"]["seats_per_visitor"].as_u64().unwrap_or(1);
     let party = field("seats").parse().unwrap_or(1).clamp(1, most.max(1));
-    // Whoever asks for a stretch that the train does not go must not take the whole way for it.
+    // A visitor who asks for a stretch that the train does not serve must not take the whole way
+    // for it.
     let is = |asked: &str, stop: &Value| asked.is_empty() || stop["station"] == asked;
     let elsewhere = !is(asked_from, &from) || !is(asked_to, &to);
     let trip = find_trip(pages, &show, &from, &to, field("date")).await;
@@ -67,14 +68,13 @@ pub(super) async fn train(
     render(pages, "train", &context)
 }
 
-/// The zone whose clocks the timetable is written by, as the show knows it, or else the search.
+/// Returns the timetable's time zone, as the show has it, or else the search.
 fn known_zone<'a>(show: &'a Value, trip: &'a Value) -> Option<&'a str> {
     let own = show["time_zone"].as_str();
     own.or_else(|| trip["time_zone"].as_str())
 }
 
-/// The stops of the stretch: the first at which the train calls at `from`, and the next one behind
-/// it at `to`.
+/// Returns the stops of the stretch: the first stop at `from`, and the next stop at `to` after it.
 fn stretch_stops(stops: &[Value], from: &str, to: &str) -> Range<usize> {
     let last = stops.len().saturating_sub(1);
     let at = |code: &str, after: usize| {
@@ -89,9 +89,9 @@ fn stretch_stops(stops: &[Value], from: &str, to: &str) -> Range<usize> {
     start..end
 }
 
-/// The train in the search over this stretch: what its classes cost there, and what is free. The
-/// day on which it leaves there is in the address, or else follows from the timetable's clocks;
-/// where those are not known it is one of three.
+/// Finds the train in the search for this stretch, which has the prices and free seats of its
+/// classes. The day on which it leaves `from` is in the address, or follows from the timetable's
+/// time zone. If that is not known, three days are tried.
 async fn find_trip(
     pages: &PageRoutes,
     show: &Value,

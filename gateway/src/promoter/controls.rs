@@ -1,4 +1,4 @@
-//! Changing rooms: whole documents, live settings, phases by hand. Every change writes its audit
+//! Changes rooms: whole documents, live settings, and phases by hand. Every change writes its audit
 //! row in the same transaction.
 
 use fairgate_pass::Digest;
@@ -16,12 +16,12 @@ use crate::room::{
 };
 use crate::store::StoreFailure;
 
-/// More codes than this are several rooms.
+/// How many codes one room may have.
 pub(super) const CODES_MAX: usize = 1_000_000;
 pub(super) const CODE_BYTES_MAX: usize = 128;
-/// How often a change is decided anew because somebody else changed the room in between.
+/// How often a change is decided anew because the room was changed in between.
 const TRIES_MAX: u32 = 10;
-/// What [`RoomPatchInput`] takes, for whoever sends none of it.
+/// The fields that [`RoomPatchInput`] takes, for the refusal of a patch without any.
 pub(super) const LIVE: [&str; 5] = ["paused", "per_s", "max_inside", "mode", "message"];
 
 /// The live settings of a room.
@@ -41,12 +41,12 @@ pub struct RoomPatchInput {
     pub message: Option<String>,
 }
 
-/// A phase brought about by hand.
+/// A phase change that the promoter makes by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ManualPhase {
     /// The lobby opens.
     Open,
-    /// The freeze comes forward.
+    /// The freeze and the draw come forward.
     Draw,
     /// The room ends.
     Close,
@@ -55,7 +55,7 @@ pub enum ManualPhase {
 /// Why a room was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RoomChangeRefusal {
-    /// Values of the document or the patch are not good.
+    /// Values of the document or the patch are not valid.
     #[error("the document is not good")]
     Document(RoomInputRefusal),
     /// The built-in room has no document to replace, and no phases.
@@ -80,40 +80,40 @@ pub enum RoomChangeRefusal {
     /// The room is closed, and has no other phase any more.
     #[error("the room is closed")]
     RoomClosed,
-    /// What these times stand for has happened.
+    /// These times have passed, and what they stand for has happened.
     #[error("{fields:?} have passed and cannot move later")]
     TimePassed {
-        /// Of the document.
+        /// The names of the document's fields.
         fields: Vec<&'static str>,
     },
-    /// Somebody has joined under the rules as they stand.
+    /// Somebody has joined under the present rules.
     #[error("{fields:?} bear on the draw and can no longer change")]
     DrawFixed {
-        /// Of the document.
+        /// The names of the document's fields.
         fields: Vec<&'static str>,
     },
     /// The patch names no setting.
     #[error("the patch names nothing to change")]
     NothingToChange,
-    /// A line of the list is no code.
+    /// A line of the list is not a code.
     #[error("line {line} is no code")]
     CodeMalformed {
-        /// From 1 on.
+        /// The number of the line, from 1.
         line: usize,
     },
     /// The list has no codes, or too many.
     #[error("the list has no codes, or too many")]
     CodeCount,
-    /// Somebody else changed the room.
+    /// Other changes of the room came first, too often.
     #[error("somebody else changed the room")]
     ChangedMeanwhile,
-    /// The ledger did not take it.
+    /// The ledger did not take the change.
     #[error(transparent)]
     Ledger(#[from] RoomLedgerFailure),
-    /// The store did not take it.
+    /// The store did not take the change.
     #[error(transparent)]
     Store(#[from] StoreFailure),
-    /// Booking was not told.
+    /// Booking could not be told which room covers which shows.
     #[error(transparent)]
     Coverage(#[from] CoverageFailure),
 }
@@ -133,11 +133,11 @@ impl RoomChangeRefusal {
 }
 
 impl PromoterControls {
-    /// Makes or replaces a room. Gives its row, and whether it is new.
+    /// Creates or replaces a room. Returns its row, and whether it is new.
     ///
     /// # Errors
-    /// Where the document is not good, another room covers a show of it, or the room can no longer
-    /// change so.
+    /// Fails if the document is not valid, another room covers one of its shows, or the room can no
+    /// longer change in this way.
     pub async fn put_room(
         &self,
         id: &str,
@@ -153,7 +153,7 @@ impl PromoterControls {
         outcome
     }
 
-    /// The whole of it, while nobody else changes a room's document.
+    /// Does what [`Self::put_room`] does, while no other node changes a room's document.
     async fn put_alone(
         &self,
         id: &str,
@@ -227,7 +227,7 @@ impl PromoterControls {
     /// Changes live settings.
     ///
     /// # Errors
-    /// Where a value is not good, there is no setting at all, or no such room.
+    /// Fails if a value is not valid, the patch names no setting, or there is no such room.
     pub async fn patch_room(
         &self,
         id: &str,
@@ -285,10 +285,10 @@ impl PromoterControls {
             .await
     }
 
-    /// Brings a phase about by hand.
+    /// Changes the phase by hand.
     ///
     /// # Errors
-    /// Where the room is closed and anything but closing is asked for, or there is no such room.
+    /// Fails if the room is closed and the change is not closing it, or there is no such room.
     pub async fn by_hand(
         &self,
         id: &str,
@@ -306,7 +306,7 @@ impl PromoterControls {
         Err(RoomChangeRefusal::ChangedMeanwhile)
     }
 
-    /// Whether it is done, now or before.
+    /// Tries the change once. Returns whether it is made, by this call or an earlier one.
     async fn by_hand_once(
         &self,
         room: &Room,
@@ -322,7 +322,7 @@ impl PromoterControls {
         if hand != ManualPhase::Close && room.phase(now) == RoomPhase::Closed {
             return Err(RoomChangeRefusal::RoomClosed);
         }
-        // Done twice is done once: the first time stands.
+        // A second call changes nothing: the first time stands.
         if fact.is_some() {
             return Ok(true);
         }
@@ -333,10 +333,10 @@ impl PromoterControls {
         Ok(changed.is_some())
     }
 
-    /// Replaces a room's codes; gives how many there are.
+    /// Replaces a room's codes. Returns how many there are.
     ///
     /// # Errors
-    /// Where the list is not good, or somebody has joined.
+    /// Fails if the list is not valid, or somebody has joined.
     pub async fn put_codes(&self, id: &str, list: &str) -> Result<usize, RoomChangeRefusal> {
         let room = self.rooms.get(id)?;
         let codes = read_codes(list)?;
@@ -346,7 +346,7 @@ impl PromoterControls {
         outcome
     }
 
-    /// The whole of it, while nobody else changes codes.
+    /// Does what [`Self::put_codes`] does, while no other node changes rooms.
     async fn put_codes_alone(
         &self,
         room: &Room,
@@ -363,8 +363,8 @@ impl PromoterControls {
         }
     }
 
-    /// Writes what was decided from `row`; `None` where the room was changed since, and is then
-    /// known anew: decide again.
+    /// Writes a change that was decided from `row`. Returns `None` if the room was changed since;
+    /// the room's new row is then known, and the caller decides again.
     async fn write_change(
         &self,
         room: &Room,
@@ -375,7 +375,7 @@ impl PromoterControls {
     ) -> Result<Option<RoomRow>, RoomChangeRefusal> {
         let before_joins = !fixed.is_empty();
         if before_joins {
-            // A store that many nodes share knows of joins that the ledger will only hear of.
+            // A store that many nodes share may know of joins that have not reached the ledger yet.
             let joined = RoomView::fresh(&self.rooms, room).await.joined;
             if joined > 0 || room.draw_state().row.freeze.is_some() {
                 return Err(RoomChangeRefusal::draw_fixed(fixed));
@@ -444,9 +444,9 @@ impl PromoterControls {
     }
 }
 
-/// A room goes through its phases once: a time that has done its work does not move ahead again.
-/// Where the new time has passed as well, nothing goes back: a file whose times are reckoned from
-/// now can be applied again.
+/// Refuses to move times so that a room would go back a phase, since a room goes through its phases
+/// once. A time that has passed may be replaced by another time that has passed, so that a file
+/// with times relative to now can be applied again.
 fn refuse_going_back(
     before: &RoomDocument,
     after: &RoomDocument,
@@ -470,7 +470,7 @@ fn refuse_going_back(
     Err(RoomChangeRefusal::TimePassed { fields: fixed })
 }
 
-/// What changed, as `{field: [before, after]}`.
+/// Returns what changed, as `{field: [before, after]}`.
 fn differences(before: &Value, after: &Value) -> Value {
     let empty = Map::new();
     let (before, after) = (

@@ -1,4 +1,4 @@
-//! What promoters do with a room, and what they read of it.
+//! What promoters change of a room, and what they read of it.
 
 mod audit;
 mod controls;
@@ -13,7 +13,7 @@ use crate::upstream::RoleKeys;
 
 pub use controls::{ManualPhase, RoomChangeRefusal, RoomPatchInput};
 
-/// The promoter's handle.
+/// The parts that the promoter's calls need.
 #[derive(Clone)]
 pub struct PromoterControls {
     /// Every room.
@@ -22,6 +22,6 @@ pub struct PromoterControls {
     pub follower: RoomFollower,
     /// Tells sockets what changed.
     pub hubs: RoomSocketHubs,
-    /// Keys by role.
+    /// The keys of each role.
     pub keys: RoleKeys,
 }

@@ -1,4 +1,4 @@
-//! The report: figures over time, as JSON or as a table.
+//! The report of a room: figures over time, as JSON or CSV.
 
 use std::fmt::Write;
 
@@ -53,7 +53,7 @@ impl From<RoomSample> for RoomReportLine {
     }
 }
 
-/// The samples as CSV with a header line.
+/// Writes the samples as CSV with a header line.
 #[must_use]
 pub fn to_csv(samples: &[RoomSample]) -> String {
     let mut out =

@@ -1,11 +1,11 @@
-//! A room's document as it can be sent again.
+//! Writes a room's document in a form that can be sent again.
 
 use fairgate_base::clock::rfc3339;
 use serde_json::{Value, json};
 
 use crate::room::RoomDocument;
 
-/// The document with the fields of an on-sale file.
+/// Returns the document with the fields of an on-sale file.
 #[must_use]
 pub fn document_json(document: &RoomDocument, room: &str) -> Value {
     json!({

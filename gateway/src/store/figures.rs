@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use crate::ledger::ReleaseRow;
 use fairgate_rules::cohort::RankCall;
 
-/// Figures of one room.
+/// How many visitors of one room joined, left, are inside or are done, and the room's next number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RoomCounts {
     /// The next number. After a loss it is far above the count of people, because the numbers that

@@ -1,5 +1,5 @@
-//! How well booking answers, as its door measures it: the last seconds' latencies in buckets, and
-//! its failures.
+//! Measures at the door how well booking answers: the latencies of the last seconds in buckets, and
+//! the failures.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::vitals::{BUCKETS, NodeMeasurements, PastSecondCalls, SECONDS, bucket};
 use crate::load::{LoadLevel, ProcessLoad};
 
-/// A call that is given up after so long was given up because it took so long.
+/// After how long a call that is given up counts as failed because it took too long.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(5);
 
 /// The calls of one second.
@@ -26,7 +26,8 @@ const EMPTY: BookingCallSecond = BookingCallSecond {
     buckets: [0; BUCKETS],
 };
 
-/// The last seconds. `at` is a second's number, from any beginning, and never falls.
+/// The calls of the last seconds. `at` is a second's number, counted from any beginning, and never
+/// falls.
 #[derive(Debug, Clone)]
 struct BookingCallWindow {
     seconds: [BookingCallSecond; SECONDS],
@@ -61,8 +62,8 @@ impl BookingCallWindow {
     }
 }
 
-/// A call on its way. One that is given up before its answer counts as failed: nobody waits so long
-/// for booking that is well.
+/// A call that is running. If it is given up late and before its answer, it counts as failed,
+/// because a healthy booking would have answered.
 pub struct MeasuredCall {
     health: BookingHealth,
     asked: Instant,
@@ -77,12 +78,12 @@ enum MeasuredCallOutcome {
 }
 
 impl MeasuredCall {
-    /// It was answered, and failed where the fault was the server's.
+    /// Counts the call as answered. `failed` says that the fault was the server's.
     pub fn mark_answered(mut self, failed: bool) {
         self.outcome = MeasuredCallOutcome::Answered { failed };
     }
 
-    /// It was turned away for what was sent, which says nothing of booking.
+    /// Leaves the call out, because it was refused for what it sent, which says nothing of booking.
     pub fn mark_refused(mut self) {
         self.outcome = MeasuredCallOutcome::Refused;
     }
@@ -104,7 +105,7 @@ impl Drop for MeasuredCall {
     }
 }
 
-/// A cheap handle on this node's measurements of booking.
+/// This node's measurements of booking; a cheap handle.
 #[derive(Clone)]
 pub struct BookingHealth {
     inner: Arc<BookingHealthState>,
@@ -117,7 +118,7 @@ struct BookingHealthState {
 }
 
 impl BookingHealth {
-    /// Nothing measured yet; `load` tells how late this process looks at what has come.
+    /// Makes it without measurements. `load` tells how late this process itself runs.
     #[must_use]
     pub fn new(load: ProcessLoad) -> Self {
         let window = BookingCallWindow {
@@ -132,7 +133,7 @@ impl BookingHealth {
         }
     }
 
-    /// A call to booking begins.
+    /// Begins to measure a call to booking.
     #[must_use]
     pub fn begin_call(&self) -> MeasuredCall {
         MeasuredCall {
@@ -142,7 +143,7 @@ impl BookingHealth {
         }
     }
 
-    /// The last seconds.
+    /// Returns the measurements of the last seconds.
     #[must_use]
     pub fn vitals(&self) -> NodeMeasurements {
         let now = self.second();
@@ -158,7 +159,7 @@ impl BookingHealth {
     }
 
     fn window(&self) -> MutexGuard<'_, BookingCallWindow> {
-        // Counting does not panic half-way; a poisoned lock only says that some caller did.
+        // Counting does not panic half-way, so a poisoned lock only means that some caller did.
         self.inner
             .window
             .lock()
@@ -190,7 +191,7 @@ mod tests {
         };
         let read = vitals::combined_reading(&[vitals]).p99_ms;
         match (read, expected) {
-            // A bucket's end is at most a tenth above what is in it.
+            // A bucket's end is at most a tenth above the values in it.
             (Some(read), Some(expected)) => {
                 assert!(
                     read >= expected && read <= expected + expected / 10 + 1,

@@ -1,4 +1,4 @@
-//! Calls sent on to booking, and what booking failed at as problems.
+//! Sends calls on to booking, and turns booking's failures into problems.
 
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -9,10 +9,10 @@ use super::BookingFailure;
 use super::remote::forward::{ForwardRefusal, forward};
 use super::remote::pool::BookingNodePool;
 
-/// When to come back where no booking answers.
+/// When to come back (seconds) if no booking answers.
 const BACK_S: u64 = 2;
 
-/// Sends a call on, and gives back what booking says, or why it says nothing.
+/// Sends a call on, and returns booking's answer or a problem that says why there is none.
 pub async fn send_on(pool: BookingNodePool, request: Request) -> Response {
     forward(pool, request)
         .await

@@ -1,4 +1,4 @@
-//! Booking in this process: the same handlers as behind an address, reached without one.
+//! Booking in this process: the same handlers as behind an address, called without HTTP.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use super::{
     BookingSeatSnapshot, CellChanges, HoldSignal, ShowSummary,
 };
 
-/// Signals kept for a slow reader.
+/// How many signals are kept for a slow reader.
 const SIGNALS_MAX: usize = 4_096;
 
-/// Booking, embedded. Its workers end with it.
+/// Booking in this process. Its workers end when this is dropped.
 pub struct EmbeddedBooking {
     booking: Booking,
     signals: broadcast::Sender<HoldSignal>,
@@ -44,7 +44,7 @@ pub async fn open(shared: BookingDependencies) -> anyhow::Result<Arc<dyn Booking
 }
 
 impl EmbeddedBooking {
-    /// Starts booking's workers, and one that turns its signals into the line's.
+    /// Starts booking's workers, and one that turns booking's signals into the line's.
     #[must_use]
     pub fn new(booking: Booking) -> Self {
         let (signals, _) = broadcast::channel(SIGNALS_MAX);
@@ -62,7 +62,7 @@ async fn turn_signals(booking: Booking, sink: broadcast::Sender<HoldSignal>) {
     let mut source = booking.hold_signals();
     loop {
         match source.recv().await {
-            // Nobody listening is no error.
+            // Sending fails only if nobody listens, which is no error.
             Ok(signal) => {
                 let seats = booking.seats_told(&signal).await;
                 drop(sink.send(HoldSignal::new(&signal, seats)));

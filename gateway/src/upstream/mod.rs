@@ -1,4 +1,4 @@
-//! What stands between the line and booking: one trait, so that booking may live in this process or
+//! The port between the line and booking: one trait, so that booking may run in this process or
 //! behind an address.
 
 pub mod door;
@@ -33,32 +33,32 @@ pub use settings::UpstreamSettings;
 /// What booking is opened with, beside the gateway's own parts.
 #[derive(Clone)]
 pub struct BookingDependencies {
-    /// The database that everything durable is in.
+    /// The database with everything durable.
     pub installation: Installation,
-    /// The Redis that seats are in; without one they are in this process's memory.
+    /// The Redis with the seats; without one they are in this process's memory.
     pub redis_url: Option<SecretSetting>,
-    /// Signs tickets, verifies passes.
+    /// Signs tickets and verifies passes.
     pub keyring: Keyring,
-    /// Where `now` comes from.
+    /// The clock that `now` comes from.
     pub clock: Clock,
-    /// Keys by role.
+    /// The keys of each role.
     pub keys: RoleKeys,
-    /// Who takes the money.
+    /// Which payment provider takes the money.
     pub payments: PaymentSettings,
-    /// Where the public reaches this.
+    /// The address by which the public reaches this installation.
     pub public_url: Option<String>,
-    /// Where booking is.
+    /// Where booking runs.
     pub upstream: UpstreamSettings,
-    /// Which ledger this is, in hex.
+    /// The ledger's id, in hex.
     pub ledger: String,
 }
 
-/// The picture of one show.
+/// The state of all seats of one show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BookingSeatSnapshot {
-    /// Of the feed.
+    /// The version of the show's feed that the snapshot is of.
     pub version: u64,
-    /// How many.
+    /// The number of cells.
     pub cells: u32,
     /// Two bits a cell, four to a byte, lowest bits first; without the frame's header.
     pub packed: Bytes,
@@ -67,24 +67,24 @@ pub struct BookingSeatSnapshot {
 /// Why booking gave no answer to the line.
 #[derive(Debug, thiserror::Error)]
 pub enum BookingFailure {
-    /// It is in this process, and its ledger failed.
+    /// Booking is in this process, and its ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// No booking answers: nobody was asked, nothing was done.
+    /// No booking answers: none got the call, and nothing was done.
     #[error("no booking answers")]
     Unreachable,
-    /// A call was sent on, and what came of it is not known.
+    /// The call was sent, and its outcome is not known.
     #[error("booking's answer was lost")]
     Unanswered,
-    /// It answered, and not to the call.
+    /// Booking refused the gateway's call.
     #[error("booking refused a call of this gateway: {status}")]
     Refused {
-        /// What it answered with.
+        /// The status that booking answered with.
         status: StatusCode,
     },
 }
 
-/// Opens booking: behind its addresses where the settings name any, else in this process.
+/// Opens booking: behind the addresses that the settings name, or else in this process.
 ///
 /// # Errors
 /// Where it cannot be opened.
@@ -100,33 +100,34 @@ pub async fn open(shared: BookingDependencies) -> anyhow::Result<Arc<dyn Booking
 /// Booking as the line sees it.
 #[async_trait]
 pub trait BookingCore: Send + Sync + 'static {
-    /// All of booking's routes (public, promoter venues and shows, door scan), verifying passes
-    /// again by itself.
+    /// Returns all of booking's routes (public, promoter venues and shows, door scan). They verify
+    /// passes again themselves.
     fn router(&self) -> OpenApiRouter;
-    /// The room that covers a show; `None` where this is no show's name.
+    /// Returns the room that covers a show; `None` if this is no show's name.
     fn room_of(&self, show: &str) -> Option<String>;
-    /// The shows that the patterns (ids, and globs such as `g1-*`) name.
+    /// Reads the shows that the patterns (ids, and globs such as `g1-*`) name.
     async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowSummary>, BookingFailure>;
-    /// Tells booking which room covers which patterns (the whole list, replacing the last one).
+    /// Tells booking which room covers which patterns. The list is whole and replaces the last one.
     async fn replace_coverage(
         &self,
         coverage: Vec<(String, Vec<String>)>,
     ) -> Result<(), BookingFailure>;
-    /// Shared measurements of the given shows and of the trains that the room covers.
+    /// Reads the shared measurements of the given shows and of the trains that the room covers.
     async fn pulse(
         &self,
         room: &str,
         shows: &[String],
         finished_after: u64,
     ) -> Result<BookingPulse, BookingFailure>;
-    /// The picture of one show; `None` where there is no such show.
+    /// Reads the state of all seats of one show; `None` if there is no such show.
     async fn snapshot(&self, show: &str) -> Result<Option<BookingSeatSnapshot>, BookingFailure>;
-    /// What changed after `since`.
+    /// Reads which cells changed after version `since`.
     async fn changes(&self, show: &str, since: u64) -> Result<CellChanges, BookingFailure>;
-    /// How booking is: why nothing can be sold now, and what should not be left so.
+    /// Returns why booking can sell nothing now, and what an operator should put right.
     async fn condition(&self) -> BookingCondition;
-    /// Tells booking which of those who wait for seats have a socket here, and learns who waits.
+    /// Tells booking which waiting visitors have a socket here, and returns all visitors who wait
+    /// for seats.
     async fn sync_waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure>;
-    /// Signals about holds, for their visitors' sockets.
+    /// Returns the signals about holds, for their visitors' sockets.
     fn hold_signals(&self) -> tokio::sync::broadcast::Receiver<HoldSignal>;
 }

@@ -1,4 +1,4 @@
-//! Where booking is: in this process, or behind addresses that must be the right ones.
+//! The settings that say where booking is: in this process, or behind addresses, which are checked.
 
 use std::net::IpAddr;
 
@@ -11,12 +11,12 @@ pub struct UpstreamSettings {
     /// `FAIRGATE_BOOKING_URL`: base addresses of bookings, by commas. Default none: booking is in
     /// this process.
     pub bases: Vec<Url>,
-    /// How they know this gateway.
+    /// The key by which booking recognises this gateway.
     pub internal: InternalSettings,
 }
 
 impl UpstreamSettings {
-    /// Takes it from what was set.
+    /// Reads the settings of booking's place.
     pub fn read(reader: &mut SettingReader) -> Self {
         let what = "a list of addresses such as http://10.0.0.5:8090, without paths, by commas";
         let upstream = Self {
@@ -42,7 +42,7 @@ impl UpstreamSettings {
     }
 }
 
-/// A base address without a path: paths are booking's own.
+/// Reads a base address. It has no path, because the paths are booking's own.
 fn parse_base_url(text: &str) -> Option<Url> {
     let url: Url = text.parse().ok()?;
     let good = matches!(url.scheme(), "http" | "https")
@@ -55,7 +55,7 @@ fn parse_base_url(text: &str) -> Option<Url> {
     good.then_some(url)
 }
 
-/// Whether an address is this machine's own.
+/// Returns whether an address is this machine's own.
 fn is_loopback(base: &Url) -> bool {
     let host = base.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']');

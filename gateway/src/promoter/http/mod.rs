@@ -1,4 +1,4 @@
-//! The promoter's calls: thin.
+//! The promoter's calls.
 
 mod refusals;
 
@@ -122,7 +122,7 @@ async fn by_hand(
     Ok(Json(promoter.by_hand(id, hand).await?))
 }
 
-/// How the report is wanted.
+/// The query of the report: its format.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RoomReportQuery {

@@ -1,4 +1,4 @@
-//! What promoters are refused, as problems.
+//! Turns the refusals of promoters' calls into problems.
 
 use axum::http::StatusCode;
 use fairgate_base::http::{Problem, ProblemCode};
@@ -101,8 +101,8 @@ fn changed_meanwhile() -> Problem {
     )
 }
 
-/// 422 `invalid_field` with every wrong field, or 422 `not_available` with every field that is not
-/// built.
+/// Builds 422 `invalid_field` with every wrong field, or 422 `not_available` with every field that
+/// is not implemented.
 fn bad_document_problem(why: RoomInputRefusal) -> Problem {
     let listed = |faults: &[(String, String)]| {
         faults

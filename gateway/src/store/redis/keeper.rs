@@ -24,7 +24,8 @@ const LOOKS_AT_ONCE: usize = 32;
 /// How many rooms are filled in or copied at once. Those take long, so inspections do not wait for
 /// them.
 const WORKS_AT_ONCE: usize = 8;
-/// How long a server that took over another's data keeps the sign of it at the least, unless it was
+/// How recently a room must have been well for its life to go on when the server's history has got
+/// another name. A server that took over another's data in that time still shows it, unless it was
 /// told to forget sooner (`repl-backlog-ttl`, an hour by default).
 const WELL_LATELY: Duration = Duration::from_secs(30);
 

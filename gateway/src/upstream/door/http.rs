@@ -1,6 +1,6 @@
 //! The door between the line and booking: nobody holds a seat without a live pass of the show's
-//! room. A browser's cookie becomes the Bearer pass that booking reads, and booking checks it again
-//! by itself.
+//! room. The door turns a browser's cookie into the Bearer pass that booking reads, and booking
+//! checks the pass again itself.
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -27,12 +27,12 @@ async fn guard(State(door): State<BookingDoor>, mut request: Request, next: Next
     {
         return problem.into_response();
     }
-    // Booking's health is measured by the purchases.
+    // Booking's health is measured by its purchases.
     let kind = route_kind(request.method(), request.uri().path());
     let call = (kind == RouteKind::Purchase).then(|| door.health.begin_call());
     let answer = next.run(request).await;
     if let Some(call) = call {
-        // Whoever was turned away for what they sent took none of booking's time.
+        // A call that was refused for what it sent took none of booking's time.
         let status = answer.status();
         let took_time =
             status.is_success() || status.is_server_error() || status == StatusCode::CONFLICT;
@@ -46,8 +46,8 @@ async fn guard(State(door): State<BookingDoor>, mut request: Request, next: Next
 }
 
 impl BookingDoor {
-    /// Turns away who has no pass, or none of ours; booking looks at room and time, again by
-    /// itself.
+    /// Refuses a request without a pass, or with a pass that this gateway did not sign. Booking
+    /// checks room and time again itself.
     async fn admit(&self, request: &mut Request, room: &str) -> Result<(), Problem> {
         if bearer(request.headers()).is_none() {
             self.lift_cookie(request, room)?;
@@ -61,12 +61,13 @@ impl BookingDoor {
             return Err(waiting_room(room).retry_after(back_s));
         };
         self.check_pass(pass, room)?;
-        // Last: who has no pass is told of the room, and not of the load.
+        // The load is checked last, so that a visitor without a pass is told of the room and not of
+        // the load.
         Ok(self.load.admit_hold()?)
     }
 
-    /// A cookie travels by itself, so on a call that changes something it counts only from our own
-    /// pages.
+    /// Turns the pass in the cookie into a Bearer pass. Browsers send cookies unasked, so on a call
+    /// that changes something the cookie counts only if one of our own pages made the call.
     fn lift_cookie(&self, request: &mut Request, room: &str) -> Result<(), Problem> {
         let Some(pass) = cookie(request.headers(), &pass_cookie(room)) else {
             return Ok(());
@@ -92,7 +93,7 @@ impl BookingDoor {
     }
 }
 
-/// Whether an answer is about how booking was set up, and not about how it is.
+/// Returns whether an answer is about booking's settings, and so says nothing of its health.
 fn is_a_setting(answer: &Response) -> bool {
     let code = answer.headers().get(fairgate_base::http::CODE);
     code.is_some_and(|code| code == ProblemCode::PaymentsNotConfigured.as_str())

@@ -1,5 +1,5 @@
-//! The door between the line and booking: which calls need a pass, which ones booking's health is
-//! measured by, and of which show they are. `http` carries it out.
+//! The door between the line and booking: which calls need a pass, which calls measure booking's
+//! health, and which show a call is about. `http` carries it out.
 
 pub mod http;
 
@@ -14,15 +14,16 @@ use super::health::BookingHealth;
 use crate::load::ProcessLoad;
 use crate::web::WebRequestPolicy;
 
-/// Says when somebody without a pass should come back. The line knows; the door only asks.
+/// Says when a visitor without a pass should come back. The line implements it, and the door calls
+/// it.
 #[async_trait]
 pub trait ComeBackTimes: Send + Sync + 'static {
-    /// Seconds until whoever shows this place (a JWT; `None` where none was shown) is likely to be
-    /// let in through `room`; at least 1.
+    /// Returns the seconds, at least 1, until the visitor who shows this place (a JWT; `None` if no
+    /// place was shown) is likely to be let in through `room`.
     async fn back_in_s(&self, room: &str, place: Option<&str>) -> u64;
 }
 
-/// The door's handle.
+/// The parts that the door needs.
 #[derive(Clone)]
 pub struct BookingDoor {
     /// Booking, which knows the room of a show.
@@ -31,17 +32,17 @@ pub struct BookingDoor {
     pub health: BookingHealth,
     /// Verifies passes.
     pub keyring: Keyring,
-    /// Where `now` comes from.
+    /// The clock that `now` comes from.
     pub clock: Clock,
-    /// Cookies and origins.
+    /// Reads cookies and checks origins.
     pub web: WebRequestPolicy,
     /// Sheds holds while this process is overloaded.
     pub load: ProcessLoad,
-    /// Says when to come back.
+    /// Says when a visitor without a pass should come back.
     pub waits: Arc<dyn ComeBackTimes>,
 }
 
-/// The show that a path of booking is about: named in it, or carried by the id in it.
+/// Returns the show that a path of booking is about: the path names it, or the id in the path does.
 fn show_of(path: &str) -> Option<&str> {
     let mut parts = path.strip_prefix("/v1/")?.split('/');
     match (parts.next()?, parts.next()?) {

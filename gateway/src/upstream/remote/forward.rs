@@ -1,5 +1,5 @@
-//! Visitors' calls sent on to booking as they came: bodies in streams, nothing that belongs to one
-//! connection, and never twice what must not be done twice.
+//! Sends visitors' calls on to booking as they came. Bodies are streamed, headers of one connection
+//! are left out, and a call that must not be made twice is never sent twice.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,17 +17,17 @@ use reqwest::Url;
 use super::pool::{BookingNode, BookingNodePool};
 use crate::upstream::BookingFailure;
 
-/// Bodies up to here are kept, so that a call which found nobody can be sent to the next; longer
-/// ones run through once.
+/// Up to which length a body is kept, so that a call that reached no booking can be sent to the
+/// next one. A longer body is streamed once.
 const KEPT_BYTES_MAX: usize = 64 << 10;
-/// Reads are answered from memory, or by the next booking.
+/// How long a read may take. Reads are answered from memory, or by the next booking.
 const READ_MAX: Duration = Duration::from_secs(5);
-/// Everything else may wait for the ledger.
+/// How long any other call may take, because it may wait for the ledger.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
-/// A seating plan takes its time.
+/// How long an upload may take, because a seating plan takes its time.
 const UPLOAD_MAX: Duration = Duration::from_secs(55);
 
-/// What belongs to one connection and not to the call (RFC 9110, 7.6.1).
+/// The headers that belong to one connection and not to the call (RFC 9110, 7.6.1).
 const HOP_BY_HOP: [HeaderName; 8] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -38,7 +38,7 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     header::TRANSFER_ENCODING,
     header::UPGRADE,
 ];
-/// What the client sets by itself, what this gateway does by itself, and what is between a browser
+/// The headers that the HTTP client or this gateway sets itself, or that are only between a browser
 /// and this gateway.
 const OWN: [HeaderName; 5] = [
     header::HOST,
@@ -52,10 +52,10 @@ const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Why a call was not sent on, or its answer not given back.
+/// Why a call was not sent on, or its answer not passed back.
 #[derive(Debug, thiserror::Error)]
 pub enum ForwardRefusal {
-    /// The path is another one once it is tidied up.
+    /// The path would be another one after normalisation.
     #[error("there is no page \"{0}\"")]
     NoSuchPage(String),
     /// The body could not be read to its end.
@@ -66,7 +66,7 @@ pub enum ForwardRefusal {
     Booking(#[from] BookingFailure),
 }
 
-/// Sends a call on and gives back what booking says.
+/// Sends a call on and returns booking's answer.
 ///
 /// # Errors
 /// Where the call cannot be sent on as it is, or no booking answers it.
@@ -74,7 +74,8 @@ pub async fn forward(pool: BookingNodePool, request: Request) -> Result<Response
     let (mut parts, body) = request.into_parts();
     let body = ForwardedBody::from_request(&parts.headers, body).await?;
     parts.headers = sent_on(&parts);
-    // Judged by what booking gets: a key that belonged to this connection only does not reach it.
+    // This is decided by the headers that booking gets: a key that was only for this connection
+    // does not reach it.
     let again = may_be_repeated(&parts);
     let mark = idempotency_mark(&parts.headers);
     send_to_any(&pool, &parts, body, again, mark.as_deref()).await
@@ -103,8 +104,8 @@ async fn send_to_any(
             .timeout(at_most)
             .body(body);
         match request.send().await {
-            // It could not, and another one may: over one ledger the next finds what this one did.
-            // Where two could not, it is not for want of trying.
+            // This booking failed, and another one may not. All have one ledger, so the next finds
+            // what this one did. If the second fails too, its answer is passed back.
             Ok(answer) if again && failing.is_none() && answer.status().is_server_error() => {
                 tracing::debug!(booking = %node.base_url(), status = %answer.status(), "the next booking is asked");
                 was_sent = true;
@@ -113,7 +114,7 @@ async fn send_to_any(
             Ok(answer) => return Ok(given_back(answer)),
             Err(error) => {
                 node.note_failure(&error);
-                // Where no connection was made not a byte was sent, and the next one may be asked.
+                // If no connection was made, no byte was sent, and the next booking may be asked.
                 was_sent |= !error.is_connect();
                 if was_sent && !again {
                     break;
@@ -132,11 +133,11 @@ async fn send_to_any(
     Err(failure.into())
 }
 
-/// The body of a call on its way.
+/// The body of a call that is being sent on.
 enum ForwardedBody {
-    /// As often as it takes.
+    /// A body that can be sent any number of times.
     Kept(Bytes),
-    /// Once.
+    /// A body that can be sent once.
     Stream(Option<Body>),
 }
 
@@ -154,7 +155,8 @@ impl ForwardedBody {
             .map_err(|_| ForwardRefusal::BodyUnreadable)
     }
 
-    /// The body for the next try, and how long that may take; `None` where it has run through.
+    /// Returns the body for the next try, and how long the try may take; `None` if the body was
+    /// streamed already.
     fn next_attempt(&mut self, parts: &Parts) -> Option<(reqwest::Body, Duration)> {
         match self {
             Self::Kept(bytes) => {
@@ -173,23 +175,23 @@ impl ForwardedBody {
     }
 }
 
-/// Whether a call whose answer was lost may be sent again: it changes nothing, says the whole of
-/// what shall be, or carries the key by which booking knows it again.
+/// Returns whether a call whose answer was lost may be sent again: it changes nothing, sets a whole
+/// state, or carries the key by which booking recognises it.
 fn may_be_repeated(parts: &Parts) -> bool {
     parts.method.is_safe()
         || parts.method == axum::http::Method::PUT
         || parts.headers.contains_key(IDEMPOTENCY_KEY)
 }
 
-/// Calls with one key go to one booking, which tells a caller in a hurry that the first one still
-/// runs.
+/// Returns the mark by which calls with the same key go to the same booking. That booking can tell
+/// a second caller that the first call is still running.
 fn idempotency_mark(headers: &HeaderMap) -> Option<Vec<u8>> {
     let key = headers.get(IDEMPOTENCY_KEY)?;
     Some(key.as_bytes().to_vec())
 }
 
-/// The address at one booking. `None` for a path that is another one once it is tidied up: dots
-/// that climb must not lead from an open address to a closed one.
+/// Builds the address at one booking. Returns `None` for a path that normalisation would change,
+/// because dots in it could lead from an open address to a closed one.
 fn node_url(node: &BookingNode, asked: Option<&PathAndQuery>) -> Option<Url> {
     let asked = asked?;
     let mut url = node.base_url().clone();
@@ -198,7 +200,7 @@ fn node_url(node: &BookingNode, asked: Option<&PathAndQuery>) -> Option<Url> {
     (url.path() == asked.path()).then_some(url)
 }
 
-/// The headers as booking gets them.
+/// Returns the headers that booking gets.
 fn sent_on(parts: &Parts) -> HeaderMap {
     let mut headers = without_hops(&parts.headers);
     for name in OWN {
@@ -243,12 +245,12 @@ fn without_hops(headers: &HeaderMap) -> HeaderMap {
     kept
 }
 
-/// Booking's answer, its body in a stream.
+/// Builds the answer from booking's, with its body as a stream.
 fn given_back(answer: reqwest::Response) -> Response {
     let answer: axum::http::Response<reqwest::Body> = answer.into();
     let (mut parts, body) = answer.into_parts();
     parts.headers = without_hops(&parts.headers);
-    // This gateway gives its own answer the request's id.
+    // This gateway adds the request's id to its own answer.
     parts.headers.remove(REQUEST_ID);
     parts.extensions.clear();
     Response::from_parts(parts, Body::new(body))

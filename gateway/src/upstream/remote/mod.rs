@@ -1,5 +1,5 @@
-//! Booking behind its addresses: the same trait as in process, asked over HTTP. Which bookings are
-//! well is watched beside the calls; which room covers which show comes along with that.
+//! Booking behind addresses: the same trait as in process, over HTTP. Background tasks watch which
+//! bookings are well, and learn with that which room covers which show.
 
 pub mod forward;
 pub mod pool;
@@ -29,16 +29,17 @@ use super::{
 };
 use pool::{BookingNodePool, BookingNodeStatus, read_json};
 
-/// Signals kept for a slow reader.
+/// How many signals are kept for a slow reader.
 const SIGNALS_MAX: usize = 4_096;
-/// The line asks again every second: what takes longer is asked of the next booking.
+/// How long a call of the line may take before the next booking is asked. The line asks again every
+/// second.
 const ASK_MAX: Duration = Duration::from_secs(2);
-/// A whole picture.
+/// How long a snapshot of a whole show may take.
 const SNAPSHOT_MAX: Duration = Duration::from_secs(5);
-/// How long booking may wait for something to tell of a quiet show.
+/// How long booking may wait for a change of a quiet show before it answers.
 const CHANGES_WAIT: Duration = Duration::from_secs(2);
 
-/// Booking, elsewhere. What watches it ends with it.
+/// Booking behind addresses. Its watching ends when this is dropped.
 pub struct RemoteBooking {
     shared: RemoteBookingState,
     _watching: JoinSet<()>,
@@ -49,15 +50,15 @@ pub struct RemoteBooking {
 struct RemoteBookingState {
     pool: BookingNodePool,
     coverage: Arc<RwLock<Arc<RoomCoverage>>>,
-    /// What booking was to be told and was not yet.
+    /// The coverage that booking has still to be told, if any.
     owed: Arc<RwLock<Option<CoverageRequest>>>,
     signals: broadcast::Sender<HoldSignal>,
-    /// The ledger that this gateway has, in hex.
+    /// The id of this gateway's ledger, in hex.
     ledger: Arc<str>,
 }
 
 impl RemoteBooking {
-    /// Begins to watch the bookings at these base addresses. None of them needs to be there yet.
+    /// Begins to watch the bookings at these base addresses. They need not answer yet.
     ///
     /// # Errors
     /// Where the client cannot be made.
@@ -92,7 +93,7 @@ impl RemoteBookingState {
         Arc::clone(&known.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Booking has told which room covers which shows.
+    /// Takes over which room covers which shows, as booking told it.
     fn set_coverage(&self, coverage: Vec<(String, Vec<String>)>) {
         let known = self.coverage.write();
         *known.unwrap_or_else(PoisonError::into_inner) = Arc::new(RoomCoverage::new(coverage));
@@ -107,7 +108,7 @@ impl RemoteBookingState {
         owed.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Tells booking what it is owed, where anything is.
+    /// Tells booking the coverage that it has still to be told, if any.
     async fn send_owed_coverage(&self) -> Result<(), BookingFailure> {
         let Some(ask) = self.owed_coverage() else {
             return Ok(());
@@ -117,7 +118,7 @@ impl RemoteBookingState {
             .request_any(None, Method::PUT, "/coverage", put)
             .await?;
         self.set_coverage(ask.coverage.clone());
-        // Somebody may have owed something newer in the meantime.
+        // Another caller may have set a newer coverage in the meantime.
         if self.owed_coverage().as_ref() == Some(&ask) {
             self.set_owed_coverage(None);
         }
@@ -155,8 +156,8 @@ impl BookingCore for RemoteBooking {
         self.shared
             .set_owed_coverage(Some(CoverageRequest { coverage }));
         if let Err(error) = self.shared.send_owed_coverage().await {
-            // While no booking answers nothing is sold; the first one that does is told before it
-            // is asked anything else.
+            // While no booking answers, nothing is sold. The first one that answers is told the
+            // coverage before it gets any other call.
             tracing::warn!(
                 %error,
                 "booking will be told of the rooms when it answers"
@@ -216,8 +217,8 @@ impl BookingCore for RemoteBooking {
         let path = format!("/shows/{show}/changes");
         let with =
             |request: reqwest::RequestBuilder| request.timeout(CHANGES_WAIT + ASK_MAX).query(&ask);
-        // One show's changes come from one booking: another one may have read a little less of the
-        // feed.
+        // All changes of one show are read from one booking, because another one may have read a
+        // little less of the feed.
         let mark = Some(show.as_bytes());
         let answer = self
             .pool()

@@ -1,5 +1,5 @@
-//! The bookings behind their addresses: which of them are well, whose turn it is, and what a call
-//! that none took is told.
+//! The pool of bookings behind their addresses: which of them are well, which is asked next, and
+//! what happens to a call that none took.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -15,25 +15,25 @@ use serde::de::DeserializeOwned;
 
 use crate::upstream::BookingFailure;
 
-/// A booking on the next machine answers a knock at once, or is not there.
+/// How long to wait for a connection. A booking on the next machine connects at once, or is down.
 const CONNECT_MAX: Duration = Duration::from_secs(1);
-/// Less than the ten seconds after which booking closes a connection that nobody uses, so that no
-/// call meets the closing.
+/// How long an idle connection is kept. This is less than the ten seconds after which booking
+/// closes it, so that no call meets the closing.
 const IDLE_MAX: Duration = Duration::from_secs(5);
-/// How a booking stands.
+/// The state of one booking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BookingNodeStatus {
-    /// It takes calls.
+    /// The booking takes calls.
     Well,
-    /// It answers, and would rather not be asked: why.
+    /// The booking answers, but should not get calls, for these reasons.
     Unready(Vec<String>),
-    /// It does not answer: why.
+    /// The booking does not answer, for this reason.
     Silent(String),
-    /// It has another ledger: whatever it says is about other sales.
+    /// The booking has another ledger, so what it says is about other sales.
     Foreign,
 }
 
-/// One booking.
+/// One booking and its state.
 pub struct BookingNode {
     base: Url,
     standing: Mutex<(BookingNodeStatus, Instant)>,
@@ -53,20 +53,20 @@ struct BookingPoolState {
 }
 
 impl BookingNode {
-    /// Its address.
+    /// Returns the booking's address.
     #[must_use]
     pub fn base_url(&self) -> &Url {
         &self.base
     }
 
-    /// How it stands, and for how long it has.
+    /// Returns the booking's state, and how long it has had it.
     #[must_use]
     pub fn status_and_age(&self) -> (BookingNodeStatus, Duration) {
         let standing = self.lock();
         (standing.0.clone(), standing.1.elapsed())
     }
 
-    /// It was seen to stand so.
+    /// Sets the state that was found.
     pub fn set_status(&self, standing: BookingNodeStatus) {
         let mut known = self.lock();
         if known.0 == standing {
@@ -84,7 +84,7 @@ impl BookingNode {
                 tracing::error!(booking = %self.base, "booking has another ledger and is left out")
             }
         }
-        // How a silence is worded may change; since when it lasts does not.
+        // The wording of a silence may change, but the time since when it lasts does not.
         let goes_on = matches!(
             (&known.0, &standing),
             (BookingNodeStatus::Silent(_), BookingNodeStatus::Silent(_))
@@ -98,8 +98,8 @@ impl BookingNode {
     }
 }
 
-/// Who is asked, and in which order: the well ones, then those that are not ready, never those that
-/// do not answer. `first` begins the round.
+/// Returns which bookings to ask, in order: those that are well, then those that are not ready,
+/// never those that do not answer. The round begins at `first`.
 fn in_turn(standings: &[BookingNodeStatus], first: usize) -> Vec<usize> {
     let round = || (0..standings.len()).map(|step| (first + step) % standings.len());
     let well = round().filter(|at| standings[*at] == BookingNodeStatus::Well);
@@ -108,7 +108,7 @@ fn in_turn(standings: &[BookingNodeStatus], first: usize) -> Vec<usize> {
 }
 
 impl BookingNodePool {
-    /// Of these base addresses; each counts as silent until it was heard.
+    /// Makes a pool of these base addresses. Each booking counts as silent until it has answered.
     ///
     /// # Errors
     /// Where the client cannot be made.
@@ -138,20 +138,20 @@ impl BookingNodePool {
         })
     }
 
-    /// All of them.
+    /// Returns all bookings.
     #[must_use]
     pub fn nodes(&self) -> &[Arc<BookingNode>] {
         &self.inner.nodes
     }
 
-    /// The client that calls them.
+    /// Returns the HTTP client that calls the bookings.
     #[must_use]
     pub fn client(&self) -> &reqwest::Client {
         &self.inner.client
     }
 
-    /// Whom to ask, in order. What has the same `mark` is asked of the same booking for as long as
-    /// that one is well.
+    /// Returns which bookings to ask, in order. Calls with the same `mark` go to the same booking
+    /// for as long as that one is well.
     #[must_use]
     pub fn candidates(&self, mark: Option<&[u8]>) -> Vec<Arc<BookingNode>> {
         let nodes = &self.inner.nodes;
@@ -171,7 +171,7 @@ impl BookingNodePool {
             .collect()
     }
 
-    /// An internal call to one booking.
+    /// Begins an internal call to one booking.
     pub fn internal(&self, node: &BookingNode, method: Method, path: &str) -> RequestBuilder {
         let mut url = node.base.clone();
         url.set_path(&format!("{PREFIX}{path}"));
@@ -182,11 +182,11 @@ impl BookingNodePool {
         }
     }
 
-    /// Asks whoever is well; what one does not answer, or cannot, is asked of the next, for
-    /// internal calls may be repeated.
+    /// Asks a booking that is well. If it does not answer, or fails, asks the next one; internal
+    /// calls may be repeated.
     ///
     /// # Errors
-    /// Where nobody answers, or an answer is none.
+    /// Fails if no booking answers, or an answer is a refusal.
     pub async fn request_any(
         &self,
         mark: Option<&[u8]>,
@@ -199,7 +199,7 @@ impl BookingNodePool {
             let request = with(self.internal(&node, method.clone(), path));
             match request.send().await {
                 Ok(answer) if answer.status().is_success() => return Ok(answer),
-                // It could not, and another one may.
+                // This booking failed, and another one may not.
                 Ok(answer) if answer.status().is_server_error() => {
                     failing.get_or_insert(answer.status());
                 }
@@ -212,8 +212,8 @@ impl BookingNodePool {
 }
 
 impl BookingNode {
-    /// A call got no answer. Whoever cannot be reached is left out at once; whoever was merely slow
-    /// is judged by its state.
+    /// Notes that a call got no answer. A booking that cannot be reached gets no more calls at
+    /// once; a booking that was merely slow is judged by the watching.
     pub fn note_failure(&self, error: &reqwest::Error) {
         tracing::debug!(booking = %self.base, %error, "a call to booking got no answer");
         if error.is_connect() {
@@ -222,7 +222,7 @@ impl BookingNode {
     }
 }
 
-/// What kept a call from being answered, without the address, which is told beside it.
+/// Returns why a call got no answer, without the address, which the caller adds.
 #[must_use]
 pub fn failure_reason(error: &reqwest::Error) -> String {
     if error.is_timeout() {
@@ -238,7 +238,7 @@ pub fn failure_reason(error: &reqwest::Error) -> String {
 /// Reads an answer's JSON.
 ///
 /// # Errors
-/// Where it is none.
+/// Fails if the answer is not this JSON.
 pub async fn read_json<T: DeserializeOwned>(
     answer: reqwest::Response,
 ) -> Result<T, BookingFailure> {

@@ -1,4 +1,4 @@
-//! What runs beside the calls, for each booking: asking how it is, and listening to its words about
+//! The background tasks for each booking: one asks for its state, one listens to its signals about
 //! holds.
 
 use std::sync::Arc;
@@ -12,17 +12,18 @@ use super::RemoteBookingState;
 use super::pool::{BookingNode, BookingNodePool, BookingNodeStatus, failure_reason};
 use crate::upstream::HoldSignal;
 
-/// How often each booking is asked how it is.
+/// How often each booking is asked for its state.
 const ASK_EVERY: Duration = Duration::from_millis(500);
-/// Longer than this is no answer. Booking itself waits for most of a second for its ledger.
+/// How long a state may take before it counts as no answer. Booking itself waits for most of a
+/// second for its ledger.
 const STATE_MAX: Duration = Duration::from_millis(1_800);
-/// A stream that says nothing for so long has no booking behind it: it says every second that it
-/// lives.
+/// How long a stream may be silent before it counts as dead. A live booking sends something every
+/// second.
 const QUIET_MAX: Duration = Duration::from_secs(5);
-/// A line is far shorter.
+/// The longest line that is accepted; real lines are far shorter.
 const LINE_BYTES_MAX: usize = 4 << 10;
 
-/// Asks one booking how it is, for ever.
+/// Asks one booking for its state, for ever.
 pub(super) async fn watch_status(shared: RemoteBookingState, node: Arc<BookingNode>) {
     loop {
         match fetch_state(&shared.pool, &node).await {
@@ -30,8 +31,8 @@ pub(super) async fn watch_status(shared: RemoteBookingState, node: Arc<BookingNo
                 node.set_status(BookingNodeStatus::Foreign)
             }
             Ok(state) => {
-                // What it is owed it is told first: nobody is sent to it under an old list of
-                // rooms.
+                // Booking is told the newest coverage first, so that no call reaches it under an
+                // old list of rooms.
                 if shared.owed_coverage().is_none() {
                     shared.set_coverage(state.coverage);
                 }
@@ -51,7 +52,7 @@ pub(super) async fn watch_status(shared: RemoteBookingState, node: Arc<BookingNo
     }
 }
 
-/// Shows an operator how many bookings take calls.
+/// Sets the metric that shows operators how many bookings take calls.
 fn report_well_count(pool: &BookingNodePool) {
     let well = |node: &&Arc<BookingNode>| node.status_and_age().0 == BookingNodeStatus::Well;
     let count = pool.nodes().iter().filter(well).count();
@@ -75,8 +76,8 @@ async fn fetch_state(
     answer.json().await.map_err(|error| failure_reason(&error))
 }
 
-/// Listens to one booking's words about holds, for ever. Each booking is listened to, for each
-/// knows its own.
+/// Listens to one booking's signals about holds, for ever. Every booking is listened to, because
+/// each knows only its own.
 pub(super) async fn watch_signals(shared: RemoteBookingState, node: Arc<BookingNode>) {
     loop {
         let asked = shared.pool.internal(&node, Method::GET, "/signals");
@@ -94,7 +95,7 @@ async fn read_signals(shared: &RemoteBookingState, mut answer: Response) {
     while let Ok(Ok(Some(chunk))) = timeout(QUIET_MAX, answer.chunk()).await {
         heard.extend_from_slice(&chunk);
         for signal in take_lines(&mut heard) {
-            // Nobody listening is no error.
+            // Sending fails only if nobody listens, which is no error.
             let _ = shared.signals.send(signal);
         }
         if heard.len() > LINE_BYTES_MAX {
@@ -103,8 +104,8 @@ async fn read_signals(shared: &RemoteBookingState, mut answer: Response) {
     }
 }
 
-/// Takes the whole lines off; what is left is the beginning of the next one. A newer booking may
-/// tell more than this version has a word for, which is passed over.
+/// Removes and reads the whole lines; the rest is the beginning of the next line. Signals that this
+/// version does not know are skipped, since a newer booking may send more kinds.
 fn take_lines(heard: &mut Vec<u8>) -> Vec<HoldSignal> {
     let Some(end) = heard.iter().rposition(|byte| *byte == b'\n') else {
         return Vec::new();

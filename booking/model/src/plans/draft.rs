@@ -1,5 +1,5 @@
-//! A map under construction: names are given indices as they are met, and a label that comes twice
-//! is told where it came first.
+//! A map under construction. Names get indices in the order in which they are met. A label that
+//! comes twice is a fault, which says where the label came first.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,21 @@ use super::{PLAN_SEATS_MAX, PlanFault, PlanImportResult};
 use crate::plans::reader::PlanFaults;
 use crate::plans::seatmap::{AdmissionArea, Seat, SeatMap, SeatMapParts};
 
-/// Parts so far, with what is needed to refuse duplicates.
+/// The parts so far, with what is needed to refuse duplicates.
 #[derive(Default)]
 pub struct SeatMapDraft {
-    /// What becomes the map.
+    /// The parts of the future map.
     pub parts: SeatMapParts,
     sections: HashMap<String, u32>,
-    /// Where each label stood first.
+    /// For each label, where it came first.
     first_at: HashMap<String, String>,
-    /// Seats met, kept or not: the limit holds for what the plan says.
+    /// How many seats were met, kept or not. The limit holds for all seats in the plan.
     met: usize,
     overflowed: bool,
 }
 
 impl SeatMapDraft {
-    /// The index of the section with this label, new or known.
+    /// Returns the index of the section with this label, and adds the section if it is new.
     pub fn section(&mut self, label: &str) -> u32 {
         if let Some(known) = self.sections.get(label) {
             return *known;
@@ -33,7 +33,7 @@ impl SeatMapDraft {
         index
     }
 
-    /// Counts units against the limit; false (with one fault) when the plan has too many.
+    /// Counts units against the limit. Returns false, and adds one fault, if the plan has too many.
     pub fn count_units(
         &mut self,
         units: usize,
@@ -55,7 +55,7 @@ impl SeatMapDraft {
         false
     }
 
-    /// Adds a seat and gives its index; `None`, with a fault, where its label is taken.
+    /// Adds a seat and returns its index. Returns `None`, and adds a fault, if its label is taken.
     pub fn add_seat(
         &mut self,
         seat: Seat,
@@ -69,7 +69,8 @@ impl SeatMapDraft {
         Some(index)
     }
 
-    /// Adds an area with its units; the units are `unit` with a label and number of their own.
+    /// Adds an area with its units. Each unit is a copy of `unit` with a label and number of its
+    /// own.
     pub fn add_area(
         &mut self,
         area: AdmissionArea,
@@ -82,7 +83,8 @@ impl SeatMapDraft {
         for number in 1..=area.capacity {
             let number = number.to_string();
             let label = format!("{}-{number}", area.label);
-            // The rest would repeat the same fault: one is enough to find the other area or row by.
+            // The other units would repeat the same fault, and one fault is enough to find the
+            // other area or row.
             if self.claim_label(&label, || at.to_owned(), faults).is_none() {
                 return;
             }
@@ -95,7 +97,7 @@ impl SeatMapDraft {
         self.parts.areas.push(AdmissionArea { first, ..area });
     }
 
-    /// Takes a label, or tells who has it.
+    /// Takes a label. Adds a fault that says where the label came first, if it is taken.
     pub fn claim_label(
         &mut self,
         label: &str,
@@ -114,7 +116,7 @@ impl SeatMapDraft {
         Some(())
     }
 
-    /// The map, or the faults.
+    /// Makes the map, or returns the faults.
     pub fn finish(self, mut faults: PlanFaults) -> PlanImportResult {
         if faults.is_empty() && self.parts.seats.is_empty() {
             faults.add_fault("", "no_seats", "The plan has no seats, tables, booths or general-admission areas: there is nothing to sell.");

@@ -1,12 +1,12 @@
 //! The plan `grid:ROWSxSEATS`: a plain hall made from two numbers, for demos, trials and load
 //! tests.
 //!
-//! Rows are lettered `A` … `Z`, `AA` … from the front, seats numbered from the left: `A-1`. More
-//! than 40 seats a row are cut by aisles into blocks of nearly equal width, which are the sections
-//! (`Block 1` … from the left), so that nobody climbs over four hundred knees; labels do not name
-//! the block, since row and number already tell seats apart. Prices fall with the distance from the
-//! stage: the front half of the rows is `cat1`, the rest `cat2`, as in the on-sale file's example.
-//! The focal point is in the middle, in front of row A.
+//! Rows are lettered `A` … `Z`, `AA` … from the front, and seats are numbered from the left: `A-1`.
+//! A row of more than 40 seats is cut by aisles into blocks of nearly equal width, so that nobody
+//! has to climb over four hundred knees. The blocks are the sections (`Block 1` … from the left).
+//! Labels do not name the block, since row and number already identify a seat. Prices fall with the
+//! distance from the stage: the front half of the rows is `cat1`, the rest `cat2`, as in the
+//! on-sale file's example. The focal point is in the middle, in front of row A.
 
 use super::{PlanFault, PlanImportResult};
 use crate::plans::draft::SeatMapDraft;
@@ -15,7 +15,7 @@ use crate::plans::seatmap::{PlanPoint, PriceCategory, Seat, SeatKind, SeatingRow
 
 /// The most seats of a grid.
 const SEATS_MAX: u32 = 200_000;
-/// The most rows, and the most seats a row.
+/// The most rows, and the most seats in a row.
 const SIDE_MAX: u32 = 2_000;
 /// The widest block without an aisle.
 const BLOCK_MAX: u32 = 40;
@@ -25,18 +25,18 @@ const CHAIR: f32 = 20.0;
 const ROW: f32 = 24.0;
 /// Units that an aisle adds between two chairs.
 const AISLE: f32 = 40.0;
-/// From the focal point to the first row.
+/// Units from the focal point to the first row.
 const STAGE: f32 = 72.0;
-/// Okabe–Ito colours, told apart by nearly everybody.
+/// Okabe–Ito colours, which nearly everybody can tell apart.
 const COLORS: [&str; 2] = ["#0072b2", "#e69f00"];
-/// The bands of rows with a category of their own.
+/// The number of bands of rows, each with a category of its own.
 const BANDS: u32 = 2;
 
 /// Makes the plan of `ROWSxSEATS`, such as `50x400`.
 ///
 /// # Errors
-/// Faults where the text is not two whole numbers with an `x` between, or the hall is empty or too
-/// large.
+/// Faults if the text is not two whole numbers with an `x` between them, or the hall is empty or
+/// too large.
 pub fn parse_grid(text: &str) -> PlanImportResult {
     let (rows, columns) = sides(text)?;
     let blocks = columns.div_ceil(BLOCK_MAX);
@@ -129,7 +129,7 @@ fn sides(text: &str) -> Result<(u32, u32), Vec<PlanFault>> {
     Ok((rows, columns))
 }
 
-/// Whole numbers up to some thousands, as lengths; exact in an `f32`.
+/// Multiplies a whole number of up to some thousands by a length. The result is exact in an `f32`.
 fn scaled(count: u32, unit: f32) -> f32 {
     f32::from(u16::try_from(count).expect("a side has at most 2,000 seats")) * unit
 }
@@ -138,7 +138,7 @@ fn across(column: u32, aisles: u32) -> f32 {
     scaled(column, CHAIR) + scaled(aisles, AISLE)
 }
 
-/// `A` … `Z`, `AA`, `AB` … as spreadsheets count.
+/// Returns the letters of a row: `A` … `Z`, `AA`, `AB` … as spreadsheets count.
 fn letters(row: u32) -> String {
     let mut rest = row + 1;
     let mut reversed = Vec::new();

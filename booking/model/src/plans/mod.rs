@@ -1,6 +1,6 @@
-//! Seating plans, and how they are read from outside, one file a format. An importer gives a whole
-//! [`SeatMap`] or *every* fault it found, each with where it stands, so that whoever drew the plan
-//! mends it in one go.
+//! Seating plans, and how they are read from outside formats, with one file for each format. An
+//! importer returns a whole [`SeatMap`], or *every* fault that it found, each with its place in the
+//! document. So the author of the plan can correct all faults in one go.
 
 mod draft;
 mod grid;
@@ -29,14 +29,15 @@ pub const CAPACITY_MAX: u64 = 1_000_000;
 /// The longest label, in characters.
 pub const LABEL_CHARS_MAX: usize = 100;
 
-/// One thing that is wrong with a plan. Nothing of a plan with faults is kept.
+/// One fault of a plan. A plan with faults is not kept at all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlanFault {
-    /// Where it stands: `sections[2] "Goal Stand 4" › row "A" › seat "12"`, or a line and column.
+    /// Where the fault is: `sections[2] "Goal Stand 4" › row[0] "A" › seat[11] "12"`, or a line and
+    /// column.
     pub at: String,
-    /// Stable, for programs: `duplicate_label`, `no_category`, …
+    /// A stable code for programs: `duplicate_label`, `no_category`, …
     pub code: &'static str,
-    /// For people: what is wrong and what to do.
+    /// What is wrong and what to do about it, for people.
     pub message: String,
 }
 
@@ -50,7 +51,7 @@ impl fmt::Display for PlanFault {
     }
 }
 
-/// The formats in which plans come from outside.
+/// The formats of plans from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanFormat {
     /// `ROWSxSEATS`.
@@ -60,7 +61,7 @@ pub enum PlanFormat {
 }
 
 impl PlanFormat {
-    /// Reads the word by which calls and programmes name the format.
+    /// Reads the word by which calls and programs name the format.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         match word {
@@ -71,7 +72,7 @@ impl PlanFormat {
     }
 }
 
-/// Reads a plan.
+/// Reads a plan in one of the formats.
 ///
 /// # Errors
 /// Every fault of the plan.
@@ -82,5 +83,5 @@ pub fn parse(format: PlanFormat, text: &str) -> PlanImportResult {
     }
 }
 
-/// What every importer answers.
+/// What every importer returns: the map, or all faults.
 pub type PlanImportResult = Result<SeatMap, Vec<PlanFault>>;

@@ -1,25 +1,25 @@
-//! A plan version as shows pin it: its seats, and the seat map as it is served.
+//! A plan version that shows pin: its seats, and the encoded seat map that clients get.
 
 use super::seatmap::SeatMap;
 
-/// A plan version, read once and shared by every show that pins it.
+/// A plan version. It is read once and shared by every show that pins it.
 #[derive(Debug)]
 pub struct SeatingPlan {
     /// Its version.
     pub version: u32,
     /// The seats.
     pub map: SeatMap,
-    /// The seat map as it is served.
+    /// The encoded seat map that clients get.
     pub geometry: EncodedGeometry,
 }
 
-/// The seat map as it is served, made once a plan version.
+/// The encoded seat map that clients get. It is made once for each plan version.
 #[derive(Debug, Clone)]
 pub struct EncodedGeometry {
     /// The JSON document.
     pub json: bytes::Bytes,
     /// The compact form.
     pub packed: bytes::Bytes,
-    /// A digest of the content, for tags.
+    /// A digest of the content, for `ETag`s.
     pub digest: String,
 }

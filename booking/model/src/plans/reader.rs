@@ -1,16 +1,16 @@
-//! Reading foreign JSON without giving up at the first fault: a place in the document that knows
-//! how to name itself, and a list that faults go to.
+//! Reads foreign JSON without giving up at the first fault. Each object knows its place in the
+//! document and can describe it. All faults go to one list.
 
 use serde_json::{Map, Value};
 
 use super::{COORDINATE_MAX, LABEL_CHARS_MAX, PlanFault};
 use crate::plans::seatmap::PlanPoint;
 
-/// More faults than this are counted, not told one by one: a plan of half a million broken seats
-/// must not become an answer many times its size.
+/// The most faults that are listed; the others are only counted. Otherwise a plan of half a million
+/// broken seats would give an answer many times its size.
 const FAULTS_TOLD_MAX: usize = 10_000;
 
-/// Collects faults while the reading goes on.
+/// The faults found while a document is read.
 #[derive(Debug, Default)]
 pub struct PlanFaults {
     told: Vec<PlanFault>,
@@ -18,7 +18,7 @@ pub struct PlanFaults {
 }
 
 impl PlanFaults {
-    /// Notes one fault.
+    /// Adds one fault.
     pub fn add_fault(
         &mut self,
         at: impl Into<String>,
@@ -36,12 +36,12 @@ impl PlanFaults {
         });
     }
 
-    /// Whether nothing was found so far.
+    /// Returns whether there are no faults so far.
     pub fn is_empty(&self) -> bool {
         self.told.is_empty()
     }
 
-    /// The list, in the order of the document.
+    /// Returns the list of faults, in the order of the document.
     pub fn into_vec(mut self) -> Vec<PlanFault> {
         if self.untold > 0 {
             let message = format!(
@@ -58,24 +58,24 @@ impl PlanFaults {
     }
 }
 
-/// What seats.io draws for an object that was never labelled.
+/// The label that seats.io shows for an object that was never labelled.
 const UNLABELLED: &str = "?";
 
-/// One JSON object and where it stands.
+/// One JSON object and its place in the document.
 #[derive(Clone, Copy)]
 pub struct PlanObject<'a> {
     /// The object that holds this one.
     within: Option<&'a PlanObject<'a>>,
-    /// What it is, "row".
+    /// The kind of object, such as "row".
     noun: &'a str,
-    /// Its position in its list.
+    /// Its position in its list, from 0.
     index: usize,
-    /// The object.
+    /// The object's members.
     object: &'a Map<String, Value>,
 }
 
 impl<'a> PlanObject<'a> {
-    /// The place of `object`, the `index`-th `noun` within `within`.
+    /// Makes the place of `object`, the `index`-th `noun` within `within`.
     pub fn new(
         within: Option<&'a PlanObject<'a>>,
         noun: &'a str,
@@ -90,12 +90,12 @@ impl<'a> PlanObject<'a> {
         }
     }
 
-    /// The place in words: labels where there are any, positions (from 0) always for the outermost
-    /// object and where a label does not tell objects apart.
+    /// Describes the place in words: for each object from the outermost one, its kind, its position
+    /// (from 0), and its label if it has one.
     pub fn path(&self) -> String {
         let label = match self.object.get("label") {
             Some(Value::String(label)) if !label.trim().is_empty() && label != UNLABELLED => {
-                // A label may be as long as the document; a fault's address may not.
+                // A label may be as long as the document, but the place in a fault must be short.
                 format!(
                     " {:?}",
                     label.chars().take(LABEL_CHARS_MAX).collect::<String>()
@@ -110,12 +110,13 @@ impl<'a> PlanObject<'a> {
         }
     }
 
-    /// A member that is there and not null.
+    /// Returns a member that is there and not null.
     pub fn get(&self, key: &str) -> Option<&'a Value> {
         self.object.get(key).filter(|value| !value.is_null())
     }
 
-    /// Whether a flag is set; absent is `absent`, and anything but true and false is a fault.
+    /// Returns whether a flag is set, or `absent` if it is missing. Anything but true and false is
+    /// a fault.
     pub fn flag(&self, key: &str, absent: bool, faults: &mut PlanFaults) -> bool {
         match self.get(key) {
             None => absent,
@@ -134,7 +135,8 @@ impl<'a> PlanObject<'a> {
         }
     }
 
-    /// The object's label, fit to be shown and typed; a fault and `None` where it has none.
+    /// Returns the object's label, if it can be shown and typed. Otherwise adds a fault and returns
+    /// `None`.
     pub fn label(&self, faults: &mut PlanFaults) -> Option<&'a str> {
         let (code, message) = match self.get("label") {
             Some(Value::String(label)) if label == UNLABELLED => (
@@ -166,7 +168,7 @@ impl<'a> PlanObject<'a> {
         None
     }
 
-    /// A point in the member `key`; absent is no fault, half a point is one.
+    /// Returns the point in the member `key`. A missing point is no fault, but half a point is one.
     pub fn point(&self, key: &str, faults: &mut PlanFaults) -> Option<(f64, f64)> {
         match self.get(key)? {
             Value::Object(object) => {
@@ -186,7 +188,7 @@ impl<'a> PlanObject<'a> {
         }
     }
 
-    /// The object's own `x` and `y`.
+    /// Returns the point from the object's own `x` and `y`.
     pub fn coordinates(&self, faults: &mut PlanFaults) -> Option<(f64, f64)> {
         self.xy_at(&self.path(), faults)
     }
@@ -211,8 +213,8 @@ impl<'a> PlanObject<'a> {
         Some((x?, y?))
     }
 
-    /// The objects of the list `key`; absent is an empty list, and each thing in it that is no
-    /// object is a fault.
+    /// Returns the objects of the list `key` with their positions. A missing list counts as empty.
+    /// Each element that is no object is a fault.
     pub fn list_objects(
         &self,
         key: &str,
@@ -252,7 +254,7 @@ impl<'a> PlanObject<'a> {
     }
 }
 
-/// A point in the map's units, or a fault where offsets carried it beyond what a map may hold.
+/// Returns a point in the map's units. Adds a fault if offsets moved it beyond what a map may hold.
 pub fn placed(
     at: impl FnOnce() -> String,
     (x, y): (f64, f64),
@@ -276,7 +278,7 @@ pub fn placed(
     })
 }
 
-/// A value as a fault quotes it: short, whatever its size.
+/// Returns a value as a fault quotes it: short, even if the value is long.
 pub fn quote_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

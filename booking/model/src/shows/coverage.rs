@@ -1,28 +1,28 @@
-//! Which room's passes open which show: rooms name shows by ids and globs.
+//! Finds the room whose passes open a show. Rooms name shows by ids and globs.
 
 use crate::ids::ShowId;
 
-/// The room that covers what no room names.
+/// The room of all shows that no room names.
 pub const EVERYDAY: &str = "everyday";
 
-/// Rooms with the shows they name.
+/// The rooms, each with the ids and globs of shows that it names.
 #[derive(Debug, Default)]
 pub struct RoomCoverage(Vec<(String, Vec<String>)>);
 
 impl RoomCoverage {
-    /// Of a list of (room, patterns).
+    /// Makes the coverage from a list of (room, patterns).
     #[must_use]
     pub fn new(rooms: Vec<(String, Vec<String>)>) -> Self {
         Self(rooms)
     }
 
-    /// The list it was made of.
+    /// Returns the list that it was made from.
     #[must_use]
     pub fn rooms(&self) -> &[(String, Vec<String>)] {
         &self.0
     }
 
-    /// The room of a show; `everyday` where no room names it.
+    /// Returns the room of a show. It is `everyday` if no room names the show.
     #[must_use]
     pub fn room_of(&self, show: &ShowId) -> String {
         let named = self.0.iter().find(|(_, patterns)| {
@@ -34,8 +34,8 @@ impl RoomCoverage {
     }
 }
 
-/// Whether a pattern names a show: `*` stands for any run of characters, everything else for
-/// itself.
+/// Returns whether a pattern names a show. `*` stands for any run of characters, and every other
+/// character for itself.
 #[must_use]
 pub fn matches(pattern: &str, show: &str) -> bool {
     let mut parts = pattern.split('*');

@@ -1,4 +1,5 @@
-//! A show's document: what a promoter writes, checked whole, all faults at once.
+//! A show's document, which a promoter writes. It is checked whole, and all faults are reported at
+//! once.
 
 use std::collections::BTreeMap;
 
@@ -112,7 +113,7 @@ pub struct FieldFault {
     pub detail: String,
 }
 
-/// Prices by category index; `None` is not for sale.
+/// Prices by category index, in minor units. `None` is not for sale.
 pub type CategoryPrices = Vec<Option<i64>>;
 
 /// Checks a document against the plan it would pin, and against what the payment provider can do.

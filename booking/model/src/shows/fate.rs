@@ -1,19 +1,19 @@
-//! What may become of a show after seats of it were sold: it is cancelled, or it takes place later.
+//! What may happen to a show after seats of it were sold: it is cancelled or postponed.
 
-/// A show's fate; a show that simply takes place has none.
+/// A show's fate. A show that takes place as planned has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShowFate {
-    /// It does not take place: nothing more is sold, and all money goes back.
+    /// The show does not take place. Nothing more is sold, and all money goes back.
     Cancelled,
-    /// It takes place at another time, at which its document says it begins.
+    /// The show takes place at another time, which is in its document.
     Postponed {
-        /// Until when buyers may give tickets back without a fee.
+        /// Until when buyers may give tickets back without a fee, in milliseconds since the epoch.
         refunds_until_ms: i64,
     },
 }
 
 impl ShowFate {
-    /// The word in answers and in the ledger.
+    /// Returns the fate's word in answers and in the ledger.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -22,7 +22,8 @@ impl ShowFate {
         }
     }
 
-    /// Until when tickets go back without a fee, where that ends.
+    /// Returns until when tickets may be given back without a fee, in milliseconds since the epoch;
+    /// none if there is no such end.
     #[must_use]
     pub fn refunds_until_ms(self) -> Option<i64> {
         match self {
@@ -31,7 +32,7 @@ impl ShowFate {
         }
     }
 
-    /// Reads both back.
+    /// Reads the word and the end of refunds back.
     #[must_use]
     pub fn from_stored(word: &str, refunds_until_ms: Option<i64>) -> Option<Self> {
         match (word, refunds_until_ms) {

@@ -1,5 +1,5 @@
-//! Shows: their documents, the terms and the rules they are sold by, which room covers which show,
-//! and what becomes of a show.
+//! Shows: their documents, the terms and rules that their seats are sold under, the rooms that
+//! cover them, and what happens to them after the sale.
 
 pub mod coverage;
 pub mod document;
@@ -22,8 +22,9 @@ use document::{CategoryPrices, ShowDocument};
 use fate::ShowFate;
 use terms::{CategoryNames, SaleTerms};
 
-/// What the classes of a plan cost over a whole run: what the fares say, or the dearest stretch
-/// that they name. A class without any fare is not for sale.
+/// Returns what the classes of a plan cost over a whole run. It is the fare of the whole run or, if
+/// there is none, that of the dearest stretch with a fare. A class without any fare is not for
+/// sale.
 #[must_use]
 pub fn prices_of_run(run: &TrainRun, map: &SeatMap) -> CategoryPrices {
     let legs = run.leg_count();
@@ -40,32 +41,31 @@ pub fn prices_of_run(run: &TrainRun, map: &SeatMap) -> CategoryPrices {
         .collect()
 }
 
-/// A show as it is sold now: its document, the plan it pins, and its prices.
+/// A show as it is sold now.
 #[derive(Debug, Clone)]
 pub struct Show {
     /// The slug.
     pub id: ShowId,
-    /// What the promoter wrote; of a departure, what follows from the timetable.
+    /// What the promoter wrote. A departure's document is made from the timetable.
     pub document: ShowDocument,
     /// The pinned plan.
     pub plan: Arc<SeatingPlan>,
-    /// By category index; of a run, see [`prices_of_run`].
+    /// Prices by category index, in minor units. For a run, see [`prices_of_run`].
     pub prices: CategoryPrices,
-    /// A train's run on one date: its legs, and what they cost. None for whatever stays where it
-    /// is.
+    /// A train's run on one date: its legs, and what they cost. None if the show is not a train.
     pub run: Option<Arc<TrainRun>>,
-    /// A departure that nobody has held anything of: it has no row in the ledger and no keys in the
-    /// store.
+    /// Whether it is a departure of which no seat was ever held. Such a departure has no row in the
+    /// ledger and no keys in the store.
     pub untouched: bool,
-    /// What became of it, where it does not simply take place.
+    /// Whether it was cancelled or postponed; none if it takes place as planned.
     pub fate: Option<ShowFate>,
-    /// The number of the terms that its document states; [`terms::UNNUMBERED`] while it has
-    /// no row in the ledger.
+    /// The number of the terms in its document; [`terms::UNNUMBERED`] while it has no row in the
+    /// ledger.
     pub terms: u32,
 }
 
 impl Show {
-    /// The shape: one leg for anything that is not rail.
+    /// Returns the size of its grid of cells. A show that is not a train has one leg.
     #[must_use]
     pub fn grid(&self) -> CellGrid {
         CellGrid {
@@ -74,14 +74,15 @@ impl Show {
         }
     }
 
-    /// All its legs.
+    /// Returns all its legs.
     #[must_use]
     pub fn legs(&self) -> Range<u16> {
         0..self.grid().legs
     }
 
-    /// What of the catalogue the picture of its seats is made of: other plan, other prices, other
-    /// edition. A run's stops never change once something of it was held.
+    /// Returns a number that changes with the plan and with the prices. It shows whether a picture
+    /// of the seats was made from the present plan and prices. A run's stops need not be included,
+    /// because they never change once a seat of it was held.
     #[must_use]
     pub fn edition(&self) -> u64 {
         let mut hasher = Sha256::new();
@@ -91,18 +92,18 @@ impl Show {
         }
         let digest: [u8; 32] = hasher.finalize().into();
         let [a, b, c, d, e, f, g, h, ..] = digest;
-        // One bit less, so that it is a number wherever it is kept.
+        // A number of 63 bits also fits into a signed integer of 64 bits.
         u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 1
     }
 
-    /// What the seat costs from end to end, if it is for sale at all.
+    /// Returns what the seat costs over all legs, in minor units, if it is for sale.
     #[must_use]
     pub fn price(&self, seat: u32) -> Option<i64> {
         let category = self.plan.map.seats.get(seat as usize)?.category;
         self.prices.get(usize::from(category)).copied().flatten()
     }
 
-    /// What the seat costs over some legs, if it is for sale there.
+    /// Returns what the seat costs over some legs, in minor units, if it is for sale there.
     #[must_use]
     pub fn fare(&self, seat: u32, legs: &Range<u16>) -> Option<i64> {
         let Some(run) = &self.run else {
@@ -114,13 +115,14 @@ impl Show {
         run.fare(&category.key, legs)
     }
 
-    /// What the seat costs over some legs under some terms of the show, if it was for sale there.
+    /// Returns what the seat costs over some legs under some terms of the show, if it was for sale
+    /// there.
     #[must_use]
     pub fn price_under(&self, terms: &SaleTerms, seat: u32, legs: &Range<u16>) -> Option<i64> {
         terms.price(self.category_names(seat)?, legs, self.run.as_deref())
     }
 
-    /// Both names of a seat's category.
+    /// Returns both names of a seat's category.
     #[must_use]
     pub fn category_names(&self, seat: u32) -> Option<CategoryNames<'_>> {
         let map = &self.plan.map;
@@ -132,7 +134,7 @@ impl Show {
         })
     }
 
-    /// The cells that are not for sale: their category has no price.
+    /// Returns the cells that are not for sale, because their category has no price.
     #[must_use]
     pub fn blocked(&self) -> Vec<u32> {
         let grid = self.grid();
@@ -144,7 +146,7 @@ impl Show {
         cells
     }
 
-    /// Its cells while nobody has anything of it.
+    /// Returns the states of its cells if nothing of it were held or sold.
     #[must_use]
     pub fn unsold(&self) -> Vec<CellState> {
         let mut states = vec![CellState::Free; self.grid().cell_count() as usize];
@@ -156,7 +158,8 @@ impl Show {
         states
     }
 
-    /// Its cells where only what the ledger has claimed is taken: baskets are in the store alone.
+    /// Returns the states of its cells by the ledger's claims alone. Baskets are missing, because
+    /// only the store knows them.
     #[must_use]
     pub fn claimed_only(&self, claimed: &[ClaimedCell]) -> Vec<CellState> {
         let mut states = self.unsold();
@@ -174,7 +177,7 @@ impl Show {
         states
     }
 
-    /// A seat's label; seats beyond the plan have none.
+    /// Returns a seat's label. It is empty for seats beyond the plan.
     #[must_use]
     pub fn seat_label(&self, seat: u32) -> &str {
         self.plan
@@ -184,7 +187,7 @@ impl Show {
             .map_or("", |seat| seat.label.as_str())
     }
 
-    /// The label of a seat's category.
+    /// Returns the label of a seat's category.
     #[must_use]
     pub fn category(&self, seat: u32) -> &str {
         self.category_names(seat).map_or("", |names| names.label)

@@ -1,10 +1,10 @@
-//! The rules by which tickets of a show are given back and exchanged.
+//! The rules by which tickets of a show may be given back and exchanged.
 
 use serde::{Deserialize, Serialize};
 
 use crate::money::AMOUNT_MAX;
 
-/// Rules of one show, and hours before it that a rule may end: ten years.
+/// The most rules of one show, and the most hours before the show that a rule may end: ten years.
 const RULES_MAX: usize = 20;
 const UNTIL_H_MAX: u32 = 87_600;
 
@@ -48,7 +48,7 @@ pub enum CheaperSeatsRule {
     Refund,
 }
 
-/// What is wrong with the rules by which tickets are given back and exchanged: fields, and why.
+/// Returns what is wrong with the rules for refunds and exchanges: pairs of a field and a reason.
 #[must_use]
 pub fn rule_faults(
     refunds: &[RefundRule],

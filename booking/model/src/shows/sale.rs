@@ -1,5 +1,6 @@
-//! Until when seats are sold: a show until its `sells_until`, or else until it begins; a train at
-//! each stop until it leaves there. What was held in time may still be ordered and paid.
+//! Decides until when seats are sold. A show is sold until its `sells_until`, or else until it
+//! begins. A train's seats are sold at each stop until the train leaves it. Seats that were held in
+//! time may still be ordered and paid.
 
 use std::ops::Range;
 
@@ -9,15 +10,16 @@ use crate::shows::Show;
 use crate::shows::fate::ShowFate;
 
 impl Show {
-    /// Until when seats are sold over some legs; all legs of a show without stops.
+    /// Returns until when seats are sold over some legs. For a show without stops, these are all
+    /// legs.
     #[must_use]
     pub fn sells_until(&self, legs: &Range<u16>) -> Timestamp {
         let ends = self.departs_at(legs).or(self.document.sells_until);
         ends.unwrap_or(self.document.starts_at)
     }
 
-    /// When the train leaves where some legs begin. One that was put off leaves every station later
-    /// by as much.
+    /// Returns when the train leaves the station where the legs begin. If the train was postponed,
+    /// it leaves every station later by the same time.
     fn departs_at(&self, legs: &Range<u16>) -> Option<Timestamp> {
         let run = self.run.as_ref()?;
         let put_off = self
@@ -27,27 +29,27 @@ impl Show {
         run.departs_at(legs)?.checked_add(put_off).ok()
     }
 
-    /// Whether nothing of it is sold any more over some legs.
+    /// Returns whether the sale of seats over some legs has ended.
     #[must_use]
     pub fn sale_has_ended(&self, legs: &Range<u16>, now_ms: i64) -> bool {
         self.sells_until(legs).as_millisecond() <= now_ms
     }
 
-    /// Whether the show does not take place.
+    /// Returns whether the show was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.fate == Some(ShowFate::Cancelled)
     }
 
-    /// Whether nothing of it can be held any more, wherever one gets on: it is cancelled, or its
-    /// sale has ended.
+    /// Returns whether nothing of the show can be held any more at any station, because it is
+    /// cancelled or its sale has ended.
     #[must_use]
     pub fn is_over(&self, now_ms: i64) -> bool {
         self.is_cancelled() || self.first_leg_on_sale(now_ms).is_none()
     }
 
-    /// The first leg that is still sold: where the train calls next, or the only leg of a show
-    /// without stops.
+    /// Returns the first leg that is still sold. On a train, this leg begins at its next stop. A
+    /// show without stops has only one leg.
     #[must_use]
     pub fn first_leg_on_sale(&self, now_ms: i64) -> Option<u16> {
         let mut legs = self.legs();

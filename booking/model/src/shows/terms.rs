@@ -1,6 +1,6 @@
-//! The terms that seats are sold under. Each change of a show's terms is a numbered version in the
-//! ledger that never changes: a hold names the version that it was taken under, an order keeps it,
-//! and later ones count only where they are better for the buyer.
+//! The terms that seats are sold under. Each change of a show's terms makes a numbered version in
+//! the ledger, and a version never changes. A hold names the version that it was made under, and an
+//! order keeps it. Later versions count only if they are better for the buyer.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,21 +13,21 @@ use crate::runs::TrainRun;
 use crate::shows::document::ShowDocument;
 use crate::shows::rules::{ExchangeRule, RefundRule};
 
-/// The version that a hold or an order names which was made before terms had numbers: the show's
-/// terms of the moment count.
+/// The version in holds and orders that were made before terms had numbers. For them the show's
+/// present terms count.
 pub const UNNUMBERED: u32 = 0;
 
-/// What seats of a show cost, in which currency, and how they may be given back or exchanged.
+/// The prices of a show's seats, their currency, and the rules for refunds and exchanges.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SaleTerms {
     /// ISO 4217.
     pub currency: Currency,
-    /// Minor units by category key or label. A train's fares are those of its run.
+    /// Prices in minor units, by category key or label. A train's fares are those of its run.
     pub prices: BTreeMap<String, i64>,
-    /// By which rules tickets may be given back.
+    /// The rules for giving tickets back.
     #[serde(default)]
     pub refunds: Vec<RefundRule>,
-    /// By which rule seats may be exchanged; none: they may not.
+    /// The rule for exchanging seats. If there is none, seats cannot be exchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<ExchangeRule>,
     /// When the show begins, as buyers were told.
@@ -39,12 +39,12 @@ pub struct SaleTerms {
 pub struct CategoryNames<'a> {
     /// The key.
     pub key: &'a str,
-    /// What people call it.
+    /// The name that people read.
     pub label: &'a str,
 }
 
 impl SaleTerms {
-    /// The terms that a document states.
+    /// Returns the terms in a document.
     #[must_use]
     pub fn from_document(document: &ShowDocument) -> Self {
         Self {
@@ -56,8 +56,8 @@ impl SaleTerms {
         }
     }
 
-    /// What a seat of a category costs over some legs, in minor units; `None` where it is not for
-    /// sale.
+    /// Returns what a seat of a category costs over some legs, in minor units. Returns `None` if it
+    /// is not for sale.
     #[must_use]
     pub fn price(
         &self,
@@ -74,8 +74,8 @@ impl SaleTerms {
         }
     }
 
-    /// When what some legs are for begins, in milliseconds since the epoch: a train where it is
-    /// boarded.
+    /// Returns when the show begins, or when the train leaves the station where it is boarded, in
+    /// milliseconds since the epoch.
     #[must_use]
     pub fn begins_ms(&self, first_leg: Option<u16>, run: Option<&TrainRun>) -> i64 {
         let starts_ms = self.starts_at.as_millisecond();
@@ -85,7 +85,7 @@ impl SaleTerms {
                 let call = run.calls.get(leg)?;
                 Some(call.departs.or(call.arrives)?.as_millisecond())
             };
-            // A train that was put off leaves every station later by as much.
+            // If the train was postponed, it leaves every station later by the same time.
             Some(at(usize::from(first_leg?))? + starts_ms - at(0)?)
         };
         boarded_ms().unwrap_or(starts_ms)

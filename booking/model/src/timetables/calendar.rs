@@ -1,22 +1,23 @@
-//! On which dates a service runs.
+//! The dates on which a service runs.
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-/// Days of the week and the dates between which they count, and dates that are otherwise.
+/// The days of the week on which a service runs, between two dates, and the dates that are
+/// exceptions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceCalendar {
-    /// One bit a day, Monday's the lowest.
+    /// One bit for each day of the week. Monday's is the lowest.
     #[serde(default)]
     pub weekdays: u8,
-    /// Not before; none: ever since.
+    /// The first date; none if there is no first date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Date>,
-    /// Not after; none: for ever.
+    /// The last date; none if there is no last date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Date>,
-    /// Dates on which it runs as well.
+    /// Dates on which it runs in addition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<Date>,
     /// Dates on which it does not run.
@@ -28,7 +29,7 @@ pub struct ServiceCalendar {
 pub const EVERY_DAY: u8 = 0b111_1111;
 
 impl ServiceCalendar {
-    /// Whether it runs on a date.
+    /// Returns whether the service runs on a date.
     #[must_use]
     pub fn runs_on(&self, date: Date) -> bool {
         if self.added.contains(&date) {
@@ -41,7 +42,7 @@ impl ServiceCalendar {
             && !self.removed.contains(&date)
     }
 
-    /// Whether there is no date at all on which it could run.
+    /// Returns whether there is no date at all on which the service could run.
     #[must_use]
     pub fn never_runs(&self) -> bool {
         let backwards =

@@ -1,4 +1,4 @@
-//! A trip on a date as whoever sells it needs it.
+//! Makes the departure of a trip on a date, with all that is needed to sell it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,20 +21,20 @@ pub struct Departure {
     pub run: TrainRun,
     /// The venue whose plan its carriages are.
     pub stock: VenueId,
-    /// Which plan of that venue.
+    /// The version of that plan.
     pub plan_version: u32,
-    /// The train, and where it goes.
+    /// The title that buyers see: the train, and where it goes.
     pub title: String,
     /// When it leaves its first station.
     pub starts_at: Timestamp,
-    /// Of all fares.
+    /// The currency of all fares.
     pub currency: Currency,
-    /// How long holds last, how many seats one may have, and so on.
+    /// The terms of sale, such as how long holds last and how many seats a visitor may have.
     pub terms: DepartureTerms,
 }
 
 impl Timetable {
-    /// A trip's run on a date.
+    /// Returns a trip's run on a date.
     #[must_use]
     pub fn run_on_date(&self, trip: u32, date: Date) -> Option<TrainRun> {
         let of = self.trips.get(trip as usize)?;
@@ -59,7 +59,7 @@ impl Timetable {
         })
     }
 
-    /// The fares of all stretches of a trip.
+    /// Returns the fares of all stretches of a trip.
     fn fares(&self, trip: &Trip) -> TrainFares {
         let of_train = self.stocks[usize::from(trip.stock)].clone();
         let classes = (0_u16..).zip(&self.classes);
@@ -84,7 +84,7 @@ impl Timetable {
         TrainFares::Table(table)
     }
 
-    /// What a departure is called.
+    /// Returns the title of a trip's departures.
     #[must_use]
     pub fn title(&self, trip: &Trip) -> String {
         let stops = self.stops(trip);
@@ -100,8 +100,8 @@ impl Timetable {
             .collect()
     }
 
-    /// The departure that a show's id means. `plan` says which venue and plan version the carriages
-    /// of a kind of train are.
+    /// Returns the departure for a show's id. `plan` returns the venue and the plan version of a
+    /// kind of train's carriages.
     #[must_use]
     pub fn departure_for_show(
         &self,

@@ -3,8 +3,8 @@
 /// The earth's mean radius in metres (IUGG).
 const RADIUS_M: f64 = 6_371_008.8;
 
-/// The great-circle distance between two points (longitude, latitude) in degrees, in whole metres,
-/// by the haversine formula.
+/// Returns the great-circle distance between two points (longitude, latitude in degrees), in whole
+/// metres, by the haversine formula.
 #[must_use]
 pub fn metres((lon_a, lat_a): (f64, f64), (lon_b, lat_b): (f64, f64)) -> u32 {
     let (lat_a, lat_b) = (lat_a.to_radians(), lat_b.to_radians());

@@ -1,4 +1,4 @@
-//! From one station to another with one change of trains.
+//! Finds journeys from one station to another with one change of trains.
 
 use std::collections::HashMap;
 
@@ -8,32 +8,32 @@ use jiff::civil::Date;
 use super::{DAY_S, Timetable, TrainRide, days_on, seconds_on};
 use crate::timetables::rides::ServiceDayStarts;
 
-/// Who changes trains has at least so many seconds for it, and does not wait longer than the other.
+/// The shortest and the longest time for a change of trains, in seconds.
 const CHANGE_S_MIN: i64 = 15 * 60;
 const CHANGE_S_MAX: i64 = 4 * 3_600;
 
-/// The most journeys that are answered.
+/// The most journeys in one answer.
 const JOURNEYS_MAX: usize = 20;
 
-/// Two rides, and where one changes between them.
+/// Two rides, and the station where the traveller changes between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransferJourney {
     /// The first train.
     pub first: TrainRide,
     /// The second train.
     pub second: TrainRide,
-    /// Index of the station between.
+    /// Index of the station of the change.
     pub change: u32,
 }
 
 impl TransferJourney {
-    /// Seconds from leaving to arriving.
+    /// Returns the seconds from departure to arrival.
     #[must_use]
     pub fn duration_s(&self) -> i64 {
         self.second.arrives.as_second() - self.first.departs.as_second()
     }
 
-    /// Seconds between the trains.
+    /// Returns the seconds between the two trains.
     #[must_use]
     pub fn change_s(&self) -> i64 {
         self.second.departs.as_second() - self.first.arrives.as_second()
@@ -41,9 +41,9 @@ impl TransferJourney {
 }
 
 impl Timetable {
-    /// Journeys with one change that leave `from` on a date, fastest first: of those of which none
-    /// both leaves later and arrives earlier, the twenty best. Between the trains lie 15 minutes at
-    /// least and four hours at most.
+    /// Finds journeys with one change that leave `from` on a date, fastest first, at most twenty. A
+    /// journey is left out if another one leaves no earlier and arrives no later. Between the
+    /// trains lie at least 15 minutes and at most four hours.
     #[must_use]
     pub fn journeys(&self, from: u32, to: u32, date: Date) -> Vec<TransferJourney> {
         let mut days = ServiceDayStarts::new(self);
@@ -72,7 +72,8 @@ impl Timetable {
                 first,
             };
             let key = (journey.first.trip, journey.first.departs);
-            // Of two places to change between the same trains the one with more time is better.
+            // If two stations allow a change between the same trains, the one with more time for it
+            // is better.
             let worth = |of: &TransferJourney| (-of.second.arrives.as_second(), of.change_s());
             match best.get(&key) {
                 Some(known) if worth(known) >= worth(&journey) => {}
@@ -82,7 +83,7 @@ impl Timetable {
         fastest(best.into_values().collect())
     }
 
-    /// The stretches of a trip that begin at `from` on a date and end before `to`.
+    /// Lists the stretches of a trip that begin at `from` on a date and end before `to`.
     fn outward(
         &self,
         trip: u32,
@@ -122,8 +123,8 @@ impl Timetable {
         rides
     }
 
-    /// The stretches that end at `to`, by where they begin, earliest first: those that leave on a
-    /// date or the day after.
+    /// Lists the stretches that end at `to` and leave on a date or the day after, by the station
+    /// where they begin, earliest first.
     fn onward(
         &self,
         to: u32,
@@ -170,7 +171,8 @@ impl Timetable {
     }
 }
 
-/// Without those of which another leaves no earlier and arrives no later.
+/// Removes journeys for which another one leaves no earlier and arrives no later, and returns the
+/// fastest others.
 fn fastest(mut all: Vec<TransferJourney>) -> Vec<TransferJourney> {
     let order = |of: &TransferJourney| {
         let leaves = std::cmp::Reverse(of.first.departs);

@@ -1,8 +1,8 @@
-//! A timetable as everything else reads it: stations, trips over shared lists of calls, services,
-//! fares and carriages, with the indexes that answer a pair of stations on a date at once.
+//! A timetable: stations, trips over shared lists of calls, services, fares and carriages. It has
+//! indexes for quickly finding the trains between two stations on a date.
 //!
-//! A timetable is immutable. It is built whole from [`TimetableParts`] (by an importer, or from the
-//! JSON that the ledger keeps), checked once, and from then on only read.
+//! A timetable is immutable. An importer, or the JSON that the ledger keeps, gives its
+//! [`TimetableParts`]. It is built whole from them, checked once, and never changed.
 
 mod calendar;
 mod departure;
@@ -35,49 +35,50 @@ use crate::money::Currency;
 use crate::timetables::settings::DepartureTerms;
 use crate::timetables::stock::{RollingStock, TravelClass};
 
-/// Seconds of a service day; times may lie beyond.
+/// Seconds of a service day. Times of calls may be greater.
 pub const DAY_S: u32 = 86_400;
 
-/// Days that a train is on its way, at most, where the next one that leaves is looked for.
+/// How many service days a train may be on its way, the first one included. The search for trains
+/// that leave on a date looks back this far.
 const NIGHTS_MAX: i64 = 4;
 
-/// Where trains call.
+/// A station where trains call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Station {
-    /// As calls name it.
+    /// The code by which calls name it.
     pub code: String,
-    /// As people read it.
+    /// The name that people read.
     pub name: String,
-    /// In Latin letters, where the name is not.
+    /// The name in Latin letters, if the name is in other letters.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pinyin: String,
     /// Short forms that people type.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub short: Vec<String>,
-    /// Codes of its platforms, which stand for it.
+    /// Codes of its platforms, which mean the station, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub platforms: Vec<String>,
-    /// Degrees, east of Greenwich and north of the equator.
+    /// Degrees east of Greenwich.
     pub lon: f64,
-    /// See `lon`.
+    /// Degrees north of the equator.
     pub lat: f64,
 }
 
-/// One call of a trip; times are seconds from the beginning of the service day, by GTFS: twelve
-/// hours before its noon.
+/// One call of a trip. Times are seconds from the beginning of the service day, which GTFS defines
+/// as twelve hours before its noon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "TripStopTuple", into = "TripStopTuple")]
 pub struct TripStop {
     /// Index into [`TimetableParts::stations`].
     pub station: u32,
-    /// As the source numbers it: rises along the trip, with gaps.
+    /// The number of the call in the source. Numbers rise along the trip, with gaps.
     pub sequence: u32,
-    /// None at the first call.
+    /// When the train arrives; none at the first call.
     pub arrives: Option<u32>,
-    /// None at the last call.
+    /// When the train leaves; none at the last call.
     pub departs: Option<u32>,
-    /// Metres from the first call.
+    /// Metres from the first call, along the line.
     pub at_m: u32,
 }
 
@@ -112,9 +113,9 @@ impl From<TripStop> for TripStopTuple {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trip {
-    /// Unique.
+    /// The trip's id, unique in the timetable.
     pub id: String,
-    /// The train's code, as people say it; several trips may have one.
+    /// The train's code, as people say it. Several trips may have the same code.
     pub train: String,
     /// Index into [`TimetableParts::services`].
     pub service: u32,
@@ -124,8 +125,8 @@ pub struct Trip {
     pub tariff: u32,
     /// Index into [`TimetableParts::patterns`].
     pub pattern: u32,
-    /// Seconds that it runs behind the pattern's times: one pattern serves all departures of a
-    /// headway.
+    /// How many seconds it runs later than the pattern's times. So one pattern serves all
+    /// departures of a train that runs at regular intervals.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shift_s: u32,
 }
@@ -138,80 +139,81 @@ const fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// How stretches are priced.
+/// The ways to price stretches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tariff {
-    /// By the classes' rates.
+    /// By distance, with the rates of the classes.
     Distance,
-    /// (class, from, to, minor units), indices, ascending.
+    /// A table of (class, from, to, minor units), with indices for class and stations, in ascending
+    /// order.
     Table(Vec<(u16, u32, u32, i64)>),
 }
 
-/// What a timetable is made of and stored as.
+/// The parts that a timetable is made from and stored as.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimetableParts {
-    /// An IANA name.
+    /// The IANA name of the time zone.
     pub timezone: String,
-    /// Of all fares.
+    /// The currency of all fares.
     pub currency: Currency,
-    /// The terms of sale.
+    /// The terms that all departures are sold on.
     pub terms: DepartureTerms,
-    /// Classes of travel.
+    /// The classes of travel.
     pub classes: Vec<TravelClass>,
-    /// Kinds of train.
+    /// The kinds of train.
     pub stocks: Vec<RollingStock>,
-    /// Where trains call.
+    /// The stations.
     pub stations: Vec<Station>,
-    /// When trains run.
+    /// The calendars of services.
     pub services: Vec<ServiceCalendar>,
-    /// What they cost.
+    /// The prices of stretches.
     pub tariffs: Vec<Tariff>,
-    /// Lists of calls.
+    /// The lists of calls that trips share.
     pub patterns: Vec<Vec<TripStop>>,
-    /// The trains.
+    /// The trips.
     pub trips: Vec<Trip>,
 }
 
-/// Why parts do not make a timetable. Importers find these faults earlier and say where they stand;
-/// this is the last check.
+/// Why parts do not make a timetable. Importers find these faults earlier and say where they are.
+/// This is the last check.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimetableError {
-    /// There is no such time zone.
+    /// The time zone does not exist.
     #[error("there is no time zone {0:?}; an IANA name is meant, such as Asia/Shanghai")]
     Zone(String),
-    /// An index points nowhere, or a list of calls is too short.
+    /// An index points to something that does not exist, or a list of calls is too short.
     #[error("{what} number {at} of the timetable points at something that does not exist")]
     Dangling {
-        /// The list it stands in.
+        /// The list that the fault is in.
         what: &'static str,
-        /// Its position there.
+        /// The position in that list.
         at: usize,
     },
-    /// Two stations share a code.
+    /// Two stations have the same code.
     #[error("the station code {0:?} stands twice")]
     DuplicateStation(String),
-    /// Two trips would be one show.
+    /// Two trips would be the same show.
     #[error("the trips {0:?} and {1:?} would be the same show")]
     SameShow(String, String),
 }
 
-/// A checked timetable with its indexes. Reads like its [`TimetableParts`]; there is no way to
-/// change it.
+/// A checked timetable with its indexes. It can be read like its [`TimetableParts`] but not
+/// changed.
 #[derive(Debug)]
 pub struct Timetable {
     parts: TimetableParts,
     zone: TimeZone,
     /// Stations by code and by their platforms' codes.
     by_code: HashMap<Box<str>, u32>,
-    /// Stations by name; those whose name is another's are not in it.
+    /// Stations by name. Names that several stations have are left out.
     by_name: HashMap<Box<str>, u32>,
     /// The trips that call at a station, ascending, each once.
     calling: Vec<Box<[u32]>>,
-    /// The trips of a train, by the slug of its code.
+    /// The trips of each train, by the slug of the train's code.
     by_train: HashMap<String, Vec<u32>>,
-    /// What stations are found by.
+    /// The search terms of each station.
     found_by: Vec<stations::StationSearchTerms>,
 }
 
@@ -226,7 +228,7 @@ impl Timetable {
     /// Checks the parts and indexes them.
     ///
     /// # Errors
-    /// [`TimetableError`].
+    /// [`TimetableError`] for the first fault.
     pub fn new(parts: TimetableParts) -> Result<Self, TimetableError> {
         let zone = TimeZone::get(&parts.timezone)
             .map_err(|_| TimetableError::Zone(parts.timezone.clone()))?;
@@ -260,24 +262,24 @@ impl Timetable {
         })
     }
 
-    /// Reads what the ledger keeps.
+    /// Reads a timetable from the JSON that the ledger keeps.
     ///
     /// # Errors
-    /// Where it is not a timetable.
+    /// If it is not a timetable.
     pub fn read(text: &str) -> Result<Self, String> {
         let parts: TimetableParts =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
         Self::new(parts).map_err(|error| error.to_string())
     }
 
-    /// The date at a moment, by the timetable's time zone.
+    /// Returns the date at a moment, in the timetable's time zone.
     #[must_use]
     pub fn today(&self, now_ms: i64) -> Date {
         let now = Timestamp::from_millisecond(now_ms).unwrap_or(Timestamp::UNIX_EPOCH);
         now.to_zoned(self.zone.clone()).date()
     }
 
-    /// The first and the last date on sale at a moment.
+    /// Returns the first and the last date on sale at a moment.
     #[must_use]
     pub fn window(&self, now_ms: i64) -> (Date, Date) {
         let first = self.today(now_ms);
@@ -287,8 +289,8 @@ impl Timetable {
         )
     }
 
-    /// The first date on sale on which a train has yet to leave a station, by the clocks there;
-    /// none where none has.
+    /// Returns the first date on sale on which a train is still to leave a station, in the
+    /// timetable's time zone; none if there is no such date.
     #[must_use]
     pub fn next_day(&self, now_ms: i64) -> Option<Date> {
         let (mut date, last) = self.window(now_ms);
@@ -301,10 +303,10 @@ impl Timetable {
         None
     }
 
-    /// Whether a train leaves any station on a date, after a moment.
+    /// Returns whether a train leaves any station on a date, after a moment.
     fn any_train_leaves(&self, date: Date, now_ms: i64) -> bool {
-        // Who leaves on a date may have begun some days before: by how many, when that day began,
-        // and which services ran.
+        // A train that leaves on this date may have begun its run some days before. For each number
+        // of days, this has the beginning of that service day and which services ran on it.
         let began: Vec<(i64, Vec<bool>)> = (0..NIGHTS_MAX)
             .map(|nights| days_on(date, -nights))
             .map(|date| {
@@ -330,13 +332,13 @@ impl Timetable {
         })
     }
 
-    /// The calls of a trip.
+    /// Returns the calls of a trip.
     #[must_use]
     pub fn stops(&self, trip: &Trip) -> &[TripStop] {
         &self.parts.patterns[trip.pattern as usize]
     }
 
-    /// When a service day begins.
+    /// Returns when a service day begins.
     fn day_start(&self, date: Date) -> Timestamp {
         let noon = date.at(12, 0, 0, 0).to_zoned(self.zone.clone());
         let noon = noon.map_or(Timestamp::UNIX_EPOCH, |noon| noon.timestamp());
@@ -344,7 +346,8 @@ impl Timetable {
             .unwrap_or(noon)
     }
 
-    /// What a seat of a class costs on a trip over some legs, in minor units.
+    /// Returns what a seat of a class costs on a trip over some legs, in minor units; none if it is
+    /// not sold.
     #[must_use]
     pub fn fare(&self, trip: &Trip, class: u16, from: u16, to: u16) -> Option<i64> {
         let stops = self.stops(trip);
@@ -367,12 +370,12 @@ impl Timetable {
     }
 }
 
-/// Every index stands for something, and every trip has calls to go between.
+/// Checks that every index points to something, and that every trip has at least two calls.
 fn check_parts(parts: &TimetableParts) -> Result<(), TimetableError> {
     let dangling = |what, at| Err(TimetableError::Dangling { what, at });
     for (at, pattern) in parts.patterns.iter().enumerate() {
         let known = |stop: &TripStop| (stop.station as usize) < parts.stations.len();
-        // Legs are counted in 16 bits.
+        // Legs are numbered in 16 bits.
         if !(2..usize::from(u16::MAX)).contains(&pattern.len()) || !pattern.iter().all(known) {
             return dangling("list of calls", at);
         }
@@ -389,12 +392,12 @@ fn check_parts(parts: &TimetableParts) -> Result<(), TimetableError> {
     Ok(())
 }
 
-/// A date some days later, or earlier; the last one there is beyond that.
+/// Returns the date some days later or earlier, at most the last possible date.
 fn days_on(date: Date, days: i64) -> Date {
     date.saturating_add(jiff::Span::new().days(days))
 }
 
-/// A moment some seconds behind another.
+/// Returns the moment some seconds after another.
 fn seconds_on(moment: Timestamp, seconds: u32) -> Timestamp {
     moment
         .checked_add(SignedDuration::from_secs(i64::from(seconds)))

@@ -1,4 +1,4 @@
-//! The ids of departures: `{train}-{date}`, as a show's slug.
+//! The ids of departures: `{train}-{date}`, which is also a show's slug.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,14 @@ use sha2::{Digest, Sha256};
 use super::{Timetable, TimetableError, Trip};
 use crate::ids::ShowId;
 
-/// The longest part that is a train's, and the longest that is a trip's: with the date between them
-/// a show's slug has 64.
+/// The most characters of the train's part and of the trip's part. With the date between them, the
+/// id fits into the 64 characters of a show's slug.
 const TRAIN_MAX: usize = 24;
 const TRIP_MAX: usize = 28;
 
-/// A name as part of a slug: lower case, `-` for whatever else stands between letters and digits.
-/// What is too long, or loses letters, ends in a digest of the whole, so that it is still its own.
+/// Makes a part of a slug from a name: lower case, with `-` for anything but letters and digits. A
+/// part that would be too long or lose letters ends in a digest of the whole name, so that it stays
+/// unique.
 #[must_use]
 pub fn slug(name: &str, chars_max: usize) -> String {
     let mut text = String::with_capacity(name.len());
@@ -57,8 +58,8 @@ pub(super) fn by_train(trips: &[Trip]) -> Result<HashMap<String, Vec<u32>>, Time
 }
 
 impl Timetable {
-    /// The id of a trip's departure on a date: `g1-2026-11-21`, and where other trips of the train
-    /// run on that date, too, the trip's id behind it.
+    /// Returns the id of a trip's departure on a date: `g1-2026-11-21`. If other trips of the train
+    /// run on that date, too, the trip's id follows.
     #[must_use]
     pub fn show_id(&self, trip: u32, date: Date) -> Option<ShowId> {
         let of = self.trips.get(trip as usize)?;
@@ -76,11 +77,12 @@ impl Timetable {
         id.parse().ok()
     }
 
-    /// The trip and the date that a show's id means, if it means a departure that runs.
+    /// Returns the trip and the date for a show's id, if the departure runs.
     #[must_use]
     pub fn trip_of_show(&self, id: &ShowId) -> Option<(u32, Date)> {
         let text = id.as_str();
-        // The date is found wherever it stands: a train's code may have hyphens, and figures.
+        // The date may be anywhere in the id, because a train's code may contain hyphens and
+        // digits.
         let dates = text.match_indices('-').filter_map(|(at, _)| {
             let date: Date = text.get(at + 1..at + 11)?.parse().ok()?;
             Some((text.get(..at)?, date))

@@ -1,4 +1,4 @@
-//! The departures that are on sale at a moment, for whoever counts their seats.
+//! Lists the departures that are on sale at a moment, so that their seats can be counted.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -7,20 +7,20 @@ use super::{NIGHTS_MAX, Timetable, Trip, TripStop, days_on, seconds_on};
 use crate::ids::ShowId;
 use crate::shows::coverage::matches;
 
-/// A departure on sale, as long as nobody has taken a seat of it.
+/// A departure on sale, with its seats as they are while none is held or sold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DepartureOnSale {
     /// Its show.
     pub show: ShowId,
-    /// Its seats over which a stretch is offered that the train has not left yet.
+    /// How many seats can still be sold over some stretch that the train has not left yet.
     pub free: u32,
-    /// Those over which none is any more.
+    /// How many seats can no longer be sold over any stretch.
     pub gone: u32,
 }
 
 impl Timetable {
-    /// Tells the departures that some patterns name, from today to the last date on sale, and those
-    /// that began their run before and are still on their way.
+    /// Calls `each` with the departures that some patterns name, from today to the last date on
+    /// sale, and with those that began their run earlier and are still on their way.
     pub fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(DepartureOnSale)) {
         let (today, last) = self.window(now_ms);
         let mut days: Vec<(Date, Timestamp)> = Vec::new();
@@ -65,7 +65,7 @@ impl Timetable {
         }
     }
 
-    /// The first call that the train has not left at a moment.
+    /// Returns the first call that the train has not left at a moment.
     fn next_call(&self, trip: &Trip, start: Timestamp, now_ms: i64) -> Option<usize> {
         let leaves_later = |stop: &TripStop| {
             stop.departs.is_some_and(|seconds| {
@@ -75,7 +75,7 @@ impl Timetable {
         self.stops(trip).iter().position(leaves_later)
     }
 
-    /// The seats over which a stretch is offered that begins at a call or behind it.
+    /// Counts the seats that are sold over a stretch that begins at `call` or later.
     fn seats_from(&self, trip: &Trip, call: usize) -> u32 {
         let stock = &self.stocks[usize::from(trip.stock)];
         let calls = u16::try_from(self.stops(trip).len()).unwrap_or(u16::MAX);
@@ -91,7 +91,8 @@ impl Timetable {
     }
 }
 
-/// Whether a pattern may name departures of a train, by what stands before its first star.
+/// Returns whether a pattern may name departures of a train, judging by the text before its first
+/// star.
 fn may_name(pattern: &str, train: &str) -> bool {
     let fixed = pattern.split('*').next().unwrap_or_default();
     match fixed.strip_prefix(train) {

@@ -1,4 +1,4 @@
-//! All trains from one station to another on a date.
+//! Finds all trains from one station to another on a date.
 
 use std::ops::Range;
 
@@ -8,24 +8,24 @@ use jiff::civil::Date;
 use super::{DAY_S, Timetable, days_on, seconds_on};
 use crate::runs::legs_between;
 
-/// A train taken from one station to another.
+/// A ride on a train from one station to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrainRide {
     /// Index of the trip.
     pub trip: u32,
     /// Its service date, on which it leaves its first station.
     pub date: Date,
-    /// The stretches.
+    /// The legs of the ride.
     pub legs: Range<u16>,
-    /// From the one.
+    /// When it leaves the first station.
     pub departs: Timestamp,
-    /// At the other.
+    /// When it arrives at the other station.
     pub arrives: Timestamp,
 }
 
 impl Timetable {
-    /// The trains that leave `from` on a date, by the clocks there, and go to `to`: earliest first.
-    /// A train that began its run the day before is among them.
+    /// Finds the trains that leave `from` on a date and go to `to`, earliest first. The date is the
+    /// one at `from`, so a train that began its run the day before may be among them.
     #[must_use]
     pub fn rides(&self, from: u32, to: u32, date: Date) -> Vec<TrainRide> {
         let mut days = ServiceDayStarts::new(self);
@@ -37,7 +37,7 @@ impl Timetable {
         rides
     }
 
-    /// The trips that call at both, in any order.
+    /// Lists the trips that call at both stations, in either order.
     fn calling_at_both(&self, from: u32, to: u32) -> impl Iterator<Item = u32> {
         let empty: &[u32] = &[];
         let of = |station: u32| self.calling.get(station as usize).map_or(empty, |all| all);
@@ -79,7 +79,7 @@ impl Timetable {
     }
 }
 
-/// When the few service days of one search begin, each asked for once.
+/// The moments when the service days of one search begin, each computed once.
 pub(super) struct ServiceDayStarts<'a> {
     timetable: &'a Timetable,
     known: Vec<(Date, Timestamp)>,

@@ -1,4 +1,4 @@
-//! The file of `--rail`: what a timetable does not say: carriages, classes, fares, and the terms of
+//! The file of `--rail`. It has what a timetable lacks: carriages, classes, fares, and the terms of
 //! sale. Everything in it has a default.
 
 use serde::{Deserialize, Serialize};
@@ -13,16 +13,17 @@ use crate::timetables::stock::{Carriage, RollingStock, SEATS_MAX, TravelClass};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DepartureTerms {
-    /// ISO 4217; none: the feed's, or else CNY for the CSV form and EUR for GTFS.
+    /// ISO 4217. If there is none, the feed's currency counts, or else CNY for the CSV form and EUR
+    /// for GTFS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<Currency>,
-    /// Departures are on sale from today for so many days, today among them.
+    /// For how many days departures are on sale, today included.
     pub window_days: u32,
     /// Seconds a hold lasts, as shown to the buyer.
     pub hold_s: u32,
-    /// Seconds the lock outlives what is shown.
+    /// How many seconds the lock lasts beyond the hold.
     pub grace_s: u32,
-    /// Seconds the order's claim outlives the time to pay.
+    /// How many seconds the order's claim lasts beyond the time to pay.
     pub claim_grace_s: u32,
     /// Seconds an order has to pay, at least.
     pub pay_s: u32,
@@ -30,11 +31,11 @@ pub struct DepartureTerms {
     pub extensions: u32,
     /// Seats one visitor may hold and buy of one departure.
     pub seats_per_visitor: u32,
-    /// By which rules tickets may be given back; none by default. Hours count from the departure at
-    /// one's own station.
+    /// The rules for giving tickets back; none by default. Hours count from the departure at the
+    /// traveller's own station.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refunds: Vec<RefundRule>,
-    /// By which rule seats may be exchanged for others; none by default, and then they may not.
+    /// The rule for exchanging seats. By default there is none, and seats cannot be exchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange: Option<ExchangeRule>,
 }
@@ -56,35 +57,35 @@ impl Default for DepartureTerms {
     }
 }
 
-/// The file as a whole.
+/// The whole file, with defaults for what it leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RailFile {
-    /// The terms.
+    /// The terms that all departures are sold on.
     pub terms: DepartureTerms,
-    /// Classes, dearest first.
+    /// The classes of travel, dearest first.
     pub class: Vec<TravelClass>,
-    /// Kinds of train; the first one that names a train's kind, or else the first one that names
-    /// none.
+    /// The kinds of train. A train gets the first one that names its kind, or else the first one
+    /// that names no kinds.
     pub stock: Vec<RollingStock>,
-    /// Fares by table; where there are any, nothing else is sold.
+    /// The table of fares. If it has any, no other stretches are sold.
     pub fare: Vec<TableFare>,
 }
 
-/// One fare of the table, both stations by their codes.
+/// One fare of the table. Both stations are given by their codes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableFare {
-    /// A class's key.
+    /// The key of the class.
     pub class: String,
-    /// Where one gets on.
+    /// The station where the traveller gets on.
     pub from: String,
-    /// Where one gets off.
+    /// The station where the traveller gets off.
     pub to: String,
-    /// Minor units.
+    /// The fare in minor units.
     pub amount: i64,
 }
 
-/// As it is written.
+/// The file as it is written, before defaults are filled in.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RailFileInput {
@@ -118,14 +119,14 @@ const fn default_feed_pct() -> u32 {
     100
 }
 
-/// Okabe–Ito colours, told apart by nearly everybody.
+/// Okabe–Ito colours, which nearly everybody can tell apart.
 const COLORS: [&str; 6] = [
     "#cc79a7", "#e69f00", "#0072b2", "#009e73", "#56b4e9", "#d55e00",
 ];
 
 impl Default for RailFile {
-    /// Eight carriages of three classes; a second-class seat costs 0.46 a kilometre and 5.00 at
-    /// least.
+    /// Returns a train of eight carriages and three classes. A second-class seat costs 0.46 a
+    /// kilometre, and at least 5.00.
     fn default() -> Self {
         let class = |at: usize, key: &str, label: &str, per_km, feed_pct| TravelClass {
             key: key.to_owned(),
@@ -166,10 +167,11 @@ impl Default for RailFile {
 }
 
 impl RailFile {
-    /// Reads the file. What it leaves out is as by default, classes and stock whole.
+    /// Reads the file. Terms that are left out have their defaults. Classes and stock have defaults
+    /// only if they are left out entirely.
     ///
     /// # Errors
-    /// Every fault, each with where it stands.
+    /// Every fault, each with its place in the file.
     pub fn parse(text: &str) -> Result<Self, Vec<String>> {
         let written: RailFileInput =
             toml::from_str(text).map_err(|error| vec![error.to_string().trim_end().to_owned()])?;

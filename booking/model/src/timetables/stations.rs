@@ -1,32 +1,32 @@
-//! Stations by what people type, and by where they stand.
+//! Finds stations by what people type, and by position.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{Station, Timetable};
 use crate::timetables::geo::metres;
 
-/// The most stations that are answered.
+/// The most stations in one answer.
 const FOUND_MAX: usize = 20;
-/// The most names that are offered for one that is not there.
+/// The most similar names that are suggested for an unknown one.
 const OFFERED_MAX: usize = 5;
 
-/// What a station is found by, in lower case.
+/// The texts that a station is found by, in lower case.
 #[derive(Debug)]
 pub(super) struct StationSearchTerms {
     code: String,
     name: String,
     latin: String,
     short: Vec<String>,
-    /// How many trips call.
+    /// How many trips call at the station.
     calls: usize,
 }
 
-/// A station and how far away it is.
+/// A station and its distance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NearbyStation {
     /// Index of the station.
     pub station: u32,
-    /// Metres.
+    /// The distance in metres.
     pub distance_m: u32,
 }
 
@@ -59,7 +59,8 @@ pub(super) fn by_name(stations: &[Station]) -> HashMap<Box<str>, u32> {
 }
 
 impl StationSearchTerms {
-    /// How well a station answers to what was typed: 0 best, none not at all.
+    /// Returns how well a station fits what was typed. 0 is best, and none means that it does not
+    /// fit.
     fn match_quality(&self, typed: &str) -> Option<u8> {
         let words = |text: &str| text.split_whitespace().any(|word| word.starts_with(typed));
         if self.code == typed || self.name == typed {
@@ -81,7 +82,8 @@ impl StationSearchTerms {
 }
 
 impl Timetable {
-    /// The station with this code, in any case, or with this name where no other has it.
+    /// Returns the station with this code, in any case, or with this name if only one station has
+    /// it.
     #[must_use]
     pub fn station(&self, code_or_name: &str) -> Option<u32> {
         let text = code_or_name.trim();
@@ -92,8 +94,9 @@ impl Timetable {
             .or_else(|| self.by_name.get(text).copied())
     }
 
-    /// Stations whose code, name, pinyin or short form is or begins with what was typed, or whose
-    /// name has it inside: at most twenty, the best and busiest first.
+    /// Finds stations whose code, name, pinyin or short form is or begins with what was typed, or
+    /// whose name or pinyin contains it. Returns at most twenty, best match first, and of equal
+    /// matches the busiest first.
     #[must_use]
     pub fn find_stations(&self, typed: &str) -> Vec<u32> {
         let typed = typed.trim().to_lowercase();
@@ -107,8 +110,8 @@ impl Timetable {
         best.map(|(_, _, at)| at).collect()
     }
 
-    /// Stations within some metres of a point (longitude, latitude) at which trains call: at most
-    /// twenty, nearest first.
+    /// Finds stations within some metres of a point (longitude, latitude) at which trains call.
+    /// Returns at most twenty, nearest first.
     #[must_use]
     pub fn stations_near(&self, point: (f64, f64), within_m: u32) -> Vec<NearbyStation> {
         let served = self.stations.iter().zip(0_u32..).zip(&self.calling);
@@ -124,7 +127,7 @@ impl Timetable {
         near
     }
 
-    /// Names like one that is not there, likest first.
+    /// Finds stations whose names are similar to an unknown one, most similar first.
     #[must_use]
     pub fn names_like(&self, typed: &str) -> Vec<u32> {
         let found = self.find_stations(typed);
@@ -147,7 +150,8 @@ impl Timetable {
     }
 }
 
-/// Neighbouring letters, those at the ends beside nothing.
+/// Returns the pairs of neighbouring letters. The first and the last letter are also paired with a
+/// space.
 fn pairs(text: &str) -> HashSet<(char, char)> {
     let padded: Vec<char> = std::iter::once(' ')
         .chain(text.chars())
@@ -156,7 +160,7 @@ fn pairs(text: &str) -> HashSet<(char, char)> {
     padded.windows(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// Sørensen and Dice: how much of both is common, in thousandths.
+/// Returns the Sørensen–Dice coefficient of two sets, in thousandths.
 fn likeness(one: &HashSet<(char, char)>, other: &HashSet<(char, char)>) -> u32 {
     let common = one.intersection(other).count() * 2_000;
     let all = (one.len() + other.len()).max(1);

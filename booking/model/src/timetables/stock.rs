@@ -1,5 +1,5 @@
-//! Rolling stock: classes, carriages, and the seating plan that they make. Carriages are the plan's
-//! sections and classes its categories, so whatever knows halls knows trains.
+//! Rolling stock: classes, carriages, and the seating plan made from them. Carriages are the plan's
+//! sections and classes its categories, so code that works for halls works for trains.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,38 +20,38 @@ const COUPLING: f32 = 60.0;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TravelClass {
-    /// As holds name it: `second`.
+    /// The key by which holds name it, such as `second`.
     pub key: String,
-    /// As people read it.
+    /// The name that people read.
     pub label: String,
     /// A CSS colour.
     pub color: String,
-    /// What it costs by distance, where no table says.
+    /// Its price by distance, for trains without a table of fares.
     pub rate: DistanceRate,
-    /// Per cent of the fares of a feed, which know no classes.
+    /// Per cent of a feed's fares that this class costs, because feeds have no classes.
     pub feed_pct: u32,
 }
 
-/// A kind of train: its carriages, and which trains are made of it.
+/// A kind of train: its carriages, and the trains that use it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RollingStock {
-    /// The venue's slug is `rail-` and this.
+    /// The id. The venue's slug is `rail-` and this id.
     pub id: String,
-    /// Trains of these kinds run with it; all others where it is empty.
+    /// Trains of these kinds use it. If empty, all other trains do.
     #[serde(default)]
     pub kinds: Vec<String>,
-    /// From the front.
+    /// The carriages, from the front.
     pub carriages: Vec<Carriage>,
 }
 
-/// Carriages of one shape, one behind another.
+/// Consecutive carriages of one shape.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Carriage {
-    /// A class's key.
+    /// The key of the class.
     pub class: String,
-    /// Rows of seats.
+    /// How many rows of seats a carriage has.
     pub rows: u32,
     /// The letters of a row's seats from window to window, with spaces for aisles: `ABC DF`.
     pub seats: String,
@@ -65,14 +65,14 @@ const fn default_count() -> u32 {
 }
 
 impl Carriage {
-    /// How many seats a row has.
+    /// Returns how many seats a row has.
     #[must_use]
     pub fn across(&self) -> u32 {
         let letters = self.seats.chars().filter(|letter| *letter != ' ').count();
         u32::try_from(letters).unwrap_or(u32::MAX)
     }
 
-    /// Seats of all carriages of this shape.
+    /// Returns the number of seats in all carriages of this shape.
     #[must_use]
     pub fn capacity(&self) -> u32 {
         let rows = self.rows.saturating_mul(self.count);
@@ -81,25 +81,25 @@ impl Carriage {
 }
 
 impl RollingStock {
-    /// How many seats a class has.
+    /// Returns how many seats a class has.
     #[must_use]
     pub fn capacity(&self, class: &str) -> u32 {
         let of_class = self.carriages.iter().filter(|of| of.class == class);
         of_class.fold(0, |sum, of| sum.saturating_add(of.capacity()))
     }
 
-    /// All seats.
+    /// Returns the number of all seats.
     #[must_use]
     pub fn seat_count(&self) -> u32 {
         let all = self.carriages.iter().map(Carriage::capacity);
         all.fold(0, u32::saturating_add)
     }
 
-    /// The seating plan: `3-12F` is seat F of row 12 in carriage 3. The train stands along x, its
-    /// front to the left.
+    /// Makes the seating plan. `3-12F` is seat F of row 12 in carriage 3. The train lies along x,
+    /// with its front to the left.
     ///
     /// # Errors
-    /// [`SeatMapError`] where two seats of a row have one letter.
+    /// [`SeatMapError`] if two seats of a row have the same letter.
     pub fn seat_map(&self, classes: &[TravelClass]) -> Result<SeatMap, SeatMapError> {
         let mut parts = SeatMapParts {
             name: self.id.clone(),
@@ -130,7 +130,7 @@ fn category(class: &TravelClass) -> PriceCategory {
     }
 }
 
-/// Adds a carriage that begins at `x`, and gives where it ends.
+/// Adds a carriage that begins at `x`, and returns where it ends.
 fn add_carriage(parts: &mut SeatMapParts, carriage: &Carriage, class: u16, mut x: f32) -> f32 {
     let section = u32::try_from(parts.sections.len()).unwrap_or(u32::MAX);
     let name = (parts.sections.len() + 1).to_string();

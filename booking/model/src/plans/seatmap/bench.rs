@@ -1,30 +1,31 @@
-//! Who sits beside whom: rows cut at their aisles. Side by side, single empty seats and everything
-//! else that the chooser says about neighbours is said about benches.
+//! Finds which seats are side by side, by cutting rows at their aisles. Everything that the chooser
+//! says about neighbours is defined by benches.
 
 use std::ops::Range;
 
 use super::{SeatKind, SeatMapParts, SeatingRow};
 
-/// A gap this many times a row's usual spacing is an aisle: people on its two sides do not sit side
-/// by side. Straight and curved rows alike stay within 1 % of their usual spacing, one missing
-/// chair gives 2.0.
+/// A gap this many times as wide as a row's usual spacing is an aisle, and people on its two sides
+/// do not sit side by side. Straight and curved rows alike stay within 1 % of their usual spacing.
+/// One missing chair gives 2.0.
 const AISLE_GAP: f32 = 1.75;
 
-/// Chairs between two aisles: neighbours in `cells` sit side by side.
+/// The chairs between two aisles. Neighbours in `cells` sit side by side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeatBench {
     /// Index into [`SeatMapParts::rows`].
     pub row: u32,
-    /// The stretch of the row's cells.
+    /// The bench's part of the row's cells, as positions in the row.
     pub cells: Range<u32>,
 }
 
-/// The cells of a bench, from one end to the other.
+/// Returns the cells of a bench, from one end to the other.
 pub fn bench_cells<'a>(parts: &'a SeatMapParts, bench: &SeatBench) -> &'a [u32] {
     &parts.rows[bench.row as usize].cells[bench.cells.start as usize..bench.cells.end as usize]
 }
 
-/// Cuts rows at their aisles. Tables are not cut: their chairs turn corners, yet all sit together.
+/// Cuts rows at their aisles. Tables are not cut: their chairs are not in a straight line, but all
+/// sit together.
 pub fn benches(parts: &SeatMapParts) -> Vec<SeatBench> {
     let at = |cell: u32| &parts.seats[cell as usize];
     let gaps = |row: &SeatingRow| -> Vec<f32> {
@@ -41,7 +42,8 @@ pub fn benches(parts: &SeatMapParts) -> Vec<SeatBench> {
             .cells
             .first()
             .is_some_and(|cell| at(*cell).kind == SeatKind::Table);
-        // Two or three chairs do not tell what is usual: one gap of theirs may be the aisle itself.
+        // Two or three chairs do not show the usual spacing, because one of their gaps may be the
+        // aisle itself.
         let own = if gaps.len() < 3 {
             usual(&gaps).min(house)
         } else {
@@ -74,7 +76,8 @@ pub fn benches(parts: &SeatMapParts) -> Vec<SeatBench> {
     found
 }
 
-/// The lower median; infinite where there is nothing to compare or chairs lie on top of each other.
+/// Returns the lower median. It is infinite if there is nothing to compare or chairs lie on top of
+/// each other.
 fn usual(gaps: &[f32]) -> f32 {
     let mut sorted = gaps.to_vec();
     sorted.sort_unstable_by(f32::total_cmp);

@@ -1,7 +1,7 @@
-//! What `GET /v1/shows/{show}/seatmap` answers as JSON: names instead of indices, so that a client
-//! needs no second table to read a seat. Fields beyond the contract's: `areas`, `categories`,
-//! `sections`, `zones`, `focal`, `bounds`, `name`, and a seat's `kind` where it is not an ordinary
-//! seat.
+//! Makes the JSON answer of `GET /v1/shows/{show}/seatmap`. It has names instead of indices, so
+//! that a client needs no second table to read a seat. It has these fields beyond the contract's:
+//! `areas`, `categories`, `sections`, `zones`, `focal`, `bounds`, `name`, and a seat's `kind` if it
+//! is not an ordinary seat.
 
 use serde::Serialize;
 
@@ -60,7 +60,7 @@ struct GeometrySeat<'a> {
 }
 
 impl SeatMap {
-    /// The rectangle that holds everything.
+    /// Returns the smallest rectangle that holds every seat and area.
     #[must_use]
     pub fn bounds(&self) -> SeatMapBounds {
         let mut points = self.seats.iter().map(|seat| (seat.x, seat.y));
@@ -88,9 +88,9 @@ impl SeatMap {
         )
     }
 
-    /// The geometry, to be written as JSON: `{name, focal, bounds, categories, sections, zones,
-    /// areas, seats}`. The same map always gives the same bytes, so their hash serves as an `ETag`.
-    /// A table's chair has the table's label as `section` and no `row`.
+    /// Returns the geometry, to be written as JSON: `{name, focal, bounds, categories, sections,
+    /// zones, areas, seats}`. The same map always gives the same bytes, so their hash serves as an
+    /// `ETag`. A table's chair has the table's label as `section` and no `row`.
     #[must_use]
     pub fn geometry_json(&self) -> impl Serialize {
         let section = |at: Option<u32>| at.map(|at| self.sections[at as usize].as_str());
@@ -135,7 +135,8 @@ impl SeatMap {
         }
     }
 
-    /// The label of a seat's row as people read it; a table is a row only to the chooser.
+    /// Returns the label of a seat's row as people read it. A table has none, because it is a row
+    /// only to the chooser.
     #[must_use]
     pub fn row_label(&self, row: Option<u32>, kind: SeatKind) -> Option<&str> {
         row.filter(|_| kind != SeatKind::Table)

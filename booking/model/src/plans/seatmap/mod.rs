@@ -1,10 +1,9 @@
-//! One version of a venue's seating plan, as everything else reads it: a list of seats whose
-//! position is the seat's index, and the rows, sections, zones and areas that give those seats
-//! their meaning.
+//! One version of a venue's seating plan. It is a list of seats, in which the position of a seat is
+//! its index, and the rows, sections, zones and areas that the seats belong to.
 //!
-//! A map is immutable. It is built whole from [`SeatMapParts`] (by an importer, or from the JSON
-//! that the ledger keeps), checked once, and from then on only read, so that an index found today
-//! means the same seat for as long as a show pins this version.
+//! A map is immutable. An importer, or the JSON that the ledger keeps, gives its [`SeatMapParts`].
+//! The map is built whole from them, checked once, and never changed. So an index always means the
+//! same seat for as long as a show pins this version.
 
 mod bench;
 mod geometry;
@@ -36,21 +35,21 @@ pub struct PlanPoint {
 pub struct PriceCategory {
     /// Unique within the map; numbers of foreign formats are kept as text.
     pub key: String,
-    /// What people read.
+    /// The name that people read.
     pub label: String,
     /// A CSS colour.
     pub color: String,
 }
 
-/// A row of seats, in the order in which people sit.
+/// A row of seats, in the order in which they stand.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeatingRow {
     /// Index into [`SeatMapParts::sections`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<u32>,
-    /// As printed on the row, "A"; of a table its label.
+    /// The label that is printed on the row, such as "A", or the table's label.
     pub label: String,
-    /// Seat indices from one end to the other; all of one kind.
+    /// Seat indices from one end to the other. All seats are of one kind.
     pub cells: Vec<u32>,
 }
 
@@ -59,24 +58,24 @@ pub struct SeatingRow {
 pub struct VenueZone {
     /// Unique within the map.
     pub key: String,
-    /// What people read.
+    /// The name that people read.
     pub label: String,
-    /// Where those who sit here look.
+    /// The point that people in this zone look at.
     pub focal: Option<PlanPoint>,
 }
 
-/// What a sellable unit is.
+/// The kinds of sellable units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SeatKind {
     /// A chair in a row.
     #[default]
     Seat,
-    /// One of an area's interchangeable admissions.
+    /// One of the interchangeable places of a standing area.
     Standing,
     /// A chair at a table.
     Table,
-    /// A booth, sold as one unit; never chosen by "best available".
+    /// A booth, which is sold as one unit. "Best available" never chooses it.
     Booth,
 }
 
@@ -86,18 +85,18 @@ impl SeatKind {
     }
 }
 
-/// One sellable unit; its index in [`SeatMapParts::seats`] is its cell on a show of one leg.
+/// One sellable unit. Its index in [`SeatMapParts::seats`] is its cell on a show of one leg.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Seat {
     /// Unique within the map: `A-4`, `Section A-A-1`, `GA1-100`.
     pub label: String,
-    /// Position, see [`PlanPoint`].
+    /// Distance to the right, see [`PlanPoint`].
     pub x: f32,
-    /// Position, see [`PlanPoint`].
+    /// Distance downwards, see [`PlanPoint`].
     pub y: f32,
     /// Index into [`SeatMapParts::categories`].
     pub category: u16,
-    /// Index into [`SeatMapParts::sections`]; of a table's chair the table's label is the section.
+    /// Index into [`SeatMapParts::sections`]. The section of a table's chair is the table's label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<u32>,
     /// Index into [`SeatMapParts::zones`].
@@ -106,18 +105,18 @@ pub struct Seat {
     /// Index into [`SeatMapParts::rows`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row: Option<u32>,
-    /// As printed on the chair.
+    /// The number that is printed on the chair.
     pub number: String,
-    /// A place for a wheelchair.
+    /// Whether it is a place for a wheelchair.
     #[serde(default, skip_serializing_if = "is_false")]
     pub accessible: bool,
-    /// Meant for whoever comes with somebody in an accessible place.
+    /// Whether it is meant for a companion of somebody in an accessible place.
     #[serde(default, skip_serializing_if = "is_false")]
     pub companion: bool,
-    /// The view is not whole.
+    /// Whether the view from it is restricted.
     #[serde(default, skip_serializing_if = "is_false")]
     pub restricted_view: bool,
-    /// What it is.
+    /// Its kind.
     #[serde(default, skip_serializing_if = "SeatKind::is_seat")]
     pub kind: SeatKind,
 }
@@ -130,16 +129,16 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// A general-admission area: a run of interchangeable seats.
+/// A general-admission area: consecutive interchangeable places.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AdmissionArea {
-    /// Unique among areas; its units are `LABEL-1` … `LABEL-capacity`.
+    /// Its label, unique among areas. Its units are `LABEL-1` … `LABEL-capacity`.
     pub label: String,
     /// Index into [`SeatMapParts::categories`].
     pub category: u16,
     /// Index of its first unit in [`SeatMapParts::seats`].
     pub first: u32,
-    /// How many units follow each other from `first` on.
+    /// How many units it has; their indices follow each other from `first` on.
     pub capacity: u32,
     /// Index into [`SeatMapParts::sections`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,19 +146,19 @@ pub struct AdmissionArea {
     /// Index into [`SeatMapParts::zones`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<u16>,
-    /// Its middle.
+    /// The middle of the area.
     pub center: PlanPoint,
 }
 
 impl AdmissionArea {
-    /// The cells of this area.
+    /// Returns the cells of this area.
     #[must_use]
     pub fn cells(&self) -> Range<u32> {
         self.first..self.first + self.capacity
     }
 }
 
-/// What a map is made of and stored as.
+/// The parts that a map is made from and stored as.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeatMapParts {
     /// The plan's name.
@@ -168,39 +167,39 @@ pub struct SeatMapParts {
     pub categories: Vec<PriceCategory>,
     /// Labels of sections (and of tables).
     pub sections: Vec<String>,
-    /// Rows, and tables as rows.
+    /// The rows. A table is a row, too.
     pub rows: Vec<SeatingRow>,
-    /// Zones.
+    /// The zones.
     pub zones: Vec<VenueZone>,
-    /// Where everybody looks.
+    /// The point that the audience looks at.
     pub focal: Option<PlanPoint>,
     /// Every sellable unit.
     pub seats: Vec<Seat>,
-    /// General admission.
+    /// The general-admission areas.
     pub areas: Vec<AdmissionArea>,
 }
 
-/// Why parts do not make a map. Importers find these faults earlier and say where they stand; this
-/// is the last check, and the one that a damaged ledger meets.
+/// Why parts do not make a map. Importers find these faults earlier and say where they are. This is
+/// the last check, which also finds a damaged ledger.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SeatMapError {
     /// Two seats or two areas share a label.
     #[error("the label {0:?} stands twice in the seating plan")]
     DuplicateLabel(String),
-    /// An index points nowhere.
+    /// An index points to something that does not exist.
     #[error("{what} number {at} of the seating plan points at something that does not exist")]
     Dangling {
-        /// The list it stands in.
+        /// The list that the index is in.
         what: &'static str,
-        /// Its position there.
+        /// The position in that list.
         at: usize,
     },
-    /// More seats than an index can name.
+    /// There are more seats than an index can number.
     #[error("the seating plan has {0} seats, which is more than can be numbered")]
     TooMany(usize),
 }
 
-/// A checked map with its indexes. Reads like its [`SeatMapParts`]; there is no way to change it.
+/// A checked map with its indexes. It can be read like its [`SeatMapParts`] but not changed.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "SeatMapParts")]
 pub struct SeatMap {
@@ -208,7 +207,7 @@ pub struct SeatMap {
     by_label: HashMap<Box<str>, u32>,
     area_by_label: HashMap<Box<str>, u32>,
     benches: Vec<SeatBench>,
-    /// The bench of each seat and the position there; `None` for what stands in no row.
+    /// The bench of each seat and the position there; `None` for units that are on no bench.
     seated: Vec<Option<(u32, u32)>>,
 }
 
@@ -239,10 +238,10 @@ impl TryFrom<SeatMapParts> for SeatMap {
 }
 
 impl SeatMap {
-    /// Checks the parts and indexes them: labels, and who sits beside whom.
+    /// Checks the parts, and indexes labels and benches.
     ///
     /// # Errors
-    /// [`SeatMapError`] where a label stands twice or an index points nowhere.
+    /// [`SeatMapError`] if a label comes twice or an index points to something that does not exist.
     pub fn new(parts: SeatMapParts) -> Result<Self, SeatMapError> {
         let count = u32::try_from(parts.seats.len())
             .ok()
@@ -285,20 +284,20 @@ impl SeatMap {
         })
     }
 
-    /// How many cells a leg of this map has.
+    /// Returns how many cells a leg of this map has.
     #[must_use]
     pub fn cell_count(&self) -> u32 {
         u32::try_from(self.seats.len())
             .expect("the constructor refused more seats than a u32 can number")
     }
 
-    /// The index of the seat with this label.
+    /// Returns the index of the seat with this label.
     #[must_use]
     pub fn index_of(&self, label: &str) -> Option<u32> {
         self.by_label.get(label).copied()
     }
 
-    /// The general-admission area with this label.
+    /// Returns the general-admission area with this label.
     #[must_use]
     pub fn area(&self, label: &str) -> Option<&AdmissionArea> {
         self.area_by_label
@@ -306,14 +305,14 @@ impl SeatMap {
             .map(|at| &self.areas[*at as usize])
     }
 
-    /// The area that this cell is a unit of.
+    /// Returns the area that this cell is a unit of.
     #[must_use]
     pub fn area_of(&self, cell: u32) -> Option<&AdmissionArea> {
         self.areas.iter().find(|area| area.cells().contains(&cell))
     }
 
-    /// The category with this key, or else with this label; keys win where one's key is another's
-    /// label.
+    /// Returns the category with this key, or otherwise with this label. If the text is one
+    /// category's key and another's label, the key wins.
     #[must_use]
     pub fn category_index(&self, key_or_label: &str) -> Option<u16> {
         let found = |is: &dyn Fn(&PriceCategory) -> bool| self.categories.iter().position(is);
@@ -322,7 +321,7 @@ impl SeatMap {
             .and_then(|at| u16::try_from(at).ok())
     }
 
-    /// The section with this label.
+    /// Returns the section with this label.
     #[must_use]
     pub fn section_index(&self, label: &str) -> Option<u32> {
         self.sections
@@ -331,7 +330,7 @@ impl SeatMap {
             .and_then(|at| u32::try_from(at).ok())
     }
 
-    /// The zone with this key, or else with this label.
+    /// Returns the zone with this key, or otherwise with this label.
     #[must_use]
     pub fn zone_index(&self, key_or_label: &str) -> Option<u16> {
         let found = |is: &dyn Fn(&VenueZone) -> bool| self.zones.iter().position(is);
@@ -340,27 +339,26 @@ impl SeatMap {
             .and_then(|at| u16::try_from(at).ok())
     }
 
-    /// Every stretch of chairs between aisles.
+    /// Returns all benches: the runs of chairs between aisles.
     #[must_use]
     pub fn benches(&self) -> &[SeatBench] {
         &self.benches
     }
 
-    /// The cells of a bench, from one end to the other.
+    /// Returns the cells of a bench, from one end to the other.
     #[must_use]
     pub fn on_bench(&self, bench: &SeatBench) -> &[u32] {
         bench_cells(&self.parts, bench)
     }
 
-    /// The bench that a cell stands on and its position there.
+    /// Returns the bench that a cell is on and its position there.
     #[must_use]
     pub fn bench_of(&self, cell: u32) -> Option<(&SeatBench, usize)> {
         let (bench, position) = (*self.seated.get(cell as usize)?)?;
         Some((&self.benches[bench as usize], position as usize))
     }
 
-    /// Whether a used seat is in the other plan what it is in this one: same index, same label,
-    /// same category.
+    /// Returns whether a seat is the same in both plans: same index, same label, same category.
     #[must_use]
     pub fn keeps(&self, other: &Self, seat: u32) -> bool {
         let of = |map: &Self| {
@@ -372,7 +370,7 @@ impl SeatMap {
     }
 }
 
-/// Every index stands for something, and each area's units are its own.
+/// Checks that every index points to something, and that each area's units are among the seats.
 fn check_indices(parts: &SeatMapParts, count: u32) -> Result<(), SeatMapError> {
     let below = |at: Option<u32>, len: usize| at.is_none_or(|at| (at as usize) < len);
     let zone_ok = |zone: Option<u16>| below(zone.map(u32::from), parts.zones.len());

@@ -1,5 +1,5 @@
-//! The compact form of a map's geometry, for phones: a tenth of the JSON before compression and
-//! less after.
+//! The compact form of a map's geometry, for phones. It is a tenth of the JSON's size before
+//! compression, and smaller than the JSON after compression too.
 //!
 //! Layout (little-endian, media type [`PACKED_MEDIA_TYPE`]):
 //!
@@ -82,7 +82,8 @@ enum PackedNumbers<'a> {
 }
 
 impl SeatMap {
-    /// The packed form, see the module's head. The same map always gives the same bytes.
+    /// Returns the packed form, which the module's documentation describes. The same map always
+    /// gives the same bytes.
     #[must_use]
     pub fn geometry_packed(&self) -> Vec<u8> {
         let bounds = self.bounds();
@@ -162,7 +163,8 @@ fn differences(out: &mut Vec<u8>, values: impl Iterator<Item = f32>, origin: f32
     }
 }
 
-/// The part of a label before the seat's number, where it ends in the number.
+/// Returns the part of a label before the seat's number, or the whole label if it does not end in
+/// the number.
 fn prefix(seat: &Seat) -> &str {
     seat.label
         .strip_suffix(seat.number.as_str())
@@ -204,7 +206,7 @@ fn seat_numbers(run: &[Seat]) -> PackedNumbers<'_> {
     PackedNumbers::Numbers(run.iter().map(label_number).collect())
 }
 
-/// What follows the prefix in the label: nothing, where the label does not end in the number.
+/// Returns the seat's number if the label ends in it, otherwise an empty text.
 fn label_number(seat: &Seat) -> &str {
     if seat.label.ends_with(seat.number.as_str()) {
         &seat.number

@@ -1,40 +1,40 @@
-//! What an object of a chart has from what it stands in: category, zone, section, and where it is
-//! measured from.
+//! Finds what an object of a chart inherits from the objects around it: category, zone, section,
+//! and the origin of its coordinates.
 
 use serde_json::Value;
 
 use super::SeatsioReader;
 use crate::plans::reader::{PlanObject, quote_value};
 
-/// What an object inherits from what it stands in.
+/// What an object inherits from the objects around it.
 #[derive(Clone, Default)]
 pub struct SeatsioScope {
-    /// What labels begin with, "Section A-".
+    /// The text that labels begin with, such as "Section A-".
     pub prefix: String,
-    /// The section it stands in.
+    /// The section that the object is in.
     pub section: Option<u32>,
-    /// The zone it lies in.
+    /// The zone that the object is in.
     pub zone: Option<u16>,
-    /// The category it has unless it names one.
+    /// The category that the object has unless it names one.
     pub category: InheritedCategory,
-    /// What its coordinates are relative to.
+    /// The point that the object's coordinates are relative to.
     pub offset: (f64, f64),
 }
 
-/// A category from outside.
+/// A category that an object inherits.
 #[derive(Clone, Copy, Default)]
 pub enum InheritedCategory {
     /// There is none to inherit.
     #[default]
     None,
-    /// There is one but it is unknown, which was told already.
+    /// There is a category to inherit but it is unknown. The fault was added already.
     Faulty,
-    /// This one.
+    /// The index of the inherited category.
     Is(u16),
 }
 
 impl SeatsioReader {
-    /// The object's own zone, or the one it lies in.
+    /// Returns the object's own zone, or else the zone around it.
     pub fn resolve_zone(&mut self, spot: &PlanObject<'_>, outer: Option<u16>) -> Option<u16> {
         let Some(key) = spot.get("zone") else {
             return outer;
@@ -50,7 +50,7 @@ impl SeatsioReader {
         found
     }
 
-    /// The object's own category, or what it passes on from outside.
+    /// Returns the object's own category, or else the category that it inherits.
     pub fn inherited(
         &mut self,
         spot: &PlanObject<'_>,
@@ -71,7 +71,7 @@ impl SeatsioReader {
         InheritedCategory::Faulty
     }
 
-    /// The category of what is sold; a fault where it has none.
+    /// Returns the category of something that is sold. Adds a fault if it has none.
     pub fn category(&mut self, spot: &PlanObject<'_>, outer: InheritedCategory) -> Option<u16> {
         match self.inherited(spot, outer) {
             InheritedCategory::Is(category) => Some(category),
@@ -85,7 +85,7 @@ impl SeatsioReader {
     }
 }
 
-/// Keys are numbers or texts; both become text.
+/// Returns a key as text. In charts, keys are numbers or texts.
 pub fn key_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.is_empty() => Some(text.clone()),

@@ -1,14 +1,14 @@
-//! Plans drawn with seats.io: the chart JSON, with rows, sections, zones, tables, booths and
-//! general admission.
+//! Reads plans drawn with seats.io, from the chart's JSON with rows, sections, zones, tables,
+//! booths and general admission.
 //!
 //! - A seat's label is `Row-Seat`, in a section `Section-Row-Seat`, at a table `Table-Seat`.
-//! - What has no category of its own has its section's (a chair its table's). A section's objects
-//!   stand relative to its `topLeft`.
-//! - Objects with `published: false` are left out: the promoter has not put them on sale. So are
-//!   seats `disabledBySocialDistancingRules`: they would be empty chairs, and the gap they leave
-//!   keeps their neighbours apart, as the rule wants.
-//! - What is sold as a whole or by varying occupancy (`bookAsAWhole`, `variableOccupancy`) is
-//!   refused: to sell it seat by seat would be wrong, and to leave it out silently too.
+//! - An object without a category of its own has its section's category, and a chair has its
+//!   table's. The coordinates of a section's objects are relative to its `topLeft`.
+//! - Objects with `published: false` are left out, because the promoter has not put them on sale.
+//!   Seats with `disabledBySocialDistancingRules` are left out, too, because they would be empty
+//!   chairs. The gap they leave keeps their neighbours apart, as the rule wants.
+//! - Objects that are sold as a whole or by varying occupancy (`bookAsAWhole`, `variableOccupancy`)
+//!   are refused. To sell them seat by seat would be wrong, and so would leaving them out silently.
 //! - Texts, shapes, images, icons and colours of the drawing are not read.
 
 mod inherit;
@@ -26,10 +26,10 @@ use inherit::{InheritedCategory, SeatsioScope, key_text};
 
 type SeatsioObject = Map<String, Value>;
 
-/// Reads a chart.
+/// Reads a chart's JSON.
 ///
 /// # Errors
-/// Every fault of the chart; a text that is no JSON, or no chart, is a single one.
+/// Every fault of the chart. A text that is no JSON, or no chart, is a single fault.
 pub fn parse_seatsio(text: &str) -> PlanImportResult {
     let refuse = |at: String, code, message: String| Err(vec![PlanFault { at, code, message }]);
     if text.len() > PLAN_BYTES_MAX {
@@ -189,7 +189,8 @@ impl SeatsioReader {
     }
 }
 
-/// What may stand as a colour in a style sheet, and nothing that could end the declaration.
+/// Returns whether a text may be a colour in a style sheet, and contains nothing that could end the
+/// declaration.
 fn is_color(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "#(),.% ".contains(c);
     !text.is_empty() && text.len() <= 40 && text.chars().all(plain)

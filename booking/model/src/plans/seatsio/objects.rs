@@ -1,4 +1,5 @@
-//! What a chart sells: rows, tables, booths and general admission, each turned into cells.
+//! Reads what a chart sells (rows, tables, booths and general admission) and turns each object into
+//! cells.
 
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use crate::plans::seatmap::{AdmissionArea, PlanPoint, Seat, SeatKind, SeatingRow
 use crate::plans::seatsio::inherit::SeatsioScope;
 
 impl SeatsioReader {
-    /// Everything that can be sold in one drawing: the chart's or a section's.
+    /// Reads everything that can be sold in one drawing, which is the chart's or a section's.
     pub fn objects(
         &mut self,
         drawing: &SeatsioObject,
@@ -41,7 +42,7 @@ impl SeatsioReader {
         let label = spot.label(&mut self.faults);
         let mut scope = scope.clone();
         scope.zone = self.resolve_zone(spot, scope.zone);
-        // A row outside a drawn section may still name one.
+        // A row outside of a drawn section may still name a section.
         if let (None, Some(Value::String(section))) = (scope.section, spot.get("sectionLabel"))
             && !section.trim().is_empty()
         {
@@ -66,8 +67,8 @@ impl SeatsioReader {
         self.chairs(spot, label, &scope, SeatKind::Table, middle);
     }
 
-    /// The seats of a row or table; `middle` is where a chair stands that does not say where it
-    /// stands.
+    /// Reads the seats of a row or table. `middle` is the position of chairs that have no position
+    /// of their own.
     fn chairs(
         &mut self,
         spot: &PlanObject<'_>,
@@ -120,8 +121,8 @@ impl SeatsioReader {
                 };
                 cells.extend(self.draft.add_seat(seat, || chair.path(), &mut self.faults));
             } else if let (Some(label), Some(number)) = (label, number) {
-                // A seat with another fault still holds its label, so that its double is found as
-                // well.
+                // A seat with another fault still takes its label, so that a second seat with that
+                // label is found as well.
                 self.draft.claim_label(
                     &format!("{}{label}-{number}", scope.prefix),
                     || chair.path(),
@@ -198,7 +199,7 @@ impl SeatsioReader {
             .add_area(area, &unit, &spot.path(), &mut self.faults);
     }
 
-    /// A booth, or what all units of an area have in common.
+    /// Reads a booth, or what all units of an area have in common.
     fn read_unit(
         &mut self,
         spot: &PlanObject<'_>,
@@ -231,7 +232,7 @@ impl SeatsioReader {
         })
     }
 
-    /// The middle of a shape: its centre, the mean of its corners, or its position.
+    /// Returns the middle of a shape: its centre, the mean of its corners, or its position.
     fn middle(&mut self, spot: &PlanObject<'_>) -> Option<(f64, f64)> {
         if spot.get("center").is_some() {
             return spot.point("center", &mut self.faults);

@@ -65,7 +65,7 @@ pub enum HoldStage {
     Ordered,
 }
 
-/// A change of a hold that its visitor is told at once, because the visitor did not make it.
+/// A change of a hold that its visitor hears of at once, because the visitor did not make it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldSignalState {
@@ -75,7 +75,7 @@ pub enum HoldSignalState {
     Lapsed,
     /// An order has its cells.
     Ordered,
-    /// It is an offer to somebody on the waitlist.
+    /// It is an offer to a party on the waitlist.
     Offered,
 }
 
@@ -110,7 +110,7 @@ pub struct Hold {
     pub visitor: Holder,
     /// The room of the pass with which the hold was made.
     pub room: String,
-    /// What it was made for.
+    /// What the hold was made for.
     pub purpose: HoldPurpose,
     /// The seats it holds.
     pub items: Vec<HeldSeat>,

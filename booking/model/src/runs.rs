@@ -18,8 +18,8 @@ pub struct TrainRun {
     pub train: String,
     /// The day on which it leaves its first station, by the timetable's time zone.
     pub date: Date,
-    /// The IANA name of that time zone, in which the run's times are told. None if the run was
-    /// stored before it had a zone.
+    /// The IANA name of that time zone, in which the run's times are shown. None if the run was
+    /// stored before runs had a zone.
     pub time_zone: Option<String>,
     /// Its stops in order, at least two.
     pub calls: Vec<StationCall>,

@@ -13,7 +13,7 @@ use crate::holds::HeldSeat;
 use crate::orders::OrderItem;
 use crate::runs::{DistanceRate, StationCall, TrainFares, TrainRun};
 
-/// One seat of an order, as it stands in `orders.items`.
+/// One seat of an order, as it is stored in `orders.items`.
 #[derive(Serialize, Deserialize)]
 struct StoredOrderItem {
     seat: u32,
@@ -69,7 +69,7 @@ pub fn items_of(text: &str) -> Result<Vec<OrderItem>> {
     Ok(rows.into_iter().map(item).collect())
 }
 
-/// A departure's run, as it stands in `shows.run`.
+/// A departure's run, as it is stored in `shows.run`.
 #[derive(Serialize, Deserialize)]
 struct StoredTrainRun {
     train: String,

@@ -72,7 +72,7 @@ pub enum TokenKeyError {
     /// The name is not the thumbprint of the key under it.
     #[error("key {kid} is stored under a name that is not its thumbprint {thumbprint}")]
     Misnamed {
-        /// The name it has.
+        /// The name under which it is stored.
         kid: String,
         /// The name it should have.
         thumbprint: String,

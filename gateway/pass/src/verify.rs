@@ -117,7 +117,7 @@ pub enum PassError {
     /// It is not a valid pass.
     #[error("the pass is not valid: {0}")]
     Token(#[from] TokenError),
-    /// It is not valid yet.
+    /// Its time has not begun.
     #[error("the pass does not hold yet")]
     NotYet,
 }

@@ -6,7 +6,7 @@ use subtle::ConstantTimeEq;
 
 use super::{Problem, ProblemCode};
 
-/// What a key may do.
+/// The roles that keys have, by what a key may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// Scan tickets, nothing else.

@@ -22,7 +22,8 @@ pub(super) fn current() -> String {
     CURRENT.try_with(Clone::clone).unwrap_or_default()
 }
 
-/// Middleware: keeps a sane incoming id or makes one, and returns it with the answer.
+/// Keeps a sane incoming id or makes a new one, and returns it with the answer. This is a
+/// middleware.
 pub async fn request_id(mut request: Request, next: Next) -> Response {
     let id = request
         .headers()

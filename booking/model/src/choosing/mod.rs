@@ -105,7 +105,7 @@ pub fn fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -
 /// the same seats.
 ///
 /// # Errors
-/// [`SeatsNotFound`] where nothing fits.
+/// [`SeatsNotFound`] if nothing fits.
 ///
 /// # Panics
 /// Never for a wish of this map; a wish resolved on another map may name categories this one lacks,

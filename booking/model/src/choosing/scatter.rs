@@ -45,7 +45,7 @@ impl SeatCandidate for SeatGroup {
 #[derive(Default)]
 struct ScatterScope {
     stretches: Vec<BenchStretch>,
-    /// Accessible seats, where the wish asks for some.
+    /// Accessible seats; empty if the wish asks for none.
     accessible: Vec<u32>,
 }
 

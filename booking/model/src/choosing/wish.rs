@@ -25,7 +25,7 @@ impl CellSet {
         self.0[word] |= 1 << (cell % 64);
     }
 
-    /// Whether the cell is in the set.
+    /// Returns whether the cell is in the set.
     #[must_use]
     pub fn contains(&self, cell: u32) -> bool {
         self.0

@@ -91,7 +91,7 @@ pub enum DriftSubject {
     Payment(Box<Payment>, ProviderPayment),
     /// A show's cells.
     Show(ShowId),
-    /// A hold in the store.
+    /// A hold in the store that no order follows.
     Hold(SecuredHold),
 }
 
@@ -134,7 +134,7 @@ pub struct OrderFacts {
     pub seats: u32,
     /// How many tickets it has.
     pub tickets: u32,
-    /// Its payment.
+    /// The id of its payment.
     pub payment: PaymentId,
     /// The payment's state.
     pub money: PaymentState,

@@ -11,7 +11,7 @@ use std::ops::Range;
 pub enum CellState {
     /// Anybody with a pass may hold it.
     Free = 0,
-    /// In somebody's basket, or waiting for a payment.
+    /// In a visitor's basket, or waiting for a payment.
     Held = 1,
     /// Sold.
     Sold = 2,

@@ -25,7 +25,7 @@ pub enum CellChanges {
         from: u64,
         /// The version the follower has after these changes.
         to: u64,
-        /// Cell index and state.
+        /// The index and the present state of each cell.
         cells: Vec<(u32, u8)>,
     },
     /// The changes are no longer known: take the whole picture.
@@ -35,11 +35,11 @@ pub enum CellChanges {
 /// How many cells are in each state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CellCounts {
-    /// Free cells.
+    /// How many cells are free.
     pub free: u64,
-    /// Held cells.
+    /// How many cells are held.
     pub held: u64,
-    /// Sold cells.
+    /// How many cells are sold.
     pub sold: u64,
 }
 

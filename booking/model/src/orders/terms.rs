@@ -23,7 +23,7 @@ pub struct OrderTerms {
 
 impl OrderTerms {
     /// Returns when the show or the journey of some seats begins, in milliseconds since the epoch.
-    /// It is the later of what the buyer was told and what is planned now.
+    /// If the buyer was given another time than the present one, the later of both counts.
     #[must_use]
     pub fn begins_ms(&self, items: &[OrderItem]) -> i64 {
         let first_leg = items.iter().map(|item| item.held.legs.start).min();

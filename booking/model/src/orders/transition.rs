@@ -64,7 +64,7 @@ pub enum LateRefundReason {
     CardLimit,
     /// The show, its plan or its prices are not what they were.
     PlanChanged,
-    /// The show has begun.
+    /// The show or the journey has begun.
     ShowBegun,
     /// The show's sale ended before the show began.
     SalesEnded,

@@ -108,7 +108,7 @@ pub struct Payment {
 pub struct ProviderEvent {
     /// The provider's id of the event. Each id is stored once.
     pub event: String,
-    /// What happened.
+    /// The kind of event.
     pub kind: ProviderEventKind,
     /// The payment that it happened to.
     pub payment: PaymentId,

@@ -16,9 +16,9 @@ pub struct SeatingPlan {
 /// The encoded seat map that clients get. It is made once for each plan version.
 #[derive(Debug, Clone)]
 pub struct EncodedGeometry {
-    /// The JSON document.
+    /// The seat map as a JSON document.
     pub json: bytes::Bytes,
-    /// The compact form.
+    /// The seat map in its packed form.
     pub packed: bytes::Bytes,
     /// A digest of the content, for `ETag`s.
     pub digest: String,

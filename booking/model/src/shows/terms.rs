@@ -30,7 +30,7 @@ pub struct SaleTerms {
     /// The rule for exchanging seats. If there is none, seats cannot be exchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<ExchangeRule>,
-    /// When the show begins, as buyers were told.
+    /// When the show begins, as the buyers of this version know it.
     pub starts_at: Timestamp,
 }
 

@@ -19,7 +19,7 @@ pub const HERE_MS: i64 = 15_000;
 /// A party that lets this many offers in a row pass is taken off the waitlist.
 pub const MISSED_MAX: u32 = 3;
 
-/// What a party wants.
+/// The size and the wishes of a party.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct WaitlistParty {
     /// How many seats.
@@ -30,7 +30,7 @@ pub struct WaitlistParty {
     /// How many of the seats are for wheelchairs.
     #[serde(default)]
     pub accessible: u32,
-    /// On a train: where it travels, and in which class.
+    /// The journey and the class that it wants, if the show is a train.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stretch: Option<WaitlistStretch>,
 }
@@ -55,7 +55,7 @@ pub struct Waiter {
     pub visitor: Holder,
     /// The room of the pass with which the party joined the waitlist.
     pub room: String,
-    /// What it wants.
+    /// Its size and its wishes.
     pub party: WaitlistParty,
     /// Its place in the line: lower numbers are served first.
     pub number: u64,
@@ -122,7 +122,7 @@ impl PartySaleEnd {
 pub enum WaitEndReason {
     /// It ordered its seats.
     Taken,
-    /// It left.
+    /// It left the waitlist.
     Left,
     /// It waited as long as is allowed.
     TimeOver,

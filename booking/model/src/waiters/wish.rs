@@ -25,7 +25,7 @@ pub struct ShowLayout<'a> {
 /// A party's wish, resolved on a show.
 #[derive(Debug)]
 pub enum PartyWish {
-    /// Seats of a hall.
+    /// Seats of a show without stops.
     Seats(Box<BestSeatsWish>),
     /// Seats of a class over some legs.
     Stretch(rail::TrainParty, Range<u16>),
@@ -34,7 +34,7 @@ pub enum PartyWish {
 /// Seats that were chosen for a party.
 #[derive(Debug)]
 pub struct PartySeats {
-    /// Seat indices.
+    /// The indices of the seats.
     pub seats: Vec<u32>,
     /// The legs they are chosen for.
     pub legs: Range<u16>,

@@ -8,7 +8,7 @@ use crate::shows::rules::{CheaperSeatsRule, ExchangeRule};
 /// What is paid or goes back for an exchange, in minor units of the order's currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExchangeCost {
-    /// What the buyer pays.
+    /// What the buyer has to pay.
     pub due: i64,
     /// What goes back to the buyer.
     pub back: i64,

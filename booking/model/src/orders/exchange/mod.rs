@@ -30,7 +30,7 @@ pub struct Exchange {
     pub items: Vec<OrderItem>,
     /// The old seats, as they were when the difference was computed.
     pub given: Vec<OrderItem>,
-    /// The computed cost.
+    /// What the exchange costs, as computed at its beginning.
     pub deal: ExchangeCost,
     /// The smallest sum that the payment provider takes.
     pub least: i64,
@@ -80,7 +80,7 @@ impl Exchange {
 pub enum ExchangeRole {
     /// The order was made for seats that another order's seats are exchanged for.
     Successor {
-        /// The other order.
+        /// The order whose seats are exchanged.
         of: OrderId,
         /// The new seats, as they were when the exchange began.
         items: Vec<OrderItem>,
@@ -90,7 +90,7 @@ pub enum ExchangeRole {
     /// The order's seats were exchanged for those of a successor, or an exchange for them has
     /// begun.
     Exchanged {
-        /// The newest successor.
+        /// The id of the newest successor.
         into: OrderId,
         /// The successor's state.
         state: OrderState,

@@ -24,9 +24,9 @@ use bench::{bench_cells, benches};
 /// downwards.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PlanPoint {
-    /// To the right.
+    /// Distance to the right.
     pub x: f32,
-    /// Downwards.
+    /// Distance downwards.
     pub y: f32,
 }
 
@@ -110,7 +110,7 @@ pub struct Seat {
     /// Whether it is a place for a wheelchair.
     #[serde(default, skip_serializing_if = "is_false")]
     pub accessible: bool,
-    /// Whether it is meant for a companion of somebody in an accessible place.
+    /// Whether it is meant for a companion of a visitor in an accessible place.
     #[serde(default, skip_serializing_if = "is_false")]
     pub companion: bool,
     /// Whether the view from it is restricted.
@@ -163,7 +163,7 @@ impl AdmissionArea {
 pub struct SeatMapParts {
     /// The plan's name.
     pub name: String,
-    /// Price categories.
+    /// The price categories.
     pub categories: Vec<PriceCategory>,
     /// Labels of sections (and of tables).
     pub sections: Vec<String>,

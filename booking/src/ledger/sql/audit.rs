@@ -1,4 +1,4 @@
-//! What the reconciler looks at, and its repairs.
+//! What the reconciler reads from the ledger, and its repairs.
 
 use std::collections::HashSet;
 
@@ -22,7 +22,7 @@ use crate::ledger::{AuditLedger, ClaimedCell, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS}
 #[async_trait]
 impl AuditLedger for SqlLedger {
     async fn order_facts(&self, since_ms: i64, batch_max: u32) -> Result<Vec<OrderFacts>> {
-        // One statement, and so one snapshot.
+        // One statement sees one snapshot.
         self.installation
             .read((), move |tx, ()| Box::pin(facts(tx, since_ms, batch_max)))
             .await
@@ -82,7 +82,7 @@ impl AuditLedger for SqlLedger {
     }
 }
 
-/// Gives payments that have not moved for a while, and writes when each is given again.
+/// Returns payments that have not changed for a while, and writes when each may be returned again.
 async fn quiet_payments(
     tx: &SqlTransaction,
     now_ms: i64,
@@ -122,8 +122,8 @@ fn quiet_payment(row: &SqlRow) -> Result<(Payment, i64)> {
     Ok((rows::payment(row, 0)?, row.get(9)?))
 }
 
-/// As [`quiet_payments`], in one round trip instead of one a payment; what another node is given is
-/// skipped.
+/// Does the work of [`quiet_payments`] in one round trip, instead of one for each payment. Payments
+/// that another node is reading are skipped.
 async fn quiet_payments_fused(
     tx: &SqlTransaction,
     now_ms: i64,
@@ -229,7 +229,8 @@ async fn facts(tx: &SqlTransaction, since_ms: i64, batch_max: u32) -> Result<Vec
     found.iter().map(read).collect()
 }
 
-/// The searches are read first: one that is decided in between has written its hold by the second
+/// Returns those of `holds` that no order has, and that no search of late money may use. The
+/// searches are read first: a search that is decided in between has written its hold by the second
 /// statement.
 async fn without_order(tx: &SqlTransaction, holds: &[HoldId]) -> Result<Vec<HoldId>> {
     let sql = "SELECT order_id FROM late_money WHERE outcome IS NULL";
@@ -257,8 +258,8 @@ async fn without_order(tx: &SqlTransaction, holds: &[HoldId]) -> Result<Vec<Hold
     ))
 }
 
-/// Gives a hold up under the lock of its order's making: a claim that has begun is waited for, and
-/// one that begins later sees this.
+/// Gives a hold up under the lock for making its order. A claim that has begun is waited for, and a
+/// later claim sees that the hold was given up.
 async fn give_up(tx: &SqlTransaction, hold: &HoldId, now_ms: i64) -> Result<bool> {
     let order = OrderId::of_hold(hold);
     tx.lock(&[NamedLock::alone(lock::ORDER, order.as_str())])
@@ -291,7 +292,7 @@ async fn mend_order(tx: &SqlTransaction, id: &OrderId, now_ms: i64) -> Result<bo
             return Ok(before != count_tickets(tx, id).await?);
         }
     };
-    // What was done once is asked once more: the provider knows the call by its key.
+    // An effect that was done once is requested again: the provider recognises the call by its key.
     let sql = "UPDATE payments SET owes = NULL WHERE order_id = $1";
     tx.execute(sql, &[&id.as_str()]).await?;
     record_owed_effect(tx, id, owed, now_ms).await?;

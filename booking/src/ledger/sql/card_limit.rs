@@ -1,4 +1,4 @@
-//! How many seats of a show one card may buy.
+//! Checks how many seats of a show one card may buy.
 
 use fairgate_databases::{NamedLock, SqlTransaction};
 use fairgate_model::orders::Order;
@@ -6,9 +6,9 @@ use fairgate_model::orders::Order;
 use super::rows::{Result, from_json, text};
 use super::{exchange_rows, lock};
 
-/// Whether an order's seats and those bought with the same card are more than the show allows; from
-/// here on nobody else counts this card for this show. For an exchange both the card that pays and
-/// the cards that bought the old seats count.
+/// Returns whether an order's seats and the other seats bought with its card are more than the show
+/// allows. From here on no other transaction counts this card for this show. In an exchange, the
+/// cards that bought the old seats count too.
 pub(super) async fn over_card_limit(
     tx: &SqlTransaction,
     order: &Order,
@@ -26,7 +26,7 @@ pub(super) async fn over_card_limit(
     };
     let mut cards: Vec<String> = from_json(text(&row, 1)?)?;
     cards.extend(card.map(str::to_owned));
-    // Everybody locks cards in one order.
+    // All transactions lock cards in the same order, so none wait for each other in a circle.
     cards.sort_unstable();
     cards.dedup();
     let own = i64::try_from(exchange_rows::seats_when_paid(tx, order).await?).unwrap_or(i64::MAX);

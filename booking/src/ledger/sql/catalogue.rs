@@ -1,6 +1,6 @@
-//! Venues, shows, coverage, secrets. Changes of the catalogue come one after another: each locks
-//! the row that tells their number, so the number that a node reads says exactly which changes it
-//! will find.
+//! Venues, shows, coverage and secrets. Changes of the catalogue come one after another: each locks
+//! the row with the catalogue's version. So a version that a node reads says exactly which changes
+//! the node will find.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -172,7 +172,7 @@ impl CatalogueLedger for SqlLedger {
     }
 }
 
-/// What [`stored`] reads.
+/// The columns that [`stored`] reads.
 const STORED: &str = "show, document::text, plan_version, run, \
      (SELECT f.fate FROM show_fates f WHERE f.show = shows.show), \
      (SELECT f.refunds_until FROM show_fates f WHERE f.show = shows.show), terms";
@@ -197,7 +197,8 @@ async fn put_show(
 ) -> std::result::Result<u32, ShowRefused> {
     one_at_a_time(tx).await?;
     let id = show.id.as_str();
-    // Nobody claims a seat between the look at the claims and the new plan.
+    // The lock keeps everybody from claiming seats between reading the claims and writing the new
+    // plan.
     tx.lock(&[NamedLock::alone(lock::PLAN, id)]).await?;
     let sql = "SELECT document::text, EXISTS (SELECT 1 FROM claims WHERE show = $1) \
          FROM shows WHERE show = $1";
@@ -230,7 +231,7 @@ async fn put_show(
     Ok(noted.get(id).copied().unwrap_or_default())
 }
 
-/// The claimed seats of a show that its new plan does not leave as they are.
+/// Returns the claimed seats of a show that its new plan does not leave as they are.
 async fn moved_seats(
     tx: &SqlTransaction,
     show: &str,
@@ -242,7 +243,7 @@ async fn moved_seats(
         .iter()
         .map(|row| small(row, 0))
         .collect::<Result<_>>()?;
-    // What it asks is pure, so it may be asked again when the transaction is run again.
+    // The check has no side effects, so it may run again if the transaction is repeated.
     let keeps = keeps.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(used.into_iter().filter(|seat| !keeps(*seat)).collect())
 }
@@ -258,13 +259,13 @@ async fn open_departure(
         return stored(&row);
     }
     let insert = match tx.dialect() {
-        // The one writer gives the numbers.
+        // A single writer gives the numbers.
         SqlDialect::Sqlite => {
             "INSERT INTO shows (show, document, plan_version, updated_at, run, departure) \
              SELECT $1, $2, $3, $4, $5, COALESCE(MAX(departure), 0) + 1 FROM shows WHERE TRUE \
              ON CONFLICT (show) DO NOTHING"
         }
-        // Whoever comes second waits for the number's row, and finds the first one's show.
+        // A second transaction waits for the number's row, and then finds the show of the first.
         SqlDialect::Postgres => {
             "WITH given AS (UPDATE departure_numbers SET last = last + 1 RETURNING last) \
              INSERT INTO shows (show, document, plan_version, updated_at, run, departure) \
@@ -310,8 +311,8 @@ async fn put_coverage(tx: &SqlTransaction, coverage: &[(String, Vec<String>)]) -
     changed(tx).await
 }
 
-/// Writes all patterns in one statement: every change of the catalogue waits for this one, which
-/// would be a round trip for each pattern.
+/// Writes all patterns in one statement, instead of a round trip for each pattern: every other
+/// change of the catalogue waits for this one.
 async fn put_patterns_fused(tx: &SqlTransaction, rooms: &[&str], patterns: &[&str]) -> Result<()> {
     let sql = "INSERT INTO coverage (room, pattern) SELECT room, pattern \
          FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS put (room, pattern, nth) \
@@ -320,8 +321,8 @@ async fn put_patterns_fused(tx: &SqlTransaction, rooms: &[&str], patterns: &[&st
     Ok(())
 }
 
-/// Stores a plan as the venue's next version, unless the newest one is the same. No other change
-/// may be on its way.
+/// Stores a plan as the venue's next version, unless the newest one is the same. The caller must
+/// have shut out other changes of the catalogue.
 pub(super) async fn put_plan(
     tx: &SqlTransaction,
     venue: &str,
@@ -346,14 +347,14 @@ pub(super) async fn put_plan(
     Ok(version)
 }
 
-/// Waits until no other change of the catalogue is on its way.
+/// Waits until no other transaction is changing the catalogue.
 pub(super) async fn one_at_a_time(tx: &SqlTransaction) -> Result<()> {
     let sql = "SELECT version FROM catalogue_version FOR UPDATE";
     tx.query_one(sql, &[]).await?;
     Ok(())
 }
 
-/// Tells every node that the catalogue is another one.
+/// Raises the catalogue's version, so that every node reads the catalogue again.
 pub(super) async fn changed(tx: &SqlTransaction) -> Result<()> {
     let sql = "UPDATE catalogue_version SET version = version + 1";
     tx.execute(sql, &[]).await?;

@@ -1,4 +1,4 @@
-//! Transaction 1: who may claim, and the cells that decide.
+//! Transaction 1: checks who may claim, and claims the cells.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ pub(super) async fn claim(
     write_claim(tx, order, payment, basis).await
 }
 
-/// Makes the order of an exchange for these seats. An order that is there already is given as it
+/// Makes the order of an exchange for these seats. An order that exists already is returned as it
 /// is.
 pub(super) async fn claim_for_exchange(
     tx: &SqlTransaction,
@@ -69,10 +69,10 @@ async fn write_claim(
     Ok(order.clone())
 }
 
-/// Keeps out who must not work beside this order. From here on the show's plan stays as it is and
-/// nobody reads its picture, this visitor's other orders wait, and nobody gives this one up. No
-/// lock touches a row, so claims of different visitors do not meet here. (Two visitors with the
-/// same first bytes do, and only wait.)
+/// Takes the locks that shut out other transactions. From here on the show's plan stays as it is,
+/// nobody reads the show's picture, this visitor's other orders wait, and nobody gives this order
+/// up. No lock touches a row, so claims of different visitors do not wait for each other. (Two
+/// visitors with the same first bytes do wait, without harm.)
 pub(super) async fn keep_out(tx: &SqlTransaction, order: &Order) -> Result<()> {
     let [a, b, c, d, ..] = order.visitor.0;
     let visitor = i32::from_be_bytes([a, b, c, d]);
@@ -84,16 +84,16 @@ pub(super) async fn keep_out(tx: &SqlTransaction, order: &Order) -> Result<()> {
     .await
 }
 
-/// What [`show_claim_state`] reads, of show $1 and visitor $2.
+/// The columns that [`show_claim_state`] reads, for show $1 and visitor $2.
 const STANDING: &str = "SELECT \
      COALESCE((SELECT plan_version FROM shows WHERE show = $1), -1), \
      COALESCE((SELECT claims_from FROM shows WHERE show = $1), 0), \
      (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $1 AND visitor = $2), \
      EXISTS (SELECT 1 FROM show_fates WHERE show = $1 AND fate = 'cancelled')";
 
-/// Refuses what may not be claimed whatever cells are free, and seats at other prices than their
-/// terms say. Gives the order where it is there already. The statement sees what the transactions
-/// that were waited for have committed.
+/// Refuses a claim that may not be made even if its cells are free, and seats at other prices than
+/// their terms say. Returns the order if it exists already. The statement sees what the
+/// transactions that were waited for have committed.
 async fn check_claim(
     tx: &SqlTransaction,
     order: &Order,
@@ -125,7 +125,8 @@ async fn check_claim(
     Ok(None)
 }
 
-/// Refuses seats whose prices are not those of their terms, by a row of [`check_claim`].
+/// Refuses seats whose prices are not those of their terms, which stand in a row of
+/// [`check_claim`].
 fn are_prices_of(row: &SqlRow, items: &[OrderItem]) -> Result<()> {
     let (terms, run): (Option<&str>, Option<&str>) = (row.get(6)?, row.get(7)?);
     let terms = terms.ok_or_else(|| corrupt("an order under terms that nobody noted"))?;
@@ -133,7 +134,7 @@ fn are_prices_of(row: &SqlRow, items: &[OrderItem]) -> Result<()> {
     priced(items, &from_json(terms)?, run.as_deref())
 }
 
-/// Refuses as [`check_claim`], for an order that is there already.
+/// Makes the checks of [`check_claim`] for an order that exists already.
 pub(super) async fn allowed(
     tx: &SqlTransaction,
     order: &Order,
@@ -153,7 +154,7 @@ fn show_claim_state(row: &SqlRow) -> Result<ShowClaimState> {
     })
 }
 
-/// Finds an order of a visitor's that has a seat over exactly these legs.
+/// Finds a visitor's order that has a seat over exactly these legs.
 pub(super) async fn order_over(
     tx: &SqlTransaction,
     show: &ShowId,
@@ -195,8 +196,8 @@ async fn insert_order(tx: &SqlTransaction, order: &Order, payment: &Payment) -> 
     .await
 }
 
-/// As [`insert_order`], in one round trip instead of three: while the visitor's lock is held its
-/// other orders wait, and in a sell-out every purchase passes here.
+/// Does the work of [`insert_order`] in one round trip instead of three: the visitor's other orders
+/// wait for its lock, and in a sell-out every purchase passes here.
 async fn insert_order_fused(tx: &SqlTransaction, order: &Order, payment: &Payment) -> Result<()> {
     let sql = format!(
         "WITH made AS ({ORDER}), paid AS ({PAYMENT}) \
@@ -280,8 +281,8 @@ impl<'a> NewOrderValues<'a> {
     }
 }
 
-/// Claims cells. `UNIQUE (show, seat, leg)` decides; all refused cells are named, and the rollback
-/// takes the rest back.
+/// Claims cells. `UNIQUE (show, seat, leg)` decides. All refused cells are named, and the rollback
+/// gives the others back.
 pub(super) async fn insert_claims(
     tx: &SqlTransaction,
     order: &Order,
@@ -301,7 +302,7 @@ pub(super) async fn insert_claims(
     }
 }
 
-/// Gives the cells that somebody else has.
+/// Claims cells one by one, and returns the cells that another order has.
 async fn insert_claims_one_by_one(
     tx: &SqlTransaction,
     order: &Order,
@@ -322,9 +323,9 @@ async fn insert_claims_one_by_one(
     Ok(taken)
 }
 
-/// As [`insert_claims_one_by_one`], in one round trip however many cells there are. Cells are
-/// inserted in one order by everybody, so two orders that want the same cells wait for one another,
-/// never in a circle.
+/// Does the work of [`insert_claims_one_by_one`] in one round trip for all cells. All transactions
+/// insert cells in the same order, so two orders that want the same cells never wait for each other
+/// in a circle.
 async fn insert_claims_fused(
     tx: &SqlTransaction,
     order: &Order,

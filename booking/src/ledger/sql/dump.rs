@@ -1,5 +1,5 @@
-//! Reads the whole ledger for a dump, in one snapshot, so that all records are of the same moment
-//! even while nodes write on. Each table is read row by row, so that none is ever held in memory.
+//! Reads the whole ledger for a dump. One snapshot makes all records of the same moment, even while
+//! nodes write on. Tables are read row by row, so that no table is ever held in memory.
 
 use fairgate_databases::{Migration, SqlDialect, SqlRow, SqlTransaction};
 use fairgate_model::ids::ShowId;
@@ -17,13 +17,14 @@ use crate::dump::{
     ProviderPaymentData, ShowGrids, ShowRecord, TermsRecord, VERSION,
 };
 
-/// Takes one record; an error ends the reading.
+/// A function that takes one record; its error ends the reading.
 type RecordSink<'a> = dyn FnMut(&DumpRecord) -> Result<()> + Send + 'a;
 
-/// Hands every record of the ledger to `sink`, the first and the last line included.
+/// Gives every record of the ledger to `sink`, with the first and the last line.
 ///
 /// # Errors
-/// Where the database holds no ledger of this version, or cannot be read; whatever `sink` returns.
+/// Where the database holds no ledger of this version, or cannot be read. An error of `sink` is
+/// returned as it is.
 pub async fn read_records(
     tx: &SqlTransaction,
     now_ms: i64,
@@ -120,7 +121,7 @@ async fn dump_orders(
         .await
 }
 
-/// Hands on an order, and what went back of it.
+/// Gives an order and its refunds to `sink`.
 fn dump_order(row: &SqlRow, grids: &ShowGrids, sink: &mut RecordSink<'_>) -> Result<()> {
     let order = rows::order(row, 0)?;
     let history: Vec<OrderStepRecord> = from_json(text(row, 18)?)?;
@@ -262,7 +263,7 @@ async fn pending_record(tx: &SqlTransaction) -> Result<DumpRecord> {
          (SELECT COUNT(*) FROM provider_events WHERE settled_at IS NULL)";
     let row = tx.query_one(sql, &[]).await?;
     Ok(DumpRecord::Pending {
-        // Beside a file the store is in the process that writes it, and only that one knows.
+        // With a file, only the process that writes it has the store and knows this.
         seat_rows: tx.is_postgres().then(|| count(&row, 0)).transpose()?,
         effects: count(&row, 1)?,
         events: count(&row, 2)?,

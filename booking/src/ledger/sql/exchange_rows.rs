@@ -1,4 +1,4 @@
-//! What is stored of exchanges, as other transactions ask for it.
+//! Reads what is stored of exchanges, for other transactions.
 
 use fairgate_databases::{SqlRow, SqlTransaction};
 use fairgate_model::ids::OrderId;
@@ -12,7 +12,8 @@ pub(super) struct OpenExchange {
     pub of: OrderId,
     pub items: Vec<OrderItem>,
     pub given: Vec<OrderItem>,
-    /// What goes back; none where it was begun before that was written down.
+    /// The amount that goes back, in minor units; `None` if the exchange was begun before this was
+    /// stored.
     pub back: Option<i64>,
 }
 
@@ -33,7 +34,7 @@ pub(super) async fn find_open(
     row.map(read).transpose()
 }
 
-/// The successor of an order that is being paid.
+/// Returns the order's successor that is being paid.
 pub(super) async fn being_paid(tx: &SqlTransaction, order: &OrderId) -> Result<Option<OrderId>> {
     let sql = "SELECT e.successor FROM exchanges e JOIN orders s ON s.order_id = e.successor \
          WHERE e.order_id = $1 AND e.done_at IS NULL AND s.state IN ('pending', 'confirmed')";
@@ -41,21 +42,21 @@ pub(super) async fn being_paid(tx: &SqlTransaction, order: &OrderId) -> Result<O
     row.map(|row| parsed(text(&row, 0)?)).transpose()
 }
 
-/// The order that this one was exchanged for, if it was.
+/// Returns the order that was exchanged for this one, if the exchange is done.
 pub(super) async fn paid_by(tx: &SqlTransaction, successor: &OrderId) -> Result<Option<OrderId>> {
     let sql = "SELECT order_id FROM exchanges WHERE successor = $1 AND done_at IS NOT NULL";
     let row = tx.first(sql, &[&successor.as_str()]).await?;
     row.map(|row| parsed(text(&row, 0)?)).transpose()
 }
 
-/// The order whose seats this one's are, or were to be, given for.
+/// Returns the order that was, or was to be, exchanged for this one.
 pub(super) async fn succeeds(tx: &SqlTransaction, successor: &OrderId) -> Result<Option<OrderId>> {
     let sql = "SELECT order_id FROM exchanges WHERE successor = $1";
     let row = tx.first(sql, &[&successor.as_str()]).await?;
     row.map(|row| parsed(text(&row, 0)?)).transpose()
 }
 
-/// The exchanges that an order is part of.
+/// Returns the exchanges that an order is part of.
 pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec<ExchangeRole>> {
     let sql = "SELECT order_id, items, done_at FROM exchanges WHERE successor = $1";
     let mut found = Vec::new();
@@ -77,7 +78,8 @@ pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec
     Ok(found)
 }
 
-/// How many seats an order will have once it is paid: of an exchange those that are kept, too.
+/// Returns how many seats an order will have once it is paid; a successor also counts the seats
+/// that stay the same.
 pub(super) async fn seats_when_paid(tx: &SqlTransaction, order: &Order) -> Result<usize> {
     let exchanged = find_open(tx, &order.id).await?;
     Ok(exchanged.map_or(order.items.len(), |open| open.items.len()))

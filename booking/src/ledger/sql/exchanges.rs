@@ -1,5 +1,5 @@
-//! Exchanges: an order's seats for another's, in one transaction once the difference is paid. Of
-//! two orders the successor's row is locked first.
+//! Exchanges an order's seats for other seats, in one transaction once the difference is paid. If a
+//! transaction locks both orders' rows, it locks the successor's row first.
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlTransaction, ToSqlValue};
@@ -38,8 +38,8 @@ impl ExchangeLedger for SqlLedger {
     }
 }
 
-/// A successor that is there already, if it is this order's: whatever else was made of the hold is
-/// none of its exchange.
+/// Returns the existing order if it is the successor of `of`. Otherwise the hold was used for
+/// another order, and the exchange is refused.
 async fn its_own(
     tx: &SqlTransaction,
     present: Order,
@@ -100,8 +100,8 @@ async fn begin_exchange(
         &deal.back,
     ];
     tx.execute(sql, &with).await?;
-    // The cards that bought the seats have bought what they are exchanged for, even where nothing
-    // more is paid.
+    // The cards that bought the old seats count as buyers of the new ones, even if nothing more is
+    // paid.
     let sql = "INSERT INTO order_cards (order_id, card) SELECT $1, card FROM order_cards WHERE order_id = $2";
     tx.execute(sql, &[&successor.id.as_str(), &of.as_str()])
         .await?;
@@ -116,7 +116,8 @@ async fn begin_exchange(
     Ok(find_order(tx, &successor.id).await?)
 }
 
-/// The tickets of an order; a door that scans one of them at this moment comes before or after.
+/// Locks and returns the tickets of an order. A scan of one of them at the same moment comes before
+/// or after.
 async fn locked_tickets(
     tx: &SqlTransaction,
     order: &Order,
@@ -125,8 +126,8 @@ async fn locked_tickets(
     tickets::of_order(tx, order).await
 }
 
-/// What happens to a successor: late money buys no exchange, and nothing is taken for one that is
-/// over.
+/// Returns the event that happens to a successor instead of `happening`. Late money buys no
+/// exchange, and no money is captured for an exchange that can no longer be made.
 pub(super) async fn instead(
     tx: &SqlTransaction,
     successor: &Order,
@@ -151,7 +152,7 @@ pub(super) async fn instead(
     )
 }
 
-/// The old order, where its seats may still be given; nobody else changes it from here on.
+/// Locks the old order, and returns it if its seats may still be exchanged.
 async fn still(tx: &SqlTransaction, open: &OpenExchange) -> Result<Option<Order>> {
     let old = lock_order(tx, open.of.as_str()).await?;
     let old = old.ok_or_else(|| corrupt("an exchange of no order"))?;
@@ -159,8 +160,8 @@ async fn still(tx: &SqlTransaction, open: &OpenExchange) -> Result<Option<Order>
     Ok(may_give(&old, &tickets, &open.given).is_ok().then_some(old))
 }
 
-/// The difference is there: swaps, or lets the money go where the old seats cannot be given any
-/// more. Gives the order back where it is no successor.
+/// Swaps the seats after the difference was captured. If the old seats may not be exchanged any
+/// more, ends the exchange so that the money goes back. Returns the order if it is not a successor.
 pub(super) async fn captured(
     tx: &SqlTransaction,
     successor: Order,
@@ -206,8 +207,8 @@ async fn finish_exchange(
     issue(tx, &new, now_ms).await
 }
 
-/// Writes that the exchange is done: the successor has its items, and the cells that it had not
-/// yet.
+/// Writes that the exchange is done: gives the successor its items, and claims the cells that it
+/// does not have yet.
 async fn complete_successor(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> {
     let id = new.id.as_str();
     let sql = "UPDATE orders SET items = $2 WHERE order_id = $1";
@@ -226,8 +227,8 @@ async fn complete_successor(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Re
     Ok(())
 }
 
-/// As [`complete_successor`], in one round trip however many cells there are: both orders' rows are
-/// locked meanwhile.
+/// Does the work of [`complete_successor`] in one round trip for all cells, because both orders'
+/// rows are locked meanwhile.
 async fn complete_successor_fused(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> {
     let (mut seats, mut legs) = (Vec::<i64>::new(), Vec::<i64>::new());
     for held in new.held_seats() {
@@ -254,7 +255,8 @@ async fn complete_successor_fused(tx: &SqlTransaction, new: &Order, now_ms: i64)
     Ok(())
 }
 
-/// The old order ends: its claims, its tickets, and what of its money goes back.
+/// Ends the old order: gives up its claims and tickets, and owes the part of its money that goes
+/// back.
 async fn give_up(
     tx: &SqlTransaction,
     old: &Order,

@@ -1,4 +1,5 @@
-//! What became of a show: its fate, the orders that it leaves to be paid back, and their figures.
+//! Shows that are cancelled or postponed: their fate, the orders to be paid back, and the figures
+//! of their refunds.
 
 use fairgate_databases::{NamedLock, SqlDialect, SqlTransaction, ToSqlValue};
 use fairgate_model::ids::{OrderId, ShowId};
@@ -11,12 +12,12 @@ use super::rows::{Result, count, from_json, parsed, text};
 use super::{lock, terms};
 use crate::ledger::{RefundFigures, RefundSum};
 
-/// A paid order `o` with something to give back.
+/// The condition for a paid order `o` with something to give back.
 const HAS_LEFT: &str = "(o.state = 'confirmed' OR o.state IN ('ticketed', 'partly_refunded') \
      AND EXISTS (SELECT 1 FROM tickets t WHERE t.order_id = o.order_id \
          AND t.scanned_at IS NULL AND t.voided_at IS NULL))";
 
-/// Gives paid orders of cancelled shows with something to give back, oldest first.
+/// Returns paid orders of cancelled shows with something to give back, oldest first.
 pub(super) async fn orders_of_cancelled(
     tx: &SqlTransaction,
     batch_max: u32,
@@ -33,8 +34,8 @@ pub(super) async fn orders_of_cancelled(
     left.iter().map(|row| parsed(text(row, 0)?)).collect()
 }
 
-/// Writes a show's fate, and when it begins instead. False where there is no such show, or it was
-/// cancelled before.
+/// Writes a show's fate, and its new beginning if it is postponed. Returns false if there is no
+/// such show, or if it was cancelled before.
 pub(super) async fn put(
     tx: &SqlTransaction,
     show: &ShowId,
@@ -44,7 +45,7 @@ pub(super) async fn put(
 ) -> Result<bool> {
     one_at_a_time(tx).await?;
     let id = show.as_str();
-    // Claims and refunds that are being written are waited for, and those behind them see this.
+    // Claims and refunds that are being written are waited for, and later ones see this fate.
     tx.lock(&[NamedLock::alone(lock::PLAN, id)]).await?;
     let sql = "SELECT 1 FROM shows s WHERE s.show = $1 AND NOT EXISTS \
          (SELECT 1 FROM show_fates f WHERE f.show = s.show AND f.fate = 'cancelled')";
@@ -73,7 +74,7 @@ pub(super) async fn put(
         let document: ShowDocument = from_json(text(&tx.query_one(sql, &[&id]).await?, 0)?)?;
         terms::record_versions(tx, &[(id, SaleTerms::from_document(&document))], now_ms).await?;
     }
-    // Departures are followed by their numbers: a new one tells of the change.
+    // Nodes follow departures by their numbers, so a new number tells them of the change.
     let sql = match tx.dialect() {
         SqlDialect::Postgres => {
             "WITH given AS (UPDATE departure_numbers SET last = last + 1 WHERE EXISTS \
@@ -90,7 +91,7 @@ pub(super) async fn put(
     Ok(true)
 }
 
-/// Gives a show's refunds in figures.
+/// Returns a show's refunds in figures.
 pub(super) async fn refund_figures(tx: &SqlTransaction, show: &ShowId) -> Result<RefundFigures> {
     let sql = format!(
         "WITH of_show AS (SELECT r.* FROM refunds r JOIN orders o ON o.order_id = r.order_id \

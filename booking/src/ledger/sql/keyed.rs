@@ -1,14 +1,14 @@
-//! Calls under an `Idempotency-Key`: registered before they are carried out, and their answers kept
-//! after. Two calls with one key that come at once meet at its row, and the second waits until the
-//! first is written.
+//! Calls under an `Idempotency-Key`. A call is registered before it is carried out, and its answer
+//! is kept afterwards. Two calls with one key at the same time meet at the key's row: the second
+//! waits until the first is written.
 
 use fairgate_databases::SqlTransaction;
 
 use super::rows::{Result, bytes32, call_outcome, small, text};
 use crate::ledger::{BeginCallOutcome, CALL_LENT_MS, KeptAnswer, KeyedCall};
 
-/// Registers a call, or takes over one that nobody carries out. Says what is there where it may not
-/// be begun.
+/// Registers a call, or takes over a call that no node carries out. If the call may not begin,
+/// returns what stands under the key.
 pub(super) async fn begin_call(
     tx: &SqlTransaction,
     call: &KeyedCall,
@@ -51,7 +51,7 @@ pub(super) async fn begin_call(
     Ok(call_outcome(call.asked, Some((kept, row.get(3)?))))
 }
 
-/// Changes until when a node has a call.
+/// Sets until when a call belongs to its node.
 pub(super) async fn lend_call(tx: &SqlTransaction, call: &KeyedCall, until_ms: i64) -> Result<()> {
     let sql =
         "UPDATE kept_answers SET lent_until = $4 WHERE scope = $1 AND key = $2 AND lent_to = $3";
@@ -60,7 +60,7 @@ pub(super) async fn lend_call(tx: &SqlTransaction, call: &KeyedCall, until_ms: i
     Ok(())
 }
 
-/// Keeps a call's answer, unless one is there.
+/// Keeps a call's answer, unless it has one.
 pub(super) async fn keep_answer(
     tx: &SqlTransaction,
     scope: [u8; 32],

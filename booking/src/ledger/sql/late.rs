@@ -50,7 +50,7 @@ impl LateMoneyLedger for SqlLedger {
     }
 }
 
-/// Lends searches that are due and that no other worker is just being lent.
+/// Lends searches that are due and are not lent to another worker.
 async fn lend_searches(
     tx: &SqlTransaction,
     now_ms: i64,
@@ -108,7 +108,7 @@ async fn settle_late_money(
     Ok(Some(applied))
 }
 
-/// Claims seats for an order that has none any more, and remembers which hold keeps them.
+/// Claims seats for an order that has none any more, and remembers the hold that keeps them.
 async fn claim_late_seats(
     tx: &SqlTransaction,
     order: &Order,

@@ -1,5 +1,5 @@
-//! The steps by which booking's tables come to be. What has once been released is never edited;
-//! steps are appended, and new ones are written once ([`Migration::of_both`]).
+//! The steps that build booking's tables. A released step is never edited. New steps are appended,
+//! each written once for both databases ([`Migration::of_both`]).
 
 use fairgate_databases::Migration;
 

@@ -1,13 +1,13 @@
 //! The ledger over SQL: each transaction is written once, for a SQLite file and for PostgreSQL.
 //!
-//! In a file one writer makes all changes, one after the other. On a server many nodes write at
-//! once, and what must not meet is kept apart by unique keys, row locks and the named locks of
-//! `lock`. Whoever changes an order or its payment locks the order's row first, so that two nodes
-//! never work on one order from different sides.
+//! In a file, one writer makes all changes one after the other. On a server, many nodes write at
+//! once, and unique keys, row locks and the named locks of `lock` keep conflicting transactions
+//! apart. A transaction that changes an order or its payment locks the order's row first, so that
+//! two nodes never change one order at the same time.
 //!
-//! Statements are written for PostgreSQL. Where a round trip to the server costs more than anything
-//! else in a transaction, its statements are fused into one there; such a function ends with
-//! `_fused` and says which round trips it saves.
+//! Statements are written for PostgreSQL. Some transactions spend most of their time on round trips
+//! to the server. Their statements are fused into one there; such a function ends with `_fused` and
+//! says which round trips it saves.
 
 mod audit;
 mod card_limit;
@@ -48,20 +48,20 @@ use super::CommonLedger;
 #[cfg(test)]
 pub(super) use migrations::MIGRATIONS;
 
-/// The kinds of named locks; each ends with its transaction. The word or number beside the kind
-/// says which one.
+/// The kinds of named locks. A lock ends with its transaction; a word or number beside the kind
+/// tells locks of one kind apart.
 mod lock {
-    /// The show's plan: shared by whoever claims, alone for whoever changes it.
+    /// A show's plan: claims share the lock, and a change of the plan takes it alone.
     pub const PLAN: i32 = 1;
-    /// One visitor's claims, so that its count holds until its claims are written.
+    /// One visitor's claims, so that the visitor's count stays true until the claims are written.
     pub const VISITOR: i32 = 2;
-    /// Giving numbers to committed seat rows.
+    /// Numbering the committed seat rows.
     pub const SEAT_NUMBERS: i32 = 3;
-    /// Giving numbers to those who have finished.
+    /// Numbering the visitors who have finished.
     pub const FINISHED_NUMBERS: i32 = 4;
-    /// One card's purchases of one show, so that their count holds until they are written.
+    /// One card's purchases of one show, so that their count stays true until they are written.
     pub const CARD: i32 = 5;
-    /// The making of one order, so that whoever gives it up finds it there or keeps it away.
+    /// Making one order, so that giving it up either finds the order or prevents it.
     pub const ORDER: i32 = 6;
 }
 
@@ -83,8 +83,8 @@ impl SqlLedger {
         Ok(Self { installation })
     }
 
-    /// Whether a query by a moment finds anything, so that a transaction is begun only where it
-    /// does. Every node looks, several times a second, and nearly always in vain.
+    /// Returns whether a query by a moment finds anything, so that a transaction begins only then.
+    /// Every node asks several times a second, and nearly always finds nothing.
     async fn is_due(&self, sql: &str, now_ms: i64) -> Result<bool, LedgerError> {
         let due = self.installation.read(sql.to_owned(), move |tx, sql| {
             Box::pin(async move { tx.first(sql, &[&now_ms]).await })

@@ -1,4 +1,4 @@
-//! What happens to an order: its next step, and what is owed for it.
+//! Applies events to an order: writes its next step, and what is owed to the provider.
 
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::OrderId;
@@ -15,10 +15,9 @@ use crate::ledger::OrderChangeOutcome;
 
 /// Carries out what [`decide`] says. The caller has locked the order's row.
 ///
-/// The outbox row's id is drawn here, after the claims of the order were made in an earlier
-/// transaction or an earlier statement. So of two rows about one cell, the later one's id is
-/// larger: a cell is claimed again only after the transaction that gave it up has ended, for the
-/// claims' unique key makes the second one wait.
+/// The outbox row's id is drawn here, after an earlier transaction or statement made the order's
+/// claims. So of two rows about one cell, the later row has the larger id: the claims' unique key
+/// lets a cell be claimed again only after the transaction that gave it up has ended.
 pub(super) async fn apply_to_order(
     tx: &SqlTransaction,
     mut order: Order,
@@ -39,7 +38,7 @@ pub(super) async fn apply_to_order(
         owed,
         late: searches,
     } = decision;
-    // Only orders that have expired once can have other seats than those they were made for.
+    // Only an order that has expired once can have other seats than those it was made for.
     let late = match order.state {
         OrderState::Pending => None,
         _ => late_rows::late_seats(tx, &order.id).await?,
@@ -81,7 +80,7 @@ pub(super) async fn apply_to_order(
     })
 }
 
-/// The hold and the seats that an order was made with.
+/// Returns the hold and the seats that an order was made with.
 fn own_seats(order: &Order) -> ReplacementOffer {
     ReplacementOffer {
         hold: order.hold.clone(),
@@ -90,14 +89,15 @@ fn own_seats(order: &Order) -> ReplacementOffer {
     }
 }
 
-/// The hold and the seats that are kept for an order: its own, or those that late money was given.
+/// Returns the hold and the seats that are kept for an order: its own, or those that late money was
+/// given.
 pub(super) async fn kept_seats(tx: &SqlTransaction, order: &Order) -> Result<ReplacementOffer> {
     let late = late_rows::late_seats(tx, &order.id).await?;
     Ok(late.unwrap_or_else(|| own_seats(order)))
 }
 
-/// Writes what is owed to the provider, as one compare-and-set of the payment: a capture is owed
-/// only where nothing else was, and whatever brings the money back takes its place for good.
+/// Writes what is owed to the provider, as one compare-and-set of the payment. A capture is owed
+/// only if nothing else was, and an effect that brings the money back replaces it for good.
 pub(super) async fn record_owed_effect(
     tx: &SqlTransaction,
     order: &OrderId,
@@ -122,7 +122,8 @@ pub(super) async fn record_owed_effect(
     Ok(())
 }
 
-/// The state of an order's payment; with `is_locked`, nobody else changes it from here on.
+/// Returns the state of an order's payment; with `is_locked`, no other transaction changes it from
+/// here on.
 pub(super) async fn payment_state(
     tx: &SqlTransaction,
     order: &OrderId,

@@ -1,4 +1,4 @@
-//! The history of an order: its steps.
+//! Writes the steps of an order's history.
 
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::OrderId;
@@ -6,8 +6,8 @@ use fairgate_model::orders::OrderState;
 
 use super::rows::Result;
 
-/// Adds a step to an order's history. Whoever asks may have read its clock before another's step
-/// was committed; a step never lies before the last one.
+/// Adds a step to an order's history. The caller may have read its clock before another step was
+/// committed, so the step's time is never before the last step's.
 pub(super) async fn add_step(
     tx: &SqlTransaction,
     order: &OrderId,

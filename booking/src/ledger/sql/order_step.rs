@@ -1,5 +1,5 @@
-//! One step of an order, with all that goes with it: its history, its claims, the seat outbox and
-//! its tickets.
+//! Writes one step of an order with everything that goes with it: its history, its claims, the seat
+//! outbox and its tickets.
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_model::holds::HeldSeat;
@@ -10,25 +10,25 @@ use super::rows::{Result, corrupt, items_text, seat_word};
 use super::{order_history, outbox};
 use crate::store::SeatOutboxAction;
 
-/// What is written when an order moves. The caller has locked its row.
+/// What is written when an order takes a step. The caller has locked the order's row.
 pub(super) struct OrderStep<'a> {
-    /// The order as it stands before.
+    /// The order before the step.
     pub order: &'a Order,
-    /// Its state from here on.
+    /// The order's state after the step.
     pub state: OrderState,
-    /// Why.
+    /// The reason of the step, a stable code.
     pub reason: &'a str,
-    /// Its items from here on; none where they stay.
+    /// The order's items after the step; `None` if they stay the same.
     pub items: Option<&'a [OrderItem]>,
-    /// What is charged no more of what was let go, in minor units.
+    /// How much [`Order::let_go`] falls by the step, in minor units.
     pub uncharged: i64,
-    /// Which of its claims end.
+    /// The claims of the order that end.
     pub freed: FreedClaims<'a>,
-    /// What the store is told about which hold and seats; none where it is told nothing.
+    /// What the store is told, about which hold and seats; `None` if it is told nothing.
     pub told: Option<(SeatOutboxAction, &'a HoldId, &'a [OrderItem])>,
-    /// Which of its tickets are void.
+    /// The tickets of the order that become void.
     pub voided: VoidedTickets<'a>,
-    /// When.
+    /// The time of the step, in milliseconds since the epoch.
     pub now_ms: i64,
 }
 
@@ -129,8 +129,8 @@ impl OrderStep<'_> {
         Ok(())
     }
 
-    /// Writes the step in one round trip instead of four to six: the order's row is locked
-    /// meanwhile, and each purchase takes three such steps.
+    /// Writes the step in one round trip instead of four to six: the order's row is locked in this
+    /// time, and each purchase takes three such steps.
     async fn write_fused(&self, tx: &SqlTransaction) -> Result<bool> {
         let (every, freed): (bool, &[OrderItem]) = match self.freed {
             FreedClaims::Nothing => (false, &[]),
@@ -174,7 +174,8 @@ impl OrderStep<'_> {
     }
 }
 
-/// Who is told nothing, frees nothing or voids nothing has the part of it cut off by a constant.
+/// The statement of [`OrderStep::write_fused`]. Constants cut off the parts that tell, free or void
+/// nothing.
 const FUSED: &str = "WITH moved AS (UPDATE orders SET state = $2, reason = $3, \
          items = COALESCE($5, items), let_go = let_go - $6 \
          WHERE order_id = $1 AND state = $4 RETURNING order_id, show, visitor), \

@@ -19,8 +19,8 @@ use crate::ledger::{
 };
 use crate::store::SeatOutboxRow;
 
-/// Orders whose claim is over by $1, and of whose payment nothing that was told in time waits to be
-/// settled.
+/// The condition for orders whose claim is over by $1, and whose payment has no unsettled event
+/// that came in time.
 const OVERDUE: &str = "o.state IN ('pending', 'awaiting_consent') AND o.claim_until <= $1 \
      AND NOT EXISTS (SELECT 1 FROM provider_events e WHERE e.payment = o.payment \
          AND e.settled_at IS NULL AND e.received_at <= o.claim_until)";
@@ -78,7 +78,7 @@ impl OrderLedger for SqlLedger {
     }
 
     async fn order(&self, order: &OrderId) -> Result<Option<OrderRecord>> {
-        // One snapshot, so that state, history, tickets and payment agree.
+        // All parts are read in one snapshot, so that state, history, tickets and payment agree.
         self.installation
             .read_snapshot(order.clone(), |tx, order| Box::pin(order_record(tx, order)))
             .await
@@ -168,8 +168,8 @@ impl OrderLedger for SqlLedger {
     }
 }
 
-/// Expires what is due. What another node is expiring or confirming at this moment is left to it,
-/// and looked at again the next time.
+/// Expires orders that are due. Orders that another node is expiring or confirming are skipped, and
+/// looked at in the next run.
 async fn expire(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
     let sql = format!(
         "SELECT {ORDER_COLUMNS} FROM orders o WHERE {OVERDUE} ORDER BY o.claim_until LIMIT $2 \

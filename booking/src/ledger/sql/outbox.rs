@@ -1,10 +1,10 @@
-//! The seat outbox, the picture of a show that goes with it, and the list of those who have
-//! finished: what other parts follow behind a cursor.
+//! The seat outbox, the picture of a show that goes with it, and the list of visitors who have
+//! finished: lists that other parts read behind a cursor.
 //!
-//! In a file one writer makes the rows, so they are numbered where they are made. On a server ids
-//! are drawn while transactions run and become visible when they commit, in another order: a reader
-//! that keeps the largest id it saw would miss what commits later with a smaller one. So there
-//! readers follow *numbers*, which are given to committed rows only, by one transaction at a time.
+//! In a file, one writer makes the rows and numbers them at once. On a server, ids are drawn while
+//! transactions run, and rows become visible in the order of the commits. A reader that kept the
+//! largest id it saw would miss a later commit with a smaller id. So readers on a server follow
+//! *numbers*: one transaction at a time gives them to committed rows only.
 
 use std::collections::HashMap;
 
@@ -22,12 +22,12 @@ use super::rows::{
 use crate::ledger::{OverdueClaim, ShowPicture};
 use crate::store::SeatOutboxRow;
 
-/// Visitors told in one go.
+/// The most visitors in one answer.
 const FINISHED_MAX: i64 = 10_000;
 
-/// Common table expressions that number the rows in `fresh`, which is to be put in front: those of
-/// one show follow its newest number in the order of their ids, which for one cell is the order of
-/// the commits (see `order_changes::apply_to_order`).
+/// Common table expressions that number the rows in `fresh`; the statement must define `fresh`
+/// before them. The rows of one show follow its newest number in the order of their ids, which for
+/// one cell is the order of the commits (see `order_changes::apply_to_order`).
 const NUMBERED: &str = "\
     sized AS (SELECT show, MAX(nth) AS size FROM fresh GROUP BY show), \
     grown AS (INSERT INTO seat_marks AS m (show, numbered) \
@@ -37,9 +37,9 @@ const NUMBERED: &str = "\
     numbered AS (UPDATE seat_outbox o SET number = g.numbered - s.size + f.nth \
         FROM fresh f JOIN grown g USING (show) JOIN sized s USING (show) WHERE o.id = f.id)";
 
-/// Writes a row of the show's seat outbox, with the next number. It has its own hold and seats:
-/// those of the order may be others when it is delivered. Only for a file; on a server the row is a
-/// part of [`super::order_step`]'s statement.
+/// Writes a row of the show's seat outbox, with the next number. The row has its own hold and
+/// seats, because those of the order may have changed when it is delivered. Only for a file: on a
+/// server the row is a part of [`super::order_step`]'s statement.
 pub(super) async fn tell_store(
     tx: &SqlTransaction,
     order: &Order,
@@ -66,7 +66,7 @@ pub(super) async fn tell_store(
     Ok(())
 }
 
-/// Numbers what is committed, and finds the shows with rows that are not marked as delivered.
+/// Numbers the committed rows, and returns the shows that have undelivered rows.
 pub(super) async fn number_seat_rows(installation: &Installation) -> Result<Vec<(ShowId, u64)>> {
     if installation.dialect() == SqlDialect::Postgres {
         let fresh = installation.read((), |tx, ()| {
@@ -91,8 +91,8 @@ async fn undelivered(tx: &SqlTransaction) -> Result<Vec<(ShowId, u64)>> {
     rows.iter().map(read).collect()
 }
 
-/// Waits until nobody else gives numbers. What is done under it is one *later* statement: that
-/// one's snapshot then holds every number that was given before.
+/// Waits until no other transaction gives numbers. The numbers must be given by one *later*
+/// statement, whose snapshot contains every earlier number.
 async fn one_at_a_time(tx: &SqlTransaction) -> Result<()> {
     tx.lock(&[NamedLock::numbered(lock::SEAT_NUMBERS, 0)]).await
 }
@@ -107,23 +107,22 @@ async fn number_all(tx: &SqlTransaction) -> Result<()> {
     Ok(())
 }
 
-/// Gives a show's newest number.
+/// Returns a show's newest number.
 pub(super) async fn cursor(tx: &SqlTransaction, show: &ShowId) -> Result<u64> {
     let sql = "SELECT COALESCE((SELECT numbered FROM seat_marks WHERE show = $1), 0)";
     count(&tx.query_one(sql, &[&show.as_str()]).await?, 0)
 }
 
-/// Gives the show's picture and its newest number, in one statement and so in one snapshot: an
-/// order's state and its outbox row are written by the same transaction, so the picture holds
-/// exactly what the numbered rows have done. Rows that are committed behind this snapshot are in
-/// neither.
+/// Returns the show's picture and its newest number, in one statement and so in one snapshot. One
+/// transaction writes an order's state and its outbox row, so the picture contains exactly what the
+/// numbered rows have done. Rows that are committed after this snapshot are in neither.
 pub(super) async fn picture(
     tx: &SqlTransaction,
     show: &ShowId,
     lost: Option<u64>,
 ) -> Result<ShowPicture> {
-    // Claims that are being written are waited for, and those behind them see which locks count no
-    // more.
+    // Claims that are being written are waited for, and later claims see which locks do not count
+    // any more.
     tx.lock(&[NamedLock::alone(lock::PLAN, show.as_str())])
         .await?;
     if let Some(incarnation) = lost {
@@ -160,7 +159,8 @@ pub(super) async fn picture(
     Ok(picture)
 }
 
-/// On a server the rows that are committed and have no number get theirs in the same statement.
+/// Builds the statement of the picture. On a server it also numbers committed rows that have no
+/// number.
 fn picture_sql(tx: &SqlTransaction) -> String {
     let (fresh, newest) = match tx.dialect() {
         SqlDialect::Postgres => (
@@ -182,8 +182,9 @@ fn picture_sql(tx: &SqlTransaction) -> String {
     )
 }
 
-/// The hold of an order that has claims and is not sold: its own, or the one that keeps seats for
-/// its late money, whose id and items stand in the columns from `at` on.
+/// Returns the hold of an order that has claims and is not sold. While the order waits for consent,
+/// this is the hold that keeps seats for its late money; its id and items stand in the columns from
+/// `at` on.
 fn lock_of(order: &Order, row: &SqlRow, at: usize) -> Result<Hold> {
     if order.state != OrderState::AwaitingConsent {
         return Ok(as_hold(order));
@@ -196,8 +197,8 @@ fn lock_of(order: &Order, row: &SqlRow, at: usize) -> Result<Hold> {
     })
 }
 
-/// Gives claims that stand beyond their deadline. One statement, so that each claim and its show's
-/// newest row are of one moment.
+/// Returns claims that stand beyond their deadline. One statement makes each claim and its show's
+/// newest row of the same moment.
 pub(super) async fn overdue(
     tx: &SqlTransaction,
     now_ms: i64,
@@ -227,7 +228,7 @@ pub(super) async fn overdue(
     found.iter().map(claim).collect()
 }
 
-/// Gives a show's numbered rows behind a cursor, in order.
+/// Returns a show's numbered rows behind a cursor, in order.
 pub(super) async fn seat_rows(
     tx: &SqlTransaction,
     show: &ShowId,
@@ -251,7 +252,7 @@ pub(super) async fn seat_rows(
     rows.iter().map(read).collect()
 }
 
-/// Gives visitors whose orders of some shows were ticketed, behind a cursor.
+/// Returns visitors whose orders of some shows were ticketed, behind a cursor.
 pub(super) async fn finished(
     installation: &Installation,
     after: i64,
@@ -288,7 +289,8 @@ async fn number_finished(installation: &Installation) -> Result<()> {
     numbered.await.map(drop)
 }
 
-/// The shows are chosen before the rows are counted, so that other shows' rows never hide these.
+/// Returns the visitors who finished behind a number. The shows are chosen before the rows are
+/// limited, so that rows of other shows never crowd these out.
 async fn finished_behind(
     tx: &SqlTransaction,
     after: i64,

@@ -1,4 +1,4 @@
-//! A payment as it is stored, and its state.
+//! Reads and changes payments as they are stored.
 
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::OrderId;
@@ -25,7 +25,8 @@ pub(super) async fn move_payment(
     close_refunds(tx, order, state, now_ms).await
 }
 
-/// Where all of a payment went back, whatever was owed for its tickets went back with it.
+/// Marks an order's refunds as done if the whole payment was voided or refunded, because their
+/// money went back with it.
 pub(super) async fn close_refunds(
     tx: &SqlTransaction,
     order: &OrderId,
@@ -37,7 +38,7 @@ pub(super) async fn close_refunds(
         tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
     }
     if state == PaymentState::Voided {
-        // A capture that was still to be asked for when the money was let go is asked for no more.
+        // A voided payment is not captured any more, so its capture is not requested.
         let sql = "DELETE FROM effects WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL \
              AND EXISTS (SELECT 1 FROM payments WHERE order_id = $1 AND owes <> 'capture')";
         tx.execute(sql, &[&order.as_str()]).await?;

@@ -62,7 +62,7 @@ impl PaymentLedger for SqlLedger {
     }
 
     async fn due_events(&self, now_ms: i64, batch_max: u32) -> Result<Vec<StoredProviderEvent>> {
-        // Every node looks once a second, and mostly in vain.
+        // Every node asks once a second, and mostly finds nothing.
         let sql = "SELECT 1 FROM provider_events WHERE settled_at IS NULL AND due_at <= $1 LIMIT 1";
         if !self.is_due(sql, now_ms).await? {
             return Ok(Vec::new());
@@ -322,8 +322,8 @@ async fn settle_event(
     Ok(outcome)
 }
 
-/// Lends events that are due and that no other worker is just being lent, oldest first. In a file
-/// the rows tell by themselves in which order they came.
+/// Lends events that are due and are not lent to another worker, oldest first. In a file, the rows'
+/// ids tell in which order they came.
 async fn lend_events(
     tx: &SqlTransaction,
     now_ms: i64,
@@ -365,7 +365,7 @@ async fn lend_events(
     Ok(lent.into_iter().map(|(.., event)| event).collect())
 }
 
-/// Lends effects that are due and that no other worker is just being lent.
+/// Lends effects that are due and are not lent to another worker.
 async fn lend_effects(
     tx: &SqlTransaction,
     now_ms: i64,
@@ -401,8 +401,8 @@ async fn lend_effects(
     Ok(due)
 }
 
-/// Finds and lends in one round trip: what another node is lending is skipped, and what was found
-/// cannot be lent twice in between.
+/// Finds and lends effects in one round trip. Effects that another node is lending are skipped, and
+/// no effect can be lent twice in between.
 async fn lend_effects_fused(
     tx: &SqlTransaction,
     now_ms: i64,
@@ -426,14 +426,14 @@ async fn refund_instead(tx: &SqlTransaction, effect: i64, now_ms: i64) -> Result
         return Ok(());
     };
     move_payment(tx, &order.id, PaymentState::Captured, now_ms).await?;
-    // That it had been captured was not heard when it was asked for.
+    // The capture succeeded, but its answer was lost.
     let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' \
          AND done_at IS NULL";
     tx.execute(sql, &[&order.id.as_str(), &now_ms]).await?;
     record_owed_effect(tx, &order.id, OwedProviderCall::MoneyBack, now_ms).await
 }
 
-/// Locks the effect's order and marks the effect as done; `None` if it was done already.
+/// Locks the effect's order and marks the effect as done; returns `None` if it was done already.
 async fn finish_effect(
     tx: &SqlTransaction,
     effect: i64,

@@ -1,5 +1,5 @@
-//! A cinema programme, in one transaction of a few statements over lists: thousands of showings are
-//! no thousands of round trips.
+//! Writes a cinema programme in one transaction of a few statements over lists. Thousands of
+//! showings cost a handful of statements, not one round trip each.
 
 use std::collections::HashMap;
 
@@ -86,10 +86,10 @@ async fn put_programme(
     Ok(put)
 }
 
-/// Version and digest of the newest plan by hall.
+/// The version and digest of the newest plan of each hall.
 type NewestPlans = HashMap<String, (u32, [u8; 32])>;
 
-/// The newest plans of all halls that the programme names.
+/// Returns the newest plans of all halls that the programme names.
 async fn newest_plans(tx: &SqlTransaction, programme: &NewProgramme) -> Result<NewestPlans> {
     let of_shows = programme.shows.iter().map(|(_, document)| &document.venue);
     let of_plans = programme.plans.iter().map(|plan| &plan.venue);
@@ -106,8 +106,8 @@ async fn newest_plans(tx: &SqlTransaction, programme: &NewProgramme) -> Result<N
     rows.iter().map(read).collect()
 }
 
-/// Stores the plans that are not their halls' newest ones already, and tells how many those are.
-/// They are the newest from here on.
+/// Stores the plans that differ from their halls' newest plans, and returns how many they are. They
+/// are the newest plans from here on.
 async fn put_plans(
     tx: &SqlTransaction,
     programme: &NewProgramme,
@@ -136,14 +136,14 @@ async fn put_plans(
     Ok(new.len())
 }
 
-/// A show that is to be written: its id, its document, and the plan it pins.
+/// A show that is to be written: its id, its document, and the plan version that it pins.
 struct NewShowing<'a> {
     show: &'a str,
     document: &'a ShowDocument,
     plan_version: u32,
 }
 
-/// What differs from what is there.
+/// How the programme differs from the stored shows.
 #[derive(Default)]
 struct ProgrammeChanges<'a> {
     put: ProgrammeOutcome,
@@ -195,7 +195,7 @@ async fn compare<'a>(
     Ok(changes)
 }
 
-/// Those of some shows that seats were sold of; nobody claims one meanwhile.
+/// Returns those of some shows that have sold seats, and locks the shows against new claims.
 async fn sold_of(tx: &SqlTransaction, shows: &[String]) -> Result<Vec<ShowId>> {
     if shows.is_empty() {
         return Ok(Vec::new());
@@ -206,8 +206,8 @@ async fn sold_of(tx: &SqlTransaction, shows: &[String]) -> Result<Vec<ShowId>> {
     sold.iter().map(|row| parsed(text(row, 0)?)).collect()
 }
 
-/// The claimed seats that new plans do not leave as they are. Nobody claims a seat between this
-/// look at the claims and the new plans.
+/// Returns the claimed seats that new plans do not leave as they are. The shows are locked, so
+/// nobody claims a seat between this reading and writing the new plans.
 async fn moved_seats(
     tx: &SqlTransaction,
     programme: &NewProgramme,
@@ -232,7 +232,7 @@ async fn moved_seats(
     Ok(in_use)
 }
 
-/// Writes shows, and under which terms they are sold from now on.
+/// Writes shows, and the terms under which they are sold from now on.
 async fn put_shows(tx: &SqlTransaction, rows: Vec<NewShowing<'_>>, now_ms: i64) -> Result<()> {
     if tx.is_postgres() {
         put_shows_fused(tx, &rows, now_ms).await?;
@@ -255,8 +255,8 @@ async fn put_shows(tx: &SqlTransaction, rows: Vec<NewShowing<'_>>, now_ms: i64) 
     Ok(())
 }
 
-/// Writes all shows in one statement: every change of the catalogue waits for this one, which would
-/// be thousands of round trips.
+/// Writes all shows in one statement, instead of thousands of round trips: every other change of
+/// the catalogue waits for this one.
 async fn put_shows_fused(tx: &SqlTransaction, rows: &[NewShowing<'_>], now_ms: i64) -> Result<()> {
     let (mut shows, mut documents, mut versions) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {

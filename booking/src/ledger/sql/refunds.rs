@@ -1,4 +1,4 @@
-//! Tickets given back, and the money that goes back for them.
+//! Takes tickets back, and keeps track of the money that goes back for them.
 
 use async_trait::async_trait;
 use fairgate_databases::{NamedLock, SqlRow, SqlTransaction, ToSqlValue};
@@ -42,7 +42,7 @@ impl RefundLedger for SqlLedger {
     }
 
     async fn due_refunds(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OwedRefund>> {
-        // Every node looks once a second, and mostly in vain.
+        // Every node asks once a second, and mostly finds nothing.
         let sql = "SELECT 1 FROM refunds WHERE done_at IS NULL AND due_at <= $1 LIMIT 1";
         if !self.is_due(sql, now_ms).await? {
             return Ok(Vec::new());
@@ -128,7 +128,7 @@ impl RefundLedger for SqlLedger {
     }
 }
 
-/// The refunds of an order, in order.
+/// Returns the refunds of an order, in order.
 pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec<Refund>> {
     let sql =
         format!("SELECT {REFUND_COLUMNS} FROM refunds r WHERE r.order_id = $1 ORDER BY r.nth");
@@ -165,7 +165,7 @@ async fn take_back(
         return Err(RefundRefused::Exchanging(successor));
     }
     let terms = terms_of(tx, &order).await?;
-    // A door that scans one of them at this moment comes before or after.
+    // A scan of one of the tickets at the same moment comes before or after.
     tickets::lock(tx, id).await?;
     let standing = RefundInput {
         order: &order,
@@ -188,7 +188,8 @@ async fn take_back(
     }))
 }
 
-/// The terms that count for an order; nobody changes those of its show until this transaction ends.
+/// Returns the terms that count for an order; nobody changes those of its show until this
+/// transaction ends.
 pub(super) async fn terms_of(tx: &SqlTransaction, order: &Order) -> Result<OrderTerms> {
     tx.lock(&[NamedLock::shared(lock::PLAN, order.show.as_str())])
         .await?;
@@ -234,8 +235,8 @@ async fn write_refund(
     Ok(())
 }
 
-/// Owes a refund: of the order's own payment, and where that has not enough, of the payments of the
-/// orders that its seats came from by exchange. The caller has locked the order's row.
+/// Owes a refund from the order's own payment. If that payment has too little, the rest comes from
+/// payments of the orders that were exchanged for this one. The caller has locked the order's row.
 pub(super) async fn insert(
     tx: &SqlTransaction,
     order: &Order,
@@ -266,7 +267,7 @@ pub(super) async fn insert(
             None => (row.items, row.fee),
             Some(_) => (&[][..], 0),
         };
-        // Nothing is asked of the provider where nothing was paid.
+        // A refund of 0 needs no call to the provider.
         let done_at = (amount == 0).then_some(now_ms);
         let sql = "INSERT INTO refunds (refund, order_id, nth, items, amount, fee, reason, made_at, \
              due_at, done_at, part_of) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10)";
@@ -288,14 +289,14 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// What is left of an order's payment, in minor units.
+/// Returns what is left of an order's payment, in minor units.
 async fn amount_left(tx: &SqlTransaction, order: &OrderId) -> Result<i64> {
     let sql = "SELECT o.total - (SELECT COALESCE(SUM(r.amount), 0)::bigint FROM refunds r \
              WHERE r.order_id = o.order_id) FROM orders o WHERE o.order_id = $1";
     tx.query_one(sql, &[&order.as_str()]).await?.get(0)
 }
 
-/// Lends refunds that are due and that no other worker is just being lent.
+/// Lends refunds that are due and are not lent to another worker.
 async fn lend_refunds(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<OwedRefund>> {
     let until_ms = now_ms.saturating_add(EFFECT_LENT_MS);
     let due = if tx.is_postgres() {
@@ -325,8 +326,8 @@ async fn lend_refunds(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Resul
     Ok(due)
 }
 
-/// Finds and lends in one round trip: what another node is lending is skipped, and what was found
-/// cannot be lent twice in between.
+/// Finds and lends refunds in one round trip. Refunds that another node is lending are skipped, and
+/// no refund can be lent twice in between.
 async fn lend_refunds_fused(
     tx: &SqlTransaction,
     now_ms: i64,

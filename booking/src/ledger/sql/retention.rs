@@ -1,5 +1,5 @@
-//! What goes once it is old. What is to go is looked for first, so that a transaction is begun only
-//! where there is some.
+//! Deletes old data. Old rows are looked for first, so that a transaction begins only if there are
+//! some.
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction};
@@ -9,17 +9,17 @@ use super::rows::Result;
 use crate::ledger::{PruneOutcome, RetentionLedger};
 use crate::retention::{RetentionKind, RetentionRow, old_among};
 
-/// Shows whose seat rows are looked at in one go.
+/// The most shows whose seat rows one batch looks at.
 const SHOWS_MAX: u32 = 20;
 
-/// How rows are found and deleted that an index over their age finds. Of `delete`, `$1` is the age
-/// and `$2` how many may go.
+/// The statements that find and delete rows through an index over their age. In `delete`, `$1` is
+/// the age and `$2` how many rows may go.
 struct PruneByAgeSql {
     find: &'static str,
     delete: &'static str,
 }
 
-/// How rows are found and deleted whose ids tell in which order they were made.
+/// The statements that find and delete rows whose ids have the order in which the rows were made.
 struct PruneInOrderSql {
     find: &'static str,
     delete: &'static str,
@@ -37,7 +37,7 @@ const WAITERS: PruneByAgeSql = PruneByAgeSql {
          WHERE ended_at < $1 ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED))",
 };
 
-/// Kept answers have a key of two columns.
+/// Returns the statements for kept answers, whose key has two columns.
 fn answers(dialect: SqlDialect) -> PruneByAgeSql {
     PruneByAgeSql {
         find: "SELECT 1 FROM kept_answers WHERE kept_at < $1 LIMIT 1",
@@ -46,7 +46,7 @@ fn answers(dialect: SqlDialect) -> PruneByAgeSql {
                 "DELETE FROM kept_answers WHERE (scope, key) IN (SELECT scope, key \
                  FROM kept_answers WHERE kept_at < $1 ORDER BY kept_at LIMIT $2)"
             }
-            // As a list the rows are looked for once, however the deletion goes about it.
+            // An array makes the subquery run once, whichever plan the deletion gets.
             SqlDialect::Postgres => {
                 "DELETE FROM kept_answers WHERE ctid = ANY (ARRAY (SELECT ctid FROM kept_answers \
                  WHERE kept_at < $1 ORDER BY kept_at LIMIT $2 FOR UPDATE SKIP LOCKED))"
@@ -109,7 +109,7 @@ impl RetentionLedger for SqlLedger {
 }
 
 impl SqlLedger {
-    /// Deletes rows that are found by an index over their age.
+    /// Deletes rows through an index over their age.
     async fn prune_by_age(
         &self,
         rows: PruneByAgeSql,
@@ -133,7 +133,7 @@ impl SqlLedger {
             .await
     }
 
-    /// Deletes rows whose ids tell in which order they were made.
+    /// Deletes rows whose ids have the order in which the rows were made.
     async fn prune_in_order(
         &self,
         rows: PruneInOrderSql,
@@ -179,7 +179,7 @@ impl SqlLedger {
             })
         });
         let mut shows = shows.await?;
-        // As those lock them who give numbers.
+        // The transactions that give numbers lock shows in this order, too.
         shows.sort();
         if shows.is_empty() {
             return Ok(PruneOutcome::default());
@@ -226,8 +226,8 @@ impl SqlLedger {
     }
 }
 
-/// Deletes a show's rows that had been delivered when that was noted. When they are gone, notes
-/// what is delivered now.
+/// Deletes a show's rows up to the number that was noted as delivered. When they are all deleted,
+/// notes the number that is delivered now.
 async fn prune_seat_rows_of(
     tx: &SqlTransaction,
     show: &str,
@@ -248,8 +248,8 @@ async fn prune_seat_rows_of(
     Ok(i64::try_from(rows).unwrap_or(i64::MAX))
 }
 
-/// Deletes those who had finished when that was noted, up to the id `upto`. When they are gone,
-/// notes who has finished now.
+/// Deletes the entries of finished visitors up to the noted id `upto`. When they are all deleted,
+/// notes the newest id there is now.
 async fn prune_finished(
     tx: &SqlTransaction,
     upto: Option<i64>,

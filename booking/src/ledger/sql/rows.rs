@@ -1,4 +1,4 @@
-//! Rows to values, in one place, so that a column's form is known once.
+//! Reads values from rows, in one place, so that the form of each column is known only here.
 
 use fairgate_databases::{SqlRow, SqlTransaction};
 
@@ -23,17 +23,17 @@ pub(super) const ORDER_COLUMNS: &str = "o.order_id, o.hold, o.visitor, o.room, o
 pub(super) const PAYMENT_COLUMNS: &str = "p.payment, p.order_id, p.provider, p.amount, p.currency, \
      p.state, p.reference, p.client, p.refunded";
 
-/// A text column.
+/// Reads a text column.
 pub(super) fn text(row: &SqlRow, at: usize) -> Result<&str> {
     row.get(at)
 }
 
-/// A column that counts something, and so never has a sign.
+/// Reads a column with a count, which is never negative.
 pub(super) fn count(row: &SqlRow, at: usize) -> Result<u64> {
     Ok(row.get::<i64>(at)?.unsigned_abs())
 }
 
-/// A column that counts something small.
+/// Reads a column with a number that must fit a smaller type.
 pub(super) fn small<T: TryFrom<i64>>(row: &SqlRow, at: usize) -> Result<T> {
     T::try_from(row.get(at)?).map_err(|_| corrupt("a number out of its range"))
 }
@@ -67,14 +67,14 @@ pub(super) fn order(row: &SqlRow, at: usize) -> Result<Order> {
     })
 }
 
-/// One order as it stands, without a lock.
+/// Finds an order as it stands, without a lock.
 pub(super) async fn find_order(tx: &SqlTransaction, id: &OrderId) -> Result<Option<Order>> {
     let sql = format!("SELECT {ORDER_COLUMNS} FROM orders o WHERE o.order_id = $1");
     let row = tx.first(&sql, &[&id.as_str()]).await?;
     row.as_ref().map(|row| order(row, 0)).transpose()
 }
 
-/// One order, which from here on nobody else changes.
+/// Finds and locks an order: no other transaction changes it from here on.
 pub(super) async fn lock_order(tx: &SqlTransaction, id: &str) -> Result<Option<Order>> {
     let sql = format!("SELECT {ORDER_COLUMNS} FROM orders o WHERE o.order_id = $1 FOR UPDATE");
     let row = tx.first(&sql, &[&id]).await?;

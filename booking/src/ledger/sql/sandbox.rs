@@ -1,11 +1,12 @@
-//! The sandbox provider's own state: what it holds of each payment, and what it gave back in parts.
+//! The sandbox provider's own data: the state of each payment, and the parts of it that were given
+//! back.
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_model::ids::{PaymentId, RefundId};
 
 use super::rows::{Result, text};
 
-/// Moves a payment, if its state is one of `from`; gives the state afterwards.
+/// Sets the state of a payment, if it is one of `from`; returns the state afterwards.
 pub(super) async fn change_state(
     tx: &SqlTransaction,
     payment: &PaymentId,
@@ -27,8 +28,8 @@ pub(super) async fn change_state(
     Ok(to.to_owned())
 }
 
-/// Gives an amount back, once by the refund's id, and no more than there is. Gives what has gone
-/// back so far, or `None` where nothing was captured.
+/// Gives an amount back, once per refund id, and never more than was captured. Returns what has
+/// gone back so far, or `None` if nothing was captured.
 pub(super) async fn give_back(
     tx: &SqlTransaction,
     payment: &PaymentId,
@@ -57,7 +58,7 @@ pub(super) async fn give_back(
     Ok(known.map(|_| back))
 }
 
-/// Gives what went back of a payment in parts.
+/// Returns what was given back of a payment in parts.
 pub(super) async fn given_back(tx: &SqlTransaction, payment: &PaymentId) -> Result<i64> {
     let sql = "SELECT COALESCE(SUM(amount), 0)::bigint FROM sandbox_refunds WHERE payment = $1";
     tx.query_one(sql, &[&payment.as_str()]).await?.get(0)

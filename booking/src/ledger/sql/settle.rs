@@ -1,4 +1,4 @@
-//! Transaction 2: what an event, or a call that went through, does to a payment and its order.
+//! Transaction 2: applies an event, or a successful call, to a payment and its order.
 
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::OrderId;
@@ -14,8 +14,8 @@ use super::payment_rows::{close_refunds, find_payment, move_payment};
 use super::rows::{Result, corrupt, lock_order, text};
 use super::tickets::issue;
 
-/// Transaction 2: the payment moves forward, and the order with it. Both are read once the order's
-/// row is locked.
+/// Makes transaction 2: moves the payment forward, and the order with it. Both are read after the
+/// order's row is locked.
 pub(super) async fn outcome_of(
     tx: &SqlTransaction,
     provider: &str,
@@ -70,8 +70,8 @@ pub(super) async fn outcome_of(
             true
         }
         Some(happening) => apply_to_order(tx, order, happening, now_ms).await?.changed,
-        // It was given back whole while its capture was on its way: nothing more is to be asked
-        // for.
+        // The whole order was given back while its capture was on its way, so nothing more is to be
+        // requested.
         None if state == Some(PaymentState::Captured) && order.state == OrderState::Refunded => {
             let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
             tx.execute(sql, &[&id, &now_ms]).await?;
@@ -82,8 +82,9 @@ pub(super) async fn outcome_of(
     Ok(if changed { "applied" } else { outcome })
 }
 
-/// What is written as done of an order's refunds did not all arrive: each is asked about anew, and
-/// is a finding until it has. False where nothing of it is written as done.
+/// Owes an order's refunds again, because not all of the money that was written as refunded
+/// arrived. Each is requested again, and is a finding until it is done. Returns false if no refund
+/// was written as done.
 async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<bool> {
     let sql = "UPDATE payments SET refunded = 0, state = 'captured', updated_at = $2 \
          WHERE order_id = $1 AND state IN ('captured', 'refunded') AND owes = 'capture' \
@@ -91,14 +92,14 @@ async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<
     if tx.execute(sql, &[&order.as_str(), &now_ms]).await? == 0 {
         return owe_whole_again(tx, order, now_ms).await;
     }
-    // Whoever was asked before is asked what became of it first.
+    // With an attempt counted, the provider is first asked what became of the earlier request.
     let sql = "UPDATE refunds SET done_at = NULL, failed_at = $2, due_at = $2, attempts = GREATEST(attempts, 1), \
          note = 'it did not arrive' WHERE order_id = $1 AND done_at IS NOT NULL AND amount > 0";
     tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
     Ok(true)
 }
 
-/// The same for money that went back whole, because nothing was sold for it.
+/// Owes a whole payment's refund again, which was owed because nothing was sold for the money.
 async fn owe_whole_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<bool> {
     let sql = "UPDATE effects SET done_at = NULL, failed_at = $2, due_at = $2, \
          attempts = GREATEST(attempts, 1), note = 'it did not arrive' \
@@ -114,7 +115,7 @@ async fn owe_whole_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> R
     Ok(true)
 }
 
-/// The captured order gets its tickets, once; a successor with the seats that it was made for.
+/// Issues a captured order's tickets, once. A successor gets the seats that it was made for.
 pub(super) async fn ticket(tx: &SqlTransaction, order: Order, now_ms: i64) -> Result<()> {
     let Some(order) = exchanges::captured(tx, order, now_ms).await? else {
         return Ok(());
@@ -127,7 +128,7 @@ pub(super) async fn ticket(tx: &SqlTransaction, order: Order, now_ms: i64) -> Re
     Ok(())
 }
 
-/// An order that costs nothing gets its tickets in the transaction that claims its seats; no
+/// Issues the tickets of an order that costs nothing, in the transaction that claims its seats; no
 /// provider is asked. Every other order stays as it is.
 pub(super) async fn nothing_to_pay(tx: &SqlTransaction, order: Order) -> Result<Order> {
     if order.total != 0 || order.state != OrderState::Pending {
@@ -147,7 +148,7 @@ pub(super) async fn nothing_to_pay(tx: &SqlTransaction, order: Order) -> Result<
     Ok(ticketed.order)
 }
 
-/// The order's visitor is told of as done with buying.
+/// Records that the order's visitor has finished buying.
 async fn has_finished(tx: &SqlTransaction, order: &Order) -> Result<()> {
     let sql = "INSERT INTO finished (show, visitor) VALUES ($1, $2)";
     let visitor = order.visitor.0;

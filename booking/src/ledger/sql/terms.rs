@@ -1,5 +1,5 @@
-//! Terms of sale as numbered versions. Whoever notes new ones is the only one who changes the
-//! catalogue at that moment.
+//! Terms of sale as numbered versions. A caller that records new terms must have shut out other
+//! changes of the catalogue.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ use super::rows::{Result, corrupt, from_json, next_terms, read_fate, run_of, sma
 /// A version of terms that is not stored yet: show, version, and the document.
 type NewTermsVersion<'a> = (&'a str, u32, String);
 
-/// Notes what shows are sold under from now on, each as the next version unless its newest one is
-/// the same; gives their numbers.
+/// Records the terms under which shows are sold from now on, each as the next version unless the
+/// newest one is the same. Returns the versions' numbers.
 pub(super) async fn record_versions(
     tx: &SqlTransaction,
     shows: &[(&str, SaleTerms)],
@@ -42,7 +42,7 @@ pub(super) async fn record_versions(
     Ok(noted)
 }
 
-/// The newest version of each show that has one, with its document.
+/// Returns the newest version of each show that has one, with its document.
 async fn newest_versions(
     tx: &SqlTransaction,
     shows: &[(&str, SaleTerms)],
@@ -69,9 +69,8 @@ async fn put_versions(
     Ok(())
 }
 
-/// Does the work of [`put_versions`] in one statement. Every change of the catalogue waits for this
-/// one, and a programme notes the terms of thousands of shows, which would be two round trips for
-/// each.
+/// Does the work of [`put_versions`] in one statement, instead of two round trips for each of a
+/// programme's thousands of shows: every other change of the catalogue waits for this one.
 async fn put_versions_fused(
     tx: &SqlTransaction,
     new: Vec<NewTermsVersion<'_>>,
@@ -104,8 +103,8 @@ pub(super) async fn read(
     stored.map(|row| from_json(text(&row, 0)?)).transpose()
 }
 
-/// Reads the terms that count for an order. They stay as they are until this transaction ends where
-/// the caller keeps the show's plan.
+/// Reads the terms that count for an order. If the caller has locked the show's plan, they stay as
+/// they are until this transaction ends.
 pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<OrderTerms> {
     let sql = "SELECT s.document::text, s.run, f.fate, f.refunds_until, t.terms FROM shows s \
          LEFT JOIN show_fates f ON f.show = s.show \

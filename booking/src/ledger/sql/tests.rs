@@ -1,4 +1,4 @@
-//! What shows only where a transaction is stopped half-way.
+//! Tests of states that show only while a transaction is stopped halfway.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::SqlLedger;
 use crate::ledger::Ledger;
 use crate::ledger::contract::{TERMS, order, payment, show, stocked};
 
-/// Waits until so many transactions wait for a lock of this kind.
+/// Waits until `waiting` transactions wait for a lock of this kind.
 async fn until_waited_for(server: &PostgresServer, kind: &str, waiting: u32) {
     let sql = format!("SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND locktype = '{kind}'");
     let met = async {
@@ -41,7 +41,7 @@ async fn a_picture_waits_for_a_claim_that_is_being_written() {
         .await
         .expect("it answers");
     tokio::spawn(session);
-    // For so long a claim is half written: its order is there, its cells are not.
+    // In this time a claim is half written: its order is there, but its cells are not.
     let half = other.batch_execute("BEGIN; LOCK TABLE claims IN SHARE MODE");
     half.await.expect("locked");
     let order = order("a", fairgate_pass::Holder([1; 32]), &[3]);

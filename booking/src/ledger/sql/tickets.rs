@@ -123,7 +123,7 @@ pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<Vec<T
     rows.iter().map(read).collect()
 }
 
-/// Issues the tickets of an order; again changes nothing.
+/// Issues the tickets of an order; a repeated call changes nothing.
 pub(super) async fn issue(tx: &SqlTransaction, order: &Order, now_ms: i64) -> Result<()> {
     let (mut ids, mut labels, mut legs) = (Vec::new(), Vec::new(), Vec::new());
     for item in &order.items {
@@ -144,8 +144,8 @@ pub(super) async fn issue(tx: &SqlTransaction, order: &Order, now_ms: i64) -> Re
     Ok(())
 }
 
-/// Writes all tickets of an order in one statement: a round trip for each would be spent under the
-/// order's lock.
+/// Writes all tickets of an order in one statement, because a round trip for each would lengthen
+/// the time of the order's lock.
 async fn put_tickets_fused(
     tx: &SqlTransaction,
     (order, show): (&str, &str),
@@ -161,7 +161,7 @@ async fn put_tickets_fused(
     Ok(())
 }
 
-/// Locks an order's tickets: a door that scans one of them at this moment comes before or after.
+/// Locks an order's tickets. A scan of one of them at the same moment comes before or after.
 pub(super) async fn lock(tx: &SqlTransaction, order: &OrderId) -> Result<()> {
     if tx.is_postgres() {
         let sql = "SELECT 1 FROM tickets WHERE order_id = $1 ORDER BY position FOR UPDATE";

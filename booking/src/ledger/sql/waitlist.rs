@@ -1,5 +1,5 @@
 //! The waitlist. A number is given under the lock of its show's row, which ends with the
-//! transaction: whoever sees a number sees all before it.
+//! transaction. So a reader that sees a number sees all numbers before it.
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlRow, SqlTransaction};
@@ -82,8 +82,8 @@ impl WaitlistLedger for SqlLedger {
         self.installation
             .write(visitors, move |tx, visitors| {
                 Box::pin(async move {
-                    // In one order by everybody, so that two nodes that saw the same visitors wait
-                    // and never in a circle.
+                    // All transactions lock parties in the same order, so two nodes that saw the
+                    // same visitors never wait for each other in a circle.
                     let sql = "UPDATE waiters AS w SET seen_at = $2 FROM (SELECT waiter FROM waiters \
                          WHERE visitor = ANY ($1::bytea[]) AND ended_at IS NULL AND seen_at < $2 \
                          ORDER BY waiter FOR UPDATE) AS here WHERE w.waiter = here.waiter";
@@ -180,8 +180,8 @@ pub(super) fn read_waiter(row: &SqlRow) -> Result<Waiter> {
     })
 }
 
-/// Reads a visitor's party with how many stand before it: the one that waits, else the one that
-/// ended last.
+/// Reads a visitor's party and how many parties stand before it: the waiting party, or else the one
+/// that ended last.
 async fn party_of(
     tx: &SqlTransaction,
     show: &ShowId,
@@ -198,7 +198,8 @@ async fn party_of(
         .transpose()
 }
 
-/// Gives the number behind all that were given for a show, which from here on nobody else is given.
+/// Returns the next number for a show. The lock of the show's row keeps other transactions from
+/// taking a number until this one ends.
 async fn next_number(tx: &SqlTransaction, show: &ShowId) -> Result<i64> {
     let sql = "INSERT INTO waiter_marks AS m (show, last) VALUES ($1, 1) \
          ON CONFLICT (show) DO UPDATE SET last = m.last + 1 RETURNING last";
@@ -207,8 +208,8 @@ async fn next_number(tx: &SqlTransaction, show: &ShowId) -> Result<i64> {
 
 async fn join_waitlist(tx: &SqlTransaction, waiter: &Waiter) -> Result<Waiter> {
     let show = waiter.id.show();
-    // Under the lock of the number: a second call of this visitor waits here, and sees the first
-    // one's party below. The number that it does not need is left out.
+    // The lock of the number makes a second call of this visitor wait here, and it then finds the
+    // first call's party below. The number that the second call does not need is skipped.
     let number = next_number(tx, &show).await?;
     let sql = format!(
         "SELECT {WAITER_COLUMNS} FROM waiters \

@@ -1,6 +1,6 @@
 //! `Idempotency-Key`: repeating a call returns the same answer, even if the answer is an error.
-//! Another call with the same key is refused. While the first call runs, a repeated call has to
-//! wait outside.
+//! Another call with the same key is refused. While the first call runs, a repeated call is
+//! told so and is not carried out.
 //!
 //! The ledger records a call before anything is done for it, so this holds for all nodes. A node
 //! that carries out a call holds it for a few seconds and renews that while it works. If the node

@@ -1,4 +1,5 @@
-//! From hold to order: the order of writes that never loses money or a seat.
+//! Turns a hold into an order, writing to store and ledger in an order that never loses money or a
+//! seat.
 
 use std::sync::Arc;
 
@@ -22,29 +23,29 @@ use crate::ledger::{ClaimBasis, Ledger, SeatClaimRefused};
 use crate::payments::PaymentProvider;
 use crate::store::InventoryRefusal;
 
-/// Longest name and e-mail address.
+/// The most characters of a name or an e-mail address.
 const BUYER_FIELD_MAX: usize = 200;
 
-/// Tries to make a payment at the provider within one call.
+/// How often one call tries to make a payment at the provider.
 const MAKES_MAX: u32 = 3;
 
-/// Where holds become orders.
+/// The desk where holds become orders.
 #[derive(Clone)]
 pub struct OrderDesk {
-    /// Shows, seats, holds.
+    /// The desk for shows, seats and holds.
     pub holds: HoldDesk,
-    /// The final arbiter.
+    /// The ledger, which has the last word on who gets a seat.
     pub ledger: Arc<dyn Ledger>,
-    /// Who takes the money; none where payments are not configured.
+    /// The provider that takes the money, or none where payments are not configured.
     pub provider: Option<Arc<dyn PaymentProvider>>,
 }
 
 impl OrderDesk {
-    /// Makes an order of a hold. The same hold again answers with the same order. One that costs
-    /// nothing has its tickets with it.
+    /// Makes an order from a hold. Repeating the call with the same hold returns the same order. An
+    /// order that costs nothing has its tickets at once.
     ///
     /// # Errors
-    /// [`OrderRefusal`]: why there is no order, or why it cannot be paid.
+    /// [`OrderRefusal`], which says why there is no order, or why it cannot be paid.
     pub async fn checkout(
         &self,
         show: &Arc<Show>,
@@ -54,8 +55,8 @@ impl OrderDesk {
         now_ms: i64,
     ) -> Result<Order, OrderRefusal> {
         check_buyer(&buyer)?;
-        // After a restart nobody may have looked at the show yet; its pending orders are in the
-        // ledger.
+        // After a restart the show may not be open in the store yet, though the ledger has pending
+        // orders for it.
         self.holds.seats.ensure_open(show).await?;
         let store = &self.holds.seats.store;
         let (shown_until_ms, names) = match store.hold(hold, visitor).await {
@@ -65,7 +66,7 @@ impl OrderDesk {
                 self.check_sum(terms.currency.with_amount(total_price(&items)))?;
                 (present.expires_at_ms, names)
             }
-            // The hold may be gone because the order was made: a retry finds its own.
+            // The hold may be gone because it became an order. A retry returns that order.
             Err(InventoryRefusal::Gone) => {
                 return self.found(hold, visitor, now_ms).await;
             }
@@ -73,8 +74,8 @@ impl OrderDesk {
         };
         let pay_until_ms = shown_until_ms.max(now_ms + i64::from(show.document.pay_s) * 1_000);
         let claim_until_ms = pay_until_ms + i64::from(show.document.claim_grace_s) * 1_000;
-        // First the lock, beyond the claim's deadline, and only then the claim: no sweep can come
-        // in between.
+        // The lock is extended beyond the claim's deadline before the claim is written, so that no
+        // sweep can free the seats in between.
         let buyable = &[HoldPurpose::Basket, HoldPurpose::Offer];
         let secured = match store
             .secure(hold, visitor, buyable, lock_until_ms(claim_until_ms))
@@ -101,7 +102,7 @@ impl OrderDesk {
         );
         let payment = match self.payment_of(&order) {
             Ok(payment) => payment,
-            // The basket was changed since it was looked at.
+            // The basket was changed after it was read.
             Err(refused) => {
                 self.restore_basket(show, &secured.hold, now_ms).await;
                 return Err(refused);
@@ -122,8 +123,8 @@ impl OrderDesk {
         }
     }
 
-    /// Makes the payment at the provider, where that was not done yet: from then on the page can
-    /// take the money. Where the provider will never take it the order ends.
+    /// Makes the payment at the provider if that was not done yet, so that the page can take the
+    /// money. If the provider will never take the payment, the order ends.
     pub(super) async fn payable(&self, order: &Order, now_ms: i64) -> Result<(), OrderRefusal> {
         if order.reason == PAYMENT_REFUSED {
             return Err(payment_refused(order, None));
@@ -141,8 +142,8 @@ impl OrderDesk {
             return Ok(());
         };
         let mut told = String::new();
-        // A provider may keep a broken answer under its key: who comes back a second later asks
-        // under the next one.
+        // A provider may keep a faulty answer under an idempotency key. So a call that comes a
+        // second later uses other keys.
         let earlier = u32::try_from((now_ms - order.created_at_ms).max(0) / 1_000).unwrap_or(0);
         let first = earlier.saturating_mul(MAKES_MAX);
         for attempt in first..first.saturating_add(MAKES_MAX) {
@@ -162,8 +163,8 @@ impl OrderDesk {
         Err(provider_unreachable(order))
     }
 
-    /// Ends an order whose payment the provider refuses: its seats wait for no money that cannot
-    /// come.
+    /// Ends an order whose payment the provider refuses, so that its seats do not wait for money
+    /// that cannot come.
     async fn end_unpayable(
         &self,
         order: &Order,
@@ -181,7 +182,7 @@ impl OrderDesk {
         }
     }
 
-    /// The order that an earlier try made of the hold.
+    /// Returns the order that an earlier try made from the hold.
     async fn found(
         &self,
         hold: &HoldId,
@@ -189,7 +190,7 @@ impl OrderDesk {
         now_ms: i64,
     ) -> Result<Order, OrderRefusal> {
         let record = self.ledger.order(&OrderId::of_hold(hold)).await?;
-        // The order of an exchange is no order of this call.
+        // This call must not return an order that an exchange made.
         let own = record.filter(|record| {
             let is_successor = |part: &ExchangeRole| matches!(part, ExchangeRole::Successor { .. });
             !record.exchanges.iter().any(is_successor)
@@ -202,7 +203,7 @@ impl OrderDesk {
         Ok(order)
     }
 
-    /// The hold is a basket again, with its own deadline.
+    /// Turns the hold back into a basket with its own deadline.
     pub(super) async fn restore_basket(&self, show: &Show, hold: &Hold, now_ms: i64) {
         let grace_ms = i64::from(show.document.grace_s) * 1_000;
         let basket_until_ms = hold.expires_at_ms.max(now_ms) + grace_ms;
@@ -212,8 +213,8 @@ impl OrderDesk {
             .await;
     }
 
-    /// The ledger refused the claim: the hold is a basket again, or, where others have the seats,
-    /// given back.
+    /// Undoes the lock after the ledger refused the claim: the hold becomes a basket again, or is
+    /// given back if others have the seats.
     pub(super) async fn undo_refused_claim(
         &self,
         show: &Show,
@@ -222,9 +223,9 @@ impl OrderDesk {
         now_ms: i64,
     ) -> OrderRefusal {
         let store = &self.holds.seats.store;
-        // It may have been written, or another try at the same moment may write it: the lock stays,
-        // a retry finds its own order, and where there is none the reconciler gives the basket its
-        // deadline back.
+        // After an error of the ledger, the order may have been written, or a parallel try may
+        // still write it. So the lock stays, and a retry finds its own order. If there is none, the
+        // reconciler gives the basket its deadline back.
         if !matches!(refused, SeatClaimRefused::Ledger(_)) {
             self.restore_basket(show, hold, now_ms).await;
         }
@@ -257,10 +258,10 @@ impl OrderDesk {
         }
     }
 
-    /// An order with its history.
+    /// Returns an order with its history.
     ///
     /// # Errors
-    /// [`OrderRefusal::NoSuchOrder`]; where the ledger does not answer.
+    /// [`OrderRefusal::NoSuchOrder`], or an error where the ledger does not answer.
     pub async fn order_record(&self, order: &OrderId) -> Result<OrderRecord, OrderRefusal> {
         self.ledger
             .order(order)

@@ -1,5 +1,5 @@
-//! The deadline of pending orders: a compare-and-set on the same row that a payment confirms, so
-//! exactly one wins.
+//! Ends pending orders at their deadline. The expiry is a compare-and-set on the row that a payment
+//! confirms, so exactly one of the two wins.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use fairgate_base::clock::Clock;
 use crate::ledger::{Ledger, LedgerError};
 use crate::wake::WorkerNotifier;
 
-/// How often what is overdue is looked for.
+/// How often overdue orders are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Orders expired in one transaction.
+/// The most orders that one transaction expires.
 const BATCH_MAX: u32 = 200;
 
-/// Expires what is overdue; returns how many orders.
+/// Expires overdue orders and returns how many there were.
 ///
 /// # Errors
-/// Where the ledger does not answer; the next run goes on.
+/// Returns an error where the ledger does not answer; the next run goes on.
 pub async fn expire_due(
     ledger: &Arc<dyn Ledger>,
     seats: &WorkerNotifier,
@@ -37,9 +37,9 @@ pub async fn expire_due(
     }
 }
 
-/// Expires overdue orders for as long as the process runs. An order of whose payment the provider
-/// told something in time is left until the inbox has settled it: money that waits there, as after
-/// a restart, is not late.
+/// Expires overdue orders for as long as the process runs. If the provider reported on an order's
+/// payment in time, the order is left until the inbox has settled that event. So money that waits
+/// in the inbox, for example after a restart, does not count as late.
 pub async fn expire_forever(ledger: Arc<dyn Ledger>, seats: WorkerNotifier, clock: Clock) {
     let mut every = tokio::time::interval(LOOK_EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

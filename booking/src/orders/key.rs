@@ -1,12 +1,12 @@
-//! The key that opens an order on any device. It derives from the installation's secret and the
-//! order's id, so it is stored nowhere and a retry is given the same one.
+//! The key that opens an order on any device. The key is derived from the installation's secret and
+//! the order's id, so it is stored nowhere, and a retry gets the same key.
 
 use fairgate_model::ids::OrderId;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-/// What an order key begins with, so that it is never taken for a pass.
+/// The prefix of every order key, so that no key is mistaken for a pass.
 pub const PREFIX: &str = "orderkey_";
 
 /// Makes and checks order keys.
@@ -16,13 +16,13 @@ pub struct OrderKeys {
 }
 
 impl OrderKeys {
-    /// With the installation's secret.
+    /// Makes the handle from the installation's secret.
     #[must_use]
     pub fn new(secret: [u8; 32]) -> Self {
         Self { secret }
     }
 
-    /// The order's key.
+    /// Returns the order's key.
     #[must_use]
     pub fn for_order(&self, order: &OrderId) -> String {
         let mut mac =
@@ -32,7 +32,7 @@ impl OrderKeys {
         format!("{PREFIX}{}", hex::encode(mac.finalize().into_bytes()))
     }
 
-    /// Whether `key` is the order's key, in constant time.
+    /// Returns whether `key` is the order's key, in constant time.
     #[must_use]
     pub fn opens(&self, order: &OrderId, key: &str) -> bool {
         self.for_order(order)

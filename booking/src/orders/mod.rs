@@ -1,5 +1,5 @@
-//! Orders: a hold on its way to money and tickets. The state machine is pure; the ledger carries it
-//! out.
+//! Orders: a hold on its way to money and tickets. The state machine is pure code; the ledger
+//! carries it out.
 
 pub mod checkout;
 pub mod exchange;

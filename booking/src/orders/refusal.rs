@@ -1,4 +1,4 @@
-//! Why an order is not made, paid or exchanged, as plain values. `http/refusals` words them.
+//! Why an order is not made, paid or exchanged. `http/refusals` turns these values into messages.
 
 use fairgate_model::ids::{OrderId, ShowId};
 use fairgate_model::money::{Currency, Money};
@@ -10,10 +10,10 @@ use crate::ledger::{ExchangeRefused, LedgerError};
 /// Why a call for an order was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderRefusal {
-    /// Its seats cannot be had.
+    /// The seats cannot be had.
     #[error(transparent)]
     Hold(#[from] HoldRefusal),
-    /// Who buys or who travels is not said as it should be.
+    /// The name of the buyer or of a traveller is missing or wrong.
     #[error("the names are wrong: {0}")]
     Names(#[from] NamesFault),
     /// The card that paid for the seats would have more of the show than a card may.
@@ -22,17 +22,17 @@ pub enum OrderRefusal {
         /// The show's limit.
         limit: Option<u32>,
     },
-    /// Nobody takes money here.
+    /// Payments are not configured, so nothing that costs money can be sold.
     #[error("payments are not configured")]
     PaymentsNotConfigured,
     /// The provider never takes this sum.
     #[error("{sum} is {why}: the limit is {limit}")]
     Sum {
-        /// What would have to be paid.
+        /// The sum to pay.
         sum: Money,
-        /// What is wrong with it.
+        /// Whether the sum is too small, too large, or wrong in another way.
         why: PaymentSumError,
-        /// What the provider takes.
+        /// The provider's limit.
         limit: Money,
     },
     /// The provider refused to prepare the payment, and the order was ended.
@@ -40,45 +40,45 @@ pub enum OrderRefusal {
     PaymentRefused {
         /// The order.
         order: OrderId,
-        /// What was to be paid.
+        /// The sum to pay.
         sum: Money,
-        /// What is wrong with the sum, where that is known to be why.
+        /// What is wrong with the sum, if the sum is known to be the reason.
         why: Option<PaymentSumError>,
     },
     /// The payment could not be prepared just now.
     #[error("the payment of {order} could not be prepared")]
     ProviderUnreachable {
-        /// The order, which stands.
+        /// The order, which still exists.
         order: OrderId,
-        /// Until when it waits for its money.
+        /// The time until which the order waits for its money.
         pay_until_ms: i64,
     },
     /// There is no such order.
     #[error("there is no order {0}")]
     NoSuchOrder(OrderId),
-    /// The order's show is not there any more.
+    /// The order's show no longer exists.
     #[error("there is no show {0}")]
     NoSuchShow(ShowId),
     /// The seats wanted in exchange are sold in another currency.
     #[error("the show is sold in {}, the order in {}", show.as_str(), order.as_str())]
     OtherCurrency {
-        /// The show's.
+        /// The currency of the show.
         show: Currency,
-        /// The order's.
+        /// The currency of the order.
         order: Currency,
     },
-    /// Another number of seats was asked for than the order has.
+    /// The number of seats asked for is not the number of seats that the order has.
     #[error("{asked} seats for {seats}")]
     OtherQuantity {
-        /// The order's seats.
+        /// How many seats the order has.
         seats: usize,
-        /// The seats asked for.
+        /// How many seats were asked for.
         asked: usize,
     },
     /// The order has these seats already.
     #[error("these are the order's own seats")]
     NothingToExchange,
-    /// The order is not exchanged.
+    /// The order cannot be exchanged.
     #[error(transparent)]
     Exchange(ExchangeRefused),
     /// The ledger did not answer.
@@ -86,24 +86,24 @@ pub enum OrderRefusal {
     Ledger(#[from] LedgerError),
 }
 
-/// What is wrong with the names that came with an order.
+/// What is wrong with the names in an order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NamesFault {
     /// The buyer's name is empty, too long or not printable.
     #[error("the buyer's name")]
     BuyerName,
-    /// The buyer's address is none.
+    /// The buyer's e-mail address is not valid.
     #[error("the buyer's e-mail address")]
     BuyerEmail,
-    /// The show wants no names of those who travel.
+    /// Names of travellers came for a show that wants none.
     #[error("names nobody asked for")]
     NotWanted,
-    /// Not one name a seat.
+    /// The number of names is not the number of seats.
     #[error("{came} names for {seats} seats")]
     NotOneEach {
-        /// The seats.
+        /// How many seats the order has.
         seats: usize,
-        /// The names that came.
+        /// How many names came.
         came: usize,
     },
     /// The name of the traveller at this place is empty, too long or not printable.

@@ -1,4 +1,4 @@
-//! What an order comes to: what nobody has to take, what a provider takes, and what it never will.
+//! Checks the sum of an order: a sum of nothing needs no provider, and a provider has limits.
 
 use fairgate_model::money::Money;
 use fairgate_model::orders::Order;
@@ -8,11 +8,11 @@ use fairgate_model::payments::{Payment, PaymentState, ProviderError};
 use super::checkout::OrderDesk;
 use super::refusal::OrderRefusal;
 
-/// The provider's name in a payment of nothing.
+/// The provider's name in the payment of an order that costs nothing.
 const NO_PROVIDER: &str = "none";
 
 impl OrderDesk {
-    /// Whether somebody takes this sum here. For nothing at all nobody is needed.
+    /// Checks that this sum can be paid. A sum of nothing needs no provider.
     ///
     /// # Errors
     /// [`OrderRefusal::Sum`], [`OrderRefusal::PaymentsNotConfigured`].
@@ -36,7 +36,7 @@ impl OrderDesk {
         })
     }
 
-    /// The payment of an order, voided from the beginning where there is nothing to pay.
+    /// Returns the payment of an order. A payment of nothing is voided from the beginning.
     ///
     /// # Errors
     /// As [`OrderDesk::check_sum`].
@@ -64,8 +64,8 @@ impl OrderDesk {
     }
 }
 
-/// The provider refused to prepare the payment of an order, and will refuse it again: the order was
-/// ended. `why` is none where that happened at an earlier try.
+/// Returns the refusal for an order that was ended because the provider will never take its
+/// payment. `why` is `None` where an earlier try ended the order.
 pub(super) fn payment_refused(order: &Order, why: Option<&ProviderError>) -> OrderRefusal {
     OrderRefusal::PaymentRefused {
         order: order.id.clone(),

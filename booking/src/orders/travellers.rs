@@ -1,18 +1,19 @@
-//! The names of those who travel, for shows that want them: one a seat, in the order of the hold's
-//! seats.
+//! The names of the travellers, for shows that want them: one for each seat, in the order of the
+//! hold's seats.
 
 use fairgate_model::orders::Traveller;
 use fairgate_model::shows::Show;
 
 use super::refusal::NamesFault;
 
-/// Longest name, in characters.
+/// The most characters of a name.
 pub const NAME_CHARS_MAX: usize = 200;
 
-/// The names as they will stand on the tickets; none for a show that asks for none.
+/// Returns the names as the tickets will show them. The list is empty for a show that asks for
+/// none.
 ///
 /// # Errors
-/// [`NamesFault`]: names a train needs, or names nobody asked for.
+/// [`NamesFault`], where a train's names are missing or wrong, or names came that nobody asked for.
 pub fn ticket_names(
     show: &Show,
     travellers: Option<Vec<Traveller>>,

@@ -1,17 +1,17 @@
-//! Work that lies in the ledger, done a few pieces at a time: each piece is lent when there is room
-//! for it, so what waits can be done by other nodes, and a piece that fails or takes long holds up
-//! no other.
+//! Does work that is stored in the ledger, several pieces at a time. A piece is lent only when
+//! there is room for it, so other nodes can do the pieces that wait, and a piece that fails or
+//! takes long delays no other.
 
 use tokio::task::JoinSet;
 
 use crate::ledger::LedgerError;
 
-/// Does all the work that `lend` gives, at most `at_once` pieces side by side; returns how many
-/// were done. `work` deals with its own errors: what it did not do comes back when it is not lent
-/// any more.
+/// Does all the work that `lend` returns, at most `at_once` pieces at a time, and returns how many
+/// pieces were done. `work` handles its own errors. A piece that it does not finish comes back when
+/// its loan ends.
 ///
 /// # Errors
-/// Where nothing could be lent; what had begun is done.
+/// Returns an error where nothing could be lent. The pieces that had begun are finished first.
 pub(super) async fn work_off<T, L, W>(
     at_once: usize,
     lend: impl Fn(u32) -> L,
@@ -24,7 +24,7 @@ where
     let mut running = JoinSet::new();
     let (mut done, mut result, mut may_lend) = (0, Ok(()), true);
     loop {
-        // By halves, so that one question lends several pieces.
+        // New pieces are lent only when half of the room is free, so that one query lends several.
         if may_lend && running.len() <= at_once / 2 {
             let room = at_once - running.len();
             match lend(u32::try_from(room).unwrap_or(u32::MAX)).await {

@@ -1,5 +1,5 @@
-//! What the ledger owes the provider: captures, voids and refunds, each tried until it is done.
-//! Tickets follow a capture.
+//! Carries out what the ledger owes the provider: captures, voids and refunds, each repeated until
+//! it is done. A capture leads to tickets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,57 +13,59 @@ use super::crew::work_off;
 use crate::ledger::{DuePaymentEffect, Ledger, LedgerError};
 use crate::wake::WorkerNotifier;
 
-/// Effects carried out side by side.
+/// How many effects are carried out at the same time.
 const AT_ONCE: usize = 32;
 
-/// A call that takes longer says so to the ledger, well before its effect is lent to another node.
+/// How often a running call renews its loan. This is well before the effect would be lent to
+/// another node.
 pub(super) const RENEW_EVERY: Duration = Duration::from_secs(2);
 
-/// How long the worker sleeps when nobody calls it.
+/// How long the worker sleeps when nothing wakes it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The longest pause between two tries.
+/// The longest pause between two tries of a capture or a void.
 const PAUSE_MAX_MS: i64 = 60_000;
 
-/// The longest pause where money is on its way back.
+/// The longest pause between two tries of a refund.
 pub(super) const REFUND_PAUSE_MAX_MS: i64 = 3_600_000;
 
-/// Carries effects out.
+/// The worker that carries out effects.
 #[derive(Clone)]
 pub struct PaymentEffectWorker {
-    /// Where they are written.
+    /// The ledger that has the effects.
     pub ledger: Arc<dyn Ledger>,
-    /// Who carries them out.
+    /// The provider that carries them out.
     pub provider: Arc<dyn PaymentProvider>,
-    /// The time.
+    /// The installation's clock.
     pub clock: Clock,
-    /// Calls this worker.
+    /// Wakes this worker.
     pub bell: WorkerNotifier,
-    /// Calls the seat outbox.
+    /// Wakes the seat outbox.
     pub seats: WorkerNotifier,
 }
 
-/// How a call that is over ended.
+/// The result of a finished call.
 enum EffectCallOutcome {
-    /// What was owed is done, by this call or by an earlier one.
+    /// The effect is done, by this call or by an earlier one.
     AsOwed,
-    /// It will never be done: the provider decided so, and where the money is was read back.
+    /// The effect will never be done. The provider decided so, and the state of the money was read
+    /// back.
     Refused(String),
 }
 
-/// How long to wait before the next try: twice as long each time.
+/// Returns how long to wait before the next try. The pause doubles each time.
 #[must_use]
 pub fn pause_ms(attempts: u32) -> i64 {
     (500_i64 << attempts.min(10)).min(PAUSE_MAX_MS)
 }
 
-/// How long to wait before asking again whether money has gone back: it may take days.
+/// Returns how long to wait before asking again whether money has gone back, which may take days.
 #[must_use]
 pub fn refund_pause_ms(attempts: u32) -> i64 {
     (2_000_i64 << attempts.min(16)).min(REFUND_PAUSE_MAX_MS)
 }
 
-/// Waits for a call, and says again and again that it still runs.
+/// Waits for a call, and runs `renew` again and again while the call takes.
 pub(super) async fn renewing<T>(
     call: impl Future<Output = T>,
     every: Duration,
@@ -79,11 +81,11 @@ pub(super) async fn renewing<T>(
 }
 
 impl PaymentEffectWorker {
-    /// Carries out what is due; returns how many effects were looked at. One that fails holds up no
-    /// other.
+    /// Carries out the due effects, and returns how many it looked at. An effect that fails delays
+    /// no other.
     ///
     /// # Errors
-    /// Where the ledger does not answer; the next run goes on.
+    /// Returns an error where the ledger does not answer; the next run goes on.
     pub async fn carry_out_due(&self) -> Result<usize, LedgerError> {
         let lend = |room| {
             let (ledger, now_ms) = (Arc::clone(&self.ledger), self.clock.now_ms());
@@ -106,8 +108,8 @@ impl PaymentEffectWorker {
         let lend_on = || {
             let (ledger, effect, now_ms) =
                 (Arc::clone(&self.ledger), effect.id, self.clock.now_ms());
-            // Beside the call, which must not wait for it. Where it fails another node may call
-            // too, under the same key.
+            // The renewal runs in its own task, so that the call does not wait for it. If it fails,
+            // another node may make the same call under the same key.
             tokio::spawn(async move {
                 if let Err(error) = ledger.lend_on(effect, now_ms).await {
                     tracing::debug!(effect, %error, "an effect could not be kept");
@@ -118,7 +120,7 @@ impl PaymentEffectWorker {
         self.record_result(effect, result).await
     }
 
-    /// Asks the provider for what is owed.
+    /// Makes the call to the provider that the effect needs.
     async fn call_provider(
         &self,
         effect: &DuePaymentEffect,
@@ -129,8 +131,8 @@ impl PaymentEffectWorker {
             EffectKind::Void => self.provider.void(payment, attempt).await,
             EffectKind::Refund => self.provider.refund(payment, attempt).await,
         };
-        // A refusal is believed only after the provider was asked what it did: an earlier try may
-        // have been heard.
+        // A refusal counts only after the provider was asked for the state of the payment, because
+        // an earlier try may have succeeded.
         match result {
             Err(ProviderError::Refused(why)) => self.after_refusal(effect, why).await,
             Err(error) => Err(error),
@@ -138,7 +140,7 @@ impl PaymentEffectWorker {
         }
     }
 
-    /// Writes what became of it.
+    /// Writes the result of the call to the ledger.
     async fn record_result(
         &self,
         effect: &DuePaymentEffect,
@@ -213,7 +215,7 @@ impl PaymentEffectWorker {
         self.ledger.put_off(effect.id, due_at_ms, why).await
     }
 
-    /// Carries effects out for as long as the process runs.
+    /// Carries out effects for as long as the process runs.
     pub async fn carry_out_forever(self) {
         loop {
             if let Err(error) = self.carry_out_due().await {

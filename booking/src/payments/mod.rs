@@ -1,5 +1,5 @@
-//! Payments: a provider behind a trait, a webhook inbox, and workers that carry out what the ledger
-//! decided.
+//! Payments: a provider behind a trait, an inbox for the provider's events, and workers that carry
+//! out what the ledger decided.
 
 mod crew;
 pub mod effects;
@@ -17,62 +17,64 @@ use fairgate_model::payments::{
     CreatedPayment, ParsedProviderEvent, Payment, ProviderError, ProviderPayment,
 };
 
-/// A payment that nothing was told of for so long is read back, unless the settings say otherwise.
+/// How long a payment may be without news before it is read back, unless the settings say
+/// otherwise.
 pub const READ_BACK_AFTER: Duration = Duration::from_secs(15);
 
 /// A payment provider with manual capture. Every call that changes something carries an idempotency
-/// key that derives from the payment and from what is asked, so that a repeated call is the same
-/// call; `attempt` counts the tries before this one.
+/// key, derived from the payment and the kind of call, so that the provider recognises a repeated
+/// call. `attempt` counts the tries before this one.
 #[async_trait]
 pub trait PaymentProvider: Send + Sync + 'static {
-    /// Its name in paths and in the ledger.
+    /// Returns the provider's name in paths and in the ledger.
     fn name(&self) -> &'static str;
 
-    /// Whether its money is play money.
+    /// Returns whether the provider takes play money.
     fn is_test(&self) -> bool;
 
-    /// Which one it is: cards and sums follow from that.
+    /// Returns the kind of provider, which decides what is known of cards and which sums are
+    /// allowed.
     fn kind(&self) -> ProviderKind;
 
-    /// The header that carries the signature of its events.
+    /// Returns the name of the header that carries the signature of an event.
     fn signature_header(&self) -> &'static str;
 
-    /// A payment that it has told nothing of for so long is read back.
+    /// Returns how long a payment may be without news before it is read back.
     fn read_back_after(&self) -> Duration;
 
-    /// Makes the payment at the provider; again answers with the same. `None` where it needs no
-    /// making.
+    /// Makes the payment at the provider. Repeating the call returns the same payment. Returns
+    /// `None` where the provider needs no such step.
     async fn make(
         &self,
         payment: &Payment,
         attempt: u32,
     ) -> Result<Option<CreatedPayment>, ProviderError>;
 
-    /// What the buyer's page needs to pay; null while the payment was not made yet.
+    /// Returns what the buyer's page needs to pay; null before the payment was made.
     fn client(&self, payment: &Payment) -> serde_json::Value;
 
-    /// Takes the authorised money; again is the same.
+    /// Takes the authorised money. The call may be repeated.
     async fn capture(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError>;
 
-    /// Lets go of the authorised money; again is the same.
+    /// Releases the authorised money. The call may be repeated.
     async fn void(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError>;
 
-    /// Gives all the captured money back; again is the same. Done once the provider says that the
-    /// money has gone: [`ProviderError::Pending`] until then, [`ProviderError::Failed`] where it
-    /// could not be brought back.
+    /// Gives back all the captured money. The call may be repeated. It succeeds once the provider
+    /// says that the money has gone. Until then it returns [`ProviderError::Pending`], and
+    /// [`ProviderError::Failed`] if the money could not be sent back.
     async fn refund(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError>;
 
-    /// Gives a part of the captured money back, known by the refund's id; again is the same.
-    /// Answers as [`PaymentProvider::refund`] does.
+    /// Gives back a part of the captured money, identified by the refund's id. The call may be
+    /// repeated. It returns the same results as [`PaymentProvider::refund`].
     async fn refund_part(&self, refund: &OwedRefund) -> Result<(), ProviderError>;
 
-    /// Reads where the payment stands at the provider.
+    /// Reads the state of the payment at the provider.
     async fn read_back(&self, payment: &Payment) -> Result<ProviderPayment, ProviderError>;
 
-    /// Checks an event's signature over the raw body and gives its id; `None` where it does not
-    /// hold.
+    /// Checks the signature of an event over the raw body, and returns the event's id. Returns
+    /// `None` where the signature is wrong.
     fn verify(&self, signature: Option<&str>, body: &[u8], now_s: i64) -> Option<String>;
 
-    /// Reads a body whose signature held.
+    /// Reads the body of an event whose signature was right.
     fn read(&self, body: &[u8]) -> ParsedProviderEvent;
 }

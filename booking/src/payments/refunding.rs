@@ -1,5 +1,5 @@
-//! Money that goes back for tickets: each refund is asked of the provider until the money has gone,
-//! beside captures and voids and never before its payment was captured.
+//! Sends money back for returned tickets. Each refund is asked of the provider until the money has
+//! gone. This runs beside captures and voids, and never before the payment was captured.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,31 +14,31 @@ use super::effects::{REFUND_PAUSE_MAX_MS, RENEW_EVERY, pause_ms, refund_pause_ms
 use crate::ledger::{Ledger, LedgerError};
 use crate::wake::WorkerNotifier;
 
-/// Refunds asked for side by side.
+/// How many refunds are asked for at the same time.
 const AT_ONCE: usize = 16;
 
-/// How long the worker sleeps when nobody calls it.
+/// How long the worker sleeps when nothing wakes it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Asks for refunds.
+/// The worker that asks the provider for refunds.
 #[derive(Clone)]
 pub struct RefundWorker {
-    /// Where they are written.
+    /// The ledger that has the refunds.
     pub ledger: Arc<dyn Ledger>,
-    /// Who carries them out.
+    /// The provider that carries them out.
     pub provider: Arc<dyn PaymentProvider>,
-    /// The time.
+    /// The installation's clock.
     pub clock: Clock,
-    /// Calls this worker.
+    /// Wakes this worker.
     pub bell: WorkerNotifier,
 }
 
 impl RefundWorker {
-    /// Asks for what is due; returns how many refunds were looked at. One that fails holds up no
+    /// Asks for the due refunds, and returns how many it looked at. A refund that fails delays no
     /// other.
     ///
     /// # Errors
-    /// Where the ledger does not answer; the next run goes on.
+    /// Returns an error where the ledger does not answer; the next run goes on.
     pub async fn ask_due(&self) -> Result<usize, LedgerError> {
         let lend = |room| {
             let (ledger, now_ms) = (Arc::clone(&self.ledger), self.clock.now_ms());
@@ -62,8 +62,8 @@ impl RefundWorker {
                 refund.id.clone(),
                 self.clock.now_ms(),
             );
-            // Beside the call, which must not wait for it. Where it fails another node may ask too,
-            // for the same refund.
+            // The renewal runs in its own task, so that the call does not wait for it. If it fails,
+            // another node may ask for the same refund too.
             tokio::spawn(async move {
                 if let Err(error) = ledger.lend_refund_on(&id, now_ms).await {
                     tracing::debug!(refund = %id, %error, "a refund could not be kept");

@@ -1,5 +1,5 @@
-//! The sandbox provider: play money through the real path. Its events are signed, sent to the same
-//! inbox and settled by the same worker as those of a real provider.
+//! The sandbox provider, which moves play money through the real code. Its events are signed, sent
+//! to the same inbox and settled by the same worker as those of a real provider.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use crate::ledger::{Ledger, LedgerError};
 /// The header that carries an event's signature: `t=UNIX_SECONDS,v1=HEX` over `t.body`.
 pub const SIGNATURE_HEADER: &str = "fairgate-sandbox-signature";
 
-/// Seconds an event may be old; an older one is replayed by somebody.
+/// How many seconds old an event may be. An older event counts as replayed.
 const TOLERANCE_S: i64 = 300;
 
-/// The sandbox. Its memory of payments is a table of its own, as a real provider's is.
+/// The sandbox provider. It remembers payments in a table of its own, as a real provider does.
 #[derive(Clone)]
 pub struct SandboxProvider {
     ledger: Arc<dyn Ledger>,
@@ -42,7 +42,7 @@ pub enum SandboxOutcome {
     Decline,
 }
 
-/// A signed event, ready for the inbox.
+/// A signed event that can be sent to the inbox.
 pub struct SignedSandboxEvent {
     /// The value of [`SIGNATURE_HEADER`].
     pub signature: String,
@@ -51,17 +51,17 @@ pub struct SignedSandboxEvent {
 }
 
 impl SandboxProvider {
-    /// With the secret that its events are signed with.
+    /// Makes the sandbox. `secret` signs its events.
     #[must_use]
     pub fn new(ledger: Arc<dyn Ledger>, secret: [u8; 32]) -> Self {
         Self { ledger, secret }
     }
 
-    /// What the buyer chose becomes the provider's event; choosing the same again makes the same
-    /// event. `None` where the money was decided otherwise before.
+    /// Turns the buyer's choice into an event of the provider. Repeating a choice makes the same
+    /// event. Returns `None` if the payment was already decided otherwise.
     ///
     /// # Errors
-    /// Where the ledger did not take it.
+    /// Returns an error where the ledger did not take the choice.
     pub async fn choose_outcome(
         &self,
         payment: &Payment,
@@ -81,8 +81,8 @@ impl SandboxProvider {
             ),
         };
         let now = self.ledger.sandbox_move(&payment.id, from, to).await?;
-        // An approval that was captured meanwhile is still the same approval: its event is stored
-        // once and changes nothing.
+        // An approval may be repeated after the money was captured. Its event is stored only once
+        // and changes nothing.
         if now != to && !(to == "authorised" && matches!(now.as_str(), "captured" | "refunded")) {
             return Ok(None);
         }
@@ -201,7 +201,8 @@ impl PaymentProvider for SandboxProvider {
     }
 
     async fn read_back(&self, payment: &Payment) -> Result<ProviderPayment, ProviderError> {
-        // From no state at all: it answers with the state and moves nothing.
+        // This moves no state, because the list of states to move from is empty. It only returns
+        // the state.
         let state = self.ledger.sandbox_move(&payment.id, &[], "read").await;
         let state = state.map_err(|error| ProviderError::Later(error.to_string()))?;
         let state = PaymentState::parse(&state).unwrap_or(PaymentState::Created);

@@ -1,5 +1,5 @@
-//! The inbox of provider events: verified, stored under their id, answered; and only then settled,
-//! by a worker.
+//! The inbox of provider events. An event is verified, stored under its id, and answered. A worker
+//! settles it later.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,58 +16,58 @@ use crate::catalogue::Catalogue;
 use crate::ledger::{Ledger, LedgerError, StoredProviderEvent};
 use crate::wake::WorkerNotifier;
 
-/// Events settled side by side, so that they share a commit where there is one writer and leave
-/// connections to others.
+/// How many events are settled at the same time. With one writer they share a commit, and the limit
+/// leaves connections to others.
 const AT_ONCE: usize = 8;
 
-/// An event of a payment that cannot be read back in this time is settled later, and lets others go
-/// on.
+/// How long reading a payment back may take. After that the event is settled later, so that others
+/// can go on.
 const READ_WITHIN: Duration = Duration::from_secs(3);
 
-/// How long the worker sleeps when nobody calls it.
+/// How long the worker sleeps when nothing wakes it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The form in which something that was read back is stored.
+/// The form in which a state that was read back is stored.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredReadBack<T> {
     read_back: T,
 }
 
-/// Takes events in and settles them.
+/// The inbox, which stores events and settles them.
 #[derive(Clone)]
 pub struct PaymentEventInbox {
-    /// Where they are stored.
+    /// The ledger that stores the events.
     pub ledger: Arc<dyn Ledger>,
-    /// Whose events they are.
+    /// The provider that sends them.
     pub provider: Arc<dyn PaymentProvider>,
-    /// The time.
+    /// The installation's clock.
     pub clock: Clock,
-    /// Calls this worker.
+    /// Wakes this worker.
     pub bell: WorkerNotifier,
-    /// Calls the seat outbox.
+    /// Wakes the seat outbox.
     pub seats: WorkerNotifier,
-    /// Calls the effects worker.
+    /// Wakes the effects worker.
     pub effects: WorkerNotifier,
-    /// Calls the worker of late money.
+    /// Wakes the worker for late money.
     pub late: WorkerNotifier,
-    /// Which shows limit what one card may buy.
+    /// The catalogue, which knows the shows that limit what one card may buy.
     pub catalogue: Catalogue,
 }
 
-/// Why an event was not taken.
+/// Why an event was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum PaymentEventRefusal {
-    /// Its signature does not hold, or it is too old.
+    /// The signature is wrong, or the event is too old.
     #[error("the signature does not hold")]
     Signature,
-    /// It could not be stored; the provider sends it again.
+    /// The event could not be stored. The provider sends it again.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
 
 impl PaymentEventInbox {
-    /// Verifies and stores an event; a repeated one is stored once.
+    /// Verifies and stores an event. A repeated event is stored only once.
     ///
     /// # Errors
     /// [`PaymentEventRefusal`]; nothing was stored.
@@ -99,11 +99,11 @@ impl PaymentEventInbox {
         Ok(fresh)
     }
 
-    /// Stores what was read back from the provider as the event that nobody delivered, to be
-    /// settled as such. Returns whether it is new.
+    /// Stores a state that was read back from the provider, as if the provider had sent the event
+    /// for it. Returns whether the event is new.
     ///
     /// # Errors
-    /// Where the ledger did not take it.
+    /// Returns an error where the ledger did not take the event.
     pub async fn take_read_back(
         &self,
         payment: &super::Payment,
@@ -118,11 +118,11 @@ impl PaymentEventInbox {
         Ok(fresh)
     }
 
-    /// Settles what is stored; returns how many events. One that cannot be settled is put off, and
-    /// the others go on.
+    /// Settles stored events and returns how many. An event that cannot be settled is tried again
+    /// later, and the others go on.
     ///
     /// # Errors
-    /// Where the ledger does not answer; the next run goes on.
+    /// Returns an error where the ledger does not answer; the next run goes on.
     pub async fn settle_all(&self) -> Result<usize, LedgerError> {
         let lend = |room| {
             let (ledger, now_ms) = (Arc::clone(&self.ledger), self.clock.now_ms());
@@ -177,7 +177,8 @@ impl PaymentEventInbox {
         }
     }
 
-    /// What an event leaves open is read back: the card, and how much of a refund has arrived.
+    /// Reads from the provider what an event leaves open: the card, and how much of a refund has
+    /// arrived.
     async fn confirmed(
         &self,
         said: ParsedProviderEvent,
@@ -185,7 +186,8 @@ impl PaymentEventInbox {
         let ParsedProviderEvent::Event(event) = &said else {
             return Ok(said);
         };
-        // Also where it was read before: meanwhile more of it may have arrived, or come back.
+        // A refund is read even if it was read before, because more of it may have arrived or come
+        // back since.
         if event.kind != ProviderEventKind::Refunded {
             return self.with_card(said).await;
         }
@@ -198,7 +200,7 @@ impl PaymentEventInbox {
         }))
     }
 
-    /// The event's payment as the provider has it; `None` for one that is not known here.
+    /// Returns the event's payment as the provider has it, or `None` for an unknown payment.
     async fn read_back(
         &self,
         event: &ProviderEvent,
@@ -213,9 +215,9 @@ impl PaymentEventInbox {
         read.map_err(slow)?.map(Some)
     }
 
-    /// Limits of what one card may buy need the card, which events do not always carry. Seats of a
-    /// show without such a limit may be exchanged for those of one that has it, so one such show is
-    /// reason to ask always.
+    /// Adds the card to an event, because limits of what one card may buy need it and events do not
+    /// always carry it. The card is always read as soon as one show has such a limit, because seats
+    /// of another show may be exchanged for seats of that one.
     async fn with_card(
         &self,
         said: ParsedProviderEvent,

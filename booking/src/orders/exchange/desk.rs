@@ -1,5 +1,5 @@
-//! From an order to its successor: the order of writes is that of a checkout, over the cells that
-//! are gained.
+//! Makes the order that succeeds another one in an exchange. The writes come in the same order as
+//! in a checkout, but only for the cells that the old order does not have.
 
 use std::sync::Arc;
 
@@ -25,11 +25,13 @@ use crate::orders::travellers::ticket_names;
 use crate::store::InventoryRefusal;
 
 impl OrderDesk {
-    /// Begins an exchange: the successor, pending where there is a difference to pay, else with its
-    /// tickets. `id` is the hold of the new seats; the same again answers with the same successor.
+    /// Begins an exchange and returns the successor. The successor is pending if there is a
+    /// difference to pay, and otherwise has its tickets at once. `id` is the hold of the new seats.
+    /// Repeating the call returns the same successor.
     ///
     /// # Errors
-    /// [`OrderRefusal`]: why nothing was exchanged, or why the difference cannot be paid.
+    /// [`OrderRefusal`], which says why nothing was exchanged, or why the difference cannot be
+    /// paid.
     pub async fn exchange(
         &self,
         record: &OrderRecord,
@@ -62,17 +64,17 @@ impl OrderDesk {
             .holds
             .take_instead(show, (order, whose), asked, id, &gain, now_ms)
             .await?;
-        // The seats may have come free while the store was waited for: the order begins behind
-        // whoever had them before.
+        // The seats may have become free while the store was waited for. The new order must not
+        // begin before the end of the order that had them.
         let now_ms = clock.now_ms();
         for (item, name) in items.iter_mut().zip(names) {
             item.traveller = Some(name);
         }
-        // The hold may be an earlier try's of the same call: what holds for a choice has to hold
-        // for it as well.
+        // The hold may come from an earlier try of the same call, so it has to pass the same checks
+        // as a new choice.
         let limit = match gained(order, (show, whose), &items) {
             Ok((own, limit)) if own == hold.items => limit,
-            // The order changed since.
+            // The order changed after the hold was taken.
             Ok(_) => {
                 return Err(self
                     .release_failed_exchange(
@@ -161,7 +163,7 @@ impl OrderDesk {
                 self.payable(&made, now_ms).await?;
                 Ok(made)
             }
-            // It may have been written: the lock stays, and a retry finds out.
+            // The exchange may have been written. The lock stays, and a retry finds out.
             Err(
                 ExchangeRefused::Ledger(error)
                 | ExchangeRefused::Claim(SeatClaimRefused::Ledger(error)),
@@ -182,11 +184,11 @@ impl OrderDesk {
         }
     }
 
-    /// The successor of this id that an earlier try made for an order, ready to be paid.
+    /// Returns the successor that an earlier try made under this id, ready to be paid.
     ///
     /// # Errors
-    /// [`ExchangeRefused::Changed`] where the order of this id is none of the exchange; where
-    /// ledger or provider do not answer.
+    /// [`ExchangeRefused::Changed`] where the order of this id is not a successor of `of`. Also
+    /// where ledger or provider do not answer.
     pub async fn successor(
         &self,
         of: &OrderId,
@@ -204,7 +206,7 @@ impl OrderDesk {
         Ok(Some(made.order))
     }
 
-    /// An exchange that came to nothing keeps no seats: they are free at once.
+    /// Frees the seats of an exchange that failed, and returns the refusal.
     async fn release_failed_exchange(&self, hold: &Hold, told: OrderRefusal) -> OrderRefusal {
         let store = &self.holds.seats.store;
         let basket_until_ms = hold.expires_at_ms;
@@ -215,7 +217,7 @@ impl OrderDesk {
             .release(&hold.id, hold.visitor, &[HoldPurpose::Exchange])
             .await
         {
-            // Another try of the same call has it, or gave it back.
+            // Another try of the same call ordered the hold, or gave it back.
             Ok(()) | Err(InventoryRefusal::Gone | InventoryRefusal::Ordered) => {}
             Err(error) => {
                 tracing::warn!(%error, hold = %hold.id, "the seats of a lost exchange were not given back; they run out by themselves");
@@ -224,7 +226,8 @@ impl OrderDesk {
         told
     }
 
-    /// Whether the order's seats may be given now, as far as can be told before anything is held.
+    /// Checks whether the order's seats may be given up now, as far as that is known before
+    /// anything is held.
     async fn givable(&self, record: &OrderRecord, now_ms: i64) -> Result<OrderTerms, OrderRefusal> {
         let order = &record.order;
         let open = record.exchanges.iter().find_map(|part| match part {
@@ -249,7 +252,7 @@ impl OrderDesk {
     }
 }
 
-/// The cells that are gained, at the difference, and the limit that holds for them.
+/// Returns the cells that the order does not have already, and the visitor's limit for taking them.
 fn gained(
     order: &Order,
     (show, whose): (&Show, &NewSeatOwner),
@@ -288,8 +291,8 @@ fn parts_of(
     parts(own, items)
 }
 
-/// Seats that the new owner may have while both orders stand, so that afterwards it has what one
-/// may.
+/// Returns the limit of seats while both orders exist, so that the new owner has no more than the
+/// show's limit afterwards.
 fn limit(order: &Order, (show, whose): (&Show, &NewSeatOwner), seats: usize, gained: usize) -> u32 {
     let own = if order.show == show.id && order.visitor == whose.visitor {
         order.items.len()
@@ -301,7 +304,7 @@ fn limit(order: &Order, (show, whose): (&Show, &NewSeatOwner), seats: usize, gai
     u32::try_from(may.max(0)).unwrap_or(u32::MAX)
 }
 
-/// The gained cells as items of the successor: together they cost the difference.
+/// Returns the gained cells as items of the successor, which together cost the difference.
 fn as_gained(order: &Order, show: &Show, items: &[OrderItem], total: i64) -> Vec<OrderItem> {
     let mut gained = parts_of(order, show, items).gained;
     let mut left = total;
@@ -311,7 +314,8 @@ fn as_gained(order: &Order, show: &Show, items: &[OrderItem], total: i64) -> Vec
     gained
 }
 
-/// Who travels stays, unless others are named; one a seat.
+/// Returns the names of the travellers, one for each seat. They stay the same unless new names are
+/// given.
 fn names(
     order: &Order,
     show: &Show,

@@ -1,3 +1,3 @@
-//! An exchange: the seats of a paid order for others.
+//! Exchanges the seats of a paid order for others.
 
 pub mod desk;

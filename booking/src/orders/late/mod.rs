@@ -1,10 +1,10 @@
-//! Money that came after its order had expired: what it still buys is found out here. Seats are
-//! taken before anything is written, and never out of somebody's basket: the order's own seats if
-//! they are free, else seats like them, kept until the buyer says yes or no, else none, and the
-//! money goes back.
+//! Decides what money still buys that came after its order had expired. If the order's own seats
+//! are free, it buys those. Otherwise similar seats are kept until the buyer says yes or no. If
+//! there are none, the money goes back. Seats are taken in the store before anything is written,
+//! and never out of somebody's basket.
 //!
-//! Every step may be repeated: the holds' ids follow from the order, so an interrupted run finds
-//! its own locks, and the ledger's transaction is a compare-and-set of the order.
+//! Every step may be repeated. The ids of the holds are derived from the order, so an interrupted
+//! run finds its own locks. The ledger's transaction is a compare-and-set of the order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,59 +32,60 @@ pub const CONSENT_MS: i64 = 15 * 60 * 1_000;
 /// How long seats stay locked while the ledger's transaction is on its way.
 const LOCK_MS: i64 = 60_000;
 
-/// Another node, or a later run, looks at the same money again after this.
+/// When another node or a later run may look at the same money again.
 const AGAIN_MS: i64 = 4_000;
 
-/// Orders lent at once: what one show holds up, other nodes go on with.
+/// How many orders are lent at once. If one show is slow, other nodes go on with the rest.
 const BATCH_MAX: u32 = 32;
 
-/// How often other seats are chosen anew when somebody was quicker.
+/// How often other seats are chosen anew when another visitor was quicker.
 const CHOICES_MAX: usize = 12;
 
-/// The store hears of an expiry within this, or the money waits for a later run.
+/// How long a run waits for the store to hear of an expiry. After that the money waits for a later
+/// run.
 const HEARS_WITHIN: Duration = Duration::from_millis(500);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// How long the worker sleeps when nobody calls it.
+/// How long the worker sleeps when nothing wakes it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Finds out what late money still buys.
+/// The worker that decides what late money still buys.
 #[derive(Clone)]
 pub struct LateMoneyWorker {
-    /// The final arbiter.
+    /// The ledger, which has the last word on who gets a seat.
     pub ledger: Arc<dyn Ledger>,
-    /// Shows.
+    /// The catalogue of shows.
     pub catalogue: Catalogue,
-    /// Their seats.
+    /// The seats of the shows.
     pub seats: SeatInventory,
-    /// The time.
+    /// The installation's clock.
     pub clock: Clock,
-    /// Calls this worker.
+    /// Wakes this worker.
     pub bell: WorkerNotifier,
-    /// Calls the seat outbox.
+    /// Wakes the seat outbox.
     pub outbox: WorkerNotifier,
-    /// Calls the effects worker.
+    /// Wakes the effects worker.
     pub effects: WorkerNotifier,
 }
 
-/// How a try to keep seats for an order ended.
+/// The result of one try to keep seats for an order.
 enum KeepSeatsOutcome {
-    /// The order has been decided, by this try or by somebody else.
+    /// The order was decided, by this try or by another one.
     Decided,
-    /// The seats were not to be had.
+    /// The seats could not be had.
     Taken,
-    /// The money goes back.
+    /// The money goes back, for this reason.
     Back(LateRefundReason),
-    /// The store is not ready; a later run tries again.
+    /// The store is not ready, so a later run tries again.
     NotNow,
 }
 
 impl LateMoneyWorker {
-    /// Decides what is due; returns how many orders were looked at. What cannot be decided now
-    /// comes back, and holds up neither the other orders nor other shows.
+    /// Decides the due orders, and returns how many it looked at. An order that cannot be decided
+    /// now is tried again later, and delays neither other orders nor other shows.
     ///
     /// # Errors
-    /// Where the ledger does not answer; the next run goes on.
+    /// Returns an error where the ledger does not answer; the next run goes on.
     pub async fn settle_due(&self) -> Result<usize, LedgerError> {
         let mut seen = 0;
         loop {
@@ -112,7 +113,8 @@ impl LateMoneyWorker {
         }
     }
 
-    /// One after the other: each chooses among what the one before it left.
+    /// Settles a show's orders one after the other, because each chooses among the seats that the
+    /// one before left.
     async fn settle_show(&self, show: &ShowId, orders: Vec<OrderId>) {
         let show = self.catalogue.show(show);
         let open = match &show {
@@ -123,7 +125,7 @@ impl LateMoneyWorker {
             let waits = orders.len();
             tracing::warn!(%error, waits, "late money waits for the seats of its show");
         }
-        // Without its seats, what goes back whatever is free still goes back.
+        // If the show's seats cannot be read, money that goes back in any case can still go back.
         let show = (show.as_deref(), open.is_ok());
         for order in orders {
             if let Err(error) = self.settle_late_order(&order, show).await {
@@ -213,7 +215,7 @@ impl LateMoneyWorker {
                 Err(InventoryRefusal::Taken(_)) => continue,
                 Err(refused) => return Ok(tried(&refused)),
             };
-            // An interrupted run may have kept others than were chosen now.
+            // An interrupted run may have kept other seats than the ones chosen now.
             let Some(items) = items_of(show, order, &kept.hold.items) else {
                 self.release_seats(&kept.hold, now_ms).await;
                 return Ok(KeepSeatsOutcome::Taken);
@@ -232,9 +234,9 @@ impl LateMoneyWorker {
         Ok(KeepSeatsOutcome::Taken)
     }
 
-    /// Waits, for a moment, until the store has heard that the order's first hold is over: its own
-    /// lock is not somebody else's seat. Only that it is gone is an answer; a store that says
-    /// nothing may have it still.
+    /// Waits shortly until the store knows that the order's first hold is over, so that the order's
+    /// own lock does not count as another visitor's. Only the answer that the hold is gone counts;
+    /// if the store does not answer, it may still have the hold.
     async fn own_lock_fell(&self, order: &Order) -> bool {
         let hears_until = Instant::now() + HEARS_WITHIN;
         loop {
@@ -249,7 +251,8 @@ impl LateMoneyWorker {
         }
     }
 
-    /// Takes for a moment, and secures until `until_ms`, whatever becomes of this process.
+    /// Takes a hold for a short time, and then locks it until `until_ms`, so that the lock stays if
+    /// this process dies.
     async fn take_and_secure(
         &self,
         show: &Show,
@@ -268,15 +271,16 @@ impl LateMoneyWorker {
         secured
     }
 
-    /// Writes the outcome; where the ledger refuses it, or somebody else decided, what was kept for
-    /// it is given back.
+    /// Writes the outcome. If the ledger refuses it, the seats that were kept for it are given
+    /// back.
     async fn decide(
         &self,
         order: &Order,
         outcome: LateMoneyOutcome,
         kept: Option<(&Show, &ClaimableHold)>,
     ) -> Result<KeepSeatsOutcome, LedgerError> {
-        // Read behind what was kept: the seats may have come free while the store was waited for.
+        // The time is read after the seats were kept, because they may have become free only while
+        // the store was waited for.
         let now_ms = self.clock.now_ms();
         let basis = kept.map(|(show, kept)| ClaimBasis::for_locked_hold(show, kept));
         let written = self
@@ -291,21 +295,23 @@ impl LateMoneyWorker {
                     metrics::counter!("fairgate_late_money_total", "outcome" => outcome)
                         .increment(1);
                 }
-                // What it did not take of what was kept is given back with all else that was kept
-                // for this order.
+                // If kept seats are not used, the caller gives them back with everything else that
+                // was kept for this order.
                 return Ok(KeepSeatsOutcome::Decided);
             }
             Err(SeatClaimRefused::Taken(_)) => KeepSeatsOutcome::Taken,
             Err(SeatClaimRefused::Limit { .. }) => KeepSeatsOutcome::Back(LateRefundReason::Limit),
             Err(SeatClaimRefused::CardLimit) => KeepSeatsOutcome::Back(LateRefundReason::CardLimit),
-            // A show that does not take place is not what was to be bought either.
+            // If the show is cancelled, the order cannot buy what it was made for, as if the plan
+            // had changed.
             Err(
                 SeatClaimRefused::PlanChanged
                 | SeatClaimRefused::Cancelled
                 | SeatClaimRefused::OtherPurpose(_),
             ) => KeepSeatsOutcome::Back(LateRefundReason::PlanChanged),
             Err(SeatClaimRefused::Superseded) => KeepSeatsOutcome::NotNow,
-            // Unknown whether it was written: the lock stands, and the next run finds out.
+            // It is unknown whether the outcome was written. The lock stays, and the next run finds
+            // out.
             Err(SeatClaimRefused::Ledger(error)) => return Err(error),
         };
         if let Some((_, kept)) = kept {
@@ -314,8 +320,9 @@ impl LateMoneyWorker {
         Ok(tried)
     }
 
-    /// Once its money is decided, gives back what was kept for an order and is not used: by this
-    /// run, by one that was interrupted, or because somebody else decided.
+    /// Gives back the holds that were kept for an order and are not used after its money was
+    /// decided. They may be left from this run, from an interrupted run, or because another run
+    /// decided.
     async fn give_back_unused(
         &self,
         id: &OrderId,
@@ -326,7 +333,8 @@ impl LateMoneyWorker {
             return Ok(());
         };
         for kept in HoldId::both_of_late_money(id) {
-            // What cannot be asked about now is found by the reconciler: a hold without an order.
+            // If the store cannot be asked now, the reconciler later finds the hold without an
+            // order.
             if let Ok(hold) = self.seats.store.hold(&kept, order.visitor).await
                 && !in_use(&record, &hold)
             {
@@ -357,7 +365,7 @@ impl LateMoneyWorker {
     }
 }
 
-/// Whether what was decided rests on these locks.
+/// Returns whether the order's decision uses this hold.
 fn in_use(record: &OrderRecord, hold: &Hold) -> bool {
     match record.order.state {
         OrderState::AwaitingConsent => record
@@ -365,7 +373,7 @@ fn in_use(record: &OrderRecord, hold: &Hold) -> bool {
             .as_ref()
             .is_some_and(|offer| offer.hold == hold.id),
         OrderState::Confirmed | OrderState::Ticketed => record.order.held_seats() == hold.items,
-        // Nothing is decided yet, and whoever works on it may be about to use them.
+        // Nothing is decided yet, and another run may be about to use the hold.
         OrderState::Expired => record.order.reason == "late_money",
         _ => false,
     }
@@ -380,8 +388,8 @@ fn tried(refused: &InventoryRefusal) -> KeepSeatsOutcome {
     }
 }
 
-/// A hold for the order's visitor that is nobody's basket: shown to nobody, and over as soon as no
-/// order needs it.
+/// Returns a hold for the order's visitor that is not a basket: no page shows it, and it runs out
+/// as soon as no order needs it.
 fn keeping(order: &Order, id: HoldId, items: Vec<HeldSeat>, now_ms: i64) -> Hold {
     Hold {
         id,

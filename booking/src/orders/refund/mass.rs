@@ -1,6 +1,6 @@
-//! The mass refund of cancelled shows: all that was paid for and nobody went in on goes back, order
-//! by order. What is left is told by the ledger alone, so it goes on after a crash where it was, on
-//! whichever node has the lease.
+//! The mass refund of cancelled shows. Everything that was paid for and not used at the door goes
+//! back, order by order. The ledger alone says what is left, so after a crash the refund continues
+//! where it was, on the node that has the lease.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,36 +11,37 @@ use fairgate_model::orders::refund::TicketSelection;
 use crate::ledger::{Ledger, LedgerError, RefundRefused};
 use crate::wake::{LedgerNotifiers, WorkerNotifier};
 
-/// The lease under which one node at a time does it; a node that died is missed as long.
+/// The lease under which one node at a time refunds. If that node dies, the refund pauses for the
+/// length of the lease.
 const LEASE: &str = "mass_refund";
 const LEASE_MS: i64 = 10_000;
 
-/// Orders read at once.
+/// How many orders are read at once.
 const BATCH_MAX: u32 = 100;
 
-/// How often cancelled shows are looked at when nobody calls: an order may be paid after its show
-/// was cancelled.
+/// How often cancelled shows are looked for when nothing wakes the worker, since an order may be
+/// paid after its show was cancelled.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// Gives back what was paid for cancelled shows.
+/// The worker that gives back what was paid for cancelled shows.
 #[derive(Clone)]
 pub struct MassRefundWorker {
-    /// Where orders are.
+    /// The ledger that has the orders.
     pub ledger: Arc<dyn Ledger>,
-    /// The time.
+    /// The installation's clock.
     pub clock: Clock,
-    /// Calls this worker.
+    /// Wakes this worker.
     pub bell: WorkerNotifier,
-    /// Who frees the seats and brings the money back.
+    /// Wake the workers that free the seats and send the money back.
     pub bells: LedgerNotifiers,
 }
 
 impl MassRefundWorker {
-    /// Gives back all that is left, as `owner`; returns how many orders. What cannot be given back
-    /// now is left to the next run, and holds up no other.
+    /// Gives back everything that is left, as `owner`, and returns how many orders. An order that
+    /// fails now is left to the next run, and delays no other.
     ///
     /// # Errors
-    /// Where the ledger does not answer; the next run goes on.
+    /// Returns an error where the ledger does not answer; the next run goes on.
     pub async fn refund_cancelled_shows(&self, owner: &str) -> Result<usize, LedgerError> {
         let mut given = 0;
         loop {
@@ -71,7 +72,7 @@ impl MassRefundWorker {
         }
     }
 
-    /// Does so for as long as the process runs.
+    /// Refunds cancelled shows for as long as the process runs.
     pub async fn give_back_forever(self, owner: String) {
         loop {
             if let Err(error) = self.refund_cancelled_shows(&owner).await {

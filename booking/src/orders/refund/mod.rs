@@ -1,4 +1,3 @@
-//! Tickets given back: the calls that ask for it, and the worker that gives back what was
-//! cancelled.
+//! Giving tickets back: the calls of buyers, and the worker that refunds cancelled shows.
 
 pub mod mass;

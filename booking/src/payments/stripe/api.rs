@@ -1,5 +1,5 @@
-//! The few HTTP calls: forms out, JSON back, an `Idempotency-Key` on everything that changes
-//! something.
+//! Makes the few HTTP calls to Stripe. It sends forms and reads JSON, and sends an
+//! `Idempotency-Key` with every call that changes something.
 
 use std::time::Duration;
 
@@ -8,30 +8,30 @@ use fairgate_model::payments::limits::PaymentSumError;
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::Value;
 
-/// The version of the interface that the fields here are read by.
+/// The version of Stripe's API whose fields this code reads.
 const VERSION: &str = "2024-06-20";
 
-/// A call without an answer so long has an unknown outcome.
+/// How long to wait for an answer. After that the outcome of the call is unknown.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 const CONNECT_WITHIN: Duration = Duration::from_secs(3);
 
-/// Longest word of Stripe's that goes into a log.
+/// The most characters of a text from Stripe that are written to a log.
 const TOLD_CHARS_MAX: usize = 200;
 
-/// Why there is no answer to work with.
+/// Why a call gave no usable answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StripeFault {
-    /// Unknown outcome, or a state of affairs that passes: no answer, too many calls, another call
-    /// at the same object, a fault on their side, and keys that the organiser has to mend: those
-    /// say nothing about the payment.
+    /// The outcome is unknown, or the cause may go away: no answer, too many calls, another call on
+    /// the same object, a fault at Stripe, or wrong keys that the organiser has to correct. None of
+    /// these says anything about the payment.
     Later(String),
-    /// The bank said no.
+    /// The bank refused.
     Card(String),
-    /// The intent is not in a state for this call.
+    /// The intent's state does not allow this call.
     State(String),
-    /// Such a sum is never taken.
+    /// Stripe never takes such a sum.
     Sum(PaymentSumError),
-    /// The call makes no sense to Stripe, and will make none the next time.
+    /// Stripe does not understand the call, and will not understand it the next time.
     Call(String),
 }
 
@@ -47,7 +47,7 @@ impl From<StripeFault> for ProviderError {
     }
 }
 
-/// A pooled client of one account.
+/// A client of one account, with pooled connections.
 #[derive(Clone)]
 pub struct StripeApiClient {
     client: Client,
@@ -56,15 +56,15 @@ pub struct StripeApiClient {
 }
 
 impl StripeApiClient {
-    /// With the account's secret key.
+    /// Makes a client with the account's secret key.
     ///
     /// # Errors
-    /// Where the system gives no TLS.
+    /// Returns an error where the system provides no TLS.
     pub fn new(base: &str, secret_key: &str) -> Result<Self, reqwest::Error> {
         let client = Client::builder()
             .timeout(ANSWER_WITHIN)
             .connect_timeout(CONNECT_WITHIN)
-            // An answer from elsewhere would be given the secret key.
+            // A redirect could send the secret key to another host.
             .redirect(reqwest::redirect::Policy::none())
             .build()?;
         Ok(Self {
@@ -74,7 +74,7 @@ impl StripeApiClient {
         })
     }
 
-    /// Changes something, once for each key.
+    /// Sends a call that changes something. Stripe does it once for each key.
     ///
     /// # Errors
     /// [`StripeFault`].
@@ -92,7 +92,7 @@ impl StripeApiClient {
         send_request(call).await
     }
 
-    /// Reads something.
+    /// Sends a call that only reads.
     ///
     /// # Errors
     /// [`StripeFault`].
@@ -109,7 +109,7 @@ impl StripeApiClient {
 }
 
 async fn send_request(call: RequestBuilder) -> Result<Value, StripeFault> {
-    // The address is ours and the key is in a header: the error tells neither.
+    // The URL is removed from the error. The key is in a header, so the error does not contain it.
     let unheard = |error: reqwest::Error| StripeFault::Later(error.without_url().to_string());
     let response = call.send().await.map_err(unheard)?;
     let status = response.status().as_u16();
@@ -125,11 +125,11 @@ async fn send_request(call: RequestBuilder) -> Result<Value, StripeFault> {
     Err(judged(status, &document["error"]))
 }
 
-/// What Stripe decided about this payment is a refusal, and so is a call that it does not
-/// understand: asked again, it answers the same (<https://docs.stripe.com/error-codes>,
-/// <https://docs.stripe.com/error-low-level>). Wrong keys, accounts that are not ready and unknown
-/// objects are faults of the set-up, which the organiser mends: no reason to take a buyer's seats
-/// away.
+/// Turns an error of Stripe into a fault. A decision about this payment is a refusal, and so is a
+/// call that Stripe does not understand, since a repeated call gets the same answer
+/// (<https://docs.stripe.com/error-codes>, <https://docs.stripe.com/error-low-level>). Wrong keys,
+/// accounts that are not ready and unknown objects are faults of the set-up, which the organiser
+/// corrects. They are no reason to take a buyer's seats away.
 fn judged(status: u16, error: &Value) -> StripeFault {
     let text = |field: &str| error[field].as_str().unwrap_or("");
     let told: String = format!("{status} {} {}", text("code"), text("message"))
@@ -149,7 +149,7 @@ fn judged(status: u16, error: &Value) -> StripeFault {
     }
 }
 
-/// The intent or its charge has moved on, or cannot be moved.
+/// Error codes that mean that the state of the intent or its charge does not allow the call.
 const STATES: [&str; 4] = [
     "payment_intent_unexpected_state",
     "charge_already_refunded",
@@ -157,7 +157,7 @@ const STATES: [&str; 4] = [
     "charge_expired_for_capture",
 ];
 
-/// What is wrong with the account or its keys, and not with the call.
+/// Error codes that mean that the account or its keys are wrong, not the call.
 const SET_UP: [&str; 8] = [
     "account_invalid",
     "api_key_expired",
@@ -169,7 +169,7 @@ const SET_UP: [&str; 8] = [
     "resource_missing",
 ];
 
-/// `application/x-www-form-urlencoded`.
+/// Encodes fields as `application/x-www-form-urlencoded`.
 fn form_encoded(fields: &[(&str, &str)]) -> String {
     let pairs: Vec<String> = fields
         .iter()

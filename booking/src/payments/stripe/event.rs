@@ -1,4 +1,5 @@
-//! Stripe's events: the signature over the raw body, and what the few kinds that matter here say.
+//! Reads Stripe's events: checks the signature over the raw body, and reads the few kinds of events
+//! that matter here.
 
 use fairgate_model::money::Money;
 use fairgate_model::payments::stripe_sums::from_stripe;
@@ -8,13 +9,14 @@ use serde_json::Value;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-/// Seconds an event may be old or ahead; beyond that somebody replays it.
+/// How many seconds an event's time may differ from now. Beyond that the event counts as replayed.
 pub const TOLERANCE_S: u64 = 300;
 
-/// Signatures looked at in one header: more than a secret's rotation needs.
+/// The most signatures in one header that are checked, which is more than the rotation of a secret
+/// needs.
 const SIGNATURES_MAX: usize = 16;
 
-/// The header's value for a body: `t=UNIX_SECONDS,v1=HEX` over `t.body`.
+/// Returns the header's value for a body: `t=UNIX_SECONDS,v1=HEX` over `t.body`.
 #[cfg(test)]
 fn sign(secret: &str, body: &[u8], at_s: i64) -> String {
     format!(
@@ -32,8 +34,8 @@ fn stripe_event_mac(secret: &str, body: &[u8], at_s: i64) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// Whether one of the header's `v1` signatures holds and its time is near. Other schemes in the
-/// header are passed over, so that nobody can downgrade to them.
+/// Returns whether one of the header's `v1` signatures is right and its time is near. Signatures of
+/// other schemes are ignored, so that nobody can downgrade to a weaker one.
 #[must_use]
 pub fn genuine(secret: &str, header: &str, body: &[u8], now_s: i64) -> bool {
     let parts = || {
@@ -55,13 +57,14 @@ pub fn genuine(secret: &str, header: &str, body: &[u8], now_s: i64) -> bool {
     let signatures = parts().filter(|(scheme, _)| *scheme == "v1");
     for (_, signature) in signatures.take(SIGNATURES_MAX) {
         let given = hex::decode(signature).unwrap_or_default();
-        // Every one is compared, whatever the ones before it gave.
+        // Every signature is compared, whatever the result of the ones before it, so that the time
+        // tells nothing.
         holds |= bool::from(right.as_slice().ct_eq(&given));
     }
     holds
 }
 
-/// The id of an event.
+/// Returns the id of an event.
 #[must_use]
 pub fn id(body: &[u8]) -> Option<String> {
     let event: Value = serde_json::from_slice(body).ok()?;
@@ -69,7 +72,7 @@ pub fn id(body: &[u8]) -> Option<String> {
     (!id.is_empty() && id.len() <= 255).then(|| id.to_owned())
 }
 
-/// What an event says: unknown kinds, and money that is none of ours, are ignored.
+/// Reads an event. Unknown kinds, and payments that do not belong to this ledger, are ignored.
 #[must_use]
 pub fn read(body: &[u8]) -> ParsedProviderEvent {
     let Ok(event) = serde_json::from_slice::<Value>(body) else {
@@ -82,8 +85,8 @@ pub fn read(body: &[u8]) -> ParsedProviderEvent {
     use ProviderEventKind as K;
     let (kind, amount, reference) = match kind {
         "payment_intent.amount_capturable_updated" => {
-            // It also tells that nothing is left to capture; what became of the money has an event
-            // of its own.
+            // Stripe also sends this event when nothing is left to capture. Another event tells
+            // what became of the money.
             if object["status"] != "requires_capture" {
                 return ParsedProviderEvent::Ignored;
             }
@@ -93,13 +96,13 @@ pub fn read(body: &[u8]) -> ParsedProviderEvent {
         "payment_intent.payment_failed" => (K::Declined, "amount", "id"),
         "payment_intent.canceled" => (K::Voided, "amount", "id"),
         "charge.refunded" => (K::Refunded, "amount_refunded", "payment_intent"),
-        // It may have been told as arrived before. How much of the payment has gone back in all is
-        // read back.
+        // This refund may have been reported as done before. So the sum that has really gone back
+        // is read from Stripe.
         "refund.failed" => (K::Refunded, "amount", "payment_intent"),
         _ => return ParsedProviderEvent::Ignored,
     };
     let Some(payment) = object["metadata"]["payment"].as_str() else {
-        // Another till may share the account.
+        // Another shop may use the same account.
         return ParsedProviderEvent::Ignored;
     };
     let (Ok(payment), Some(amount)) = (payment.parse(), money(object, amount)) else {
@@ -115,12 +118,12 @@ pub fn read(body: &[u8]) -> ParsedProviderEvent {
     })
 }
 
-/// An amount in an object of Stripe's, with its currency.
+/// Reads an amount of a Stripe object, with its currency.
 pub(super) fn money(object: &Value, field: &str) -> Option<Money> {
     from_stripe(object[field].as_i64()?, object["currency"].as_str()?)
 }
 
-/// The card's fingerprint, where the object carries its charge, or is one.
+/// Returns the card's fingerprint, if the object contains its charge or is a charge.
 pub(super) fn fingerprint(object: &Value) -> Option<String> {
     let details = [&object["latest_charge"], object]
         .map(|charge| &charge["payment_method_details"]["card"]["fingerprint"]);

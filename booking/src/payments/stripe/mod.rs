@@ -1,5 +1,5 @@
-//! Stripe: PaymentIntents with manual capture. What was done at Stripe is never guessed: after an
-//! unknown outcome the same call goes out again under the same key, or the intent is read.
+//! Stripe, by PaymentIntents with manual capture. This code never guesses what was done at Stripe:
+//! after an unknown outcome it repeats the same call under the same key, or reads the intent.
 
 mod api;
 pub mod event;
@@ -21,34 +21,35 @@ use serde_json::{Value, json};
 use super::PaymentProvider;
 use api::{StripeApiClient, StripeFault};
 
-/// Where the public interface lives.
+/// The address of Stripe's public API.
 pub const PUBLIC_URL: &str = "https://api.stripe.com";
 
-/// Where its public script comes from.
+/// The origin of Stripe's public script.
 const PUBLIC_SCRIPT_ORIGIN: &str = "https://js.stripe.com";
 
-/// Tries under one idempotency key. Stripe keeps an answer, even a 500, for as long as it keeps the
-/// key; after so many tries, each with a reading that found the call not done, another key asks
-/// anew.
+/// How many tries use one idempotency key. Stripe keeps an answer, even a 500, for as long as it
+/// keeps the key. After this many tries, each with a reading that found the call not done, the next
+/// try uses another key.
 const TRIES_PER_KEY: u32 = 8;
 
-/// The same for making an intent, which cannot be read while its id is not known.
+/// How many tries to make an intent use one key. There are fewer, because the intent cannot be read
+/// before its id is known.
 const MAKES_PER_KEY: u32 = 2;
 
-/// How an account is reached. `Debug` shows no secret.
+/// The keys and the address of an account. `Debug` shows no secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StripeSettings {
     /// The secret key, `sk_…` or, better, a restricted one, `rk_…`, that may write PaymentIntents
     /// and refunds and read charges.
     pub secret_key: String,
-    /// What events are signed with, `whsec_…`.
+    /// The secret that signs events, `whsec_…`.
     pub webhook_secret: String,
-    /// What the page needs, `pk_…`; public.
+    /// The public key for the page, `pk_…`.
     pub publishable_key: String,
-    /// The base address.
+    /// The base address of the API.
     pub url: String,
-    /// A payment that nothing was told of for so long is read back: what an event that was lost
-    /// costs.
+    /// How long a payment may be without news before it is read back. A lost event costs this much
+    /// time.
     pub read_back_after: Duration,
 }
 
@@ -59,14 +60,14 @@ impl fmt::Debug for StripeSettings {
 }
 
 impl StripeSettings {
-    /// Whether the keys are test keys.
+    /// Returns whether the keys are test keys.
     #[must_use]
     pub fn is_test(&self) -> bool {
         self.secret_key.contains("_test_")
     }
 
-    /// The address of the script that shows the card form. Stripe wants it loaded from its own
-    /// host; an interface at another address is expected to bring its own.
+    /// Returns the address of the script that shows the card form. Stripe requires that it is
+    /// loaded from Stripe's own host. An API at another address must provide its own script.
     #[must_use]
     pub fn script(&self) -> String {
         if self.is_public() {
@@ -75,16 +76,16 @@ impl StripeSettings {
         format!("{}/v3/", self.url.trim_end_matches('/'))
     }
 
-    /// The origins that the card form loads scripts and frames from and calls, as content policies
-    /// want them named.
+    /// Returns the origins from which the card form loads scripts and frames and which it calls, in
+    /// the form of a content policy.
     #[must_use]
     pub fn form_origins(&self) -> Vec<String> {
         if !self.is_public() {
             let own = reqwest::Url::parse(&self.url).map(|url| url.origin().ascii_serialization());
             return own.into_iter().collect();
         }
-        // Its fields come in frames from varying hosts below the script's, as Stripe's security
-        // guide lists them.
+        // The fields are loaded in frames from several hosts below the script's host, as Stripe's
+        // security guide says.
         [
             PUBLIC_SCRIPT_ORIGIN,
             "https://*.js.stripe.com",
@@ -100,7 +101,7 @@ impl StripeSettings {
     }
 }
 
-/// The provider.
+/// The payment provider Stripe.
 #[derive(Clone)]
 pub struct StripeProvider {
     api: StripeApiClient,
@@ -108,10 +109,10 @@ pub struct StripeProvider {
 }
 
 impl StripeProvider {
-    /// A client of the account.
+    /// Makes a provider for an account.
     ///
     /// # Errors
-    /// Where the system gives no TLS.
+    /// Returns an error where the system provides no TLS.
     pub fn new(settings: StripeSettings) -> Result<Self, reqwest::Error> {
         Ok(Self {
             api: StripeApiClient::new(&settings.url, &settings.secret_key)?,
@@ -126,7 +127,7 @@ impl StripeProvider {
             .await
     }
 
-    /// Makes a call whose success is the intent's being in the state `wanted`.
+    /// Makes a call that succeeds once the intent is in the state `wanted`.
     async fn bring(
         &self,
         payment: &Payment,
@@ -134,14 +135,14 @@ impl StripeProvider {
         verb: &str,
         wanted: PaymentState,
     ) -> Result<(), ProviderError> {
-        // The try before may have been done though nobody heard of it.
+        // An earlier try may have been carried out without an answer.
         if attempt > 0 {
             let state = state_of(&self.intent(payment).await?);
             if state == wanted {
                 return Ok(());
             }
-            // Nor can what was taken meanwhile be let go: a broken answer that is kept under the
-            // key would hide that.
+            // Money that was captured in the meantime cannot be released. A faulty answer that
+            // Stripe keeps under the key would hide that the money was captured.
             if wanted == PaymentState::Voided && state.is_taken() {
                 return Err(ProviderError::Refused("the money was taken".to_owned()));
             }
@@ -167,15 +168,15 @@ impl StripeProvider {
                     Err(ProviderError::Refused(why))
                 }
             }
-            // A call that Stripe does not understand is a fault of ours, and no reason to take a
-            // buyer's seats away.
+            // A call that Stripe does not understand is a fault of this program, and no reason to
+            // take a buyer's seats away.
             Err(StripeFault::Call(why)) => Err(ProviderError::Later(why)),
             Err(fault) => Err(fault.into()),
         }
     }
 }
 
-/// The idempotency key: the payment, what is asked, and how many keys were used up.
+/// Returns the idempotency key: the payment, the kind of call, and how many keys were used up.
 fn idempotency_key(payment: &Payment, what: &str, attempt: u32) -> String {
     match attempt / TRIES_PER_KEY {
         0 => format!("{}:{what}", payment.id),
@@ -183,7 +184,7 @@ fn idempotency_key(payment: &Payment, what: &str, attempt: u32) -> String {
     }
 }
 
-/// What Stripe calls the payment. Without a reference nothing was ever made that somebody could
+/// Returns Stripe's id of the payment. Without an id nothing was made at Stripe that anybody could
 /// have paid.
 fn reference_of(payment: &Payment) -> Result<&str, StripeFault> {
     let reference = payment.reference.as_deref().unwrap_or("");
@@ -196,7 +197,7 @@ fn reference_of(payment: &Payment) -> Result<&str, StripeFault> {
     Ok(reference)
 }
 
-/// The intent's path.
+/// Returns the path of the intent.
 fn path_of(payment: &Payment) -> Result<String, StripeFault> {
     Ok(format!("/v1/payment_intents/{}", reference_of(payment)?))
 }
@@ -255,8 +256,8 @@ impl PaymentProvider for StripeProvider {
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
-        // An intent whose answer was lost is open and nobody has its secret: another key may make
-        // another sooner.
+        // Nobody knows the secret of an intent whose answer was lost, so it does no harm to make a
+        // second intent soon.
         let tries = (attempt / MAKES_PER_KEY).saturating_mul(TRIES_PER_KEY);
         let intent = self
             .api
@@ -306,7 +307,7 @@ impl PaymentProvider for StripeProvider {
 
     async fn read_back(&self, payment: &Payment) -> Result<ProviderPayment, ProviderError> {
         if payment.reference.is_none() {
-            // Its secret was never given to anybody, so nobody can have paid it.
+            // Nobody got the intent's secret, so nobody can have paid it.
             return Ok(ProviderPayment {
                 state: PaymentState::Created,
                 amount: payment.amount,
@@ -324,8 +325,8 @@ impl PaymentProvider for StripeProvider {
         };
         let amount = event::money(&intent, field).ok_or_else(unreadable)?;
         let charge = &intent["latest_charge"];
-        // The charge counts what is on its way as gone; only the refunds themselves tell what has
-        // arrived.
+        // The charge counts refunds that are on their way as done. Only the refunds themselves tell
+        // what has arrived.
         let begun = event::money(charge, "amount_refunded").is_some_and(|money| money.amount > 0);
         let refunded = match begun {
             true => self.read_refund_totals(payment).await?.succeeded,

@@ -1,6 +1,5 @@
-//! Money on its way back. A refund that Stripe has taken on may be pending for days and may fail at
-//! last, so it is done only when Stripe says so; one that failed is asked for anew, under another
-//! key.
+//! Refunds at Stripe. A refund that Stripe accepted may be pending for days and may still fail, so
+//! it is done only when Stripe says so. A failed refund is asked for again, under another key.
 
 use fairgate_model::ids::RefundId;
 use fairgate_model::orders::refund::OwedRefund;
@@ -12,14 +11,14 @@ use super::api::StripeFault;
 use super::event::money;
 use super::{StripeProvider, TRIES_PER_KEY, idempotency_key, reference_of};
 
-/// What became of the refunds of a payment so far.
+/// The refunds of a payment so far, in sums.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct StripeRefundTotals {
-    /// What has gone back, in minor units.
+    /// How much has gone back, in minor units.
     pub(super) succeeded: i64,
-    /// Whether one is on its way.
+    /// Whether a refund is on its way.
     pending: bool,
-    /// How many failed or were cancelled.
+    /// How many refunds failed or were cancelled.
     failed: u32,
 }
 
@@ -27,7 +26,7 @@ fn sum_refunds(list: &Value) -> StripeRefundTotals {
     summed(list, |_| true)
 }
 
-/// Those of our refund with this id.
+/// Sums up the refunds at Stripe that belong to our refund with this id.
 fn read_of(list: &Value, id: &RefundId) -> StripeRefundTotals {
     summed(list, |refund| {
         refund["metadata"]["refund"].as_str() == Some(id.as_str())
@@ -63,8 +62,8 @@ impl StripeProvider {
         self.api.get(&path).await
     }
 
-    /// Gives a part back, once for each failure of it before. Stripe keeps our id beside its own,
-    /// so that a try whose answer was lost is found again whatever key it went out under.
+    /// Gives back a part of the payment. After each failure it uses a new key. Stripe stores our
+    /// refund's id, so that a try whose answer was lost is found again, whatever key it used.
     pub(super) async fn give_part_back(&self, refund: &OwedRefund) -> Result<(), ProviderError> {
         let (payment, attempt) = (&refund.payment, refund.attempts);
         let earlier = match attempt {
@@ -99,7 +98,7 @@ impl StripeProvider {
         }
     }
 
-    /// Gives back what is left, once for each failure of the refund before.
+    /// Gives back what is left of the payment. After each failure of the refund it uses a new key.
     pub(super) async fn refund_remaining(
         &self,
         payment: &Payment,
@@ -129,7 +128,7 @@ impl StripeProvider {
     }
 }
 
-/// What a refund that was just asked for says.
+/// Returns the result of a refund that was just asked for.
 fn refund_result(refund: &Value) -> Result<(), ProviderError> {
     match refund["status"].as_str() {
         Some("succeeded") => Ok(()),
@@ -143,12 +142,13 @@ fn refund_result(refund: &Value) -> Result<(), ProviderError> {
     }
 }
 
-/// The answer, where the refunds tell it; none where another one is to be asked for.
+/// Returns the result if the refunds so far decide it, or `None` if another refund must be asked
+/// for.
 fn told_by(refunds: &StripeRefundTotals, payment: &Payment) -> Option<Result<(), ProviderError>> {
     told_of(refunds, payment.amount.amount)
 }
 
-/// As [`told_by`], of a part.
+/// Returns the result as [`told_by`] does, for a part of the payment.
 fn told_of(refunds: &StripeRefundTotals, amount: i64) -> Option<Result<(), ProviderError>> {
     if refunds.succeeded >= amount && refunds.succeeded > 0 {
         return Some(Ok(()));

@@ -150,7 +150,7 @@ impl GatewayApp {
     /// Returns the address that this gateway listens on.
     ///
     /// # Errors
-    /// Where the system does not say.
+    /// Fails if the system does not say.
     pub fn address(&self) -> std::io::Result<std::net::SocketAddr> {
         self.listener.local_addr()
     }

@@ -18,7 +18,7 @@ use crate::store::{StoreFailure, StoreFreezeOutcome};
 /// Takes the next step of the room's draw, if one is due. Returns whether anything changed.
 ///
 /// # Errors
-/// Where the ledger did not answer: the same step is tried again later.
+/// Fails if the ledger did not answer; the same step is tried again later.
 pub async fn advance(
     rooms: &RoomRegistry,
     hub: &RoomSocketHub,

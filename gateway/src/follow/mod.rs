@@ -107,7 +107,7 @@ impl RoomFollower {
     /// Opens every room of the ledger, and creates the built-in room if it is missing.
     ///
     /// # Errors
-    /// Where the ledger cannot be read or written.
+    /// Fails if the ledger cannot be read or written.
     pub async fn take_up_all(&self) -> Result<(), RoomLedgerFailure> {
         let rooms = self.rooms();
         if rooms.ledger().room(EVERYDAY).await?.is_none() {

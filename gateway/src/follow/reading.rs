@@ -115,7 +115,7 @@ impl RoomFollower {
     /// Reads a room's row again.
     ///
     /// # Errors
-    /// Where the ledger did not answer.
+    /// Fails if the ledger did not answer.
     pub async fn refresh(&self, room: &Room) -> Result<(), RoomLedgerFailure> {
         let Some(row) = self.rooms().ledger().room(room.id()).await? else {
             return Ok(());
@@ -135,7 +135,7 @@ impl RoomFollower {
     /// [`RoomChangeLease`](super::RoomChangeLease).
     ///
     /// # Errors
-    /// Where the ledger or booking did not answer.
+    /// Fails if the ledger or booking did not answer.
     pub async fn publish_coverage(&self) -> Result<(), CoverageFailure> {
         self.catch_up().await?;
         self.owe_coverage(false);

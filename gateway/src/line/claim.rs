@@ -62,7 +62,8 @@ pub struct NotCalledYet {
 /// Claims the pass of `place` at `now` (ms).
 ///
 /// # Errors
-/// Where the room is closed, it is not the place's turn, or ledger or store did not take it.
+/// Fails if the room is closed, it is not the place's turn, or ledger or store did not take the
+/// claim.
 pub async fn claim_pass(
     rooms: &RoomRegistry,
     room: &Room,

@@ -87,7 +87,7 @@ impl WaitingLine {
     /// Joins `room` at `now` (ms), or returns the place that the visitor has already.
     ///
     /// # Errors
-    /// As the contract lists them for `POST …/places`.
+    /// The refusals that the contract lists for `POST …/places`.
     pub async fn join(
         &self,
         room: &Room,

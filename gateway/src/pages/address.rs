@@ -1,4 +1,4 @@
-//! Builds addresses with words that visitors typed. Every byte but plain letters is
+//! Builds addresses with words that visitors typed. Every byte except letters, digits and `-._~` is
 //! percent-encoded, so that typed words can only ever be values.
 
 use std::fmt::Write;

@@ -172,7 +172,7 @@ pub(super) struct RailPage {
     /// Journeys with a change; left out if they were not searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub journeys: Option<Vec<Value>>,
-    /// The same search with journeys with a change.
+    /// The address of the same search with journeys with a change.
     pub changes: Option<String>,
     /// Other stations that the typed words may mean.
     pub others: Vec<Value>,
@@ -225,7 +225,7 @@ pub(super) struct TrainPage<'a> {
     pub first: usize,
     pub last: usize,
     pub date: &'a Value,
-    /// The time zone of the timetable, where it is known.
+    /// The time zone of the timetable, if it is known.
     pub zone: Option<&'a str>,
     /// Whether the stretch differs from the one that was asked for.
     pub elsewhere: bool,

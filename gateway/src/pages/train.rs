@@ -90,8 +90,8 @@ fn stretch_stops(stops: &[Value], from: &str, to: &str) -> Range<usize> {
 }
 
 /// Finds the train in the search for this stretch, which has the prices and free seats of its
-/// classes. The day on which it leaves `from` is in the address, or follows from the timetable's
-/// time zone. If that is not known, three days are tried.
+/// classes. The day in the address is tried first, then the day that follows from the timetable's
+/// time zone, then the days beside it, because that time zone may not be known.
 async fn find_trip(
     pages: &PageRoutes,
     show: &Value,

@@ -57,7 +57,7 @@ impl SocketLimit {
     /// Takes the right to one socket.
     ///
     /// # Errors
-    /// [`TooManySockets`] where all are taken.
+    /// [`TooManySockets`] if all are taken.
     pub fn acquire(&self) -> Result<SocketPermit, TooManySockets> {
         let taken = self
             .inner

@@ -79,7 +79,7 @@ impl WatchedShows {
     /// show.
     ///
     /// # Errors
-    /// Where booking does not answer.
+    /// Fails if booking does not answer.
     pub async fn watch(&self, show: &str) -> Result<Option<SeatWatch>, BookingFailure> {
         if let Some(watched) = self.lock_shows().get(show) {
             return Ok(Some(SeatWatch::for_show(watched)));

@@ -64,7 +64,7 @@ impl ClientWire {
     /// Sends a frame. The caller asks [`ClientWire::is_open`] before a burst of frames.
     ///
     /// # Errors
-    /// Where the client has gone.
+    /// Fails if the client has gone.
     pub async fn send_frame(&mut self, frame: Ws) -> Result<(), ClientGone> {
         self.drain.count_sent(match &frame {
             Ws::Text(text) => text.len(),
@@ -81,7 +81,7 @@ impl ClientWire {
     /// Pings the client if a ping is due, to find out whether the client reads.
     ///
     /// # Errors
-    /// Where the client has gone.
+    /// Fails if the client has gone.
     pub async fn ping_if_due(&mut self) -> Result<(), ClientGone> {
         if self.put_ping()? {
             self.flush().await?;
@@ -112,7 +112,7 @@ impl ClientWire {
     /// Waits for the next event.
     ///
     /// # Errors
-    /// Where the client has gone.
+    /// Fails if the client has gone.
     pub async fn next(&mut self) -> Result<WireEvent, ClientGone> {
         poll_fn(|cx| self.poll_next(cx)).await
     }

@@ -72,7 +72,7 @@ impl FrozenLeaves {
     /// Reads the leaves 0..n and builds their tree, on a blocking thread.
     ///
     /// # Errors
-    /// Where the ledger cannot be read.
+    /// Fails if the ledger cannot be read.
     pub async fn from_ledger(
         ledger: &dyn RoomLedger,
         room: &str,
@@ -98,7 +98,7 @@ impl FrozenLeaves {
     /// Checks that what another node published follows from the leaves that this node reads.
     ///
     /// # Errors
-    /// Where it does not.
+    /// Fails if it does not follow.
     pub fn check_published(
         &self,
         room: &str,
@@ -126,7 +126,7 @@ impl RankedLine {
     /// Ranks the numbers 0..n by a seed, on a blocking thread.
     ///
     /// # Errors
-    /// Where n is more than one draw can rank.
+    /// Fails if n is more than one draw can rank.
     pub async fn draw(seed: Digest, n: u64) -> Result<Self, RoomLedgerFailure> {
         let n = u32::try_from(n).map_err(|_| {
             RoomLedgerFailure::Corrupt(format!("{n} numbers are more than one draw can rank"))
@@ -143,7 +143,7 @@ impl RankedLine {
 /// Builds the record of what is published of a draw so far.
 ///
 /// # Errors
-/// Where the stored draw does not follow from the room's secret.
+/// Fails if the stored draw does not follow from the room's secret.
 pub fn published(row: &RoomRow, draw: &DrawRow) -> Result<DrawRecord, RoomLedgerFailure> {
     let announced = DrawRecord::announced(row.room.as_str(), draw::commitment(&row.secret.0));
     let (Some(freeze), Some(sealed)) = (draw.freeze, &draw.sealed) else {

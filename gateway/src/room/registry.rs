@@ -90,7 +90,7 @@ impl RoomRegistry {
     /// open already stays as it is.
     ///
     /// # Errors
-    /// Where the ledger cannot be read.
+    /// Fails if the ledger cannot be read.
     pub async fn take_up(&self, row: RoomRow) -> Result<Room, RoomLedgerFailure> {
         let release = self.ledger().release(&row.room).await?;
         self.store().open(&row.room).await?;
@@ -115,7 +115,7 @@ impl RoomRegistry {
     /// Returns one room.
     ///
     /// # Errors
-    /// Where this node knows no such room.
+    /// Fails if this node knows no such room.
     pub fn get(&self, room: &str) -> Result<Room, UnknownRoom> {
         let rooms = self
             .inner
@@ -154,7 +154,7 @@ impl RoomRegistry {
     /// names.
     ///
     /// # Errors
-    /// Where booking does not answer.
+    /// Fails if booking does not answer.
     pub async fn shows_of(&self, room: &Room) -> Result<Vec<ShowSummary>, BookingFailure> {
         if !room.is_everyday() {
             return self.core().shows(&room.row().document.shows).await;

@@ -28,7 +28,7 @@ pub struct EmbeddedBooking {
 /// Opens booking over the parts that it shares with the line.
 ///
 /// # Errors
-/// Where its ledger cannot be opened.
+/// Fails if booking's ledger cannot be opened.
 pub async fn open(shared: BookingDependencies) -> anyhow::Result<Arc<dyn BookingCore>> {
     let setup = BookingSetup {
         keyring: shared.keyring,

@@ -87,7 +87,7 @@ pub enum BookingFailure {
 /// Opens booking: behind the addresses that the settings name, or else in this process.
 ///
 /// # Errors
-/// Where it cannot be opened.
+/// Fails if booking cannot be opened.
 pub async fn open(shared: BookingDependencies) -> anyhow::Result<Arc<dyn BookingCore>> {
     if shared.upstream.bases.is_empty() {
         return local::open(shared).await;

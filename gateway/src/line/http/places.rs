@@ -129,7 +129,7 @@ pub(crate) async fn leave(
 /// Builds the `Set-Cookie` header of a place.
 ///
 /// # Errors
-/// As [`crate::web::WebRequestPolicy::cookie`].
+/// The errors of [`crate::web::WebRequestPolicy::cookie`].
 pub fn place_cookie_header(
     lobby: &WaitingLine,
     room: &Room,

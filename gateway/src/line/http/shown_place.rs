@@ -19,7 +19,7 @@ pub fn place_credential<'h>(room: &str, headers: &'h HeaderMap) -> Option<PlaceC
 /// Reads and verifies the place of a request, which must show one.
 ///
 /// # Errors
-/// [`PlaceRefusal::Required`] where it shows none, and as [`recognise`].
+/// [`PlaceRefusal::Required`] if the request shows no place, and the errors of [`recognise`].
 pub async fn required(
     rooms: &RoomRegistry,
     room: &Room,

@@ -69,7 +69,7 @@ pub enum ForwardRefusal {
 /// Sends a call on and returns booking's answer.
 ///
 /// # Errors
-/// Where the call cannot be sent on as it is, or no booking answers it.
+/// Fails if the call cannot be sent on as it is, or no booking answers it.
 pub async fn forward(pool: BookingNodePool, request: Request) -> Result<Response, ForwardRefusal> {
     let (mut parts, body) = request.into_parts();
     let body = ForwardedBody::from_request(&parts.headers, body).await?;

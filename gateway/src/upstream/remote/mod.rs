@@ -61,7 +61,7 @@ impl RemoteBooking {
     /// Begins to watch the bookings at these base addresses. They need not answer yet.
     ///
     /// # Errors
-    /// Where the client cannot be made.
+    /// Fails if the client cannot be made.
     pub fn new(bases: &[Url], key: Option<&SecretSetting>, ledger: &str) -> anyhow::Result<Self> {
         let pool = BookingNodePool::new(bases, key).context("booking cannot be called")?;
         let shared = RemoteBookingState {

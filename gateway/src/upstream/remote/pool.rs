@@ -111,7 +111,7 @@ impl BookingNodePool {
     /// Makes a pool of these base addresses. Each booking counts as silent until it has answered.
     ///
     /// # Errors
-    /// Where the client cannot be made.
+    /// Fails if the client cannot be made.
     pub fn new(bases: &[Url], key: Option<&SecretSetting>) -> anyhow::Result<Self> {
         let client = reqwest::Client::builder()
             .no_proxy()

@@ -1,7 +1,7 @@
--- 1 where this is the server that the life began on, whose history of data only got another name:
--- it does when its first replica comes, and an hour after the last one left. A server that took
--- over another one's data and was promoted keeps the name of that history as its second one, so it
--- is not meant.
+-- Returns 1 and continues the life if this is the server that the life began on and its history of
+-- data only got another name. The name changes when the server's first replica comes, and an hour
+-- after the last one left. A server that took over another's data and was promoted keeps the name
+-- of that history as its second one, so this script returns 0 for it.
 local stored, is = call('HMGET', LIFE, 'incarnation', 'run_id'), server()
 if stored[1] ~= incarnation or not stored[2] then return 0 end
 local info = call('INFO', 'replication')

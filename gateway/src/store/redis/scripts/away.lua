@@ -1,5 +1,5 @@
--- Nothing while this life has not looked for long enough; else how many numbers there are, and a
--- bit for each that was seen in one of the slots.
+-- Returns nothing while this life has not looked for long enough. Otherwise returns how many
+-- numbers there are, and a bit for each that was seen in one of the slots.
 call('HSETNX', LIFE, 'looking_since', now_s)
 if tonumber(now_s) - num(call('HGET', LIFE, 'looking_since')) < tonumber(away_after_s) then
   return {}

@@ -1,6 +1,7 @@
--- First 1 while somebody else fills the room in for that incarnation: whoever began the next one
--- meanwhile would make its work void. Then below which number all may have been given, as far as
--- what is here tells, and of which life that is. `now_ms` is by the ledger.
+-- Returns first 1 while another node fills the room in for that incarnation, because a node that
+-- began the next one meanwhile would make that work void. Then returns the number below which all
+-- may have been given, as far as Redis knows, and the life of those numbers. `now_ms` is by the
+-- ledger's clock.
 local life = call('HMGET', LIFE, 'building', 'builds', 'built_at', 'run_id', 'next', 'ceiling',
   'incarnation')
 local by_other = life[1] and life[1] ~= builder and life[2] == incarnation and life[4] == server()

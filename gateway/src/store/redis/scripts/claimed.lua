@@ -1,4 +1,4 @@
--- A claim was written. Again changes nothing.
+-- Notes that a claim was written. A second run changes nothing.
 local at = tonumber(number)
 if reserved_rank ~= '' then
   call('ZREM', K('entering'), reserved_rank)

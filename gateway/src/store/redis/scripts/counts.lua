@@ -1,2 +1,2 @@
--- The figures now.
+-- Returns the room's counts.
 return counts(tonumber(now_s))

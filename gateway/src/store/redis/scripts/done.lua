@@ -1,4 +1,4 @@
--- Orders of these holders were ticketed, up to a cursor. Again changes nothing.
+-- Notes ticketed orders of these holders, up to a cursor. A second run changes nothing.
 local finished = num(call('HGET', LIFE, 'finished'))
 call('HSET', LIFE, 'finished', math.max(finished, tonumber(cursor)))
 for holder in each_holders() do
@@ -7,7 +7,7 @@ for holder in each_holders() do
   if living then table.insert(numbers, living) end
   for number in string.gmatch(left or '', '%d+') do table.insert(numbers, number) end
   for _, number in ipairs(numbers) do
-    -- A place without a pass bought nothing: its holder had another one before.
+    -- A place without a pass bought nothing; its holder bought with an earlier place.
     if call('HEXISTS', K('passes'), number) == 1 and call('SETBIT', K('done'), number, 1) == 0 then
       call('HINCRBY', LIFE, 'done', 1)
       call('ZREM', K('inside'), number)

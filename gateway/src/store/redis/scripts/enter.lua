@@ -1,5 +1,5 @@
--- Decides whether somebody may claim, and reserves the room inside. `released` is the caller's
--- release counter, `lapses_ms` when the way in lapses.
+-- Decides whether a visitor may claim, and if so reserves a place inside. `released` is the
+-- caller's release counter, `lapses_ms` the time at which the reservation lapses.
 local ranked, most, now = tonumber(rank), tonumber(max_inside), tonumber(now_ms)
 local now_s = math.floor(now / 1000)
 local pass = call('HGET', K('passes'), number)
@@ -12,11 +12,11 @@ local to = cohort_of(ranked)
 local let_in = call('ZSCORE', K('entering'), ranked) and true or false
 if not let_in then
   if to and not pass then
-    -- More may have been called than there is room for, because some of them were not expected to
-    -- come.
+    -- More ranks may have been called than there are places inside, because some of their visitors
+    -- were not expected to come.
     let_in = coming < most
   elseif coming < most and coming + expected() < most then
-    -- Without a line only the room inside binds.
+    -- Without a line, only the number of places inside is a limit.
     let_in = has_line == '0'
     if not let_in and num(life[2]) >= VISITOR_U then
       call('HINCRBY', LIFE, 'late_credit_u', -VISITOR_U)

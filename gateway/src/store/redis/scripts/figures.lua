@@ -1,4 +1,4 @@
--- All that a tick starts from, as one moment.
+-- Returns all figures that a tick starts from, as of one moment.
 local now = tonumber(now_ms)
 lapse(now)
 local calls = {}

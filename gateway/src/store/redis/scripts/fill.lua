@@ -1,4 +1,4 @@
--- Places of the ledger.
+-- Fills in places of the ledger.
 for number, holder, written, living, done, code in each_places() do
   local at = tonumber(number)
   write_record(at, holder, written)

@@ -1,4 +1,4 @@
--- Passes, each with the holder who left with it or ''. After the places.
+-- Fills in passes, each with the holder who left with it or ''. It must run after the places.
 for number, expires_s, left_by in each_passes() do
   call('HSET', K('passes'), number, expires_s)
   if call('GETBIT', K('done'), number) == 0 then call('ZADD', K('inside'), expires_s, number) end

@@ -1,5 +1,5 @@
--- Everything is filled in: from here on the room lives. `absent` has a bit for each number at which
--- nobody stands, `void` says how many of those the ledger knows nobody at.
+-- Ends the filling in, so that the room lives. `absent` has a bit for each number without a
+-- visitor, and `void` says how many of those numbers nobody holds in the ledger.
 call('SET', K('absent'), absent)
 call('HDEL', LIFE, 'building', 'builds', 'built_at')
 if frozen ~= '' then call('HSET', LIFE, 'frozen', frozen) end

@@ -1,4 +1,4 @@
--- Gives a place up; the ledger has it already. Leaving twice is leaving once.
+-- Gives a place up that the ledger has already given up. A second run changes nothing.
 local at = tonumber(number)
 local next_number = call('HGET', LIFE, 'next')
 if rank ~= '' then

@@ -1,6 +1,6 @@
--- Who is about to leave, as the ledger is told: holder, at (8 bytes), code or '', and whether the
--- leaf becomes nobody's. After the freeze a leaf below n is part of the published root. Nothing
--- where nobody stands there.
+-- Returns what the ledger is told of a visitor who is about to leave: the holder, when they joined
+-- (8 bytes), their code or '', and whether the leaf becomes nobody's. After the freeze a leaf below
+-- n is part of the published root. Returns nothing if the number has no visitor.
 local at = tonumber(number)
 local life = call('HMGET', LIFE, 'next', 'frozen')
 if at >= num(life[1]) or call('GETBIT', K('absent'), at) == 1 then return {} end

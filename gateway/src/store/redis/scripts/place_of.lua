@@ -1,3 +1,3 @@
--- The place of a holder.
+-- Returns the place of a holder.
 local known = call('HGET', K('holders'), holder)
 return known and place('here', tonumber(known)) or { 'unknown' }

@@ -1,4 +1,4 @@
--- Puts codes in place, a batch at a time. Only while joins wait for them.
+-- Writes codes, a batch at a time, while joins wait for them.
 if call('HEXISTS', LIFE, 'codes_since') == 0 then return 0 end
 if is_first == '1' then call('UNLINK', K('codes')) end
 for code in each_codes() do call('HSET', K('codes'), code, '') end

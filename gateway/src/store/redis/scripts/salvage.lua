@@ -1,2 +1,3 @@
--- What the last life left behind, if anything is there: it was given.
+-- Returns the entries that the last life left in the feed, if there are any. Their numbers were
+-- given.
 return call('XRANGE', K('feed'), from, '+', 'COUNT', entries_max)

@@ -1,2 +1,2 @@
--- Whose the number is that somebody shows.
+-- Returns the status of a signed place that a visitor shows.
 return shown(tonumber(number), holder, written, code, at_ms)

@@ -1,2 +1,2 @@
--- The builder is at it, though it has nothing to write just now.
+-- Says that the builder is still working, though it has nothing to write just now.
 return 1

@@ -1,5 +1,5 @@
--- The first entries of the feed, for the node that copies; where it must copy, whoever else does.
--- Copying twice is harmless, and only costs the ledger something.
+-- Returns the first entries of the feed to the node that copies. With `must` it returns them even
+-- if another node copies. Copying twice is harmless, and only costs the ledger some work.
 local copier = call('GET', K('copier'))
 if copier and copier ~= node and must == '0' then return {} end
 if must == '0' then call('SET', K('copier'), node, 'PX', alone_ms) end

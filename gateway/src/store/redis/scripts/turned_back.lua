@@ -1,4 +1,5 @@
--- A claim could not be written. Whoever has no pass yet is waited for as before.
+-- Takes an admission back whose claim could not be written. A visitor without any pass is expected
+-- as before.
 local ranked = tonumber(rank)
 if not call('ZSCORE', K('entering'), ranked) then return 0 end
 if call('HINCRBY', K('entering_calls'), ranked, -1) > 0 then return 0 end

@@ -1,5 +1,5 @@
--- Nobody stands at the number any more, or somebody again. `void` is 1 where the number is nobody's
--- at all, and 0 where somebody left it: who left still counts as somebody who joined.
+-- Marks a number as without a visitor, or with one again. `void` is 1 if the number is nobody's at
+-- all, and 0 if its visitor left, who still counts as somebody who joined.
 local function mark_absent(number, absent, void)
   if call('SETBIT', K('absent'), number, absent) ~= absent then
     call('HINCRBY', LIFE, 'absent', absent * 2 - 1)
@@ -8,7 +8,7 @@ local function mark_absent(number, absent, void)
   end
 end
 
--- Whoever leaves with a pass can buy with it all the same, so the number is kept under its holder.
+-- Keeps a number under its holder who left with a pass, because the pass can still buy.
 local function note_left(number, holder)
   if call('HEXISTS', K('passes'), number) == 1 then
     local before = call('HGET', K('left_with_pass'), holder)

@@ -1,5 +1,5 @@
--- Of every script that fills a room in: another builder, or a server that lost what was filled in,
--- ends it. `now_ms` is by the ledger.
+-- Begins every script that fills a room in. It fails if another node is the builder, or the server
+-- lost what was filled in. `now_ms` is by the ledger's clock.
 local built = call('HMGET', LIFE, 'building', 'run_id')
 if built[1] ~= builder or built[2] ~= server() then
   return redis.error_reply('LIFE is built by another')

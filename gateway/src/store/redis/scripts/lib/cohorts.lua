@@ -1,4 +1,4 @@
--- A rank's cohort, while its window is open: the rank behind its last one.
+-- Returns a rank's cohort while its window is open, as the rank after the cohort's last one.
 local function cohort_of(rank)
   local found = call('ZRANGEBYSCORE', K('calls'), '(' .. rank, '+inf', 'LIMIT', 0, 1)[1]
   if not found then return nil end

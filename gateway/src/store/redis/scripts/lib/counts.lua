@@ -1,4 +1,4 @@
--- How many there are of each: what `counts` reads in Rust.
+-- Counts the room's visitors, in the order that `counts` reads in Rust.
 local function counts(now_s)
   local ran_out = call('ZREMRANGEBYSCORE', K('inside'), '-inf', now_s)
   if ran_out > 0 then call('HINCRBY', LIFE, 'ended', ran_out) end

@@ -1,5 +1,5 @@
--- The leaves of a room: so many numbers a key, so many bytes a number. First the holder, 32 bytes,
--- then when the number was given, 8 bytes.
+-- The leaves of a room: how many numbers one key has, and how many bytes one number. First the
+-- holder, 32 bytes, then when the number was given, 8 bytes.
 local CHUNK, LEAF = 16384, 40
 
 local function record(number)

@@ -1,4 +1,4 @@
--- How many of those called come, and how many of them are still expected.
+-- Returns which share of called visitors come, and how many of them are still expected.
 local function show_up()
   local past = call('HMGET', LIFE, 'past_people', 'past_came')
   local part = (SHOW_UP_WEIGHT + num(past[2])) / (SHOW_UP_WEIGHT + num(past[1]))

@@ -1,10 +1,10 @@
--- The holder of a void, and a leaf that was never written.
+-- The holder of a void number, and a leaf that was never written.
 local NOBODY = string.rep('\0', 32)
 local UNWRITTEN = string.rep('\0', LEAF)
 
--- Whose is the number that is shown, signed? One that this store's last life lost is taken back; of
--- two numbers of one holder the lower stands. `written` is when it was given as 8 bytes, `at` the
--- same in ms.
+-- Returns the status of a signed place. A place that the store's last life lost is taken back. If a
+-- holder has two numbers, the lower one stands. `written` is when the number was given as 8 bytes,
+-- `at` the same in ms.
 local function shown(number, holder, written, code, at)
   local living = call('HGET', K('holders'), holder)
   living = living and tonumber(living)
@@ -23,7 +23,7 @@ local function shown(number, holder, written, code, at)
     end
     return { 'unknown' }
   end
-  -- With a pass of the higher number in hand the lower one would give a second.
+  -- A holder who has a pass of the higher number would get a second one with the lower.
   if living and (living < number or call('HEXISTS', K('passes'), living) == 1) then
     return place('here', living)
   end

@@ -1,4 +1,4 @@
-//! What the reconciler is shown, and what its repairs do.
+//! Cases of what the reconciler reads, and of its repairs.
 
 use OrderState::{Cancelled, Confirmed, Pending};
 use fairgate_model::findings::OrderFacts;

@@ -1,5 +1,5 @@
-//! Calls under an `Idempotency-Key`: of two different ones under one key one never acts, wherever
-//! they arrive.
+//! Cases of calls under an `Idempotency-Key`: of two different calls under one key one never acts,
+//! whichever nodes they reach.
 
 use super::*;
 use crate::ledger::{BeginCallOutcome, CALL_LENT_MS, KeptAnswer, KeyedCall};
@@ -12,7 +12,7 @@ pub(super) const CASES: &[Case] = cases![
     an_answer_stays_the_first_and_ends_its_call,
 ];
 
-/// Two different calls.
+/// The digests of two different calls.
 const ASKED: [[u8; 32]; 2] = [[5; 32], [6; 32]];
 
 pub(super) fn answer(status: u16) -> KeptAnswer {
@@ -98,7 +98,8 @@ async fn a_call_that_runs_is_begun_elsewhere_only_after_its_node_was_silent(ledg
     let begun = begin_at(&ledger, other(call("k", 2)), until_ms + 100).await;
     assert_eq!(begun, BeginCallOutcome::OtherCall, "silence frees no key");
     assert_eq!(elsewhere(until_ms + 100).await, BeginCallOutcome::Act);
-    // The first node was only slow: the call is the second one's, and the first answer is kept.
+    // The first node was only slow: the call belongs to the second node, and the first answer is
+    // kept.
     let back = ledger.lend_call(call("k", 1), 0).await;
     back.expect("nothing is written");
     let third = begin_at(&ledger, call("k", 3), until_ms + 101).await;
@@ -129,7 +130,7 @@ async fn an_answer_stays_the_first_and_ends_its_call(ledger: Books) {
         let begun = begin(&ledger, other(call("k", node))).await;
         assert_eq!(begun, BeginCallOutcome::OtherCall);
     }
-    // Answers from before calls were registered have no such row.
+    // Answers that were kept before calls were registered have no such row.
     let written = ledger.keep([1; 32], "old".to_owned(), answer(201), NOW_MS);
     written.await.expect("written");
     assert_eq!(begin(&ledger, call("old", 1)).await, kept);

@@ -1,4 +1,4 @@
-//! Transaction 1, the deadline, and the picture a store is opened with.
+//! Cases of transaction 1, of the deadline, and of the picture with which a store is opened.
 
 use SeatOutboxAction::{Free, Sell};
 use fairgate_model::orders::transition::OrderEvent;
@@ -73,7 +73,7 @@ async fn a_journey_is_ordered_from_its_claim_until_its_cells_are_free(ledger: Bo
     assert_eq!(over(ANA, 0..2).await, None, "further on");
     assert_eq!(over(ANA, 1..2).await, None, "from there on");
     assert_eq!(over(BEN, 0..1).await, None, "somebody else");
-    // Two orders of one seat are two journeys, not a longer one.
+    // Two orders of one seat are two journeys, not one longer journey.
     let mut onward = order("b", ANA, &[4]);
     onward.items[0].held.legs = 1..2;
     claim(&ledger, &onward).await.expect("the cells are free");
@@ -211,7 +211,7 @@ async fn an_order_of_which_something_was_told_in_time_waits_and_the_others_expir
     );
     let state = record(&ledger, &order).await.order.state;
     assert_eq!(state, OrderState::Confirmed);
-    // What was told and settled holds nothing up.
+    // A settled event does not keep an order from expiring.
     let order = claimed(&ledger, "declined", BEN, &[3]).await;
     let declined = says(&order, ProviderEventKind::Declined);
     assert_eq!(settled(&ledger, declined, NOW_MS).await, "applied");
@@ -396,7 +396,7 @@ async fn a_claim_on_locks_of_a_lost_incarnation_is_refused(ledger: Books) {
     };
     let anew = ledger.claim(order.clone(), payment(&order), in_the_next);
     assert!(anew.await.is_ok());
-    // An older opening that comes late makes nothing of the newer one undone.
+    // An older opening that comes late undoes nothing of the newer one.
     let older = ledger.open_show(&show(), Some(LIFE)).await;
     assert_eq!(older.expect("readable").ordered.len(), 3);
     let refused = claim(&ledger, &super::order("later", ANA, &[3])).await;

@@ -1,4 +1,4 @@
-//! Orders that cost nothing: no provider is asked, for their money or for anything else.
+//! Cases of orders that cost nothing: the provider is asked for nothing at all.
 
 use OrderState::{Cancelled, Confirmed, Exchanged, Pending, Refunded, Ticketed};
 use SeatOutboxAction::{Free, Sell};
@@ -20,7 +20,7 @@ pub(super) const CASES: &[Case] = cases![
     an_order_whose_payment_is_refused_frees_its_seats_once,
 ];
 
-/// As [`order`], at no price.
+/// Builds an order as [`order`] does, at no price.
 fn free(key: &str, visitor: Holder, seats: &[u32]) -> Order {
     let mut order = order(key, visitor, seats);
     for item in &mut order.items {
@@ -41,7 +41,7 @@ async fn take(ledger: &Books, order: &Order) -> Result<Order, SeatClaimRefused> 
     ledger.claim(order.clone(), nothing(order), TERMS).await
 }
 
-/// Whether the provider is to be asked for anything at all.
+/// Asserts that nothing is to be asked of the provider.
 async fn nothing_is_asked(ledger: &Books) {
     let due = ledger.due_effects(i64::MAX, 100).await.expect("readable");
     assert!(due.is_empty(), "{due:?}");
@@ -154,11 +154,11 @@ async fn the_seats_of_a_free_order_are_given_for_others(ledger: Books) {
     assert_eq!((made.state, made.items[0].held.seat), (Ticketed, 4));
     assert_eq!(record(&ledger, &given).await.order.state, Exchanged);
     nothing_is_asked(&ledger).await;
-    // And for seats that cost something: the difference is the whole price.
+    // Free seats are exchanged for seats that cost something: the difference is the whole price.
     let given = take(&ledger, &free("b", BEN, &[1])).await.expect("free");
     let made = exchanged(&ledger, &given, "x", &[(5, 0..2, 700)]).await;
     assert_eq!((made.state, made.total), (Pending, 700));
-    // Paid seats for free ones: all of the money goes back.
+    // Paid seats are exchanged for free ones: all of the money goes back.
     let paid = ticketed(&ledger, "c", BEN, &[2]).await;
     let paid = record(&ledger, &paid).await.order;
     let made = exchanged(&ledger, &paid, "x", &[(6, 0..2, 0)]).await;

@@ -1,4 +1,4 @@
-//! What is kept beside orders: plans, shows, coverage, secrets, scans and answers.
+//! Cases of what is kept beside orders: plans, shows, coverage, secrets, scans and answers.
 
 use fairgate_model::ids::TicketId;
 use fairgate_model::runs::{DistanceRate, StationCall, TrainFares, TrainRun};
@@ -122,7 +122,7 @@ async fn a_departure_is_stored_once_and_the_catalogue_does_not_grow(ledger: Book
     let after = ledger.catalogue_version().await.expect("readable");
     assert_eq!(after, version);
 
-    // A show like any other: it has lives, and is claimed by its plan.
+    // The departure is a show like any other: it has incarnations, and is claimed by its plan.
     let id = &known[0].1.id;
     assert_eq!(ledger.next_incarnation(id).await.expect("there"), 1);
 }
@@ -229,7 +229,7 @@ async fn a_ticket_is_scanned_once(ledger: Books) {
     assert_eq!(scanned, [Some(10), None], "the other one still opens");
 }
 
-/// A ticket of an order that was paid.
+/// Issues a ticket of a paid order.
 async fn issued(ledger: &Books) -> TicketId {
     stocked(ledger).await;
     let order = claimed(ledger, "a", ANA, &[0]).await;

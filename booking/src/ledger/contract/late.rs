@@ -1,5 +1,5 @@
-//! Money that came after its order had expired: one search, one outcome, and the seats' way through
-//! it.
+//! Cases of money that came after its order had expired: one search, one outcome, and what becomes
+//! of the seats meanwhile.
 
 use OrderState::{AwaitingConsent, Cancelled, Confirmed, Expired};
 use SeatOutboxAction::{Free, Sell};
@@ -24,7 +24,7 @@ pub(super) const CASES: &[Case] = cases![
 
 const UNTIL_MS: i64 = CLAIM_UNTIL_MS + 900_000;
 
-/// An expired order whose money came.
+/// Makes an expired order whose money came.
 async fn late(ledger: &Books, key: &str, visitor: Holder, seats: &[u32]) -> Order {
     let order = claimed(ledger, key, visitor, seats).await;
     let ended = ledger
@@ -320,7 +320,7 @@ async fn of_two_outcomes_at_once_exactly_one_is_written(ledger: Books) {
                 .iter()
                 .all(|(seat, _, _)| *seat == u32::from(written[1]))
         );
-        // Makes room for the next round.
+        // This frees the seats for the next round.
         if written[0] {
             let due = ledger
                 .due_effects(i64::MAX / 2, 100)

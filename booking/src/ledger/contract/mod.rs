@@ -1,5 +1,5 @@
-//! What every ledger must do, whatever it is made of. Each case is a claim, gets a fresh ledger,
-//! and fails under its own name.
+//! The contract of every ledger, whichever database it uses. Each case is a claim, gets a fresh
+//! ledger, and fails under its own name.
 
 mod auditing;
 mod calling;
@@ -39,7 +39,7 @@ use crate::store::{SeatOutboxAction, SeatOutboxRow};
 type Books = Arc<dyn Ledger>;
 type Case = ContractCase<'static, Books>;
 
-/// Claims, payments, and money that came late.
+/// Cases of claims, payments, and money that came late.
 const SELLING: &[&[Case]] = &[
     claiming::CASES,
     free::CASES,
@@ -47,7 +47,7 @@ const SELLING: &[&[Case]] = &[
     paying::CASES,
     late::CASES,
 ];
-/// Tickets given back or exchanged.
+/// Cases of tickets given back or exchanged.
 const GIVING_BACK: &[&[Case]] = &[
     refunding::tickets::CASES,
     refunding::captures::CASES,
@@ -58,7 +58,7 @@ const GIVING_BACK: &[&[Case]] = &[
     exchanging::beside::CASES,
     terms::CASES,
 ];
-/// Everything that is kept beside orders.
+/// Cases of everything that is kept beside orders.
 const KEEPING: &[&[Case]] = &[
     auditing::CASES,
     calling::CASES,
@@ -70,9 +70,9 @@ const KEEPING: &[&[Case]] = &[
     timetabling::CASES,
 ];
 
-/// Two legs of eight seats: enough for a seat that two orders share one after the other.
+/// Two legs of eight seats: enough for a seat that two orders use one after the other.
 const GRID: CellGrid = CellGrid { seats: 8, legs: 2 };
-/// The life that every lock stands in, and limits that no case means to meet.
+/// The basis of claims: the incarnation of every lock, and limits that no case means to reach.
 const LIFE: u64 = 7;
 pub(super) const TERMS: ClaimBasis = ClaimBasis {
     grid: GRID,
@@ -90,7 +90,7 @@ const LATE: ClaimBasis = ClaimBasis {
 };
 const NOW_MS: i64 = 1_000_000;
 const CLAIM_UNTIL_MS: i64 = NOW_MS + 150_000;
-/// A limit that no case means to meet.
+/// A limit that no case means to reach.
 const NO_LIMIT: u32 = 100;
 const ANA: Holder = Holder([1; 32]);
 const BEN: Holder = Holder([2; 32]);
@@ -105,7 +105,7 @@ fn venue() -> VenueId {
 }
 
 fn stored(plan_version: u32) -> StoredShow {
-    // One category a price, for cases in which seats cost what they please.
+    // There is one category for each price, for cases in which seats have prices of their own.
     let mut prices: BTreeMap<String, i64> = (0..=100)
         .map(|n| (format!("p{}", n * 50), n * 50))
         .collect();
@@ -124,7 +124,7 @@ fn stored(plan_version: u32) -> StoredShow {
     }
 }
 
-/// A venue with one plan, and a show that pins it.
+/// Stores a venue with one plan, and a show that pins it.
 pub(super) async fn stocked(ledger: &Books) {
     let version = ledger
         .put_venue(&venue(), "plan".to_owned(), [1; 32], NOW_MS)
@@ -136,7 +136,7 @@ pub(super) async fn stocked(ledger: &Books) {
         .expect("stored");
 }
 
-/// An order over all legs of some seats; the key names its hold.
+/// Builds an order over all legs of some seats; the key names its hold.
 pub(super) fn order(key: &str, visitor: Holder, seats: &[u32]) -> Order {
     let hold = HoldId::of_key(&show(), visitor, key);
     let id = OrderId::of_hold(&hold);
@@ -244,7 +244,7 @@ async fn record(ledger: &Books, order: &Order) -> OrderRecord {
     record.expect("the order is there")
 }
 
-/// State and reason of each step.
+/// Returns state and reason of each step.
 async fn history(ledger: &Books, order: &Order) -> Vec<(OrderState, String)> {
     let steps = record(ledger, order).await.history;
     steps
@@ -253,14 +253,14 @@ async fn history(ledger: &Books, order: &Order) -> Vec<(OrderState, String)> {
         .collect()
 }
 
-/// All outbox rows of the show, numbered.
+/// Returns all outbox rows of the show, numbered.
 async fn rows(ledger: &Books) -> Vec<SeatOutboxRow> {
     ledger.number_seat_rows().await.expect("numbered");
     let rows = ledger.seat_rows(&show(), 0, 10_000).await;
     rows.expect("readable")
 }
 
-/// The seat outbox in short: what happened to which order's hold.
+/// Returns the seat outbox in short: each action, and the hold of its order.
 async fn outbox(ledger: &Books) -> Vec<(SeatOutboxAction, HoldId)> {
     let rows = rows(ledger).await;
     rows.into_iter().map(|row| (row.kind, row.hold)).collect()
@@ -276,7 +276,7 @@ mod tests {
     use crate::ledger::sql::{MIGRATIONS, SqlLedger};
     use fairgate_databases::LedgerError;
 
-    /// The steps before terms had numbers.
+    /// The migrations before terms had numbers.
     const BEFORE_TERMS: &[Migration] = MIGRATIONS.split_at(13).0;
 
     #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! Transaction 2, the inbox of events, and what is owed to the provider.
+//! Cases of transaction 2, the inbox of events, and the effects that are owed to the provider.
 
 use OrderState::{Cancelled, CaptureFailed, Confirmed, Pending, Ticketed};
 use SeatOutboxAction::{Free, Sell};

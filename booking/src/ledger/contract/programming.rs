@@ -1,4 +1,4 @@
-//! Cinema programmes: whole, once, and never under somebody's seat.
+//! Cases of cinema programmes: written as a whole, once, and never against a sold seat.
 
 use fairgate_model::shows::document::ShowDocument;
 
@@ -24,7 +24,7 @@ fn showing(hall: &str, hour: u8, price: i64) -> (ShowId, ShowDocument) {
     (id, document)
 }
 
-/// Two halls with three showings.
+/// Builds a programme of two halls with three showings.
 fn programme(document: &str, plan: u8, price: i64) -> NewProgramme {
     let hall = |name: &str| NewHallPlan {
         venue: name.parse().expect("a slug"),
@@ -52,7 +52,7 @@ async fn version(ledger: &Books) -> u64 {
     ledger.catalogue_version().await.expect("readable")
 }
 
-/// Ids and pinned versions.
+/// Returns the shows' ids and pinned plan versions.
 async fn pinned(ledger: &Books) -> Vec<(String, u32)> {
     let shows = ledger.shows().await.expect("readable");
     let of = |show: StoredShow| (show.id.to_string(), show.plan_version);
@@ -140,7 +140,7 @@ async fn a_hall_without_a_plan_keeps_the_one_it_has(ledger: Books) {
     assert_eq!(pinned(&ledger).await, all_pinned(1));
 }
 
-/// Ana has seat 3 of one showing.
+/// Sells seat 3 of one showing to Ana, and returns the showing.
 async fn sold(ledger: &Books) -> ShowId {
     put(ledger, programme("first", 1, 1_000)).await;
     let (id, _) = showing("kino-1", 21, 1_000);

@@ -1,4 +1,4 @@
-//! What goes once it is old: in bounded batches, never early, and never what is still needed.
+//! Cases of deleting old data: in bounded batches, never early, and never what is still needed.
 
 use fairgate_model::waiters::WaitEndReason;
 
@@ -21,7 +21,8 @@ pub(super) const CASES: &[Case] = cases![
 
 const BATCH: u32 = 3;
 
-/// Prunes until nothing more is old enough; gives how many rows went in each batch that took any.
+/// Prunes until nothing more is old enough; returns how many rows each batch deleted, without empty
+/// batches.
 async fn batches(ledger: &Books, what: RetentionKind, now_ms: i64) -> Vec<u64> {
     let (mut gone, mut after) = (Vec::new(), Some(0));
     while let Some(from) = after {
@@ -34,7 +35,7 @@ async fn batches(ledger: &Books, what: RetentionKind, now_ms: i64) -> Vec<u64> {
     gone
 }
 
-/// The first moment at which what ended at another one may go.
+/// Returns the first moment at which data that ended at `ended_ms` may be deleted.
 fn old_at(what: RetentionKind, ended_ms: i64) -> i64 {
     ended_ms + what.for_ms() + 1
 }
@@ -110,7 +111,7 @@ async fn a_try_that_was_given_up_is_forgotten_a_day_later(ledger: Books) {
     assert!(claim(&ledger, &try_of).await.is_ok());
 }
 
-/// Orders of one seat each that are sold, from a seat on.
+/// Sells one order for each seat of the range.
 async fn sold(ledger: &Books, seats: std::ops::Range<u32>) -> Vec<Order> {
     let mut orders = Vec::new();
     for seat in seats {
@@ -182,7 +183,7 @@ async fn seat_rows_that_no_store_has_stay_however_old(ledger: Books) {
     );
 }
 
-/// The captures that are owed, carried out.
+/// Carries out the captures that are due.
 async fn captured(ledger: &Books, now_ms: i64) {
     for effect in ledger.due_effects(now_ms, 100).await.expect("readable") {
         let captured = ledger.captured(effect.id, now_ms).await;

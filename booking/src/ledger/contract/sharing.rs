@@ -1,5 +1,5 @@
-//! What many nodes over one ledger rely on: leases, one id, one time, and that two at once never
-//! both win.
+//! Cases of what many nodes over one ledger rely on: leases, one id, one time, and that two nodes
+//! never both win.
 
 use std::collections::BTreeSet;
 
@@ -85,7 +85,7 @@ async fn claims_that_overlap_at_once_leave_nothing_of_the_losers(ledger: Books) 
     for n in 0..40_u8 {
         let ledger = Arc::clone(&ledger);
         running.spawn(async move {
-            // Every third one asks for its seats in the other direction.
+            // Every third task asks for its seats in the other direction.
             let first = u32::from(n % 8);
             let mut seats: Vec<u32> = (first..first + 3).map(|seat| seat % 8).collect();
             if n % 3 == 0 {
@@ -200,7 +200,7 @@ async fn an_event_is_lent_to_one_worker_at_a_time(ledger: Books) {
     lent.sort_unstable();
     lent.dedup();
     assert_eq!(lent.len(), one.len() + two.len(), "each once");
-    // Two that look at the same moment may each leave some to the other.
+    // Two nodes that look at the same moment may each skip what the other locks.
     let left = due(NOW_MS, 8).await.len();
     assert_eq!(lent.len() + left, 8);
     assert!(due(NOW_MS + EVENT_LENT_MS - 1, 8).await.is_empty());

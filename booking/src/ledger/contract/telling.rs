@@ -1,4 +1,5 @@
-//! The seat outbox: numbers, marks and pictures, while many transactions commit at once.
+//! Cases of the seat outbox: its numbers, marks and pictures, while many transactions commit at
+//! once.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

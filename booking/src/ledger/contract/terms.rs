@@ -1,4 +1,4 @@
-//! Terms of sale: numbered, kept as they are, and what every price is reckoned by.
+//! Cases of terms of sale: numbered, immutable, and the source of every price.
 
 use fairgate_model::orders::refund::TicketSelection;
 
@@ -82,7 +82,7 @@ async fn seats_at_other_prices_than_their_terms_say_are_refused(ledger: Books) {
         Err(SeatClaimRefused::Ledger(_))
     ));
     assert!(ledger.claimed(&show()).await.expect("readable").is_empty());
-    // Whoever held at the old price orders at it.
+    // A visitor who held seats at the old price may order at it.
     claimed(&ledger, "c", ANA, &[0]).await;
 }
 
@@ -185,7 +185,7 @@ async fn leaving_out_the_rules_later_takes_nothing_from_those_who_bought(ledger:
     let old = record(&ledger, &order).await.order;
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_000), (5, 0..2, 1_000)]).await;
     assert_eq!(new.state, OrderState::Ticketed);
-    // The successor names the same terms as its order: its rules go with it.
+    // The successor has the terms of its order, so it keeps its rules.
     let back = ledger
         .refund(&new.id, TicketSelection::All, NOW_MS + 4)
         .await;

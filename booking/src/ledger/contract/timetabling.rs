@@ -1,4 +1,4 @@
-//! Timetables and the plans of their trains.
+//! Cases of timetables and the plans of their trains.
 
 use super::*;
 use crate::ledger::{NewSeatingPlan, NewTimetable, StoredTimetable};

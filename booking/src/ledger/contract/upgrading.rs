@@ -1,4 +1,4 @@
-//! A ledger that was filled before terms had numbers: what was sold goes on by the rules of then.
+//! Cases of a ledger that was filled before terms had numbers: old orders keep their old rules.
 
 use fairgate_model::orders::refund::TicketSelection;
 
@@ -7,7 +7,7 @@ use super::refunding::capture_of;
 use super::*;
 use crate::ledger::ExchangeRefused;
 
-/// How a database takes bytes in a statement.
+/// A function that writes bytes as a literal of a database.
 pub(super) type Bytes = fn(&[u8]) -> String;
 
 fn old_items(seats: &[u32], amount: i64) -> String {
@@ -15,7 +15,7 @@ fn old_items(seats: &[u32], amount: i64) -> String {
     serde_json::Value::Array(seats.iter().map(item).collect()).to_string()
 }
 
-/// Everything that an earlier version wrote of an order, its claims and its payment.
+/// Returns the statements with which an earlier version wrote an order, its claims and its payment.
 fn old_order(of: &Order, items: &str, (state, paid): (&str, &str), bytes: Bytes) -> String {
     let (id, hold, payment) = (&of.id, &of.hold, &of.payment);
     let visitor = bytes(&of.visitor.0);
@@ -56,8 +56,8 @@ fn old_order(of: &Order, items: &str, (state, paid): (&str, &str), bytes: Bytes)
     sql
 }
 
-/// The orders that [`filling`] writes: one with its tickets, one that waits for its payment, and
-/// the dearer successor of a third, which has its tickets, too.
+/// The orders that [`filling`] writes: one with tickets, one that waits for its payment, and the
+/// dearer successor of a third order, which has tickets too.
 struct Filled {
     paid: Order,
     unpaid: Order,
@@ -75,8 +75,8 @@ fn filled() -> Filled {
     }
 }
 
-/// What an earlier version wrote. Its show takes tickets back for a tenth, and says nothing of
-/// exchanges.
+/// Returns the statements of an earlier version. Its show takes tickets back for a tenth of the
+/// price, and has no rules for exchanges.
 pub(super) fn filling(bytes: Bytes) -> String {
     let Filled {
         paid,
@@ -109,7 +109,7 @@ pub(super) fn filling(bytes: Bytes) -> String {
     .concat()
 }
 
-/// Orders, holds, refunds and exchanges of before go on.
+/// Checks that old orders, holds, refunds and exchanges still work.
 pub(super) async fn goes_on(ledger: Books) {
     let Filled {
         paid,
@@ -119,13 +119,12 @@ pub(super) async fn goes_on(ledger: Books) {
     } = filled();
     let shown = ledger.shows().await.expect("readable").remove(0);
     assert_eq!((shown.terms, &shown.document.exchange), (2, &None));
-    // From now on the show takes nothing back: what was sold goes by the rules that the upgrade
-    // noted.
+    // From now on the show takes nothing back. Old orders keep the rules that the upgrade recorded.
     let mut bare = shown.clone();
     bare.document.refunds.clear();
     let bare = ledger.put_show(bare, None, NOW_MS).await;
     assert_eq!(bare.expect("stored"), 3);
-    // What was paid is exchanged as it could be then, and goes back by its rule.
+    // The paid order is exchanged by the rules of its time, and refunded by them.
     let old = record(&ledger, &paid).await.order;
     assert_eq!((old.terms, old.let_go), (1, 0));
     let new_terms = |mut exchange: fairgate_model::orders::exchange::Exchange| {
@@ -145,7 +144,7 @@ pub(super) async fn goes_on(ledger: Books) {
     assert!(applied.expect("allowed").expect("known").changed);
     let back = record(&ledger, &made).await.refunds.remove(0);
     assert_eq!((back.amount + back.elsewhere, back.fee), (1_800, 200));
-    // What waits for its payment is paid.
+    // The unpaid order is paid.
     authorised(&ledger, &unpaid).await;
     let capture = capture_of(&ledger, &unpaid).await;
     ledger.captured(capture, NOW_MS + 2).await.expect("written");
@@ -163,7 +162,7 @@ pub(super) async fn goes_on(ledger: Books) {
         record(&ledger, &given).await.order.state,
         OrderState::Exchanged
     );
-    // Whoever buys now buys under the show's own terms, which know no exchange.
+    // A new order is under the show's own terms, which allow no exchange.
     let mut fresh = order("d", ANA, &[3]);
     fresh.terms = 2;
     claim(&ledger, &fresh).await.expect("free");
@@ -176,7 +175,7 @@ pub(super) async fn goes_on(ledger: Books) {
         matches!(refused, Err(ExchangeRefused::Rule(_))),
         "{refused:?}"
     );
-    // A card has bought what it paid for before the upgrade.
+    // A card still counts what it paid for before the upgrade.
     let mut limited = ledger.shows().await.expect("readable").remove(0);
     limited.document.seats_per_card = Some(1);
     ledger

@@ -1,4 +1,4 @@
-//! The waitlist: the order of the line, one party a visitor, and what becomes of offers.
+//! Cases of the waitlist: the order of the line, one party for each visitor, and the end of offers.
 
 use fairgate_model::ids::WaiterId;
 use fairgate_model::waiters::{
@@ -169,7 +169,7 @@ async fn parties_that_come_at_many_nodes_at_once_have_a_number_each(ledger: Book
         let ledger = Arc::clone(&ledger);
         coming.spawn(async move {
             let own = joined(&ledger, n).await;
-            // Whoever came before is in the line by now.
+            // Every party that came before is in the line by now.
             let line = line(&ledger).await;
             let ahead = line.iter().filter(|other| other.number < own.number);
             (own.number, ahead.count() as u64, own.visitor)

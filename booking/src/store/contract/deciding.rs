@@ -1,4 +1,5 @@
-//! What the ledger decided, carried to the store: in order, once, and opening from its picture.
+//! Cases of the ledger's decisions in the store: carried out in order and once; and of opening from
+//! the ledger's picture.
 
 use super::*;
 use crate::store::InventoryRefusal;
@@ -32,7 +33,7 @@ async fn deliver(store: &Store, rows: &[SeatOutboxRow]) {
 }
 
 async fn limit_met(store: &Store, visitor: Holder, limit: u32) -> Option<u32> {
-    // An impossible wish tells the count without changing anything.
+    // An impossible wish shows the count without changing anything.
     let all: Vec<u32> = (0..GRID.seats).collect();
     match store.take(basket("probe", visitor, &all), limit).await {
         Err(InventoryRefusal::Limit { have, .. }) => Some(have),
@@ -168,7 +169,7 @@ async fn a_seat_that_an_exchange_keeps_is_counted_once(store: Store) {
     deliver(&store, &[sold, told(3, Free, "a", over(0..0))]).await;
     assert_eq!(seat(&store, 0).await, CellState::Sold);
     assert_eq!(limit_met(&store, ANA, 4).await, Some(1));
-    // And shorter again: a hold without a cell is a hold.
+    // The journey becomes shorter again: a hold without a cell is still a hold.
     let hold = Hold {
         items: vec![over(0..0)],
         ..basket("c", ANA, &[])
@@ -208,7 +209,7 @@ async fn an_expired_order_takes_nothing_off_what_was_bought(store: Store) {
     deliver(&store, &[row(1, Sell, "bought", ANA, &[0, 1])]).await;
     let hold = taken(&store, "late", ANA, &[2, 3]).await;
     assert!(secured(&store, &hold.id, ANA, LOCK_MS).await.is_ok());
-    // The ledger was away for so long that the lock's safety net came first.
+    // The ledger did not answer for so long that the sweep freed the lock first.
     store.sweep(LOCK_MS, 100).await;
     deliver(&store, &[row(2, Free, "late", ANA, &[2, 3])]).await;
     assert_eq!(limit_met(&store, ANA, 4).await, Some(2));
@@ -333,7 +334,8 @@ async fn a_show_with_orders_only_is_replaced(store: Store) {
 async fn an_order_that_the_picture_has_not_seen_is_not_forgotten(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[2]).await;
-    // Secured, and the claim is on its way to the ledger, which was read a moment before.
+    // The hold is secured and its claim is on the way to the ledger, which was read a moment
+    // before.
     let secured = secured(&store, &hold.id, ANA, LOCK_MS * 2).await;
     let next = || OpeningInventory {
         incarnation: 2,

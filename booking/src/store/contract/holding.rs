@@ -1,4 +1,4 @@
-//! Taking, changing and giving back: all or none, and only one's own.
+//! Cases of taking, changing and giving back: all cells or none, and only by the hold's visitor.
 
 use super::*;
 use crate::store::InventoryRefusal;
@@ -385,7 +385,7 @@ async fn a_hold_serves_what_it_was_made_for_and_nothing_else(store: Store) {
         let released = store.release(&hold.id, ANA, BASKET).await;
         assert_eq!(released, other.map(drop));
         assert_eq!(picture(&store).await, before, "a refusal changes nothing");
-        // Its owner may look at it, and its own way may use it.
+        // Its visitor may look at the hold, and a caller of its own purpose may use it.
         assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold.clone()));
         let own = &[HoldPurpose::Basket, purpose];
         let secured = store.secure(&hold.id, ANA, own, LOCK_MS + 1).await;

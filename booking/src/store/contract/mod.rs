@@ -1,5 +1,5 @@
-//! What every inventory store must do, whatever it is made of. Each case is a claim, gets a fresh
-//! store, and fails under its own name.
+//! The contract of every inventory store, whatever it is built on. Each case is a claim, gets a
+//! fresh store, and fails under its own name.
 
 mod deciding;
 mod holding;
@@ -24,7 +24,7 @@ use super::{
 pub(crate) type Store = Arc<dyn InventoryStore>;
 type Case = ContractCase<'static, Store>;
 
-/// Runs every case, each on a store of its own that `make` gives; tells all that failed.
+/// Runs every case, each on a store of its own from `make`, and names all that failed.
 ///
 /// # Panics
 /// Where a claim does not hold; the message names it.
@@ -39,16 +39,16 @@ pub async fn suite(make: impl AsyncFn() -> Arc<dyn InventoryStore>) {
     run_contract(&all.concat(), make).await;
 }
 
-/// Two legs of eight seats: enough for a seat that two people share one after the other.
+/// Two legs of eight seats: enough for a seat that two people use one after the other.
 const GRID: CellGrid = CellGrid { seats: 8, legs: 2 };
 const PLAN: u32 = 3;
 pub(crate) const NOW_MS: i64 = 1_000_000;
-/// What the buyer is shown, and when the locks fall.
+/// The deadline that the buyer sees, and the deadline of the locks.
 const EXPIRES_MS: i64 = NOW_MS + 300_000;
 const LOCK_MS: i64 = EXPIRES_MS + 5_000;
-/// A limit that no case means to meet.
+/// A limit that no case means to reach.
 const NO_LIMIT: u32 = 100;
-/// What most holds of these cases are made for.
+/// The purpose of most holds in these cases.
 const BASKET: &[HoldPurpose] = &[HoldPurpose::Basket];
 const ANA: Holder = Holder([1; 32]);
 const BEN: Holder = Holder([2; 32]);
@@ -70,7 +70,7 @@ fn opening() -> OpeningInventory {
     }
 }
 
-/// As the first picture of a show comes into a store.
+/// Begins and opens a show, as its first picture comes into a store.
 async fn begin_and_open(store: &Store, opening: OpeningInventory) {
     store
         .begin(&show(), &opening)
@@ -84,7 +84,7 @@ async fn opened(store: &Store) {
     begin_and_open(store, opening()).await;
 }
 
-/// Seats over all legs.
+/// Returns seats over all legs.
 fn seats(seats: &[u32]) -> Vec<HeldSeat> {
     let held = |seat: &u32| HeldSeat {
         seat: *seat,
@@ -101,7 +101,7 @@ fn call(n: u8) -> CallId {
     CallId([n; 16])
 }
 
-/// A basket over all legs of some seats; the key names it, whoever asks.
+/// Builds a basket over all legs of some seats; the key alone names it, whoever its visitor is.
 fn basket(key: &str, visitor: Holder, of: &[u32]) -> Hold {
     Hold {
         id: id(key),
@@ -119,7 +119,7 @@ fn basket(key: &str, visitor: Holder, of: &[u32]) -> Hold {
     }
 }
 
-/// The hold that `secure` answers with, and nothing of the life it is locked in.
+/// Secures a hold and returns it, without the life in which it is locked.
 async fn secured(
     store: &Store,
     hold: &HoldId,
@@ -149,7 +149,7 @@ async fn states(store: &Store) -> Vec<CellState> {
     store.view(&show()).await.expect("the show is open").states
 }
 
-/// The state of a seat that is the same on all legs.
+/// Returns the state of a seat that is the same on all legs.
 async fn seat(store: &Store, seat: u32) -> CellState {
     let states = states(store).await;
     let of: Vec<CellState> = GRID
@@ -163,7 +163,7 @@ async fn seat(store: &Store, seat: u32) -> CellState {
     of[0]
 }
 
-/// The version and every state: what a refused transition must leave as it was.
+/// Returns the version and every state, which a refused transition must leave as they were.
 async fn picture(store: &Store) -> (u64, Vec<CellState>) {
     let view = store.view(&show()).await.expect("the show is open");
     (view.version, view.states)

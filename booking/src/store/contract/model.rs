@@ -1,5 +1,5 @@
-//! A store beside a model so plain that it can be read: random transitions, the same answers, the
-//! same picture.
+//! Checks a store against a model that is plain enough to read: random transitions must give the
+//! same answers and the same picture.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::store::InventoryRefusal;
 use crate::store::memory::MemoryStore;
 
 const LIMIT: u32 = 4;
-/// Longer than any day.
+/// How long somebody waits, in milliseconds: longer than any random day.
 const WAITED_MS: i64 = LOCK_MS * 4;
 
-/// One thing that happens.
+/// One transition of a random day.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Take(u8, u8, Vec<u32>),
@@ -29,18 +29,18 @@ pub(crate) enum Step {
     LetGo(Vec<u32>),
 }
 
-/// Every cell's owner, every hold, what was bought: nothing is kept twice.
+/// The model: every hold, every cell's owner and every bought seat, each stored once.
 #[derive(Default)]
 struct Model {
     holds: BTreeMap<u8, Hold>,
     locks: BTreeMap<u32, u8>,
     sold: BTreeMap<u32, Holder>,
     orders: BTreeMap<u8, (Holder, Vec<HeldSeat>)>,
-    /// The last change of a hold, which asked again is done already.
+    /// The last change of each hold, to recognise a repeated change.
     wishes: BTreeMap<u8, (Vec<HeldSeat>, Vec<u32>)>,
-    /// Who gave a hold back last, likewise.
+    /// Who released each hold last, to recognise a repeated release.
     released: BTreeMap<u8, Holder>,
-    /// Whether somebody waits, and the cells that are kept then.
+    /// Whether somebody waits, and the cells that are then kept.
     waited: bool,
     kept: std::collections::BTreeSet<u32>,
 }
@@ -229,7 +229,7 @@ fn visitor(n: u8) -> Holder {
     Holder([n; 32])
 }
 
-/// Random days.
+/// Draws random days.
 pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let some = || proptest::collection::btree_set(0..GRID.seats, 0..4);
     let list = |set: std::collections::BTreeSet<u32>| set.into_iter().collect::<Vec<_>>();
@@ -251,7 +251,7 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..80)
 }
 
-/// Plays a day on a fresh store and on the model.
+/// Plays a day on a fresh store and on the model, and compares them.
 pub(crate) async fn play(store: Store, steps: Vec<Step>) {
     opened(&store).await;
     let (mut model, mut seq, mut last) = (Model::default(), 0, 0);
@@ -263,8 +263,7 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
                     lock_until_ms: LOCK_MS + n % 50,
                     ..basket(&key.to_string(), visitor(who), &of)
                 };
-                // An order has used up its hold's id; a call that would use it again is another
-                // call.
+                // An order has used up its hold's id; a later call has another id.
                 if !model.orders.contains_key(&key) {
                     let expected = model.take(key, wanted.clone());
                     assert_eq!(store.take(wanted, LIMIT).await, expected, "{step:?}");
@@ -293,7 +292,8 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
                 let Some(hold) = model.holds.get(&key).cloned() else {
                     continue;
                 };
-                // The ledger sells only what nobody else bought: its claims are unique.
+                // The ledger sells only cells that nobody else bought, because its claims are
+                // unique.
                 if hold.stage == HoldStage::Basket
                     || hold
                         .cells(GRID)

@@ -1,4 +1,4 @@
-//! What everybody sees: versions, changes, snapshots and counts that agree with each other.
+//! Cases of what everybody sees: versions, changes, snapshots and counts agree with each other.
 
 use fairgate_model::grid::picture::{CellChanges, CellCounts};
 
@@ -21,7 +21,7 @@ struct Moment {
     states: Vec<CellState>,
     packed: (u64, u32, bytes::Bytes),
     counts: CellCounts,
-    /// What was told to followers of each earlier moment, and of this one.
+    /// The changes since each earlier moment and since this one, as followers got them.
     changes: Vec<CellChanges>,
 }
 
@@ -42,7 +42,7 @@ async fn look(store: &Store, step: &'static str, moments: &mut Vec<Moment>) {
     });
 }
 
-/// One of each transition, with what is seen after it.
+/// Makes one of each transition, and returns what is seen after each.
 async fn a_busy_day(store: &Store) -> Vec<Moment> {
     let mut seen = Vec::new();
     opened(store).await;

@@ -1,4 +1,4 @@
-//! Deadlines: what lapses, when, and what an order keeps from lapsing.
+//! Cases of deadlines: which holds lapse, when, and how an order keeps a hold from lapsing.
 
 use fairgate_model::holds::HoldSignalState::{Lapsed, Ordered, Short};
 
@@ -190,7 +190,7 @@ async fn undoing_one_try_leaves_the_lock_of_the_next(store: Store) {
     assert_eq!(lapsed(&store, LOCK_MS).await, [hold.id]);
 }
 
-/// A hold as the ledger tells it of an order whose claim stands until then.
+/// Builds a hold as the ledger gives it for an order whose claim stands until then.
 fn ordered(key: &str, of: &[u32], lock_until_ms: i64) -> Hold {
     Hold {
         lock_until_ms,
@@ -235,7 +235,7 @@ async fn a_fallen_lock_is_taken_again_and_counted_once(store: Store) {
     assert_eq!(seat(&store, 0).await, CellState::Held);
     let third = store.take(basket("b", ANA, &[2]), 2).await;
     assert_eq!(third, Err(InventoryRefusal::Limit { have: 2, limit: 2 }));
-    // What the ledger decides next finds it as it finds any other.
+    // The ledger's next decision finds this hold as it finds any other.
     let sell = row(1, SeatOutboxAction::Sell, "a", ANA, &[0, 1]);
     assert_eq!(store.deliver(&show(), &[sell]).await, Ok(1));
     assert_eq!(seat(&store, 1).await, CellState::Sold);
@@ -249,8 +249,8 @@ async fn a_fallen_lock_is_taken_from_nobody(store: Store) {
     let again = store.prolong(ordered("a", &[0, 1], LOCK_MS * 2), 0).await;
     assert_eq!(again, Err(InventoryRefusal::Taken(vec![1, 9])));
     assert_eq!(picture(&store).await, before);
-    // While somebody waits, what comes free is kept for the waitlist, and the order goes before
-    // that.
+    // While somebody waits, freed cells are kept for the waitlist, and the order has precedence
+    // over the waitlist.
     assert_eq!(store.keep_freed(&show(), LOCK_MS * 4).await, Ok(vec![]));
     assert_eq!(store.release(&theirs.id, BEN, BASKET).await, Ok(()));
     let again = store.prolong(ordered("a", &[0, 1], LOCK_MS * 2), 0).await;
@@ -286,7 +286,7 @@ async fn who_looks_for_holds_of_orders_sees_those_and_no_baskets(store: Store) {
     let hold = taken(&store, "a", ANA, &[0]).await;
     let until_ms = LOCK_MS + 1_000;
     assert!(secured(&store, &hold.id, ANA, until_ms).await.is_ok());
-    // What a process has heard: it looks at the show first.
+    // A process knows only what it has heard, so it looks at the show first.
     assert_eq!(seat(&store, 0).await, CellState::Held);
     let secured = SecuredHold {
         hold: hold.id.clone(),

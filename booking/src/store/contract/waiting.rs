@@ -1,5 +1,5 @@
-//! While somebody waits: what comes free is kept, offered and let go, and stays held for everybody
-//! else until then.
+//! Cases of the waitlist: while somebody waits, freed cells are kept, offered and let go. Until
+//! then they stay held for everybody else.
 
 use fairgate_model::holds::HoldSignalState::{Lapsed, Offered};
 
@@ -24,7 +24,7 @@ pub(super) const CASES: &[Case] = cases![
     what_an_exchange_and_a_refund_give_back_is_kept_leg_by_leg,
 ];
 
-/// Longer than anything in these cases.
+/// How long somebody waits, in milliseconds: longer than anything in these cases.
 const WAITED_MS: i64 = LOCK_MS * 4;
 
 async fn kept(store: &Store) -> Vec<u32> {
@@ -32,14 +32,14 @@ async fn kept(store: &Store) -> Vec<u32> {
     kept.expect("the show is open")
 }
 
-/// All cells of some seats, ascending.
+/// Returns all cells of some seats, ascending.
 fn cells(of: &[u32]) -> Vec<u32> {
     let mut cells = fairgate_model::holds::cells_of(&seats(of), GRID);
     cells.sort_unstable();
     cells
 }
 
-/// A show in which somebody waits, and this seat was given back.
+/// Makes a show in which somebody waits and these seats were given back.
 async fn with_kept(store: &Store, of: &[u32]) {
     opened(store).await;
     assert!(kept(store).await.is_empty());
@@ -223,7 +223,7 @@ async fn a_new_life_has_the_kept_cells_free(store: Store) {
 
 async fn whoever_is_offered_seats_is_told(store: Store) {
     with_kept(&store, &[0]).await;
-    // Whoever looks hears what came before.
+    // Looking at the show makes the process read the signals from before.
     assert_eq!(seat(&store, 0).await, CellState::Held);
     let mut signals = store.signals();
     let offer = offered(&store, "a", ANA, &[0]).await.expect("kept");
@@ -252,14 +252,14 @@ async fn what_is_kept_is_no_basket_and_no_order(store: Store) {
     assert_eq!((baskets.all, baskets.lapsing_cells), (1, 2));
 }
 
-/// A basket over one leg of a seat.
+/// Builds a basket over one leg of a seat.
 fn on_leg(key: &str, visitor: Holder, seat: u32, leg: u16) -> Hold {
     let mut hold = basket(key, visitor, &[seat]);
     hold.items[0].legs = leg..leg + 1;
     hold
 }
 
-/// The states of a seat, leg by leg.
+/// Returns the states of a seat, leg by leg.
 async fn legs(store: &Store, seat: u32) -> Vec<CellState> {
     let states = states(store).await;
     let cells = GRID.cells_of(seat, 0..GRID.legs);
@@ -269,8 +269,8 @@ async fn legs(store: &Store, seat: u32) -> Vec<CellState> {
 async fn of_a_seat_only_the_legs_that_came_free_are_kept(store: Store) {
     opened(&store).await;
     assert!(kept(&store).await.is_empty());
-    // The first leg of seat 0 lapses, the second of seat 1 is given back; the other leg of each is
-    // somebody's still.
+    // The first leg of seat 0 lapses, and the second leg of seat 1 is given back. Somebody still
+    // has the other leg of each.
     let lapsing = on_leg("lapses", ANA, 0, 0);
     let stays = Hold {
         lock_until_ms: WAITED_MS,
@@ -306,7 +306,7 @@ async fn an_offer_has_a_seat_of_which_a_leg_is_kept_and_a_leg_is_free(store: Sto
     let offer = offered(&store, "a", ANA, &[0]).await.expect("to be had");
     assert!(kept(&store).await.is_empty());
     assert_eq!(seat(&store, 0).await, CellState::Held);
-    // Both legs come free with it, whatever they were before.
+    // Releasing the offer frees both legs, whatever they were before.
     assert_eq!(store.release(&offer.id, ANA, BASKET).await, Ok(()));
     assert_eq!(kept(&store).await, cells(&[0]));
 }
@@ -319,7 +319,7 @@ async fn what_an_exchange_and_a_refund_give_back_is_kept_leg_by_leg(store: Store
         row
     };
     let sold = row(1, SeatOutboxAction::Sell, "whole", ANA, &[4]);
-    // Whoever travelled over both legs gets off after the first one now.
+    // The visitor with both legs now leaves the train after the first.
     let shorter = over(1, row(2, SeatOutboxAction::Free, "whole", ANA, &[4]));
     assert_eq!(store.deliver(&show(), &[sold, shorter]).await, Ok(2));
     assert_eq!(kept(&store).await, [GRID.seats + 4]);

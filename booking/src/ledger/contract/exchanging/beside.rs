@@ -1,4 +1,4 @@
-//! An exchange beside refunds, cancelled shows and other exchanges of the same order.
+//! Cases of exchanges beside refunds, cancelled shows and other exchanges of the same order.
 
 use super::*;
 
@@ -35,7 +35,7 @@ async fn an_order_that_changed_meanwhile_is_not_exchanged(ledger: Books) {
     refund.expect("allowed").expect("known");
     let refused = try_exchange(&ledger, &old, "x", &[(4, 0..2, 1_000), (5, 0..2, 1_000)]).await;
     assert!(matches!(refused, Err(ExchangeRefused::Changed)));
-    // What is left of it may be.
+    // The seats that are left may be exchanged.
     let left = record(&ledger, &old).await.order;
     let new = exchanged(&ledger, &left, "y", &[(4, 0..2, 1_000)]).await;
     assert_eq!(new.state, Ticketed);

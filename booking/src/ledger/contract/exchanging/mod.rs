@@ -1,4 +1,4 @@
-//! Seats given for others: one transaction swaps them, and until then the old order is whole.
+//! Cases of exchanges: one transaction swaps the seats, and until then the old order stays whole.
 
 pub(super) mod beside;
 pub(super) mod swapping;
@@ -20,7 +20,7 @@ use super::refunding::{capture_of, confirmed, kind, named, owed, ticketed};
 use super::*;
 use crate::ledger::{ExchangeRefused, RefundRefused, TicketScanOutcome};
 
-/// Seats over some legs, each at a price.
+/// The wished seats: for each its number, its legs and its price in minor units.
 type Wish<'a> = &'a [(u32, Range<u16>, i64)];
 
 fn items(wish: Wish<'_>) -> Vec<OrderItem> {
@@ -38,7 +38,7 @@ fn items(wish: Wish<'_>) -> Vec<OrderItem> {
     wish.iter().map(item).collect()
 }
 
-/// An exchange of an order's seats for these.
+/// Builds an exchange of an order's seats for these.
 pub(super) fn wanted(old: &Order, key: &str, wish: Wish<'_>) -> Exchange {
     let items = items(wish);
     let hold = HoldId::of_exchange(&show(), &old.id, key);
@@ -98,7 +98,7 @@ pub(super) async fn exchanged(ledger: &Books, old: &Order, key: &str, wish: Wish
     made.expect("allowed")
 }
 
-/// Pays what is pending, to the tickets.
+/// Pays a pending order and captures the payment, so that its tickets are issued.
 async fn paid(ledger: &Books, order: &Order) -> Order {
     authorised(ledger, order).await;
     let capture = capture_of(ledger, order).await;
@@ -106,7 +106,7 @@ async fn paid(ledger: &Books, order: &Order) -> Order {
     record(ledger, order).await.order
 }
 
-/// Each claimed cell, seat and leg.
+/// Returns the claimed cells, each as seat and leg.
 async fn cells(ledger: &Books) -> BTreeSet<(u32, u16)> {
     let claimed = ledger.claimed(&show()).await.expect("readable");
     claimed
@@ -122,7 +122,7 @@ fn both_legs(seats: &[u32]) -> BTreeSet<(u32, u16)> {
         .collect()
 }
 
-/// The old order as it was, with its seats and good tickets.
+/// Asserts that the old order is as it was, with its seats and valid tickets.
 async fn is_whole(ledger: &Books, old: &Order) {
     let record = record(ledger, old).await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The swap: at once where nothing is to be paid, with the capture where something is.
+//! Cases of the swap: it comes at once if nothing is to be paid, and else with the capture.
 
 use super::*;
 
@@ -114,7 +114,7 @@ async fn only_the_cells_that_are_gained_are_claimed_and_only_those_lost_are_free
         .map(|item| (item.seat, item.legs.clone()))
         .collect();
     assert_eq!(freed, [(3, 1..2)]);
-    // And goes all the way again, for the rest.
+    // The journey is made longer again, and the difference is paid.
     let longer = exchanged(&ledger, &new, "y", &[(3, 0..2, 1_000)]).await;
     assert_eq!(longer.total, 500);
     let longer = paid(&ledger, &longer).await;
@@ -167,7 +167,7 @@ async fn the_limit_counts_what_the_visitor_has_afterwards(ledger: Books) {
     let old = bought(&ledger, &[0, 1]).await;
     let basis = |limit| ClaimBasis { limit, ..EXCHANGE };
     let wish: Wish<'_> = &[(4, 0..2, 1_000), (5, 0..2, 1_000)];
-    // Two seats are given for two: with both, four stand in the books for a moment.
+    // Two seats are exchanged for two: for a moment the ledger has all four.
     let refused = ledger
         .exchange(&old.id, wanted(&old, "x", wish), basis(3), NOW_MS + 3)
         .await;
@@ -202,7 +202,7 @@ async fn a_card_has_bought_what_its_seats_were_exchanged_for(ledger: Books) {
     );
 }
 
-/// Pays with a card, and says how the order stands then.
+/// Pays with a card, and returns the order as it is then.
 async fn pays_with(ledger: &Books, order: &Order, card: &str) -> Order {
     let mut event = says(order, ProviderEventKind::Authorised);
     event.card = Some(card.to_owned());
@@ -242,7 +242,7 @@ async fn a_difference_asks_the_card_that_pays_it_and_the_card_that_bought_the_se
     assert_eq!(pays_with(&ledger, &paid, "amex").await.state, Confirmed);
     let capture = capture_of(&ledger, &paid).await;
     ledger.captured(capture, NOW_MS + 4).await.expect("written");
-    // Both of its cards have their two seats now.
+    // Both cards have bought their two seats now.
     for (key, seat, card) in [("c", 0, "visa"), ("d", 4, "amex")] {
         let more = claimed(&ledger, key, BEN, &[seat]).await;
         let more = pays_with(&ledger, &more, card).await;
@@ -262,7 +262,7 @@ async fn a_card_that_was_declined_has_bought_nothing(ledger: Books) {
     event.card = Some("visa".to_owned());
     assert_eq!(settled(&ledger, event, NOW_MS).await, "applied");
     assert_eq!(pays_with(&ledger, &order, "master").await.state, Confirmed);
-    // The card that paid has its share, whichever was tried before it.
+    // The card that paid has bought its share, even if another card was tried before.
     for (key, seat, card, state) in [("b", 1, "visa", Confirmed), ("c", 2, "master", Cancelled)] {
         let more = claimed(&ledger, key, BEN, &[seat]).await;
         assert_eq!(pays_with(&ledger, &more, card).await.state, state, "{card}");
@@ -273,7 +273,7 @@ async fn an_exchange_of_an_exchange_is_one_more(ledger: Books) {
     let first = bought(&ledger, &[0]).await;
     let second = exchanged(&ledger, &first, "x", &[(4, 0..2, 1_500)]).await;
     let second = paid(&ledger, &second).await;
-    // Cheaper than both paid: what is too much comes from the newest payment first.
+    // The new seats cost less than was paid: the newest payment gives money back first.
     let third = exchanged(&ledger, &second, "y", &[(5, 0..2, 800)]).await;
     assert_eq!(third.state, Ticketed);
     let mut due = owed(&ledger, NOW_MS + 9).await;

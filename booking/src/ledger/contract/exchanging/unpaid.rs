@@ -1,4 +1,4 @@
-//! Exchanges that come to nothing: the old order is whole, and no money is kept.
+//! Cases of exchanges that fail: the old order stays whole, and no money is kept.
 
 use super::*;
 
@@ -21,7 +21,7 @@ async fn a_difference_that_is_not_paid_leaves_the_old_order_whole(ledger: Books)
     assert_eq!(expired.len(), 1);
     is_whole(&ledger, &old).await;
     assert_eq!(cells(&ledger).await, both_legs(&[0]));
-    // Another one may follow, and so may a refund.
+    // Another exchange may follow, and so may a refund.
     let given_up = exchanged(&ledger, &old, "y", &[(5, 0..2, 1_700)]).await;
     let gone = ledger
         .happen(&given_up.id, OrderEvent::GivenUp, NOW_MS + 5)

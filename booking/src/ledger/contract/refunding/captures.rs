@@ -1,4 +1,4 @@
-//! Refunds of what is being captured: the money moves once, whichever comes first.
+//! Cases of refunds during a capture: the money moves once, whichever comes first.
 
 use super::*;
 
@@ -36,7 +36,7 @@ async fn a_capture_that_went_through_before_it_could_be_let_go_is_refunded(ledge
     let order = confirmed(&ledger, "a", ANA, &[0]).await;
     let capture = capture_of(&ledger, &order).await;
     refunded(&ledger, &order, TicketSelection::All).await;
-    // It had been lent before, and goes through all the same.
+    // The capture had been lent before, and still succeeds.
     ledger.captured(capture, NOW_MS + 4).await.expect("written");
     let between = record(&ledger, &order).await;
     assert_eq!((between.order.state, between.tickets.len()), (Refunded, 0));

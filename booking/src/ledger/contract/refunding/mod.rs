@@ -1,4 +1,5 @@
-//! Refunds: of tickets, of what is being captured, of shows; and what becomes of the money.
+//! Cases of refunds: of tickets, of orders that are being captured, of shows; and where the money
+//! goes.
 
 pub(super) mod captures;
 pub(super) mod money;
@@ -28,7 +29,7 @@ pub(super) async fn with_rules(ledger: &Books, rules: serde_json::Value) {
     ledger.put_show(show, None, NOW_MS).await.expect("stored");
 }
 
-/// A show that takes everything back for nothing.
+/// Stores a show that takes all tickets back without a fee.
 pub(super) async fn kind(ledger: &Books) {
     with_rules(ledger, serde_json::json!([{"until_h": 0, "fee_pct": 0}])).await;
 }

@@ -1,4 +1,4 @@
-//! The money on its way back: owed until it has gone, and again where it comes back.
+//! Cases of the refunded money: it is owed until it has gone back, and again if it comes back.
 
 use super::*;
 
@@ -87,7 +87,7 @@ async fn what_came_back_after_it_had_gone_is_owed_again(ledger: Books) {
     assert_eq!(payment().await, (PaymentState::Captured, 0));
     let shown = ledger.order_facts(0, 100).await.expect("readable");
     assert_eq!((shown.len(), shown[0].refund_failed), (1, true));
-    // Each was asked for before, and is asked about first.
+    // Each refund was requested before, so the provider is first asked what became of it.
     let again = done(NOW_MS + 6).await;
     assert!(again.iter().all(|refund| refund.attempts == 1), "{again:?}");
     assert_eq!(again.len(), 2);
@@ -104,7 +104,8 @@ async fn what_came_back_after_it_had_gone_is_owed_again(ledger: Books) {
 
 async fn money_that_came_back_though_nothing_was_sold_for_it_is_owed_again(ledger: Books) {
     kind(&ledger).await;
-    // Its capture is refused and its money cannot be let go any more: it goes back whole.
+    // The capture is refused and the authorisation cannot be voided any more, so all the money goes
+    // back.
     let order = confirmed(&ledger, "a", ANA, &[0]).await;
     let effect = async |kind, now_ms| {
         let due = ledger.due_effects(now_ms, 100).await.expect("readable");
@@ -135,7 +136,7 @@ async fn money_that_came_back_though_nothing_was_sold_for_it_is_owed_again(ledge
     assert_eq!(told(0, 7).await, "refund_noted", "it is owed already");
     let shown = ledger.order_facts(0, 100).await.expect("readable");
     assert_eq!((shown.len(), shown[0].refund_failed), (1, true));
-    // It was asked for before, and is asked about first.
+    // The refund was requested before, so the provider is first asked what became of it.
     let again = effect(EffectKind::Refund, NOW_MS + 7).await;
     assert_eq!((again.id, again.attempts), (refund.id, 1));
     ledger

@@ -1,4 +1,4 @@
-//! Shows that do not take place, or later.
+//! Cases of shows that are cancelled or postponed.
 
 use super::*;
 
@@ -27,7 +27,7 @@ async fn a_cancelled_show_sells_nothing_and_gives_everything_back(ledger: Books)
         matches!(refused, Err(SeatClaimRefused::Cancelled)),
         "{refused:?}"
     );
-    // Somebody is inside already.
+    // One ticket was scanned already.
     let inside = TicketId::of_seat(&paid.id, 0);
     ledger
         .scan(&inside, None, NOW_MS + 3)

@@ -1,4 +1,4 @@
-//! Tickets given back: what goes, what stays, and who wins where two want the same.
+//! Cases of tickets given back: which go, which stay, and who wins a race for the same ticket.
 
 use super::*;
 

@@ -1,5 +1,5 @@
--- Begins a new life of a show; again, it answers as the first time. From here on the old one
--- refuses everything. `anew` says whether it may begin where no life is live. The list has the
+-- Begins a new life of a show; a repeated call gets the first answer. From here on the old life
+-- refuses everything. `anew` says whether a life may begin although none is live. The list has the
 -- holds that the ledger knows: an open show with any other hold is left as it is.
 local meta = call('HMGET', META, 'life', 'state', 'server', 'shift', 'seats', 'old')
 local server, old = identity(), meta[1]
@@ -26,8 +26,7 @@ if anew == '0' and not is_open then return redis.error_reply('MISSING the show i
 if old then
   local names = {'held', 'sold', 'blocked', 'has', 'bought', 'short', 'kept', 'feed', 'waitlist'}
   for _, name in ipairs(names) do call('UNLINK', from .. name) end
-  -- Holds live until they are swept, however long nobody does; those of a life that is over go
-  -- with it.
+  -- Holds have no time to live until they are swept; those of a life that is over expire with it.
   for _, id in ipairs(call('ZRANGE', from .. 'deadlines', 0, -1)) do
     call('PEXPIRE', from .. 'hold:' .. id, 86400000)
   end

@@ -1,5 +1,5 @@
--- Takes away some holds and locks of a life that is over: `life` is that one, and `holds_max` is
--- how many at most. 1 while more may be left.
+-- Deletes at most `holds_max` holds, with their locks, of `life`, which is over. Answers 1 while
+-- more may be left.
 if call('HGET', META, 'life') == life then return {'OK', 0, 0} end
 SEATS = tonumber(call('HGET', META, 'seats')) or 1
 local ids = call('ZPOPMIN', P .. 'deadlines', holds_max)

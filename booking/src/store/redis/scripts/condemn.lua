@@ -1,6 +1,6 @@
--- Closes a show whose data were set back: nobody works in this life any more, and the next one is
--- begun from the ledger. `life` is the newest that was seen; `counter` and `sub`, the number below
--- it, are as seen there.
+-- Closes a show whose data were set back: no script works in this life any more, and the next life
+-- is begun from the ledger. `life`, `counter` and `sub` (the number below the counter) are the
+-- newest point of the feed that the caller has seen.
 local meta = call('HMGET', META, 'life', 'state', 'at')
 if meta[1] and meta[2] == 'live' then
   local counter_now, sub_now = string.match(meta[3], '(%d+)-(%d+)')

@@ -1,4 +1,4 @@
--- Pending orders' holds with their locks.
+-- Writes the holds of pending orders, with their locks.
 for id, visitor, plan, items, room, side_by_side, expires_ms, lock_until_ms, extensions, stage,
   purpose, terms in each_holds() do
   local key, cells = P .. 'hold:' .. id, cells_of(items)

@@ -1,10 +1,10 @@
--- Keeps the lock of an order whose claim the ledger has beyond its deadline, or takes it again
--- where it fell and nobody has the cells. `cursor` is the newest row of the seat outbox when the
--- claim was read, `gain_ms_min` what prolonging must gain.
+-- Keeps the lock of an order whose claim the ledger keeps beyond its deadline. A lock that fell is
+-- taken again if nobody has the cells. `cursor` is the newest row of the seat outbox when the claim
+-- was read, and `gain_ms_min` the least gain for which a lock is prolonged.
 local hold = P .. 'hold:' .. id
 local stage, until_now, cells_now = unpack(call('HMGET', hold, 's', 'u', 'k'))
 if stage then
-  -- A basket of the same id was taken after the order had ended.
+  -- A basket may have the same id, taken after the order had ended.
   if stage == 'ordered' and tonumber(lock_until_ms) >= tonumber(until_now) + tonumber(gain_ms_min) then
     call('HSET', hold, 'u', lock_until_ms)
     schedule(id, lock_until_ms, expires_ms, 'ordered')
@@ -13,7 +13,7 @@ if stage then
   end
   return {'OK', at}
 end
--- What the ledger decided since the claim was read may be its end.
+-- A decision after the claim was read may have ended the claim.
 if tonumber(meta[8]) > tonumber(cursor) then return {'DECIDED', at} end
 local cells = cells_of(items)
 local refused = lock_kept(cells, id, lock_until_ms)

@@ -1,7 +1,7 @@
--- Frees a hold that no order has, and remembers that for as long as the call may be made again.
+-- Frees a hold that no order has, and remembers it for `remembered_ms`, for a repeated call.
 local released = P .. 'released:' .. id
 local owner, stage, made_for = unpack(call('HMGET', P .. 'hold:' .. id, 'v', 's', 'w'))
--- The first try landed and its answer was lost.
+-- The first call succeeded and its answer was lost.
 if not owner and call('GET', released) == visitor then return {'OK', at} end
 if not owner then return {'GONE', at} end
 if owner ~= visitor then return {'FOREIGN', at} end

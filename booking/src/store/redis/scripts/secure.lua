@@ -1,7 +1,7 @@
--- Keeps a hold's cells for the order that is about to claim them.
+-- Locks a hold's cells for the order that is about to claim them.
 local plan, items, lock_until, expires, cells = unpack(call('HMGET', hold, 'p', 'i', 'u', 'e', 'k'))
 if stage == 'ordered' then
-  -- Asked again: never the same deadline twice, so that undoing one try does not undo the next.
+  -- A repeated call never sets the same deadline, so undoing one attempt does not undo the next.
   local later = tonumber(lock_until) + 1
   lock_until = tonumber(lock_until_ms) > later and lock_until_ms or string.format('%.0f', later)
   call('HSET', hold, 'u', lock_until)
@@ -16,7 +16,7 @@ local lost, regained, all = {}, {}, cells_of(items)
 for _, cell in ipairs(all) do
   local locked_by = call('GET', P .. 'lock:' .. cell)
   if not locked_by and call('GETBIT', P .. 'sold', cell) == 0 then
-    -- Its safety net took the lock and nobody else came.
+    -- The lock expired by its time to live, and nobody else took the cell.
     regained[#regained + 1] = cell
   elseif locked_by ~= id then
     lost[#lost + 1] = cell

@@ -1,5 +1,5 @@
--- Frees what is overdue, the waitlist's cells too, and calls what runs short: a batch of at most
--- `holds_max`. Any number of sweepers may do it.
+-- Frees what is overdue, also the waitlist's cells, and warns the owners of baskets that end soon:
+-- at most `holds_max` in one call. Any number of processes may sweep.
 local most, lapsed = tonumber(holds_max), 0
 local due = call('ZRANGEBYSCORE', P .. 'deadlines', '-inf', now, 'LIMIT', 0, most + 1)
 local out = {'OK', 0, #due > most and 1 or 0}

@@ -1,11 +1,11 @@
--- Somebody waits: what comes free is kept until a moment, or nobody does any more where that is 0.
--- Answers with the cells that are kept.
+-- Keeps freed cells for the waitlist until `until_ms`; with 0 nobody waits any more. Answers with
+-- the kept cells.
 local ends, stood = tonumber(until_ms), call('ZSCORE', P .. 'deadlines', WAITLIST)
 if ends == 0 then
   if stood then disband() end
   return {'OK', at, ''}
 end
--- Said again and again; only now and then is it worth a line in the feed.
+-- Callers repeat this often, so only a later deadline by 3 s or more is written to the feed.
 if not stood or ends - tonumber(stood) >= 3000 then
   call('ZADD', P .. 'deadlines', until_ms, WAITLIST)
   for _, cell in ipairs(call('SMEMBERS', P .. 'waitlist')) do

@@ -1,8 +1,8 @@
--- A hold that is asked for: the arguments are those of NewHoldArguments in scripts.rs.
+-- Checks a hold to be made; its arguments are those of NewHoldArguments in scripts.rs.
 local hold, seats_max = P .. 'hold:' .. id, tonumber(limit)
 local owner = call('HGET', hold, 'v')
 if owner then
-  -- The first try landed and its answer was lost, or the call is made again.
+  -- The first call succeeded and its answer was lost, or the call is repeated.
   if owner ~= visitor then return {'FOREIGN', at} end
   return answer(id)
 end
@@ -11,7 +11,7 @@ local seats, had = #items / 16, have(visitor)
 if seats > 0 and had + seats > seats_max then return {'LIMIT', at, had} end
 local cells = cells_of(items)
 
--- Keeps the hold, once its cells are locked.
+-- Writes the hold once its cells are locked.
 local function made(state)
   call('HSET', hold, 'v', visitor, 'r', room, 'i', items, 'p', plan, 'n', side_by_side,
     'e', expires_ms, 'u', lock_until_ms, 'x', extensions, 's', 'basket', 'k', #cells,

@@ -1,16 +1,16 @@
--- What all scripts of a show share. META is its meta hash. Every other key is of one life of the
--- show and is named from it, so a new life begins on clean keys, and all of them lie on one slot.
--- The arguments stand in front of this as locals, named as in scripts.rs: `life`, `caller_ms` (the
--- ledger's time), `clock_off_ms_max` (how far a clock may be off), and the script's own.
--- Before Redis 7 a script must say that it replicates what it does, not what it was asked: it
--- reads the clock.
+-- What all scripts of a show share. META is its meta hash. Every other key belongs to one life of
+-- the show and is named from META, so a new life begins with clean keys, and all keys lie on one
+-- slot. The arguments stand before this as locals, named as in scripts.rs: `life`, `caller_ms` (the
+-- ledger's time), `clock_off_ms_max` (how far the clocks may differ), and the script's own. Scripts
+-- read the clock. Before Redis 7 such a script must choose to replicate its effects and not its
+-- call.
 if redis.replicate_commands then redis.replicate_commands() end
 local call = redis.call
 
 local function keys_of(of_life) return string.sub(META, 1, -5) .. of_life .. ':' end
 local P = keys_of(life)
 
--- Gives the history of data that this server goes on with. Whoever may be written to begins one of
+-- Returns the id of this server's history of data. A server that takes writes begins a history of
 -- its own when it starts and when it is promoted.
 local function identity()
   return string.match(call('INFO', 'replication'), 'master_replid:(%w+)')
@@ -21,9 +21,9 @@ local function redis_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Gives the cells of items, which are records of 16 bytes: seat, first leg, leg behind the last,
--- and nothing. Cells are given as digits: they go into keys and commands several times, and Redis
--- writes a number out slowly each time.
+-- Returns the cells of items, which are records of 16 bytes: seat, first leg, leg behind the last,
+-- and 8 unused bytes. Cells are returned as strings: they go into keys and commands several times,
+-- and Redis is slow to write a number as text each time.
 local SEATS
 local function cells_of(items)
   local cells = {}

@@ -1,4 +1,4 @@
--- A life is filled only by who began it, on the server it began on.
+-- Only the process that began a life may fill it, on the server where the life began.
 local meta = call('HMGET', META, 'life', 'state', 'server', 'seats')
 if not meta[1] then return redis.error_reply('MISSING the show is not open') end
 if meta[1] ~= life then return redis.error_reply('LIFE the show is in another life') end

@@ -1,7 +1,7 @@
--- Nothing is done to a show that is not open in this life, on this server, by this clock.
+-- Refuses the call unless the show is open in this life, on this server, by this clock.
 local meta = call('HMGET', META, 'life', 'state', 'server', 'shift', 'plan', 'seats', 'at', 'cursor')
 if not meta[1] then return redis.error_reply('MISSING the show is not open') end
--- Whoever names no life means the one that there is.
+-- A caller that names no life means the life there is.
 if life == '' then
   life = meta[1]
   P = keys_of(life)
@@ -17,5 +17,6 @@ if math.abs(by_redis - by_caller) > tonumber(clock_off_ms_max) then
 end
 -- Nothing ends before both clocks say so.
 local now = math.min(by_redis, by_caller)
--- Where the feed stands: what every answer tells, so that who asked can wait for its own change.
+-- The newest point of the feed. Every answer names it, so that a caller can wait for its own
+-- change.
 local at = meta[7]

@@ -1,6 +1,6 @@
--- A hold as it is kept, and its visitor's count.
+-- Reads and writes a stored hold and its visitor's counts.
 
--- Adds to a visitor's count; what is nothing takes no memory.
+-- Adds to a visitor's count; a count of 0 is deleted to save memory.
 local function count(which, visitor, by)
   if by ~= 0 and call('HINCRBY', P .. which, visitor, by) <= 0 then call('HDEL', P .. which, visitor) end
 end
@@ -9,7 +9,7 @@ local function have(visitor)
   return (tonumber(call('HGET', P .. 'bought', visitor)) or 0) + (tonumber(call('HGET', P .. 'has', visitor)) or 0)
 end
 
--- Keeps a hold's lock deadline, and the call before its end where it is a basket.
+-- Stores a hold's lock deadline, and for a basket the time of the warning before its end.
 local function schedule(id, lock_until, expires, stage)
   call('ZADD', P .. 'deadlines', lock_until, id)
   if stage == 'basket' then
@@ -19,13 +19,13 @@ local function schedule(id, lock_until, expires, stage)
   end
 end
 
--- Whether a hold that was made for one thing serves one of those in a list. Holds had no purpose
--- once: those are baskets.
+-- Returns whether a hold made for one purpose serves one of a list of purposes. Holds once had no
+-- purpose: those are baskets.
 local function serves(purposes, made_for)
   return string.find(',' .. purposes .. ',', ',' .. (made_for or 'basket') .. ',', 1, true) ~= nil
 end
 
--- The hold as it is, for an answer.
+-- Answers with the hold as it is.
 local function answer(id)
   local hold = call('HMGET', P .. 'hold:' .. id, 'v', 'r', 'i', 'p', 'n', 'e', 'u', 'x', 's', 'w', 't')
   return {'OK', at, hold}

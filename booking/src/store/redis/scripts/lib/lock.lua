@@ -1,10 +1,10 @@
--- How long a lock may stay if nobody sweeps: a safety net below the deadline, which frees seats on
--- time.
+-- Returns how long a lock lives if nobody sweeps, in milliseconds. This is a safety net beyond the
+-- deadline; on time, sweeps free the seats.
 local function net_ms(until_ms)
   return string.format('%d', math.max(1, math.min(tonumber(until_ms) - now, 3456000000)) + 10000)
 end
 
--- Locks all cells for a hold, or none; names all that refused.
+-- Locks all cells for a hold, or none; returns all cells that it cannot have.
 local function lock(cells, id, until_ms)
   local mine, refused, net = {}, {}, net_ms(until_ms)
   local locks, sold, blocked = P .. 'lock:', P .. 'sold', P .. 'blocked'

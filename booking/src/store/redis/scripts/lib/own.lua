@@ -1,4 +1,4 @@
--- The hold `id`, for its visitor only, if it was made for one of the purposes.
+-- Checks that the hold `id` is the visitor's own and was made for one of the purposes.
 local hold = P .. 'hold:' .. id
 local owner, stage, made_for = unpack(call('HMGET', hold, 'v', 's', 'w'))
 if not owner then return {'GONE', at} end

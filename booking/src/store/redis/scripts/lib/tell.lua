@@ -1,10 +1,11 @@
--- The feed of a show in which nothing happens any more goes after a day; who comes back then reads
--- the whole show.
+-- The feed of a show without changes expires after a day; a process that comes back then reads the
+-- whole show.
 local FEED_MS = '86400000'
 
--- The feed: one numbered change of the show, as one value. What changes no cell is numbered below
--- the change before it. The value is id (32 bytes), visitor (32 bytes), state, lock deadline,
--- deadline as shown and cells in text, and after a semicolon what changed, 4 bytes each.
+-- Adds one numbered change of the show to the feed, as one value. A change without cells is
+-- numbered below the change before it. The value is id (32 bytes), visitor (32 bytes), then as text
+-- state, lock deadline, deadline as shown and number of cells, and after a semicolon the changed
+-- cells, 4 bytes each.
 local function tell(id, visitor, state, changed, lock_until, expires, cells)
   local counter, sub = string.match(at, '(%d+)-(%d+)')
   if #changed > 0 then at = (counter + 1) .. '-0' else at = counter .. '-' .. (sub + 1) end

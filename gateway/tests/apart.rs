@@ -7,12 +7,14 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use booking::app::BookingSetup;
 use booking::config::BookingConfig;
 use booking::service::BookingService;
 use fairgate_base::config::{SecretSetting, SettingSources as BookingSources, SettingSources};
+use fairgate_servers::actors::{
+    PATIENCE, TestAnswer, TestCall, TestClient, TestShop, call, get, post, put, text, until,
+};
 use gateway::app::GatewayApp;
 use gateway::config::GatewayConfig;
 use gateway::upstream::remote::RemoteBooking;
@@ -23,11 +25,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use support::{Answer, PROMOTER};
+use support::PROMOTER;
 
 const INTERNAL: &str = "internal-key-of-the-tests";
-/// Nothing in a test takes longer.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A gateway, and what a booking beside it is opened with.
 struct Apart {
@@ -35,7 +35,7 @@ struct Apart {
     booking: SocketAddr,
     shared: BookingDependencies,
     core: Arc<RemoteBooking>,
-    client: reqwest::Client,
+    calls: TestClient,
     _running: JoinHandle<()>,
 }
 
@@ -91,7 +91,7 @@ impl Apart {
             booking,
             shared,
             core,
-            client: reqwest::Client::new(),
+            calls: TestClient::of_address(&format!("http://{gateway}")),
             _running: tokio::spawn(app.run(std::future::pending())),
         }
     }
@@ -130,77 +130,48 @@ impl Apart {
         }
     }
 
-    async fn call(&self, method: &str, path: &str, bearer: &str, body: Option<Value>) -> Answer {
-        let url = format!("http://{}{path}", self.gateway);
-        let mut request = self.client.request(method.parse().expect("a method"), url);
-        if !bearer.is_empty() {
-            request = request.bearer_auth(bearer);
-        }
-        if let Some(body) = body {
-            request = request.json(&body);
-        }
-        support::Gateway::read(request).await
-    }
-
     async fn put(&self, what: &str, body: Value) {
         let path = format!("/v1/promoter/{what}");
-        let answer = self.call("PUT", &path, PROMOTER, Some(body)).await;
-        assert!(answer.status < 300, "{path}: {}", answer.text);
+        let answer = self.ask(put(&path, &body).by(PROMOTER)).await;
+        assert!(answer.status < 300, "{path}: {}", answer.text());
     }
 
-    /// A hall of 40 seats with the show `night`.
+    /// A hall of 40 seats with the show `night-1`.
     async fn on_sale(&self) {
         self.put("venues/hall", json!({"plan": "grid:4x10"})).await;
         let show = json!({"venue": "hall", "title": "Night", "starts_at": "2027-06-01T20:00:00Z",
             "currency": "EUR", "prices": {"cat1": 9900, "cat2": 4900}});
-        self.put("shows/night", show).await;
+        self.put("shows/night-1", show).await;
     }
 
-    /// A pass of the room `everyday`, whose line is never closed.
+    /// Somebody new in the room `everyday`, whose line is never closed: the place's JWT.
+    async fn newcomer(&self) -> String {
+        let join = post("/v1/rooms/everyday/places", &json!({}));
+        text(&self.ask(join).await.is(201), "place")
+    }
+
+    /// A pass of the room `everyday`.
     async fn pass(&self) -> String {
-        let joined = self
-            .call("POST", "/v1/rooms/everyday/places", "", Some(json!({})))
-            .await;
-        assert_eq!(joined.status, 201, "{}", joined.text);
-        let place = joined.json()["place"].as_str().expect("a place").to_owned();
-        let pass = self.until("POST", "/v1/rooms/everyday/pass", &place, |answer| {
-            answer.status == 201
-        });
-        pass.await.json()["pass"]
-            .as_str()
-            .expect("a pass")
-            .to_owned()
+        let place = self.newcomer().await;
+        let claim = call("POST", "/v1/rooms/everyday/pass").by(&place);
+        let claimed = self.until(&claim, |answer| answer.status == 201).await;
+        text(&claimed.json(), "pass")
     }
 
     /// Asks until the answer satisfies.
-    async fn until(
-        &self,
-        method: &str,
-        path: &str,
-        bearer: &str,
-        done: impl Fn(&Answer) -> bool,
-    ) -> Answer {
-        let asking = async {
-            loop {
-                let answer = self.call(method, path, bearer, None).await;
-                if done(&answer) {
-                    return answer;
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        let asked = tokio::time::timeout(PATIENCE, asking).await;
-        asked.unwrap_or_else(|_| panic!("{path} never came to it"))
+    async fn until(&self, call: &TestCall, done: impl Fn(&TestAnswer) -> bool) -> TestAnswer {
+        self.calls.ask_until(call, done).await
     }
 
-    async fn until_booking_answers(&self) {
-        self.until("GET", "/v1/shows", "", |answer| answer.status == 200)
-            .await;
-    }
-
-    async fn until_booking_is_away(&self) -> Answer {
-        self.until("GET", "/v1/shows", "", |answer| answer.status == 503)
+    async fn until_booking_is(&self, status: u16) -> TestAnswer {
+        self.until(&get("/v1/shows"), |answer| answer.status == status)
             .await
+    }
+}
+
+impl TestShop for Apart {
+    fn client(&self) -> &TestClient {
+        &self.calls
     }
 }
 
@@ -209,58 +180,44 @@ async fn a_visitor_buys_through_a_gateway_whose_booking_is_elsewhere() {
     let folder = tempfile::tempdir().expect("a folder");
     let apart = Apart::start(folder.path()).await;
     let _booking = apart.booking_comes().await;
-    apart.until_booking_answers().await;
+    apart.until_booking_is(200).await;
     apart.on_sale().await;
     let mut signals = apart.core.hold_signals();
-    let before = apart.core.snapshot("night").await.expect("an answer");
+    let before = apart.core.snapshot("night-1").await.expect("an answer");
     let before = before.expect("a picture");
     assert_eq!((before.cells, before.packed.len()), (40, 10));
     let shown = apart
-        .until("GET", "/v1/shows/night", "", |answer| answer.status == 200)
+        .until(&get("/v1/shows/night-1"), |answer| answer.status == 200)
         .await;
     assert_eq!(shown.json()["room"], "everyday");
 
     let pass = apart.pass().await;
-    let asked = json!({"seats": ["A-1", "A-2"]});
-    let held = apart
-        .call("POST", "/v1/shows/night/holds", &pass, Some(asked))
-        .await;
-    assert_eq!(held.status, 201, "{}", held.text);
-    let hold = held.json()["hold"].as_str().expect("a hold").to_owned();
-    let changes = apart.core.changes("night", before.version).await;
+    let hold = apart.hold(&pass, &["A-1", "A-2"]).await;
+    let changes = apart.core.changes("night-1", before.version).await;
     let CellChanges::Delta { to, cells, .. } = changes.expect("an answer") else {
         panic!("two seats went");
     };
     assert_eq!(cells, [(0, 1), (1, 1)]);
-    let quiet = apart.core.changes("night", to).await.expect("an answer");
+    let quiet = apart.core.changes("night-1", to).await.expect("an answer");
     assert_eq!(quiet, CellChanges::None, "a quiet show says so");
 
-    let buyer = json!({"buyer": {"name": "Ana", "email": "ana@example.org"}});
-    let path = format!("/v1/holds/{hold}/order");
-    let made = apart.call("POST", &path, &pass, Some(buyer)).await;
-    assert_eq!(made.status, 201, "{}", made.text);
-    let made = made.json();
-    let text = |value: &Value| value.as_str().expect("text").to_owned();
-    let (order, key) = (text(&made["order"]), text(&made["order_key"]));
-    let payment = text(&made["payment"]["payment"]);
-    let path = format!("/v1/sandbox/payments/{payment}");
-    let approved = json!({"outcome": "approve"});
-    let paid = apart.call("POST", &path, "", Some(approved)).await;
-    assert_eq!(paid.status, 200, "{}", paid.text);
-    let ticketed = apart
-        .until("GET", &format!("/v1/orders/{order}"), &key, |answer| {
-            answer.json()["state"] == "ticketed"
-        })
-        .await
-        .json();
-    let ticket = text(&ticketed["tickets"][0]["ticket"]);
-    let path = format!("/v1/tickets/{ticket}.svg");
-    let code = apart.call("GET", &path, &key, None).await;
-    assert!(code.text.contains("<svg"), "{}", code.status);
+    let order = apart.checkout(&pass, &hold).await;
+    apart.pay(&order, "approve").await.is(200);
+    let ticketed = apart.order_in(&order, "ticketed").await;
+    let ticket = text(&ticketed["tickets"][0], "ticket");
+    let code = get(&format!("/v1/tickets/{ticket}.svg")).by(&text(&order, "order_key"));
+    let code = apart.ask(code).await;
+    assert!(code.text().contains("<svg"), "{}", code.status);
     let signal = tokio::time::timeout(PATIENCE, signals.recv()).await;
     let signal = signal.expect("in time").expect("a word");
-    assert_eq!((signal.hold, signal.state.as_str()), (hold, "ordered"));
-    let pulse = apart.core.pulse("everyday", &["night".to_owned()], 0).await;
+    assert_eq!(
+        (signal.hold, signal.state.as_str()),
+        (text(&hold, "hold"), "ordered")
+    );
+    let pulse = apart
+        .core
+        .pulse("everyday", &["night-1".to_owned()], 0)
+        .await;
     let pulse = pulse.expect("figures");
     assert_eq!((pulse.free, pulse.held, pulse.sold), (38, 0, 2));
     assert_eq!(pulse.finished.len(), 1);
@@ -270,56 +227,46 @@ async fn a_visitor_buys_through_a_gateway_whose_booking_is_elsewhere() {
 async fn while_booking_is_away_the_line_goes_on_and_everybody_is_told_why_there_are_no_seats() {
     let folder = tempfile::tempdir().expect("a folder");
     let apart = Apart::start(folder.path()).await;
-    let (status, code) = apart.until_booking_is_away().await.refusal();
+    let (status, code) = apart.until_booking_is(503).await.refusal();
     assert_eq!((status, code.as_str()), (503, "booking_unreachable"));
 
     let booking = apart.booking_comes().await;
-    apart.until_booking_answers().await;
+    apart.until_booking_is(200).await;
     apart.on_sale().await;
     let pass = apart.pass().await;
     booking.end().await;
 
-    let away = apart.until_booking_is_away().await;
+    let away = apart.until_booking_is(503).await;
     assert!(
         away.headers.contains_key("retry-after"),
         "when to come back"
     );
-    let asked = json!({"seats": ["A-1"]});
-    let refused = apart
-        .call("POST", "/v1/shows/night/holds", &pass, Some(asked.clone()))
-        .await;
+    let wish = json!({"seats": ["A-1"]});
+    let refused = apart.try_hold(&pass, "night-1", &wish).await;
     assert_eq!(refused.refusal().0, 503);
     let ready = apart
-        .until("GET", "/readyz", "", |answer| {
-            answer.text.contains("no booking answers")
+        .until(&get("/readyz"), |answer| {
+            answer.text().contains("no booking answers")
         })
         .await;
-    assert_eq!(ready.status, 200, "the lobby goes on: {}", ready.text);
+    assert_eq!(ready.status, 200, "the lobby goes on: {}", ready.text());
     let named = format!("booking at http://{}/", apart.booking);
-    assert!(ready.text.contains(&named), "{}", ready.text);
-    let joined = apart
-        .call("POST", "/v1/rooms/everyday/places", "", Some(json!({})))
-        .await;
-    assert_eq!(joined.status, 201, "{}", joined.text);
-    let place = joined.json()["place"].as_str().expect("a place").to_owned();
-    let looked = apart
-        .call("GET", "/v1/rooms/everyday/place", &place, None)
-        .await;
-    assert_eq!(looked.status, 200, "{}", looked.text);
+    assert!(ready.text().contains(&named), "{}", ready.text());
+    let place = apart.newcomer().await;
+    let look = get("/v1/rooms/everyday/place").by(&place);
+    apart.ask(look).await.is(200);
     // A room that is put meanwhile is told to booking as soon as it is back.
-    let room = json!({"title": "Night", "shows": ["night"], "opens_at": "2020-01-01T00:00:00Z",
+    let room = json!({"title": "Night", "shows": ["night-1"], "opens_at": "2020-01-01T00:00:00Z",
         "draw_at": "2099-01-01T00:00:00Z"});
     apart.put("rooms/sale", room).await;
 
     let _booking = apart.booking_comes().await;
     apart
-        .until("GET", "/v1/shows/night", "", |answer| {
+        .until(&get("/v1/shows/night-1"), |answer| {
             answer.status == 200 && answer.json()["room"] == "sale"
         })
         .await;
-    let turned = apart
-        .call("POST", "/v1/shows/night/holds", &pass, Some(asked))
-        .await;
+    let turned = apart.try_hold(&pass, "night-1", &wish).await;
     assert_eq!(turned.refusal(), (401, "pass_invalid".to_owned()));
 }
 
@@ -328,10 +275,10 @@ async fn whoever_has_no_key_gets_nothing_from_inside_and_nobody_gets_there_throu
     let folder = tempfile::tempdir().expect("a folder");
     let apart = Apart::start(folder.path()).await;
     let _booking = apart.booking_comes().await;
-    apart.until_booking_answers().await;
-    let inside = format!("http://{}/internal/v1/state", apart.booking);
+    apart.until_booking_is(200).await;
+    let booking = TestClient::of_address(&format!("http://{}", apart.booking));
     for key in ["", "wrong", PROMOTER] {
-        let answer = support::Gateway::read(apart.client.get(&inside).bearer_auth(key)).await;
+        let answer = booking.ask(get("/internal/v1/state").by(key)).await;
         assert_eq!(answer.refusal(), (401, "internal_key_required".to_owned()));
     }
     for path in [
@@ -355,7 +302,7 @@ async fn whoever_has_no_key_gets_nothing_from_inside_and_nobody_gets_there_throu
 async fn the_list_of_calls_is_the_same_wherever_booking_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let apart = Apart::start(folder.path()).await;
-    let far = apart.call("GET", "/openapi.json", "", None).await.json();
+    let far = apart.ask(get("/openapi.json")).await.json();
     let own = serde_json::to_value(booking::router::openapi_document()).expect("JSON");
     let paths = own["paths"].as_object().expect("paths");
     assert!(paths.len() > 15, "{} paths", paths.len());
@@ -420,43 +367,35 @@ async fn answers(ledger: String, always: &'static str) -> (SocketAddr, Arc<Atomi
 }
 
 /// A router over these bookings, once all that can be are well.
-async fn router_over(bases: &[SocketAddr], well: usize) -> axum::Router {
+async fn router_over(bases: &[SocketAddr], well: usize) -> TestClient {
     let bases: Vec<_> = bases
         .iter()
         .map(|base| format!("http://{base}/").parse().expect("an address"))
         .collect();
     let silent = bases.len() - well;
     let core = Arc::new(RemoteBooking::new(&bases, None, "aa").expect("a client"));
-    let all_heard = async {
-        while core.condition().await.warnings.len() > silent + usize::from(well == 0) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    let heard = tokio::time::timeout(PATIENCE, all_heard).await;
-    heard.expect("they are heard");
+    until("they are heard", async || {
+        let warnings = core.condition().await.warnings.len();
+        (warnings <= silent + usize::from(well == 0)).then_some(())
+    })
+    .await;
     let (router, _) = core.router().split_for_parts();
     // The watching ends with the core, and the router goes on with what was heard last.
-    router
+    TestClient::of_router(router)
 }
 
-async fn sent(router: &axum::Router, method: &str, key: Option<&str>) -> (u16, String) {
-    use tower::ServiceExt;
-    let mut request = axum::http::Request::builder()
-        .method(method)
-        .uri("/v1/shows/night/holds");
-    if let Some(key) = key {
-        request = request.header("idempotency-key", key);
-    }
-    let body = axum::body::Body::from("{}");
-    let request = request
-        .header("content-length", "2")
-        .body(body)
-        .expect("a request");
-    let answer = router.clone().oneshot(request).await.expect("an answer");
-    let status = answer.status().as_u16();
-    let code = answer.headers().get("x-fairgate-problem");
-    let code = code.map(|code| code.to_str().expect("text").to_owned());
-    (status, code.unwrap_or_default())
+async fn sent(router: &TestClient, method: &str, key: Option<&str>) -> (u16, String) {
+    let call = call(method, "/v1/shows/night-1/holds").json(&json!({}));
+    let call = call.header("content-length", "2");
+    let answer = router.ask(match key {
+        Some(key) => call.keyed(key),
+        None => call,
+    });
+    let answer = answer.await;
+    (
+        answer.status,
+        answer.header("x-fairgate-problem").to_owned(),
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use fairgate_servers::{PostgresServer, RedisServers, or_skip};
 use serde_json::{Value, json};
-use support::{Answer, Gateway, PROMOTER};
+
+use support::{Gateway, PROMOTER, TestAnswer, TestShop};
 
 /// The longest that anything may take to be seen.
 const SEEN_WITHIN: Duration = Duration::from_secs(20);
@@ -18,11 +19,11 @@ const PAGE_MAX: Duration = Duration::from_secs(3);
 async fn put(gateway: &Gateway, path: &str, body: Value) {
     let path = format!("/v1/promoter/{path}");
     let answer = gateway.call("PUT", &path, Some(PROMOTER), Some(body)).await;
-    assert!(answer.status < 300, "{path}: {}", answer.text);
+    assert!(answer.status < 300, "{path}: {}", answer.text());
 }
 
 /// A call that must not keep anybody waiting.
-async fn quick(gateway: &Gateway, method: &str, path: &str, bearer: Option<&str>) -> Answer {
+async fn quick(gateway: &Gateway, method: &str, path: &str, bearer: Option<&str>) -> TestAnswer {
     let asked = Instant::now();
     let body = (method == "POST").then(|| json!({}));
     let answer = gateway.call(method, path, bearer, body).await;
@@ -31,10 +32,9 @@ async fn quick(gateway: &Gateway, method: &str, path: &str, bearer: Option<&str>
     answer
 }
 
-async fn hold(gateway: &Gateway, pass: &str) -> Answer {
-    let wish = Some(json!({"best": {"quantity": 1}}));
-    let path = "/v1/shows/night-1/holds";
-    gateway.call("POST", path, Some(pass), wish).await
+async fn hold(gateway: &Gateway, pass: &str) -> TestAnswer {
+    let wish = json!({"best": {"quantity": 1}});
+    gateway.try_hold(pass, "night-1", &wish).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,12 +61,12 @@ async fn with_ledger_and_redis_silent_lobby_map_and_places_answer_and_afterwards
     let claimed = gateway
         .call("POST", "/v1/rooms/demo/pass", Some(&place), None)
         .await;
-    assert_eq!(claimed.status, 201, "{}", claimed.text);
+    assert_eq!(claimed.status, 201, "{}", claimed.text());
     let pass = claimed.json()["pass"].as_str().expect("a pass").to_owned();
     let held = hold(&gateway, &pass).await;
-    assert_eq!(held.status, 201, "{}", held.text);
+    assert_eq!(held.status, 201, "{}", held.text());
     let ready = gateway.get("/readyz").await;
-    assert_eq!(ready.status, 200, "{}", ready.text);
+    assert_eq!(ready.status, 200, "{}", ready.text());
 
     redis.pause(0);
     database.pause();
@@ -74,14 +74,18 @@ async fn with_ledger_and_redis_silent_lobby_map_and_places_answer_and_afterwards
     let asked = Instant::now();
     let told = loop {
         let told = gateway.get("/readyz").await;
-        if told.text.contains("the room store has not answered") {
+        if told.text().contains("the room store has not answered") {
             break told;
         }
-        assert!(asked.elapsed() < SEEN_WITHIN, "{}", told.text);
+        assert!(asked.elapsed() < SEEN_WITHIN, "{}", told.text());
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
     assert_eq!(told.status, 503);
-    assert!(told.text.contains("ledger did not answer"), "{}", told.text);
+    assert!(
+        told.text().contains("ledger did not answer"),
+        "{}",
+        told.text()
+    );
     for round in 0..2 {
         for path in [
             "/",
@@ -96,10 +100,10 @@ async fn with_ledger_and_redis_silent_lobby_map_and_places_answer_and_afterwards
             "/metrics",
         ] {
             let answer = quick(&gateway, "GET", path, None).await;
-            assert_eq!(answer.status, 200, "{path}, {round}: {}", answer.text);
+            assert_eq!(answer.status, 200, "{path}, {round}: {}", answer.text());
         }
         let shown = quick(&gateway, "GET", "/v1/rooms/demo/place", Some(&place)).await;
-        assert_eq!(shown.status, 200, "{}", shown.text);
+        assert_eq!(shown.status, 200, "{}", shown.text());
         assert_eq!(shown.json()["number"], number);
         let joined = quick(&gateway, "POST", "/v1/rooms/demo/places", None).await;
         let (status, code) = joined.refusal();
@@ -121,7 +125,7 @@ async fn with_ledger_and_redis_silent_lobby_map_and_places_answer_and_afterwards
             if answer.status == 201 {
                 break;
             }
-            assert!(asked.elapsed() < SEEN_WITHIN, "{what}: {}", answer.text);
+            assert!(asked.elapsed() < SEEN_WITHIN, "{what}: {}", answer.text());
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }

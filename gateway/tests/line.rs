@@ -56,7 +56,7 @@ async fn a_visitor_joins_is_drawn_is_called_and_claims_a_pass_that_verifies() {
         let pass = gateway
             .call("POST", "/v1/rooms/demo/pass", Some(place), None)
             .await;
-        assert_eq!(pass.status, 201, "{}", pass.text);
+        assert_eq!(pass.status, 201, "{}", pass.text());
         let again = gateway
             .call("POST", "/v1/rooms/demo/pass", Some(place), None)
             .await;
@@ -412,7 +412,7 @@ async fn without_a_line_everybody_is_called_at_once_until_the_room_is_full() {
             Some(json!({"max_inside": 3})),
         )
         .await;
-    assert_eq!(limit.status, 200, "{}", limit.text);
+    assert_eq!(limit.status, 200, "{}", limit.text());
     let mut outcomes = Vec::new();
     for _ in 0..5 {
         let (place, _) = gateway.newcomer("everyday").await;
@@ -599,7 +599,7 @@ async fn patch(gateway: &Gateway, room: &str, body: Value) {
     let answer = gateway
         .call("PATCH", &path, Some(PROMOTER), Some(body))
         .await;
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -38,7 +38,7 @@ async fn count(house: &House, key: &str) -> i64 {
     }
 }
 
-async fn claim(gateway: &Gateway, place: &str) -> support::Answer {
+async fn claim(gateway: &Gateway, place: &str) -> support::TestAnswer {
     gateway
         .call("POST", "/v1/rooms/demo/pass", Some(place), None)
         .await
@@ -77,7 +77,7 @@ async fn a_place_from_one_gateway_is_drawn_called_and_claimed_at_the_other() {
         let called = here.until_called("demo", place).await;
         assert_eq!(called["number"], *number);
         let pass = claim(there, place).await;
-        assert_eq!(pass.status, 201, "{}", pass.text);
+        assert_eq!(pass.status, 201, "{}", pass.text());
         assert_eq!(
             pass.json(),
             claim(here, place).await.json(),
@@ -157,7 +157,7 @@ async fn a_claim_that_the_store_did_not_hear_of_is_counted_when_it_hears_again()
         house.database.resume();
     };
     let (pass, ()) = tokio::join!(claiming, silencing);
-    assert_eq!(pass.status, 201, "{}", pass.text);
+    assert_eq!(pass.status, 201, "{}", pass.text());
     house.redis.resume(0);
     let asked = std::time::Instant::now();
     while count(&house, "{room:demo}:inside").await != 1 {

@@ -404,9 +404,9 @@ async fn while_the_ledger_is_down_lobby_and_places_still_answer() {
         );
     };
     assert!(
-        ready.text.contains("the ledger did not answer"),
+        ready.text().contains("the ledger did not answer"),
         "{}",
-        ready.text
+        ready.text()
     );
 
     server.resume();

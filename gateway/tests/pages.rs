@@ -22,15 +22,15 @@ async fn the_lobby_works_without_scripts() {
         .expect("a client");
     let home = Gateway::read(client.get(gateway.url("/"))).await;
     assert!(
-        home.status == 200 && home.text.contains("/r/demo"),
+        home.status == 200 && home.text().contains("/r/demo"),
         "{}",
-        home.text
+        home.text()
     );
     let lobby = Gateway::read(client.get(gateway.url("/r/demo"))).await;
     assert!(
-        lobby.text.contains("action=\"/r/demo/join\""),
+        lobby.text().contains("action=\"/r/demo/join\""),
         "{}",
-        lobby.text
+        lobby.text()
     );
     let early = Gateway::read(client.post(gateway.url("/r/demo/pass"))).await;
     assert_eq!(early.status, 401, "the lobby says that a place is needed");
@@ -41,9 +41,9 @@ async fn the_lobby_works_without_scripts() {
     );
     let lobby = Gateway::read(client.get(gateway.url("/r/demo"))).await;
     assert!(
-        lobby.text.contains("action=\"/r/demo/leave\""),
+        lobby.text().contains("action=\"/r/demo/leave\""),
         "{}",
-        lobby.text
+        lobby.text()
     );
     let not_yet = Gateway::read(client.post(gateway.url("/r/demo/pass"))).await;
     assert_eq!(not_yet.status, 409);
@@ -58,7 +58,7 @@ async fn the_lobby_works_without_scripts() {
         .until("/v1/rooms/demo", None, |room| room["released"] == 1)
         .await;
     let pass = Gateway::read(client.post(gateway.url("/r/demo/pass"))).await;
-    assert_eq!(pass.status, 303, "{}", pass.text);
+    assert_eq!(pass.status, 303, "{}", pass.text());
     let left = Gateway::read(client.post(gateway.url("/r/demo/leave"))).await;
     assert_eq!(left.status, 303);
 }

@@ -36,7 +36,7 @@ async fn a_room_is_made_changed_and_audited_by_the_promoter_only() {
         bad.json()["problems"].as_array().map(Vec::len),
         Some(6),
         "{}",
-        bad.text
+        bad.text()
     );
     assert_eq!(
         gateway.get("/v1/rooms/demo").await.status,
@@ -274,7 +274,7 @@ async fn a_room_whose_shows_are_over_or_have_left_is_sold_out_and_its_line_has_n
 async fn operators_find_health_figures_keys_and_the_list_of_calls() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start_with(data.path(), &[("payments", "sandbox")]).await;
-    assert_eq!(gateway.get("/healthz").await.text, "alive\n");
+    assert_eq!(gateway.get("/healthz").await.text(), "alive\n");
     let ready = gateway.get("/readyz").await.json();
     assert_eq!(ready["ready"], true);
     assert!(ready["warnings"].to_string().contains("sandbox"), "{ready}");
@@ -300,7 +300,7 @@ async fn operators_find_health_figures_keys_and_the_list_of_calls() {
             None,
         )
         .await;
-    assert!(report.text.starts_with("at,joined,"), "{}", report.text);
+    assert!(report.text().starts_with("at,joined,"), "{}", report.text());
     let rooms = gateway.get("/v1/rooms").await;
     assert!(
         rooms.headers["cache-control"]
@@ -386,7 +386,7 @@ async fn a_room_that_has_begun_does_not_go_back_to_a_phase_before() {
     let again = gateway
         .put_room("lobby", json!({"opens_at": "2020-01-01T00:00:01Z"}))
         .await;
-    assert_eq!(again.status, 200, "{}", again.text);
+    assert_eq!(again.status, 200, "{}", again.text());
     let shut = gateway
         .put_room("lobby", json!({"opens_at": "2098-01-01T00:00:00Z"}))
         .await;
@@ -397,7 +397,7 @@ async fn a_room_that_has_begun_does_not_go_back_to_a_phase_before() {
     let postponed = gateway
         .put_room("later", json!({"opens_at": "2098-01-01T00:00:00Z"}))
         .await;
-    assert_eq!(postponed.status, 200, "{}", postponed.text);
+    assert_eq!(postponed.status, 200, "{}", postponed.text());
 }
 
 #[tokio::test]
@@ -410,7 +410,7 @@ async fn a_patch_of_nothing_is_refused_with_the_settings_there_are_and_not_audit
         .call("PATCH", path, Some(PROMOTER), Some(json!({})))
         .await;
     assert_eq!(refused.refusal(), (422, "invalid_field".into()));
-    assert!(refused.text.contains("max_inside"), "{}", refused.text);
+    assert!(refused.text().contains("max_inside"), "{}", refused.text());
     let audit = gateway
         .call("GET", &format!("{path}/audit"), Some(VIEWER), None)
         .await

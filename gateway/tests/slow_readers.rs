@@ -117,7 +117,7 @@ async fn say(gateway: &Gateway, message: &str) {
             Some(patch),
         )
         .await;
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
 #[tokio::test]

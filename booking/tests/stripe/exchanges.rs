@@ -3,9 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::shop::{Answer, Shop, text};
-
-const PROMOTER: &str = "promoter-key";
+use crate::shop::*;
 
 fn rules() -> Value {
     json!({"refunds": [{"until_h": 1, "fee_pct": 0}], "exchange": {"cheaper": "refund"}})
@@ -23,13 +21,14 @@ async fn put_night(shop: &Shop, night: &str, price: i64, changes: Value) {
         }
     }
     let path = format!("/v1/promoter/shows/{night}");
-    shop.ask("PUT", &path, PROMOTER, &document).await.is(200);
+    let put = put(&path, &document).by(PROMOTER);
+    shop.ask(put).await.is(200);
 }
 
 /// A seat of the first night, paid.
 async fn paid(shop: &Shop, who: u16, card: &str) -> Value {
-    let order = shop.order(who, 1).await;
-    shop.pay(&order, card, true);
+    let order = shop.order_best(who, 1).await;
+    shop.pay_by_card(&order, card, true);
     shop.order_once(&order, |order| order["state"] == "ticketed")
         .await;
     order
@@ -46,11 +45,11 @@ async fn opened(seed: u64) -> (Shop, Value) {
 }
 
 /// Asks for the best seat of another night for an order's one.
-async fn exchange(shop: &Shop, order: &Value, night: &str) -> Answer {
+async fn exchange(shop: &Shop, order: &Value, night: &str) -> TestAnswer {
     let path = format!("/v1/orders/{}/exchange", text(order, "order"));
     let ask = json!({"show": night, "best": {"quantity": 1}});
-    shop.ask("POST", &path, &text(order, "order_key"), &ask)
-        .await
+    let call = post(&path, &ask).by(&text(order, "order_key"));
+    shop.ask(call).await
 }
 
 /// Gives an order's seat for the best one of another night.
@@ -80,10 +79,10 @@ async fn a_difference_too_small_to_charge_is_let_go_and_counts_in_the_next_sum()
         fourth["payment"]["amount"]["amount"], 60,
         "0.60 since the last payment"
     );
-    shop.pay(&fourth, "visa", true);
+    shop.pay_by_card(&fourth, "visa", true);
     shop.order_once(&fourth, |order| order["state"] == "ticketed")
         .await;
-    shop.refund(&fourth, &json!({})).await;
+    shop.change_order(&fourth, "refund", &json!({})).await;
     let back = shop
         .order_once(&fourth, |order| order["refunds"][0]["state"] == "done")
         .await;
@@ -94,7 +93,7 @@ async fn a_difference_too_small_to_charge_is_let_go_and_counts_in_the_next_sum()
 async fn what_was_let_go_does_not_go_back() {
     let (shop, first) = opened(22).await;
     let second = exchanged(&shop, &first, "night-2").await;
-    shop.refund(&second, &json!({})).await;
+    shop.change_order(&second, "refund", &json!({})).await;
     let back = shop
         .order_once(&second, |order| order["refunds"][0]["state"] == "done")
         .await;

@@ -17,9 +17,9 @@ fn at(price: i64) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_free_order_never_reaches_stripe() {
     let shop = Shop::open(21, "4x10", at(0)).await;
-    let order = shop.order_of(1, &["D-1", "D-2"]).await.is(201);
+    let order = shop.order(&shop.pass(1), &["D-1", "D-2"]).await;
     assert_eq!(order["state"], "ticketed");
-    shop.refund(&order, &json!({})).await;
+    shop.change_order(&order, "refund", &json!({})).await;
     let after = shop.read(&order).await;
     assert_eq!(
         (&after["state"], &after["refunds"][0]["state"]),
@@ -28,11 +28,16 @@ async fn a_free_order_never_reaches_stripe() {
     assert_eq!(shop.stripe.calls(), 0);
 }
 
+async fn read_hold(shop: &Shop, hold: &Value) -> TestAnswer {
+    let path = format!("/v1/holds/{}", text(hold, "hold"));
+    shop.ask(get(&path).by(&shop.pass(1))).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sum_below_the_smallest_is_refused_and_the_seats_stay_held() {
     let shop = Shop::open(22, "4x10", at(20)).await;
-    let hold = shop.hold(1, &["D-1", "D-2"]).await;
-    let refused = shop.order_hold(1, &hold).await.is(422);
+    let hold = shop.hold(&shop.pass(1), &["D-1", "D-2"]).await;
+    let refused = shop.try_checkout(&shop.pass(1), &hold).await.is(422);
     assert_eq!(
         (&refused["code"], &refused["minimum"], &refused["total"]),
         (
@@ -46,25 +51,25 @@ async fn a_sum_below_the_smallest_is_refused_and_the_seats_stay_held() {
         told.contains("0.40 EUR") && told.contains("0.50 EUR"),
         "{told}"
     );
-    let kept = shop.read_hold(1, &hold).await.is(200);
+    let kept = read_hold(&shop, &hold).await.is(200);
     assert_eq!(kept["expires_at"], hold["expires_at"]);
     assert_eq!(shop.stripe.calls(), 0);
     // With one seat more it comes to enough.
-    shop.add(1, &hold, "D-3").await;
-    let order = shop.order_hold(1, &hold).await.is(201);
+    shop.add(&shop.pass(1), &hold, "D-3").await;
+    let order = shop.try_checkout(&shop.pass(1), &hold).await.is(201);
     assert_eq!(order["payment"]["amount"], coins(60, "EUR"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sum_above_the_largest_is_refused_and_the_seats_stay_held() {
     let shop = Shop::open(23, "4x10", at(60_000_000)).await;
-    let hold = shop.hold(1, &["D-1", "D-2"]).await;
-    let refused = shop.order_hold(1, &hold).await.is(422);
+    let hold = shop.hold(&shop.pass(1), &["D-1", "D-2"]).await;
+    let refused = shop.try_checkout(&shop.pass(1), &hold).await.is(422);
     assert_eq!(
         (&refused["code"], &refused["maximum"]),
         (&json!("amount_too_large"), &coins(99_999_999, "EUR"))
     );
-    shop.read_hold(1, &hold).await.is(200);
+    read_hold(&shop, &hold).await.is(200);
     assert_eq!(shop.stripe.calls(), 0);
 }
 
@@ -91,13 +96,13 @@ async fn a_sum_that_only_stripe_knows_to_be_too_small_ends_the_order() {
     let mut changes = at(60);
     changes["currency"] = json!("CNY");
     let shop = Shop::open(25, "4x10", changes).await;
-    let hold = shop.hold(1, &["D-1"]).await;
-    let refused = shop.order_hold(1, &hold).await.is(422);
+    let hold = shop.hold(&shop.pass(1), &["D-1"]).await;
+    let refused = shop.try_checkout(&shop.pass(1), &hold).await.is(422);
     assert_eq!(refused["code"], "amount_too_small", "{refused}");
     assert_eq!(refused["total"], coins(60, "CNY"));
     // It does not wait for a payment that never comes, and its seats are everybody's.
     shop.seats_are_free().await;
-    let again = shop.order_hold(1, &hold).await.is(422);
+    let again = shop.try_checkout(&shop.pass(1), &hold).await.is(422);
     assert_eq!(again["code"], "payment_refused", "{again}");
     assert_eq!(again["order"], refused["order"]);
     assert_eq!(shop.ledger.backlog().await.expect("readable"), (0, 0));
@@ -108,7 +113,8 @@ async fn a_currency_that_stripe_does_not_know_ends_the_order() {
     let mut changes = at(4_900);
     changes["currency"] = json!("XTS");
     let shop = Shop::open(26, "4x10", changes).await;
-    let refused = shop.order_of(1, &["D-1"]).await.is(422);
+    let hold = shop.hold(&shop.pass(1), &["D-1"]).await;
+    let refused = shop.try_checkout(&shop.pass(1), &hold).await.is(422);
     assert_eq!(refused["code"], "payment_refused", "{refused}");
     shop.seats_are_free().await;
 }
@@ -116,20 +122,20 @@ async fn a_currency_that_stripe_does_not_know_ends_the_order() {
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_that_stripe_does_not_accept_cost_nobody_the_seats() {
     let shop = Shop::open(27, "4x10", at(4_900)).await;
-    let hold = shop.hold(1, &["D-1"]).await;
+    let hold = shop.hold(&shop.pass(1), &["D-1"]).await;
     for status in [401, 403] {
         shop.stripe.refuse_keys(Some(status));
-        let put_off = shop.order_hold(1, &hold).await.is(503);
+        let put_off = shop.try_checkout(&shop.pass(1), &hold).await.is(503);
         assert_eq!(put_off["code"], "payment_provider_unreachable", "{put_off}");
     }
     // The organiser mends them.
     shop.stripe.refuse_keys(None);
     let order = until("the payment", async || {
-        let answer = shop.order_hold(1, &hold).await;
-        (answer.status == 201).then_some(answer.body)
+        let answer = shop.try_checkout(&shop.pass(1), &hold).await;
+        (answer.status == 201).then(|| answer.json())
     })
     .await;
-    shop.pay(&order, "visa", true);
+    shop.pay_by_card(&order, "visa", true);
     shop.order_once(&order, |order| order["state"] == "ticketed")
         .await;
 }

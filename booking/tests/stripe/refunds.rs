@@ -11,8 +11,8 @@ use crate::shop::*;
 async fn taken_in_vain(seed: u64, refunds_are: &'static str) -> (Shop, Value) {
     let shop = Shop::open(seed, "4x10", json!({})).await;
     shop.stripe.refunds_are(refunds_are);
-    let order = shop.order(1, 2).await;
-    shop.cancel(&order).await;
+    let order = shop.order_best(1, 2).await;
+    shop.change_order(&order, "cancel", &json!({})).await;
     shop.stripe
         .capture_unasked(&text(&order["payment"]["client"], "client_secret"));
     (shop, order)
@@ -64,13 +64,13 @@ async fn a_refund_on_its_way_is_owed_until_it_has_arrived() {
 async fn parts_go_back_each_on_its_own_and_one_that_failed_is_asked_for_anew() {
     let rules = json!({"refunds": [{"until_h": 1, "fee_pct": 10}]});
     let shop = Shop::open(13, "4x10", rules).await;
-    let order = shop.order(1, 2).await;
-    shop.pay(&order, "visa", true);
+    let order = shop.order_best(1, 2).await;
+    shop.pay_by_card(&order, "visa", true);
     let read = shop
         .order_once(&order, |order| order["state"] == "ticketed")
         .await;
     let ticket = |n: usize| json!({"tickets": [read["tickets"][n]["ticket"]]});
-    shop.refund(&order, &ticket(0)).await;
+    shop.change_order(&order, "refund", &ticket(0)).await;
     let first = |order: &Value| order["refunds"][0]["state"] == "done";
     let half = shop.order_once(&order, first).await;
     assert_eq!(half["payment"]["state"], "captured");
@@ -78,7 +78,7 @@ async fn parts_go_back_each_on_its_own_and_one_that_failed_is_asked_for_anew() {
     let back = price - price / 10;
     assert_eq!(intent(&shop, &order).refunded, back);
     shop.stripe.refunds_are("failed");
-    shop.refund(&order, &ticket(1)).await;
+    shop.change_order(&order, "refund", &ticket(1)).await;
     let failed = |order: &Value| order["refunds"][1]["state"] == "failed";
     shop.order_once(&order, failed).await;
     let reconciler = shop.booking.reconciler();
@@ -128,11 +128,11 @@ async fn a_refund_that_fails_is_a_finding_and_is_asked_for_anew() {
 async fn a_refund_that_came_back_after_it_had_arrived_is_owed_again_and_goes_anew() {
     let rules = json!({"refunds": [{"until_h": 1, "fee_pct": 10}]});
     let shop = Shop::open(14, "4x10", rules).await;
-    let order = shop.order(1, 2).await;
-    shop.pay(&order, "visa", true);
+    let order = shop.order_best(1, 2).await;
+    shop.pay_by_card(&order, "visa", true);
     shop.order_once(&order, |order| order["state"] == "ticketed")
         .await;
-    shop.refund(&order, &json!({})).await;
+    shop.change_order(&order, "refund", &json!({})).await;
     let state = |state: &'static str| move |order: &Value| order["refunds"][0]["state"] == state;
     shop.order_once(&order, state("done")).await;
     let back = intent(&shop, &order).refunded;
@@ -162,12 +162,12 @@ async fn a_refund_that_came_back_after_it_had_arrived_is_owed_again_and_goes_ane
     );
 
     // Another one is quicker: it is asked for anew at once, and arrives.
-    let order = shop.order(2, 2).await;
-    shop.pay(&order, "visa", true);
+    let order = shop.order_best(2, 2).await;
+    shop.pay_by_card(&order, "visa", true);
     shop.order_once(&order, |order| order["state"] == "ticketed")
         .await;
     shop.stripe.refunds_are("succeeded");
-    shop.refund(&order, &json!({})).await;
+    shop.change_order(&order, "refund", &json!({})).await;
     shop.order_once(&order, state("done")).await;
     let payment = text(&order["payment"], "payment");
     shop.stripe.refund_fails(&payment);

@@ -20,15 +20,15 @@ fn ended(order: &Value) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_good_card_ends_with_tickets_and_one_capture() {
     let shop = Shop::open(1, "4x10", json!({})).await;
-    let order = shop.order(1, 2).await;
+    let order = shop.order_best(1, 2).await;
     assert_eq!(
         order["payment"]["client"]["publishable_key"],
         "pk_test_scripted"
     );
-    shop.pay(&order, "bad", false);
+    shop.pay_by_card(&order, "bad", false);
     shop.order_once(&order, |order| order["payment"]["state"] == "declined")
         .await;
-    shop.pay(&order, "good", true);
+    shop.pay_by_card(&order, "good", true);
     let done = shop.order_once(&order, ended).await;
     assert_eq!(
         (&done["state"], done["tickets"].as_array().map(Vec::len)),
@@ -50,11 +50,11 @@ async fn a_good_card_ends_with_tickets_and_one_capture() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_card_that_bought_its_share_buys_no_more_and_is_let_go() {
     let shop = Shop::open(2, "4x10", json!({ "seats_per_card": 3 })).await;
-    let (first, second) = (shop.order(1, 2).await, shop.order(2, 2).await);
-    shop.pay(&first, "visa", true);
+    let (first, second) = (shop.order_best(1, 2).await, shop.order_best(2, 2).await);
+    shop.pay_by_card(&first, "visa", true);
     let done = shop.order_once(&first, ended).await;
     assert_eq!(done["state"], "ticketed");
-    shop.pay(&second, "visa", true);
+    shop.pay_by_card(&second, "visa", true);
     let done = shop.order_once(&second, ended).await;
     assert_eq!(
         (&done["state"], &done["reason"]),
@@ -81,14 +81,14 @@ async fn through_chaos_every_order_ends_and_every_cent_is_explained() {
     let mut orders = Vec::new();
     let mut late = Vec::new();
     for n in 0..ORDERS {
-        let order = shop.order(n, 1 + u32::from(n % 3)).await;
+        let order = shop.order_from_ill_provider(n, 1 + u32::from(n % 3)).await;
         match n % 5 {
             0 => late.push(orders.len()),
             1 => {
-                shop.pay(&order, "bad", false);
-                shop.pay(&order, "good", true);
+                shop.pay_by_card(&order, "bad", false);
+                shop.pay_by_card(&order, "good", true);
             }
-            _ => shop.pay(&order, "good", true),
+            _ => shop.pay_by_card(&order, "good", true),
         }
         orders.push(order);
     }
@@ -96,7 +96,7 @@ async fn through_chaos_every_order_ends_and_every_cent_is_explained() {
     for at in late {
         let gone = |order: &Value| order["state"] == "expired";
         shop.order_once(&orders[at], gone).await;
-        shop.pay(&orders[at], "good", true);
+        shop.pay_by_card(&orders[at], "good", true);
     }
     // The provider is well again, and lost events are found by reading back.
     shop.stripe.misbehave(StripeFaultSettings::default());
@@ -107,7 +107,8 @@ async fn through_chaos_every_order_ends_and_every_cent_is_explained() {
         let last = until("an end", async || {
             let now = shop.read(order).await;
             if now["state"] == "awaiting_consent" {
-                shop.consent(order, true).await;
+                shop.change_order(order, "consent", &json!({"accept": true}))
+                    .await;
             }
             if now["state"] == "expired" && now["payment"]["state"] == "created" {
                 reconciler.reconcile_all(0).await.expect("readable");

@@ -11,7 +11,7 @@ fn labels(seats: &Value) -> Vec<String> {
     seats.iter().map(|seat| text(seat, "label")).collect()
 }
 
-async fn best(app: &App, who: &Visitor, best: Value) -> Answer {
+async fn best(app: &App, who: &Visitor, best: Value) -> TestAnswer {
     app.ask(post(HOLDS, &json!({ "best": best })).by(who)).await
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::*;
 use crate::trains::{self, SHOW};
 
-fn exchange(order: &Value, body: &Value) -> Call {
+fn exchange(order: &Value, body: &Value) -> TestCall {
     let path = format!("/v1/orders/{}/exchange", text(order, "order"));
     post(&path, body).by(&text(order, "order_key"))
 }

@@ -23,7 +23,7 @@ async fn opened_for_nothing() -> (App, Visitor, Visitor) {
     (app, ana, ben)
 }
 
-fn order_of(hold: &Value) -> Call {
+fn order_of(hold: &Value) -> TestCall {
     post(&format!("/v1/holds/{}/order", text(hold, "hold")), &buyer())
 }
 

@@ -3,11 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, Request, header};
 use booking::app::{Booking, BookingSetup};
 use booking::config::PaymentSettings;
 use booking::door::{Role, RoleKeys};
@@ -19,17 +15,16 @@ use booking::store::redis::{RedisStore, RedisStoreOptions};
 use fairgate_base::clock::Clock;
 use fairgate_base::http::request_id;
 use fairgate_databases::{Installation, PostgresDatabase, SqliteDatabase};
-use fairgate_pass::{Holder, Keyring, PassClaims, StoredKey};
+use fairgate_pass::{Keyring, StoredKey};
 use fairgate_redis::Redis;
 use fairgate_servers::PostgresServer;
-use http_body_util::BodyExt;
+pub use fairgate_servers::actors::{
+    TestAnswer, TestCall, TestClient, TestShop, buyer, delete, get, patch, post, put,
+    sign_test_pass, text, until,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
-use tower::ServiceExt;
-
-/// How long a condition may take to come about on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 pub const PROMOTER: &str = "promoter-key";
 pub const VIEWER: &str = "viewer-key";
@@ -39,7 +34,7 @@ pub const ROOM: &str = "demo";
 
 /// Booking with its workers.
 pub struct App {
-    router: Router,
+    client: TestClient,
     pub booking: Booking,
     pub clock: Clock,
     pub keyring: Keyring,
@@ -292,7 +287,7 @@ impl App {
         let booking = booking.expect("open");
         let (router, _) = booking.router().split_for_parts();
         Self {
-            router: router.layer(axum::middleware::from_fn(request_id)),
+            client: TestClient::of_router(router.layer(axum::middleware::from_fn(request_id))),
             _workers: booking.start(),
             booking,
             clock,
@@ -310,22 +305,9 @@ impl App {
     }
 
     pub fn visitor_of(&self, room: &str, n: u16) -> Visitor {
-        let now = self.clock.now_ms() / 1_000;
-        let [high, low] = n.to_be_bytes();
-        let mut sub = [low; 32];
-        sub[0] ^= high;
-        let claims = PassClaims {
-            sub: Holder(sub),
-            room: room.to_owned(),
-            rank: u64::from(n),
-            number: u64::from(n),
-            iat: now,
-            nbf: now,
-            exp: now + 600,
-            jti: format!("pass-{n}"),
-        };
+        let now_s = self.clock.now_ms() / 1_000;
         Visitor {
-            pass: self.keyring.sign_pass(&claims),
+            pass: sign_test_pass(&self.keyring, room, n, now_s),
         }
     }
 
@@ -349,84 +331,12 @@ impl App {
         let put = put(&format!("/v1/promoter/shows/{show}"), &document(changes));
         self.ask(put.by(&PROMOTER)).await.is(200);
     }
-
-    pub async fn ask(&self, call: Call) -> Answer {
-        let request = call.request.body(Body::from(call.body)).expect("a request");
-        let response = self
-            .router
-            .clone()
-            .oneshot(request)
-            .await
-            .expect("infallible");
-        let (parts, body) = response.into_parts();
-        Answer {
-            status: parts.status.as_u16(),
-            headers: parts.headers,
-            body: body.collect().await.expect("a whole body").to_bytes(),
-        }
-    }
-
-    /// The states of a show's seats as JSON.
-    pub async fn seats(&self, show: &str) -> Value {
-        let call = get(&format!("/v1/shows/{show}/seats")).header("accept", "application/json");
-        self.ask(call).await.is(200)
-    }
-
-    pub async fn hold(&self, who: &Visitor, seats: &[&str]) -> Value {
-        let call = post("/v1/shows/night-1/holds", &json!({ "seats": seats }));
-        self.ask(call.by(who)).await.is(201)
-    }
-
-    /// A hold made an order.
-    pub async fn order(&self, who: &Visitor, seats: &[&str]) -> Value {
-        let hold = self.hold(who, seats).await;
-        self.checkout(who, &hold).await
-    }
-
-    pub async fn checkout(&self, who: &Visitor, hold: &Value) -> Value {
-        let path = format!("/v1/holds/{}/order", text(hold, "hold"));
-        self.ask(post(&path, &buyer()).by(who)).await.is(201)
-    }
-
-    /// Presses the sandbox's button.
-    pub async fn pay(&self, order: &Value, outcome: &str) -> Answer {
-        let payment = text(&order["payment"], "payment");
-        let path = format!("/v1/sandbox/payments/{payment}");
-        self.ask(post(&path, &json!({ "outcome": outcome }))).await
-    }
-
-    /// The order as its key opens it.
-    pub async fn read(&self, order: &Value) -> Value {
-        let path = format!("/v1/orders/{}", text(order, "order"));
-        let call = get(&path).by(&text(order, "order_key"));
-        self.ask(call).await.is(200)
-    }
-
-    /// Waits until the order's document is as `ready` wants it.
-    pub async fn order_once(&self, order: &Value, ready: impl Fn(&Value) -> bool) -> Value {
-        let look = async || Some(self.read(order).await).filter(&ready);
-        until("the order's state", look).await
-    }
-
-    pub async fn order_in(&self, order: &Value, state: &str) -> Value {
-        self.order_once(order, |order| order["state"] == state)
-            .await
-    }
 }
 
-/// Looks again and again until something is there, within [`PATIENCE`].
-pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let mut every = tokio::time::interval(Duration::from_millis(5));
-    let search = async {
-        loop {
-            every.tick().await;
-            if let Some(found) = look().await {
-                return found;
-            }
-        }
-    };
-    let found = tokio::time::timeout(PATIENCE, search).await;
-    found.unwrap_or_else(|_| panic!("{what} did not come about"))
+impl TestShop for App {
+    fn client(&self) -> &TestClient {
+        &self.client
+    }
 }
 
 /// All of them at once.
@@ -451,124 +361,10 @@ pub async fn join_all<T>(futures: impl IntoIterator<Item = impl Future<Output = 
     done.into_iter().flatten().collect()
 }
 
-/// A request in the making.
-pub struct Call {
-    request: axum::http::request::Builder,
-    body: Vec<u8>,
-}
-
-fn call(method: &str, path: &str, body: Vec<u8>) -> Call {
-    Call {
-        request: Request::builder().method(method).uri(path),
-        body,
-    }
-}
-
-pub fn get(path: &str) -> Call {
-    call("GET", path, Vec::new())
-}
-
-pub fn delete(path: &str) -> Call {
-    call("DELETE", path, Vec::new())
-}
-
-pub fn post(path: &str, body: &Value) -> Call {
-    call("POST", path, body.to_string().into_bytes())
-}
-
-pub fn patch(path: &str, body: &Value) -> Call {
-    call("PATCH", path, body.to_string().into_bytes())
-}
-
-pub fn put(path: &str, body: &Value) -> Call {
-    call("PUT", path, body.to_string().into_bytes())
-}
-
-impl Call {
-    /// Whatever bytes instead of a document.
-    pub fn raw(self, body: impl Into<Vec<u8>>) -> Self {
-        Self {
-            body: body.into(),
-            ..self
-        }
-    }
-
-    pub fn header(self, name: &str, value: &str) -> Self {
-        Self {
-            request: self.request.header(name, value),
-            ..self
-        }
-    }
-
-    /// With a pass or a key.
-    pub fn by(self, who: &(impl AsRef<str> + ?Sized)) -> Self {
-        self.header("authorization", &format!("Bearer {}", who.as_ref()))
-    }
-
-    /// With an `Idempotency-Key`.
-    pub fn keyed(self, key: &str) -> Self {
-        self.header("idempotency-key", key)
-    }
-}
-
 impl AsRef<str> for Visitor {
     fn as_ref(&self) -> &str {
         &self.pass
     }
-}
-
-/// What came back.
-pub struct Answer {
-    pub status: u16,
-    pub headers: HeaderMap,
-    pub body: Bytes,
-}
-
-impl Answer {
-    pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
-    }
-
-    pub fn media(&self) -> &str {
-        let media = self.headers.get(header::CONTENT_TYPE);
-        media.and_then(|media| media.to_str().ok()).unwrap_or("")
-    }
-
-    /// The document of an answer that must have this status.
-    #[track_caller]
-    pub fn is(&self, status: u16) -> Value {
-        assert_eq!(self.status, status, "{}", self.text());
-        serde_json::from_slice(&self.body).unwrap_or(Value::Null)
-    }
-
-    /// The document of a problem that must be whole and have this status and code.
-    #[track_caller]
-    pub fn problem(&self, status: u16, code: &str) -> Value {
-        let document = self.is(status);
-        assert_eq!(self.media(), "application/problem+json", "{}", self.text());
-        assert_eq!(document["code"], code, "{document:#}");
-        assert_eq!(document["type"], format!("urn:fairgate:problem:{code}"));
-        assert_eq!(document["status"], status);
-        for member in ["title", "detail", "request_id"] {
-            let filled = document[member]
-                .as_str()
-                .is_some_and(|text| !text.is_empty());
-            assert!(filled, "{member} is missing: {document:#}");
-        }
-        document
-    }
-}
-
-/// A text member of a document.
-#[track_caller]
-pub fn text(document: &Value, member: &str) -> String {
-    let text = document[member].as_str();
-    text.unwrap_or_else(|| panic!("no {member} in {document:#}"))
-        .to_owned()
-}
-
-pub fn buyer() -> Value {
-    json!({ "buyer": { "name": "Ana Perez", "email": "ana@example.org" } })
 }
 
 /// A show's document, with changes.

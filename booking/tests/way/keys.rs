@@ -42,8 +42,8 @@ async fn pair(
         async move { node.ask(call).await }
     });
     let answers = join_all(calls).await;
-    let granted = |answer: &Answer| answer.status < 300;
-    let told = answers.iter().map(Answer::text).collect::<Vec<_>>();
+    let granted = |answer: &TestAnswer| answer.status < 300;
+    let told = answers.iter().map(TestAnswer::text).collect::<Vec<_>>();
     assert_eq!(
         answers.iter().filter(|answer| granted(answer)).count(),
         1,
@@ -180,7 +180,7 @@ async fn ticket(app: &App, ana: &Visitor) -> String {
     text(&app.read(&order).await["tickets"][0], "ticket")
 }
 
-fn scan(ticket: &str, key: &str, scanner: &str) -> Call {
+fn scan(ticket: &str, key: &str, scanner: &str) -> TestCall {
     let path = format!("/v1/tickets/{ticket}/scan");
     post(&path, &json!({})).keyed(key).by(scanner)
 }

@@ -20,7 +20,7 @@ async fn expired(app: &App, who: &Visitor, seats: &[&str]) -> Value {
     order
 }
 
-async fn consent(app: &App, order: &Value, accept: bool) -> Answer {
+async fn consent(app: &App, order: &Value, accept: bool) -> TestAnswer {
     let path = format!("/v1/orders/{}/consent", text(order, "order"));
     let call = post(&path, &json!({ "accept": accept }));
     app.ask(call.by(&text(order, "order_key"))).await

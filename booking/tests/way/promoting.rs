@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-async fn put_show(app: &App, changes: Value) -> Answer {
+async fn put_show(app: &App, changes: Value) -> TestAnswer {
     let call = put("/v1/promoter/shows/night-1", &document(changes));
     app.ask(call.by(&PROMOTER)).await
 }

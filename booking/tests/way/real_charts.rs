@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-async fn put_chart(app: &App, chart: String) -> Answer {
+async fn put_chart(app: &App, chart: String) -> TestAnswer {
     let call = put("/v1/promoter/venues/hall?format=seatsio", &Value::Null);
     app.ask(call.raw(chart).by(&PROMOTER)).await
 }
@@ -19,7 +19,7 @@ async fn selling(name: &str, changes: Value) -> Option<(App, Visitor, Visitor)> 
     Some((app, ana, ben))
 }
 
-async fn standing(app: &App, who: &Visitor, areas: Value) -> Answer {
+async fn standing(app: &App, who: &Visitor, areas: Value) -> TestAnswer {
     let call = post("/v1/shows/night-1/holds", &areas);
     app.ask(call.by(who)).await
 }

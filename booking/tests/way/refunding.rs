@@ -29,7 +29,7 @@ async fn ticketed(app: &App, who: &Visitor, seats: &[&str]) -> Value {
     order
 }
 
-fn refund(order: &Value, body: &Value) -> Call {
+fn refund(order: &Value, body: &Value) -> TestCall {
     let path = format!("/v1/orders/{}/refund", text(order, "order"));
     post(&path, body).by(&text(order, "order_key"))
 }

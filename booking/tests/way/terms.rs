@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-fn exchange(order: &Value, body: &Value) -> Call {
+fn exchange(order: &Value, body: &Value) -> TestCall {
     let path = format!("/v1/orders/{}/exchange", text(order, "order"));
     post(&path, body).by(&text(order, "order_key"))
 }
 
-fn refund(order: &Value) -> Call {
+fn refund(order: &Value) -> TestCall {
     let path = format!("/v1/orders/{}/refund", text(order, "order"));
     post(&path, &json!({})).by(&text(order, "order_key"))
 }
 
-fn checkout(hold: &str) -> Call {
+fn checkout(hold: &str) -> TestCall {
     post(&format!("/v1/holds/{hold}/order"), &buyer())
 }
 

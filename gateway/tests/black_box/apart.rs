@@ -12,7 +12,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::harness::{
-    Answer, DEADLINE, DOOR_KEY, PROMOTER_KEY, Promoter, Server, Visitor, free_port, until,
+    DOOR_KEY, PROMOTER_KEY, Promoter, Server, TestAnswer, TestShop, Visitor, free_port, text, until,
 };
 use crate::way::whole_way;
 
@@ -69,7 +69,7 @@ impl Shared {
         })
         .expect("good settings");
         // The address of one that was killed may be taken a moment longer.
-        until("booking's address is free", DEADLINE, async || {
+        until("booking's address is free", async || {
             TcpListener::bind(self.address()).ok().map(drop)
         })
         .await;
@@ -93,7 +93,7 @@ impl Drop for Core {
 
 /// Waits until the gateway sends calls on.
 async fn answers(server: &Server) {
-    until("booking answers", DEADLINE, async || {
+    until("booking answers", async || {
         (server.get("/v1/shows").await.status == 200).then_some(())
     })
     .await;
@@ -124,20 +124,27 @@ async fn a_booking_that_is_killed_takes_no_hold_with_it_and_the_lobby_goes_on() 
     promoter.on_sale("10x20", json!({}), json!({})).await;
     promoter.draw("sale").await;
     let ana = Visitor::admitted(&server, "sale").await;
-    let held = ana.hold("night", &json!({"seats": ["A-1", "A-2"]})).await;
+    let held = server
+        .try_hold(&ana, "night", &json!({"seats": ["A-1", "A-2"]}))
+        .await
+        .is(201);
 
     drop(booking);
-    let away = until("booking is away", DEADLINE, async || {
+    let away = until("booking is away", async || {
         let answer = server.get("/v1/shows/night").await;
         (answer.status == 503).then_some(answer)
     })
     .await;
     assert!(!away.header("retry-after").is_empty());
     let refused = ana
-        .send(Method::GET, &format!("/v1/holds/{}", held.hold), &json!({}))
+        .send(
+            Method::GET,
+            &format!("/v1/holds/{}", text(&held, "hold")),
+            &json!({}),
+        )
         .await;
-    refused.refused(503, "booking_unreachable");
-    let ready = until("it says so", DEADLINE, async || {
+    refused.problem(503, "booking_unreachable");
+    let ready = until("it says so", async || {
         let answer = server.get("/readyz").await;
         answer
             .text()
@@ -153,14 +160,14 @@ async fn a_booking_that_is_killed_takes_no_hold_with_it_and_the_lobby_goes_on() 
 
     let _booking = shared.booking().await;
     answers(&server).await;
-    let ordered = ana.order(&held).await;
-    ana.settle(&ordered, "approve").await.expect(200);
-    let order = ana.order_is(&ordered, "ticketed").await;
+    let ordered = server.checkout(&ana, &held).await;
+    server.pay(&ordered, "approve").await.is(200);
+    let order = server.order_in(&ordered, "ticketed").await;
     assert_eq!(order["tickets"].as_array().map(Vec::len), Some(2));
     let scan = format!(
         "/v1/tickets/{}/scan",
         order["tickets"][0]["ticket"].as_str().expect("a ticket")
     );
-    let scanned = Answer::of(server.http.post(server.at(&scan)).bearer_auth(DOOR_KEY));
-    assert_eq!(scanned.await.expect("an answer").expect(200)["seat"], "A-1");
+    let scanned = TestAnswer::of(server.http.post(server.at(&scan)).bearer_auth(DOOR_KEY));
+    assert_eq!(scanned.await.expect("an answer").is(200)["seat"], "A-1");
 }

@@ -5,7 +5,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Answer, PROMOTER_KEY, Promoter, Server, VIEWER_KEY, Visitor, in_seconds, room,
+    PROMOTER_KEY, Promoter, Server, TestAnswer, VIEWER_KEY, Visitor, in_seconds, room,
 };
 
 /// Who asks.
@@ -40,7 +40,7 @@ async fn state(server: &Server) -> Value {
     for lagging in ["seats", "joined", "waiting"] {
         room[lagging] = Value::Null;
     }
-    let seats = Answer::of(
+    let seats = TestAnswer::of(
         server
             .http
             .get(server.at("/v1/shows/night/seats"))
@@ -48,11 +48,11 @@ async fn state(server: &Server) -> Value {
     );
     json!({
         "room": room,
-        "rooms": server.get("/v1/rooms").await.expect(200)["rooms"].as_array().map(Vec::len),
-        "document": promoter.get("rooms/sale").await.expect(200),
-        "audit": promoter.get("rooms/sale/audit").await.expect(200),
-        "seats": seats.await.expect("an answer").expect(200),
-        "show": server.get("/v1/shows/night").await.expect(200),
+        "rooms": server.get("/v1/rooms").await.is(200)["rooms"].as_array().map(Vec::len),
+        "document": promoter.get("rooms/sale").await.is(200),
+        "audit": promoter.get("rooms/sale/audit").await.is(200),
+        "seats": seats.await.expect("an answer").is(200),
+        "show": server.get("/v1/shows/night").await.is(200),
     })
 }
 
@@ -165,7 +165,7 @@ async fn bad_input_is_refused_with_a_problem_that_helps_and_changes_nothing() {
     let rows = rows();
     for row in &rows {
         let (name, .., (status, code)) = row;
-        let answer = Answer::of(request(&server, &ana, row))
+        let answer = TestAnswer::of(request(&server, &ana, row))
             .await
             .expect("an answer");
         wrong.extend(
@@ -203,7 +203,7 @@ async fn all_faults_of_a_room_are_named_at_once() {
     let problem = promoter
         .put("rooms/sale", &document)
         .await
-        .refused(422, "invalid_field");
+        .problem(422, "invalid_field");
     let named: Vec<_> = problem["problems"]
         .as_array()
         .expect("problems")
@@ -228,7 +228,7 @@ async fn all_faults_of_a_room_are_named_at_once() {
             "{field} is not among {named:?}"
         );
     }
-    server.get("/v1/rooms/sale").await.refused(404, "not_found");
+    server.get("/v1/rooms/sale").await.problem(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -256,10 +256,10 @@ async fn another_site_cannot_use_a_visitors_cookies() {
                 .request(method, address)
                 .header("cookie", &cookie)
                 .header(header, value);
-            let answer = Answer::of(request.json(&json!({})))
+            let answer = TestAnswer::of(request.json(&json!({})))
                 .await
                 .expect("an answer");
-            answer.refused(403, "origin_refused");
+            answer.problem(403, "origin_refused");
         }
     }
     let forms = server
@@ -267,17 +267,17 @@ async fn another_site_cannot_use_a_visitors_cookies() {
         .post(server.at("/r/sale/leave"))
         .header("cookie", &cookie)
         .header("origin", "https://evil.example");
-    assert_eq!(Answer::of(forms).await.expect("an answer").status, 403);
+    assert_eq!(TestAnswer::of(forms).await.expect("an answer").status, 403);
     assert_eq!(state(&server).await, before);
     let own = server
         .http
         .post(server.at("/v1/rooms/sale/places"))
         .header("cookie", &cookie)
         .header("origin", &server.url);
-    Answer::of(own.json(&json!({})))
+    TestAnswer::of(own.json(&json!({})))
         .await
         .expect("an answer")
-        .expect(200);
+        .is(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -293,7 +293,7 @@ async fn too_many_joins_from_one_network_are_put_off_and_told_when_to_come_back(
             .post("places", &json!({"secret": visitor.secret}))
             .await;
         if answer.status != 201 {
-            answer.refused(429, "too_many_joins");
+            answer.problem(429, "too_many_joins");
             assert!(
                 answer
                     .header("retry-after")
@@ -320,13 +320,13 @@ async fn searches_have_a_quota_by_network_and_another_by_key() {
         if let Some(key) = key {
             call = call.header("x-api-key", key);
         }
-        Answer::of(call).await.expect("an answer")
+        TestAnswer::of(call).await.expect("an answer")
     };
     let mut put_off = 0;
     for _ in 0..6 {
         let answer = ask("/v1/shows", None).await;
         if answer.status != 200 {
-            answer.refused(429, "too_many_searches");
+            answer.problem(429, "too_many_searches");
             assert!(
                 answer
                     .header("retry-after")
@@ -355,7 +355,7 @@ async fn searches_have_a_quota_by_network_and_another_by_key() {
     );
     ask("/v1/shows", Some("somebody-elses-key"))
         .await
-        .refused(401, "api_key_invalid");
+        .problem(401, "api_key_invalid");
     for path in ["/healthz", "/"] {
         assert_eq!(ask(path, None).await.status, 200, "{path}");
     }

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Promoter, Server, Visitor, room, show};
+use crate::harness::{Promoter, Server, TestAnswer, TestShop, Visitor, get, room, show, text};
 
 /// A signed text with one letter in the middle changed.
 fn tampered(signed: &str) -> String {
@@ -13,13 +13,13 @@ fn tampered(signed: &str) -> String {
     String::from_utf8(bytes).expect("letters")
 }
 
-async fn ask(server: &Server, method: Method, path: &str, bearer: &str) -> Answer {
+async fn ask(server: &Server, method: Method, path: &str, bearer: &str) -> TestAnswer {
     let request = server
         .http
         .request(method, server.at(path))
         .bearer_auth(bearer)
         .json(&json!({}));
-    Answer::of(request).await.expect("an answer")
+    TestAnswer::of(request).await.expect("an answer")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -30,7 +30,7 @@ async fn a_tampered_or_a_foreign_place_is_no_place() {
     promoter
         .put("rooms/other", &room("day*", json!({})))
         .await
-        .expect(201);
+        .is(201);
     let ana = Visitor::joined(&server, "sale").await;
     let foreign = Visitor::joined(&server, "other").await;
     for bad in [
@@ -46,7 +46,7 @@ async fn a_tampered_or_a_foreign_place_is_no_place() {
         ] {
             ask(&server, method, path, &bad)
                 .await
-                .refused(401, "place_invalid");
+                .problem(401, "place_invalid");
         }
     }
     // Another installation's place: right in every way but the key it was signed with.
@@ -62,7 +62,7 @@ async fn a_tampered_or_a_foreign_place_is_no_place() {
         &stranger.place,
     )
     .await
-    .refused(401, "place_invalid");
+    .problem(401, "place_invalid");
     promoter.joined("sale", 1).await;
     assert_eq!(
         ana.look().await["state"],
@@ -81,7 +81,7 @@ async fn a_published_holder_hash_opens_nothing() {
     let proof = server
         .get(&format!("/v1/rooms/sale/draw/proof/{}", ana.number))
         .await
-        .expect(200);
+        .is(200);
     let published = proof["holder"].as_str().expect("a holder").to_owned();
     assert_eq!(published, ana.holder());
 
@@ -93,7 +93,7 @@ async fn a_published_holder_hash_opens_nothing() {
     let joined = mallory
         .post("places", &json!({"secret": published}))
         .await
-        .expect(201);
+        .is(201);
     assert_ne!(joined["number"], json!(ana.number));
     // As a place or a pass it is nothing at all.
     for (method, path) in [
@@ -104,20 +104,20 @@ async fn a_published_holder_hash_opens_nothing() {
         let path = format!("/v1/rooms/sale/{path}");
         ask(&server, method.clone(), &path, &published)
             .await
-            .refused(401, "place_invalid");
+            .problem(401, "place_invalid");
         let cookie = format!("fairgate_place_sale={published}");
         let request = server
             .http
             .request(method, server.at(&path))
             .header("cookie", cookie);
-        Answer::of(request)
+        TestAnswer::of(request)
             .await
             .expect("an answer")
-            .refused(401, "place_invalid");
+            .problem(401, "place_invalid");
     }
     ask(&server, Method::POST, "/v1/shows/night/holds", &published)
         .await
-        .refused(401, "pass_invalid");
+        .problem(401, "pass_invalid");
     ana.claim().await;
 }
 
@@ -127,7 +127,7 @@ async fn seats(server: &Server) -> Value {
         .http
         .get(server.at("/v1/shows/night/seats"))
         .header("accept", "application/json");
-    Answer::of(request).await.expect("an answer").expect(200)
+    TestAnswer::of(request).await.expect("an answer").is(200)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -146,30 +146,32 @@ async fn a_tampered_foreign_or_stale_pass_holds_nothing() {
             .http
             .post(server.at("/v1/shows/night/holds"))
             .bearer_auth(pass);
-        Answer::of(request.json(&json!({"seats": ["A-1"]})))
+        TestAnswer::of(request.json(&json!({"seats": ["A-1"]})))
             .await
             .expect("an answer")
     };
     for bad in [&tampered(&ana.pass), &everyday.pass, &ana.place] {
-        hold(bad).await.refused(401, "pass_invalid");
+        hold(bad).await.problem(401, "pass_invalid");
     }
     assert_eq!(seats(&server).await, before);
 
     // A pass that ran out takes nothing new, but finishes what it began.
-    let held = ana.hold("night", &json!({"seats": ["B-1", "B-2"]})).await;
-    let expired =
-        crate::harness::until("the pass runs out", crate::harness::DEADLINE, async || {
-            let answer = Answer::of(ana.booking(Method::GET, "/v1/verify?room=sale"))
-                .await
-                .expect("an answer");
-            (answer.status == 401).then_some(answer)
-        })
-        .await;
-    expired.refused(401, "pass_expired");
-    hold(&ana.pass).await.refused(401, "pass_expired");
-    let ordered = ana.order(&held).await;
-    ana.settle(&ordered, "approve").await.expect(200);
-    ana.order_is(&ordered, "ticketed").await;
+    let held = server
+        .try_hold(&ana, "night", &json!({"seats": ["B-1", "B-2"]}))
+        .await
+        .is(201);
+    let expired = crate::harness::until("the pass runs out", async || {
+        let answer = TestAnswer::of(ana.booking(Method::GET, "/v1/verify?room=sale"))
+            .await
+            .expect("an answer");
+        (answer.status == 401).then_some(answer)
+    })
+    .await;
+    expired.problem(401, "pass_expired");
+    hold(&ana.pass).await.problem(401, "pass_expired");
+    let ordered = server.checkout(&ana, &held).await;
+    server.pay(&ordered, "approve").await.is(200);
+    server.order_in(&ordered, "ticketed").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,15 +182,21 @@ async fn somebody_elses_hold_order_and_ticket_stay_shut() {
     promoter
         .put("shows/day", &show("hall", json!({})))
         .await
-        .expect(200);
+        .is(200);
     promoter.draw("sale").await;
     let ana = Visitor::admitted(&server, "sale").await;
     let ben = Visitor::admitted(&server, "sale").await;
-    let held = ana.hold("night", &json!({"seats": ["A-1"]})).await;
-    let bens = ben.hold("night", &json!({"seats": ["B-1"]})).await;
+    let held = server
+        .try_hold(&ana, "night", &json!({"seats": ["A-1"]}))
+        .await
+        .is(201);
+    let bens = server
+        .try_hold(&ben, "night", &json!({"seats": ["B-1"]}))
+        .await
+        .is(201);
     let (hold, order) = (
-        format!("/v1/holds/{}", held.hold),
-        format!("/v1/holds/{}/order", held.hold),
+        format!("/v1/holds/{}", text(&held, "hold")),
+        format!("/v1/holds/{}/order", text(&held, "hold")),
     );
     for (method, path, body) in [
         (Method::GET, hold.clone(), json!({})),
@@ -199,39 +207,42 @@ async fn somebody_elses_hold_order_and_ticket_stay_shut() {
     ] {
         let answer = ben.send(method, &path, &body).await;
         assert!(matches!(answer.status, 403 | 404 | 410), "{answer:?}");
-        answer.refused(
+        answer.problem(
             answer.status,
             answer.json()["code"].as_str().expect("a code"),
         );
     }
-    let (mine, theirs) = (ana.order(&held).await, ben.order(&bens).await);
-    ana.settle(&mine, "approve").await.expect(200);
-    let ticketed = ana.order_is(&mine, "ticketed").await;
+    let (mine, theirs) = (
+        server.checkout(&ana, &held).await,
+        server.checkout(&ben, &bens).await,
+    );
+    server.pay(&mine, "approve").await.is(200);
+    let ticketed = server.order_in(&mine, "ticketed").await;
     let ticket = format!(
         "/v1/tickets/{}",
         ticketed["tickets"][0]["ticket"].as_str().expect("a ticket")
     );
     for path in [
-        format!("/v1/orders/{}", mine.order),
+        format!("/v1/orders/{}", text(&mine, "order")),
         ticket.clone(),
         format!("{ticket}.svg"),
         format!("{ticket}.ics"),
     ] {
         // Ben's pass, Ben's order key, and nothing at all.
-        let by_pass = Answer::of(ben.booking(Method::GET, &path))
+        let by_pass = TestAnswer::of(ben.booking(Method::GET, &path))
             .await
             .expect("an answer");
-        let by_key = ben.keyed(&theirs, &path).await;
+        let by_key = server.ask(get(&path).by(&text(&theirs, "order_key"))).await;
         let by_nobody = server.get(&path).await;
         for answer in [by_pass, by_key, by_nobody] {
             assert!(matches!(answer.status, 401 | 403 | 404), "{answer:?}");
-            answer.refused(
+            answer.problem(
                 answer.status,
                 answer.json()["code"].as_str().expect("a code"),
             );
         }
     }
-    let now = ana.read(&mine).await.expect(200);
+    let now = server.read(&mine).await;
     for member in ["state", "seats", "total", "tickets", "history"] {
         assert_eq!(
             now[member], ticketed[member],

@@ -4,9 +4,9 @@
 use fairgate_servers::{
     FakeStripeServer, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::harness::{Browser, Ordered, Promoter, Server, Visitor};
+use crate::harness::{Browser, Promoter, Server, TestShop, Visitor, text};
 
 async fn selling_by_card(show: serde_json::Value) -> (FakeStripeServer, Server) {
     let stripe = FakeStripeServer::start(1)
@@ -34,18 +34,18 @@ async fn selling_by_card(show: serde_json::Value) -> (FakeStripeServer, Server) 
 }
 
 /// Opens an order's page as the browser that bought would.
-async fn open(browser: &Browser, server: &Server, ordered: &Ordered) {
+async fn open(browser: &Browser, server: &Server, ordered: &Value) {
     browser.go(&server.at("/")).await;
-    let kept = json!({"key": ordered.key, "show": "night"}).to_string();
+    let kept = json!({"key": text(ordered, "order_key"), "show": "night"}).to_string();
     browser
         .run(&format!(
             "localStorage.setItem({}, {})",
-            json!(format!("fairgate.order.{}", ordered.order)),
+            json!(format!("fairgate.order.{}", text(ordered, "order"))),
             json!(kept)
         ))
         .await;
     browser
-        .go(&server.at(&format!("/o/{}", ordered.order)))
+        .go(&server.at(&format!("/o/{}", text(ordered, "order"))))
         .await;
 }
 
@@ -56,8 +56,11 @@ async fn a_card_that_is_declined_may_be_followed_by_one_that_is_not() {
     };
     let (_stripe, server) = selling_by_card(json!({"title": "Night one"})).await;
     let ana = Visitor::admitted(&server, "sale").await;
-    let held = ana.hold("night", &json!({"best": {"quantity": 2}})).await;
-    let ordered = ana.order(&held).await;
+    let held = server
+        .try_hold(&ana, "night", &json!({"best": {"quantity": 2}}))
+        .await
+        .is(201);
+    let ordered = server.checkout(&ana, &held).await;
     open(&browser, &server, &ordered).await;
     browser
         .until::<bool>("!document.querySelector('#stripe-pay').hidden && document.querySelector('#card-number') !== null")
@@ -94,14 +97,18 @@ async fn late_money_is_shown_the_seats_that_it_may_take_and_takes_them_by_one_ta
     let (stripe, server) = selling_by_card(short).await;
     let ana = Visitor::admitted(&server, "sale").await;
     let seats = json!({"seats": ["A-1", "A-2"]});
-    let ordered = ana.order(&ana.hold("night", &seats).await).await;
-    ana.order_is(&ordered, "expired").await;
+    let ordered = server
+        .checkout(&ana, &server.try_hold(&ana, "night", &seats).await.is(201))
+        .await;
+    server.order_in(&ordered, "expired").await;
     let ben = Visitor::admitted(&server, "sale").await;
-    let others = ben.order(&ben.hold("night", &seats).await).await;
+    let others = server
+        .checkout(&ben, &server.try_hold(&ben, "night", &seats).await.is(201))
+        .await;
     confirm(&stripe, &ben, &others).await;
-    ben.order_is(&others, "ticketed").await;
+    server.order_in(&others, "ticketed").await;
     confirm(&stripe, &ana, &ordered).await;
-    ana.order_is(&ordered, "awaiting_consent").await;
+    server.order_in(&ordered, "awaiting_consent").await;
     open(&browser, &server, &ordered).await;
     let offered: Vec<String> = browser
         .until("(seats => seats.length > 0 && seats)([...document.querySelectorAll('#consent:not([hidden]) #offered li span')].map(seat => seat.textContent))")
@@ -120,8 +127,8 @@ async fn late_money_is_shown_the_seats_that_it_may_take_and_takes_them_by_one_ta
     browser.close("Ana").await;
 }
 
-async fn confirm(stripe: &FakeStripeServer, visitor: &Visitor<'_>, ordered: &Ordered) {
-    let order = visitor.read(ordered).await.expect(200);
+async fn confirm(stripe: &FakeStripeServer, visitor: &Visitor<'_>, ordered: &Value) {
+    let order = visitor.server.read(ordered).await;
     let secret = order["payment"]["client"]["client_secret"]
         .as_str()
         .expect("a secret for the form");

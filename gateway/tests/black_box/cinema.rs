@@ -40,7 +40,7 @@ fn programme() -> Value {
 async fn opened() -> Server {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
-    promoter.put("cinema", &programme()).await.expect(200);
+    promoter.put("cinema", &programme()).await.is(200);
     server
 }
 
@@ -187,11 +187,11 @@ async fn whatever_is_typed_or_programmed_stays_text_and_mistakes_are_named() {
 async fn a_cancelled_showing_is_told_as_cancelled_and_leads_nowhere() {
     let server = opened().await;
     let promoter = Promoter::of(&server);
-    promoter.post("shows/tram-2/cancel").await.expect(200);
+    promoter.post("shows/tram-2/cancel").await.is(200);
     let found = server
         .get("/v1/cinema/showings?city=york&film=tram")
         .await
-        .expect(200);
+        .is(200);
     assert_eq!(found["showings"][0]["fate"], "cancelled");
     let page = server.get("/cinema?city=york&film=tram").await.text();
     assert!(page.contains("data-status=\"cancelled\"") && !page.contains("tram-2?seats"));

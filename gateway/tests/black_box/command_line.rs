@@ -34,7 +34,7 @@ async fn the_sample_on_sale_file_is_applied_twice_with_the_same_result() {
     let room = Promoter::of(&server).room("night-one").await;
     assert_eq!(room["shows"], json!(["night-1"]));
     assert_eq!(
-        server.get("/v1/shows/night-1").await.expect(200)["room"],
+        server.get("/v1/shows/night-1").await.is(200)["room"],
         "night-one"
     );
 }
@@ -70,7 +70,7 @@ async fn a_chart_beside_the_on_sale_file_is_found_and_faults_are_all_told() {
         "each fault on a line: {}",
         said(&faulty)
     );
-    server.get("/v1/shows/race").await.refused(404, "not_found");
+    server.get("/v1/shows/race").await.problem(404, "not_found");
 
     let good = apply(
         "good",
@@ -78,10 +78,7 @@ async fn a_chart_beside_the_on_sale_file_is_found_and_faults_are_all_told() {
         "1 = 100, 2 = 200",
     );
     assert!(good.status.success(), "{}", said(&good));
-    assert_eq!(
-        server.get("/v1/shows/race").await.expect(200)["seats"],
-        8_897
-    );
+    assert_eq!(server.get("/v1/shows/race").await.is(200)["seats"], 8_897);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,10 +163,10 @@ async fn a_server_that_is_told_to_stop_sends_its_sockets_away_with_1012() {
 async fn the_server_says_what_it_is_and_how_it_is() {
     let server = Server::start().await;
     assert_eq!(server.get("/healthz").await.status, 200);
-    let ready = server.get("/readyz").await.expect(200);
+    let ready = server.get("/readyz").await.is(200);
     assert!(ready["warnings"].to_string().contains("sandbox"), "{ready}");
     assert!(server.get("/metrics").await.text().contains("fairgate_"));
-    let api = server.get("/openapi.json").await.expect(200);
+    let api = server.get("/openapi.json").await.is(200);
     for path in [
         "/v1/rooms/{room}/places",
         "/v1/rooms/{room}/draw",

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::crowd::{Member, Stage, Told};
-use crate::harness::{Promoter, Server, Visitor};
+use crate::harness::{Promoter, Server, TestShop, Visitor, text, until};
 
 /// People.
 const CROWD: usize = 200;
@@ -68,7 +68,7 @@ async fn killed_over_and_over_the_server_forgets_nothing_it_answered() {
             look_again(&server, &crowd, &mut seen).await;
             stage.survived.store(round, Ordering::Relaxed);
             if round == ROUNDS_BEFORE_THE_DRAW.min(rounds) {
-                promoter.post("rooms/sale/draw").await.expect(200);
+                promoter.post("rooms/sale/draw").await.is(200);
             }
             eprintln!(
                 "round {round} of {rounds}: {} steps so far, released {}",
@@ -92,7 +92,7 @@ async fn killed_over_and_over_the_server_forgets_nothing_it_answered() {
         CROWD,
         "everybody has a number, and no number is given twice"
     );
-    let (orders, cells) = settle_orders(&server, &crowd, &told).await;
+    let (orders, cells) = settle_orders(&server, &told).await;
     eprintln!(
         "FIGURE {rounds} kills, {} steps; {} places, {orders} orders, {cells} cells checked; down at most {} ms",
         stage.steps.load(Ordering::Relaxed),
@@ -104,18 +104,16 @@ async fn killed_over_and_over_the_server_forgets_nothing_it_answered() {
 /// Waits until the crowd has got so many more answers: a kill always comes in the middle of work.
 async fn reach(stage: &Stage, more: usize) {
     let goal = stage.steps.load(Ordering::Relaxed) + more;
-    crate::harness::until(
-        "the crowd gets on",
-        std::time::Duration::from_secs(60),
-        async || (stage.steps.load(Ordering::Relaxed) >= goal).then_some(()),
-    )
+    until("the crowd gets on", async || {
+        (stage.steps.load(Ordering::Relaxed) >= goal).then_some(())
+    })
     .await;
 }
 
 /// After each restart: every answered place keeps its number and its rank, the counter has not
 /// fallen, the draw is the same.
 async fn look_again(server: &Server, crowd: &[Member<'_>], seen: &mut Seen) {
-    let room = server.get("/v1/rooms/sale").await.expect(200);
+    let room = server.get("/v1/rooms/sale").await.is(200);
     let released = room["released"].as_u64().expect("a counter");
     assert!(
         released >= seen.released,
@@ -123,7 +121,7 @@ async fn look_again(server: &Server, crowd: &[Member<'_>], seen: &mut Seen) {
         seen.released
     );
     seen.released = released;
-    let draw = server.get("/v1/rooms/sale/draw").await.expect(200);
+    let draw = server.get("/v1/rooms/sale/draw").await.is(200);
     if let Some(before) = &seen.draw {
         assert_eq!(before, &draw, "the draw changed");
     } else if draw["seed"].is_string() {
@@ -145,7 +143,7 @@ async fn look_again(server: &Server, crowd: &[Member<'_>], seen: &mut Seen) {
         let found = back
             .post("places", &json!({"secret": back.secret}))
             .await
-            .expect(200);
+            .is(200);
         assert_eq!(found["number"], number, "a place moved");
         let back = Visitor {
             place: found["place"].as_str().expect("a place").to_owned(),
@@ -160,19 +158,19 @@ async fn look_again(server: &Server, crowd: &[Member<'_>], seen: &mut Seen) {
 
 /// In the end: every acknowledged order is there and has not fallen back, no cell is in two of
 /// them, no ticket is twice, and the seats shown as sold are exactly those.
-async fn settle_orders(server: &Server, crowd: &[Member<'_>], told: &[Told]) -> (usize, usize) {
+async fn settle_orders(server: &Server, told: &[Told]) -> (usize, usize) {
     let (mut owners, mut tickets) = (HashMap::new(), HashSet::new());
     let (mut orders, mut sold) = (0, 0);
-    for (member, told) in crowd.iter().zip(told) {
+    for told in told {
         for (ordered, state, labels) in &told.orders {
-            let order = member.visitor.read(ordered).await.expect(200);
+            let (id, order) = (text(ordered, "order"), server.read(ordered).await);
             orders += 1;
             let now = order["state"].as_str().expect("a state");
             let fits = match *state {
                 "pending" => matches!(now, "pending" | "expired"),
                 _ => now == "ticketed",
             };
-            assert!(fits, "{} was seen {state} and is {now}", ordered.order);
+            assert!(fits, "{} was seen {state} and is {now}", id);
             let seats = order["seats"].as_array().expect("seats");
             let mut here: Vec<_> = seats
                 .iter()
@@ -181,12 +179,12 @@ async fn settle_orders(server: &Server, crowd: &[Member<'_>], told: &[Told]) -> 
             let mut then: Vec<_> = labels.iter().map(String::as_str).collect();
             here.sort_unstable();
             then.sort_unstable();
-            assert_eq!(here, then, "{} has other seats", ordered.order);
+            assert_eq!(here, then, "{} has other seats", id);
             if now == "expired" {
                 continue;
             }
             for label in labels {
-                let other = owners.insert(label.clone(), ordered.order.clone());
+                let other = owners.insert(label.clone(), id.clone());
                 assert_eq!(other, None, "{label} is in two live orders");
             }
             if now == "ticketed" {
@@ -201,18 +199,14 @@ async fn settle_orders(server: &Server, crowd: &[Member<'_>], told: &[Told]) -> 
         }
     }
     assert_eq!(tickets.len(), sold, "one ticket a sold seat");
-    crate::harness::until(
-        "the picture shows what is sold",
-        crate::harness::DEADLINE,
-        async || {
-            let shown = server.get("/v1/rooms/sale").await.expect(200)["seats"]["sold"].as_u64()?;
-            assert!(
-                shown <= sold as u64,
-                "{shown} are shown as sold, {sold} were"
-            );
-            (shown == sold as u64).then_some(())
-        },
-    )
+    until("the picture shows what is sold", async || {
+        let shown = server.get("/v1/rooms/sale").await.is(200)["seats"]["sold"].as_u64()?;
+        assert!(
+            shown <= sold as u64,
+            "{shown} are shown as sold, {sold} were"
+        );
+        (shown == sold as u64).then_some(())
+    })
     .await;
     (orders, owners.len())
 }

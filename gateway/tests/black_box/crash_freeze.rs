@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, DEADLINE, PROMOTER_KEY, Promoter, Server, Visitor, room, until};
+use crate::harness::{PROMOTER_KEY, Promoter, Server, TestAnswer, Visitor, room, until};
 
 /// How long after the draw was asked for the power goes, in microseconds: before, in and after the
 /// freeze's transaction.
@@ -27,18 +27,18 @@ async fn killed_in_the_middle_of_the_freeze_a_room_ends_with_one_draw_over_every
                 &room(&format!("show-{at}"), json!({})),
             )
             .await;
-        put.expect(201);
+        put.is(201);
         let mut crowd = Vec::new();
         for _ in 0..JOINERS {
             crowd.push(Visitor::joined(&server, &id).await);
         }
-        crowd[3].leave().await.expect(204);
+        crowd[3].leave().await.is(204);
 
         let ask = server.http.request(
             Method::POST,
             server.at(&format!("/v1/promoter/rooms/{id}/draw")),
         );
-        let (answer, ()) = tokio::join!(Answer::of(ask.bearer_auth(PROMOTER_KEY)), async {
+        let (answer, ()) = tokio::join!(TestAnswer::of(ask.bearer_auth(PROMOTER_KEY)), async {
             tokio::time::sleep(Duration::from_micros(killed_after_us)).await;
             server.kill();
         });
@@ -48,11 +48,8 @@ async fn killed_in_the_middle_of_the_freeze_a_room_ends_with_one_draw_over_every
             // Nobody was told that it happened, so it may be asked for again.
             promoter.post(&format!("rooms/{id}/draw")).await;
         }
-        let record = until("the draw is done", DEADLINE, async || {
-            let record = server
-                .get(&format!("/v1/rooms/{id}/draw"))
-                .await
-                .expect(200);
+        let record = until("the draw is done", async || {
+            let record = server.get(&format!("/v1/rooms/{id}/draw")).await.is(200);
             record["seed"].is_string().then_some(record)
         })
         .await;
@@ -72,10 +69,7 @@ async fn killed_in_the_middle_of_the_freeze_a_room_ends_with_one_draw_over_every
         drawn.push((id, record, crowd.pop().expect("somebody")));
     }
     for (id, record, last) in &drawn {
-        let now: Value = server
-            .get(&format!("/v1/rooms/{id}/draw"))
-            .await
-            .expect(200);
+        let now: Value = server.get(&format!("/v1/rooms/{id}/draw")).await.is(200);
         assert_eq!(&now, record, "{id} was drawn anew after a later crash");
         assert_eq!(last.look().await["number"], last.number);
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Held, Ordered, Visitor};
+use crate::harness::{TestAnswer, Visitor, buyer, text};
 
 /// How long a member tries to get one answer out of a server that comes and goes.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -23,7 +23,7 @@ pub struct Told {
     /// Its rank.
     pub rank: Option<u64>,
     /// Its orders: the state it saw last, and the labels.
-    pub orders: Vec<(Ordered, &'static str, Vec<String>)>,
+    pub orders: Vec<(Value, &'static str, Vec<String>)>,
 }
 
 /// What the crowd and whoever kills the server share.
@@ -94,7 +94,7 @@ impl Member<'_> {
                     visitor.server.http.get(&look).bearer_auth(&visitor.place)
                 })
                 .await;
-            if let Some(rank) = place.expect(200)["rank"].as_u64() {
+            if let Some(rank) = place.is(200)["rank"].as_u64() {
                 let before = self.told().rank.replace(rank);
                 assert!(
                     before.is_none_or(|before| before == rank),
@@ -110,7 +110,7 @@ impl Member<'_> {
                 visitor.pass = claimed.json()["pass"].as_str().expect("a pass").to_owned();
                 return true;
             }
-            claimed.refused(409, "not_called");
+            claimed.problem(409, "not_called");
             if self.is_over() {
                 return false;
             }
@@ -132,11 +132,11 @@ impl Member<'_> {
             409 | 422 => return,
             _ => panic!("{held:?}"),
         }
-        let held = Held::read(&held.json());
-        let path = format!("/v1/holds/{}/order", held.hold);
+        let held = held.json();
+        let path = format!("/v1/holds/{}/order", text(&held, "hold"));
         let ordered = self
             .insist("order", || {
-                self.call(visitor, &path, &key("order"), &crate::harness::buyer())
+                self.call(visitor, &path, &key("order"), &buyer())
             })
             .await;
         match ordered.status {
@@ -145,43 +145,48 @@ impl Member<'_> {
             409 | 410 => return,
             _ => panic!("{ordered:?}"),
         }
-        let ordered = Ordered::read(&ordered.json());
+        let ordered = ordered.json();
+        let (order, order_key) = (text(&ordered, "order"), text(&ordered, "order_key"));
+        let labels = held["seats"].as_array().expect("seats").iter();
+        let labels = labels.map(|seat| text(seat, "label")).collect();
         let at = {
             let mut told = self.told();
-            told.orders.push((ordered.clone(), "pending", held.seats));
+            told.orders.push((ordered.clone(), "pending", labels));
             told.orders.len() - 1
         };
         // Every fourth order is left unpaid, so that there are some in every state.
         if round % 4 == 3 {
             return;
         }
-        let pay = format!("/v1/sandbox/payments/{}", ordered.payment);
+        let pay = format!(
+            "/v1/sandbox/payments/{}",
+            text(&ordered["payment"], "payment")
+        );
         let approve = json!({"outcome": "approve"});
         let paid = self
             .insist("pay", || self.call(visitor, &pay, &key("pay"), &approve))
             .await;
-        paid.expect(200);
+        paid.is(200);
         self.step();
-        let read = visitor.server.at(&format!("/v1/orders/{}", ordered.order));
+        let read = visitor.server.at(&format!("/v1/orders/{order}"));
         loop {
-            let order = self
+            let now = self
                 .insist("read", || {
-                    visitor.server.http.get(&read).bearer_auth(&ordered.key)
+                    visitor.server.http.get(&read).bearer_auth(&order_key)
                 })
                 .await
-                .expect(200);
-            let state = order["state"].as_str().expect("a state");
+                .is(200);
+            let state = now["state"].as_str().expect("a state");
             let best = self.told().orders[at].1;
             assert!(
                 !(state == "pending" && best == "confirmed"),
-                "{} fell back",
-                ordered.order
+                "{order} fell back"
             );
             match state {
                 "ticketed" => break,
                 "confirmed" => self.told().orders[at].1 = "confirmed",
                 "pending" => {}
-                _ => panic!("{order}"),
+                _ => panic!("{now}"),
             }
             tokio::time::sleep(BREATH).await;
         }
@@ -197,11 +202,11 @@ impl Member<'_> {
     }
 
     /// Asks until there is an answer that is final: neither a dead server's nor a "come again".
-    async fn insist(&self, what: &str, ask: impl Fn() -> RequestBuilder) -> Answer {
+    async fn insist(&self, what: &str, ask: impl Fn() -> RequestBuilder) -> TestAnswer {
         let started = Instant::now();
         loop {
-            if let Ok(answer) = Answer::of(ask()).await
-                && !answer.is_put_off()
+            if let Ok(answer) = TestAnswer::of(ask()).await
+                && !is_put_off(&answer)
             {
                 return answer;
             }
@@ -230,4 +235,10 @@ impl Member<'_> {
     fn told(&self) -> std::sync::MutexGuard<'_, Told> {
         self.told.lock().expect("no member panics with it")
     }
+}
+
+/// Whether the server asks to come again later, having done nothing.
+fn is_put_off(answer: &TestAnswer) -> bool {
+    let in_flight = || !answer.body.is_empty() && answer.json()["code"] == "idempotency_in_flight";
+    matches!(answer.status, 429 | 503) || (answer.status == 409 && in_flight())
 }

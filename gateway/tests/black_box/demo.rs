@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::harness::{free_port, gateway, until};
+use crate::harness::{free_port, gateway, until_within};
 
 /// Ends the demo with the test.
 struct Demo(Child);
@@ -77,7 +77,7 @@ async fn the_bare_command_prints_a_lobby_whose_arena_is_drawn_within_30_s() {
         "{room}"
     );
     let left = Duration::from_secs(30).saturating_sub(started.elapsed());
-    until("the demo's draw", left, async || {
+    until_within("the demo's draw", left, async || {
         read("/v1/rooms/demo/draw").await["drawn_at"]
             .is_string()
             .then_some(())

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::harness::{Answer, Server, until};
+use crate::harness::{Server, TestAnswer, until_within};
 
 /// How soon a fault, or its end, must show.
 const SHOWS_WITHIN: Duration = Duration::from_secs(2);
@@ -49,7 +49,7 @@ async fn joined(server: &Server) -> Option<String> {
         .http
         .post(server.at("/v1/rooms/everyday/places"))
         .json(&json!({"secret": secret}));
-    let answer = Answer::of(join).await.expect("an answer");
+    let answer = TestAnswer::of(join).await.expect("an answer");
     if answer.status == 201 {
         return answer.json()["place"].as_str().map(str::to_owned);
     }
@@ -64,7 +64,7 @@ async fn joined(server: &Server) -> Option<String> {
 
 /// Waits until `/readyz` answers so; gives what it says.
 async fn ready(server: &Server, status: u16) -> String {
-    until("readiness shows it", SHOWS_WITHIN, async || {
+    until_within("readiness shows it", SHOWS_WITHIN, async || {
         let answer = server.get("/readyz").await;
         (answer.status == status).then(|| answer.text())
     })
@@ -100,7 +100,7 @@ async fn a_full_disk_shows_within_two_seconds_and_nothing_that_was_answered_is_l
 
     std::fs::remove_file(&filler).expect("it is there");
     ready(&server, 200).await;
-    until("the line goes on", SHOWS_WITHIN, async || {
+    until_within("the line goes on", SHOWS_WITHIN, async || {
         joined(&server).await
     })
     .await;
@@ -108,8 +108,8 @@ async fn a_full_disk_shows_within_two_seconds_and_nothing_that_was_answered_is_l
     server.restart().await;
     for place in &places {
         let path = server.at("/v1/rooms/everyday/place");
-        let shown = Answer::of(server.http.get(path).bearer_auth(place)).await;
-        shown.expect("an answer").expect(200);
+        let shown = TestAnswer::of(server.http.get(path).bearer_auth(place)).await;
+        shown.expect("an answer").is(200);
     }
     drop(server);
     drop(disk);

@@ -32,21 +32,21 @@ impl Published {
             crowd.push(Visitor::joined(&server, "sale").await);
         }
         for at in 0..LEAVERS {
-            crowd[at * 7].leave().await.expect(204);
+            crowd[at * 7].leave().await.is(204);
         }
         server
             .get("/v1/rooms/sale/draw/leaves")
             .await
-            .refused(409, "not_frozen");
+            .problem(409, "not_frozen");
         server
             .get("/v1/rooms/sale/draw/proof/0")
             .await
-            .refused(409, "not_frozen");
+            .problem(409, "not_frozen");
         promoter.draw("sale").await;
         // After the freeze nothing can be taken out: this leaf stays.
-        crowd[JOINERS - 1].leave().await.expect(204);
+        crowd[JOINERS - 1].leave().await.is(204);
 
-        let mut record = server.get("/v1/rooms/sale/draw").await.expect(200);
+        let mut record = server.get("/v1/rooms/sale/draw").await.is(200);
         let mut places = Vec::new();
         for (at, visitor) in crowd.iter().enumerate() {
             if at != JOINERS - 1 && (at % 7 != 0 || at >= LEAVERS * 7) {
@@ -73,7 +73,7 @@ impl Published {
         Self {
             server,
             record,
-            leaves: leaves.body,
+            leaves: leaves.body.to_vec(),
         }
     }
 
@@ -192,7 +192,7 @@ async fn a_live_draw_holds_and_one_changed_byte_anywhere_does_not() {
 async fn the_signed_root_holds_every_leaf_and_every_place_carried_the_commitment() {
     let published = Published::live().await;
     let (server, record) = (&published.server, &published.record);
-    let jwks = server.get("/.well-known/jwks.json").await.expect(200);
+    let jwks = server.get("/.well-known/jwks.json").await.is(200);
     let verifier = Verifier::new(&serde_json::from_value(jwks).expect("a JWKS")).expect("keys");
     let freeze = verifier
         .verify_freeze(record["signature"].as_str().expect("a signature"))
@@ -209,7 +209,7 @@ async fn the_signed_root_holds_every_leaf_and_every_place_carried_the_commitment
         let proof = server
             .get(&format!("/v1/rooms/sale/draw/proof/{number}"))
             .await
-            .expect(200);
+            .is(200);
         let path: Vec<Vec<u8>> = proof["path"]
             .as_array()
             .expect("a path")
@@ -234,7 +234,7 @@ async fn the_signed_root_holds_every_leaf_and_every_place_carried_the_commitment
     server
         .get(&format!("/v1/rooms/sale/draw/proof/{n}"))
         .await
-        .refused(404, "not_found");
+        .problem(404, "not_found");
 
     let late = Visitor::joined(server, "sale").await;
     let claims = verifier

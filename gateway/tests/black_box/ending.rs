@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use futures_util::future::join_all;
 use serde_json::json;
 
-use crate::harness::{Answer, DEADLINE, Server, until};
+use crate::harness::{Server, TestAnswer, until};
 
 const STOPS: usize = 5;
 /// Clients that join one visitor after the other.
@@ -29,7 +29,7 @@ async fn five_stops_under_load_lose_no_call_and_leave_the_ledger_whole_in_one_fi
     for stop in 1..=STOPS {
         let heard = Mutex::new(Heard::default());
         let ask_to_end = async {
-            until("enough have joined", DEADLINE, async || {
+            until("enough have joined", async || {
                 let heard = heard.lock().expect("no holder panics");
                 (heard.places.len() >= JOINS).then_some(())
             })
@@ -49,8 +49,8 @@ async fn five_stops_under_load_lose_no_call_and_leave_the_ledger_whole_in_one_fi
         server.restart().await;
         for place in &heard.places {
             let path = server.at("/v1/rooms/everyday/place");
-            let shown = Answer::of(server.http.get(path).bearer_auth(place)).await;
-            shown.expect("an answer").expect(200);
+            let shown = TestAnswer::of(server.http.get(path).bearer_auth(place)).await;
+            shown.expect("an answer").is(200);
         }
     }
 }
@@ -63,7 +63,7 @@ async fn join_until_refused(server: &Server, heard: &Mutex<Heard>) {
             .http
             .post(server.at("/v1/rooms/everyday/places"))
             .json(&json!({"secret": secret}));
-        let answer = Answer::of(join).await;
+        let answer = TestAnswer::of(join).await;
         let mut heard = heard.lock().expect("no holder panics");
         match answer {
             Ok(answer) if answer.status == 201 => {

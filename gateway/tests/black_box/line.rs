@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::harness::{Live, Promoter, Server, Visitor, in_seconds, until};
+use crate::harness::{Live, Promoter, Server, TestShop, Visitor, in_seconds, until_within};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_joiner_stands_behind_everybody_who_was_drawn() {
@@ -27,7 +27,7 @@ async fn a_late_joiner_stands_behind_everybody_who_was_drawn() {
     }
     ranks.sort_unstable();
     assert_eq!(ranks, (0..6).collect::<Vec<_>>());
-    late.try_claim().await.refused(409, "not_called");
+    late.try_claim().await.problem(409, "not_called");
     assert!(
         late.look().await["ahead"]
             .as_u64()
@@ -45,10 +45,10 @@ async fn the_pace_releases_no_more_than_it_says_and_the_counter_never_falls() {
     for _ in 0..9 {
         Visitor::joined(&server, "sale").await;
     }
-    promoter.post("rooms/sale/draw").await.expect(200);
+    promoter.post("rooms/sale/draw").await.is(200);
     let started = Instant::now();
     let mut last = 0;
-    until(
+    until_within(
         "all nine are released",
         Duration::from_secs(20),
         async || {
@@ -84,7 +84,7 @@ async fn while_the_room_is_paused_the_draw_happens_and_nobody_is_released() {
             &json!({"paused": true, "message": "A short break."}),
         )
         .await
-        .expect(200);
+        .is(200);
     promoter.draw("sale").await;
     assert_eq!(ana.rank().await, 0);
     let mut socket = Live::open(&ana).await;
@@ -96,12 +96,12 @@ async fn while_the_room_is_paused_the_draw_happens_and_nobody_is_released() {
     // Two shared frames mean that at least one tick has gone by in between.
     socket.text("line").await;
     assert_eq!(socket.text("line").await["released"], 0);
-    let problem = ana.try_claim().await.refused(409, "not_called");
+    let problem = ana.try_claim().await.problem(409, "not_called");
     assert_eq!(problem["wait"]["known"], false);
     promoter
         .patch("rooms/sale", &json!({"paused": false}))
         .await
-        .expect(200);
+        .is(200);
     socket.text("turn").await;
     ana.claim().await;
 }
@@ -122,15 +122,18 @@ async fn claiming_twice_gives_the_same_pass_and_max_inside_binds() {
         (second, first)
     };
     front.claim().await;
-    let again = front.try_claim().await.expect(201);
+    let again = front.try_claim().await.is(201);
     assert_eq!(again["pass"], json!(front.pass));
-    back.try_claim().await.refused(409, "not_called");
+    back.try_claim().await.problem(409, "not_called");
 
     // Whoever has tickets is done, and makes room for the next.
-    let held = front.hold("night", &json!({"best": {"quantity": 1}})).await;
-    let ordered = front.order(&held).await;
-    front.settle(&ordered, "approve").await.expect(200);
-    front.order_is(&ordered, "ticketed").await;
+    let held = server
+        .try_hold(&front, "night", &json!({"best": {"quantity": 1}}))
+        .await
+        .is(201);
+    let ordered = server.checkout(&front, &held).await;
+    server.pay(&ordered, "approve").await.is(200);
+    server.order_in(&ordered, "ticketed").await;
     let mut back = back;
     back.claim().await;
     assert_eq!(front.look().await["state"], "done");
@@ -160,9 +163,9 @@ async fn a_room_that_is_not_open_yet_says_when_it_opens() {
     let problem = ana
         .post("places", &json!({"secret": ana.secret}))
         .await
-        .refused(409, "not_open");
+        .problem(409, "not_open");
     assert!(problem["opens_at"].is_string());
-    promoter.post("rooms/sale/open").await.expect(200);
+    promoter.post("rooms/sale/open").await.is(200);
     ana.join().await;
 }
 
@@ -171,7 +174,7 @@ async fn what_bears_on_the_draw_is_fixed_from_the_first_join_on() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter.on_sale("4x10", json!({}), json!({})).await;
-    let before = server.get("/v1/rooms/sale/draw").await.expect(200);
+    let before = server.get("/v1/rooms/sale/draw").await.is(200);
     Visitor::joined(&server, "sale").await;
     for change in [
         json!({"method": "fifo"}),
@@ -182,7 +185,7 @@ async fn what_bears_on_the_draw_is_fixed_from_the_first_join_on() {
         promoter
             .put("rooms/sale", &document)
             .await
-            .refused(409, "draw_fixed");
+            .problem(409, "draw_fixed");
     }
     promoter
         .put(
@@ -190,8 +193,8 @@ async fn what_bears_on_the_draw_is_fixed_from_the_first_join_on() {
             &crate::harness::room("night", json!({"title": "A new title"})),
         )
         .await
-        .expect(200);
-    let after = server.get("/v1/rooms/sale/draw").await.expect(200);
+        .is(200);
+    let after = server.get("/v1/rooms/sale/draw").await.is(200);
     assert_eq!(before["commitment"], after["commitment"]);
     assert_eq!(promoter.room("sale").await["title"], "A new title");
 }
@@ -214,5 +217,5 @@ async fn in_a_room_without_a_draw_the_rank_is_the_number_from_the_start() {
     server
         .get("/v1/rooms/sale/draw")
         .await
-        .refused(404, "no_draw");
+        .problem(404, "no_draw");
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::harness::{Answer, DEADLINE, Live, Promoter, Server, Visitor, until};
+use crate::harness::{Live, Promoter, Server, TestAnswer, TestShop, Visitor, until, until_within};
 
 /// Somebody who writes to the ledger file and does not come to an end: every write waits.
 struct Blockage {
@@ -36,8 +36,8 @@ impl Blockage {
 
 async fn until_level(server: &Server, level: u8) {
     let line = format!("fairgate_load_level {level}");
-    until(&line, DEADLINE, async || {
-        let metrics = Answer::of(server.http.get(server.at("/metrics")))
+    until(&line, async || {
+        let metrics = TestAnswer::of(server.http.get(server.at("/metrics")))
             .await
             .ok()?;
         metrics.text().lines().any(|one| one == line).then_some(())
@@ -45,7 +45,7 @@ async fn until_level(server: &Server, level: u8) {
     .await;
 }
 
-fn back_in(answer: &Answer) -> Duration {
+fn back_in(answer: &TestAnswer) -> Duration {
     let told = answer.header("retry-after").parse().expect("whole seconds");
     assert_eq!(answer.json()["retry_after_s"], told);
     Duration::from_secs(told)
@@ -62,7 +62,10 @@ async fn overload_sheds_joins_and_holds_but_nothing_that_was_begun_and_its_times
     promoter.draw("sale").await;
     ana.claim().await;
     bob.claim().await;
-    let held = ana.hold("night", &json!({"seats": ["A-1"]})).await;
+    let held = server
+        .try_hold(&ana, "night", &json!({"seats": ["A-1"]}))
+        .await
+        .is(201);
 
     let blockage = Blockage::of(&server);
     until_level(&server, 3).await;
@@ -73,25 +76,25 @@ async fn overload_sheds_joins_and_holds_but_nothing_that_was_begun_and_its_times
     let join = newcomer
         .post_once("places", &json!({"secret": newcomer.secret}))
         .await;
-    join.refused(429, "too_many_joins");
+    join.problem(429, "too_many_joins");
     let asked = json!({"seats": ["B-1"]});
     let hold = bob
         .send_once(reqwest::Method::POST, "/v1/shows/night/holds", &asked)
         .await;
-    hold.refused(503, "busy");
+    hold.problem(503, "busy");
 
-    let ordered = ana.order(&held).await;
-    ana.settle(&ordered, "approve").await.expect(200);
-    ana.order_is(&ordered, "ticketed").await;
+    let ordered = server.checkout(&ana, &held).await;
+    server.pay(&ordered, "approve").await.is(200);
+    server.order_in(&ordered, "ticketed").await;
     cem.claim().await;
     cem.post("places", &json!({"secret": cem.secret}))
         .await
-        .expect(200);
+        .is(200);
     Live::open(&cem).await.text("room").await;
     assert_eq!(server.get("/v1/shows/night/seats").await.status, 200);
 
     let (join_back, hold_back) = (back_in(&join), back_in(&hold));
-    until("the hold is taken", hold_back, async || {
+    until_within("the hold is taken", hold_back, async || {
         let hold = bob
             .send_once(reqwest::Method::POST, "/v1/shows/night/holds", &asked)
             .await;

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Answer, Browser, DEADLINE, Promoter, Server, Visitor, until};
+use crate::harness::{Browser, Promoter, Server, TestAnswer, Visitor, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_comes_with_its_headers_and_without_inline_scripts() {
@@ -105,10 +105,10 @@ async fn the_lobbys_forms_answer_with_the_lobby_and_say_what_went_wrong() {
     promoter
         .put_text("rooms/sale/codes", "ROSE-1\n".to_owned())
         .await
-        .expect(200);
+        .is(200);
     let post = async |what: &str, body: &str, cookie: &str| {
         // A busy server says that places must wait a moment; a person presses again.
-        until("the form is read", DEADLINE, async || {
+        until("the form is read", async || {
             let request = server
                 .http
                 .post(server.at(&format!("/r/sale/{what}")))
@@ -116,7 +116,7 @@ async fn the_lobbys_forms_answer_with_the_lobby_and_say_what_went_wrong() {
             let request = request
                 .header("content-type", "application/x-www-form-urlencoded")
                 .header("cookie", cookie);
-            let answer = Answer::of(request.body(body.to_owned()))
+            let answer = TestAnswer::of(request.body(body.to_owned()))
                 .await
                 .expect("an answer");
             let is_shed = answer.text().contains("data-code=\"too_many_joins\"");
@@ -152,5 +152,5 @@ async fn the_lobbys_forms_answer_with_the_lobby_and_say_what_went_wrong() {
         .unwrap_or_default();
     next.post("pass", &json!({}))
         .await
-        .refused(410, "place_left");
+        .problem(410, "place_left");
 }

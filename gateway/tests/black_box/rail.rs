@@ -5,9 +5,9 @@ use std::path::Path;
 
 use booking::commands::import_timetable::{RailFeedKind, TimetableImport, import_timetable};
 use fairgate_model::payments::kind::ProviderKind;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::harness::{Browser, DEADLINE, Held, Server, Visitor, in_seconds, until};
+use crate::harness::{Browser, Server, TestShop, Visitor, in_seconds, until};
 use crate::waiting::{give_back, state};
 
 /// A line with two stations of nearly one name, and one behind it that is reached by changing only.
@@ -204,7 +204,7 @@ async fn the_search_proposes_the_date_at_the_stations() {
         now.date().to_string()
     };
     let before = there();
-    let days = server.get("/v1/rail/timetable").await.expect(200);
+    let days = server.get("/v1/rail/timetable").await.is(200);
     let page = server.get("/rail").await.text();
     let first = days["first"].as_str().expect("a day");
     assert!([before, there()].contains(&first.to_owned()), "{days}");
@@ -217,7 +217,7 @@ async fn the_search_proposes_the_date_at_the_stations() {
     let found = server
         .get(&format!("/v1/rail/trips?from=RVN&to=HIL&date={next}"))
         .await;
-    let trips = found.expect(200);
+    let trips = found.is(200);
     assert!(!trips.as_array().expect("a list").is_empty(), "{trips}");
     let today = utc.date().to_string();
     assert_ne!(first, today, "the clocks of Greenwich are another day's");
@@ -384,9 +384,9 @@ async fn filled<'a>(
     server: &'a Server,
     show: &str,
     date: &str,
-) -> (String, Vec<(Visitor<'a>, Held)>) {
+) -> (String, Vec<(Visitor<'a>, Value)>) {
     let path = format!("/v1/rail/trips?from=RVN&to=HIL&date={date}");
-    let trips = server.get(&path).await.expect(200);
+    let trips = server.get(&path).await.is(200);
     assert_eq!(trips[0]["time_zone"], "Europe/Berlin");
     let classes = trips[0]["classes"].as_array().expect("a list");
     let class = classes
@@ -402,7 +402,7 @@ async fn filled<'a>(
         let visitor = Visitor::admitted(server, "everyday").await;
         let quantity = left.min(5);
         let ask = json!({"best": {"quantity": quantity, "class": key}, "from": "RVN", "to": "HIL"});
-        let held = visitor.hold(show, &ask).await;
+        let held = server.try_hold(&visitor, show, &ask).await.is(201);
         baskets.push((visitor, held));
         left -= quantity;
     }
@@ -416,7 +416,7 @@ async fn a_full_class_is_told_as_full_and_leads_nowhere() {
     let show = format!("r1-{date}");
     let (key, _) = filled(&server, &show, &date).await;
     let address = format!("/rail?from=RVN&to=HIL&date={date}");
-    until("the class is told as full", DEADLINE, async || {
+    until("the class is told as full", async || {
         let page = server.get(&address).await.text().replace("&#x2f;", "/");
         let is_full = page.contains("data-status=\"full\"");
         assert_eq!(
@@ -441,7 +441,7 @@ async fn a_traveller_waits_for_a_full_class_is_offered_seats_and_takes_them() {
     let trips = server
         .get(&format!("/v1/rail/trips?from=RVN&to=HIL&date={date}"))
         .await
-        .expect(200);
+        .is(200);
     let smallest = trips[0]["classes"][0]["class"].as_str().expect("a key");
     let address = format!("/s/{show}?from=RVN&to=LAK&date={date}&class={smallest}&seats=2");
     ana.go(&server.at(&address)).await;
@@ -469,14 +469,10 @@ async fn a_traveller_waits_for_a_full_class_is_offered_seats_and_takes_them() {
     ana.picture("11-rail-waiting").await;
     ana.click("#wait-leave").await;
     state(&ana, "none").await;
-    until(
-        "the page tells that the class is full",
-        DEADLINE,
-        async || {
-            let page = server.get(&address).await.text();
-            page.contains("id=\"wait-open\"").then_some(())
-        },
-    )
+    until("the page tells that the class is full", async || {
+        let page = server.get(&address).await.text();
+        page.contains("id=\"wait-open\"").then_some(())
+    })
     .await;
     ana.go(&server.at(&address)).await;
     ana.click("#wait-open").await;

@@ -4,7 +4,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{DEADLINE, Held, Ordered, Promoter, Server, Visitor, until};
+use crate::harness::{Promoter, Server, TestShop, Visitor, text, until};
 use crate::rail::{date, put_in};
 
 /// One carriage with two seats.
@@ -21,26 +21,22 @@ const TWO_SEATS: &str = r#"
 async fn figures(promoter: &Promoter<'_>, expected: [u64; 3], phase: &str) -> Value {
     let [free, held, sold] = expected;
     let seats = json!({"free": free, "held": held, "sold": sold});
-    until(&format!("{seats} and {phase}"), DEADLINE, async || {
+    until(&format!("{seats} and {phase}"), async || {
         let room = promoter.room("line").await;
         (room["seats"] == seats && room["phase"] == phase).then_some(room)
     })
     .await
 }
 
-async fn bought(visitor: &Visitor<'_>, held: &Held) {
-    let path = format!("/v1/holds/{}/order", held.hold);
-    let names: Vec<Value> = held
-        .seats
-        .iter()
-        .map(|_| json!({"name": "Ana Fan"}))
-        .collect();
+async fn bought(visitor: &Visitor<'_>, held: &Value) {
+    let path = format!("/v1/holds/{}/order", text(held, "hold"));
+    let seats = held["seats"].as_array().expect("seats").iter();
+    let names: Vec<Value> = seats.map(|_| json!({"name": "Ana Fan"})).collect();
     let order =
         json!({"buyer": {"name": "Ana Fan", "email": "ana@example.org"}, "travellers": names});
-    let ordered = visitor.send(Method::POST, &path, &order).await.expect(201);
-    let ordered = Ordered::read(&ordered);
-    visitor.settle(&ordered, "approve").await.expect(200);
-    visitor.order_is(&ordered, "ticketed").await;
+    let ordered = visitor.send(Method::POST, &path, &order).await.is(201);
+    visitor.server.pay(&ordered, "approve").await.is(200);
+    visitor.server.order_in(&ordered, "ticketed").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,16 +51,22 @@ async fn a_room_of_one_train_is_sold_out_when_no_stretch_of_it_is_free() {
         "title": "The only train", "shows": [show], "method": "fifo",
         "opens_at": crate::harness::in_seconds(-60), "draw_at": crate::harness::in_seconds(-30),
     });
-    promoter.put("rooms/line", &room).await.expect(201);
+    promoter.put("rooms/line", &room).await.is(201);
     // Nobody has held anything of it.
     figures(&promoter, [2, 0, 0], "selling").await;
     let ana = Visitor::admitted(&server, "line").await;
     let ask = |from: &str, to: &str| json!({"best": {"quantity": 2, "class": "second"}, "from": from, "to": to});
-    let first = ana.hold(&show, &ask("RVN", "LAK")).await;
+    let first = server
+        .try_hold(&ana, &show, &ask("RVN", "LAK"))
+        .await
+        .is(201);
     bought(&ana, &first).await;
     // Both seats are free from Lakeside on.
     figures(&promoter, [2, 0, 0], "selling").await;
-    let second = ana.hold(&show, &ask("LAK", "HIL")).await;
+    let second = server
+        .try_hold(&ana, &show, &ask("LAK", "HIL"))
+        .await
+        .is(201);
     figures(&promoter, [0, 2, 0], "selling").await;
     bought(&ana, &second).await;
     figures(&promoter, [0, 0, 2], "sold_out").await;

@@ -4,7 +4,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::harness::{Answer, Promoter, Server, Visitor, coming_back};
+use crate::harness::{Promoter, Server, TestAnswer, Visitor, coming_back};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn coming_back_by_place_secret_or_cookie_finds_the_same_place() {
@@ -16,14 +16,14 @@ async fn coming_back_by_place_secret_or_cookie_finds_the_same_place() {
     let ben = Visitor::joined(&server, "sale").await;
     assert_eq!((ana.number, ben.number), (0, 1));
 
-    let by_place = ana.post("places", &json!({})).await.expect(200);
+    let by_place = ana.post("places", &json!({})).await.is(200);
     assert_eq!(by_place["number"], 0);
     let mut without_place = ana.clone();
     without_place.place.clear();
     let by_secret = without_place
         .post("places", &json!({"secret": ana.secret}))
         .await
-        .expect(200);
+        .is(200);
     assert_eq!(
         (&by_secret["number"], &by_secret["place"]),
         (&json!(0), &json!(ana.place))
@@ -31,7 +31,7 @@ async fn coming_back_by_place_secret_or_cookie_finds_the_same_place() {
 
     let cookie = format!("fairgate_place_sale={}", ana.place);
     let address = server.at("/v1/rooms/sale/places");
-    let by_cookie = Answer::of(
+    let by_cookie = TestAnswer::of(
         server
             .http
             .post(address)
@@ -39,7 +39,7 @@ async fn coming_back_by_place_secret_or_cookie_finds_the_same_place() {
             .json(&json!({})),
     )
     .await;
-    assert_eq!(by_cookie.expect("an answer").expect(200)["number"], 0);
+    assert_eq!(by_cookie.expect("an answer").is(200)["number"], 0);
     assert_eq!(
         Visitor::joined(&server, "sale").await.number,
         2,
@@ -63,12 +63,12 @@ async fn a_browser_needs_nothing_but_its_cookies() {
                 .request(method.clone(), server.at(path))
                 .header("sec-fetch-site", "same-origin")
                 .json(&body);
-            Answer::of(request).await.expect("an answer")
+            TestAnswer::of(request).await.expect("an answer")
         })
         .await
     };
     let joined = call(Method::POST, "/v1/rooms/sale/places", json!({})).await;
-    let secret = joined.expect(201)["secret"].clone();
+    let secret = joined.is(201)["secret"].clone();
     assert_eq!(
         secret.as_str().map(str::len),
         Some(64),
@@ -81,14 +81,14 @@ async fn a_browser_needs_nothing_but_its_cookies() {
     );
     let again = call(Method::POST, "/v1/rooms/sale/places", json!({}))
         .await
-        .expect(200);
+        .is(200);
     assert_eq!(
         (&again["number"], &again["secret"]),
         (&json!(0), &json!(null))
     );
 
     promoter.draw("sale").await;
-    let claimed = crate::harness::until("the turn comes", crate::harness::DEADLINE, async || {
+    let claimed = crate::harness::until("the turn comes", async || {
         let answer = call(Method::POST, "/v1/rooms/sale/pass", json!({})).await;
         (answer.status == 201).then_some(answer)
     })
@@ -105,7 +105,7 @@ async fn a_browser_needs_nothing_but_its_cookies() {
         json!({"best": {"quantity": 2}}),
     )
     .await
-    .expect(201);
+    .is(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -115,17 +115,17 @@ async fn who_leaves_is_gone_and_joins_again_at_the_end() {
     promoter.on_sale("4x10", json!({}), json!({})).await;
     let mut ana = Visitor::joined(&server, "sale").await;
     let ben = Visitor::joined(&server, "sale").await;
-    ana.leave().await.expect(204);
-    ana.leave().await.expect(204);
+    ana.leave().await.is(204);
+    ana.leave().await.is(204);
     ana.post("pass", &json!({}))
         .await
-        .refused(410, "place_left");
+        .problem(410, "place_left");
     ana.place.clear();
     ana.join().await;
     assert_eq!(ana.number, 2, "a new number, behind everybody");
 
     promoter.draw("sale").await;
-    let record = server.get("/v1/rooms/sale/draw").await.expect(200);
+    let record = server.get("/v1/rooms/sale/draw").await.is(200);
     assert_eq!((&record["n"], &record["voids"]), (&json!(3), &json!(1)));
     // The void never claims, so the two who are left both get in.
     for mut visitor in [ana, ben] {
@@ -143,34 +143,34 @@ async fn a_code_opens_one_place_and_stays_used() {
     promoter
         .put_text("rooms/sale/codes", "ROSE-1\nROSE-2\n".to_owned())
         .await
-        .expect(200);
+        .is(200);
     let (mut ana, ben) = (Visitor::new(&server, "sale"), Visitor::new(&server, "sale"));
     ana.post("places", &json!({"secret": ana.secret}))
         .await
-        .refused(403, "code_invalid");
+        .problem(403, "code_invalid");
     ana.post("places", &json!({"secret": ana.secret, "code": "ROSE-9"}))
         .await
-        .refused(403, "code_invalid");
+        .problem(403, "code_invalid");
     let joined = ana
         .post("places", &json!({"secret": ana.secret, "code": "ROSE-1"}))
         .await
-        .expect(201);
+        .is(201);
     ben.post("places", &json!({"secret": ben.secret, "code": "ROSE-1"}))
         .await
-        .refused(403, "code_used");
+        .problem(403, "code_used");
     let again = ana
         .post("places", &json!({"secret": ana.secret, "code": "ROSE-1"}))
         .await
-        .expect(200);
+        .is(200);
     assert_eq!(again["number"], joined["number"]);
     ana.place = joined["place"].as_str().expect("a place").to_owned();
-    ana.leave().await.expect(204);
+    ana.leave().await.is(204);
     ben.post("places", &json!({"secret": ben.secret, "code": "ROSE-1"}))
         .await
-        .refused(403, "code_used");
+        .problem(403, "code_used");
     ben.post("places", &json!({"secret": ben.secret, "code": "ROSE-2"}))
         .await
-        .expect(201);
+        .is(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -179,13 +179,13 @@ async fn a_closed_room_takes_nobody_and_calls_nobody() {
     let promoter = Promoter::of(&server);
     promoter.on_sale("4x10", json!({}), json!({})).await;
     let ana = Visitor::joined(&server, "sale").await;
-    promoter.post("rooms/sale/close").await.expect(200);
+    promoter.post("rooms/sale/close").await.is(200);
     let late = Visitor::new(&server, "sale");
     late.post("places", &json!({"secret": late.secret}))
         .await
-        .refused(410, "room_closed");
+        .problem(410, "room_closed");
     ana.post("pass", &json!({}))
         .await
-        .refused(410, "room_closed");
+        .problem(410, "room_closed");
     assert_eq!(ana.look().await["state"], "closed");
 }

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::harness::{Answer, Promoter, Server, Visitor, in_seconds};
+use crate::harness::{Promoter, Server, TestAnswer, TestShop, Visitor, in_seconds};
 
 /// Asks for a seat without a pass, as a browser that has this place or none.
 async fn told_s(server: &Server, place: Option<&str>) -> u64 {
@@ -14,8 +14,8 @@ async fn told_s(server: &Server, place: Option<&str>) -> u64 {
     if let Some(place) = place {
         request = request.header("cookie", format!("fairgate_place_sale={place}"));
     }
-    let answer = Answer::of(request).await.expect("an answer");
-    answer.refused(429, "waiting_room");
+    let answer = TestAnswer::of(request).await.expect("an answer");
+    answer.problem(429, "waiting_room");
     answer.header("retry-after").parse().expect("whole seconds")
 }
 
@@ -59,5 +59,8 @@ async fn without_a_pass_the_time_to_come_back_is_the_real_wait() {
         "the pass is there"
     );
     first.pass = pass;
-    first.hold("night", &json!({"seats": ["A-1"]})).await;
+    server
+        .try_hold(&first, "night", &json!({"seats": ["A-1"]}))
+        .await
+        .is(201);
 }

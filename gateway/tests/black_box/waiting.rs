@@ -4,12 +4,12 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Browser, DEADLINE, Held, Live, Promoter, Server, Visitor, until};
+use crate::harness::{Browser, Live, Promoter, Server, TestAnswer, TestShop, Visitor, text, until};
 
 const LIST: &str = "/v1/shows/night/waitlist";
 
 /// Eight seats, and four of them in each of two baskets.
-async fn full(server: &Server) -> [(Visitor<'_>, Held); 2] {
+async fn full(server: &Server) -> [(Visitor<'_>, Value); 2] {
     let promoter = Promoter::of(server);
     let open = json!({"method": "open", "draw_at": "2020-01-01T00:00:00Z", "opens_at": "2020-01-01T00:00:00Z", "title": "Night one"});
     let show = json!({"hold_s": 1_200, "title": "Night one"});
@@ -17,28 +17,31 @@ async fn full(server: &Server) -> [(Visitor<'_>, Held); 2] {
     [basket(server, "A").await, basket(server, "B").await]
 }
 
-async fn basket<'a>(server: &'a Server, row: &str) -> (Visitor<'a>, Held) {
+async fn basket<'a>(server: &'a Server, row: &str) -> (Visitor<'a>, Value) {
     let who = Visitor::admitted(server, "sale").await;
     let seats: Vec<String> = (1..5).map(|n| format!("{row}-{n}")).collect();
-    let held = who.hold("night", &json!({ "seats": seats })).await;
+    let held = server
+        .try_hold(&who, "night", &json!({ "seats": seats }))
+        .await
+        .is(201);
     (who, held)
 }
 
-pub async fn give_back((who, held): &(Visitor<'_>, Held)) {
-    let path = format!("/v1/holds/{}", held.hold);
-    let answer = Answer::of(who.booking(Method::DELETE, &path)).await;
-    answer.expect("an answer").expect(204);
+pub async fn give_back((who, held): &(Visitor<'_>, Value)) {
+    let path = format!("/v1/holds/{}", text(held, "hold"));
+    let answer = TestAnswer::of(who.booking(Method::DELETE, &path)).await;
+    answer.expect("an answer").is(204);
 }
 
 async fn join(who: &Visitor<'_>, quantity: u32) -> Value {
     let body = json!({ "quantity": quantity });
-    who.send(Method::POST, LIST, &body).await.expect(201)
+    who.send(Method::POST, LIST, &body).await.is(201)
 }
 
 async fn stands(who: &Visitor<'_>, state: &str) -> Value {
-    until(&format!("to be {state}"), DEADLINE, async || {
-        let answer = Answer::of(who.booking(Method::GET, LIST)).await.ok()?;
-        let waiter = answer.expect(200);
+    until(&format!("to be {state}"), async || {
+        let answer = TestAnswer::of(who.booking(Method::GET, LIST)).await.ok()?;
+        let waiter = answer.is(200);
         (waiter["state"] == state).then_some(waiter)
     })
     .await
@@ -79,7 +82,7 @@ async fn who_waits_with_a_socket_is_told_of_its_offer_and_a_kill_forgets_nobody(
     let hold = stands(&ana, "offered").await["offer"]["hold"].clone();
     let path = format!("/v1/holds/{}/order", hold.as_str().expect("an id"));
     let buyer = json!({"buyer": {"name": "Ana", "email": "ana@example.org"}});
-    ana.send(Method::POST, &path, &buyer).await.expect(201);
+    ana.send(Method::POST, &path, &buyer).await.is(201);
     assert_eq!(stands(&ana, "ended").await["reason"], "taken");
 }
 

@@ -7,13 +7,18 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 use crate::harness::{
-    Answer, DEADLINE, DOOR_KEY, Live, Picture, Promoter, Server, Visitor, real_data, room, show,
-    until,
+    DOOR_KEY, Live, Picture, Promoter, Server, TestAnswer, TestShop, Visitor, get, real_data, room,
+    show, text, until,
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_visitor_goes_from_an_empty_lobby_to_a_scanned_ticket() {
     whole_way(&Server::start().await).await;
+}
+
+/// Reads what an order's key opens.
+async fn keyed(server: &Server, order: &Value, path: &str) -> TestAnswer {
+    server.ask(get(path).by(&text(order, "order_key"))).await
 }
 
 /// The whole way on a server that has sold nothing yet.
@@ -46,10 +51,10 @@ pub async fn whole_way(server: &Server) {
     assert!(socket.text("turn").await["claim_before"].is_string());
     ana.claim().await;
     assert_eq!(ana.look().await["state"], "admitted");
-    let verified = Answer::of(ana.booking(Method::GET, "/v1/verify?room=sale"))
+    let verified = TestAnswer::of(ana.booking(Method::GET, "/v1/verify?room=sale"))
         .await
         .expect("an answer");
-    verified.expect(204);
+    verified.is(204);
     assert_eq!(
         (
             verified.header("x-fairgate-room"),
@@ -59,22 +64,24 @@ pub async fn whole_way(server: &Server) {
     );
     assert_eq!(verified.header("x-fairgate-visitor"), ana.holder());
 
-    let held = ana.hold("night", &json!({"seats": ["A-1", "A-2"]})).await;
-    let ordered = ana.order(&held).await;
-    assert_eq!(socket.text("hold").await["hold"], held.hold.as_str());
-    assert_eq!(ana.read(&ordered).await.expect(200)["state"], "pending");
-    ana.settle(&ordered, "approve").await.expect(200);
-    let order = ana.order_is(&ordered, "ticketed").await;
+    let held = server
+        .try_hold(&ana, "night", &json!({"seats": ["A-1", "A-2"]}))
+        .await
+        .is(201);
+    let ordered = server.checkout(&ana, &held).await;
+    assert_eq!(socket.text("hold").await["hold"], text(&held, "hold"));
+    assert_eq!(server.read(&ordered).await["state"], "pending");
+    server.pay(&ordered, "approve").await.is(200);
+    let order = server.order_in(&ordered, "ticketed").await;
     assert_eq!(order["tickets"].as_array().map(Vec::len), Some(2));
     assert_eq!(order["total"], json!({"amount": 19_800, "currency": "EUR"}));
 
-    let jwks = server.get("/.well-known/jwks.json").await.expect(200);
+    let jwks = server.get("/.well-known/jwks.json").await.is(200);
     let verifier = Verifier::new(&serde_json::from_value(jwks).expect("a JWKS")).expect("keys");
     let ticket = order["tickets"][0]["ticket"].as_str().expect("a ticket");
-    let read = ana
-        .keyed(&ordered, &format!("/v1/tickets/{ticket}"))
+    let read = keyed(server, &ordered, &format!("/v1/tickets/{ticket}"))
         .await
-        .expect(200);
+        .is(200);
     let claims = verifier
         .verify_ticket(read["signed"].as_str().expect("a signed ticket"))
         .expect("it verifies offline");
@@ -82,16 +89,12 @@ pub async fn whole_way(server: &Server) {
         (claims.ticket.as_str(), claims.seat.as_str(), claims.test),
         (ticket, "A-1", true)
     );
-    let code = ana
-        .keyed(&ordered, &format!("/v1/tickets/{ticket}.svg"))
-        .await;
+    let code = keyed(server, &ordered, &format!("/v1/tickets/{ticket}.svg")).await;
     assert!(
         code.status == 200 && code.text().contains("<svg"),
         "a QR code"
     );
-    let calendar = ana
-        .keyed(&ordered, &format!("/v1/tickets/{ticket}.ics"))
-        .await;
+    let calendar = keyed(server, &ordered, &format!("/v1/tickets/{ticket}.ics")).await;
     assert!(
         calendar.status == 200 && calendar.text().contains("BEGIN:VEVENT"),
         "a calendar entry"
@@ -99,12 +102,12 @@ pub async fn whole_way(server: &Server) {
 
     let scan = || async {
         let address = server.at(&format!("/v1/tickets/{ticket}/scan"));
-        Answer::of(server.http.post(address).bearer_auth(DOOR_KEY))
+        TestAnswer::of(server.http.post(address).bearer_auth(DOOR_KEY))
             .await
             .expect("an answer")
     };
-    assert_eq!(scan().await.expect(200)["seat"], "A-1");
-    scan().await.refused(409, "already_scanned");
+    assert_eq!(scan().await.is(200)["seat"], "A-1");
+    scan().await.problem(409, "already_scanned");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,7 +126,7 @@ async fn a_hold_reaches_another_visitors_picture_within_a_second_and_without_a_g
     let mut picture = Picture::of(&socket.seats().await);
     assert_eq!((picture.cells.len(), picture.count(0)), (1_000, 1_000));
 
-    let map = server.get("/v1/shows/night/seatmap").await.expect(200);
+    let map = server.get("/v1/shows/night/seatmap").await.is(200);
     let index = |label: &str| {
         let seats = map["seats"].as_array().expect("seats");
         seats
@@ -135,18 +138,21 @@ async fn a_hold_reaches_another_visitors_picture_within_a_second_and_without_a_g
     for row in ["A", "C", "E", "G"] {
         let (one, two) = (format!("{row}-10"), format!("{row}-11"));
         let asked = Instant::now();
-        let held = ana.hold("night", &json!({"seats": [one, two]})).await;
+        let held = server
+            .try_hold(&ana, "night", &json!({"seats": [one, two]}))
+            .await
+            .is(201);
         let told = picture.apply(&socket.seats().await);
         slowest = slowest.max(asked.elapsed());
         assert_eq!(told, [(index(&one), 1), (index(&two), 1)]);
         // The next round stays within the visitor's limit, and its release must be told too.
         ana.send(
             Method::DELETE,
-            &format!("/v1/holds/{}", held.hold),
+            &format!("/v1/holds/{}", text(&held, "hold")),
             &json!({}),
         )
         .await
-        .expect(204);
+        .is(204);
         assert_eq!(
             picture.apply(&socket.seats().await),
             [(index(&one), 0), (index(&two), 0)]
@@ -166,7 +172,7 @@ async fn a_hold_reaches_another_visitors_picture_within_a_second_and_without_a_g
     assert_eq!(fresh, picture, "what the deltas added up to");
     let polled = server.http.get(server.at("/v1/shows/night/seats"));
     assert_eq!(
-        Picture::of(&Answer::of(polled).await.expect("an answer").body),
+        Picture::of(&TestAnswer::of(polled).await.expect("an answer").body),
         picture,
         "the polling twin"
     );
@@ -186,7 +192,7 @@ async fn the_8897_seats_of_a_real_race_track_import_and_sell() {
             chart("seatsio-sampleChartWithErrors.json"),
         )
         .await;
-    let problem = faulty.refused(422, "plan_invalid");
+    let problem = faulty.problem(422, "plan_invalid");
     let faults = problem["faults"].as_array().expect("faults");
     assert!(
         !faults.is_empty() && faults.iter().all(|fault| fault["at"].is_string()),
@@ -199,7 +205,7 @@ async fn the_8897_seats_of_a_real_race_track_import_and_sell() {
             chart("seatsio-sampleChartWithZones.json"),
         )
         .await;
-    let imported = imported.expect(200);
+    let imported = imported.is(200);
     assert_eq!(imported["cells"], 8_897);
     let categories = imported["categories"].as_array().expect("categories");
     let prices: serde_json::Map<_, _> = categories
@@ -209,24 +215,27 @@ async fn the_8897_seats_of_a_real_race_track_import_and_sell() {
     promoter
         .put("shows/night", &show("track", json!({"prices": prices})))
         .await
-        .expect(200);
+        .is(200);
     promoter
         .put("rooms/sale", &room("night", json!({})))
         .await
-        .expect(201);
+        .is(201);
     promoter.draw("sale").await;
 
     let ana = Visitor::admitted(&server, "sale").await;
-    let held = ana.hold("night", &json!({"best": {"quantity": 4}})).await;
-    let ordered = ana.order(&held).await;
-    ana.settle(&ordered, "approve").await.expect(200);
+    let held = server
+        .try_hold(&ana, "night", &json!({"best": {"quantity": 4}}))
+        .await
+        .is(201);
+    let ordered = server.checkout(&ana, &held).await;
+    server.pay(&ordered, "approve").await.is(200);
     assert_eq!(
-        ana.order_is(&ordered, "ticketed").await["tickets"]
+        server.order_in(&ordered, "ticketed").await["tickets"]
             .as_array()
             .map(Vec::len),
         Some(4)
     );
-    let counts = until("the room counts the sale", DEADLINE, async || {
+    let counts = until("the room counts the sale", async || {
         let seats = promoter.room("sale").await["seats"].clone();
         (seats["sold"] == 4).then_some(seats)
     })

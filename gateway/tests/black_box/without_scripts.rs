@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Browser, DEADLINE, Promoter, Server, Visitor, until};
+use crate::harness::{Browser, Promoter, Server, Visitor, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_scripts_one_can_join_look_and_take_ones_turn() {
@@ -18,7 +18,7 @@ async fn without_scripts_one_can_join_look_and_take_ones_turn() {
     browser.shows("#number", |text| text == "0").await;
     browser.picture("1-lobby-without-scripts").await;
     promoter.draw("sale").await;
-    until("the turn is on the page", DEADLINE, async || {
+    until("the turn is on the page", async || {
         browser.press("#check-place").await;
         browser.has("#turn-form:not([hidden])").await.then_some(())
     })

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use fairgate_base::config::SettingSources;
+use fairgate_servers::actors::{PATIENCE, call, get};
+pub use fairgate_servers::actors::{TestAnswer, TestClient, TestShop};
 use futures_util::{SinkExt, StreamExt};
 use gateway::app::GatewayApp;
 use gateway::config::GatewayConfig;
@@ -26,8 +27,6 @@ pub use bare::Bare;
 
 pub const PROMOTER: &str = "promoter-key-of-the-tests";
 pub const VIEWER: &str = "viewer-key-of-the-tests-ok";
-/// Nothing in a test takes longer.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Gateway {
     pub address: SocketAddr,
@@ -35,42 +34,12 @@ pub struct Gateway {
     stop: Option<oneshot::Sender<()>>,
     running: Option<tokio::task::JoinHandle<()>>,
     pub client: reqwest::Client,
+    calls: TestClient,
 }
 
-pub struct Answer {
-    pub status: u16,
-    pub headers: reqwest::header::HeaderMap,
-    pub text: String,
-}
-
-impl Answer {
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.text)
-            .unwrap_or_else(|_| panic!("no JSON: {} {}", self.status, self.text))
-    }
-
-    /// A refusal: its status and code, after checking that it is a whole problem document.
-    pub fn refusal(&self) -> (u16, String) {
-        let problem = self.json();
-        assert_eq!(
-            self.headers["content-type"], "application/problem+json",
-            "{}",
-            self.text
-        );
-        for member in ["type", "title", "detail", "request_id"] {
-            assert!(
-                problem[member]
-                    .as_str()
-                    .is_some_and(|text| !text.is_empty()),
-                "{member} in {}",
-                self.text
-            );
-        }
-        assert_eq!(problem["status"], self.status);
-        (
-            self.status,
-            problem["code"].as_str().expect("a code").to_owned(),
-        )
+impl TestShop for Gateway {
+    fn client(&self) -> &TestClient {
+        &self.calls
     }
 }
 
@@ -130,6 +99,7 @@ impl Gateway {
             stop: Some(stop),
             running: Some(running),
             client: reqwest::Client::new(),
+            calls: TestClient::of_address(&format!("http://{address}")),
         }
     }
 
@@ -160,39 +130,32 @@ impl Gateway {
         path: &str,
         bearer: Option<&str>,
         body: Option<Value>,
-    ) -> Answer {
-        let method = method.parse().expect("a method");
-        let mut request = self.client.request(method, self.url(path));
+    ) -> TestAnswer {
+        let mut call = call(method, path);
         if let Some(bearer) = bearer {
-            request = request.bearer_auth(bearer);
+            call = call.by(bearer);
         }
         if let Some(body) = body {
-            request = request.json(&body);
+            call = call.json(&body);
         }
-        Self::read(request).await
+        self.ask(call).await
     }
 
-    pub async fn read(request: reqwest::RequestBuilder) -> Answer {
-        let answer = request.send().await.expect("an answer");
-        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-        Answer {
-            status,
-            headers,
-            text: answer.text().await.expect("a body"),
-        }
+    pub async fn read(request: reqwest::RequestBuilder) -> TestAnswer {
+        TestAnswer::of(request).await.expect("an answer")
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub async fn get(&self, path: &str) -> TestAnswer {
         self.call("GET", path, None, None).await
     }
 
     /// A room whose lobby is open; its draw is called by hand.
     pub async fn open_room(&self, room: &str, changes: Value) {
         let answer = self.put_room(room, changes).await;
-        assert_eq!(answer.status, 201, "{}", answer.text);
+        assert_eq!(answer.status, 201, "{}", answer.text());
     }
 
-    pub async fn put_room(&self, room: &str, changes: Value) -> Answer {
+    pub async fn put_room(&self, room: &str, changes: Value) -> TestAnswer {
         let mut document = json!({
             "title": room, "shows": [format!("{room}-*")], "opens_at": "2020-01-01T00:00:00Z",
             "draw_at": "2099-01-01T00:00:00Z", "per_s": 1000, "max_inside": 1000,
@@ -218,10 +181,10 @@ impl Gateway {
                 None,
             )
             .await;
-        assert_eq!(answer.status, 200, "{}", answer.text);
+        assert_eq!(answer.status, 200, "{}", answer.text());
     }
 
-    pub async fn join(&self, room: &str, body: Value) -> Answer {
+    pub async fn join(&self, room: &str, body: Value) -> TestAnswer {
         self.call(
             "POST",
             &format!("/v1/rooms/{room}/places"),
@@ -234,7 +197,7 @@ impl Gateway {
     /// Somebody new in the line: the place's JWT, and the number.
     pub async fn newcomer(&self, room: &str) -> (String, u64) {
         let answer = self.join(room, json!({})).await;
-        assert_eq!(answer.status, 201, "{}", answer.text);
+        assert_eq!(answer.status, 201, "{}", answer.text());
         let joined = answer.json();
         (
             joined["place"].as_str().expect("a place").to_owned(),
@@ -255,18 +218,12 @@ impl Gateway {
         bearer: Option<&str>,
         mut done: impl FnMut(&Value) -> bool,
     ) -> Value {
-        let asking = async {
-            loop {
-                let answer = self.call("GET", path, bearer, None).await;
-                if answer.status == 200 && done(&answer.json()) {
-                    return answer.json();
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, asking)
-            .await
-            .unwrap_or_else(|_| panic!("{path} never came to it"))
+        let mut call = get(path);
+        if let Some(bearer) = bearer {
+            call = call.by(bearer);
+        }
+        let satisfies = |answer: &TestAnswer| answer.status == 200 && done(&answer.json());
+        self.calls.ask_until(&call, satisfies).await.json()
     }
 
     pub async fn until_drawn(&self, room: &str) -> Value {

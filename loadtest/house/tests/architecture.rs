@@ -50,7 +50,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("loadtest/house", &[]),
-    ("loadtest/servers", &[]),
+    ("loadtest/servers", &["fairgate-pass"]),
     ("loadtest", &["fairgate-rules", "fairgate-servers"]),
 ];
 

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod actors;
 mod clock;
 mod contract;
 mod cut;

@@ -81,7 +81,7 @@ async fn signed_event(scene: &Scene, at_s: i64) -> SignedSandboxEvent {
 #[tokio::test(flavor = "multi_thread")]
 async fn addresses_and_headers_that_make_no_sense_are_refused() {
     let scene = scene().await;
-    let by_ben = |call: Call| call.by(&scene.ben);
+    let by_ben = |call: TestCall| call.by(&scene.ben);
     let hold = |key: &str| scene.hold(&json!({"seats": ["A-3"]})).keyed(key);
     let order = text(&scene.pending, "order");
     let ticket = text(&scene.done["tickets"][0], "ticket");

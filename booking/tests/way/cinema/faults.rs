@@ -124,7 +124,7 @@ async fn lines_are_those_of_the_text_and_rubbish_is_told_in_one_line() {
     app.ask(call).await.problem(403, "key_role");
 }
 
-fn put_call() -> Call {
+fn put_call() -> TestCall {
     put("/v1/promoter/cinema", &programme())
 }
 

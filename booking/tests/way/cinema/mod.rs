@@ -42,7 +42,7 @@ pub fn programme() -> Value {
     })
 }
 
-pub async fn put_programme(app: &App, programme: &Value) -> Answer {
+pub async fn put_programme(app: &App, programme: &Value) -> TestAnswer {
     let call = put("/v1/promoter/cinema", programme);
     app.ask(call.by(&PROMOTER)).await
 }
@@ -157,7 +157,7 @@ async fn every_filter_and_every_order_finds_what_it_says() {
     }
 }
 
-async fn hold(app: &App, who: &Visitor, show: &str, best: Value) -> Answer {
+async fn hold(app: &App, who: &Visitor, show: &str, best: Value) -> TestAnswer {
     let call = post(&format!("/v1/shows/{show}/holds"), &json!({ "best": best }));
     app.ask(call.by(who)).await
 }

@@ -20,7 +20,7 @@ use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 
-use super::{DEADLINE, until, within};
+use super::{PATIENCE, until, within};
 
 /// Where chromium may be.
 const PROGRAMS: [&str; 3] = [
@@ -93,7 +93,7 @@ impl Browser {
             .no_sandbox()
             .viewport(None)
             .window_size(DESKTOP.0 as u32, DESKTOP.1 as u32)
-            .launch_timeout(DEADLINE)
+            .launch_timeout(PATIENCE)
             .args([
                 "disable-gpu",
                 "disable-quic",
@@ -182,14 +182,14 @@ impl Browser {
     /// # Panics
     /// With what the page says, when the deadline has passed.
     pub async fn until<T: DeserializeOwned>(&self, expression: &str) -> T {
-        match within(DEADLINE, async || self.worth(expression).await).await {
+        match within(PATIENCE, async || self.worth(expression).await).await {
             Some(worth) => worth,
             None => {
                 let said: Option<String> = self
                     .worth("location.href + '\\n' + document.body.innerText")
                     .await;
                 panic!(
-                    "not within {DEADLINE:?} in the page: {expression}\ncomplaints: {:?}\nthe page: {}",
+                    "not within {PATIENCE:?} in the page: {expression}\ncomplaints: {:?}\nthe page: {}",
                     self.complaints(),
                     said.as_deref().unwrap_or("does not answer")
                 );
@@ -215,19 +215,15 @@ impl Browser {
     /// Clicks an element with the mouse, once a person could: it is enabled, stands still, and
     /// nothing lies over it.
     pub async fn click(&self, selector: &str) {
-        until(
-            &format!("{selector} can be clicked"),
-            DEADLINE,
-            async || {
-                let element = self.page.find_element(selector).await.ok()?;
-                let ready = element.call_js_fn(STANDS_STILL, true).await.ok()?;
-                if ready.result.value != Some(true.into()) {
-                    return None;
-                }
-                let middle = element.clickable_point().await.ok()?;
-                self.page.click(middle).await.ok().map(drop)
-            },
-        )
+        until(&format!("{selector} can be clicked"), async || {
+            let element = self.page.find_element(selector).await.ok()?;
+            let ready = element.call_js_fn(STANDS_STILL, true).await.ok()?;
+            if ready.result.value != Some(true.into()) {
+                return None;
+            }
+            let middle = element.clickable_point().await.ok()?;
+            self.page.click(middle).await.ok().map(drop)
+        })
         .await;
     }
 
@@ -266,14 +262,10 @@ impl Browser {
     /// When it stays wider.
     pub async fn fits(&self, what: &str) {
         self.resize(NARROW, true).await;
-        until(
-            &format!("{what} fits {} pixels", NARROW.0),
-            DEADLINE,
-            async || {
-                let metrics = self.page.layout_metrics().await.ok()?;
-                (metrics.css_content_size.width <= NARROW.0 as f64).then_some(())
-            },
-        )
+        until(&format!("{what} fits {} pixels", NARROW.0), async || {
+            let metrics = self.page.layout_metrics().await.ok()?;
+            (metrics.css_content_size.width <= NARROW.0 as f64).then_some(())
+        })
         .await;
     }
 

@@ -1,7 +1,6 @@
 //! What the tests stand on: a server that can be killed and started again, and the actors who use
 //! it.
 
-mod answer;
 mod browser;
 mod documents;
 mod promoter;
@@ -10,17 +9,17 @@ mod scriptless;
 mod server;
 mod socket;
 mod visitor;
-mod wait;
 
 pub mod merkle;
 
-pub use answer::Answer;
 pub use browser::Browser;
 pub use documents::{in_seconds, room, show};
+pub use fairgate_servers::actors::{
+    PATIENCE, TestAnswer, TestCall, TestClient, TestShop, buyer, get, text, until, until_within,
+    within,
+};
 pub use promoter::Promoter;
 pub use real_data::{draw_folder, real_data};
 pub use server::{DOOR_KEY, PROMOTER_KEY, Server, VIEWER_KEY, free_port, gateway};
 pub use socket::{Live, Picture};
-pub use visitor::{Held, Ordered, Visitor, buyer, coming_back};
-use wait::within;
-pub use wait::{DEADLINE, until};
+pub use visitor::{Visitor, coming_back};

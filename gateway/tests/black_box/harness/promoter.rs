@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, DEADLINE, PROMOTER_KEY, Server, documents, until};
+use super::{PROMOTER_KEY, Server, TestAnswer, documents, until};
 
 /// Somebody with the promoter's key.
 pub struct Promoter<'a> {
@@ -20,45 +20,45 @@ impl<'a> Promoter<'a> {
     pub async fn on_sale(&self, plan: &str, show: Value, room: Value) {
         self.put("venues/hall", &json!({"plan": format!("grid:{plan}")}))
             .await
-            .expect(200);
+            .is(200);
         self.put("shows/night", &documents::show("hall", show))
             .await
-            .expect(200);
+            .is(200);
         self.put("rooms/sale", &documents::room("night", room))
             .await
-            .expect(201);
+            .is(201);
     }
 
     /// `PUT /v1/promoter/{what}` with a document.
-    pub async fn put(&self, what: &str, document: &Value) -> Answer {
+    pub async fn put(&self, what: &str, document: &Value) -> TestAnswer {
         self.send(reqwest::Method::PUT, what, Some(document.to_string()))
             .await
     }
 
     /// `PUT /v1/promoter/{what}` with a text.
-    pub async fn put_text(&self, what: &str, text: String) -> Answer {
+    pub async fn put_text(&self, what: &str, text: String) -> TestAnswer {
         self.send(reqwest::Method::PUT, what, Some(text)).await
     }
 
     /// `PATCH /v1/promoter/{what}`
-    pub async fn patch(&self, what: &str, document: &Value) -> Answer {
+    pub async fn patch(&self, what: &str, document: &Value) -> TestAnswer {
         self.send(reqwest::Method::PATCH, what, Some(document.to_string()))
             .await
     }
 
     /// `POST /v1/promoter/{what}`
-    pub async fn post(&self, what: &str) -> Answer {
+    pub async fn post(&self, what: &str) -> TestAnswer {
         self.send(reqwest::Method::POST, what, None).await
     }
 
     /// `GET /v1/promoter/{what}`
-    pub async fn get(&self, what: &str) -> Answer {
+    pub async fn get(&self, what: &str) -> TestAnswer {
         self.send(reqwest::Method::GET, what, None).await
     }
 
     /// Draws the line by hand and waits until the room sells.
     pub async fn draw(&self, room: &str) {
-        self.post(&format!("rooms/{room}/draw")).await.expect(200);
+        self.post(&format!("rooms/{room}/draw")).await.is(200);
         self.selling(room).await;
     }
 
@@ -69,7 +69,7 @@ impl<'a> Promoter<'a> {
 
     /// Waits until the room is in this phase.
     pub async fn phase(&self, room: &str, phase: &str) {
-        until(&format!("{room} is {phase}"), DEADLINE, async || {
+        until(&format!("{room} is {phase}"), async || {
             (self.room(room).await["phase"] == phase).then_some(())
         })
         .await;
@@ -77,7 +77,7 @@ impl<'a> Promoter<'a> {
 
     /// Waits until the room, which counts once a second, says that so many joined.
     pub async fn joined(&self, room: &str, people: u64) {
-        until(&format!("{people} joined {room}"), DEADLINE, async || {
+        until(&format!("{people} joined {room}"), async || {
             (self.room(room).await["joined"] == people).then_some(())
         })
         .await;
@@ -85,13 +85,10 @@ impl<'a> Promoter<'a> {
 
     /// The room as everybody sees it.
     pub async fn room(&self, room: &str) -> Value {
-        self.server
-            .get(&format!("/v1/rooms/{room}"))
-            .await
-            .expect(200)
+        self.server.get(&format!("/v1/rooms/{room}")).await.is(200)
     }
 
-    async fn send(&self, method: reqwest::Method, what: &str, body: Option<String>) -> Answer {
+    async fn send(&self, method: reqwest::Method, what: &str, body: Option<String>) -> TestAnswer {
         let address = self.server.at(&format!("/v1/promoter/{what}"));
         let mut request = self
             .server
@@ -106,6 +103,6 @@ impl<'a> Promoter<'a> {
             };
             request = request.header("content-type", kind).body(body);
         }
-        Answer::of(request).await.expect("an answer")
+        TestAnswer::of(request).await.expect("an answer")
     }
 }

@@ -6,64 +6,56 @@ use chromiumoxide::cdp::browser_protocol::dom::{
     ScrollIntoViewIfNeededParams,
 };
 
-use super::{Browser, DEADLINE, until};
+use super::{Browser, until};
 
 impl Browser {
     /// Presses an element as [`Self::click`] does, without asking the page's scripts for anything.
     pub async fn press(&self, selector: &str) {
-        let middle = until(
-            &format!("{selector} can be pressed"),
-            DEADLINE,
-            async || {
-                let node = self.node(selector).await?;
-                self.page
-                    .execute(
-                        ScrollIntoViewIfNeededParams::builder()
-                            .node_id(node)
-                            .build(),
-                    )
-                    .await
-                    .ok()?;
-                let model = self
-                    .page
-                    .execute(GetBoxModelParams::builder().node_id(node).build())
-                    .await
-                    .ok()?;
-                let corners = model.result.model.content.inner();
-                Some((
-                    (corners[0] + corners[4]) / 2.0,
-                    (corners[1] + corners[5]) / 2.0,
-                ))
-            },
-        )
+        let middle = until(&format!("{selector} can be pressed"), async || {
+            let node = self.node(selector).await?;
+            self.page
+                .execute(
+                    ScrollIntoViewIfNeededParams::builder()
+                        .node_id(node)
+                        .build(),
+                )
+                .await
+                .ok()?;
+            let model = self
+                .page
+                .execute(GetBoxModelParams::builder().node_id(node).build())
+                .await
+                .ok()?;
+            let corners = model.result.model.content.inner();
+            Some((
+                (corners[0] + corners[4]) / 2.0,
+                (corners[1] + corners[5]) / 2.0,
+            ))
+        })
         .await;
         self.click_at(middle).await;
     }
 
     /// Waits until an element's text fits, without asking the page's scripts.
     pub async fn shows(&self, selector: &str, fits: impl Fn(&str) -> bool) {
-        until(
-            &format!("{selector} shows what it should"),
-            DEADLINE,
-            async || {
-                let node = self.node(selector).await?;
-                let html = self
-                    .page
-                    .execute(GetOuterHtmlParams::builder().node_id(node).build())
-                    .await
-                    .ok()?;
-                let inner = html
-                    .result
-                    .outer_html
-                    .split_once('>')?
-                    .1
-                    .rsplit_once("</")?
-                    .0
-                    .trim()
-                    .to_owned();
-                fits(&inner).then_some(())
-            },
-        )
+        until(&format!("{selector} shows what it should"), async || {
+            let node = self.node(selector).await?;
+            let html = self
+                .page
+                .execute(GetOuterHtmlParams::builder().node_id(node).build())
+                .await
+                .ok()?;
+            let inner = html
+                .result
+                .outer_html
+                .split_once('>')?
+                .1
+                .rsplit_once("</")?
+                .0
+                .trim()
+                .to_owned();
+            fits(&inner).then_some(())
+        })
         .await;
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{Answer, DEADLINE, until};
+use super::{PATIENCE, TestAnswer, TestCall, TestClient, TestShop, coming_back, until};
 
 /// The promoter's key of every test server.
 pub const PROMOTER_KEY: &str = "promoter-key-for-tests-0123456789";
@@ -25,6 +25,7 @@ pub struct Server {
     pub url: String,
     /// A client without cookies, shared by all actors.
     pub http: reqwest::Client,
+    calls: TestClient,
     port: u16,
     folder: TempDir,
     settings: Vec<(String, String)>,
@@ -80,11 +81,12 @@ impl Server {
         ];
         all.extend_from_slice(settings);
         let server = Self {
+            calls: TestClient::of_address(&format!("http://127.0.0.1:{port}")),
             url: format!("http://127.0.0.1:{port}"),
             http: reqwest::Client::builder()
                 .no_proxy()
                 .redirect(reqwest::redirect::Policy::none())
-                .timeout(DEADLINE)
+                .timeout(PATIENCE)
                 .build()
                 .expect("a client without special wishes"),
             port,
@@ -148,7 +150,7 @@ impl Server {
     /// # Panics
     /// When it ended badly, or not at all.
     pub async fn ended(&self) {
-        let status = until("the server ends", DEADLINE, async || {
+        let status = until("the server ends", async || {
             let mut child = self.child.lock().expect("no holder panics");
             child
                 .as_mut()
@@ -186,8 +188,8 @@ impl Server {
     ///
     /// # Panics
     /// When there is no answer.
-    pub async fn get(&self, path: &str) -> Answer {
-        Answer::of(self.http.get(self.at(path)))
+    pub async fn get(&self, path: &str) -> TestAnswer {
+        TestAnswer::of(self.http.get(self.at(path)))
             .await
             .expect("an answer")
     }
@@ -220,14 +222,14 @@ impl Server {
     }
 
     async fn ready(&self) {
-        until("the server becomes ready", DEADLINE, async || {
+        until("the server becomes ready", async || {
             if let Some(child) = self.child.lock().expect("no holder panics").as_mut()
                 && let Ok(Some(status)) = child.try_wait()
             {
                 panic!("the server ended by itself: {status}\n{}", self.read_log());
             }
             let probe = self.http.get(self.at("/readyz")).timeout(PROBE_MAX);
-            let answer = Answer::of(probe).await;
+            let answer = TestAnswer::of(probe).await;
             *self.probed.lock().expect("no holder panics") = format!("{answer:?}");
             (answer.ok()?.status == 200).then_some(())
         })
@@ -245,6 +247,17 @@ impl Server {
 
     fn read_log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+}
+
+impl TestShop for Server {
+    fn client(&self) -> &TestClient {
+        &self.calls
+    }
+
+    /// A busy server is asked again when it says so.
+    async fn ask(&self, call: TestCall) -> TestAnswer {
+        coming_back(async || self.calls.ask(call.clone()).await).await
     }
 }
 

@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::tungstenite::{Error, Message as Ws};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-use super::{DEADLINE, Visitor};
+use super::{PATIENCE, Visitor};
 
 /// What the server said.
 #[derive(Debug, Clone)]
@@ -99,7 +99,7 @@ impl Live {
             Message::Text(value) if value["type"] == kind && fits(value) => Some(value.clone()),
             _ => None,
         };
-        self.wait_for(kind, DEADLINE, wanted).await
+        self.wait_for(kind, PATIENCE, wanted).await
     }
 
     /// The next binary frame.
@@ -108,7 +108,7 @@ impl Live {
             Message::Seats(bytes) => Some(bytes.clone()),
             _ => None,
         };
-        self.wait_for("seats", DEADLINE, wanted).await
+        self.wait_for("seats", PATIENCE, wanted).await
     }
 
     /// The close code and its reason.
@@ -117,7 +117,7 @@ impl Live {
             Message::Closed(code, reason) => Some((*code, reason.clone())),
             _ => None,
         };
-        self.wait_for("the close", DEADLINE, wanted).await
+        self.wait_for("the close", PATIENCE, wanted).await
     }
 
     async fn wait_for<T>(

@@ -1,12 +1,12 @@
-//! An answer of the server, and what may be expected of it.
+//! An answer, and what may be expected of it.
 
-use reqwest::StatusCode;
-use reqwest::header::HeaderMap;
+use axum::body::Bytes;
+use axum::http::HeaderMap;
 use serde_json::Value;
 
 /// A whole answer, read.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct TestAnswer {
     /// What was asked, for messages.
     pub asked: String,
     /// The status.
@@ -14,10 +14,10 @@ pub struct Answer {
     /// The headers.
     pub headers: HeaderMap,
     /// The body.
-    pub body: Vec<u8>,
+    pub body: Bytes,
 }
 
-impl Answer {
+impl TestAnswer {
     /// Sends a request and reads the answer.
     ///
     /// # Errors
@@ -32,88 +32,102 @@ impl Answer {
             asked,
             status,
             headers,
-            body: answer.bytes().await?.to_vec(),
+            body: answer.bytes().await?,
         })
     }
 
     /// The body as text.
+    #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// A header's value.
+    /// A header's value; empty where it is not there.
+    #[must_use]
     pub fn header(&self, name: &str) -> &str {
-        self.headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default()
+        let value = self.headers.get(name);
+        let text = value.and_then(|value| value.to_str().ok());
+        text.unwrap_or_default()
+    }
+
+    /// The media type of the body.
+    #[must_use]
+    pub fn media(&self) -> &str {
+        self.header("content-type")
     }
 
     /// The body as JSON.
     ///
     /// # Panics
     /// When it is none.
+    #[must_use]
+    #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{}: no JSON ({error}): {}", self.asked, self.text()))
     }
 
-    /// The JSON of an answer with this status.
+    /// The document of an answer that must have this status; null where it has no document.
     ///
     /// # Panics
     /// When the status is another.
     #[track_caller]
-    pub fn expect(&self, status: u16) -> Value {
-        assert_eq!(
-            self.status,
-            status,
-            "{} answered: {}",
-            self.asked,
-            self.text()
-        );
-        if self.body.is_empty() {
-            Value::Null
-        } else {
+    pub fn is(&self, status: u16) -> Value {
+        let told = self.text();
+        assert_eq!(self.status, status, "{} answered: {told}", self.asked);
+        if self.media().contains("json") && !self.body.is_empty() {
             self.json()
+        } else {
+            Value::Null
         }
     }
 
-    /// The problem that a refusal must be: its status, its code, and every member that helps.
+    /// The problem that a refusal must be: whole, with this status and this code.
     ///
     /// # Panics
     /// When it is not.
     #[track_caller]
-    pub fn refused(&self, status: u16, code: &str) -> Value {
-        let fault = self.fault(status, code);
-        assert!(
-            fault.is_none(),
-            "{}: {}",
-            self.asked,
-            fault.unwrap_or_default()
-        );
+    pub fn problem(&self, status: u16, code: &str) -> Value {
+        if let Some(fault) = self.fault(status, code) {
+            panic!("{}: {fault}", self.asked);
+        }
         self.json()
     }
 
+    /// The status and the code of a refusal, which must be a whole problem.
+    ///
+    /// # Panics
+    /// When it is not.
+    #[must_use]
+    #[track_caller]
+    pub fn refusal(&self) -> (u16, String) {
+        let problem = self.json();
+        let code = problem["code"].as_str().unwrap_or_default();
+        self.problem(self.status, code);
+        (self.status, code.to_owned())
+    }
+
     /// What is wrong with the answer as a refusal, if anything.
+    #[must_use]
     pub fn fault(&self, status: u16, code: &str) -> Option<String> {
         let shown = format!("{} {}", self.status, self.text());
         if self.status != status {
             return Some(format!("expected {status} {code}, got {shown}"));
         }
-        if self.header("content-type") != "application/problem+json" {
-            return Some(format!(
-                "content type {:?} of {shown}",
-                self.header("content-type")
-            ));
+        if self.media() != "application/problem+json" {
+            return Some(format!("content type {:?} of {shown}", self.media()));
         }
         let problem = self.json();
-        if problem["code"] != code {
+        if problem["code"] != code || code.is_empty() {
             return Some(format!("expected {status} {code}, got {shown}"));
+        }
+        if problem["type"] != format!("urn:fairgate:problem:{code}") {
+            return Some(format!("the member type differs: {shown}"));
         }
         if problem["status"] != status {
             return Some(format!("the member status differs: {shown}"));
         }
-        let members = ["type", "title", "detail", "request_id"];
+        let members = ["title", "detail", "request_id"];
         let empty = |name: &&&str| problem[**name].as_str().is_none_or(str::is_empty);
         if let Some(name) = members.iter().find(empty) {
             return Some(format!("no member {name}: {shown}"));
@@ -123,14 +137,5 @@ impl Answer {
         let detail = problem["detail"].as_str().unwrap_or_default();
         (detail.split_whitespace().count() < 6)
             .then(|| format!("the detail does not help: {shown}"))
-    }
-
-    /// Whether the server asks to come again later, having done nothing.
-    pub fn is_put_off(&self) -> bool {
-        self.status == StatusCode::SERVICE_UNAVAILABLE
-            || self.status == StatusCode::TOO_MANY_REQUESTS
-            || (self.status == StatusCode::CONFLICT
-                && !self.body.is_empty()
-                && self.json()["code"] == "idempotency_in_flight")
     }
 }

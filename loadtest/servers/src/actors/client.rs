@@ -1,0 +1,101 @@
+//! Who sends calls: to a router in this process, without sockets, or to a server at an address.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use tower::ServiceExt;
+
+use super::{TestAnswer, TestCall, until};
+
+/// How long one answer may take.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+
+/// Sends calls and reads their answers whole; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct TestClient {
+    target: CallTarget,
+}
+
+#[derive(Debug, Clone)]
+enum CallTarget {
+    Router(Router),
+    Address(String, reqwest::Client),
+}
+
+impl TestClient {
+    /// A client of a router in this process.
+    #[must_use]
+    pub fn of_router(router: Router) -> Self {
+        let target = CallTarget::Router(router);
+        Self { target }
+    }
+
+    /// A client without cookies of the server at `http://…`.
+    ///
+    /// # Panics
+    /// Where the system has no client.
+    #[must_use]
+    pub fn of_address(url: &str) -> Self {
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(ANSWER_MAX)
+            .build();
+        let target = CallTarget::Address(url.to_owned(), http.expect("no special wishes"));
+        Self { target }
+    }
+
+    /// Sends a call and reads its answer.
+    ///
+    /// # Panics
+    /// Where there is none.
+    pub async fn ask(&self, call: TestCall) -> TestAnswer {
+        self.try_ask(call).await.expect("an answer")
+    }
+
+    /// As [`Self::ask`], for a server that may be killed meanwhile.
+    ///
+    /// # Errors
+    /// Where it did not answer in full.
+    pub async fn try_ask(&self, call: TestCall) -> Result<TestAnswer, reqwest::Error> {
+        match &self.target {
+            CallTarget::Router(router) => Ok(ask_router(router.clone(), call).await),
+            CallTarget::Address(url, http) => {
+                let request = http.request(call.method, format!("{url}{}", call.path));
+                TestAnswer::of(request.headers(call.headers).body(call.body)).await
+            }
+        }
+    }
+
+    /// Sends a call again and again until its answer satisfies.
+    ///
+    /// # Panics
+    /// Where that takes too long.
+    pub async fn ask_until(
+        &self,
+        call: &TestCall,
+        mut done: impl FnMut(&TestAnswer) -> bool,
+    ) -> TestAnswer {
+        until(&format!("the answer of {}", call.path), async || {
+            Some(self.ask(call.clone()).await).filter(&mut done)
+        })
+        .await
+    }
+}
+
+async fn ask_router(router: Router, call: TestCall) -> TestAnswer {
+    let asked = format!("{} {}", call.method, call.path);
+    let request = Request::builder().method(call.method).uri(call.path);
+    let mut request = request.body(Body::from(call.body)).expect("a request");
+    *request.headers_mut() = call.headers;
+    let Ok(response) = router.oneshot(request).await;
+    let (parts, body) = response.into_parts();
+    TestAnswer {
+        asked,
+        status: parts.status.as_u16(),
+        headers: parts.headers,
+        body: to_bytes(body, usize::MAX).await.expect("a whole body"),
+    }
+}

@@ -1,0 +1,16 @@
+//! The actors of the tests: a client that calls a router in this process or a server at an address,
+//! what it is answered, and the steps of somebody who buys.
+
+mod answer;
+mod call;
+mod client;
+mod pass;
+mod shop;
+mod wait;
+
+pub use answer::TestAnswer;
+pub use call::{TestCall, call, delete, get, patch, post, put};
+pub use client::TestClient;
+pub use pass::sign_test_pass;
+pub use shop::{TestShop, buyer, text};
+pub use wait::{PATIENCE, until, until_within, within};

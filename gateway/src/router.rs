@@ -1,5 +1,5 @@
 //! Every route of the gateway on one page. Booking's routes stand on a page of their own,
-//! `booking::router`. They are merged in here, behind the door. Where booking is behind addresses,
+//! `booking::router`. They are merged in here, behind the door. If booking is behind addresses,
 //! `upstream::remote` sends the same routes on.
 
 use axum::Router;

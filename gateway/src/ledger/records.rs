@@ -133,7 +133,7 @@ pub struct StoredLine {
     pub frozen: Option<u64>,
     /// Number and expiry (unix seconds) of each stored pass.
     pub passes: Vec<(u64, i64)>,
-    /// The cursor of finished orders.
+    /// How far booking's finished orders have been read.
     pub finished: u64,
     /// The standing life, if the store has lives. Numbers below its ceiling may have been given.
     pub life: Option<RoomLife>,

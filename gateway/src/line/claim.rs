@@ -33,7 +33,7 @@ pub enum PassClaimRefusal {
     /// The room is over.
     #[error("the room is closed")]
     RoomClosed,
-    /// It is not this place's turn.
+    /// It is not this place's turn yet.
     #[error("it is not this place's turn yet")]
     NotCalled(Box<NotCalledYet>),
     /// The ledger did not take the pass.

@@ -16,7 +16,7 @@ const BACK_UNKNOWN_S: u64 = 60;
 
 /// The times to come back, worked out from the rooms.
 pub struct LineComeBackTimes {
-    /// Every room.
+    /// The rooms of this node.
     pub rooms: RoomRegistry,
 }
 

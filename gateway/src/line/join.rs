@@ -60,7 +60,7 @@ pub enum JoinRefusal {
     /// The lobby is not open yet.
     #[error("the lobby is not open yet")]
     NotOpen {
-        /// When it opens, milliseconds since the epoch.
+        /// When the lobby opens, milliseconds since the epoch.
         opens_at_ms: i64,
     },
     /// The place in the request's header is not valid.

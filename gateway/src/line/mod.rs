@@ -29,7 +29,7 @@ const INCARNATION: u64 = 1;
 /// The parts that the lobby's calls need; a cheap handle.
 #[derive(Clone)]
 pub struct WaitingLine {
-    /// Every room.
+    /// The rooms of this node.
     pub rooms: RoomRegistry,
     /// Makes cookies and checks origins.
     pub web: WebRequestPolicy,

@@ -10,7 +10,8 @@ use fairgate_rules::pace::VISITOR_U;
 
 /// Odds of a seat below which no wait is told.
 const ODDS_KNOWN: f64 = 0.1;
-/// The longest time (seconds) between two looks, and the same while all seats are in baskets.
+/// The longest time (seconds) between two looks at a place. While all seats are in baskets it is
+/// [`NEAR_THE_END_S`].
 const LOOK_MAX_S: u64 = 45;
 const NEAR_THE_END_S: u64 = 5;
 

@@ -11,7 +11,7 @@ use crate::room::RoomRegistry;
 /// The parts that the operators' calls need.
 #[derive(Clone)]
 pub struct GatewayOpsRoutes {
-    /// Every room.
+    /// The rooms of this node.
     pub rooms: RoomRegistry,
     /// Knows how long other nodes have not been read.
     pub follower: RoomFollower,

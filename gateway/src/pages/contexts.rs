@@ -233,7 +233,7 @@ pub(super) struct TrainPage<'a> {
     pub left: bool,
 }
 
-/// `problem`: what went wrong, and where to go on.
+/// `problem`: what went wrong, and where the visitor can continue.
 #[derive(Debug, Serialize)]
 pub(super) struct ProblemPage<'a> {
     pub test: bool,

@@ -67,9 +67,9 @@ pub enum RoomChangeRefusal {
     /// Another room covers a show of the document.
     #[error("room \"{room}\" covers \"{theirs}\", which \"{pattern}\" would cover too")]
     ShowCovered {
-        /// The other room.
+        /// The slug of the other room.
         room: String,
-        /// Its pattern.
+        /// The other room's pattern.
         theirs: String,
         /// The document's pattern.
         pattern: String,

@@ -16,7 +16,7 @@ pub use controls::{ManualPhase, RoomChangeRefusal, RoomPatchInput};
 /// The parts that the promoter's calls need.
 #[derive(Clone)]
 pub struct PromoterControls {
-    /// Every room.
+    /// The rooms of this node.
     pub rooms: RoomRegistry,
     /// Changes documents under the lease of all nodes.
     pub follower: RoomFollower,

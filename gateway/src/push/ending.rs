@@ -1,4 +1,4 @@
-//! Why a live socket ends, and what its client is told of it.
+//! Why a live socket ends, and what its client is told about the end.
 
 use axum::extract::ws::{Utf8Bytes, close_code};
 use rand::RngExt;

@@ -19,7 +19,7 @@ pub enum LiveMessage<'a> {
     Place {
         /// The join number.
         number: u64,
-        /// Null before the draw.
+        /// The visitor's rank; null before the draw.
         rank: Option<u64>,
         /// People ahead of the visitor; null before the draw.
         ahead: Option<u64>,
@@ -32,7 +32,7 @@ pub enum LiveMessage<'a> {
         released: u64,
         /// Visitors released a second.
         per_s: f64,
-        /// People behind the counter.
+        /// People behind the release counter.
         waiting: u64,
         /// Seats of all shows.
         seats: LineSeats,

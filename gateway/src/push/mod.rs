@@ -25,7 +25,7 @@ use seats::WatchedShows;
 /// The parts that live sockets need.
 #[derive(Clone)]
 pub struct LiveSockets {
-    /// Every room.
+    /// The rooms of this node.
     pub rooms: RoomRegistry,
     /// The hubs that send the shared frames.
     pub hubs: RoomSocketHubs,

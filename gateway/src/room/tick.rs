@@ -14,7 +14,7 @@ use crate::upstream::BookingPulse;
 pub struct RoomTick {
     /// Ranks below this may claim.
     pub released: u64,
-    /// People behind the counter.
+    /// People behind the release counter.
     pub waiting: u64,
     /// Who was away when the line was last read.
     pub away: NumberSet,

@@ -24,7 +24,7 @@ pub struct RoomCounts {
     pub claimed: u64,
     /// Visitors whose order was ticketed.
     pub done: u64,
-    /// The cursor of finished orders.
+    /// How far booking's finished orders have been read.
     pub finished: u64,
 }
 
@@ -42,7 +42,7 @@ pub struct Claimant {
     pub max_inside: u64,
     /// Whether the room has a line. Without one, latecomers are not let in by a pace.
     pub line: bool,
-    /// Milliseconds since the epoch.
+    /// The current time, milliseconds since the epoch.
     pub now: i64,
 }
 
@@ -74,7 +74,7 @@ pub struct RecordedPassClaim {
 /// What a tick asks the store for its figures.
 #[derive(Debug, Clone)]
 pub struct TickFiguresRequest {
-    /// Milliseconds since the epoch.
+    /// The current time, milliseconds since the epoch.
     pub now: i64,
     /// How long a called visitor has to claim, milliseconds.
     pub claim_ms: i64,
@@ -154,6 +154,6 @@ pub struct TickEnd {
     pub called: Option<CalledRanks>,
     /// What the tick leaves to the other nodes.
     pub left: TickCarryover,
-    /// Milliseconds since the epoch.
+    /// The current time, milliseconds since the epoch.
     pub now: i64,
 }

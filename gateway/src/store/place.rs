@@ -13,7 +13,7 @@ pub struct StoreJoinRequest {
     pub code: Option<Digest>,
     /// Whether the room asks for a code.
     pub needs_code: bool,
-    /// Milliseconds since the epoch.
+    /// The current time, milliseconds since the epoch.
     pub now: i64,
 }
 
@@ -79,7 +79,7 @@ pub struct StoreLeaveRequest {
     pub number: u64,
     /// The rank of the place, if it has one, so that nobody waits for it any more.
     pub rank: Option<u64>,
-    /// Milliseconds since the epoch.
+    /// The current time, milliseconds since the epoch.
     pub now: i64,
 }
 

@@ -60,7 +60,8 @@ pub struct BookingSeatSnapshot {
     pub version: u64,
     /// The number of cells.
     pub cells: u32,
-    /// Two bits a cell, four to a byte, lowest bits first; without the frame's header.
+    /// The states of the cells: two bits a cell, four to a byte, lowest bits first; without the
+    /// frame's header.
     pub packed: Bytes,
 }
 
@@ -97,7 +98,7 @@ pub async fn open(shared: BookingDependencies) -> anyhow::Result<Arc<dyn Booking
     Ok(Arc::new(remote))
 }
 
-/// Booking as the line sees it.
+/// What the line needs of booking, wherever booking runs.
 #[async_trait]
 pub trait BookingCore: Send + Sync + 'static {
     /// Returns all of booking's routes (public, promoter venues and shows, door scan). They verify

@@ -1,4 +1,4 @@
-//! A model of the line beside the store, under random steps and restarts.
+//! Runs a model of the line beside the store, through random steps and restarts, and compares them.
 
 use super::*;
 

@@ -40,7 +40,7 @@ pub(super) struct RoomLine {
     passes: LinePasses,
     /// Visitors whose order was ticketed.
     done: u64,
-    /// The cursor of finished orders.
+    /// How far booking's finished orders have been read.
     finished: u64,
     /// Which ranks were called, and which are being admitted.
     cohorts: ReleaseCohorts,

@@ -31,7 +31,7 @@ use crate::store::{
 /// never loses a number and needs no second life.
 const ONE_LIFE: u64 = 1;
 
-/// A cheap handle; clones share the rooms.
+/// The room store in memory: a cheap handle whose clones share the rooms.
 #[derive(Clone)]
 pub struct MemoryRoomStore {
     inner: Arc<MemoryRooms>,

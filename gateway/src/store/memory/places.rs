@@ -1,4 +1,4 @@
-//! What a line in memory keeps of one number.
+//! The slot of one number in a line that is kept in memory.
 
 use fairgate_pass::{Digest, Holder, VOID};
 

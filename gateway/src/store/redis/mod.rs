@@ -63,7 +63,7 @@ pub enum RoomStoreOpenError {
     Ledger(#[from] RoomLedgerFailure),
 }
 
-/// A cheap handle; clones share everything.
+/// The room store in Redis: a cheap handle whose clones share everything.
 #[derive(Clone)]
 pub struct RedisRoomStore {
     parts: Arc<StoreParts>,

@@ -36,7 +36,7 @@ const HEARD_EVERY: Duration = Duration::from_secs(1);
 pub enum RoomRebuildOutcome {
     /// The room lives: this node has filled it in, or found it filled in.
     Lives,
-    /// Another node is filling it in.
+    /// Another node is filling the room in.
     ByOther,
 }
 

@@ -30,7 +30,7 @@ pub struct OpenRoom {
 pub struct PreviousRoomRound {
     /// The next number at that time.
     pub next: Option<u64>,
-    /// When the room's life was last found to stand.
+    /// When Redis was last found to have the room's life.
     pub well_at: Option<Instant>,
 }
 

@@ -10,7 +10,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use super::condition::ASKED_EVERY;
 use super::parts::StoreParts;
 
-/// How often the lives are read, and the rooms looked after.
+/// How often the lives are read, and the rooms inspected.
 const ROUND_EVERY: Duration = Duration::from_millis(300);
 
 /// Starts the loops.

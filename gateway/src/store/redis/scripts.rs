@@ -26,7 +26,7 @@ script_family! {
     {
         /// The node that fills the room in.
         builder: String,
-        /// The ledger's time.
+        /// The time by the ledger's clock.
         now_ms: i64,
     }
 }

@@ -1,9 +1,9 @@
-//! Styles, scripts and icons as bytes with an address that changes when they do.
+//! Serves styles, scripts and icons as bytes, with an address that changes when they do.
 //!
-//! One version, a hash over all of them, stands in every address (`?v=…`): scripts import each
+//! One version, a hash over all files, is part of every address (`?v=…`). Scripts import each
 //! other, so a browser that mixed two builds would break. The relative imports inside scripts get
-//! the same version as they are loaded here, which is what lets a server call every versioned
-//! address immutable.
+//! the same version when they are loaded here, so a server can call every versioned address
+//! immutable.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::LazyLock};
 
@@ -25,14 +25,14 @@ struct ScriptFiles;
 #[prefix = "icon/"]
 struct IconFiles;
 
-/// One file a browser fetches.
+/// One file that a browser fetches.
 #[derive(Clone, Debug)]
 pub struct PageAsset {
     /// The body.
     pub bytes: Cow<'static, [u8]>,
-    /// For the `Content-Type` header.
+    /// The value of the `Content-Type` header.
     pub content_type: &'static str,
-    /// For the `ETag` header, quotes included; it follows the bytes.
+    /// The value of the `ETag` header, quotes included. It changes with the bytes.
     pub etag: String,
 }
 
@@ -76,8 +76,8 @@ fn short_hex(digest: &[u8]) -> String {
     hex::encode(&digest[..8])
 }
 
-/// `from "./core.js"` becomes `from "./core.js?v=…"`. Scripts import in this one form only (a test
-/// holds them to it).
+/// Turns `from "./core.js"` into `from "./core.js?v=…"`. Scripts import in this one form only,
+/// which a test checks.
 fn version_imports(script: &[u8], version: &str) -> Vec<u8> {
     String::from_utf8_lossy(script)
         .lines()
@@ -93,8 +93,8 @@ fn version_imports(script: &[u8], version: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-/// The asset at `path` (such as `style/base.css`; without `/assets/` and without a query), or
-/// `None` if there is none.
+/// Returns the asset at `path` (such as `style/base.css`, without `/assets/` and without a query),
+/// or `None` if there is none.
 #[must_use]
 pub fn asset(path: &str) -> Option<PageAsset> {
     let (bytes, etag) = BUNDLE.files.get(path)?;
@@ -105,16 +105,16 @@ pub fn asset(path: &str) -> Option<PageAsset> {
     })
 }
 
-/// The version that stands in the address of every asset as `?v=`: 16 hex digits. A request that
-/// carries this one may be answered as immutable; any other should be revalidated against the
-/// `ETag`.
+/// Returns the version that is part of every asset's address as `?v=`: 16 hex digits. The answer to
+/// a request with this version may be immutable. Any other request should be revalidated against
+/// the `ETag`.
 #[must_use]
 pub fn version() -> &'static str {
     &BUNDLE.version
 }
 
-/// The address of an asset as pages name it. A path that is not embedded keeps its address, and its
-/// test fails.
+/// Returns the address of an asset as pages name it. A path that is not embedded keeps its address,
+/// and a test for it fails.
 pub(crate) fn asset_address(path: &str) -> String {
     format!("/assets/{path}?v={}", version())
 }

@@ -1,15 +1,15 @@
-//! What pages need beside plain values: strings with values in them, numbers and times people can
+//! Formats values for pages: strings with values in them, and numbers and times that people can
 //! read.
 //!
-//! The scripts have the same three in `script/core.js`; there the browser's own language and time
-//! zone are known.
+//! The scripts have the same functions in `script/core.js`, where the browser's own language and
+//! time zone are known.
 
 use minijinja::{
     Error, Value,
     value::{Kwargs, ValueKind},
 };
 
-/// `t.lobby.ahead|fill(n=3)`: puts values where the string says `{n}`. A string that counts
+/// Puts values where a string says `{n}`, as in `t.lobby.ahead|fill(n=3)`. A string that counts
 /// (`{"one": …, "other": …}`) is chosen by `n`.
 pub(crate) fn fill(text: &Value, values: &Kwargs) -> Result<String, Error> {
     let text = if text.kind() == ValueKind::Map {
@@ -35,7 +35,7 @@ pub(crate) fn fill(text: &Value, values: &Kwargs) -> Result<String, Error> {
     Ok(out)
 }
 
-/// `12345` as `12,345`; anything that is no whole number as it stands.
+/// Formats `12345` as `12,345`. Anything that is no whole number stays as it is.
 pub(crate) fn count(number: &Value) -> String {
     let Ok(whole) = i64::try_from(number.clone()) else {
         return if number.is_none() || number.is_undefined() {
@@ -70,9 +70,8 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// An RFC 3339 time as people write it, in the zone it was given in: `1 June 2027, 20:00
-/// (UTC+02:00)`. A string that is no such time is shown as it stands, and nothing is shown as a
-/// dash.
+/// Formats an RFC 3339 time as people write it, in its own zone: `1 June 2027, 20:00 (UTC+02:00)`.
+/// A string that is no such time stays as it is, and a missing value becomes a dash.
 pub(crate) fn when(time: &Value) -> String {
     let Some(text) = time.as_str() else {
         return "–".to_owned();
@@ -102,8 +101,8 @@ fn readable(text: &str) -> Option<String> {
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/// The day of an RFC 3339 time, or a day alone, as people write it: `Mon 11 January 2027`. Anything
-/// else as it stands.
+/// Formats the day of an RFC 3339 time, or a day alone, as people write it: `Mon 11 January 2027`.
+/// Anything else stays as it is.
 pub(crate) fn day(time: &Value) -> String {
     let Some(text) = time.as_str() else {
         return "–".to_owned();
@@ -130,14 +129,14 @@ fn weekday(year: u16, month: usize, day: u8) -> usize {
     (year + year / 4 - year / 100 + year / 400 + shift + usize::from(day) + 6) % 7
 }
 
-/// The hours and minutes of an RFC 3339 time, in the zone it was given in: `20:00`.
+/// Formats the hours and minutes of an RFC 3339 time, in its own zone: `20:00`.
 pub(crate) fn clock(time: &Value) -> String {
     let text = time.as_str().unwrap_or_default();
     let clock = text.get(11..16).filter(|clock| clock.as_bytes()[2] == b':');
     clock.map_or_else(|| "–".to_owned(), ToOwned::to_owned)
 }
 
-/// Currencies without a smaller unit, as ISO 4217 has them, of those that tickets are sold in.
+/// The currencies without a smaller unit in ISO 4217, of those that tickets are sold in.
 const WHOLE: [&str; 8] = ["CLP", "ISK", "JPY", "KRW", "PYG", "UGX", "VND", "XAF"];
 const SIGNS: [(&str, &str); 5] = [
     ("EUR", "€"),
@@ -147,7 +146,8 @@ const SIGNS: [(&str, &str); 5] = [
     ("CNY", "CN¥"),
 ];
 
-/// `{amount: 1200, currency: "EUR"}` as `€12.00`; a currency without a sign by its code.
+/// Formats `{amount: 1200, currency: "EUR"}` as `€12.00`. A currency without a sign is named by its
+/// code.
 pub(crate) fn money(value: &Value) -> String {
     let amount = value
         .get_attr("amount")
@@ -168,8 +168,8 @@ pub(crate) fn money(value: &Value) -> String {
     format!("{minus}{sign}{}.{:02}", grouped(all / 100), all % 100)
 }
 
-/// Seconds as a span people can take in: `40 s`, `12 min`, `2 h 5 min`. Short forms, the same in
-/// most languages.
+/// Formats seconds as a span that people understand: `40 s`, `12 min`, `2 h 5 min`. The short forms
+/// are the same in most languages.
 pub(crate) fn span(seconds: &Value) -> String {
     let Ok(seconds) = f64::try_from(seconds.clone()) else {
         return "–".to_owned();

@@ -1,4 +1,4 @@
-//! Renders the pages: every template embedded, parsed once, everything that goes into one escaped.
+//! Renders the pages. Every template is embedded and parsed once, and every value is escaped.
 
 use std::{fmt, sync::LazyLock};
 
@@ -15,8 +15,8 @@ use crate::{assets, filters, texts};
 #[folder = "pages"]
 struct PageFiles;
 
-/// Why a page could not be rendered: there is no page of that name, or its context has another
-/// shape than it expects.
+/// Why a page could not be rendered: there is no page of that name, or its context does not have
+/// the shape that the page expects.
 #[derive(Debug)]
 pub struct PageError(minijinja::Error);
 
@@ -34,7 +34,7 @@ impl std::error::Error for PageError {
 
 static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut pages = Environment::new();
-    // A field that a context leaves out is an empty place on the page, not a failed page.
+    // A field that a context leaves out becomes an empty place, so that the page does not fail.
     pages.set_undefined_behavior(UndefinedBehavior::Chainable);
     pages.add_function("asset", |path: &str| {
         Value::from_safe_string(assets::asset_address(path))
@@ -48,7 +48,7 @@ static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     pages.add_filter("clock", |time: &Value| filters::clock(time));
     pages.add_filter("money", |value: &Value| filters::money(value));
     pages.add_filter("span", |seconds: &Value| filters::span(seconds));
-    // A context may bring its own `t`; English stands in where it does not.
+    // A context may bring its own `t`. Otherwise the English texts are used.
     pages.add_global("t", Value::from(Serde(texts::language_texts("en"))));
     for path in PageFiles::iter() {
         let file = PageFiles::get(&path).expect("the path comes from the list of embedded pages");
@@ -61,8 +61,8 @@ static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     pages
 });
 
-/// Renders `pages/NAME.html` with `context` to a whole HTML document. The contexts are listed in
-/// the README.
+/// Renders `pages/NAME.html` with `context` into a whole HTML document. The README lists the
+/// contexts.
 ///
 /// # Errors
 /// [`PageError`] if there is no such page, or if the context has another shape than the page

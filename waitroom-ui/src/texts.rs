@@ -1,6 +1,6 @@
-//! The wording of every page and script, one JSON file a language. A translation is one more file.
-//! No page asks for a visitor's language yet: each is rendered in English unless its context brings
-//! other texts.
+//! Holds the wording of every page and script, one JSON file for each language. A translation is
+//! one more file. Pages do not ask for a visitor's language yet: each is rendered in English unless
+//! its context brings other texts.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 #[folder = "text"]
 struct TextFiles;
 
-/// The language that pages are rendered in, and that stands in for one without a file.
+/// The language in which pages are rendered, and which replaces a language without a file.
 const FIRST: &str = "en";
 
 static LANGUAGES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
@@ -25,11 +25,11 @@ static LANGUAGES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The strings of a language as one JSON object, in groups named after the pages. The region is
-/// ignored: `en-GB` gives the strings of `en`. A language without a file gives English, so that a
-/// page is never without words.
+/// Returns the strings of a language as one JSON object, in groups named after the pages. The
+/// region is ignored: `en-GB` gives the strings of `en`. A language without a file gives English,
+/// so that a page is never without words.
 ///
-/// A string holds `{name}` where a value goes; one that counts is `{"one": …, "other": …}`.
+/// A string holds `{name}` in place of a value. A string that counts is `{"one": …, "other": …}`.
 #[must_use]
 pub fn language_texts(lang: &str) -> &'static Value {
     let language = lang

@@ -1,23 +1,24 @@
-//! Who was called when: the people of the last releases who may still answer within their window.
+//! Remembers who was called when: the people of the last releases who may still answer within their
+//! window.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::pace::{BANKED_MS_MAX, VISITOR_U};
 
-/// A tick may come so much late, milliseconds, without losing the time: the next one comes as much
-/// earlier.
+/// How late a tick may come without losing time, in milliseconds. The next tick comes as much
+/// earlier and counts the rest.
 const LATE_TICK_MS: i64 = 500;
-/// People whom the first guess of the show-up, that everybody comes, weighs as much as.
+/// The weight, in people, of the first guess of the show-up, which is that everybody comes.
 pub const SHOW_UP_WEIGHT: f64 = 20.0;
-/// Fewer than this are never expected, so that a call is at most four times the room.
+/// The lowest show-up that is expected, so that a call is at most four times the room inside.
 pub const SHOW_UP_MIN: f64 = 0.25;
-/// What is left of the weight of past releases with each further one.
+/// The part of the weight of past releases that remains with each further release.
 pub const PAST_KEPT: f64 = 0.95;
-/// A way in that nobody ended, because its node died while the claim was written, is free again
-/// after so long, milliseconds: longer than any ledger's answer is waited for.
+/// An entry that nobody ended, because its node died while the claim was written, is freed after
+/// this, in milliseconds. This is longer than anybody waits for a ledger's answer.
 pub const WAY_IN_LAPSES_MS: i64 = 30_000;
 
-/// One release.
+/// The people whom one release called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ReleaseCohort {
     from: u64,
@@ -28,8 +29,8 @@ struct ReleaseCohort {
     away: HashSet<u64>,
     /// How many of the people came.
     came: u64,
-    /// Ranks nobody is waited for any more. A set, because who claims and then leaves is one answer
-    /// and not two.
+    /// Ranks whose people are no longer awaited. This is a set, because a visitor who claims and
+    /// then leaves has answered only once.
     answered: HashSet<u64>,
 }
 
@@ -43,18 +44,19 @@ impl ReleaseCohort {
     }
 }
 
-/// When the ranks below `to`, and not below the call before, were called.
+/// When the ranks from `from` up to `to` were called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankCall {
     /// The first rank.
     pub from: u64,
-    /// One behind the last.
+    /// One behind the last rank.
     pub to: u64,
-    /// Milliseconds since the epoch.
+    /// The time of the call, in milliseconds since the epoch.
     pub at: i64,
 }
 
-/// When the rank was called, where that is among the `calls`; those rise.
+/// Returns when the rank was called, or `None` if no call covers it. The `calls` are in the order
+/// of their ranks.
 #[must_use]
 pub fn called_at(calls: &[RankCall], rank: u64) -> Option<i64> {
     let at = calls.partition_point(|call| call.to <= rank);
@@ -64,9 +66,9 @@ pub fn called_at(calls: &[RankCall], rank: u64) -> Option<i64> {
         .map(|call| call.at)
 }
 
-/// What the pace may count at `now` (ms), and up to when it has then counted: since it last
-/// counted. No time is counted twice, and none beyond one second; what a tick that came a little
-/// late leaves uncounted is left to the next one.
+/// Returns the milliseconds that the pace may count at `now` (ms), and the time up to which it has
+/// then counted. No time is counted twice, and one tick counts at most one second. A tick that came
+/// a little late leaves its uncounted rest to the next one.
 #[must_use]
 pub fn elapsed_ms(counted_until: i64, now: i64) -> (u64, i64) {
     let elapsed_ms = u64::try_from(now - counted_until)
@@ -76,47 +78,49 @@ pub fn elapsed_ms(counted_until: i64, now: i64) -> (u64, i64) {
     (elapsed_ms, until.max(now - LATE_TICK_MS))
 }
 
-/// How many come of whom was called, where `came` of `people` did before: 1 before anything is
-/// known, never below a quarter.
+/// Returns the share of called people who are expected to come, if `came` of `people` came before.
+/// It is 1 before anything is known and never below a quarter.
 #[must_use]
 pub fn show_up(people: f64, came: f64) -> f64 {
     ((SHOW_UP_WEIGHT + came) / (SHOW_UP_WEIGHT + people)).clamp(SHOW_UP_MIN, 1.0)
 }
 
-/// Ways in of one rank: two tabs are one visitor.
+/// The open entries of one rank. Two tabs are one visitor.
 #[derive(Debug, Clone, Copy)]
 struct EntryReservation {
-    /// Calls that wait for the claim.
+    /// The number of calls that wait for the claim.
     calls: usize,
-    /// When the last of them is given up, ms.
+    /// When the last of the calls is given up, in milliseconds since the epoch.
     lapses_at: i64,
 }
 
-/// The releases whose window is open, oldest first; who is on the way in; and what the pace owes
-/// for late comers.
+/// The releases whose window is open, oldest first, the visitors who are entering, and what the
+/// pace owes for late comers.
 #[derive(Debug, Default)]
 pub struct ReleaseCohorts {
     recent: VecDeque<ReleaseCohort>,
-    /// People of past releases, and how many of them came in their window; older ones weigh less.
+    /// How many people past releases called, and how many of them came within their window. Older
+    /// releases weigh less.
     past: (f64, f64),
-    /// Ranks whose claim is being written.
+    /// The ranks whose claim is being written.
     entering: HashMap<u64, EntryReservation>,
     owed_u: u64,
     late_credit_u: u64,
     ticked_at: i64,
 }
 
-/// How a claim at a released rank stands to the pace.
+/// How a claim at a released rank counts against the pace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimTiming {
-    /// Within the window, and expected: its way in was reserved by the release.
+    /// The claim is within the window and was expected: the release reserved room for it.
     InWindow,
-    /// Past it, a second pass, or somebody who was away when called: let in by the pace.
+    /// The claim comes after the window, is for a second pass, or comes from somebody who was away
+    /// when called. The pace lets it in.
     Late,
 }
 
 impl ReleaseCohorts {
-    /// Notes a release of `people` at `now` (ms); those `away` in it are waited for by nobody.
+    /// Notes a release of `people` at `now` (ms). Nobody waits for those who were `away`.
     pub fn released(&mut self, from: u64, to: u64, people: u64, away: HashSet<u64>, now: i64) {
         if to > from {
             self.recent.push_back(ReleaseCohort {
@@ -131,7 +135,7 @@ impl ReleaseCohorts {
         }
     }
 
-    /// Forgets the windows that ended by `now` (ms), and the ways in that nobody ended.
+    /// Forgets the windows that ended by `now` (ms), and the entries that nobody ended.
     pub fn expire(&mut self, now: i64, claim_ms: i64) {
         self.lapse(now);
         while self
@@ -149,20 +153,20 @@ impl ReleaseCohorts {
         }
     }
 
-    /// How many of those called come within their window, from past releases.
+    /// Returns the share of called people who come within their window, from past releases.
     #[must_use]
     pub fn show_up(&self) -> f64 {
         let (people, came) = self.past;
         show_up(people, came)
     }
 
-    /// Up to when the pace has counted, ms.
+    /// Returns the time up to which the pace has counted, in milliseconds since the epoch.
     #[must_use]
     pub fn counted_until(&self) -> i64 {
         self.ticked_at
     }
 
-    /// The calls whose window is open, oldest first.
+    /// Returns the calls whose window is open, oldest first.
     #[must_use]
     pub fn calls(&self) -> Vec<RankCall> {
         let of = |cohort: &ReleaseCohort| RankCall {
@@ -173,29 +177,30 @@ impl ReleaseCohorts {
         self.recent.iter().map(of).collect()
     }
 
-    /// Ends a tick: up to when it counted, what is still owed, and what late comers earned, at most
-    /// one visitor or one second's worth.
+    /// Ends a tick. Notes up to when it counted, what is still owed, and what late comers earned,
+    /// which is at most one visitor or one second's worth.
     pub fn ticked(&mut self, until: i64, owed_u: u64, credit_u: u64, per_s_u: u64) {
         let most = per_s_u.max(VISITOR_U);
         self.late_credit_u = self.late_credit_u.saturating_add(credit_u).min(most);
         (self.ticked_at, self.owed_u) = (until, owed_u);
     }
 
-    /// What newcomers wait for beside the line: millionths of visitors who were let in ahead of it.
+    /// Returns what the line still has to repay, in millionths of a visitor, for late comers who
+    /// were let in ahead of it.
     #[must_use]
     pub fn owed_u(&self) -> u64 {
         self.owed_u
     }
 
-    /// Visitors whose claim is being written just now.
+    /// Returns how many visitors' claims are being written now.
     #[must_use]
     pub fn entering(&self) -> u64 {
         self.entering.len() as u64
     }
 
-    /// How many of those called are still expected to come: of each release as many as the show-up
-    /// says, less those who came. Where half of the people never come, nobody is waited for once
-    /// the other half is there.
+    /// Returns how many called people are still expected to come. Each release expects as many as
+    /// the show-up says, less those who came. If half of the people never come, nobody is expected
+    /// once the other half is there.
     #[must_use]
     pub fn expected(&self) -> u64 {
         let show_up = self.show_up();
@@ -208,7 +213,7 @@ impl ReleaseCohorts {
         self.recent.iter().map(of).sum()
     }
 
-    /// How a claim of that rank stands.
+    /// Returns how a claim of that rank counts.
     #[must_use]
     pub fn timing(&self, rank: u64, first: bool) -> ClaimTiming {
         let at = self.recent.partition_point(|cohort| cohort.to <= rank);
@@ -223,7 +228,7 @@ impl ReleaseCohorts {
         }
     }
 
-    /// Takes one late comer's share of the pace, where there is one to take.
+    /// Takes one late comer's share of the pace. Returns false if there is none to take.
     pub fn take_late(&mut self) -> bool {
         let enough = self.late_credit_u >= VISITOR_U;
         if enough {
@@ -233,18 +238,18 @@ impl ReleaseCohorts {
         enough
     }
 
-    /// Whether a claim of that rank is being written.
+    /// Returns whether a claim of that rank is being written.
     #[must_use]
     pub fn is_entering(&self, rank: u64) -> bool {
         self.entering.contains_key(&rank)
     }
 
-    /// Frees the ways in that nobody ended by `now` (ms). Who stood there is waited for no longer.
+    /// Frees the entries that nobody ended by `now` (ms). Their visitors are no longer expected.
     pub fn lapse(&mut self, now: i64) {
         self.entering.retain(|_, entering| entering.lapses_at > now);
     }
 
-    /// Reserves the way in of that rank until [`Self::entered`] or [`Self::turned_back`], or until
+    /// Reserves an entry for that rank until [`Self::entered`] or [`Self::turned_back`], or until
     /// it lapses.
     pub fn reserve_entry(&mut self, rank: u64, now: i64) {
         let entering = self.entering.entry(rank).or_insert(EntryReservation {
@@ -261,7 +266,7 @@ impl ReleaseCohorts {
         }
     }
 
-    /// The claim is written, and the visitor counts as inside.
+    /// Ends an entry whose claim is written: the visitor counts as inside.
     pub fn entered(&mut self, rank: u64) {
         if let Some(entering) = self.entering.get_mut(&rank) {
             entering.calls -= 1;
@@ -271,7 +276,7 @@ impl ReleaseCohorts {
         }
     }
 
-    /// The claim was not written: whoever has no pass yet is waited for as before.
+    /// Ends an entry whose claim was not written. A visitor without a pass is expected as before.
     pub fn turned_back(&mut self, rank: u64, first: bool) {
         self.entered(rank);
         if first
@@ -283,7 +288,7 @@ impl ReleaseCohorts {
         }
     }
 
-    /// The visitor at that rank left: nobody is waited for there any more.
+    /// Notes that the visitor at that rank left and is no longer expected.
     pub fn note_departure(&mut self, rank: u64) {
         if let Some(cohort) = self.cohort(rank)
             && !cohort.away.contains(&rank)
@@ -402,7 +407,7 @@ mod tests {
                     room: 100,
                     wanted: 100,
                     owed_u: cohorts.owed_u(),
-                    // A room that is sold out repays as an empty line does.
+                    // A room that is sold out repays its debt as an empty line does.
                     selling,
                     released: 16,
                     end: 16,

@@ -1,25 +1,26 @@
-//! The release counter as one node knows it: what the ledger had when it was last asked. Pure.
+//! Keeps the release counter as one node knows it: the row that the ledger had when it was last
+//! asked. The code is pure.
 
-/// The release counter and what the pace carries from one second to the next.
+/// The release counter, and what the pace carries from one second to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReleaseRow {
-    /// Ranks below this may claim.
+    /// Visitors with a rank below this may claim.
     pub released: u64,
-    /// Millionths of a visitor left over.
+    /// The rest of the pace, in millionths of a visitor.
     pub remainder_u: u64,
-    /// When the counter last ticked.
+    /// When the counter last ticked, in milliseconds since the epoch.
     pub ticked_at: i64,
-    /// What else the pace learned, as JSON; empty before it has. Whichever node ticks next goes on
+    /// What else the pace has learned, as JSON; empty at first. The node that ticks next goes on
     /// from here.
     pub memory: String,
 }
 
-/// The row that the next move starts from.
+/// The counter of one node, with the row that its next move starts from.
 #[derive(Debug, Clone, Default)]
 pub struct ReleaseCounter {
     row: ReleaseRow,
-    /// The ledger said that it has another row, and an older one: whoever tells of this row tells
-    /// of moves it has lost.
+    /// A row that this node had although the ledger has an older one. A node that tells of this row
+    /// tells of moves that the ledger has lost.
     lost: Option<ReleaseRow>,
 }
 
@@ -30,14 +31,14 @@ impl From<ReleaseRow> for ReleaseCounter {
 }
 
 impl ReleaseCounter {
-    /// The row.
+    /// Returns the row.
     #[must_use]
     pub fn release_row(&self) -> &ReleaseRow {
         &self.row
     }
 
-    /// Another node says that it left this row. Gives whether the counter goes on from it: not
-    /// where a later one is known, and not where the ledger has lost it.
+    /// Takes in the row that another node says it left. Returns whether the counter goes on from
+    /// that row: it does not if it knows a later row, or if the ledger has lost that one.
     pub fn heard(&mut self, left: ReleaseRow) -> bool {
         let later = (left.released, left.ticked_at) >= (self.row.released, self.row.ticked_at);
         let goes_on = later && self.lost.as_ref() != Some(&left);
@@ -47,13 +48,13 @@ impl ReleaseCounter {
         goes_on
     }
 
-    /// The ledger took the move to this row.
+    /// Notes that the ledger took the move to this row.
     pub fn moved(&mut self, to: ReleaseRow) {
         (self.row, self.lost) = (to, None);
     }
 
-    /// The ledger did not take a move, because this is what it has: the counter goes on from there.
-    /// Gives whether it lies behind what it had: then it is an older copy.
+    /// Goes on from the ledger's row after the ledger refused a move. Returns whether that row is
+    /// older than the node's own, because then the ledger is an older copy.
     pub fn stands(&mut self, stands: ReleaseRow) -> bool {
         let behind = (stands.released, stands.ticked_at) < (self.row.released, self.row.ticked_at);
         let before = std::mem::replace(&mut self.row, stands);

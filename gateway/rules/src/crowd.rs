@@ -1,21 +1,21 @@
-//! The line behind the counter as a picture of who is here, so that anybody's "ahead" is two
-//! look-ups.
+//! Keeps a bitmap of who is present in the line behind the counter, so that two look-ups tell how
+//! many people are ahead of a visitor.
 
 use super::pace::RankPresence;
 
-/// Ranks from `from` on; one bit each says whether somebody is here, and running sums say how many
-/// before.
+/// The ranks from `from` on. One bit for each says whether somebody is present, and running sums
+/// say how many are before each word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PresenceBitmap {
     from: u64,
     end: u64,
     here: Vec<u64>,
-    /// People before each word.
+    /// The number of people before each word.
     before: Vec<u64>,
 }
 
 impl PresenceBitmap {
-    /// Takes the picture of `from..end`.
+    /// Builds the bitmap of the ranks `from..end`.
     #[must_use]
     pub fn from_presence(from: u64, end: u64, who: impl Fn(u64) -> RankPresence) -> Self {
         let ranks = end.saturating_sub(from);
@@ -38,7 +38,8 @@ impl PresenceBitmap {
         }
     }
 
-    /// People here in `from..rank`; whoever came after the picture was taken counts as here.
+    /// Returns how many people are present in `from..rank`. Everybody who came after the bitmap was
+    /// built counts as present.
     fn people_before(&self, rank: u64) -> u64 {
         let within = rank.clamp(self.from, self.end) - self.from;
         let word = usize::try_from(within / 64).unwrap_or(usize::MAX);
@@ -58,7 +59,7 @@ impl PresenceBitmap {
         }
     }
 
-    /// People here in `released..rank`.
+    /// Returns how many people are present in `released..rank`.
     #[must_use]
     pub fn between(&self, released: u64, rank: u64) -> u64 {
         self.people_before(rank)
@@ -80,7 +81,7 @@ mod tests {
             let at = |rank: u64| line.get(usize::try_from(rank).expect("small")).copied();
             let crowd = PresenceBitmap::from_presence(from, end, |rank| if at(rank) == Some(true) { RankPresence::Here } else { RankPresence::Nobody });
             let (released, rank) = (released.max(from), released.max(from) + ahead);
-            // Beyond the picture everybody counts.
+            // Beyond the bitmap everybody counts.
             let expected = (released..rank).filter(|rank| at(*rank).unwrap_or(true) || *rank < from).count() as u64;
             prop_assert_eq!(crowd.between(released, rank), expected);
         }

@@ -1,4 +1,5 @@
-//! The room document of an on-sale file: read with defaults, checked whole, every fault at once.
+//! Reads the room document of an on-sale file: fills in defaults, checks the whole document, and
+//! reports every fault at once.
 
 use serde::{Deserialize, Serialize};
 
@@ -65,34 +66,35 @@ pub enum JoinCodePolicy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoomDocument {
-    /// What people read.
+    /// The name that people read.
     pub title: String,
-    /// Ids of shows, and globs that end in `*`.
+    /// The ids of shows, and globs that end in `*`.
     pub shows: Vec<String>,
     /// When the lobby opens.
     pub opens_at: i64,
-    /// When selling begins, and with method draw the line is frozen.
+    /// When the sale begins and, with method `draw`, the line is frozen.
     pub draw_at: i64,
-    /// When the room ends, where it does.
+    /// When the room ends, if it does.
     pub closes_at: Option<i64>,
-    /// How the line comes about.
+    /// How the order of the line is made.
     pub method: LineMethod,
-    /// Who decides how many may be inside. Rooms from before there was a choice stay as they were.
+    /// Who decides how many may be inside. Rooms from before there was a choice keep their mode.
     #[serde(default = "fixed")]
     pub mode: PaceMode,
-    /// Present visitors released a second: with mode auto the most.
+    /// How many present visitors are released a second; in mode `auto` at most.
     pub per_s: f64,
     /// The most that may be inside at once.
     pub max_inside: u64,
-    /// Booking's target for 99 of 100 calls, milliseconds: mode auto keeps it.
+    /// The time within which booking should answer 99 of 100 calls, in milliseconds. Mode `auto`
+    /// keeps to it.
     pub p99_ms: u64,
-    /// How long a pass lives, seconds.
+    /// How long a pass is valid, in seconds.
     pub pass_s: u64,
-    /// How long a call is expected to be answered, seconds.
+    /// How long a called visitor may take to claim, in seconds.
     pub claim_s: u64,
-    /// Whether a code is asked for.
+    /// Whether visitors need a code to join.
     pub codes: JoinCodePolicy,
-    /// A line from the promoter to everybody.
+    /// A message from the promoter to everybody, of one line.
     pub message: String,
 }
 
@@ -233,7 +235,7 @@ impl RoomDocument {
     }
 
     fn check_order(&self, faults: &mut RoomInputFaults) {
-        // A time that could not be read is 0 and was already told.
+        // A time that could not be read is 0 and has already been reported.
         if self.opens_at != 0 && self.draw_at != 0 && self.draw_at < self.opens_at {
             faults.note_bad_value("draw_at", "is before opens_at");
         }
@@ -242,9 +244,9 @@ impl RoomDocument {
         }
     }
 
-    /// Names what a new document would change of that which bears on the draw: fixed from the first
-    /// join on. A later `draw_at` is a postponement, which is public and logged, and stands here
-    /// only where it is earlier.
+    /// Names the fields that affect the draw and that a new document would change. They are fixed
+    /// from the first join on. A later `draw_at` is a postponement, which is public and logged, so
+    /// `draw_at` is named only if it is earlier.
     #[must_use]
     pub fn draw_changes(&self, new: &Self) -> Vec<&'static str> {
         let mut changed = Vec::new();

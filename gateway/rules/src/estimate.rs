@@ -1,10 +1,10 @@
-//! How long somebody will wait, as an interval; and how often their page should look.
+//! Estimates how long a visitor will wait, as an interval, and how often its page should look.
 
 use serde::Serialize;
 
-/// Whoever asks does so at any moment between two ticks, and the last people of a wait leave with
-/// one: the two together are spread like a triangle of one second either side, nine tenths of which
-/// lie below this.
+/// The 90th percentile of what ticks add to a wait, in seconds. A visitor asks at any moment
+/// between two ticks, and the last people of a wait leave with a tick. Together the two errors have
+/// a triangular distribution of one second either side, of which nine tenths lie below this.
 const TICK_P90_S: f64 = 0.553;
 
 /// How long somebody will wait.
@@ -20,24 +20,26 @@ pub struct WaitEstimate {
 }
 
 impl WaitEstimate {
-    /// Nothing can be said now.
+    /// The estimate if nothing can be said now.
     pub const UNKNOWN: Self = Self {
         known: false,
         p50_s: None,
         p90_s: None,
     };
-    /// No wait at all.
+    /// The estimate of no wait at all.
     pub const NONE: Self = Self {
         known: true,
         p50_s: Some(0.0),
         p90_s: Some(0.0),
     };
 
-    /// The wait of who has `before` people to go, itself among them, in a line that moves at
-    /// `rates`: people a second as expected, and as it falls short of once in ten times.
+    /// Estimates the wait of a visitor with `before` people to go, itself included. The line moves
+    /// at `rates`, in people a second: the expected rate, and the rate that it falls short of once
+    /// in ten times.
     #[must_use]
     pub fn at_rates(before: f64, (mean, low): (f64, f64)) -> Self {
-        // The middle of one's own turn, so that a slow line's steps are told without a bias.
+        // The estimate counts to the middle of the visitor's own turn, so that the steps of a slow
+        // line cause no bias.
         let before = (before - 0.5).max(0.0);
         let longest = before / low;
         if !longest.is_finite() {
@@ -55,13 +57,13 @@ fn tenths(seconds: f64) -> f64 {
     (seconds * 10.0).round() / 10.0
 }
 
-/// How often the page of somebody with `ahead` people before it should look, seconds.
+/// Returns how often the page of a visitor with `ahead` people before it should look, in seconds.
 #[must_use]
 pub fn refresh_s(ahead: Option<u64>, per_s_u: u64) -> u64 {
     let Some(ahead) = ahead else {
         return 5;
     };
-    // A twentieth of the wait: the turn is never seen later than that.
+    // A page looks after a twentieth of the wait, so it never sees the turn later than that.
     let wait_s = ahead.saturating_mul(1_000_000) / per_s_u.max(1);
     (wait_s / 20).clamp(1, 60)
 }
@@ -89,8 +91,8 @@ mod tests {
         );
     }
 
-    /// A line that moves `per_s` people each second, asked at every moment and from every position:
-    /// the share of waits that lay under what was told.
+    /// Returns the share of waits that were no longer than told, in a line that moves `per_s`
+    /// people each second. It asks at every moment and from every position.
     fn told_right(per_s: u32) -> f64 {
         let (mut under, mut all) = (0.0, 0.0);
         let rate = f64::from(per_s);

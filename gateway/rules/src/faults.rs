@@ -1,8 +1,8 @@
-//! Checking values that a promoter sends: every fault is noted, and all are told at once.
+//! Checks the values that a promoter sends. Every fault is noted, and all are reported at once.
 
 use jiff::Timestamp;
 
-/// Collects faults so that all of them are told at once.
+/// Collects faults so that all of them are reported at once.
 #[derive(Default)]
 pub struct RoomInputFaults {
     bad: Vec<(String, String)>,
@@ -15,12 +15,12 @@ impl RoomInputFaults {
         self.bad.push((field.to_owned(), detail.into()));
     }
 
-    /// Notes a value whose machinery is not built.
+    /// Notes a value that is valid but not supported yet.
     pub fn note_unbuilt_value(&mut self, field: &str, detail: impl Into<String>) {
         self.unbuilt.push((field.to_owned(), detail.into()));
     }
 
-    /// The refusal, where there is anything to refuse.
+    /// Returns the refusal if any fault was noted.
     ///
     /// # Errors
     /// [`RoomInputRefusal`], with everything that was noted.
@@ -33,27 +33,26 @@ impl RoomInputFaults {
     }
 }
 
-/// What is wrong with what a promoter sent: fields, and why. One of the lists at least has
-/// something in it.
+/// The faults of a promoter's document: fields, and what is wrong with each. At least one of the
+/// two lists is not empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoomInputRefusal {
     /// Values that are wrong.
     pub bad: Vec<(String, String)>,
-    /// Values whose machinery is not built.
+    /// Values that are valid but not supported yet.
     pub unbuilt: Vec<(String, String)>,
 }
 
 const YEAR_S: i64 = 366 * 86_400;
 
-/// Millionths of a visitor a second, from which the pace counts without rounding.
+/// Returns a pace in millionths of a visitor a second, with which the pace counts without rounding.
 #[must_use]
 pub fn micros_per_s(per_s: f64) -> u64 {
-    // Checked to lie in 0.001..=1_000_000 when the document was read, so this neither truncates nor
-    // wraps.
+    // The document's check keeps this within 0.001..=1_000_000, so it neither truncates nor wraps.
     (per_s * 1e6).round() as u64
 }
 
-/// A `per_s` that the pace can work with.
+/// Checks a `per_s`, and returns one that the pace can work with.
 pub fn check_per_s(per_s: f64, faults: &mut RoomInputFaults) -> f64 {
     if (0.001..=1_000_000.0).contains(&per_s) {
         return per_s;
@@ -62,7 +61,7 @@ pub fn check_per_s(per_s: f64, faults: &mut RoomInputFaults) -> f64 {
     1.0
 }
 
-/// A text without control characters, of at most `max` characters.
+/// Checks a text: no control characters, and at most `max` characters.
 pub fn checked_text(
     field: &str,
     value: Option<String>,
@@ -83,7 +82,7 @@ pub fn checked_text(
     value
 }
 
-/// A whole number between `min` and `max`.
+/// Checks that a whole number is between `min` and `max`.
 pub fn checked_number(
     field: &str,
     value: Option<i64>,
@@ -102,7 +101,7 @@ pub fn checked_number(
     }
 }
 
-/// A time that must be there; 0 where it is not, after noting it.
+/// Reads a time that must be there. Notes a fault and returns 0 if it is not.
 pub(super) fn required_time(field: &str, value: Option<&str>, faults: &mut RoomInputFaults) -> i64 {
     if value.is_none() {
         faults.note_bad_value(field, "is required, as RFC 3339 with an offset");
@@ -110,7 +109,7 @@ pub(super) fn required_time(field: &str, value: Option<&str>, faults: &mut RoomI
     checked_time(field, value, faults).unwrap_or_default()
 }
 
-/// A time as RFC 3339, in milliseconds since the epoch.
+/// Reads an RFC 3339 time, and returns it in milliseconds since the epoch.
 pub(super) fn checked_time(
     field: &str,
     value: Option<&str>,
@@ -118,7 +117,7 @@ pub(super) fn checked_time(
 ) -> Option<i64> {
     let parsed = value?.parse::<Timestamp>();
     match parsed {
-        // Beyond a century the calendar is a slip of the hand, and arithmetic stays far from its
+        // A year that far off is a typing error, and the bound keeps arithmetic far from its
         // limits.
         Ok(at) if (0..200 * YEAR_S).contains(&at.as_second()) => Some(at.as_millisecond()),
         _ => {

@@ -1,45 +1,46 @@
-//! How fast the line has been moving: for the waits that people are told, and for what booking
-//! completes.
+//! Measures how fast the line has been moving. The waits that people are told, and the rate at
+//! which visits end, are computed from it.
 
 use serde::{Deserialize, Serialize};
 
 use super::pace::{ReleaseBound, VISITOR_U};
 
-/// Past seconds fade by this time, seconds.
+/// The time constant with which past seconds lose weight, in seconds.
 const MEMORY_S: f64 = 20.0;
-/// Of a normal distribution, nine in ten lie above the mean less so many deviations.
+/// In a normal distribution, nine in ten lie above the mean minus this many standard deviations.
 const NINE_IN_TEN: f64 = 1.28;
-/// Means over the memory vary less than single seconds.
+/// How many independent seconds a mean over the memory stands for: its variance is that of a single
+/// second divided by this.
 const SECONDS_IN_MEMORY: f64 = 10.0;
 
-/// Rates, visitors a second, each faded over the last seconds.
+/// Rates in visitors a second, each a mean over the last seconds in which older ones weigh less.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct VisitorRates {
-    /// What was asked for in these seconds, millionths of a visitor a second: asked for something
-    /// else, the line has not moved yet.
+    /// The rate that was asked for in these seconds, in millionths of a visitor a second. If
+    /// another rate is asked for now, the line has not moved at it yet.
     asked_u: u64,
     released: Option<f64>,
     variance: f64,
     left_inside: f64,
 }
 
-/// One tick, as it went.
+/// The result of one tick.
 #[derive(Debug, Clone, Copy)]
 pub struct TickOutcome {
-    /// Since the tick before, milliseconds.
+    /// The time since the tick before, in milliseconds.
     pub elapsed_ms: u64,
-    /// People called.
+    /// The number of people called.
     pub people: u64,
-    /// What bound the release.
+    /// What limited the release.
     pub bound: ReleaseBound,
-    /// The rate that was asked for, millionths of a visitor a second.
+    /// The rate that was asked for, in millionths of a visitor a second.
     pub rate_u: u64,
-    /// Visitors who finished or whose pass ran out since.
+    /// How many visitors have finished, or had their pass run out, since the tick before.
     pub left_inside: u64,
 }
 
 impl VisitorRates {
-    /// Takes in one tick.
+    /// Returns the rates after one more tick.
     #[must_use]
     pub fn after_tick(self, went: &TickOutcome) -> Self {
         if went.elapsed_ms == 0 {
@@ -51,7 +52,7 @@ impl VisitorRates {
         let seen = match went.bound {
             ReleaseBound::Rate => Some(asked),
             ReleaseBound::Room => Some(went.people as f64 / seconds),
-            // Nobody left to call says nothing of how fast they would be called.
+            // If nobody is left to call, the tick says nothing of how fast people would be called.
             ReleaseBound::Line => None,
         };
         let (known, variance) = if went.rate_u == self.asked_u {
@@ -70,14 +71,14 @@ impl VisitorRates {
         }
     }
 
-    /// Visitors a second that finish, or whose pass runs out; millionths.
+    /// Returns how many visitors a second finish or have their pass run out, in millionths.
     #[must_use]
     pub fn left_inside_u(&self) -> u64 {
         (self.left_inside * VISITOR_U as f64) as u64
     }
 
-    /// The rate of the line, visitors a second: what may be expected, and what is fallen short of
-    /// once in ten times. `asked_u` is taken where nothing was seen of it yet.
+    /// Returns the rate of the line in visitors a second: the expected rate, and the rate that it
+    /// falls short of once in ten times. Uses `asked_u` if nothing was measured at that rate yet.
     #[must_use]
     pub fn rates(&self, asked_u: u64) -> (f64, f64) {
         let known = self.released.filter(|_| self.asked_u == asked_u);

@@ -1,5 +1,5 @@
-//! From one second's shared measurements to what the pace may use: the room inside, the valve of
-//! auto mode, and the seats that are left. The planner runs this same code.
+//! Works out from one second's shared measurements what the pace may use: the room inside, the
+//! valve of auto mode, and the seats that are left. The planner runs the same code.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,26 +10,28 @@ use super::settings::PaceSettings;
 use super::valve::{AdaptiveInsideLimit, HealthLevel, HealthReading};
 use crate::document::PaceMode;
 
-/// The trickle, as a part of the rate, and at the least, millionths of a visitor a second.
+/// The trickle is one part in this many of the rate, but at least `TRICKLE_MIN_U`, in millionths of
+/// a visitor a second.
 const TRICKLE_PART: u64 = 100;
 const TRICKLE_MIN_U: u64 = VISITOR_U / 10;
 
-/// One second's measurements.
+/// The measurements of one second.
 #[derive(Debug, Clone, Copy)]
 pub struct PaceMeasurements {
-    /// Milliseconds since the epoch.
+    /// The time of the measurements, in milliseconds since the epoch.
     pub now: i64,
-    /// Claimed, unfinished, unexpired, by time since the claim.
+    /// Visitors inside, who have claimed and neither finished nor expired, by time since the claim.
     pub inside: [u64; 4],
-    /// Called, here, unclaimed, within their window, and expected to come.
+    /// Called visitors who are present, have not claimed, are within their window, and are expected
+    /// to come.
     pub called: u64,
-    /// Claiming at this moment.
+    /// Visitors whose claim is being written now.
     pub entering: u64,
-    /// How many of those called come, 1/4 to 1.
+    /// The share of called visitors who come, 1/4 to 1.
     pub show_up: f64,
-    /// Visitors whose order was ticketed, ever.
+    /// All visitors so far whose order was ticketed.
     pub done: u64,
-    /// Visitors whose pass ran out without one, ever.
+    /// All visitors so far whose pass ran out without an order.
     pub ended: u64,
     /// The seats of the room's shows.
     pub seats: SeatSupply,
@@ -38,35 +40,35 @@ pub struct PaceMeasurements {
 }
 
 impl PaceMeasurements {
-    /// Everybody inside, or on the way there.
+    /// Returns how many visitors are inside or on the way there.
     fn coming(&self) -> u64 {
         self.inside.iter().sum::<u64>() + self.entering + self.called
     }
 }
 
-/// What the pace may use this tick.
+/// What the pace may use in this tick.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PaceLimits {
-    /// As [`super::pace::PaceInput::rate_u`].
+    /// See [`super::pace::PaceInput::rate_u`].
     pub rate_u: Option<u64>,
-    /// As [`super::pace::PaceInput::trickle_u`].
+    /// See [`super::pace::PaceInput::trickle_u`].
     pub trickle_u: u64,
-    /// As [`super::pace::PaceInput::room`].
+    /// See [`super::pace::PaceInput::room`].
     pub room: u64,
-    /// As [`super::pace::PaceInput::wanted`].
+    /// See [`super::pace::PaceInput::wanted`].
     pub wanted: u64,
-    /// The most inside, as the valve and the promoter have it.
+    /// The most visitors inside that both the valve and the promoter allow.
     pub inside_max: u64,
-    /// The seats against the people; `None` where the room has no line or no seats.
+    /// How the seats compare with the people; `None` if the room has no line or no seats.
     pub demand: Option<SeatDemand>,
 }
 
 /// A tick that comes later than this after the one before says nothing of how fast the line moved,
-/// milliseconds.
+/// in milliseconds.
 const SILENCE_MS: i64 = 10_000;
 
-/// What is remembered from one tick to the next. It goes with the release counter, so that
-/// whichever node makes the next tick goes on from here.
+/// What is remembered from one tick to the next. It is stored with the release counter, so that the
+/// node that makes the next tick goes on from here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct PaceMemory {
     valve: Option<AdaptiveInsideLimit>,
@@ -76,17 +78,17 @@ pub struct PaceMemory {
 }
 
 impl PaceMemory {
-    /// As the last tick left it; nothing is remembered where nothing, or nothing readable, was
-    /// left.
+    /// Reads what the last tick left. The memory is empty if nothing was left or it cannot be read.
     #[must_use]
     pub fn parse(left: &str) -> Self {
         serde_json::from_str(left).unwrap_or_default()
     }
 
-    /// As [`PaceMemory::parse`] reads it.
+    /// Writes the memory as [`PaceMemory::parse`] reads it.
     #[must_use]
     pub fn to_text(&self) -> String {
-        // Rates are finite, so this cannot fail; without a memory the next tick only begins anew.
+        // Rates are finite, so this cannot fail. Without a memory the next tick would only begin
+        // anew.
         serde_json::to_string(self).unwrap_or_default()
     }
 
@@ -101,12 +103,11 @@ impl PaceMemory {
         self.peek_limits(settings, measured)
     }
 
-    /// Works out the limits of a tick between two seconds: the valve stays as it is.
+    /// Works out the limits of a tick between two seconds. The valve stays as it is.
     #[must_use]
     pub fn peek_limits(&self, settings: &PaceSettings, measured: &PaceMeasurements) -> PaceLimits {
         let coming = measured.coming();
-        // Room for one who comes is room for more than one who is called, where not everybody
-        // comes.
+        // If not everybody comes, more people can be called than there is room for.
         let room_of = |most: u64| (most.saturating_sub(coming) as f64 / measured.show_up) as u64;
         let well = measured.reading.health_level(settings.p99_ms) != HealthLevel::Ill;
         let inside_max = match settings.mode {
@@ -136,8 +137,8 @@ impl PaceMemory {
                 .per_s_u
                 .min(self.flow.left_inside_u())
                 .max(trickle_u),
-            // What has opened again fills up step by step, or all who come at once would make
-            // booking ill again.
+            // A valve that has opened again is filled step by step, because many visitors at once
+            // would overload booking again.
             PaceMode::Auto if self.is_recovering(measured.now) => {
                 let left_u = self.flow.left_inside_u();
                 settings.per_s_u.min(left_u + left_u / 4).max(trickle_u)
@@ -158,7 +159,7 @@ impl PaceMemory {
         self.valve.is_some_and(|valve| valve.is_recovering(now))
     }
 
-    /// Takes in how the tick went.
+    /// Takes in the result of a tick.
     pub fn record_tick(
         &mut self,
         people: u64,
@@ -167,8 +168,7 @@ impl PaceMemory {
         settings: &PaceSettings,
         measured: &PaceMeasurements,
     ) {
-        // What happened is divided by the time that passed, and not by that which the pace may
-        // count.
+        // The count is divided by the time that passed, not by the time that the pace may count.
         let passed = self.went_at.map_or(0, |at| measured.now - at);
         let passed = if passed > SILENCE_MS { 0 } else { passed };
         let elapsed_ms = elapsed_ms.max(u64::try_from(passed).unwrap_or(0));
@@ -190,14 +190,15 @@ impl PaceMemory {
         });
     }
 
-    /// The line's rates, visitors a second: expected, and fallen short of once in ten times.
+    /// Returns the line's rates in visitors a second: the expected one, and the one that it falls
+    /// short of once in ten times.
     #[must_use]
     pub fn rates(&self, per_s_u: u64) -> (f64, f64) {
         self.flow.rates(per_s_u)
     }
 }
 
-/// Without a line nobody is held back before anything was measured.
+/// Returns the first valve. A room without a line holds nobody back before anything was measured.
 fn first_valve(settings: &PaceSettings) -> AdaptiveInsideLimit {
     if settings.line {
         AdaptiveInsideLimit::new(settings.max_inside)

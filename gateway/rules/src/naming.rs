@@ -1,9 +1,9 @@
-//! Names of rooms and patterns of shows: what they may look like, and when two of them mean the
-//! same show.
+//! Checks names of rooms and patterns of shows: what they may look like, and when two patterns
+//! match the same show.
 
 use super::faults::RoomInputFaults;
 
-/// Whether the promoter's slug can stand in an address and in a cookie's name.
+/// Returns whether the promoter's slug may be part of an address and of a cookie's name.
 #[must_use]
 pub fn is_slug(text: &str) -> bool {
     let bytes = text.as_bytes();
@@ -14,7 +14,7 @@ pub fn is_slug(text: &str) -> bool {
         && bytes[0].is_ascii_alphanumeric()
 }
 
-/// Whether two patterns can name the same show.
+/// Returns whether two patterns can match the same show.
 #[must_use]
 pub fn overlap(a: &str, b: &str) -> bool {
     match (a.strip_suffix('*'), b.strip_suffix('*')) {
@@ -25,7 +25,7 @@ pub fn overlap(a: &str, b: &str) -> bool {
     }
 }
 
-/// The patterns of a room, each a show's id or the beginning of one.
+/// Checks the patterns of a room, each a show's id or the beginning of one.
 pub(super) fn checked_shows(
     value: Option<Vec<String>>,
     faults: &mut RoomInputFaults,

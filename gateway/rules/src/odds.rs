@@ -1,69 +1,71 @@
-//! What the people inside still want of the seats: how many more could use one, and how likely one
-//! is left for somebody further back. Plain means and variances; nothing here knows a visitor.
+//! Estimates the demand of the people inside: how many more visitors could use a seat, and how
+//! likely a seat is left for somebody further back. The code uses plain means and variances and
+//! knows no single visitor.
 
-/// Before anything is measured: seats a party takes.
+/// The first guess of the seats that a party takes, before anything is measured.
 const PARTY: f64 = 2.0;
-/// Before anything is measured: how many of those let in buy.
+/// The first guess of the share of visitors inside who buy, before anything is measured.
 const CHANCE: f64 = 0.8;
-/// So many visitors the two guesses above weigh as much as.
+/// The weight of the two guesses above, in visitors.
 const GUESS_WEIGHT: f64 = 20.0;
-/// Baskets that become orders; the other seats come back.
+/// The share of baskets that become orders. The seats of the others come back.
 const BASKETS_KEPT: f64 = 0.85;
-/// How far the mean may be off before anything is measured, as a part of it, and at the least.
+/// How far the mean may be off before anything is measured, as a share of it. The doubt never falls
+/// below `DOUBT_MIN`.
 const DOUBT: f64 = 0.4;
 const DOUBT_MIN: f64 = 0.03;
-/// So many visitors who are done make the doubt smaller by the root of two.
+/// After this many visitors who are done, the doubt is smaller by the root of two.
 const DOUBT_HALVES: f64 = 50.0;
 /// The most seats that a party is believed to take.
 const PARTY_MAX: f64 = 10.0;
 
-/// Up to these ages inside, seconds, somebody without a basket wants seats with the weights beside
-/// it; past the last hardly anybody does.
+/// The ages inside, in seconds, up to which somebody without a basket wants seats with the weights
+/// below. Hardly anybody wants seats after the last age.
 pub const AGES_S: [u64; 3] = [30, 60, 120];
 const WEIGHTS: [f64; 4] = [1.0, 0.5, 0.25, 0.1];
 
 /// The seats of a room's shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SeatSupply {
-    /// Free cells.
+    /// The number of free cells.
     pub free: u64,
-    /// Held cells.
+    /// The number of held cells.
     pub held: u64,
-    /// Sold cells.
+    /// The number of sold cells.
     pub sold: u64,
-    /// Held cells whose deadline is so near that they count as free for who is called now.
+    /// The number of held cells whose deadline is so near that they count as free for visitors who
+    /// are called now.
     pub lapsing: u64,
-    /// Baskets: holds without an order, and orders that are not paid.
+    /// The number of baskets: holds without an order, and unpaid orders.
     pub baskets: u64,
-    /// Cells that nobody can have any more and that are not sold.
+    /// The number of cells that are not sold and that nobody can buy any more.
     pub gone: u64,
 }
 
-/// The people who come before anybody who is called now.
+/// The people who choose seats before anybody who is called now.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PeopleAhead {
-    /// Inside, by time since their claim: up to each of [`AGES_S`], and longer.
+    /// The visitors inside, by time since their claim: up to each of [`AGES_S`], and longer.
     pub inside: [u64; 4],
-    /// Called and expected to come.
+    /// The called visitors who are expected to come.
     pub called: f64,
-    /// Done: their order was ticketed.
+    /// The visitors whose order was ticketed.
     pub done: u64,
-    /// Gone without an order: their pass ran out.
+    /// The visitors whose pass ran out without an order.
     pub ended: u64,
-    /// How many of those called come, 0 to 1.
+    /// The share of called visitors who come, 0 to 1.
     pub show_up: f64,
 }
 
-/// What stands between a visitor and a seat.
+/// How many people and seats stand between a visitor and a seat.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeatDemand {
-    /// Seats that are free, or will be in a moment.
+    /// The seats that are free now or in a moment.
     supply: f64,
-    /// Seats that will not be kept by those who have them in their baskets, on top of the free
-    /// ones.
+    /// The seats in baskets that will come back, beside the free ones.
     coming: f64,
     free: f64,
-    /// People before the line who have no basket yet and want one.
+    /// The people before the line who have no basket yet and want one.
     choosing: f64,
     party: f64,
     chance: f64,
@@ -72,7 +74,7 @@ pub struct SeatDemand {
 }
 
 impl SeatDemand {
-    /// Adds up one second's figures; `None` where the room has no seats that could run out.
+    /// Adds up one second's figures. Returns `None` if the room has no seats that could run out.
     #[must_use]
     pub fn from_counts(seats: &SeatSupply, people: &PeopleAhead) -> Option<Self> {
         if seats.free + seats.held + seats.sold + seats.gone == 0 {
@@ -113,21 +115,22 @@ impl SeatDemand {
         })
     }
 
-    /// Seats that one visitor who comes takes on average.
+    /// Returns how many seats a visitor who comes takes on average.
     fn takes(&self) -> f64 {
         self.party * self.chance
     }
 
-    /// How many more people could be let in before those inside cover all seats that are left or
-    /// about to lapse.
+    /// Returns how many more people may be let in until those inside want all seats that are left
+    /// or about to lapse.
     #[must_use]
     pub fn people_wanted(&self) -> u64 {
         let left = self.supply - self.choosing * self.takes();
-        // A float below zero, or not a number, becomes 0; one beyond the range its end.
+        // A float that is negative or not a number becomes 0, and one beyond the range becomes the
+        // largest number.
         (left / self.takes() / self.show_up).ceil().max(0.0) as u64
     }
 
-    /// How likely a seat is left for who has `ahead` people before it, 0 to 1.
+    /// Returns how likely a seat is left for a visitor with `ahead` people before it, 0 to 1.
     #[must_use]
     pub fn seat_odds(&self, ahead: u64) -> f64 {
         let people = self.choosing + as_f64(ahead) * self.show_up;
@@ -142,7 +145,7 @@ impl SeatDemand {
     }
 }
 
-/// The normal distribution by its logistic likeness, at most 0.01 off.
+/// Approximates the normal distribution by the logistic one, with an error of at most 0.01.
 fn normal(z: f64) -> f64 {
     1.0 / (1.0 + (-1.702 * z).exp())
 }

@@ -1,88 +1,92 @@
-//! The pace as a pure function: how many ranks to release now. What it may use is worked out in
-//! `limits`; the loop in `release` carries it out.
+//! Decides as a pure function how many ranks to release now. `limits` works out what the pace may
+//! use, and the loop in `release` carries the decision out.
 
-/// The longest silence that earns releases, milliseconds: a stopped clock banks nothing.
+/// The longest silence for which releases are earned, in milliseconds, so that a stopped clock
+/// saves up nothing.
 pub const BANKED_MS_MAX: u64 = 1000;
-/// One visitor, in the unit of [`PaceInput::remainder_u`].
+/// One visitor in the unit of [`PaceInput::remainder_u`].
 pub const VISITOR_U: u64 = 1_000_000;
-/// So many ranks of people who are away are passed for each one who is here. A line whose people
-/// all lost their network for a minute must not be run through to its end before they are back.
+/// The most ranks of absent people that are passed for each person who is present. If everybody in
+/// a line loses the network for a minute, the counter must not reach the end of the line before
+/// they are back.
 pub const AWAY_PER_PERSON: u64 = 32;
 
-/// Who stands at a rank.
+/// Who is at a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RankPresence {
     /// Somebody whose socket is open, or who looked a moment ago.
     Here,
-    /// Somebody who has not been seen for a while: called with the others, and waited for by
-    /// nobody.
+    /// Somebody who has not been seen for a while. The visitor is called with the others, but
+    /// nobody waits for it.
     Away,
-    /// Nobody: a void, or a place that was left.
+    /// Nobody, because the rank is a void or its visitor left.
     Nobody,
 }
 
-/// One second's measurements.
+/// The measurements of one tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaceInput {
-    /// Since the last tick, milliseconds.
+    /// The time since the last tick, in milliseconds.
     pub elapsed_ms: u64,
-    /// Millionths of a visitor left over from the last tick; below one visitor.
+    /// The rest from the last tick, in millionths of a visitor; less than one visitor.
     pub remainder_u: u64,
-    /// The most that may be released, millionths of a visitor a second; `None` for a room without a
-    /// line.
+    /// The most that may be released, in millionths of a visitor a second; `None` in a room without
+    /// a line.
     pub rate_u: Option<u64>,
-    /// What is released even where `wanted` is nothing, millionths of a visitor a second.
+    /// What is released even if `wanted` is 0, in millionths of a visitor a second.
     pub trickle_u: u64,
-    /// People for whom there is room inside; binds whatever else is said.
+    /// How many people there is room for inside. This limit always applies.
     pub room: u64,
-    /// People whom booking's health and the seats left can use; beyond them only the trickle goes.
+    /// How many people booking's health and the remaining seats allow. Beyond them only the trickle
+    /// is released.
     pub wanted: u64,
-    /// Millionths owed for visitors who were let in late: they went ahead of new releases.
+    /// What is owed for late comers who went ahead of new releases, in millionths of a visitor.
     pub owed_u: u64,
-    /// Whether the room lets people in at all now: selling and not paused.
+    /// Whether the room lets people in now: it sells and is not paused.
     pub selling: bool,
     /// The release counter.
     pub released: u64,
-    /// Ranks that exist: the counter never passes this.
+    /// The number of ranks that exist. The counter never passes this.
     pub end: u64,
 }
 
 /// What kept the counter from going further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReleaseBound {
-    /// The rate: the pace is what was asked for.
+    /// The rate limited the release, as it should.
     Rate,
-    /// The room inside, booking's health, or the seats left.
+    /// The room inside, booking's health, or the remaining seats limited the release.
     Room,
-    /// Nobody is left to call, or nobody may be.
+    /// Nobody is left to call, or nobody may be called.
     Line,
 }
 
-/// What to do.
+/// The decision of one tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReleaseDecision {
     /// The counter's new value.
     pub released: u64,
-    /// People called by this move who are here.
+    /// The number of present people that this move calls.
     pub people: u64,
-    /// What the next tick starts with.
+    /// The rest that the next tick starts with, in millionths of a visitor.
     pub remainder_u: u64,
-    /// What is still owed for late comers.
+    /// What is still owed for late comers, in millionths of a visitor.
     pub owed_u: u64,
-    /// What late comers may take of this tick, millionths of a visitor.
+    /// What late comers may take of this tick, in millionths of a visitor.
     pub late_u: u64,
-    /// What bound it.
+    /// What limited the release.
     pub bound: ReleaseBound,
 }
 
-/// What a time earns at a rate, millionths of a visitor.
+/// Returns what a span of time earns at a rate, in millionths of a visitor.
 #[must_use]
 pub fn credit_u(rate_u: u64, elapsed_ms: u64) -> u64 {
     let elapsed = u128::from(elapsed_ms.min(BANKED_MS_MAX));
     u64::try_from(u128::from(rate_u) * elapsed / 1000).unwrap_or(u64::MAX)
 }
 
-/// Decides one tick. `who(rank)` says who stands there: only people who are here cost anything.
+/// Decides one tick. `who(rank)` returns who is at a rank. Only people who are present cost
+/// anything.
 #[must_use]
 pub fn decide_release(input: &PaceInput, who: impl Fn(u64) -> RankPresence) -> ReleaseDecision {
     let full_u = input
@@ -92,8 +96,8 @@ pub fn decide_release(input: &PaceInput, who: impl Fn(u64) -> RankPresence) -> R
     let wanted_u = input.wanted.saturating_mul(VISITOR_U).max(slow_u);
     let late_u = full_u.map_or(0, |full_u| full_u.min(wanted_u));
     if !input.selling || input.released >= input.end {
-        // Nothing is banked while nobody is released, but what late comers took is repaid: time
-        // passes all the same.
+        // While nobody is released nothing is saved up, but the debt for late comers shrinks,
+        // because time passes.
         return ReleaseDecision {
             released: input.released,
             people: 0,
@@ -109,8 +113,8 @@ pub fn decide_release(input: &PaceInput, who: impl Fn(u64) -> RankPresence) -> R
     ReleaseDecision {
         released: walked.released,
         people: walked.people,
-        // What binds is either the rate, and then the fraction goes on, or the room or the line,
-        // and then nothing is banked beyond that fraction. An emptied line starts from nothing.
+        // If the rate is the limit, the fraction is carried on. If the room or the line is, nothing
+        // beyond that fraction is saved up. An emptied line starts from 0.
         remainder_u: if emptied { 0 } else { budget.remainder_u },
         owed_u: budget.owed_u,
         late_u,

@@ -1,4 +1,5 @@
-//! The phase of a room as a pure function of its document, of what happened to it, and of the time.
+//! Works out the phase of a room as a pure function of its document, of what happened to it, and of
+//! the time.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,32 +24,32 @@ pub enum RoomPhase {
     Closed,
 }
 
-/// What happened to a room beside the passing of time. Stored with the room.
+/// What happened to a room apart from the passing of time. It is stored with the room.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoomFacts {
-    /// Opened by hand at this time (ms).
+    /// When the room was opened by hand, in milliseconds since the epoch.
     pub opened_at: Option<i64>,
-    /// The draw was brought forward by hand at this time (ms).
+    /// When the draw was brought forward by hand, in milliseconds since the epoch.
     pub draw_called_at: Option<i64>,
-    /// Closed by hand at this time (ms).
+    /// When the room was closed by hand, in milliseconds since the epoch.
     pub closed_at: Option<i64>,
-    /// Nobody is released while this holds.
+    /// Whether the room is paused: then nobody is released.
     pub paused: bool,
 }
 
 /// What is known of the draw and the seats when the phase is worked out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PhaseInputs {
-    /// The line is frozen.
+    /// Whether the line is frozen.
     pub frozen: bool,
-    /// The line is drawn, and this node has the ranks.
+    /// Whether the line is drawn and this node has the ranks.
     pub drawn: bool,
-    /// Every seat of the room's shows is sold, or cannot be had any more.
+    /// Whether every seat of the room's shows is sold or cannot be bought any more.
     pub sold_out: bool,
 }
 
-/// The phase at `now` (ms).
+/// Returns the phase at `now` (ms).
 #[must_use]
 pub fn phase_at(
     document: &RoomDocument,
@@ -81,7 +82,7 @@ pub fn phase_at(
     }
 }
 
-/// Whether the time of the draw (or, without one, of the sale) has come.
+/// Returns whether the time of the draw has come, or of the sale if there is no draw.
 #[must_use]
 pub fn draw_due(document: &RoomDocument, facts: &RoomFacts, now: i64) -> bool {
     facts.draw_called_at.is_some() || now >= document.draw_at

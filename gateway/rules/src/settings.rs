@@ -1,18 +1,18 @@
-//! The settings of a room that bear on its pace.
+//! Holds the settings of a room that affect its pace.
 
 use crate::document::PaceMode;
 
-/// What the promoter set of a room's pace.
+/// The settings that the promoter chose for a room's pace.
 #[derive(Debug, Clone, Copy)]
 pub struct PaceSettings {
-    /// Who decides.
+    /// Who decides how many may be inside.
     pub mode: PaceMode,
-    /// Whether there is a line; without one everybody is called while there is room.
+    /// Whether there is a line. Without one everybody is called while there is room.
     pub line: bool,
-    /// Millionths of a visitor a second: the pace, or in auto mode the most.
+    /// The pace, or in auto mode the highest pace, in millionths of a visitor a second.
     pub per_s_u: u64,
-    /// The most inside.
+    /// The most visitors inside at once.
     pub max_inside: u64,
-    /// Booking's target, milliseconds.
+    /// The time within which booking should answer 99 of 100 calls, in milliseconds.
     pub p99_ms: u64,
 }

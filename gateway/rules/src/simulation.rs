@@ -1,6 +1,5 @@
-//! A small on-sale in seconds, without sockets: a crowd, a booking that slows down when it is
-//! pushed, and the real pace between them. What the design promises of the pace is shown here
-//! first.
+//! Simulates a small on-sale in seconds without sockets: a crowd, a booking that slows down under
+//! load, and the real pace between them. It tests what the design promises of the pace.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -15,22 +14,23 @@ use super::settings::PaceSettings;
 use super::valve::HealthReading;
 use crate::document::PaceMode;
 
-/// The crowd and the house.
+/// The crowd, the seats and the booking of a simulation.
 struct Sale {
     settings: PaceSettings,
     seats: u64,
     party: u64,
-    /// Who is here at each rank.
+    /// Who is at each rank.
     line: Vec<RankPresence>,
-    /// Seconds somebody takes to answer the call, by rank.
+    /// How many seconds a visitor takes to answer the call, by rank.
     answers_after: fn(u64) -> u64,
     claim_s: u64,
-    /// Seconds from the claim to the end of the visit, while booking answers at once; even.
+    /// The time from the claim to the end of the visit while booking answers at once, in seconds.
+    /// It must be even, because a visitor makes a call every other second.
     visit_s: u64,
-    /// Those who take seats and pay; the others' holds lapse after `hold_s`.
+    /// The share of visitors who take seats and pay. The holds of the others lapse after `hold_s`.
     buys: f64,
     hold_s: u64,
-    /// Calls a second that booking answers well, by second.
+    /// How many calls a second booking answers well, by second.
     capacity: fn(u64) -> u64,
 }
 
@@ -53,7 +53,7 @@ const SALE: fn() -> Sale = || Sale {
     capacity: |_| 1000,
 };
 
-/// One second, as it went.
+/// The result of one second.
 #[derive(Debug, Clone, Copy)]
 struct Second {
     people: u64,
@@ -86,7 +86,7 @@ impl Sale {
         let mut answering: HashMap<u64, Vec<u64>> = HashMap::new();
         let mut late: Vec<u64> = Vec::new();
         let mut inside: Vec<Inside> = Vec::new();
-        // Baskets that will lapse, by second.
+        // The number of seats in baskets that will lapse, by second.
         let mut lapses: Vec<u64> = Vec::new();
         let (mut free, mut sold, mut done, ended) = (self.seats, 0, 0, 0);
         let mut waiting: VecDeque<(u64, u64)> = VecDeque::new();
@@ -94,8 +94,8 @@ impl Sale {
         for at in 1..=seconds {
             let now = at as i64 * 1000;
             cohorts.expire(now, self.claim_s as i64 * 1000);
-            // Whoever is inside asks something every other second, and waits for the answer before
-            // asking again.
+            // Every visitor inside makes a call every other second, and waits for its answer before
+            // the next.
             let capacity = (self.capacity)(at);
             let mut asked_now = 0;
             for visit in inside.iter_mut().filter(|visit| visit.asks_at == Some(at)) {

@@ -1,39 +1,41 @@
-//! How many may be inside in auto mode: more, step by step, while booking is well; fewer, by a
-//! third, when it is not. The decrease is that of Chiu and Jain (1989); the increase is by a part
-//! of what is open, at the most by a fixed part of what the promoter allows.
+//! Decides how many visitors may be inside in auto mode: more, step by step, while booking is well,
+//! and a third fewer when it is not. The decrease follows Chiu and Jain (1989). The increase is a
+//! part of the present opening, at most a fixed part of what the promoter allows.
 
 use serde::{Deserialize, Serialize};
 
 use super::pace::VISITOR_U;
 use super::settings::PaceSettings;
 
-/// In good health the valve opens each second by this part of itself, and at the most by that of
-/// `max_inside`;
+/// In good health the valve opens each second by one part in this many of itself, and at most by
+/// `max_inside` / `CLIMB_PART_OF_ALL`.
 const CLIMB_PART: u64 = 8;
 const CLIMB_PART_OF_ALL: u64 = 20;
-/// near the number at which booking last fell ill only by this part of itself,
+/// Near the number at which booking last fell ill, the valve opens only by one part in this many of
+/// itself.
 const CAREFUL_PART: u64 = 40;
-/// until it has been well there for so long, milliseconds.
+/// How long booking must have been well near that number until the valve opens at full speed again,
+/// in milliseconds.
 const TRUSTED_AFTER_MS: i64 = 8000;
-/// The valve begins at this part of `max_inside`.
+/// The valve begins at one part in this many of `max_inside`.
 const START_PART: u64 = 5;
-/// The valve never closes below this part of `max_inside`.
+/// The valve never closes below one part in this many of `max_inside`.
 const FLOOR_PART: u64 = 100;
-/// A cut shows in the measurements only after their window has passed, so the next one waits for
-/// that, milliseconds,
+/// The wait after a cut before the next one, in milliseconds: a cut shows in the measurements only
+/// after their window has passed.
 const SETTLE_MS: i64 = 3000;
-/// and longer where the cut is seen to help.
+/// The wait before the next cut if the last one is seen to help, in milliseconds.
 const HELPS_MS: i64 = 10_000;
-/// Fewer calls than these say little of how slow booking is.
+/// With fewer calls than this, a reading says little of how slow booking is.
 const CALLS_MIN: u64 = 20;
-/// What people feel is more than the door measures, so booking counts as ill before it reaches its
-/// target,
+/// Booking counts as ill from this percentage of its target on, because people feel more delay than
+/// the door measures.
 const ILL_PERCENT: u64 = 70;
-/// and as it may stay from here on.
+/// Booking counts as neither well nor ill from this percentage of its target on.
 const TIGHT_PERCENT: u64 = 50;
-/// A cut is remembered for so long at the most, milliseconds.
+/// How long a cut is remembered at most, in milliseconds.
 const FORGOTTEN_AFTER_MS: i64 = 60_000;
-/// One failed call in so many is the most that counts as well.
+/// At most one failed call in this many counts as well.
 const ERRORS_PART: u64 = 100;
 
 /// Booking's health over the last seconds, as its door measured it.
@@ -41,32 +43,32 @@ const ERRORS_PART: u64 = 100;
 pub struct HealthReading {
     /// The time within which 99 of 100 calls were answered, milliseconds; `None` without calls.
     pub p99_ms: Option<u64>,
-    /// Calls answered.
+    /// The number of calls answered.
     pub calls: u64,
-    /// Calls answered with a server error.
+    /// The number of calls answered with a server error.
     pub errors: u64,
     /// Whether new holds are refused because the process is overloaded.
     pub shedding: bool,
 }
 
-/// What a reading says.
+/// What a reading says of booking's health.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HealthLevel {
-    /// Far under the target: there is room for more.
+    /// Booking is far under its target, so there is room for more visitors.
     Well,
-    /// Under the target, but not by much: as it is, it may stay.
+    /// Booking is not far under its target, so the valve stays as it is.
     Tight,
-    /// At the target, or failing.
+    /// Booking is at its target, or calls fail.
     Ill,
 }
 
 impl HealthReading {
-    /// How booking stands to its target.
+    /// Returns how booking compares with its target.
     #[must_use]
     pub fn health_level(&self, target_ms: u64) -> HealthLevel {
         let p99_ms = self.p99_ms.unwrap_or(0);
-        // One slow or failed call among few is no illness; it only keeps the valve from opening
-        // further.
+        // One slow or failed call among few does not count as ill; it only keeps the valve from
+        // opening further.
         let slow = p99_ms > target_ms * ILL_PERCENT / 100 && self.calls >= CALLS_MIN;
         let failing = self.errors > 1 && self.errors.saturating_mul(ERRORS_PART) > self.calls;
         if self.shedding || slow || failing {
@@ -79,30 +81,30 @@ impl HealthReading {
     }
 }
 
-/// How far the way in is open.
+/// The valve of auto mode, which limits how many may be inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdaptiveInsideLimit {
     most: u64,
     cut: Option<InsideLimitCut>,
-    /// Since when booking has not been anything but well, ms.
+    /// Since when booking has been well without a break, in milliseconds since the epoch.
     well_since: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct InsideLimitCut {
     at: i64,
-    /// How many were inside when booking fell ill.
+    /// How many visitors were inside when booking fell ill.
     from: u64,
     p99_ms: u64,
 }
 
-/// The least that a valve lets inside.
+/// Returns the fewest visitors that a valve lets inside.
 fn floor(max_inside: u64) -> u64 {
     (max_inside / FLOOR_PART).max(1)
 }
 
 impl AdaptiveInsideLimit {
-    /// Open a little: nothing is measured yet.
+    /// Makes a valve that is a little open, because nothing is measured yet.
     #[must_use]
     pub fn new(max_inside: u64) -> Self {
         Self {
@@ -112,7 +114,7 @@ impl AdaptiveInsideLimit {
         }
     }
 
-    /// Open as far as it goes.
+    /// Makes a valve that is fully open.
     #[must_use]
     pub fn fully_open(max_inside: u64) -> Self {
         Self {
@@ -122,14 +124,15 @@ impl AdaptiveInsideLimit {
         }
     }
 
-    /// The most that may be inside now.
+    /// Returns how many visitors may be inside now.
     #[must_use]
     pub fn most_inside(&self, max_inside: u64) -> u64 {
         self.most.clamp(floor(max_inside), max_inside)
     }
 
-    /// The valve after one second's reading at `now` (ms). `inside` are those inside or on their
-    /// way, `rate` those who would be called within a second if nothing held them back.
+    /// Returns the valve after one second's reading at `now` (ms). `inside` counts the visitors
+    /// inside or on their way, and `rate` those who would be called within a second if nothing held
+    /// them back.
     #[must_use]
     pub fn after_reading(
         self,
@@ -163,7 +166,7 @@ impl AdaptiveInsideLimit {
         }
     }
 
-    /// Whether booking fell ill, and has not been well for long enough since to be trusted.
+    /// Returns whether booking fell ill, and has not been well long enough since to be trusted.
     #[must_use]
     pub fn is_recovering(&self, now: i64) -> bool {
         self.cut.is_some()
@@ -197,7 +200,7 @@ impl AdaptiveInsideLimit {
                 ..self
             };
         }
-        // Where fewer are inside than might be, those few are already too many.
+        // If fewer visitors are inside than may be, even those are too many.
         let from = most.min(inside);
         Self {
             most: (from - from / 3).max(floor(max_inside)),

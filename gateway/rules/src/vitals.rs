@@ -1,30 +1,32 @@
-//! What one node measured of booking in the last seconds, small enough to be handed round once a
-//! second, and what several nodes' measurements come to together.
+//! Holds what one node measured of booking in the last seconds, small enough to be sent round once
+//! a second, and combines the measurements of several nodes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::valve::HealthReading;
 
-/// Seconds that are kept.
+/// The number of seconds that are kept.
 pub const SECONDS: usize = 10;
-/// A reading looks back so many seconds,
+/// The number of seconds that a reading looks back over if there were enough calls.
 const LOOK_BACK: usize = 3;
-/// and further only until it has so many calls: one slow call in a quiet hour is no illness.
+/// A reading looks back further only until it has this many calls, so that one slow call in a quiet
+/// hour does not count as ill.
 const CALLS_MIN: u64 = 50;
-/// Each bucket ends a tenth above the one before, from a millisecond to about a minute.
+/// The number of buckets. Each bucket ends a tenth above the one before, from a millisecond to
+/// about a minute.
 pub const BUCKETS: usize = 116;
 const BUCKET_STEP: f64 = 1.1;
 
 /// The calls of one second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastSecondCalls {
-    /// So many seconds ago, below [`SECONDS`].
+    /// How many seconds ago the second was; less than [`SECONDS`].
     pub back: usize,
-    /// Calls answered or given up.
+    /// The number of calls that were answered or given up.
     pub calls: u64,
-    /// Those of them that failed.
+    /// The number of those calls that failed.
     pub errors: u64,
-    /// Buckets that are not empty, and how many calls are in each.
+    /// The buckets that are not empty, and how many calls are in each.
     pub buckets: Vec<(usize, u64)>,
 }
 
@@ -33,28 +35,28 @@ pub struct PastSecondCalls {
 pub struct NodeMeasurements {
     /// The seconds in which there were calls.
     pub seconds: Vec<PastSecondCalls>,
-    /// How late the process looks at what has come, milliseconds.
+    /// How late the process handles what has arrived, in milliseconds.
     pub lag_ms: u64,
-    /// Whether it refuses new holds because it is overloaded.
+    /// Whether the process refuses new holds because it is overloaded.
     pub shedding: bool,
 }
 
 impl NodeMeasurements {
-    /// As it is handed round.
+    /// Writes the measurements as they are sent to other nodes.
     #[must_use]
     pub fn to_text(&self) -> String {
-        // Plain whole numbers, so this cannot fail.
+        // All fields are plain numbers, so this cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What another node handed round; `None` where it is of another version.
+    /// Reads what another node sent. Returns `None` if that node has another version.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 }
 
-/// The bucket of a call that took so many milliseconds.
+/// Returns the bucket of a call that took so many milliseconds.
 #[must_use]
 pub fn bucket(ms: f64) -> usize {
     // Below a millisecond the logarithm is negative, and becomes 0.
@@ -62,7 +64,7 @@ pub fn bucket(ms: f64) -> usize {
     at.min(BUCKETS - 1)
 }
 
-/// Booking's health as all the nodes together have seen it.
+/// Combines the measurements of all nodes into booking's health.
 #[must_use]
 pub fn combined_reading(nodes: &[NodeMeasurements]) -> HealthReading {
     let mut buckets = [0_u64; BUCKETS];
@@ -80,13 +82,13 @@ pub fn combined_reading(nodes: &[NodeMeasurements]) -> HealthReading {
             }
         }
     }
-    // A call waits before anybody looks at it, too: where that is longer than the answers take, it
-    // is what people feel.
+    // A call also waits before the process handles it. If that takes longer than the answers, it is
+    // what people feel.
     let lag_ms = nodes.iter().map(|node| node.lag_ms).max().unwrap_or(0);
     HealthReading {
         p99_ms: match p99_ms(&buckets, calls) {
             Some(p99_ms) => Some(p99_ms.max(lag_ms)),
-            // Without calls a late process is late all the same.
+            // A process that lags is late even without calls.
             None => (lag_ms > 0).then_some(lag_ms),
         },
         calls,

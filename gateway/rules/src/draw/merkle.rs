@@ -1,7 +1,7 @@
-//! Who holds which number, bound into one root: the Merkle tree of RFC 6962 §2.1 over the leaf data
+//! Binds who holds which number into one root: the Merkle tree of RFC 6962 §2.1 over the leaf data
 //! `be64(number) || holder`. Full chunks of 1024 leaves are whole subtrees, so a tree keeps only
-//! what lies above them: 625 KB for ten million leaves, and a proof hashes one chunk anew instead
-//! of everything.
+//! the nodes above them. That is 625 KB for ten million leaves, and a proof hashes one chunk again
+//! instead of all leaves.
 
 use std::ops::Range;
 
@@ -9,7 +9,8 @@ use fairgate_pass::Digest;
 
 use super::sha256;
 
-/// Leaves under one lowest kept node. A power of two, or chunks would not be subtrees.
+/// The number of leaves under one lowest kept node. It is a power of two, or chunks would not be
+/// subtrees.
 const CHUNK: usize = 1024;
 
 /// The tree of a frozen line, from the roots of its chunks upwards.
@@ -22,7 +23,7 @@ pub struct MerkleTree {
 impl MerkleTree {
     /// Hashes all leaves, in number order from 0, on two threads where there is enough to do.
     pub fn build<L: Copy + Sync + Into<[u8; 32]>>(leaves: &[L]) -> Self {
-        // The seam must fall between two chunks.
+        // The two halves must meet between two chunks.
         let half = leaves.len().div_ceil(CHUNK) / 2 * CHUNK;
         let (low, high) = leaves.split_at(half);
         let chunks = std::thread::scope(|scope| {
@@ -37,25 +38,26 @@ impl MerkleTree {
         }
     }
 
-    /// How many leaves there are.
+    /// Returns the number of leaves.
     pub fn leaf_count(&self) -> usize {
         self.n
     }
 
-    /// The root over all leaves; of no leaves, the hash of nothing.
+    /// Returns the root over all leaves. The root of no leaves is the hash of nothing.
     pub fn root(&self) -> Digest {
         root_of_levels(&self.levels)
     }
 
-    /// Which leaves [`MerkleTree::proof`] needs for `number`; `None` where there is no such leaf.
+    /// Returns the range of leaves that [`MerkleTree::proof`] needs for `number`, or `None` if
+    /// there is no such leaf.
     pub fn chunk_of(&self, number: usize) -> Option<Range<usize>> {
         let start = number / CHUNK * CHUNK;
         (number < self.n).then(|| start..self.n.min(start + CHUNK))
     }
 
-    /// The inclusion path of `number`, leaf upward. `chunk` are the leaves of
-    /// [`MerkleTree::chunk_of`]. `None` where there is no such leaf, or where these are not the
-    /// leaves the tree was built from.
+    /// Returns the inclusion path of `number`, from the leaf upward. `chunk` holds the leaves of
+    /// [`MerkleTree::chunk_of`]. Returns `None` if there is no such leaf, or if these are not the
+    /// leaves that the tree was built from.
     pub fn proof<L: Copy + Into<[u8; 32]>>(
         &self,
         number: usize,
@@ -75,12 +77,13 @@ impl MerkleTree {
     }
 }
 
-/// The root over leaves that are all at hand.
+/// Returns the root over all leaves of a slice.
 pub fn root<L: Copy + Sync + Into<[u8; 32]>>(leaves: &[L]) -> Digest {
     MerkleTree::build(leaves).root()
 }
 
-/// Whether `path` shows that `number` of `n` is held by `holder` under `root` (RFC 9162 §2.1.3.2).
+/// Returns whether `path` shows that `number` of `n` is held by `holder` under `root` (RFC 9162
+/// §2.1.3.2).
 pub fn verify_proof(
     number: u64,
     n: u64,
@@ -91,7 +94,7 @@ pub fn verify_proof(
     if number >= n {
         return false;
     }
-    // `node` is where we are on this level, `last` the level's last node, which may have no
+    // `node` is the position on this level, and `last` the level's last node, which may have no
     // sibling.
     let (mut node, mut last) = (number, n - 1);
     let mut hash = leaf_hash(number, &holder.into());
@@ -101,7 +104,7 @@ pub fn verify_proof(
         }
         if node & 1 == 1 || node == last {
             hash = inner_hash(sibling, &hash);
-            // A node without sibling rises unhashed to the level where it has one.
+            // A node without a sibling rises unhashed to the level where it has one.
             while node & 1 == 0 && node != 0 {
                 (node, last) = (node >> 1, last >> 1);
             }
@@ -136,8 +139,8 @@ fn chunk_roots<L: Copy + Into<[u8; 32]>>(first: usize, leaves: &[L]) -> Vec<Dige
         .collect()
 }
 
-/// All levels of the tree over `hashes`, from them up to the one root. A node without sibling rises
-/// as it is, which gives the same tree as the RFC's split at the largest power of two.
+/// Builds all levels of the tree over `hashes`, from them up to the root. A node without a sibling
+/// rises unchanged, which gives the same tree as the RFC's split at the largest power of two.
 fn levels(hashes: Vec<Digest>) -> Vec<Vec<Digest>> {
     let mut levels = vec![hashes];
     while let Some(level) = levels.last()
@@ -153,7 +156,7 @@ fn levels(hashes: Vec<Digest>) -> Vec<Vec<Digest>> {
     levels
 }
 
-/// The root of finished levels; of nothing, the hash of nothing.
+/// Returns the root of finished levels. The root of no leaves is the hash of nothing.
 fn root_of_levels(levels: &[Vec<Digest>]) -> Digest {
     levels
         .last()
@@ -162,7 +165,7 @@ fn root_of_levels(levels: &[Vec<Digest>]) -> Digest {
         .unwrap_or_else(|| sha256(&[]))
 }
 
-/// The siblings on the way up from `at`; a node that rises alone has none.
+/// Returns the siblings on the way up from `at`. A node that rises alone has none.
 fn siblings(mut at: usize, levels: &[Vec<Digest>]) -> impl Iterator<Item = Digest> {
     levels.iter().filter_map(move |level| {
         let sibling = level.get(at ^ 1).copied();
@@ -182,7 +185,7 @@ mod tests {
             .collect()
     }
 
-    /// RFC 6962 §2.1 as it is written down, over leaf data instead of hashes.
+    /// Computes RFC 6962 §2.1 as it is written, over leaf data instead of hashes.
     fn as_written(data: &[Vec<u8>]) -> Digest {
         match data {
             [] => Digest::of_bytes(b""),

@@ -1,16 +1,16 @@
-//! The draw, version 1: turns the join numbers of a frozen line into ranks so that anybody can
-//! check it. Pure: the secret, the leaves and the beacon come from the room, and nothing here reads
-//! a clock or makes randomness.
+//! Runs the draw, version 1: turns the join numbers of a frozen line into ranks so that anybody can
+//! check the result. The code is pure: the room gives the secret, the leaves and the beacon, and
+//! nothing here reads a clock or makes randomness.
 //!
-//! In reading order: [`merkle`] binds who holds which number, [`seed`] binds that to the secret
-//! promised at the room's creation and to the beacon, [`shuffle`] makes the line out of the seed,
-//! [`record`] is what is published of it all, and [`verify`] checks a record offline. Frozen: a
-//! change here is a version 2 beside it.
+//! In reading order: [`merkle`] binds who holds which number. [`seed`] binds that to the beacon and
+//! to the secret that was promised when the room was created. [`shuffle`] makes the line from the
+//! seed. [`record`] is the published record of all this, and [`verify`] checks a record offline.
+//! This version is frozen: a change is made as a version 2 beside it.
 //!
-//! What a record proves: whoever runs the room could not choose the line after the freeze, nor give
-//! one person two numbers unseen. What it does not: without a beacon the moment of the freeze can
-//! be chosen by trying; two people who were shown different roots find out only by comparing them;
-//! nobody is proved to be a human being.
+//! A record proves that the operator of the room could not choose the line after the freeze, nor
+//! give one person two numbers unseen. It does not prove three things. Without a beacon, the
+//! operator can try several moments for the freeze and choose one. Two people who were shown
+//! different roots find out only by comparing them. Nobody is proved to be a human being.
 
 pub use fairgate_pass::Digest;
 use sha2::{Digest as _, Sha256};
@@ -23,16 +23,17 @@ pub mod verify;
 /// The version that every record carries.
 pub const VERSION: u32 = 1;
 
-/// More numbers than this cannot be drawn: the shuffle's words have 32 bits.
+/// The most numbers that can be drawn: the shuffle's words have 32 bits.
 pub const N_MAX: u64 = u32::MAX as u64;
 
-/// What is published when a room is created, so that its secret cannot be chosen afterwards.
+/// Returns the commitment to a secret, which is published when a room is created so that the secret
+/// cannot be chosen afterwards.
 pub fn commitment(secret: &[u8; 32]) -> Digest {
     sha256(&[b"fairgate/draw/v1/commit", secret])
 }
 
-/// The seed of the shuffle. `n` is hashed too, because the root alone does not bind it. `beacon` is
-/// the 32 bytes of the announced round, or empty in a room without one.
+/// Returns the seed of the shuffle. `n` is hashed too, because the root alone does not bind it.
+/// `beacon` is the 32 bytes of the announced round, or empty in a room without a beacon.
 pub fn seed(secret: &[u8; 32], n: u64, root: &Digest, beacon: &[u8]) -> Digest {
     sha256(&[
         b"fairgate/draw/v1/seed",
@@ -82,7 +83,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The published vectors, or none where this machine does not have them.
+    /// Returns the published vectors, or none if this machine does not have them.
     pub fn vectors() -> Vec<Case> {
         #[derive(serde::Deserialize)]
         struct File {

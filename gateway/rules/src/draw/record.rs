@@ -1,5 +1,5 @@
-//! What is published of a draw, in the three states it goes through: announced, frozen, drawn. The
-//! shape is that of `GET /v1/rooms/{room}/draw`; what is not known yet is null.
+//! Describes the published record of a draw in its three states: announced, frozen, drawn. The
+//! shape is that of `GET /v1/rooms/{room}/draw`. Fields that are not known yet are null.
 
 use fairgate_pass::{Digest, FreezeClaims};
 use serde::{Deserialize, Serialize};
@@ -9,40 +9,42 @@ use super::{VERSION, commitment, seed};
 /// A published draw.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrawRecord {
-    /// [`VERSION`].
+    /// The version of the draw: [`VERSION`].
     pub version: u32,
     /// The room's slug.
     pub room: String,
-    /// Published when the room was created.
+    /// The commitment to the secret, published when the room was created.
     pub commitment: Digest,
-    /// How many numbers are drawn. From the freeze on.
+    /// How many numbers are drawn; known from the freeze on.
     pub n: Option<u64>,
-    /// How many of them nobody holds. From the freeze on.
+    /// How many of the numbers nobody holds; known from the freeze on.
     pub voids: Option<u64>,
-    /// The RFC 6962 root. From the freeze on.
+    /// The RFC 6962 root; known from the freeze on.
     pub root: Option<Digest>,
-    /// RFC 3339, UTC. From the freeze on; as text, because it is signed as text.
+    /// When the line was frozen, in RFC 3339, UTC; known from the freeze on. It is text, because it
+    /// is signed as text.
     pub frozen_at: Option<String>,
-    /// Compact JWS of `{room, n, voids, root, frozen_at}`. From the freeze on.
+    /// The compact JWS of `{room, n, voids, root, frozen_at}`; known from the freeze on.
     pub signature: Option<String>,
-    /// The announced drand round, where the room has a beacon. From the freeze on.
+    /// The announced drand round, if the room has a beacon; known from the freeze on.
     pub beacon_round: Option<u64>,
-    /// 32 bytes of hex; empty or null where the room has no beacon. From the draw on.
+    /// The beacon's 32 bytes in hex, empty or null if the room has no beacon; known from the draw
+    /// on.
     pub beacon: Option<String>,
-    /// What the commitment promised, hex. From the draw on.
+    /// The secret that the commitment promised, in hex; known from the draw on.
     #[serde(with = "hex32")]
     pub secret: Option<[u8; 32]>,
-    /// The shuffle's seed. From the draw on.
+    /// The shuffle's seed; known from the draw on.
     pub seed: Option<Digest>,
-    /// RFC 3339, UTC. From the draw on.
+    /// When the line was drawn, in RFC 3339, UTC; known from the draw on.
     pub drawn_at: Option<String>,
-    /// Ranks that were given out, to be checked along with the rest. The call never sends them;
-    /// whoever collected them may add them.
+    /// Ranks that visitors were given, to be checked along with the rest. The call never sends
+    /// them; somebody who collected them may add them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<AssignedRank>,
 }
 
-/// The rank that somebody at `number` was told.
+/// The rank that the holder of a number was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssignedRank {
     /// The join number.
@@ -52,7 +54,7 @@ pub struct AssignedRank {
 }
 
 impl DrawRecord {
-    /// A room that was created: only the commitment is known.
+    /// Makes the record of a room that was created: only the commitment is known.
     pub fn announced(room: impl Into<String>, commitment: Digest) -> Self {
         Self {
             version: VERSION,
@@ -72,7 +74,7 @@ impl DrawRecord {
         }
     }
 
-    /// The line was frozen. `signature` is the compact JWS of `freeze`.
+    /// Adds the freeze to the record. `signature` is the compact JWS of `freeze`.
     #[must_use]
     pub fn frozen(
         self,
@@ -91,9 +93,9 @@ impl DrawRecord {
         }
     }
 
-    /// The draw happened: opens the secret and derives the seed. `beacon` is empty in a room
-    /// without one. `None` where the line is not frozen, or where `secret` is not the one that was
-    /// promised.
+    /// Adds the draw to the record: opens the secret and derives the seed. `beacon` is empty in a
+    /// room without one. Returns `None` if the line is not frozen, or if `secret` is not the one
+    /// that was promised.
     #[must_use]
     pub fn drawn(self, secret: [u8; 32], beacon: &[u8], drawn_at: String) -> Option<Self> {
         let (n, root) = (self.n?, self.root?);

@@ -1,11 +1,11 @@
-//! From a seed to the line: Fisher–Yates from the top, driven by the words of ChaCha20 (20 rounds,
-//! zero nonce, block counter from 0, little-endian), rejecting words above the largest multiple of
-//! the bound.
+//! Makes the line from a seed: Fisher–Yates from the top, driven by the words of ChaCha20 (20
+//! rounds, zero nonce, block counter from 0, little-endian). Words above the largest multiple of
+//! the bound are rejected.
 //!
-//! The inverse needs no line first. Undoing a row of swaps is doing them in the opposite order, so
-//! [`ranks`] keeps each step's index in the cell that the step will fill, and then walks upwards.
-//! The two directions share nothing but the seed, so [`line_and_ranks`] runs them side by side,
-//! each with its own keystream; on one core it is cheaper to turn the finished line around.
+//! The inverse does not need the line. Undoing a row of swaps means doing them in the opposite
+//! order, so [`ranks`] keeps each step's index in the cell that the step will fill, and then walks
+//! upwards. The two directions share only the seed, so [`line_and_ranks`] runs them side by side,
+//! each with its own keystream. On one core it is cheaper to invert the finished line.
 
 use std::thread;
 
@@ -15,19 +15,19 @@ use rand_chacha::{
     rand_core::{Rng, SeedableRng},
 };
 
-/// Below this a second thread costs more than it saves.
+/// Up to this many numbers, a second thread costs more than it saves.
 const BOTH_ALONE_MAX: u32 = 1 << 16;
 
 /// A line and its inverse.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShuffledLine {
-    /// `line[rank]` is the number that stands there.
+    /// The number at each rank: `line[rank]`.
     pub line: Vec<u32>,
-    /// `ranks[number]` is the rank it was given.
+    /// The rank of each number: `ranks[number]`.
     pub ranks: Vec<u32>,
 }
 
-/// Who stands where: `line[rank]` is a number. Takes 4 bytes a number.
+/// Returns the number at each rank: `line[rank]`. Takes 4 bytes a number.
 pub fn shuffled_line(seed: &Digest, n: u32) -> Vec<u32> {
     let mut words = Keystream::new(seed);
     let mut line: Vec<u32> = (0..n).collect();
@@ -37,15 +37,15 @@ pub fn shuffled_line(seed: &Digest, n: u32) -> Vec<u32> {
     line
 }
 
-/// Each number's rank: `ranks[number]`. The inverse of [`shuffled_line`], at the same cost; takes 4
-/// bytes a number.
+/// Returns each number's rank: `ranks[number]`. This is the inverse of [`shuffled_line`], at the
+/// same cost, and takes 4 bytes a number.
 pub fn ranks(seed: &Digest, n: u32) -> Vec<u32> {
     let mut words = Keystream::new(seed);
     let mut ranks = vec![0; n as usize];
     for (i, cell) in (0..n).zip(ranks.iter_mut()).skip(1).rev() {
         *cell = words.below(i + 1);
     }
-    // What lies above i still holds indices; what lies below holds the inverse of the swaps so far.
+    // Cells above i still hold indices; cells below hold the inverse of the swaps so far.
     for i in 1..n as usize {
         let j = ranks[i] as usize;
         ranks[i] = ranks[j];
@@ -54,8 +54,8 @@ pub fn ranks(seed: &Digest, n: u32) -> Vec<u32> {
     ranks
 }
 
-/// The line and its inverse, on two threads where there are two cores and enough to do. Takes 8
-/// bytes a number.
+/// Returns the line and its inverse. Uses two threads if there are two cores and enough to do.
+/// Takes 8 bytes a number.
 pub fn line_and_ranks(seed: &Digest, n: u32) -> ShuffledLine {
     if threads_for(n) == 1 {
         return line_and_ranks_alone(seed, n);
@@ -70,13 +70,13 @@ pub fn line_and_ranks(seed: &Digest, n: u32) -> ShuffledLine {
     })
 }
 
-/// How many threads [`line_and_ranks`] uses for n numbers on this machine.
+/// Returns how many threads [`line_and_ranks`] uses for n numbers on this machine.
 pub fn threads_for(n: u32) -> usize {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
     if n <= BOTH_ALONE_MAX { 1 } else { cores.min(2) }
 }
 
-/// As [`line_and_ranks`], on this thread alone.
+/// Does the same as [`line_and_ranks`], on this thread alone.
 pub fn line_and_ranks_alone(seed: &Digest, n: u32) -> ShuffledLine {
     let line = shuffled_line(seed, n);
     let mut ranks = vec![0; n as usize];
@@ -86,7 +86,7 @@ pub fn line_and_ranks_alone(seed: &Digest, n: u32) -> ShuffledLine {
     ShuffledLine { line, ranks }
 }
 
-/// The seed's words. The generator keeps a block of its own, so nothing is buffered here again.
+/// The seed's words. The generator keeps a block of its own, so this adds no buffer.
 struct Keystream {
     rng: ChaCha20Rng,
 }
@@ -98,9 +98,9 @@ impl Keystream {
         }
     }
 
-    /// An even choice among `0..bound` (`bound` ≥ 2). A word is rejected when the multiple of
-    /// `bound` at or under it is the last one that begins below 2³² and does not end there;
-    /// compared without leaving 32 bits.
+    /// Draws an even choice from `0..bound` (`bound` ≥ 2). A word is rejected if the multiple of
+    /// `bound` at or under it is the last one that begins below 2³² and does not end there. The
+    /// comparison stays within 32 bits.
     #[inline]
     fn below(&mut self, bound: u32) -> u32 {
         loop {

@@ -1,27 +1,27 @@
-//! The offline check of a published draw: everything that does not follow is listed, in words a
-//! reader without the design at hand understands. `gateway verify-draw` prints what this finds.
+//! Checks a published draw offline, and lists everything that does not follow in words for readers
+//! who do not know the design. `gateway verify-draw` prints the result.
 
 use fairgate_pass::{Digest, FreezeClaims, Jwks, VOID, Verifier};
 use serde::Serialize;
 
 use super::{N_MAX, VERSION, commitment, merkle, record::DrawRecord, seed, shuffle};
 
-/// Wrong ranks listed one by one; the rest are counted.
+/// How many wrong ranks are listed one by one. The rest are counted.
 const WRONG_RANKS_SHOWN: usize = 5;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DrawCheckReport {
-    /// Everything that does not follow; empty where the draw holds.
+    /// Everything that does not follow; empty if the draw holds.
     pub faults: Vec<String>,
-    /// What was found to follow.
+    /// Everything that was found to follow.
     pub checked: Vec<String>,
-    /// What could not be checked with what was given.
+    /// Everything that the given files did not allow to check.
     pub unchecked: Vec<String>,
 }
 
 impl DrawCheckReport {
-    /// Whether nothing was found wrong.
+    /// Returns whether nothing was found wrong.
     pub fn has_no_faults(&self) -> bool {
         self.faults.is_empty()
     }
@@ -34,8 +34,8 @@ impl DrawCheckReport {
     }
 }
 
-/// Checks a record. `leaves` are the n holders of 32 bytes each; with `jwks` the freeze's signature
-/// is checked too, otherwise only that what was signed is what the record says.
+/// Checks a record. `leaves` holds the n holders of 32 bytes each. With `jwks` the freeze's
+/// signature is checked too; otherwise the check covers only that the record says what was signed.
 pub fn check_record(
     record: &DrawRecord,
     leaves: Option<&[u8]>,
@@ -216,7 +216,7 @@ fn check_draw(record: &DrawRecord, n: u64, root: &Digest, report: &mut DrawCheck
             .unchecked
             .push("ranks: the record has no places in it".into()),
         Ok(n) if wanted == given => check_ranks(record, n, &wanted, report),
-        // A false n may ask for 16 GiB, and ranks from a false seed say nothing.
+        // A false n may ask for 16 GiB, and ranks from a false seed prove nothing.
         _ => report
             .unchecked
             .push("ranks: the seed they follow from is already wrong".into()),
@@ -225,7 +225,7 @@ fn check_draw(record: &DrawRecord, n: u64, root: &Digest, report: &mut DrawCheck
 
 fn check_ranks(record: &DrawRecord, n: u32, seed: &Digest, report: &mut DrawCheckReport) {
     let ranks = shuffle::ranks(seed, n);
-    // Those who joined after the freeze stand behind everybody drawn, in order of arrival.
+    // Those who joined after the freeze are behind everybody drawn, in the order of joining.
     let expected = |number: u64| match usize::try_from(number)
         .ok()
         .and_then(|number| ranks.get(number))

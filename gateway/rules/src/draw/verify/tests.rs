@@ -12,7 +12,8 @@ struct Published {
     keyring: Keyring,
 }
 
-/// A room whose draw happened as it should: 40 numbers, two of them void, three ranks collected.
+/// Returns a room whose draw happened as it should: 40 numbers, two of them void, three ranks
+/// collected.
 fn published(beacon: &[u8]) -> Published {
     let keyring = Keyring::new(vec![StoredKey::generate(1).unwrap()]).unwrap();
     let mut leaves: Vec<[u8; 32]> = (0..40u8).map(|i| Digest::of_bytes(&[i]).0).collect();

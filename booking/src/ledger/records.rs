@@ -73,7 +73,7 @@ pub struct OverdueClaim {
 pub struct PruneOutcome {
     /// The number of deleted rows.
     pub rows: u64,
-    /// Where the next batch begins; `None` where nothing more is old enough.
+    /// Where the next batch begins; `None` if nothing more is old enough.
     pub next: Option<i64>,
 }
 

@@ -59,7 +59,7 @@ pub enum InventoryRefusal {
     /// The plan of the hold is not the show's plan any more.
     #[error("the plan has changed")]
     PlanChanged,
-    /// The show is not open, or is being opened anew; nothing was changed.
+    /// The show is not open, or is being opened again; nothing was changed.
     #[error("the store is not ready for this show")]
     NotReady,
     /// The store did not answer. The transition **may have been made**; the same call again finds

@@ -129,7 +129,7 @@ impl SeatInventory {
     /// Makes sure that the seats can be looked at; an old picture is better than none.
     ///
     /// # Errors
-    /// As `ensure_open`, where there is no picture at all.
+    /// As `ensure_open`, if there is no picture at all.
     async fn ensure_seen(&self, show: &Show) -> Result<(), LedgerError> {
         let open = tokio::time::timeout(LOOKED_FOR_MAX, self.store.edition(&show.id)).await;
         if !matches!(open, Ok(Ok(Some(_)))) && self.store.packed(&show.id).await.is_some() {
@@ -143,7 +143,7 @@ impl SeatInventory {
     /// opened for this: all its seats on sale are free. A cancelled show has no free cells.
     ///
     /// # Errors
-    /// As `ensure_open`, where there is no picture at all.
+    /// As `ensure_open`, if there is no picture at all.
     pub async fn current_view(&self, show: &Show) -> Result<Option<VersionedCells>, LedgerError> {
         if show.untouched {
             let (version, states) = (0, show.unsold());

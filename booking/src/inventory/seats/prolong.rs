@@ -55,7 +55,7 @@ impl SeatInventory {
         hold.lock_until_ms = hold.lock_until_ms.max(lock_until_ms(now_ms));
         match self.store.prolong(hold, cursor).await {
             // A show that is not open locks these cells when it is opened. If a decision came in
-            // the meantime, the next run reads the claims anew.
+            // between, the next run reads the claims again.
             Ok(()) | Err(InventoryRefusal::NotReady) => {}
             Err(refused) => {
                 tracing::debug!(%order, %refused, "seats of an order cannot be locked again yet");

@@ -24,7 +24,7 @@ pub(super) struct OrderStep<'a> {
     pub uncharged: i64,
     /// The claims of the order that end.
     pub freed: FreedClaims<'a>,
-    /// What the store is told, about which hold and seats; `None` if it is told nothing.
+    /// What the store must do, with which hold and seats; `None` if it must do nothing.
     pub told: Option<(SeatOutboxAction, &'a HoldId, &'a [OrderItem])>,
     /// The tickets of the order that become void.
     pub voided: VoidedTickets<'a>,

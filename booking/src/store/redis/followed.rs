@@ -83,7 +83,7 @@ impl FollowedShow {
 
     pub(super) fn state(&self) -> MutexGuard<'_, FollowedShowState> {
         // A panic while an entry is applied leaves a picture that lacks a part of the entry. The
-        // next reading then begins anew.
+        // next reading then reads the whole show.
         self.state.lock().unwrap_or_else(|poisoned| {
             self.state.clear_poison();
             let mut state = PoisonError::into_inner(poisoned);

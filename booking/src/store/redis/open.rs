@@ -35,8 +35,8 @@ impl InventoryStoreState {
         Ok(())
     }
 
-    /// Begins a life, unless it has begun; returns the life before it. If no life is live, only a
-    /// beginning with `anew` succeeds.
+    /// Begins a life, unless it has begun; returns the life before it. If no life is live, the
+    /// beginning succeeds only with `anew`.
     async fn begun(
         &self,
         followed: &FollowedShow,

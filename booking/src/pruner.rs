@@ -1,4 +1,4 @@
-//! The worker that deletes what is old. Of all nodes over one ledger one does it, by a lease.
+//! The worker that deletes old rows. A lease makes sure that only one node of a ledger deletes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,26 +9,27 @@ use rand::RngExt;
 use crate::ledger::{Ledger, LedgerError};
 use crate::retention::{BATCH_MAX, RetentionKind, rest_after};
 
-/// How often the worker looks whether something has become old.
+/// How often the worker looks for old rows.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
-/// The lease of the one who deletes.
+/// The name of the lease that a node needs to delete.
 pub const LEASE: &str = "retention";
-/// How long it lasts without being renewed: longer than the longest rest.
+/// How long the lease lasts without being renewed. This is longer than the longest rest between two
+/// batches.
 const LEASE_MS: i64 = 30_000;
-/// How old it may be when a batch begins.
+/// The lease is renewed before a batch if it is older than this.
 const RENEW_AFTER: Duration = Duration::from_secs(5);
 
-/// Deletes what is old.
+/// The worker that deletes old rows.
 #[derive(Clone)]
 pub struct Pruner {
     ledger: Arc<dyn Ledger>,
     clock: Clock,
-    /// Names this process in the lease.
+    /// The name of this process in the lease.
     owner: Arc<str>,
 }
 
 impl Pruner {
-    /// Over a ledger.
+    /// Makes the worker over a ledger.
     #[must_use]
     pub fn new(ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
         let owner = hex::encode(rand::rng().random::<[u8; 8]>());
@@ -39,11 +40,11 @@ impl Pruner {
         }
     }
 
-    /// Goes through all kinds once, with a rest after each batch; returns how many rows went. Ends
-    /// early where another node has the lease.
+    /// Goes through all kinds of rows once, with a rest after each batch, and returns how many rows
+    /// were deleted. Stops early where another node has the lease.
     ///
     /// # Errors
-    /// Where the ledger does not answer; the next run goes on from what is left.
+    /// Returns an error where the ledger does not answer; the next run goes on with what is left.
     pub async fn prune_all(&self) -> Result<u64, LedgerError> {
         let mut leased_at = None;
         let gone = self.prune_under(&mut leased_at).await;
@@ -78,7 +79,7 @@ impl Pruner {
         Ok(gone)
     }
 
-    /// Deletes what is old for as long as the process runs.
+    /// Deletes old rows for as long as the process runs.
     pub async fn prune_forever(self) {
         loop {
             match self.prune_all().await {

@@ -1,42 +1,44 @@
-//! What is kept how long, and how it goes: the oldest first, in small batches with pauses between
-//! them, so that nobody who buys waits for it. The crate's `pruner` is the worker.
+//! Says how long data is kept, and how it is deleted: the oldest first, in small batches with
+//! pauses between them, so that no buyer waits for it. The crate's `pruner` is the worker.
 
 use std::time::Duration;
 
-/// Rows deleted in one transaction at most.
+/// The most rows that one transaction deletes.
 pub const BATCH_MAX: u32 = 100;
-/// After a batch the worker rests for so many times as long as the batch took.
+/// After a batch the worker rests this many times as long as the batch took.
 const RESTS: u32 = 29;
-/// It rests for so long at least, and no longer than the other.
+/// The shortest and the longest rest.
 const REST_MIN: Duration = Duration::from_millis(20);
 const REST_MAX: Duration = Duration::from_secs(10);
 
 const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// What goes once it is old.
+/// A kind of row that is deleted once it is old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetentionKind {
     /// Answers kept for retries under an `Idempotency-Key`.
     Answers,
-    /// Tries to make an order that were given up: no call lasts so long.
+    /// Tries to make an order that were given up. They are kept longer than any call lasts.
     GivenUpTries,
-    /// Parties of the waitlist that ended: they are told why for so long.
+    /// Waitlist parties that have ended. Until they are deleted, the visitor is told why.
     Waiters,
-    /// Rows of the seat outbox that are in the store. One that lacks them, since it was set back,
-    /// is opened anew.
+    /// Seat outbox rows that the store has. If a store lacks deleted rows because it was set back,
+    /// its shows are opened anew.
     SeatRows,
-    /// Who has finished. Gateways read it behind a cursor, within seconds; passes live for hours.
+    /// Visitors who have finished. Gateways read them by a cursor within seconds, and passes live
+    /// for hours.
     Finished,
-    /// What was done at the provider. Captured money is read back for 120 days, and may be owed
-    /// again by then.
+    /// Effects that were carried out. Captured money is read back for 120 days, and an effect may
+    /// be owed again in that time.
     Effects,
-    /// Events of providers, which may deliver one again after a long time: it is known by its id.
+    /// Events of providers. A provider may send an event again after a long time, and it is then
+    /// recognised by its id.
     ProviderEvents,
 }
 
 impl RetentionKind {
-    /// All kinds, those that grow fastest first.
+    /// All kinds, the fastest-growing first.
     pub const ALL: [Self; 7] = [
         Self::Answers,
         Self::SeatRows,
@@ -47,7 +49,7 @@ impl RetentionKind {
         Self::GivenUpTries,
     ];
 
-    /// How long it is kept at least, in milliseconds.
+    /// Returns how long a row is kept at least, in milliseconds.
     #[must_use]
     pub const fn for_ms(self) -> i64 {
         match self {
@@ -57,13 +59,13 @@ impl RetentionKind {
         }
     }
 
-    /// What ended before this moment may go.
+    /// Returns the moment before which a row must have ended to be deleted.
     #[must_use]
     pub const fn before_ms(self, now_ms: i64) -> i64 {
         now_ms - self.for_ms()
     }
 
-    /// Its name in metrics and logs.
+    /// Returns the kind's name in metrics and logs.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -78,24 +80,24 @@ impl RetentionKind {
     }
 }
 
-/// How long to rest after a batch that took so long: a slow ledger is left alone for longer.
+/// Returns how long to rest after a batch that took `took`, so that a slow ledger rests longer.
 #[must_use]
 pub fn rest_after(took: Duration) -> Duration {
     (took * RESTS).clamp(REST_MIN, REST_MAX)
 }
 
-/// A row as it is looked at: its id, and when it ended, if it has.
+/// A row's id, and the time at which it ended, if it has ended.
 pub type RetentionRow = (i64, Option<i64>);
 
-/// Of rows in the order in which they were made, looked at `batch_max` at a time: those that ended
-/// before a moment, and behind which id to look on. `None` where all that follow are younger, or
-/// there are none.
+/// Takes up to `batch_max` rows in the order in which they were made. Returns the ids of those that
+/// ended before `before_ms`, and the id after which to look next, or `None` where all later rows
+/// are younger or there are none.
 #[must_use]
 pub fn old_among(rows: &[RetentionRow], before_ms: i64, batch_max: u32) -> (Vec<i64>, Option<i64>) {
     let is_old = |(_, ended_ms): &&RetentionRow| ended_ms.is_some_and(|at_ms| at_ms < before_ms);
     let old: Vec<i64> = rows.iter().filter(is_old).map(|(id, _)| *id).collect();
     let is_young = |(_, ended_ms): &RetentionRow| ended_ms.is_some_and(|at_ms| at_ms >= before_ms);
-    // Rows that have not ended tell nothing of the age of those behind them.
+    // Rows that have not ended say nothing about the age of later rows.
     let rest_is_younger = old.is_empty() && rows.iter().any(is_young);
     let more = rows.len() >= batch_max as usize && !rest_is_younger;
     let next = rows.last().filter(|_| more).map(|(id, _)| *id);

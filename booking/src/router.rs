@@ -1,5 +1,5 @@
-//! Every route of booking on one page: the public's, and those that only a booking process of its
-//! own serves, for gateways and operators.
+//! Every route of booking on one page: the public routes, and those for gateways and operators,
+//! which only a booking process of its own serves.
 
 use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;
@@ -31,17 +31,17 @@ use crate::http::tickets::{self, TicketRoutes};
 use crate::http::waitlist::{self, WaitlistRoutes};
 use crate::internal::PREFIX;
 
-/// Bodies of visitors' calls, in bytes.
+/// The largest body of a visitor's call, in bytes.
 const BODY_MAX: usize = 64 * 1024;
 
-/// Lists of shows and of rooms are long where there are many, in bytes.
+/// The largest body of an internal call, in bytes. Lists of many shows and rooms are long.
 const INTERNAL_BODY_MAX: usize = 16 << 20;
 
-/// Seating plans, in bytes.
+/// The largest seating plan, in bytes.
 const PLAN_MAX: usize = 16 * 1024 * 1024;
 
 impl Booking {
-    /// The public's routes, with their part of the OpenAPI document.
+    /// Returns the public routes, with their part of the OpenAPI document.
     #[must_use]
     pub fn router(&self) -> OpenApiRouter {
         public(self.route_handles())
@@ -67,8 +67,8 @@ fn public(handles: RouteHandles) -> OpenApiRouter {
         .merge(promoter)
 }
 
-/// The same routes' part of the OpenAPI document, for whoever stands in front of a booking that is
-/// elsewhere.
+/// Returns the public routes' part of the OpenAPI document. A gateway uses it if booking is another
+/// process.
 #[must_use]
 pub fn openapi_document() -> OpenApi {
     let mut document = catalogue().into_openapi();
@@ -163,8 +163,8 @@ fn promoter() -> OpenApiRouter<PromoterRoutes> {
         .routes(routes!(promoter::put_show))
 }
 
-/// All that a booking serves which is a process of its own: the public's routes, the gateways' and
-/// the operators'.
+/// Joins all routes of a booking process of its own: those for the public, for gateways and for
+/// operators.
 pub fn of_process(public: Router, gateways: InternalRoutes, operators: BookingOpsRoutes) -> Router {
     Router::new()
         .merge(public)
@@ -174,7 +174,7 @@ pub fn of_process(public: Router, gateways: InternalRoutes, operators: BookingOp
         .method_not_allowed_fallback(async || wrong_method().into_response())
 }
 
-/// What gateways ask of a booking that is a process of its own.
+/// Returns the routes for gateways, which only a booking process of its own serves.
 fn for_gateways(routes: InternalRoutes) -> Router {
     let guard = from_fn_with_state(routes.key.clone(), internal::only_gateways);
     let inside = Router::new()
@@ -192,7 +192,7 @@ fn for_gateways(routes: InternalRoutes) -> Router {
     Router::new().nest(PREFIX, inside)
 }
 
-/// What operators ask of a booking that is a process of its own.
+/// Returns the routes for operators, which only a booking process of its own serves.
 fn for_operators(ops: BookingOpsRoutes) -> Router {
     let document = openapi_document();
     Router::new()

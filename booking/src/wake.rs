@@ -1,42 +1,43 @@
-//! Background work runs when it is called and, in case a call was lost, every now and then.
+//! Wakes background workers. A worker runs when it is woken, and also every now and then in case a
+//! call was lost.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
-/// A bell beside a worker.
+/// A cheap handle that wakes one worker.
 #[derive(Clone, Default)]
 pub struct WorkerNotifier {
     bell: Arc<Notify>,
 }
 
 impl WorkerNotifier {
-    /// Calls the worker; calls that come while it works are one call.
+    /// Wakes the worker. Calls that come while it works count as one.
     pub fn notify_worker(&self) {
         self.bell.notify_one();
     }
 
-    /// Waits for a call, at most `at_most` long.
+    /// Waits until the worker is woken, but at most `at_most`.
     pub async fn wait(&self, at_most: Duration) {
-        // Running out of time is the other reason to wake.
+        // A timeout is the other reason to wake, so its error is ignored.
         let _ = tokio::time::timeout(at_most, self.bell.notified()).await;
     }
 }
 
-/// The bells of the workers that carry out what the ledger decided.
+/// Wakes the workers that carry out what the ledger decided.
 #[derive(Clone, Default)]
 pub struct LedgerNotifiers {
-    /// The seat outbox.
+    /// Wakes the seat outbox.
     pub seats: WorkerNotifier,
-    /// What is owed to the provider.
+    /// Wakes the worker for what is owed to the provider.
     pub effects: WorkerNotifier,
-    /// What goes back for tickets.
+    /// Wakes the worker for the refunds of tickets.
     pub refunds: WorkerNotifier,
 }
 
 impl LedgerNotifiers {
-    /// Calls all of them.
+    /// Wakes all of them.
     pub fn notify_all(&self) {
         self.seats.notify_worker();
         self.effects.notify_worker();

@@ -1,5 +1,5 @@
-//! The seam to whoever sells: how many seats of a departure are free. The timetable knows only how
-//! many there are.
+//! The interface to the code that sells: how many seats of a departure are free. The timetable only
+//! knows how many seats there are.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,20 +11,21 @@ use jiff::Timestamp;
 /// Free seats of a departure over some of its legs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DepartureFreeSeats {
-    /// By class: seats that nobody has on any of the legs.
+    /// By class, the number of seats that nobody has on any of the legs.
     pub by_class: BTreeMap<String, u32>,
-    /// When that was so.
+    /// The time of the answer.
     pub as_of: Timestamp,
-    /// The train does not run: nothing is free.
+    /// Whether the train is cancelled, so that nothing is free.
     pub cancelled: bool,
-    /// It may be older than it should be, since what knows better does not answer.
+    /// Whether the answer may be too old, because its source does not answer.
     pub degraded: bool,
 }
 
-/// Tells how many seats are free.
+/// A lookup of free seats.
 #[async_trait]
 pub trait FreeSeatLookup: Send + Sync {
-    /// What is known of each departure asked for, in the same order; none where nobody has taken a
-    /// seat of it yet, so that the whole train is free. Asking makes nothing: no keys, no rows.
+    /// Returns what is known of each departure asked for, in the same order. `None` means that
+    /// nobody has taken a seat of the departure yet, so the whole train is free. The lookup writes
+    /// no keys and no rows.
     async fn free(&self, asked: &[(ShowId, Range<u16>)]) -> Vec<Option<DepartureFreeSeats>>;
 }

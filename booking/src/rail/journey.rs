@@ -1,5 +1,5 @@
-//! A stretch of a train's run as travellers read it: on holds, orders, tickets and calendar
-//! entries.
+//! A stretch of a train's run in the form that travellers read: on holds, orders, tickets and
+//! calendar entries.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ pub struct JourneyEnd {
 }
 
 impl JourneySummary {
-    /// Some legs of a run; none where the run has no such legs.
+    /// Makes the journey over some legs of a run, or returns `None` where the run has no such legs.
     #[must_use]
     pub fn from_leg_range(run: &TrainRun, legs: &Range<u16>) -> Option<Self> {
         let call = |at: u16| run.calls.get(usize::from(at));
@@ -57,14 +57,14 @@ impl JourneySummary {
         })
     }
 
-    /// The legs that a ticket is good for.
+    /// Makes the journey over the legs that a ticket is valid for.
     #[must_use]
     pub fn from_legs(run: &TrainRun, legs: &[u16]) -> Option<Self> {
         let (first, last) = (legs.first()?, legs.last()?);
         Self::from_leg_range(run, &(*first..last.checked_add(1)?))
     }
 
-    /// As people say it: "G1 Beijing South – Shanghai".
+    /// Returns the journey as a title for people: "G1 Beijing South – Shanghai".
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} {} – {}", self.train, self.from.name, self.to.name)

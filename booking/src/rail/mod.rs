@@ -1,5 +1,5 @@
-//! Railways: timetables from outside, what runs between two stations on a date, and a train's run
-//! on a date as the show whose seats are sold by the leg.
+//! Railways: imports timetables, finds trains between two stations on a date, and makes a train's
+//! run on a date a show whose seats are sold by the leg.
 
 pub mod availability;
 pub mod free;

@@ -1,5 +1,5 @@
-//! A handle on the newest timetable: read when a process starts, and again when another one
-//! imported a newer one.
+//! A handle on the newest timetable. The timetable is read when a process starts, and again when
+//! another process imported a newer one.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -12,24 +12,24 @@ use tokio::sync::Mutex;
 use crate::catalogue::departures::{self, DepartureSource};
 use crate::ledger::{Ledger, LedgerError};
 
-/// A cheap handle; all clones see the same timetable.
+/// A cheap handle. All clones share the same timetable.
 #[derive(Clone)]
 pub struct Timetables {
     ledger: Arc<dyn Ledger>,
     clock: Clock,
     current: Arc<RwLock<Option<Arc<CurrentTimetable>>>>,
-    /// Held while a newer one is read, so that it is read once.
+    /// Locked while a newer timetable is read, so that it is read only once.
     reading: Arc<Mutex<()>>,
 }
 
 /// A version of the timetable, and the plans of its kinds of train.
 #[derive(Debug)]
 pub struct CurrentTimetable {
-    /// Its number in the ledger.
+    /// The timetable's number in the ledger.
     pub version: u32,
     /// The timetable.
     pub timetable: Timetable,
-    /// Venue and plan version by the index of the stock.
+    /// The venue and the plan version of each kind of train, by its index.
     plans: Vec<(VenueId, u32)>,
 }
 
@@ -49,11 +49,11 @@ impl Timetables {
         Ok(timetables)
     }
 
-    /// Takes over a newer timetable: one cheap question, and a reading only where the answer is
-    /// new. Gives whether it was.
+    /// Takes over a newer timetable: reads the newest number, and reads the timetable only where
+    /// the number is new. Returns whether it was.
     ///
     /// # Errors
-    /// Where the ledger cannot be read; the timetable at hand stays.
+    /// Returns an error where the ledger cannot be read; the present timetable stays.
     pub async fn refresh_timetable(&self) -> Result<bool, LedgerError> {
         let _one = self.reading.lock().await;
         let Some(version) = self.ledger.newest_timetable().await? else {
@@ -81,16 +81,16 @@ impl Timetables {
         Ok(true)
     }
 
-    /// The newest timetable, if there is one.
+    /// Returns the newest timetable, if there is one.
     #[must_use]
     pub fn current(&self) -> Option<Arc<CurrentTimetable>> {
         let current = self.current.read();
         current.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The departure that a show's id means, made from the newest timetable: until the last date on
-    /// sale, and as far back as its service runs, so that what was sold of it can be read. Whether
-    /// it still can be sold is for whoever sells.
+    /// Returns the departure for a show's id, made from the newest timetable. It finds departures
+    /// up to the last date on sale, and as far back as the service runs, so that orders of the past
+    /// can be read. The caller checks whether the departure can still be sold.
     #[must_use]
     pub fn departure(&self, id: &ShowId) -> Option<Departure> {
         let current = self.current()?;
@@ -128,8 +128,8 @@ impl DepartureSource for Timetables {
     }
 }
 
-/// A departure as a promoter would have put it. What it costs stands in its run, and a single free
-/// seat beside others is nothing to avoid on a train.
+/// Returns the document of a departure, as a promoter would have written it. It has no prices,
+/// because they are in the run, and it allows single free seats, which do no harm on a train.
 fn departure_document(departure: &Departure) -> ShowDocument {
     let terms = &departure.terms;
     ShowDocument {

@@ -1,6 +1,6 @@
-//! Compares what provider, ledger and store say of the same money and the same seats, and mends
-//! what does not agree. Nothing waits for it: whatever it finds is a lost message or a fault, and
-//! costs delay only.
+//! Compares what provider, ledger and store say of the same money and the same seats, and repairs
+//! what does not agree. No call waits for the reconciler. What it finds is a lost message or a
+//! fault, and costs only delay.
 
 mod provider;
 pub mod repair;
@@ -24,67 +24,67 @@ use repair::RepairOutcome;
 use shows::ReconcilerProgress;
 use watch::LockedHoldWatch;
 
-/// How often everything is compared; more often where payments are to be read back sooner than
-/// that.
+/// The longest time between two comparisons. It is shorter if payments are to be read back sooner.
 const EVERY_MAX: Duration = Duration::from_secs(10);
 
-/// The lease under which one node at a time does it, and for how many comparisons: a node that died
-/// is missed as many.
+/// The lease under which one node at a time compares, and how many comparisons it lasts. If that
+/// node dies, this many comparisons are missed.
 const LEASE: &str = "reconciler";
 const LEASE_TURNS: u32 = 3;
 
-/// Orders looked at in one pass.
+/// The most orders that one pass looks at.
 const BATCH_MAX: u32 = 200;
 
-/// A pass looks back over payments that moved within this.
+/// How far a pass looks back for payments that changed, in milliseconds.
 const LOOK_BACK_MS: i64 = 60 * 60 * 1_000;
 
-/// Compares and mends.
+/// The worker that compares and repairs.
 #[derive(Clone)]
 pub struct Reconciler {
-    /// The final arbiter.
+    /// The ledger, which has the last word.
     pub ledger: Arc<dyn Ledger>,
-    /// Shows.
+    /// The catalogue of shows.
     pub catalogue: Catalogue,
-    /// Their seats; none where only ledger and provider are compared.
+    /// The seats of the shows, or `None` where only ledger and provider are compared.
     pub seats: Option<SeatInventory>,
-    /// The inbox with its provider; none where payments are not configured.
+    /// The inbox with its provider, or `None` where payments are not configured.
     pub inbox: Option<PaymentEventInbox>,
-    /// The time.
+    /// The installation's clock.
     pub clock: Clock,
-    /// Who carries repairs out.
+    /// Wake the workers that carry repairs out.
     pub bells: LedgerNotifiers,
-    /// What was seen of holds that are locked for orders.
+    /// What was seen of the holds that are locked for orders.
     pub watch: LockedHoldWatch,
 }
 
-/// A finding and what became of it, as it is printed.
+/// A finding and the result of its repair, as it is printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReconcilerLine {
     /// The kind of drift.
     pub kind: DriftKind,
-    /// The order, payment or show.
+    /// The id of the order, payment or show.
     pub about: String,
-    /// Since when, RFC 3339.
+    /// Since when the two sides differ, as RFC 3339 writes it.
     pub since: String,
-    /// In words.
+    /// A description for people.
     pub told: String,
-    /// `repaired`, `not_needed`, `later`, `failed`.
+    /// The result: `repaired`, `not_needed`, `later`, `failed`.
     pub repair: &'static str,
 }
 
 impl Reconciler {
-    /// One pass over everything: what does not agree, each with what became of its repair.
+    /// Makes one pass over everything. Returns each thing that did not agree, with the result of
+    /// its repair.
     ///
     /// # Errors
-    /// Where the ledger cannot be read.
+    /// Returns an error where the ledger cannot be read.
     pub async fn reconcile_all(&self, since_ms: i64) -> Result<Vec<ReconcilerLine>, LedgerError> {
         let shows = self.catalogue.shows();
         let shows = shows.iter().map(|show| show.id.clone()).collect();
         self.pass_over(since_ms, shows).await
     }
 
-    /// One pass over some shows, and over all orders and payments.
+    /// Makes one pass over some shows, and over all orders and payments.
     async fn pass_over(
         &self,
         since_ms: i64,
@@ -139,8 +139,8 @@ impl Reconciler {
         })
     }
 
-    /// The pause between two comparisons: a quiet payment is not to wait as long again for its
-    /// turn.
+    /// Returns the pause between two comparisons. It is never longer than the time after which a
+    /// quiet payment is read back.
     fn every(&self) -> Duration {
         let quiet = self
             .inbox
@@ -149,7 +149,7 @@ impl Reconciler {
         quiet.map_or(EVERY_MAX, |quiet| quiet.min(EVERY_MAX))
     }
 
-    /// Compares and mends for as long as the process runs, while this node has the lease.
+    /// Compares and repairs for as long as the process runs, whenever this node has the lease.
     pub async fn reconcile_forever(self, owner: String) {
         for kind in DriftKind::ALL {
             metrics::counter!("fairgate_reconciler_findings_total", "kind" => kind.as_str())
@@ -182,7 +182,7 @@ impl Reconciler {
     }
 }
 
-/// A span as the ledger counts it.
+/// Returns a duration in milliseconds, as the ledger counts it.
 fn millis(span: Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Reads payments back from the provider: what its events should have told.
+//! Reads payments back from the provider, to find what its events should have told.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use fairgate_model::payments::{Payment, ProviderPayment};
 use super::{Reconciler, millis};
 use crate::ledger::LedgerError;
 
-/// Payments read back in one pass.
+/// The most payments that one pass reads back.
 const BATCH_MAX: u32 = 200;
 
-/// Calls to the provider at once.
+/// How many calls to the provider run at the same time.
 const READS_AT_ONCE: usize = 8;
 
 impl Reconciler {
-    /// Payments that have been quiet for a while, as the provider has them.
+    /// Reads back the payments that have been quiet for a while.
     pub(super) async fn read_back(
         &self,
         now_ms: i64,

@@ -1,27 +1,27 @@
-//! One idempotent repair for each kind of drift. None of them decides anything anew: each brings
-//! back what a decision that stands has asked for.
+//! One idempotent repair for each kind of drift. No repair makes a new decision; each carries out
+//! what was already decided.
 
 use fairgate_model::findings::{DriftFinding, DriftSubject};
 
 use super::Reconciler;
 use crate::ledger::LedgerError;
 
-/// Orders expired in one repair.
+/// The most orders that one repair expires.
 const EXPIRE_MAX: u32 = 200;
 
-/// What became of a repair.
+/// The result of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepairOutcome {
-    /// It was done.
+    /// The repair was done.
     Done,
-    /// Somebody else had done it meanwhile.
+    /// The repair was not needed, because another worker had done it in the meantime.
     NotNeeded,
-    /// It has to wait; the next pass finds the same again.
+    /// The repair has to wait. The next pass finds the same again.
     Later,
 }
 
 impl RepairOutcome {
-    /// The word in metrics and in what is printed.
+    /// Returns the result's name in metrics and in the printed output.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -37,10 +37,10 @@ impl RepairOutcome {
 }
 
 impl Reconciler {
-    /// Mends one thing.
+    /// Repairs one finding.
     ///
     /// # Errors
-    /// Where the ledger did not take it; the next pass finds it again.
+    /// Returns an error where the ledger did not take the repair; the next pass finds it again.
     pub(super) async fn repair(
         &self,
         finding: &DriftFinding,
@@ -53,7 +53,8 @@ impl Reconciler {
                 self.bells.notify_all();
                 Ok(RepairOutcome::from_changed(!expired.is_empty()))
             }
-            // The worker of effects tries again; whether that can help, somebody has to find out.
+            // The effects worker tries again by itself. Whether that can help, an operator has to
+            // find out.
             (DriftSubject::Order(_), K::RefundFailed) => Ok(RepairOutcome::Later),
             (DriftSubject::Order(order), _) => {
                 let changed = self.ledger.mend(order, now_ms).await?;
@@ -73,7 +74,7 @@ impl Reconciler {
                 let (Some(show), Some(seats)) = (self.catalogue.show(id), &self.seats) else {
                     return Ok(RepairOutcome::NotNeeded);
                 };
-                // Baskets that the ledger does not know stand in the way, and lapse.
+                // Baskets that the ledger does not know are in the way, and will run out.
                 match seats.reopen(&show).await? {
                     Ok(()) => Ok(RepairOutcome::Done),
                     Err(_) => Ok(RepairOutcome::Later),

@@ -1,6 +1,6 @@
 //! Compares shows in the ledger with their pictures in the store. A railway has ten thousand
-//! departures, and looking at one must not keep it busy: shows with traffic are looked at in every
-//! pass, the others in turn, once an hour.
+//! departures, so a pass cannot look at all of them: shows with traffic are looked at in every
+//! pass, all others in turn, once an hour.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -15,16 +15,17 @@ use crate::inventory::seats::SeatInventory;
 use crate::ledger::{ClaimedCell, LedgerError};
 use crate::store::SeatOutboxRow;
 
-/// Seat rows on their way that are looked at.
+/// The most undelivered seat rows that are read.
 const ROWS_MAX: u32 = 10_000;
 
-/// A picture that lags behind the store is no drift: what differs is read again after this.
+/// How long to wait before a difference is read again, because a picture that only lags behind the
+/// store is no drift.
 const PICTURE_LAG: Duration = Duration::from_millis(500);
 
-/// Shows with traffic looked at in one pass; the next one goes on with the others.
+/// The most shows with traffic in one pass. The next pass goes on with the others.
 const BUSY_MAX: usize = 200;
 
-/// In so many passes each show without traffic has its turn: an hour's.
+/// How many passes it takes to look at every show without traffic: an hour's worth.
 const IDLE_PASSES: usize = 360;
 
 /// How far the passes have come: the last show of each kind that was looked at.
@@ -35,7 +36,7 @@ pub(super) struct ReconcilerProgress {
 }
 
 impl ReconcilerProgress {
-    /// The shows of the next pass.
+    /// Returns the shows of the next pass.
     fn next(&mut self, busy: &BTreeSet<ShowId>, all: &BTreeSet<ShowId>) -> Vec<ShowId> {
         let idle: BTreeSet<ShowId> = all.difference(busy).cloned().collect();
         let some = idle.len().div_ceil(IDLE_PASSES);
@@ -45,7 +46,8 @@ impl ReconcilerProgress {
     }
 }
 
-/// Some of a set, behind those of the last time, and around.
+/// Returns up to `most` members of a set, after the last one of the previous call, and from the
+/// start again at the end.
 fn go_on(of: &BTreeSet<ShowId>, last: &mut Option<ShowId>, most: usize) -> Vec<ShowId> {
     let is_behind = |show: &&ShowId| last.as_ref().is_none_or(|last| *show > last);
     let (behind, before): (Vec<_>, Vec<_>) = of.iter().partition(is_behind);
@@ -60,7 +62,7 @@ fn go_on(of: &BTreeSet<ShowId>, last: &mut Option<ShowId>, most: usize) -> Vec<S
 }
 
 impl Reconciler {
-    /// The shows whose turn it is: those with traffic, and a few of the others.
+    /// Returns the shows whose turn it is: those with traffic, and a few of the others.
     pub(super) async fn shows_due(
         &self,
         rounds: &mut ReconcilerProgress,
@@ -79,7 +81,7 @@ impl Reconciler {
         Ok(rounds.next(&busy, &all))
     }
 
-    /// Those of some shows whose picture differs from the ledger, twice in a row.
+    /// Returns those of the shows whose picture differs from the ledger twice in a row.
     pub(super) async fn differing_shows(
         &self,
         shows: Vec<ShowId>,
@@ -105,7 +107,8 @@ impl Reconciler {
         Ok(facts)
     }
 
-    /// A show in the ledger and in the store. `None` where the store has not opened it.
+    /// Reads a show from the ledger and the store. Returns `None` where the store has not opened
+    /// the show.
     async fn show_facts(
         &self,
         seats: &SeatInventory,
@@ -117,9 +120,9 @@ impl Reconciler {
         if seats.store.glance(id).await.is_none() {
             return Ok(None);
         }
-        // In this order: a cell that is claimed alike before and after, and has no row on its way
-        // in between, must show that claim in the picture of in between. All other cells are
-        // somebody's work at this very moment.
+        // The order of these readings matters. If a cell has the same claim before and after, and
+        // no undelivered row in between, the picture in between must show that claim. All other
+        // cells are being changed at this moment, and are not compared.
         let before = self.ledger.claimed(id).await?;
         let coming = self.rows_on_their_way(id).await?;
         let read_ms = self.clock.now_ms();

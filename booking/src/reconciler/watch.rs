@@ -1,6 +1,7 @@
-//! Holds that are locked for an order which was never made: the ledger did not answer, or the
-//! process died between the lock and the claim. Their seats would be dead until long after the
-//! claim that there is not, so every process looks for them among the holds it knows, all the time.
+//! Finds holds that are locked for an order which was never made, because the ledger did not answer
+//! or the process died between the lock and the claim. Their seats would stay locked until long
+//! after the claim's deadline. So every process keeps looking for such holds among the holds it
+//! knows.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +17,7 @@ use crate::store::SecuredHold;
 /// How often holds are compared with orders.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// What is known of the holds that are locked for orders, between one look and the next.
+/// What is known of the holds that are locked for orders. It is kept between two comparisons.
 #[derive(Clone, Default)]
 pub struct LockedHoldWatch {
     seen: Arc<Mutex<HashMap<HoldId, LockedHoldState>>>,
@@ -24,14 +25,14 @@ pub struct LockedHoldWatch {
 
 #[derive(Clone, Copy)]
 enum LockedHoldState {
-    /// Its order is there, and an order stays.
+    /// The hold's order exists. An order is never removed, so the hold need not be looked up again.
     Ordered,
-    /// The ledger has had no order for it since then.
+    /// The ledger has had no order for the hold since this time.
     Alone { since_ms: i64 },
 }
 
 impl LockedHoldWatch {
-    /// Forgets holds that are gone; gives those whose orders were not seen yet.
+    /// Forgets holds that are gone, and returns those whose orders were not found yet.
     fn unseen(&self, ordered: Vec<SecuredHold>) -> Vec<SecuredHold> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let there: HashSet<&HoldId> = ordered.iter().map(|secured| &secured.hold).collect();
@@ -42,7 +43,7 @@ impl LockedHoldWatch {
         ordered.into_iter().filter(is_open).collect()
     }
 
-    /// Takes down what the ledger said of them; gives those without an order.
+    /// Notes which holds have no order by the ledger's answer, and returns those holds.
     fn record_order_lookup(
         &self,
         unseen: Vec<SecuredHold>,
@@ -68,7 +69,7 @@ impl LockedHoldWatch {
 }
 
 impl Reconciler {
-    /// Holds that are locked for orders which the ledger does not have.
+    /// Returns the holds that are locked for orders which the ledger does not have.
     pub(super) async fn holds_without_order(&self) -> Result<Vec<HoldFacts>, LedgerError> {
         let Some(seats) = &self.seats else {
             return Ok(Vec::new());
@@ -89,7 +90,7 @@ impl Reconciler {
             .record_order_lookup(unseen, &alone, self.clock.now_ms()))
     }
 
-    /// Gives a basket its own deadline back, once its order can come no more.
+    /// Gives a basket its own deadline back, once it is certain that its order will not be made.
     pub(super) async fn restore_deadline(
         &self,
         secured: &SecuredHold,
@@ -97,8 +98,8 @@ impl Reconciler {
         let Some(seats) = &self.seats else {
             return Ok(false);
         };
-        // From here on a try that is still on its way is refused; one that begins now moves the
-        // lock's deadline first.
+        // From here on the ledger refuses a try that has already begun. A try that begins later
+        // extends the lock first.
         let given_up = self
             .ledger
             .give_up(&secured.hold, self.clock.now_ms())
@@ -115,8 +116,8 @@ impl Reconciler {
         Ok(given_up)
     }
 
-    /// Looks for holds without orders for as long as the process runs. Each process looks at those
-    /// it knows.
+    /// Looks for holds without orders for as long as the process runs. Each process looks at the
+    /// holds it knows.
     pub async fn watch_forever(self) {
         let mut every = tokio::time::interval(EVERY);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -1,5 +1,5 @@
-//! Booking as a process of its own: built, run, drained. The public's routes are the same handlers
-//! that a gateway has inside; beside them stand the operators' and the gateways' own.
+//! Booking as a process of its own: it is built, run and drained. It serves the same public
+//! handlers that a gateway has inside, and further routes for gateways and operators.
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,34 +28,34 @@ use crate::http::ops::BookingOpsRoutes;
 use crate::open::{self, BookingOpenError};
 use crate::router::of_process;
 
-/// Gateways ask twice a second how booking is: by the end of this each has heard that it drains,
-/// and asks another one.
+/// How long the process still answers after it began to drain. Gateways ask twice a second whether
+/// booking can sell, so by then each has heard of it and uses another booking.
 const NOTICE: Duration = Duration::from_millis(1_200);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
-/// Why booking did not start; nothing is left running.
+/// Why booking did not start. Nothing is left running.
 #[derive(Debug, thiserror::Error)]
 pub enum BookingStartError {
-    /// The settings.
+    /// A setting is wrong.
     #[error(transparent)]
     Config(#[from] BadConfig),
-    /// The address.
+    /// The address cannot be listened on.
     #[error("{address} cannot be listened on: {error}; choose another with --listen")]
     Address {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The system's error.
         error: io::Error,
     },
-    /// Threads and timers.
+    /// The runtime's threads or timers cannot be started.
     #[error("the runtime cannot be started: {0}")]
     Runtime(io::Error),
-    /// Ledger, store or keys.
+    /// Ledger, store or keys cannot be opened.
     #[error("booking cannot be opened: {0}")]
     Parts(#[from] BookingOpenError),
 }
 
-/// A booking that is built and not serving yet.
+/// A booking that is built but does not serve yet.
 pub struct BookingService {
     listener: TcpListener,
     booking: Booking,
@@ -66,7 +66,7 @@ pub struct BookingService {
 }
 
 impl BookingService {
-    /// Opens everything that the settings name.
+    /// Opens everything that the settings name, and listens.
     ///
     /// # Errors
     /// [`BookingStartError`].
@@ -96,7 +96,7 @@ impl BookingService {
         })
     }
 
-    /// Listens, for a booking that is open.
+    /// Listens for a booking that is already open.
     ///
     /// # Errors
     /// [`BookingStartError::Address`].
@@ -118,16 +118,16 @@ impl BookingService {
         })
     }
 
-    /// Where this listens.
+    /// Returns the address that this process listens on.
     ///
     /// # Errors
-    /// Where the system does not say.
+    /// Returns an error where the system does not tell the address.
     pub fn listen_address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves until `shutdown`, then drains: not ready, gateways told, calls ended, workers after
-    /// them, and the ledger last.
+    /// Serves until `shutdown`, and then drains: it stops being ready, lets gateways notice, ends
+    /// the calls, then the workers, and closes the ledger last.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
@@ -162,7 +162,7 @@ impl BookingService {
     }
 }
 
-/// Everything that is served, on one page.
+/// Returns all routes of the process.
 fn routes(
     booking: &Booking,
     config: &BookingConfig,
@@ -192,7 +192,7 @@ async fn keep_up(metrics: PrometheusHandle) {
     }
 }
 
-/// Workers repeat what they did not finish at the next start, so they end where they are.
+/// Ends the workers at once. At the next start they repeat what they did not finish.
 async fn stop_workers(mut workers: JoinSet<()>) {
     workers.shutdown().await;
 }

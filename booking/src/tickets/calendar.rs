@@ -1,6 +1,6 @@
-//! Writes a calendar with one event, as RFC 5545 says.
+//! Writes a calendar with one event, in the format of RFC 5545.
 
-/// A line of a calendar has at most so many bytes; what is longer goes on in the next line.
+/// The most bytes in a line of a calendar. A longer line continues on the next line.
 const LINE_BYTES: usize = 75;
 
 /// One event of a calendar. Times are stamps like `20270110T190000Z`.
@@ -15,7 +15,7 @@ pub struct CalendarEvent<'a> {
 }
 
 impl CalendarEvent<'_> {
-    /// The text of a calendar that holds this event and nothing else.
+    /// Returns the text of a calendar with this event only.
     pub fn to_calendar(&self) -> String {
         let text = |name: &str, value: &str| folded_line(&format!("{name}:{}", escaped(value)));
         let lines = [
@@ -38,7 +38,7 @@ impl CalendarEvent<'_> {
     }
 }
 
-/// A text value: what separates values and lines is escaped.
+/// Returns a text value in which the characters that separate values and lines are escaped.
 fn escaped(value: &str) -> String {
     let value = value.replace('\\', r"\\").replace(',', r"\,");
     value.replace(';', r"\;").replace('\n', r"\n")
@@ -46,9 +46,9 @@ fn escaped(value: &str) -> String {
 
 /// Folds a line between characters, so that no part is longer than [`LINE_BYTES`].
 ///
-/// Every part but the first begins with a space, which a reader takes away. A part that would begin
-/// with a space of its own begins earlier. That space is looked up by counting characters, so a
-/// line with letters of several bytes may be folded earlier than it must.
+/// Every part but the first begins with a space, which a reader removes. So a part whose own text
+/// would begin with a space is made to begin earlier. The space is looked up by counting
+/// characters, so a line with letters of several bytes may be folded earlier than necessary.
 fn folded_line(line: &str) -> String {
     let begins_with_space = |at: usize| line.chars().nth(at).is_some_and(char::is_whitespace);
     let mut folded = String::with_capacity(line.len() + line.len() / LINE_BYTES * 3);

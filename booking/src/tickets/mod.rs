@@ -1,5 +1,5 @@
-//! Tickets: a signed statement that opens one seat of one show, as a picture, a calendar entry, and
-//! at the door.
+//! Tickets: signed statements that each open one seat of one show. They are shown as a picture, put
+//! into a calendar, and scanned at the door.
 
 mod calendar;
 pub mod render;
@@ -16,29 +16,29 @@ use crate::catalogue::places::VenueLocation;
 use crate::ledger::{Ledger, LedgerError, TicketScanOutcome};
 use crate::rail::journey::JourneySummary;
 
-/// Where tickets are read and scanned.
+/// The desk where tickets are read and scanned.
 #[derive(Clone)]
 pub struct TicketDesk {
-    /// Where they are kept.
+    /// The ledger that has the tickets.
     pub ledger: Arc<dyn Ledger>,
-    /// What they are for.
+    /// The catalogue of their shows.
     pub catalogue: Catalogue,
-    /// What they are signed with.
+    /// The keys that sign tickets.
     pub keyring: Keyring,
-    /// Whether they were bought with play money.
+    /// Whether tickets are bought with play money.
     pub test: bool,
 }
 
-/// Why a ticket is not shown.
+/// Why a ticket cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum TicketRefusal {
-    /// There is no ticket of this name.
+    /// There is no ticket with this id.
     #[error("there is no ticket {0}")]
     NoSuchTicket(String),
-    /// Its show is not in the catalogue any more.
+    /// The ticket's show is no longer in the catalogue.
     #[error("there is no show {0}")]
     NoSuchShow(ShowId),
-    /// It does not fit the code that doors read.
+    /// The signed ticket is too long for the code that doors read.
     #[error("the ticket does not fit a code")]
     TooLong,
     /// The ledger did not answer.
@@ -46,36 +46,36 @@ pub enum TicketRefusal {
     Ledger(#[from] LedgerError),
 }
 
-/// A ticket with what stands on it.
+/// A ticket with everything that is printed on it.
 pub struct PrintedTicket {
-    /// The ledger's row.
+    /// The ticket's row in the ledger.
     pub ticket: Ticket,
     /// The show's title.
     pub title: String,
-    /// When the show begins, RFC 3339.
+    /// The beginning of the show, or the departure at the first station of a journey.
     pub starts_at: jiff::Timestamp,
     /// The venue's slug.
     pub venue: String,
-    /// What people call it, and its clocks.
+    /// The venue's name and time zone.
     pub place: VenueLocation,
-    /// Rail: the stretch it is good for.
+    /// Rail: the stretch that the ticket is valid for.
     pub journey: Option<JourneySummary>,
-    /// The compact JWS, as the QR code holds it.
+    /// The compact JWS, which is the content of the QR code.
     pub signed: String,
 }
 
 impl TicketDesk {
-    /// A ticket of the ledger.
+    /// Returns a ticket of the ledger.
     ///
     /// # Errors
-    /// [`TicketRefusal::NoSuchTicket`]; where the ledger does not answer.
+    /// [`TicketRefusal::NoSuchTicket`], or an error where the ledger does not answer.
     pub async fn find_ticket(&self, id: &str) -> Result<Ticket, TicketRefusal> {
         let missing = || TicketRefusal::NoSuchTicket(id.to_owned());
         let parsed: TicketId = id.parse().map_err(|_| missing())?;
         self.ledger.ticket(&parsed).await?.ok_or_else(missing)
     }
 
-    /// Signs a ticket. The signature follows from the row, so the same ticket always looks the
+    /// Signs a ticket. The signature depends only on the row, so the same ticket always looks the
     /// same.
     ///
     /// # Errors
@@ -87,15 +87,15 @@ impl TicketDesk {
             .ok_or_else(|| TicketRefusal::NoSuchShow(ticket.show.clone()))?;
         let run = show.run.as_ref();
         let journey = run.and_then(|run| JourneySummary::from_legs(run, &ticket.legs));
-        // Who boards on the way looks for the time and the station where the journey begins.
+        // A traveller who boards on the way needs the time and the station where the journey
+        // begins.
         let leaves = journey.as_ref().and_then(|journey| journey.from.at);
         let starts_at = leaves.unwrap_or(show.document.starts_at);
         let whole_title = match &journey {
             Some(journey) => journey.title(),
             None => show.document.title.clone(),
         };
-        // A door needs the beginning of a long title, and a QR code is read faster the less it
-        // holds.
+        // A door only needs the beginning of a long title, and a short QR code is read faster.
         let short = |text: &str| text.chars().take(80).collect::<String>();
         let claims = TicketClaims {
             ticket: ticket.id.to_string(),
@@ -124,11 +124,11 @@ impl TicketDesk {
         })
     }
 
-    /// Scans a ticket at the door. `by`, where the scan has a key: see [`scan_of`].
+    /// Scans a ticket at the door. `by` names the scan if it has a key; see [`scan_of`].
     ///
     /// # Errors
-    /// Where the ledger did not say that it took it; the same scan under its key finds whether it
-    /// did.
+    /// Returns an error where the ledger did not confirm the scan. Repeating the scan with its key
+    /// finds out whether it was recorded.
     pub async fn scan_ticket(
         &self,
         ticket: &Ticket,
@@ -139,8 +139,8 @@ impl TicketDesk {
     }
 }
 
-/// What the ledger knows one scan by: the scanner's credential and the `Idempotency-Key`, of which
-/// neither is stored.
+/// Returns the value by which the ledger recognises one scan. It is a hash of the scanner's
+/// credential and the `Idempotency-Key`, and neither is stored.
 #[must_use]
 pub fn scan_of(scanner: &str, key: &str) -> [u8; 32] {
     let mut hasher = Sha256::new();

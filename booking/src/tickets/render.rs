@@ -6,15 +6,16 @@ use qrcode::{EcLevel, QrCode};
 use super::PrintedTicket;
 use super::calendar::CalendarEvent;
 
-/// How long a calendar entry lasts: only trains say when they end.
+/// How many hours a calendar entry lasts, since only trains say when they end.
 const ENTRY_HOURS: i64 = 3;
 
-/// The QR code of a signed ticket, as an SVG image.
+/// Returns the QR code of a signed ticket as an SVG image.
 ///
 /// # Errors
-/// Where the text is too long for any code.
+/// Returns an error where the text is too long for a QR code.
 pub fn qr_svg(signed: &str) -> Result<String, qrcode::types::QrError> {
-    // Tickets are read off screens and paper at the door: the low level keeps the squares large.
+    // Doors read tickets from screens and paper. The low error-correction level keeps the squares
+    // large.
     let code = QrCode::with_error_correction_level(signed, EcLevel::L)?;
     Ok(code
         .render::<svg::Color<'_>>()
@@ -23,7 +24,7 @@ pub fn qr_svg(signed: &str) -> Result<String, qrcode::types::QrError> {
         .build())
 }
 
-/// The calendar entry of a ticket.
+/// Returns the calendar entry of a ticket.
 #[must_use]
 pub fn calendar(printed: &PrintedTicket) -> String {
     let stamp = |at: jiff::Timestamp| at.strftime("%Y%m%dT%H%M%SZ").to_string();

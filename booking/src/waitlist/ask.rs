@@ -1,4 +1,4 @@
-//! What a party may ask for, read and checked whole: seats of a hall, or of a class of a train
+//! Reads and checks what a party wants to wait for: seats of a hall, or seats of a class of a train
 //! between two stops.
 
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use serde::Deserialize;
 
 use crate::holds::stretch::{StretchRefusal, class_of, legs_of};
 
-/// Why a party does not wait.
+/// Why a party cannot join the waitlist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WaitRefusal {
-    /// It wants more seats than one visitor may have.
+    /// The party wants more seats than one visitor may have.
     #[error("{asked} seats where {limit} are allowed")]
     TooManySeats {
         /// Seats asked for.
@@ -21,19 +21,19 @@ pub enum WaitRefusal {
         /// The show's limit.
         limit: u32,
     },
-    /// The stretch or the class that it wants is not sold or does not exist.
+    /// The stretch or the class that the party wants does not exist or is not sold.
     #[error(transparent)]
     Stretch(#[from] StretchRefusal),
-    /// A class was asked for, and the show is no train.
+    /// A class was asked for, but the show is not a train.
     #[error("a class of a hall")]
     ClassOfHall,
-    /// On a train nobody waits by this field.
+    /// This field cannot be used on a train.
     #[error("{0} on a train")]
     NotOnTrains(&'static str),
-    /// It wants no seat.
+    /// The party wants no seat.
     #[error("a party of nobody")]
     PartyOfNobody,
-    /// What it wants makes no sense.
+    /// The party's wish contradicts itself.
     #[error(transparent)]
     BadWish(#[from] BestSeatsWishFault),
 }
@@ -58,7 +58,7 @@ pub struct WaitlistJoinRequest {
 }
 
 impl WaitlistJoinRequest {
-    /// The party that waits; every name must be the show's.
+    /// Returns the party that joins the waitlist. Every name must exist in the show.
     ///
     /// # Errors
     /// [`WaitRefusal`].

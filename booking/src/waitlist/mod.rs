@@ -1,6 +1,5 @@
-//! The waitlist: parties that wait for seats of a show, first come, first served. What comes free
-//! meanwhile is kept for them (`store`), and offered to the first of those who are here and whom it
-//! fits.
+//! The waitlist: parties wait for seats of a show, first come, first served. Freed seats are kept
+//! for them (`store`), and offered to the first present party that they fit.
 
 pub mod ask;
 pub mod here;

@@ -1,6 +1,7 @@
-//! Serving the line: for each show that somebody waits for one node at a time, by a lease, ends
-//! what is over, keeps what comes free, and offers it. Every step may be cut off and made again: an
-//! offer's hold is named by its party, and the ledger notes each step once.
+//! Offers freed seats to the waitlist. One node per show holds a lease and runs this loop: it ends
+//! waiting and offers that are over, keeps seats that become free, and offers them. Every step may
+//! be interrupted and repeated, because the id of an offer's hold is derived from its party, and
+//! the ledger records each step once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,35 +27,35 @@ use crate::ledger::{Ledger, LedgerError};
 use crate::store::{InventoryRefusal, VersionedCells};
 use crate::wake::WorkerNotifier;
 
-/// How often the line is looked at when nobody calls.
+/// How often the waitlist is looked at when nothing wakes the worker.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How often the ledger is told who is here.
+/// How often the ledger is told which visitors are present.
 const TELL_EVERY: Duration = Duration::from_secs(2);
-/// How long a show's line is one node's without being renewed.
+/// How long a node's lease on a show's waitlist lasts without being renewed.
 const LEASE_MS: i64 = 3_000;
-/// How long freed cells are kept without a word that somebody waits: where all nodes die, they are
-/// free then.
+/// How long freed cells are kept for the waitlist without being renewed. If all nodes die, they
+/// become free after this.
 const KEEP_MS: i64 = 15_000;
 
-/// The waitlist of all shows: a cheap handle.
+/// A cheap handle on the waitlists of all shows.
 #[derive(Clone)]
 pub struct Waitlist {
-    /// Where the line stands.
+    /// The ledger that has the waitlists.
     pub ledger: Arc<dyn Ledger>,
-    /// Shows.
+    /// The catalogue of shows.
     pub catalogue: Catalogue,
-    /// Their seats.
+    /// The seats of the shows.
     pub seats: SeatInventory,
-    /// The time.
+    /// The installation's clock.
     pub clock: Clock,
-    /// Who was seen at this node.
+    /// The visitors who were seen at this node.
     pub here: SeenVisitors,
-    /// Calls the one who serves.
+    /// Wakes the worker that serves the waitlist.
     pub bell: WorkerNotifier,
 }
 
 impl Waitlist {
-    /// Serves for as long as the process runs.
+    /// Serves the waitlists for as long as the process runs.
     pub async fn serve_forever(self) {
         let owner = hex::encode(rand::rng().random::<[u8; 8]>());
         let mut served = HashSet::new();
@@ -66,7 +67,7 @@ impl Waitlist {
         }
     }
 
-    /// Tells the ledger who is here for as long as the process runs.
+    /// Tells the ledger which visitors are present, for as long as the process runs.
     pub async fn tell_forever(self) {
         let mut every = tokio::time::interval(TELL_EVERY);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -78,10 +79,11 @@ impl Waitlist {
         }
     }
 
-    /// Tells the ledger whom this node has seen since the last time.
+    /// Tells the ledger which visitors this node has seen since the last report.
     ///
     /// # Errors
-    /// Where the ledger did not take it; whoever stays is seen again.
+    /// Returns an error where the ledger did not take the report; a visitor who stays is seen
+    /// again.
     pub async fn tell_who_is_here(&self) -> Result<(), LedgerError> {
         let seen = self.here.take_seen();
         if seen.is_empty() {
@@ -90,11 +92,11 @@ impl Waitlist {
         self.ledger.waiters_seen(seen, self.clock.now_ms()).await
     }
 
-    /// Serves each show's line once. `served` are the shows of the last round: one that nobody
-    /// waits for any more gives back what was kept.
+    /// Serves each show's waitlist once. `served` has the shows of the last round. A show that
+    /// nobody waits for any more gives its kept seats back.
     ///
     /// # Errors
-    /// Where the ledger cannot be asked; the next round goes on.
+    /// Returns an error where the ledger cannot be asked; the next round goes on.
     pub async fn serve_shows(
         &self,
         owner: &str,
@@ -110,7 +112,7 @@ impl Waitlist {
             let Some(show) = self.catalogue.show(&id) else {
                 continue;
             };
-            // A departure of which this node has not heard yet that it is sold from: soon it will.
+            // This node has not yet heard that the departure has a row in the ledger. It will soon.
             if show.untouched {
                 continue;
             }
@@ -136,7 +138,7 @@ impl Waitlist {
             self.settle_waiter(show, &waiter, life, now_ms).await?;
         }
         let mut line = self.ledger.waiters(&show.id).await?;
-        // Whose offer ended just now, after the sale did, is offered nothing more; the next round
+        // A party whose offer ended after the end of the sale gets no further offer. The next round
         // ends its waiting.
         line.retain(|waiter| {
             waiter.offer.is_some() || waiter.party.sale_end(show).at_ms() > now_ms
@@ -170,8 +172,8 @@ impl Waitlist {
         }
     }
 
-    /// Ends what is over: offers that were ordered, let pass or lost, and the waiting of who waited
-    /// long enough.
+    /// Ends what is over: offers that were ordered, missed or lost, and the waiting of parties
+    /// whose time has run out.
     async fn settle_waiter(
         &self,
         show: &Show,
@@ -188,7 +190,8 @@ impl Waitlist {
             }
             return Ok(());
         };
-        // The store before the ledger: a hold that went into an order has left that one behind.
+        // The store is asked before the ledger: if the hold is gone because it became an order, the
+        // ledger has that order.
         let in_store = self.seats.store.hold(&offer.hold, waiter.visitor).await;
         let is_basket = match in_store {
             Ok(ref hold) => hold.stage == HoldStage::Basket,
@@ -222,10 +225,10 @@ impl Waitlist {
         Ok(())
     }
 
-    /// Ends a party's waiting; false where it had ended before.
+    /// Ends a party's waiting. Returns false where it had already ended.
     ///
     /// # Errors
-    /// Where the ledger does not answer.
+    /// Returns an error where the ledger does not answer.
     pub async fn end_waiting(
         &self,
         waiter: &Waiter,
@@ -246,11 +249,13 @@ impl Waitlist {
         kept: &[u32],
         line: &[Waiter],
     ) -> Result<(), LedgerError> {
-        // Read behind what is kept: a cell that is in neither is somebody's.
+        // The picture is read after the kept cells, so a cell that is neither free nor kept belongs
+        // to somebody.
         let Some(view) = self.seats.store.view(&show.id).await else {
             return Ok(());
         };
-        // Read behind the picture: what came free after the sale is offered to nobody.
+        // The time is read after the picture, so that seats which became free after the sale are
+        // offered to nobody.
         let now_ms = self.clock.now_ms();
         let house = ShowLayout::for_show(show);
         let shares = share(house, &view.states, kept, line, now_ms, &mut rand::rng());
@@ -259,7 +264,8 @@ impl Waitlist {
                 .offer_seats(show, &view, &line[at], &seated, now_ms)
                 .await?
             {
-                // It is chosen for anew before those behind it: nobody is overtaken.
+                // The next round chooses for this party again before it serves the parties behind,
+                // so that nobody is overtaken.
                 return Ok(());
             }
         }
@@ -271,8 +277,8 @@ impl Waitlist {
         Ok(())
     }
 
-    /// Offers a party its seats. False where the store could not, though another choice or another
-    /// moment may do.
+    /// Offers seats to a party. Returns false if the store refused in a way that another choice or
+    /// a later moment may solve.
     async fn offer_seats(
         &self,
         show: &Show,
@@ -285,14 +291,15 @@ impl Waitlist {
             return Ok(true);
         };
         let end = waiter.party.sale_end(show);
-        // The sale ended since the round began; the next one ends the waiting.
+        // The sale ended after the round began. The next round ends the waiting.
         if end.at_ms() <= now_ms {
             return Ok(true);
         }
         let expires_at_ms = match end {
-            // Nobody takes seats of a train that has left.
+            // Seats of a train that has left are useless, so the offer ends then.
             PartySaleEnd::Leaves(at_ms) => at_ms.min(now_ms + OFFER_MS),
-            // What was offered in time may be taken, like any basket.
+            // An offer that was made before the end of the sale stays valid after it, like a
+            // basket.
             PartySaleEnd::Ends(_) => now_ms + OFFER_MS,
         };
         let hold = Hold {
@@ -317,7 +324,8 @@ impl Waitlist {
                     .await?;
                 return Ok(true);
             }
-            // Somebody was quicker, or the store cannot: the next round chooses anew.
+            // Another visitor was quicker, or the store cannot take it now. The next round chooses
+            // anew.
             Err(
                 refused @ (InventoryRefusal::Taken(_)
                 | InventoryRefusal::NotReady
@@ -339,7 +347,7 @@ impl Waitlist {
         if self.ledger.offered(&waiter.id, offer).await? {
             metrics::counter!("fairgate_waitlist_offers_total").increment(1);
         } else {
-            // It left meanwhile, or another node noted this very offer before.
+            // The party left in the meantime, or another node already recorded this offer.
             self.give_back_unless_noted(waiter, &hold.id).await?;
         }
         Ok(true)

@@ -1,7 +1,7 @@
-//! Free seats of trains for those who search, from memory: answers may be a moment old, and whoever
-//! holds seats asks the store itself. An answer has a logical expiry: who finds it over still gets
-//! it, and one of those who do reads anew beside, so that a train that everybody asks for is read a
-//! few times a second, and one that does not answer keeps nobody waiting for others.
+//! Free seats of trains for searches, from memory. Answers may be a moment old; a visitor who holds
+//! seats asks the store itself. An expired answer is still given out, and one of its readers starts
+//! a new reading in the background. So a train that everybody asks for is read only a few times a
+//! second, and a train that does not answer keeps nobody waiting for the others.
 
 mod source;
 mod tally;
@@ -29,36 +29,38 @@ use fairgate_base::clock::Clock;
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::Show;
 
-/// An answer is read anew beside after this.
+/// The age in milliseconds after which an answer is read anew in the background.
 const FRESH_MS: i64 = 250;
-/// An older one is told as degraded, and waited for a moment first.
+/// The age in milliseconds after which an answer counts as degraded. A search first waits a moment
+/// for a newer one.
 const GOOD_MS: i64 = 2_000;
-/// Whoever finds no answer, or an old one, waits for a newer one so long.
+/// How long a search waits for a newer answer if it finds none, or an old one.
 const WAIT_MAX: Duration = Duration::from_millis(200);
-/// A reading is given up after this, and the next one who asks begins another.
+/// How long a reading may take. After that it is given up, and the next search begins another.
 const READ_MAX: Duration = Duration::from_secs(5);
-/// Readings at once: a search over many trains does not shut holds out of the store.
+/// The most readings at the same time, so that a search over many trains does not keep holds from
+/// the store.
 const READINGS_MAX: usize = 32;
-/// Trains whose answers are kept.
+/// The most trains whose answers are kept.
 const TRAINS_MAX: usize = 4_096;
 
-/// How a train stood.
+/// The free seats of a train at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrainAvailability {
-    /// Its free seats.
+    /// The train's free seats.
     pub tally: FreeSeatTally,
-    /// Whether everything was known: without the store, baskets are not.
+    /// Whether baskets were counted. Without the store, they are not known.
     pub whole: bool,
 }
 
-/// Where trains are read.
+/// A source that reads the free seats of a train.
 #[async_trait]
 pub trait AvailabilitySource: Send + Sync + 'static {
-    /// How a train stands now.
+    /// Reads the train's free seats now.
     async fn read(&self, show: &Show) -> Result<TrainAvailability, LedgerError>;
 }
 
-/// A cheap handle on what is known of all trains.
+/// A cheap handle on the free seats of all trains.
 #[derive(Clone)]
 pub struct Availability {
     catalogue: Catalogue,
@@ -68,10 +70,10 @@ pub struct Availability {
     reading: Arc<Semaphore>,
 }
 
-/// What is known of one train.
+/// The last answer for one train.
 struct TrainCacheEntry {
     known: watch::Sender<Option<CachedAvailability>>,
-    /// Held by the one who reads.
+    /// Held by the task that reads the train.
     one_reads: Arc<Semaphore>,
 }
 
@@ -82,7 +84,8 @@ struct CachedAvailability {
 }
 
 impl CachedAvailability {
-    /// Younger than so many milliseconds; a clock that went back makes nothing young.
+    /// Returns whether the answer is younger than `ms` milliseconds. If the clock went back, it is
+    /// not.
     fn is_within(&self, ms: i64, now_ms: i64) -> bool {
         (0..ms).contains(&(now_ms - self.at_ms))
     }
@@ -98,7 +101,7 @@ impl CachedAvailability {
 }
 
 impl Availability {
-    /// Nothing is known yet.
+    /// Makes the handle. No answer is known yet.
     #[must_use]
     pub fn new(catalogue: Catalogue, source: Arc<dyn AvailabilitySource>, clock: Clock) -> Self {
         Self {
@@ -123,7 +126,7 @@ impl Availability {
         Some(self.of_show(show, legs).await)
     }
 
-    /// Free seats of a train that was held before.
+    /// Returns the free seats of a train that has a row in the ledger.
     async fn of_show(&self, show: Arc<Show>, legs: &Range<u16>) -> DepartureFreeSeats {
         let entry = self.train_entry(&show.id);
         let mut known = entry.known.subscribe();
@@ -140,7 +143,7 @@ impl Availability {
         {
             return found.free_seats_over(legs, now_ms);
         }
-        // Running out of time leaves what was there.
+        // If the wait runs out of time, the old answer is used.
         let _ = timeout(WAIT_MAX, known.changed()).await;
         let newest = known.borrow().clone();
         let now_ms = self.clock.now_ms();
@@ -159,7 +162,7 @@ impl Availability {
         free
     }
 
-    /// Reads the train on a task of its own, unless somebody does.
+    /// Starts a task that reads the train, unless another task is reading it.
     fn read_beside(&self, show: Arc<Show>, entry: &Arc<TrainCacheEntry>) {
         let Ok(reader) = Arc::clone(&entry.one_reads).try_acquire_owned() else {
             return;
@@ -185,7 +188,7 @@ impl Availability {
 
     async fn read(&self, show: &Show) -> Result<CachedAvailability, LedgerError> {
         let permit = self.reading.acquire().await;
-        // Taken before the reading: it is no younger than that.
+        // The time is read before the train, so that the answer is never older than it says.
         let at_ms = self.clock.now_ms();
         let reading = self.source.read(show).await;
         drop(permit);
@@ -201,7 +204,7 @@ impl Availability {
             return Arc::clone(entry);
         }
         if trains.len() >= TRAINS_MAX {
-            // Those that somebody asked for lately stay.
+            // Trains that were read lately are kept.
             let now_ms = self.clock.now_ms();
             trains.retain(|_, entry| {
                 let known = entry.known.borrow();
@@ -239,6 +242,7 @@ impl FreeSeatLookup for Availability {
 }
 
 fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each statement behind the lock leaves the map whole.
+    // Every change under the lock is complete in one statement, so a panic leaves the map
+    // consistent.
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

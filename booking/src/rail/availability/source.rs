@@ -1,5 +1,5 @@
-//! Where availability is read: the store's picture, else what the ledger has claimed. Looking opens
-//! nothing.
+//! Reads the free seats of a train: from the store's picture, or else from the ledger's claims.
+//! Reading opens no show in the store.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use super::{AvailabilitySource, TrainAvailability};
 use crate::ledger::{Ledger, LedgerError};
 use crate::store::{InventoryRefusal, InventoryStore};
 
-/// Pictures of trains as the store and the ledger have them.
+/// Reads pictures of trains from the store and the ledger.
 pub struct SeatPictureSource {
-    /// Who holds what now.
+    /// The store, which knows the holds.
     pub store: Arc<dyn InventoryStore>,
-    /// What is claimed.
+    /// The ledger, which knows the claims.
     pub ledger: Arc<dyn Ledger>,
 }
 
@@ -35,8 +35,8 @@ impl AvailabilitySource for SeatPictureSource {
             let (tally, whole) = (counted(&view.states), true);
             return Ok(TrainAvailability { tally, whole });
         }
-        // Baskets are in the store alone: without it, what is held counts as free, and the answer
-        // says that it is not whole.
+        // Only the store knows the baskets. Without the store, held seats count as free, and the
+        // answer is marked as not whole.
         let whole = self.store.cursor(&show.id).await != Err(InventoryRefusal::Unreachable);
         let states = show.claimed_only(&self.ledger.claimed(&show.id).await?);
         let tally = counted(&states);

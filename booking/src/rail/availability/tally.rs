@@ -1,5 +1,5 @@
-//! How many seats of a train are free over each stretch, by class: counted once a picture, read for
-//! every search.
+//! The number of free seats of a train over each stretch, by class. It is counted once for each
+//! picture and read by every search.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,12 +12,12 @@ pub struct FreeSeatTally {
     classes: Vec<String>,
     /// How many calls the train has.
     calls: usize,
-    /// By class, first leg, and leg behind the last.
+    /// The counts by class, first leg, and the index after the last leg.
     free: Vec<u32>,
 }
 
 impl FreeSeatTally {
-    /// Counts a train. Only what the choice by class would give counts.
+    /// Counts a train's seats. It counts only seats that a choice by class would give.
     #[must_use]
     pub fn from_train(train: &TrainSeatStates<'_>) -> Self {
         let (map, legs) = (train.map, train.grid.legs);
@@ -40,8 +40,7 @@ impl FreeSeatTally {
         tally
     }
 
-    /// One more seat that is free over these legs and over no more: it is free over every stretch
-    /// in them.
+    /// Adds a seat that is free over exactly these legs. It is free over every stretch within them.
     fn add_free_seat(&mut self, class: usize, legs: &Range<u16>) {
         for from in legs.clone() {
             for to in from + 1..=legs.end {
@@ -57,8 +56,8 @@ impl FreeSeatTally {
         (class * self.calls + usize::from(from)) * self.calls + usize::from(to)
     }
 
-    /// Seats that are free over all these legs, by class; none over legs that the train does not
-    /// have.
+    /// Returns the number of seats that are free over all these legs, by class. It is empty for
+    /// legs that the train does not have.
     #[must_use]
     pub fn free_by_class(&self, legs: &Range<u16>) -> BTreeMap<String, u32> {
         let known = usize::from(legs.end) < self.calls && !legs.is_empty();

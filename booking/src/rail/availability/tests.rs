@@ -1,5 +1,5 @@
-//! Availability under a rush, with a source that does as it is told and a clock that is turned by
-//! hand.
+//! Tests availability under many requests, with a source that the test controls and a clock that
+//! the test sets.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,7 +20,7 @@ use crate::ledger::sql::SqlLedger;
 #[derive(Default)]
 struct Told {
     reads: AtomicUsize,
-    /// Trains that do not answer until they are called.
+    /// Trains that do not answer before the test calls them.
     silent: Mutex<Vec<ShowId>>,
     call: Notify,
     without_store: Mutex<bool>,
@@ -107,7 +107,7 @@ async fn a_train_that_everybody_asks_for_is_read_by_one() {
     }
     assert_eq!(told.reads.load(Ordering::SeqCst), 1);
     availability.clock.advance_ms(FRESH_MS + 1);
-    // Who finds it over gets it all the same, and one of them reads anew.
+    // Every search gets the expired answer, and one of them starts a new reading.
     join_all((0..1_000).map(|_| ask())).await;
     let entry = availability.train_entry(&hot.id);
     drop(entry.one_reads.acquire().await);

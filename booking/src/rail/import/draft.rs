@@ -1,5 +1,5 @@
-//! A timetable under construction: names are given indices as they are met, and whatever comes
-//! twice, is not there or goes backwards is told with its line.
+//! A timetable while it is being read. Names get indices in the order of the feed. A name that is
+//! used twice or does not exist, and a time that goes backwards, is reported with its line.
 
 use std::collections::HashMap;
 
@@ -12,16 +12,16 @@ use fairgate_model::timetables::{
 use super::RailFeedFault;
 use super::table::{FeedTableLine, RailFeedFaults};
 
-/// Names of one kind: what each stands for, and the line it came first in.
+/// The names of one kind, each with its index and the line where it stood first.
 #[derive(Debug, Default)]
 pub struct FeedNameIndex {
     known: HashMap<String, (u32, u64)>,
-    /// Whether their file could be read: if not, nobody is told that one is missing.
+    /// Whether the file of these names could not be read. Then a missing name is not reported.
     pub unread: bool,
 }
 
 impl FeedNameIndex {
-    /// Takes a name; false, with a fault, where it is taken.
+    /// Adds a name. Returns false and notes a fault where the name is taken.
     pub fn register_name(
         &mut self,
         line: &FeedTableLine<'_>,
@@ -38,17 +38,17 @@ impl FeedNameIndex {
         true
     }
 
-    /// One more name for what is there.
+    /// Adds another name for an index that exists.
     pub fn alias(&mut self, name: &str, at: u32, line: u64) {
         self.known.insert(name.to_owned(), (at, line));
     }
 
-    /// What a name stands for, if it is there.
+    /// Returns the index of a name, if the name exists.
     pub fn get(&self, name: &str) -> Option<u32> {
         self.known.get(name).map(|(at, _)| *at)
     }
 
-    /// What a name stands for; a fault where it is not there.
+    /// Returns the index of a name, and notes a fault where the name does not exist.
     pub fn resolve_name(
         &self,
         line: &FeedTableLine<'_>,
@@ -70,18 +70,18 @@ impl FeedNameIndex {
     }
 }
 
-/// A trip's calls as they are read.
+/// The calls of a trip that were read so far.
 #[derive(Debug, Default)]
 pub struct TripCalls {
     stops: Vec<TripStop>,
     last: Option<(u32, u64)>,
     latest: u32,
-    /// One of them was not read: what the others lack is not told.
+    /// Whether a call could not be read. Then what the other calls lack is not reported.
     pub broken: bool,
 }
 
 impl TripCalls {
-    /// Moves all times so that the first call's departure is at 0.
+    /// Moves all times so that the first departure is at 0.
     pub fn begin_at_zero(&mut self) {
         let first = self.stops.first().and_then(|stop| stop.departs);
         let first = first.unwrap_or_default();
@@ -92,35 +92,34 @@ impl TripCalls {
     }
 }
 
-/// A timetable so far. A trip's pattern has its own index.
+/// The timetable so far. Each trip has a list of calls of its own.
 #[derive(Debug, Default)]
 pub struct TimetableDraft {
     /// Stations.
     pub stations: Vec<Station>,
     /// Services.
     pub services: Vec<ServiceCalendar>,
-    /// Trips; their tariffs and stocks are given at the end.
+    /// The trips. Their tariffs and stocks are set at the end.
     pub trips: Vec<Trip>,
-    /// The line of each trip, the kinds it is of, and how many calls it should have, where that is
-    /// told.
+    /// For each trip what else its line says.
     pub told: Vec<TripDetails>,
     /// The calls of each trip.
     pub calls: Vec<TripCalls>,
 }
 
-/// What else a trip's line says.
+/// Further values from the line of a trip.
 #[derive(Debug, Default)]
 pub struct TripDetails {
-    /// The line.
+    /// The number of the line.
     pub line: u64,
-    /// What kind of train it may be called.
+    /// The names that the trip's kind of train may have.
     pub kinds: Vec<String>,
-    /// How many calls it has.
+    /// How many calls the trip should have, if the feed says so.
     pub calls: Option<u32>,
 }
 
 impl TimetableDraft {
-    /// Adds a trip and gives its index.
+    /// Adds a trip and returns its index.
     pub fn add_trip(&mut self, id: &str, train: &str, service: u32, told: TripDetails) -> u32 {
         let at = u32::try_from(self.trips.len()).unwrap_or(u32::MAX);
         self.trips.push(Trip {
@@ -137,7 +136,7 @@ impl TimetableDraft {
         at
     }
 
-    /// Adds a call to a trip. Calls come in the order in which the train makes them.
+    /// Adds a call to a trip. The calls must come in the order in which the train makes them.
     pub fn add_call(
         &mut self,
         line: &FeedTableLine<'_>,
@@ -186,8 +185,9 @@ impl TimetableDraft {
         });
     }
 
-    /// Checks the calls of every trip, measures the ways between, and fills in times that a feed
-    /// leaves out. `file` has the trips, `calls` their calls.
+    /// Checks the calls of every trip, measures the distances between them, and fills in times that
+    /// the feed leaves out. Faults name `file` as the file of the trips, and `calls` as the file of
+    /// their calls.
     pub fn check_and_measure(
         &mut self,
         file: &'static str,
@@ -222,7 +222,7 @@ impl TimetableDraft {
         }
     }
 
-    /// The parts, but for tariffs.
+    /// Returns the parts of the timetable, without tariffs.
     pub fn parts(
         mut self,
         timezone: &str,
@@ -265,7 +265,8 @@ impl TimetableDraft {
     }
 }
 
-/// Whatever the importers have not seen is told for the feed as a whole.
+/// Checks the whole timetable. A fault that the importers did not notice is reported for the feed
+/// as a whole.
 pub fn checked(parts: TimetableParts) -> Result<TimetableParts, Vec<RailFeedFault>> {
     match Timetable::new(parts.clone()) {
         Ok(_) => Ok(parts),
@@ -287,7 +288,7 @@ fn clock_text(seconds: u32) -> String {
     )
 }
 
-/// Great circles along the calls.
+/// Measures the distances along great circles from call to call.
 fn measure_distances(stops: &mut [TripStop], stations: &[Station]) {
     let point = |stop: &TripStop| {
         let station = &stations[stop.station as usize];
@@ -300,8 +301,9 @@ fn measure_distances(stops: &mut [TripStop], stations: &[Station]) {
     }
 }
 
-/// A call has both times or, between two that have, none: then they follow from the way. The first
-/// has no arrival and the last no departure. Tells the call that lacks one.
+/// Fills in missing times. A call has both times, or neither if calls before and after it have
+/// times, and then its times follow from the distance. The first call has no arrival and the last
+/// has no departure. Returns the call that lacks a time.
 fn times(stops: &mut [TripStop]) -> Result<(), &'static str> {
     for stop in stops.iter_mut() {
         stop.arrives = stop.arrives.or(stop.departs);
@@ -335,10 +337,10 @@ fn times(stops: &mut [TripStop]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// How many days behind the service date a time may lie, at most: more is a mistake.
+/// How many days after the service date a time may lie. A larger number is taken for a mistake.
 pub const DAYS_MAX: u32 = 29;
 
-/// A time of day some days on.
+/// Returns a time of day, some days later.
 pub fn days_behind(time: u32, days: u32) -> u32 {
     time + days.min(DAYS_MAX) * DAY_S
 }

@@ -1,5 +1,5 @@
-//! What stretches cost, where it does not go by distance: the fares of a GTFS feed by zone and
-//! route, and the table of a `--rail` file.
+//! Fares that do not depend on the distance: the fares of a GTFS feed by zone and route, and the
+//! table of a `--rail` file.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -25,16 +25,16 @@ const THREE: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
 /// The fares of a feed.
 #[derive(Debug, Default)]
 pub struct FeedFares {
-    /// Of all of them.
+    /// The currency of all fares.
     pub currency: Option<Currency>,
-    /// The lowest price by route, zone from and zone to; where one is empty, it does not matter.
+    /// The lowest price by route, zone from and zone to. An empty name matches every route or zone.
     prices: HashMap<[String; 3], i64>,
-    /// Rules that ask which zones lie between are left out.
+    /// How many rules were left out because they name the zones on the way.
     left_out: u32,
 }
 
 impl FeedFares {
-    /// Reads them, where the feed has any. `currency` is the one asked for, if one is.
+    /// Reads the fares, if the feed has any. `currency` is the wanted currency, if there is one.
     pub fn read(
         folder: &Path,
         routes: &FeedNameIndex,
@@ -114,9 +114,9 @@ impl FeedFares {
         *known = price.min(*known);
     }
 
-    /// Prices the trips: a table for each route that has fares; what a route leaves out of its
-    /// table is not sold. Gives what is worth knowing. `of_route` says which route a trip is of,
-    /// `zones` the zone of each station.
+    /// Gives the trips their prices: one table for each route that has fares. A stretch that is not
+    /// in its route's table is not sold. Returns notes for the person who imports. `of_route` has
+    /// the route of each trip, and `zones` the zone of each station.
     pub fn price_trips(
         &self,
         parts: &mut TimetableParts,
@@ -208,7 +208,7 @@ fn is_empty_table(tariff: &Tariff) -> bool {
     matches!(tariff, Tariff::Table(rows) if rows.is_empty())
 }
 
-/// `3.75` of a currency, exactly, as minor units.
+/// Parses a price such as `3.75` exactly, as minor units of a currency.
 fn minor_units(text: &str, currency: Currency) -> Option<i64> {
     let decimals = match currency.as_str() {
         code if WHOLE.contains(&code) => 0,
@@ -225,10 +225,10 @@ fn minor_units(text: &str, currency: Currency) -> Option<i64> {
     (amount <= AMOUNT_MAX).then_some(amount)
 }
 
-/// Prices every trip by the file's table, where it has one.
+/// Gives every trip the prices of the file's table, if the file has one.
 ///
 /// # Errors
-/// Stations that are not there.
+/// Returns an error where a named station does not exist.
 pub fn by_table(parts: &mut TimetableParts, rail: &RailFile) -> Result<(), Vec<RailFeedFault>> {
     if rail.fare.is_empty() {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Headways: a trip that stands for one departure every so many seconds becomes one trip a
-//! departure, all over its one list of calls.
+//! Headways: a trip that stands for one departure every so many seconds becomes one trip for each
+//! departure. All these trips share one list of calls.
 
 use std::path::Path;
 
@@ -9,10 +9,11 @@ use super::value::{integer_column, time_column};
 
 const FILE: &str = "frequencies.txt";
 
-/// The most departures that headways make in a feed.
+/// The most departures that the headways of a feed may make.
 const DEPARTURES_MAX: usize = 200_000;
 
-/// From, to (not itself), every so many seconds, and the line that says so.
+/// One headway: the first departure, the end (which is no departure), the seconds between two
+/// departures, and the line that says so.
 struct Headway {
     from: u32,
     to: u32,
@@ -20,8 +21,8 @@ struct Headway {
     line: u64,
 }
 
-/// Puts departures in the places of the trips that have headways, where the feed has any. `of_trip`
-/// is carried along: what stands at a trip stands at all its departures.
+/// Replaces each trip that has headways by its departures, if the feed has headways. `of_trip` has
+/// one value for each trip, and each departure gets the value of its trip.
 pub fn expand(
     folder: &Path,
     draft: &mut TimetableDraft,

@@ -1,5 +1,5 @@
-//! GTFS, the schedule part of it: agency, stops, routes, trips, stop times, calendars and their
-//! exceptions, headways, fares.
+//! Reads the schedule part of GTFS: agency, stops, routes, trips, stop times, calendars and their
+//! exceptions, headways and fares.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ const WEEKDAYS: [&str; 7] = [
 /// Reads the files of a folder.
 ///
 /// # Errors
-/// Every fault, each with its file and line.
+/// Returns every fault with its file and line.
 pub fn read_gtfs(folder: &Path, rail: &RailFile) -> RailFeedResult {
     let faults = RailFeedFaults::default();
     let mut draft = TimetableDraft::default();
@@ -78,7 +78,7 @@ fn timezone(folder: &Path, faults: &RailFeedFaults) -> String {
     zone.unwrap_or_else(|| "UTC".to_owned())
 }
 
-/// A line of the stops, kept until the stations are known that it may belong to.
+/// A line of the stops. It is kept until all stations are known, because it may belong to one.
 struct GtfsStopRow {
     line: u64,
     id: String,
@@ -86,7 +86,8 @@ struct GtfsStopRow {
     zone: String,
 }
 
-/// Stations by the ids of their stops, and the fare zone of each station.
+/// Reads the stops. Returns the stations by the ids of their stops, and the fare zone of each
+/// station.
 fn stops(
     folder: &Path,
     draft: &mut TimetableDraft,
@@ -100,7 +101,7 @@ fn stops(
     let mut ids = FeedNameIndex::default();
     let read = each_line(folder, STOPS, &columns, faults, |line| {
         let kind = line.get("location_type");
-        // Entrances, passages and boarding areas are nowhere a train calls.
+        // No train calls at entrances, passages and boarding areas.
         if ["2", "3", "4"].contains(&kind) {
             return;
         }
@@ -161,9 +162,9 @@ fn stops(
     (stops, zones)
 }
 
-/// The routes: what they are called, and which kinds of train run on them.
+/// The routes, with their names and the kinds of train that run on them.
 pub struct GtfsRoutes {
-    /// By id.
+    /// The index of each route's id.
     pub names: FeedNameIndex,
     ids: Vec<String>,
     kinds: Vec<Vec<String>>,
@@ -270,7 +271,7 @@ fn flag_column(line: &FeedTableLine<'_>, column: &str) -> bool {
     }
 }
 
-/// Trips by their ids, and the route of each.
+/// Reads the trips. Returns the trips by their ids, and the route of each.
 fn trips(
     folder: &Path,
     draft: &mut TimetableDraft,

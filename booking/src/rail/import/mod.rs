@@ -1,8 +1,8 @@
-//! Timetables from outside. An importer gives the whole [`TimetableParts`] of a timetable or
-//! *every* fault it found, each with its file and line, so that whoever made the feed mends it in
-//! one go.
+//! Importers of timetables. An importer returns the whole [`TimetableParts`] of a timetable, or
+//! *every* fault it found with its file and line, so that the author of the feed can correct all of
+//! them at once.
 //!
-//! **Architecture invariant:** the crate csv is named only here.
+//! **Architecture invariant:** the crate csv is used only here.
 
 mod draft;
 mod fares;
@@ -20,16 +20,16 @@ pub use timetable::read_timetable;
 
 use fairgate_model::timetables::TimetableParts;
 
-/// One thing that is wrong with a feed. Nothing of a feed with faults is kept.
+/// One thing that is wrong with a feed. If a feed has faults, nothing of it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RailFeedFault {
-    /// The file's name; empty for the feed as a whole.
+    /// The file's name. It is empty for a fault of the whole feed.
     pub file: String,
-    /// From 1, the line of titles; 0 for the file as a whole.
+    /// The line, where 1 is the line of titles. 0 for a fault of the whole file.
     pub line: u64,
-    /// Stable, for programs: `duplicate_id`, `bad_time`, …
+    /// A stable code for programs: `duplicate_id`, `bad_time`, …
     pub code: &'static str,
-    /// For people: what is wrong.
+    /// A message for people, which says what is wrong.
     pub message: String,
 }
 
@@ -46,14 +46,15 @@ impl fmt::Display for RailFeedFault {
     }
 }
 
-/// A feed as it was read: the timetable, and what is in order and worth knowing all the same.
+/// A feed that was read: the timetable, and notes about things that are no faults, but worth
+/// knowing.
 #[derive(Debug)]
 pub struct ImportedRailFeed {
     /// The timetable.
     pub parts: TimetableParts,
-    /// One sentence each.
+    /// The notes, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// What every importer answers.
+/// The result of every importer.
 pub type RailFeedResult = Result<ImportedRailFeed, Vec<RailFeedFault>>;

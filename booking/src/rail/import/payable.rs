@@ -1,4 +1,4 @@
-//! Whether travellers can pay what a timetable asks.
+//! Checks whether travellers can pay the fares of a timetable.
 
 use std::collections::HashSet;
 
@@ -7,17 +7,18 @@ use fairgate_model::timetables::{Tariff, TimetableParts};
 
 use super::RailFeedFault;
 
-/// A seat from one station to another.
+/// The fare of a seat from one station to another.
 struct StationFare {
     from: u32,
     to: u32,
     amount: i64,
 }
 
-/// Checks every fare of a timetable against what a payment provider takes at once.
+/// Checks every fare of a timetable against the sums that a payment provider takes in one payment.
 ///
 /// # Errors
-/// A fault for each class of each tariff that has such fares, with the dearest of them.
+/// Returns one fault for each class of each tariff with such fares, which names the dearest of
+/// them.
 pub fn payable(parts: &TimetableParts, limits: PaymentLimits) -> Result<(), Vec<RailFeedFault>> {
     if limits == PaymentLimits::NONE {
         return Ok(());
@@ -65,7 +66,7 @@ pub fn payable(parts: &TimetableParts, limits: PaymentLimits) -> Result<(), Vec<
     }
 }
 
-/// All fares of a class under a tariff.
+/// Returns all fares of a class under a tariff.
 fn fares(
     parts: &TimetableParts,
     tariff: usize,

@@ -1,5 +1,5 @@
-//! A file of comma-separated values, line by line; what is wrong with the file itself is told, and
-//! the rest is read on.
+//! Reads a file of comma-separated values line by line. Faults of the file itself are noted, and
+//! the rest of the file is still read.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,12 +9,12 @@ use csv::{ReaderBuilder, StringRecord};
 
 use super::RailFeedFault;
 
-/// Faults so far. Shared, so that a line may tell its own.
+/// The faults so far. The list is shared, so that each line can add its own.
 #[derive(Debug, Default)]
 pub struct RailFeedFaults(RefCell<Vec<RailFeedFault>>);
 
 impl RailFeedFaults {
-    /// Adds one.
+    /// Adds a fault.
     pub fn add(&self, file: &str, line: u64, code: &'static str, message: impl Into<String>) {
         self.0.borrow_mut().push(RailFeedFault {
             file: file.to_owned(),
@@ -24,23 +24,23 @@ impl RailFeedFaults {
         });
     }
 
-    /// All of them, by file and line.
+    /// Returns all faults, by file and line.
     pub fn into_vec(self) -> Vec<RailFeedFault> {
         let mut all = self.0.into_inner();
         all.sort();
         all
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no faults.
     pub fn is_empty(&self) -> bool {
         self.0.borrow().is_empty()
     }
 }
 
-/// A line with its columns by name.
+/// A line, with its columns by name.
 pub struct FeedTableLine<'a> {
     file: &'static str,
-    /// From 1.
+    /// The number of the line, from 1.
     pub number: u64,
     columns: &'a HashMap<String, usize>,
     record: &'a StringRecord,
@@ -48,13 +48,14 @@ pub struct FeedTableLine<'a> {
 }
 
 impl<'a> FeedTableLine<'a> {
-    /// What stands in a column, without the space around it; empty where there is no such column.
+    /// Returns the text in a column, without the space around it. It is empty where there is no
+    /// such column.
     pub fn get(&self, column: &str) -> &'a str {
         let at = self.columns.get(column);
         at.and_then(|at| self.record.get(*at)).unwrap_or("").trim()
     }
 
-    /// What must stand in a column; a fault where nothing does.
+    /// Returns the text in a column that must not be empty. Notes a fault where it is.
     pub fn needed(&self, column: &str) -> Option<&'a str> {
         let text = self.get(column);
         if text.is_empty() {
@@ -64,14 +65,14 @@ impl<'a> FeedTableLine<'a> {
         Some(text)
     }
 
-    /// Tells a fault of this line.
+    /// Notes a fault of this line.
     pub fn fault(&self, code: &'static str, message: impl Into<String>) {
         self.faults.add(self.file, self.number, code, message);
     }
 }
 
-/// Reads a file of a folder; false where it is not there, or lacks a column, so that nothing of it
-/// was read.
+/// Reads a file of a folder and passes each line on. Returns false if the file does not exist or
+/// lacks a column; then nothing of it was read.
 pub fn each_line(
     folder: &Path,
     file: &'static str,

@@ -1,4 +1,4 @@
-//! The form of three CSV files: `stations.csv`, `trains.csv`, `stop_times.csv`.
+//! Reads a timetable of three CSV files: `stations.csv`, `trains.csv`, `stop_times.csv`.
 
 use std::path::Path;
 
@@ -16,13 +16,13 @@ const STATIONS: &str = "stations.csv";
 const TRAINS: &str = "trains.csv";
 const STOP_TIMES: &str = "stop_times.csv";
 
-/// What trains that run every day say instead of dates.
+/// The word that stands in place of dates for trains that run every day.
 const ALL: &str = "ALL";
 
-/// Reads the three files of a folder. Times are those of `timezone`.
+/// Reads the three files of a folder. Their times are in the zone `timezone`.
 ///
 /// # Errors
-/// Every fault, each with its file and line.
+/// Returns every fault with its file and line.
 pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> RailFeedResult {
     let faults = RailFeedFaults::default();
     let mut draft = TimetableDraft::default();
@@ -69,7 +69,7 @@ pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> RailFee
     })
 }
 
-/// Stations by their codes, and by their names.
+/// Reads the stations. Returns their indices by code and by name.
 fn stations(
     folder: &Path,
     draft: &mut TimetableDraft,
@@ -89,7 +89,7 @@ fn stations(
                 short.push(of.to_owned());
             }
         }
-        // One with faults stands for itself all the same: nobody is told that it is missing.
+        // A station with faults is added too, so that later lines do not report it as missing.
         draft.stations.push(Station {
             code: code.unwrap_or_default().to_owned(),
             name: name.unwrap_or_default().to_owned(),
@@ -153,7 +153,8 @@ fn trains(
     (trips, notes)
 }
 
-/// `ALL` runs every day, everything else from its first day to its last.
+/// Reads the days of a train. `ALL` means every day, and all others run from their first day to
+/// their last.
 fn service(line: &FeedTableLine<'_>) -> Option<ServiceCalendar> {
     let days = line.needed("service_days")?;
     let between = |column: &str| -> Result<Option<Date>, ()> {
@@ -175,7 +176,7 @@ fn service(line: &FeedTableLine<'_>) -> Option<ServiceCalendar> {
     })
 }
 
-/// A time and the days that it lies behind the service date.
+/// Reads a time, and adds the number of days by which it lies after the service date.
 fn time_of(line: &FeedTableLine<'_>, column: &str, days: &str) -> Result<Option<u32>, ()> {
     let Some(time) = time_column(line, column)? else {
         return Ok(None);

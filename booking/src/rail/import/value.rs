@@ -1,13 +1,13 @@
-//! What single values of a feed mean; each tells the fault of its line.
+//! Reads single values of a feed. Each function notes the fault of its line.
 
 use jiff::civil::Date;
 
 use super::table::FeedTableLine;
 
-/// Times of a trip end before this: 30 days, in seconds.
+/// The end of all times of a trip: 30 days, in seconds.
 const TIME_MAX: u32 = 30 * 86_400;
 
-/// `H:MM:SS` or `HH:MM`, hours beyond 24 allowed, as seconds.
+/// Parses `H:MM:SS` or `HH:MM` as seconds. Hours beyond 24 are allowed.
 pub fn seconds(text: &str) -> Option<u32> {
     let mut parts = text.split(':');
     let (hours, minutes) = (
@@ -27,7 +27,7 @@ fn parse_digits(text: &str, most: usize) -> Option<u32> {
     sound.then(|| text.parse().ok()).flatten()
 }
 
-/// A time in a column, none where it is empty; a fault where it is no time.
+/// Reads a time, or `None` where the column is empty. Notes a fault where the text is not a time.
 pub fn time_column(line: &FeedTableLine<'_>, column: &str) -> Result<Option<u32>, ()> {
     let text = line.get(column);
     if text.is_empty() {
@@ -41,7 +41,7 @@ pub fn time_column(line: &FeedTableLine<'_>, column: &str) -> Result<Option<u32>
     })
 }
 
-/// A whole number that must be there.
+/// Reads a whole number. Notes a fault where there is none.
 pub fn integer_column(line: &FeedTableLine<'_>, column: &str) -> Option<u32> {
     let text = line.needed(column)?;
     let number = text.parse().ok();
@@ -52,7 +52,7 @@ pub fn integer_column(line: &FeedTableLine<'_>, column: &str) -> Option<u32> {
     number
 }
 
-/// Degrees that must be there, at most so many either way.
+/// Reads degrees between `-most` and `most`. Notes a fault where there are none.
 pub fn degrees(line: &FeedTableLine<'_>, column: &str, most: f64) -> Option<f64> {
     let text = line.needed(column)?;
     let number = text.parse().ok().filter(|of: &f64| of.abs() <= most);
@@ -63,7 +63,7 @@ pub fn degrees(line: &FeedTableLine<'_>, column: &str, most: f64) -> Option<f64>
     number
 }
 
-/// A date as GTFS writes it, `20260131`, that must be there.
+/// Reads a date in GTFS's form, `20260131`. Notes a fault where there is none.
 pub fn plain_date(line: &FeedTableLine<'_>, column: &str) -> Option<Date> {
     let text = line.needed(column)?;
     let date = (text.len() == 8 && text.bytes().all(|b| b.is_ascii_digit()))
@@ -78,9 +78,10 @@ pub fn plain_date(line: &FeedTableLine<'_>, column: &str) -> Option<Date> {
     date
 }
 
-/// A date `2016-01-31`, or the number of a day as spreadsheets keep it, that must be there.
+/// Reads a date `2016-01-31`, or a day number as spreadsheets store it. Notes a fault where there
+/// is none.
 pub fn date_column(line: &FeedTableLine<'_>, column: &str) -> Option<Date> {
-    /// The day before a spreadsheet's day 1, as days are counted since March 1900.
+    /// Day 0 of spreadsheets, by the count that is right for all days since March 1900.
     const DAY_0: Date = jiff::civil::date(1899, 12, 30);
     let text = line.needed(column)?;
     let date = match text.parse::<i64>() {

@@ -87,7 +87,7 @@ impl IdempotencyAnswers {
     /// and `body` is what was sent.
     ///
     /// # Errors
-    /// Where the ledger does not answer.
+    /// Returns an error where the ledger does not answer.
     pub async fn begin(
         &self,
         caller: &[u8],

@@ -103,7 +103,7 @@ pub async fn booking(
 /// database's clock for as long as this process runs.
 ///
 /// # Errors
-/// Where the database does not answer.
+/// Returns an error where the database does not answer.
 pub async fn installation_clock(installation: &Installation) -> Result<Clock, LedgerError> {
     if matches!(installation, Installation::File(_)) {
         return Ok(Clock::system());

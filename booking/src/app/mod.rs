@@ -84,7 +84,7 @@ impl Booking {
     /// Opens booking over a ledger file, with the in-process store.
     ///
     /// # Errors
-    /// Where the ledger cannot be opened or read.
+    /// Returns an error where the ledger cannot be opened or read.
     pub async fn open(writer: SqliteDatabase, setup: BookingSetup) -> Result<Self, LedgerError> {
         let ledger: Arc<dyn Ledger> = Arc::new(SqlLedger::open(Installation::File(writer)).await?);
         Self::with_store(Arc::new(MemoryStore::default()), ledger, setup).await
@@ -93,7 +93,7 @@ impl Booking {
     /// Builds booking over any store and ledger.
     ///
     /// # Errors
-    /// Where the ledger cannot be read.
+    /// Returns an error where the ledger cannot be read.
     pub async fn with_store(
         store: Arc<dyn InventoryStore>,
         ledger: Arc<dyn Ledger>,

@@ -179,7 +179,7 @@ impl Booking {
     /// Replaces the list that says which room covers which shows.
     ///
     /// # Errors
-    /// Where the ledger did not take it.
+    /// Returns an error where the ledger did not take it.
     pub async fn replace_coverage(
         &self,
         coverage: Vec<(String, Vec<String>)>,
@@ -191,7 +191,7 @@ impl Booking {
     /// trains of `room`.
     ///
     /// # Errors
-    /// Where the ledger cannot be read.
+    /// Returns an error where the ledger cannot be read.
     pub async fn pulse(
         &self,
         room: &str,
@@ -222,7 +222,7 @@ impl Booking {
     /// cell.
     ///
     /// # Errors
-    /// Where the ledger cannot be read.
+    /// Returns an error where the ledger cannot be read.
     pub async fn show_snapshot(
         &self,
         show: &str,
@@ -267,7 +267,7 @@ impl Booking {
     /// offers.
     ///
     /// # Errors
-    /// Where the ledger cannot be read.
+    /// Returns an error where the ledger cannot be read.
     pub async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, LedgerError> {
         self.waitlist.here.record_seen(here);
         self.ledger.waiting_visitors(WAITING_MAX).await

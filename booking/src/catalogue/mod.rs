@@ -51,13 +51,13 @@ struct CatalogueState {
     version: Mutex<u64>,
 }
 
-/// Why a show was not put.
+/// Why a show was not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum ShowPutRefusal {
     /// The named venue does not exist.
     #[error("there is no venue {0}")]
     NoVenue(VenueId),
-    /// The document is not valid.
+    /// The show's document is not valid.
     #[error("the document has {} faults", .0.len())]
     Invalid(Vec<FieldFault>),
     /// Seats in use would move. The labels name them.
@@ -76,7 +76,7 @@ impl Catalogue {
     /// do.
     ///
     /// # Errors
-    /// Where the ledger cannot be read.
+    /// Returns an error where the ledger cannot be read.
     pub async fn open(
         ledger: Arc<dyn Ledger>,
         provider: ProviderKind,
@@ -97,7 +97,7 @@ impl Catalogue {
     /// version is new. Returns whether it was.
     ///
     /// # Errors
-    /// Where the ledger cannot be read.
+    /// Returns an error where the ledger cannot be read.
     pub async fn refresh_catalogue(&self) -> Result<bool, LedgerError> {
         self.follow_departures().await?;
         let newest = self.ledger.catalogue_version().await?;
@@ -206,7 +206,7 @@ impl Catalogue {
     /// Replaces the list of (room, patterns).
     ///
     /// # Errors
-    /// Where the ledger did not take it.
+    /// Returns an error where the ledger did not take it.
     pub async fn replace_coverage(
         &self,
         coverage: Vec<(String, Vec<String>)>,
@@ -220,7 +220,7 @@ impl Catalogue {
     /// Stores a plan as the venue's next version, unless it is the newest already.
     ///
     /// # Errors
-    /// Where the ledger did not take it.
+    /// Returns an error where the ledger did not take it.
     pub async fn put_venue(
         &self,
         venue: &VenueId,
@@ -320,7 +320,7 @@ impl Catalogue {
     /// order from before terms had numbers gets the show's current terms.
     ///
     /// # Errors
-    /// Where the ledger cannot be read, or does not know the version.
+    /// Returns an error where the ledger cannot be read, or does not know the version.
     pub async fn terms(&self, show: &Show, version: u32) -> Result<Arc<SaleTerms>, LedgerError> {
         if version == show.terms || version == UNNUMBERED {
             return Ok(Arc::new(SaleTerms::from_document(&show.document)));
@@ -362,7 +362,7 @@ impl Catalogue {
     /// Returns a venue's newest plan, or `None` where there is no such venue.
     ///
     /// # Errors
-    /// Where the ledger cannot be read.
+    /// Returns an error where the ledger cannot be read.
     pub async fn newest_plan(
         &self,
         venue: &VenueId,

@@ -50,7 +50,7 @@ impl Catalogue {
     /// Returns the trains that a room covers, at a moment.
     ///
     /// # Errors
-    /// Where the timetable could not be looked through.
+    /// Returns an error where the timetable could not be looked through.
     pub async fn trains_of(&self, room: &str, now_ms: i64) -> Result<RoomTrains, LedgerError> {
         let on_sale = self.on_sale(room, now_ms).await?;
         let mut touched = self.departures();

@@ -33,7 +33,7 @@ impl CinemaCatalogue {
     /// Reads the programme from the ledger.
     ///
     /// # Errors
-    /// Where the ledger cannot be read.
+    /// Returns an error where the ledger cannot be read.
     pub async fn open(ledger: Arc<dyn Ledger>, catalogue: Catalogue) -> Result<Self, LedgerError> {
         let cinemas = Self {
             ledger,
@@ -47,7 +47,7 @@ impl CinemaCatalogue {
     /// Takes over the ledger's programme if it is newer than the one in memory.
     ///
     /// # Errors
-    /// Where the ledger cannot be read.
+    /// Returns an error where the ledger cannot be read.
     pub async fn refresh_programme(&self) -> Result<(), LedgerError> {
         let known = self.numbered_index().0;
         let Some((number, document)) = self.ledger.programme(known).await? else {

@@ -52,7 +52,7 @@ pub struct City {
     pub time_zone: String,
 }
 
-/// A cinema.
+/// A cinema of a city.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cinema {
     /// Its slug.
@@ -87,7 +87,7 @@ pub struct Hall {
     pub at: String,
 }
 
-/// A film.
+/// A film of the programme.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Film {
     /// Its slug.
@@ -117,7 +117,7 @@ pub struct Showing {
     pub film: String,
     /// The hall's slug.
     pub hall: VenueId,
-    /// When it begins.
+    /// When the showing begins.
     pub starts_at: Timestamp,
     /// Prices in minor units, by category key or seat label of the hall's plan.
     pub prices: BTreeMap<String, i64>,

@@ -63,7 +63,7 @@ pub struct ProgrammeSummary {
     pub left_out: Vec<ShowId>,
 }
 
-/// Why a programme was not put; nothing was changed.
+/// Why a programme was not accepted. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgrammePutRefusal {
     /// Every fault of the document.
@@ -76,7 +76,7 @@ pub enum ProgrammePutRefusal {
     /// Seats of these shows were sold in another currency.
     #[error("{} showings were sold in another currency: keep that one, or give them new ids", .0.len())]
     CurrencyInUse(Vec<ShowId>),
-    /// The ledger did not take it.
+    /// The ledger did not take the programme.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }

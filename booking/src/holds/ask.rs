@@ -71,7 +71,7 @@ pub enum SeatSelection {
         /// Area index and quantity.
         areas: Vec<(usize, u32)>,
     },
-    /// The best available.
+    /// The best available seats.
     Best(Box<BestSeatsWish>),
     /// Rail: any seats of a class.
     Class(TrainParty),
@@ -80,7 +80,7 @@ pub enum SeatSelection {
 /// The seats of a request, and the legs they are for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolvedSeatRequest {
-    /// The seats.
+    /// The seats that are wanted.
     pub wanted: SeatSelection,
     /// The legs; the single leg of a show without stops.
     pub legs: Range<u16>,

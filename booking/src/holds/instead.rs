@@ -124,7 +124,7 @@ const KEPT_MAX_MS: i64 = 30_000;
 /// The visitor who will own an exchange's new seats.
 #[derive(Debug, Clone)]
 pub struct NewSeatOwner {
-    /// The visitor.
+    /// The visitor who exchanges.
     pub visitor: Holder,
     /// The room of the visitor's pass, or of the order that is exchanged.
     pub room: String,

@@ -84,10 +84,10 @@ pub enum HoldRefusal {
     /// The plan has changed since.
     #[error("the plan has changed")]
     PlanChanged,
-    /// Prices or rules changed after the hold was taken.
+    /// The show's prices or rules changed after the hold was taken.
     #[error("the show's terms have changed")]
     TermsChanged,
-    /// The show does not take place.
+    /// The show is cancelled.
     #[error("the show is cancelled")]
     ShowCancelled,
     /// The visitor holds other seats of the same journey.

@@ -37,7 +37,7 @@ impl Timetables {
     /// Reads the newest timetable of the ledger, if it has one.
     ///
     /// # Errors
-    /// Where the ledger cannot be read.
+    /// Returns an error where the ledger cannot be read.
     pub async fn open(ledger: Arc<dyn Ledger>, clock: Clock) -> Result<Self, LedgerError> {
         let timetables = Self {
             ledger,

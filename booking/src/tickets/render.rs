@@ -1,4 +1,4 @@
-//! A ticket as a QR code and as a calendar entry.
+//! Renders a ticket as a QR code and as a calendar entry.
 
 use qrcode::render::svg;
 use qrcode::{EcLevel, QrCode};

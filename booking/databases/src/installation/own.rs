@@ -25,7 +25,7 @@ impl Installation {
     /// Returns the ledger's id: 32 random bytes, made on the ledger's first start.
     ///
     /// # Errors
-    /// Where the database does not answer.
+    /// Returns an error where the database does not answer.
     pub async fn ledger_id(&self) -> Result<[u8; 32], LedgerError> {
         self.read((), |tx, ()| {
             Box::pin(async move {
@@ -39,7 +39,7 @@ impl Installation {
     /// Returns a named value: the stored one, or else `fresh`, which is then stored.
     ///
     /// # Errors
-    /// Where the database did not take it.
+    /// Returns an error where the database did not take it.
     pub async fn value(&self, name: &'static str, fresh: Vec<u8>) -> Result<Vec<u8>, LedgerError> {
         self.write(fresh, move |tx, fresh| {
             Box::pin(async move {
@@ -56,7 +56,7 @@ impl Installation {
     /// Returns the ledger's time, in milliseconds since the epoch.
     ///
     /// # Errors
-    /// Where the database does not answer.
+    /// Returns an error where the database does not answer.
     pub async fn now_ms(&self) -> Result<i64, LedgerError> {
         self.read((), |tx, ()| Box::pin(tx.now_ms())).await
     }
@@ -66,7 +66,7 @@ impl Installation {
     /// this call.
     ///
     /// # Errors
-    /// Where the database did not take it.
+    /// Returns an error where the database did not take it.
     pub async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError> {
         let given = (name.to_owned(), owner.to_owned());
         self.write(given, move |tx, (name, owner)| {
@@ -81,7 +81,7 @@ impl Installation {
     /// Gives a lease back, so that nobody has to wait for its end. A lease of another owner stays.
     ///
     /// # Errors
-    /// Where the database did not take it.
+    /// Returns an error where the database did not take it.
     pub async fn release_lease(&self, name: &str, owner: &str) -> Result<(), LedgerError> {
         let given = (name.to_owned(), owner.to_owned());
         self.write(given, |tx, (name, owner)| {

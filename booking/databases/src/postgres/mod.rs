@@ -41,7 +41,7 @@ impl PostgresDatabase {
     /// before it is used.
     ///
     /// # Errors
-    /// Where the address cannot be read.
+    /// Returns an error where the address cannot be read.
     pub fn reading(url: &str) -> Result<Self, LedgerError> {
         Ok(Self {
             pool: connect::pool_for_url(url)?,

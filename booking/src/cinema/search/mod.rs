@@ -50,9 +50,9 @@ pub struct ShowingQuery {
 /// A moment, or a whole day in the cinema's time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MomentOrDay {
-    /// A moment.
+    /// This moment.
     At(Timestamp),
-    /// A whole day.
+    /// This whole day.
     Day(Date),
 }
 
@@ -66,7 +66,7 @@ pub enum ShowingSort {
     Distance,
     /// The one with the cheapest seat first.
     Price,
-    /// By title.
+    /// In the order of the titles.
     Title,
 }
 

@@ -1,4 +1,4 @@
-//! Distances on the globe.
+//! Computes distances on the globe, for searches near a place.
 
 /// The globe's mean radius, in kilometres.
 const EARTH_KM: f64 = 6_371.008_8;

@@ -95,9 +95,9 @@ impl TripCalls {
 /// The timetable so far. Each trip has a list of calls of its own.
 #[derive(Debug, Default)]
 pub struct TimetableDraft {
-    /// Stations.
+    /// The stations, by index.
     pub stations: Vec<Station>,
-    /// Services.
+    /// The calendars of the services, by index.
     pub services: Vec<ServiceCalendar>,
     /// The trips. Their tariffs and stocks are set at the end.
     pub trips: Vec<Trip>,

@@ -1,6 +1,7 @@
-//! Builds booking from its parts, starts its workers (`workers`), and answers the questions of
-//! gateways (`telling`).
+//! Builds booking from its parts (those that move money in `payments`), starts its workers
+//! (`workers`), and answers the questions of gateways (`telling`).
 
+mod payments;
 mod telling;
 mod workers;
 
@@ -23,11 +24,9 @@ use crate::ledger::{Ledger, LedgerError};
 use crate::orders::key::OrderKeys;
 use crate::orders::late::LateMoneyWorker;
 use crate::orders::refund::mass::MassRefundWorker;
-use crate::payments::PaymentProvider;
 use crate::payments::effects::PaymentEffectWorker;
 use crate::payments::refunding::RefundWorker;
 use crate::payments::sandbox::SandboxProvider;
-use crate::payments::stripe::StripeProvider;
 use crate::payments::webhook::PaymentEventInbox;
 use crate::pruner::Pruner;
 use crate::rail::availability::{Availability, SeatPictureSource};
@@ -39,6 +38,8 @@ use crate::store::memory::MemoryStore;
 use crate::waitlist::here::SeenVisitors;
 use crate::waitlist::serve::Waitlist;
 use crate::wake::{LedgerNotifiers, WorkerNotifier};
+
+use payments::{PaymentWorkers, provider};
 
 pub use telling::{BookingCondition, BookingPulse, ShowSummary};
 
@@ -100,71 +101,24 @@ impl Booking {
         setup: BookingSetup,
     ) -> Result<Self, LedgerError> {
         let seats = SeatInventory::new(store, Arc::clone(&ledger), setup.clock.clone());
-        let (fresh_keys, fresh_webhook, fresh_ids) = {
-            let mut dice = rand::rng();
-            (dice.random(), dice.random(), dice.random())
-        };
-        let ids = HoldIdDeriver::new(ledger.secret("call_ids", fresh_ids).await?);
-        let order_keys = OrderKeys::new(ledger.secret("order_keys", fresh_keys).await?);
-        let sandbox_secret = ledger.secret("sandbox_webhook", fresh_webhook).await?;
+        let ids = HoldIdDeriver::new(kept_secret(&*ledger, "call_ids").await?);
+        let order_keys = OrderKeys::new(kept_secret(&*ledger, "order_keys").await?);
+        let sandbox_secret = kept_secret(&*ledger, "sandbox_webhook").await?;
         let (sandbox, provider) = provider(&setup, &ledger, sandbox_secret)?;
         let catalogue =
             Catalogue::open(Arc::clone(&ledger), setup.payments.provider_kind()).await?;
         let timetables = Timetables::open(Arc::clone(&ledger), setup.clock.clone()).await?;
-        let departures = Arc::new(timetables.clone());
-        catalogue.sell_departures(departures).await?;
+        catalogue
+            .sell_departures(Arc::new(timetables.clone()))
+            .await?;
         let pictures = Arc::new(SeatPictureSource {
             store: Arc::clone(&seats.store),
             ledger: Arc::clone(&ledger),
         });
         let availability = Availability::new(catalogue.clone(), pictures, setup.clock.clone());
         let cinemas = CinemaCatalogue::open(Arc::clone(&ledger), catalogue.clone()).await?;
-        let [seat_bell, event_bell, effect_bell, late_bell, refund_bell] =
-            std::array::from_fn(|_| WorkerNotifier::default());
-        let inbox = provider.clone().map(|provider| PaymentEventInbox {
-            ledger: Arc::clone(&ledger),
-            provider,
-            clock: setup.clock.clone(),
-            bell: event_bell,
-            seats: seat_bell.clone(),
-            effects: effect_bell.clone(),
-            late: late_bell.clone(),
-            catalogue: catalogue.clone(),
-        });
-        let bells = LedgerNotifiers {
-            seats: seat_bell.clone(),
-            effects: effect_bell.clone(),
-            refunds: refund_bell.clone(),
-        };
-        let refunding = provider.clone().map(|provider| RefundWorker {
-            ledger: Arc::clone(&ledger),
-            provider,
-            clock: setup.clock.clone(),
-            bell: refund_bell,
-        });
-        let mass = MassRefundWorker {
-            ledger: Arc::clone(&ledger),
-            clock: setup.clock.clone(),
-            bell: WorkerNotifier::default(),
-            bells: bells.clone(),
-        };
-        let effects = provider.map(|provider| PaymentEffectWorker {
-            ledger: Arc::clone(&ledger),
-            provider,
-            clock: setup.clock.clone(),
-            bell: effect_bell.clone(),
-            seats: seat_bell.clone(),
-        });
         let ledger_id = ledger.id().await?;
-        let late = LateMoneyWorker {
-            ledger: Arc::clone(&ledger),
-            catalogue: catalogue.clone(),
-            seats: seats.clone(),
-            clock: setup.clock.clone(),
-            bell: late_bell,
-            outbox: seat_bell,
-            effects: effect_bell,
-        };
+        let money = PaymentWorkers::new(provider, &catalogue, &seats, &ledger, &setup.clock);
         let waitlist = Waitlist {
             ledger: Arc::clone(&ledger),
             catalogue: catalogue.clone(),
@@ -173,8 +127,8 @@ impl Booking {
             here: SeenVisitors::default(),
             bell: WorkerNotifier::default(),
         };
-        let answers = IdempotencyAnswers::new(Arc::clone(&ledger), setup.clock.clone());
         Ok(Self {
+            answers: IdempotencyAnswers::new(Arc::clone(&ledger), setup.clock.clone()),
             catalogue,
             timetables,
             availability,
@@ -183,15 +137,14 @@ impl Booking {
             ledger,
             setup,
             order_keys,
-            answers,
-            inbox,
+            inbox: money.inbox,
             sandbox,
-            effects,
-            late,
+            effects: money.effects,
+            late: money.late,
             waitlist,
-            refunding,
-            mass,
-            bells,
+            refunding: money.refunding,
+            mass: money.mass,
+            bells: money.bells,
             watch: LockedHoldWatch::default(),
             ids,
             ledger_id,
@@ -225,24 +178,8 @@ impl Booking {
     }
 }
 
-/// The sandbox, if it is the provider, and the provider, if there is one.
-type PaymentProviders = (Option<SandboxProvider>, Option<Arc<dyn PaymentProvider>>);
-
-fn provider(
-    setup: &BookingSetup,
-    ledger: &Arc<dyn Ledger>,
-    sandbox_secret: [u8; 32],
-) -> Result<PaymentProviders, LedgerError> {
-    Ok(match &setup.payments {
-        PaymentSettings::None => (None, None),
-        PaymentSettings::Sandbox => {
-            let sandbox = SandboxProvider::new(Arc::clone(ledger), sandbox_secret);
-            (Some(sandbox.clone()), Some(Arc::new(sandbox)))
-        }
-        PaymentSettings::Stripe(settings) => {
-            let stripe = StripeProvider::new(settings.clone());
-            let stripe = stripe.map_err(|error| LedgerError::Unavailable(error.to_string()))?;
-            (None, Some(Arc::new(stripe)))
-        }
-    })
+/// The ledger's secret of a name; a new one where it has none yet.
+async fn kept_secret(ledger: &dyn Ledger, name: &'static str) -> Result<[u8; 32], LedgerError> {
+    let fresh = rand::rng().random();
+    ledger.secret(name, fresh).await
 }

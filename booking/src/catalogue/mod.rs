@@ -4,6 +4,7 @@
 
 pub mod departures;
 pub mod places;
+pub mod put;
 pub mod trains;
 
 use std::collections::HashMap;
@@ -17,13 +18,13 @@ use fairgate_model::payments::kind::{ProviderKind, ProviderRules};
 use fairgate_model::plans::pinned::{EncodedGeometry, SeatingPlan};
 use fairgate_model::plans::seatmap::SeatMap;
 use fairgate_model::shows::coverage::RoomCoverage;
-use fairgate_model::shows::document::{FieldFault, ShowDocument, check_show_document};
+use fairgate_model::shows::document::check_show_document;
 use fairgate_model::shows::terms::{SaleTerms, UNNUMBERED};
 use fairgate_model::shows::{Show, prices_of_run};
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
-use crate::ledger::{Ledger, ShowRefused, StoredShow, UnchangedSeatCheck};
+use crate::ledger::{Ledger, StoredShow};
 
 /// How many earlier versions of terms are kept in memory.
 const TERMS_MAX: usize = 10_000;
@@ -49,26 +50,6 @@ struct CatalogueState {
     /// The fields above are at least as new as this catalogue version of the ledger. The lock is
     /// held while any of them is changed, so that an older reading never replaces a newer change.
     version: Mutex<u64>,
-}
-
-/// Why a show was not stored.
-#[derive(Debug, thiserror::Error)]
-pub enum ShowPutRefusal {
-    /// The named venue does not exist.
-    #[error("there is no venue {0}")]
-    NoVenue(VenueId),
-    /// The show's document is not valid.
-    #[error("the document has {} faults", .0.len())]
-    Invalid(Vec<FieldFault>),
-    /// Seats in use would move. The labels name them.
-    #[error("the plan is in use at {0:?}")]
-    PlanInUse(Vec<String>),
-    /// Seats of the show were held or sold in this currency.
-    #[error("the show is sold in {}", .0.as_str())]
-    CurrencyInUse(Currency),
-    /// The ledger did not answer.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
 }
 
 impl Catalogue {
@@ -233,89 +214,6 @@ impl Catalogue {
         self.ledger.put_venue(venue, plan, digest, now_ms).await
     }
 
-    /// Puts a show on its venue's newest plan. `held` are the seats in baskets and orders, by the
-    /// store's picture.
-    ///
-    /// # Errors
-    /// [`ShowPutRefusal`]; nothing was changed.
-    pub async fn put_show(
-        &self,
-        id: &ShowId,
-        document: ShowDocument,
-        held: &[u32],
-        now_ms: i64,
-    ) -> Result<Arc<Show>, ShowPutRefusal> {
-        let newest = self.ledger.newest_plan(&document.venue).await?;
-        let version = newest.ok_or_else(|| ShowPutRefusal::NoVenue(document.venue.clone()))?;
-        let plan = self.plan(&document.venue, version).await?;
-        let prices = check_show_document(&document, &plan.map, self.rules(document.currency))
-            .map_err(ShowPutRefusal::Invalid)?;
-        let present = self.show(id);
-        if present.as_ref().is_some_and(|show| show.run.is_some()) {
-            return Err(ShowPutRefusal::Invalid(vec![FieldFault {
-                field: "show".to_owned(),
-                code: "invalid_field",
-                detail: "the timetable has a departure of this id; choose another".to_owned(),
-            }]));
-        }
-        let currency = present.as_ref().map(|show| show.document.currency);
-        if let Some(currency) = currency.filter(|known| *known != document.currency)
-            && !held.is_empty()
-        {
-            return Err(ShowPutRefusal::CurrencyInUse(currency));
-        }
-        let changed = present
-            .as_ref()
-            .filter(|show| !Arc::ptr_eq(&show.plan, &plan));
-        let mut keeps: Option<UnchangedSeatCheck> = None;
-        if let Some(present) = changed {
-            let (old, new) = (Arc::clone(&present.plan), Arc::clone(&plan));
-            let same = move |seat: u32| old.map.keeps(&new.map, seat);
-            let moved: Vec<u32> = held.iter().copied().filter(|seat| !same(*seat)).collect();
-            if !moved.is_empty() {
-                return Err(ShowPutRefusal::PlanInUse(seat_labels(present, &moved)));
-            }
-            keeps = Some(Box::new(same));
-        }
-        let stored = StoredShow {
-            id: id.clone(),
-            document: document.clone(),
-            plan_version: version,
-            run: None,
-            fate: None,
-            terms: UNNUMBERED,
-        };
-        let _no_reading = self.shared.version.lock().await;
-        let terms = self
-            .ledger
-            .put_show(stored, keeps, now_ms)
-            .await
-            .map_err(|refused| match (refused, &present) {
-                (ShowRefused::PlanInUse(seats), Some(present)) => {
-                    ShowPutRefusal::PlanInUse(seat_labels(present, &seats))
-                }
-                (ShowRefused::PlanInUse(_), None) => ShowPutRefusal::PlanInUse(Vec::new()),
-                (ShowRefused::CurrencyInUse(currency), _) => {
-                    ShowPutRefusal::CurrencyInUse(currency)
-                }
-                (ShowRefused::Ledger(error), _) => ShowPutRefusal::Ledger(error),
-            })?;
-        let show = Arc::new(Show {
-            id: id.clone(),
-            document,
-            plan,
-            prices,
-            run: None,
-            untouched: false,
-            // The document does not say whether the show is cancelled or postponed; the ledger
-            // keeps that beside it.
-            fate: present.and_then(|present| present.fate),
-            terms,
-        });
-        write(&self.shared.shows).insert(id.clone(), Arc::clone(&show));
-        Ok(show)
-    }
-
     /// Returns the terms that a hold or an order of a show names by their number. A hold or an
     /// order from before terms had numbers gets the show's current terms.
     ///
@@ -403,13 +301,6 @@ fn geometry(map: &SeatMap) -> Result<EncodedGeometry, serde_json::Error> {
         packed: map.geometry_packed().into(),
         digest,
     })
-}
-
-fn seat_labels(show: &Show, seats: &[u32]) -> Vec<String> {
-    seats
-        .iter()
-        .map(|seat| show.seat_label(*seat).to_owned())
-        .collect()
 }
 
 /// Values behind these locks are replaced as a whole, so a panic elsewhere leaves nothing

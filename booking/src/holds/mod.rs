@@ -1,6 +1,7 @@
 //! Holds: cells locked for one visitor until a deadline, all or none.
 
 pub mod ask;
+mod change;
 pub mod instead;
 pub mod lapse;
 mod natural;

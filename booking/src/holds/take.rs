@@ -12,14 +12,12 @@ use fairgate_model::ids::{HoldId, HoldIdDeriver};
 use fairgate_model::plans::seatmap::SeatMap;
 use fairgate_model::shows::Show;
 use fairgate_model::shows::document::OrphanSeatRule;
-use fairgate_model::shows::terms::UNNUMBERED;
 use fairgate_pass::{Holder, LivePass};
 
-use super::ask::{HoldChange, HoldRequest, ResolvedSeatRequest, SeatSelection};
+use super::ask::{HoldRequest, ResolvedSeatRequest, SeatSelection};
 use super::natural::{ExistingHold, as_asked};
-use super::refusal::{HoldRefusal, HoldRefusalOutcome, HoldRequestFault, SeatSuggestion};
+use super::refusal::{HoldRefusal, SeatSuggestion};
 use super::shortage;
-use super::stretch::on_sale;
 use crate::catalogue::Catalogue;
 use crate::inventory::seats::SeatInventory;
 use crate::ledger::Ledger;
@@ -141,73 +139,7 @@ impl HoldDesk {
         present.map_err(|_| refusal)
     }
 
-    /// Makes the whole change, or none of it.
-    ///
-    /// # Errors
-    /// [`HoldRefusal`], which says why the hold is unchanged.
-    pub async fn change(
-        &self,
-        show: &Arc<Show>,
-        visitor: Holder,
-        id: &HoldId,
-        change: &HoldChange,
-        now_ms: i64,
-    ) -> Result<Hold, HoldRefusal> {
-        let (add, remove) = change.resolve(show)?;
-        if !add.is_empty() && show.is_cancelled() {
-            return Err(HoldRefusal::ShowCancelled);
-        }
-        let present = self.seats.store.hold(id, visitor).await;
-        let present = match present {
-            Ok(present) => present,
-            Err(refused) => return Err(self.explain(show, refused, &add).await),
-        };
-        let mut left: Vec<u32> = present
-            .items
-            .iter()
-            .map(|item| item.seat)
-            .filter(|seat| !remove.contains(seat))
-            .collect();
-        left.extend(&add);
-        if left.is_empty() {
-            return Err(HoldRequestFault::NothingLeft.into());
-        }
-        // All seats of a hold have the same legs.
-        let legs = present.items.first().map(|item| item.legs.clone());
-        let legs = legs.unwrap_or_else(|| show.legs());
-        if !add.is_empty() && ![show.terms, UNNUMBERED].contains(&present.terms) {
-            return Err(HoldRefusal::TermsChanged);
-        }
-        if !add.is_empty() {
-            on_sale(show, &legs, now_ms)
-                .map_err(|why| HoldRefusal::Stretch(why, HoldRefusalOutcome::HoldUnchanged))?;
-            let view = self.view(show).await?;
-            refuse_orphans(show, &view, &add)?;
-        }
-        let side_by_side = side_by_side(&show.plan.map, &left);
-        let add = for_sale(show, &add, &legs)?;
-        let changed = self
-            .seats
-            .store
-            .change(
-                id,
-                visitor,
-                add.clone(),
-                remove,
-                side_by_side,
-                show.document.seats_per_visitor,
-            )
-            .await;
-        match changed {
-            Ok(hold) => Ok(hold),
-            Err(refused) => {
-                let wanted: Vec<u32> = add.iter().map(|item| item.seat).collect();
-                Err(self.explain_over(show, refused, &wanted, &legs).await)
-            }
-        }
-    }
-
-    async fn view(&self, show: &Show) -> Result<VersionedCells, HoldRefusal> {
+    pub(super) async fn view(&self, show: &Show) -> Result<VersionedCells, HoldRefusal> {
         self.seats
             .store
             .view(&show.id)
@@ -393,7 +325,11 @@ fn train<'a>(show: &'a Show, view: &'a VersionedCells) -> TrainSeatStates<'a> {
 
 /// Refuses seats that would leave single seats between them. Trains have no such rule, because a
 /// single seat may fit another stretch.
-fn refuse_orphans(show: &Show, view: &VersionedCells, seats: &[u32]) -> Result<(), HoldRefusal> {
+pub(super) fn refuse_orphans(
+    show: &Show,
+    view: &VersionedCells,
+    seats: &[u32],
+) -> Result<(), HoldRefusal> {
     let (train, legs) = (train(show, view), show.legs());
     let free = |seat: u32| train.is_free(seat, &legs);
     if show.document.orphans == OrphanSeatRule::Allow
@@ -448,7 +384,8 @@ fn suggestion(
     }))
 }
 
-fn side_by_side(map: &SeatMap, seats: &[u32]) -> bool {
+/// Returns whether seats form one block, or are standing places of one area.
+pub(super) fn side_by_side(map: &SeatMap, seats: &[u32]) -> bool {
     let mut spots = Vec::with_capacity(seats.len());
     for seat in seats {
         let Some((bench, at)) = map.bench_of(*seat) else {

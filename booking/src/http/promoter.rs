@@ -13,7 +13,8 @@ use fairgate_model::plans::{self, PlanFault, PlanFormat};
 use fairgate_model::shows::document::{FieldFault, ShowDocument};
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{Catalogue, ShowPutRefusal};
+use crate::catalogue::Catalogue;
+use crate::catalogue::put::ShowPutRefusal;
 use crate::door::{Role, RoleKeys};
 use crate::http::answers::JsonAnswer;
 use crate::inventory::seats::SeatInventory;

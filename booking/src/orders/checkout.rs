@@ -21,7 +21,7 @@ use crate::holds::refusal::HoldRefusal;
 use crate::holds::take::HoldDesk;
 use crate::ledger::{ClaimBasis, Ledger, SeatClaimRefused};
 use crate::payments::PaymentProvider;
-use crate::store::InventoryRefusal;
+use crate::store::{ClaimableHold, InventoryRefusal};
 
 /// The most characters of a name or an e-mail address.
 const BUYER_FIELD_MAX: usize = 200;
@@ -73,33 +73,37 @@ impl OrderDesk {
             Err(refused) => return Err(self.holds.explain(show, refused, &[]).await.into()),
         };
         let pay_until_ms = shown_until_ms.max(now_ms + i64::from(show.document.pay_s) * 1_000);
-        let claim_until_ms = pay_until_ms + i64::from(show.document.claim_grace_s) * 1_000;
-        // The lock is extended beyond the claim's deadline before the claim is written, so that no
-        // sweep can free the seats in between.
+        // First the lock, beyond the claim's deadline, and only then the claim: no sweep can come
+        // in between.
+        let lock_until_ms = lock_until_ms(claim_until_ms(show, pay_until_ms));
         let buyable = &[HoldPurpose::Basket, HoldPurpose::Offer];
-        let secured = match store
-            .secure(hold, visitor, buyable, lock_until_ms(claim_until_ms))
-            .await
-        {
+        let secured = match store.secure(hold, visitor, buyable, lock_until_ms).await {
             Ok(secured) => secured,
             Err(InventoryRefusal::Gone) => {
                 return self.found(hold, visitor, now_ms).await;
             }
             Err(refused) => return Err(self.holds.explain(show, refused, &[]).await.into()),
         };
+        self.order_locked_hold(show, &secured, (buyer, names), now_ms, pay_until_ms)
+            .await
+    }
+
+    /// Writes the order of a locked hold, and makes its payment.
+    async fn order_locked_hold(
+        &self,
+        show: &Show,
+        secured: &ClaimableHold,
+        (buyer, names): (Buyer, Vec<String>),
+        now_ms: i64,
+        pay_until_ms: i64,
+    ) -> Result<Order, OrderRefusal> {
         let (terms, mut items) = self.holds.price(show, &secured.hold).await?;
         let mut names = names.into_iter();
         for item in &mut items {
             item.traveller = names.next();
         }
-        let order = draft(
-            show,
-            &secured.hold,
-            (buyer, terms.currency, items),
-            now_ms,
-            pay_until_ms,
-            claim_until_ms,
-        );
+        let buyer = (buyer, terms.currency, items);
+        let order = draft(show, &secured.hold, buyer, now_ms, pay_until_ms);
         let payment = match self.payment_of(&order) {
             Ok(payment) => payment,
             // The basket was changed after it was read.
@@ -110,7 +114,7 @@ impl OrderDesk {
         };
         let claimed = self
             .ledger
-            .claim(order, payment, ClaimBasis::for_locked_hold(show, &secured))
+            .claim(order, payment, ClaimBasis::for_locked_hold(show, secured))
             .await;
         match claimed {
             Ok(order) => {
@@ -270,13 +274,18 @@ impl OrderDesk {
     }
 }
 
-fn draft(
+/// Until when an order keeps its seats that is to be paid until then.
+fn claim_until_ms(show: &Show, pay_until_ms: i64) -> i64 {
+    pay_until_ms + i64::from(show.document.claim_grace_s) * 1_000
+}
+
+/// The order of a hold, before anything of it is written.
+pub(super) fn draft(
     show: &Show,
     hold: &Hold,
     (buyer, currency, items): (Buyer, Currency, Vec<OrderItem>),
     now_ms: i64,
     pay_until_ms: i64,
-    claim_until_ms: i64,
 ) -> Order {
     let id = OrderId::of_hold(&hold.id);
     Order {
@@ -299,7 +308,7 @@ fn draft(
         reason: "ordered".to_owned(),
         created_at_ms: now_ms,
         pay_until_ms,
-        claim_until_ms,
+        claim_until_ms: claim_until_ms(show, pay_until_ms),
         id,
     }
 }

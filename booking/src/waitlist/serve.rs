@@ -287,34 +287,8 @@ impl Waitlist {
         seated: &PartySeats,
         now_ms: i64,
     ) -> Result<bool, LedgerError> {
-        let Ok(items) = for_sale(show, &seated.seats, &seated.legs) else {
+        let Some(hold) = hold_for_offer(show, waiter, seated, now_ms) else {
             return Ok(true);
-        };
-        let end = waiter.party.sale_end(show);
-        // The sale ended after the round began. The next round ends the waiting.
-        if end.at_ms() <= now_ms {
-            return Ok(true);
-        }
-        let expires_at_ms = match end {
-            // Seats of a train that has left are useless, so the offer ends then.
-            PartySaleEnd::Leaves(at_ms) => at_ms.min(now_ms + OFFER_MS),
-            // An offer that was made before the end of the sale stays valid after it, like a
-            // basket.
-            PartySaleEnd::Ends(_) => now_ms + OFFER_MS,
-        };
-        let hold = Hold {
-            id: HoldId::of_offer(&waiter.id, waiter.offers),
-            visitor: waiter.visitor,
-            room: waiter.room.clone(),
-            purpose: HoldPurpose::Offer,
-            items,
-            terms: show.terms,
-            plan_version: show.plan.version,
-            next_to_each_other: seated.next_to_each_other,
-            expires_at_ms,
-            lock_until_ms: expires_at_ms + i64::from(show.document.grace_s) * 1_000,
-            extensions_left: 0,
-            stage: HoldStage::Basket,
         };
         let limit = show.document.seats_per_visitor;
         let hold = match self.seats.store.offer(hold, limit).await {
@@ -371,4 +345,34 @@ impl Waitlist {
         }
         Ok(())
     }
+}
+
+/// The hold that offers a party its seats. None where one of them is not for sale any more, or the
+/// sale ended since the round began: the next round ends the waiting.
+fn hold_for_offer(show: &Show, waiter: &Waiter, seated: &PartySeats, now_ms: i64) -> Option<Hold> {
+    let items = for_sale(show, &seated.seats, &seated.legs).ok()?;
+    let end = waiter.party.sale_end(show);
+    if end.at_ms() <= now_ms {
+        return None;
+    }
+    let expires_at_ms = match end {
+        // Nobody takes seats of a train that has left.
+        PartySaleEnd::Leaves(at_ms) => at_ms.min(now_ms + OFFER_MS),
+        // What was offered in time may be taken, like any basket.
+        PartySaleEnd::Ends(_) => now_ms + OFFER_MS,
+    };
+    Some(Hold {
+        id: HoldId::of_offer(&waiter.id, waiter.offers),
+        visitor: waiter.visitor,
+        room: waiter.room.clone(),
+        purpose: HoldPurpose::Offer,
+        items,
+        terms: show.terms,
+        plan_version: show.plan.version,
+        next_to_each_other: seated.next_to_each_other,
+        expires_at_ms,
+        lock_until_ms: expires_at_ms + i64::from(show.document.grace_s) * 1_000,
+        extensions_left: 0,
+        stage: HoldStage::Basket,
+    })
 }

@@ -125,22 +125,45 @@ pub fn check_show_document(
     map: &SeatMap,
     provider: ProviderRules,
 ) -> Result<CategoryPrices, Vec<FieldFault>> {
-    let mut faults = Vec::new();
-    let mut wrong = |field: &str, code, detail: String| {
-        faults.push(FieldFault {
+    let mut faults = ShowDocumentFaults::default();
+    check_limits(document, &mut faults);
+    check_available(document, provider, &mut faults);
+    for (field, detail) in rule_faults(&document.refunds, document.exchange.as_ref()) {
+        faults.add_invalid(&field, detail);
+    }
+    let prices = check_prices(document, map, provider, &mut faults);
+    if faults.0.is_empty() {
+        Ok(prices)
+    } else {
+        Err(faults.0)
+    }
+}
+
+/// The faults of a document so far.
+#[derive(Default)]
+struct ShowDocumentFaults(Vec<FieldFault>);
+
+impl ShowDocumentFaults {
+    fn add(&mut self, field: &str, code: &'static str, detail: impl Into<String>) {
+        self.0.push(FieldFault {
             field: field.to_owned(),
             code,
-            detail,
+            detail: detail.into(),
         });
-    };
+    }
+
+    fn add_invalid(&mut self, field: &str, detail: impl Into<String>) {
+        self.add(field, "invalid_field", detail);
+    }
+}
+
+/// Checks the title, and the numbers by their least and most.
+fn check_limits(document: &ShowDocument, faults: &mut ShowDocumentFaults) {
     let title_chars = document.title.chars().count();
     if !(1..=200).contains(&title_chars) || document.title.chars().any(char::is_control) {
-        wrong(
-            "title",
-            "invalid_field",
-            "a title has 1 to 200 printable characters".into(),
-        );
+        faults.add_invalid("title", "a title has 1 to 200 printable characters");
     }
+    let seats_per_card = document.seats_per_card.unwrap_or(1);
     for (field, value, least, most) in [
         ("hold_s", document.hold_s, 1, 86_400),
         ("grace_s", document.grace_s, 0, 600),
@@ -148,95 +171,64 @@ pub fn check_show_document(
         ("pay_s", document.pay_s, 1, 86_400),
         ("extensions", document.extensions, 0, 100),
         ("seats_per_visitor", document.seats_per_visitor, 1, 1_000),
-        (
-            "seats_per_card",
-            document.seats_per_card.unwrap_or(1),
-            1,
-            1_000,
-        ),
+        ("seats_per_card", seats_per_card, 1, 1_000),
     ] {
         if !(least..=most).contains(&value) {
-            wrong(
-                field,
-                "invalid_field",
-                format!("{value} is not between {least} and {most}"),
-            );
+            faults.add_invalid(field, format!("{value} is not between {least} and {most}"));
         }
     }
-    let unbuilt = "this version cannot honour it yet; leave it out";
-    let cardless = "the payment provider of this installation does not tell one card from another; leave it out";
-    for (field, set, why) in [
-        (
-            "seats_per_account",
-            document.seats_per_account.is_some(),
-            unbuilt,
-        ),
-        (
-            "seats_per_card",
-            document.seats_per_card.is_some() && !provider.names_cards,
-            cardless,
-        ),
-    ] {
-        if set {
-            wrong(field, "not_available", why.into());
-        }
+}
+
+/// Checks that nothing is asked for that this installation cannot do.
+fn check_available(
+    document: &ShowDocument,
+    provider: ProviderRules,
+    faults: &mut ShowDocumentFaults,
+) {
+    if document.seats_per_account.is_some() {
+        let detail = "this version cannot honour it yet; leave it out";
+        faults.add("seats_per_account", "not_available", detail);
     }
-    for (field, detail) in rule_faults(&document.refunds, document.exchange.as_ref()) {
-        wrong(&field, "invalid_field", detail);
+    if document.seats_per_card.is_some() && !provider.names_cards {
+        let detail = "the payment provider of this installation does not tell one card from another; leave it out";
+        faults.add("seats_per_card", "not_available", detail);
     }
+}
+
+/// The prices by category; those that are at fault are left out.
+fn check_prices(
+    document: &ShowDocument,
+    map: &SeatMap,
+    provider: ProviderRules,
+    faults: &mut ShowDocumentFaults,
+) -> CategoryPrices {
     let mut prices: CategoryPrices = vec![None; map.categories.len()];
     for (name, amount) in &document.prices {
-        let field = format!("prices.{name}");
+        let mut wrong = |detail: String| faults.add_invalid(&format!("prices.{name}"), detail);
         match map.category_index(name) {
-            None => wrong(
-                &field,
-                "invalid_field",
-                format!(
-                    "the plan has no category \"{name}\"; it has {}",
-                    category_list(map)
-                ),
-            ),
-            Some(_) if !(0..=AMOUNT_MAX).contains(amount) => {
-                wrong(
-                    &field,
-                    "invalid_field",
-                    format!("{amount} is not between 0 and {AMOUNT_MAX} minor units"),
-                );
-            }
+            None => wrong(format!(
+                "the plan has no category \"{name}\"; it has {}",
+                category_list(map)
+            )),
+            Some(_) if !(0..=AMOUNT_MAX).contains(amount) => wrong(format!(
+                "{amount} is not between 0 and {AMOUNT_MAX} minor units"
+            )),
             Some(_) if let Err(refused) = provider.limits.check_price(*amount) => {
-                wrong(
-                    &field,
-                    "invalid_field",
-                    provider
-                        .limits
-                        .why_not(document.currency.with_amount(*amount), refused),
-                );
+                let price = document.currency.with_amount(*amount);
+                wrong(provider.limits.why_not(price, refused));
             }
             Some(index) => match prices.get_mut(usize::from(index)) {
                 Some(slot @ None) => *slot = Some(*amount),
-                _ => wrong(
-                    &field,
-                    "invalid_field",
-                    "the category is priced twice, by key and by label".into(),
-                ),
+                _ => wrong("the category is priced twice, by key and by label".into()),
             },
         }
     }
     if prices.iter().all(Option::is_none) {
-        wrong(
-            "prices",
-            "invalid_field",
-            format!(
-                "nothing would be for sale: give at least one price, by {}",
-                category_list(map)
-            ),
-        );
+        let list = category_list(map);
+        let detail = format!("nothing would be for sale: give at least one price, by {list}");
+        faults.add_invalid("prices", detail);
     }
-    if faults.is_empty() {
-        Ok(prices)
-    } else {
-        Err(faults)
-    }
+    prices
 }
 
 fn category_list(map: &SeatMap) -> String {

@@ -67,7 +67,6 @@ async fn begin_exchange(
         payment,
         items,
         given,
-        deal,
         ..
     } = exchange;
     if basis.purpose != HoldPurpose::Exchange {
@@ -88,23 +87,7 @@ async fn begin_exchange(
     if made != *successor {
         return its_own(tx, made, of).await.map(Some);
     }
-    let sql = "INSERT INTO exchanges (successor, order_id, items, given, made_at, fee, back) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    let with: [&(dyn ToSqlValue + Sync); 7] = [
-        &successor.id.as_str(),
-        &of.as_str(),
-        &items_text(items)?,
-        &items_text(given)?,
-        &now_ms,
-        &deal.fee,
-        &deal.back,
-    ];
-    tx.execute(sql, &with).await?;
-    // The cards that bought the old seats count as buyers of the new ones, even if nothing more is
-    // paid.
-    let sql = "INSERT INTO order_cards (order_id, card) SELECT $1, card FROM order_cards WHERE order_id = $2";
-    tx.execute(sql, &[&successor.id.as_str(), &of.as_str()])
-        .await?;
+    insert_exchange(tx, of, exchange, now_ms).await?;
     if payment.amount.amount == 0 {
         if over_card_limit(tx, successor, None).await? {
             return Err(SeatClaimRefused::CardLimit.into());
@@ -114,6 +97,33 @@ async fn begin_exchange(
         finish_exchange(tx, applied.order, OrderEvent::NothingToPay, now_ms).await?;
     }
     Ok(find_order(tx, &successor.id).await?)
+}
+
+/// Writes of which order the successor is, and by which cards its seats were bought.
+async fn insert_exchange(
+    tx: &SqlTransaction,
+    of: &OrderId,
+    exchange: &Exchange,
+    now_ms: i64,
+) -> Result<()> {
+    let successor = exchange.successor.id.as_str();
+    let sql = "INSERT INTO exchanges (successor, order_id, items, given, made_at, fee, back) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let with: [&(dyn ToSqlValue + Sync); 7] = [
+        &successor,
+        &of.as_str(),
+        &items_text(&exchange.items)?,
+        &items_text(&exchange.given)?,
+        &now_ms,
+        &exchange.deal.fee,
+        &exchange.deal.back,
+    ];
+    tx.execute(sql, &with).await?;
+    // The cards that bought the old seats count as buyers of the new ones, even if nothing more is
+    // paid.
+    let sql = "INSERT INTO order_cards (order_id, card) SELECT $1, card FROM order_cards WHERE order_id = $2";
+    tx.execute(sql, &[&successor, &of.as_str()]).await?;
+    Ok(())
 }
 
 /// Locks and returns the tickets of an order. A scan of one of them at the same moment comes before

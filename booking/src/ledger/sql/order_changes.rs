@@ -3,7 +3,7 @@
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::OrderId;
 use fairgate_model::orders::transition::{
-    EffectKind, OrderClaimChange, OrderDecision, OrderEvent, OwedProviderCall, decide,
+    EffectKind, OrderClaimChange, OrderEvent, OwedProviderCall, decide,
 };
 use fairgate_model::orders::{Order, OrderState, ReplacementOffer};
 use fairgate_model::payments::PaymentState;
@@ -30,14 +30,6 @@ pub(super) async fn apply_to_order(
             changed: false,
         });
     };
-    let OrderDecision {
-        state,
-        reason,
-        claims,
-        seats,
-        owed,
-        late: searches,
-    } = decision;
     // Only an order that has expired once can have other seats than those it was made for.
     let late = match order.state {
         OrderState::Pending => None,
@@ -47,17 +39,19 @@ pub(super) async fn apply_to_order(
     let kept = late.unwrap_or_else(|| own_seats(&order));
     OrderStep {
         order: &order,
-        state,
-        reason,
+        state: decision.state,
+        reason: decision.reason,
         items: consented.then_some(&kept.items[..]),
         uncharged: 0,
-        freed: match claims {
+        freed: match decision.claims {
             OrderClaimChange::Drop => FreedClaims::All,
             OrderClaimChange::Stay | OrderClaimChange::Make | OrderClaimChange::DropNamed => {
                 FreedClaims::Nothing
             }
         },
-        told: seats.map(|kind| (kind, &kept.hold, &kept.items[..])),
+        told: decision
+            .seats
+            .map(|kind| (kind, &kept.hold, &kept.items[..])),
         voided: VoidedTickets::Nothing,
         now_ms,
     }
@@ -66,14 +60,14 @@ pub(super) async fn apply_to_order(
     if consented {
         order.items = kept.items;
     }
-    if let Some(owed) = owed {
+    if let Some(owed) = decision.owed {
         record_owed_effect(tx, &order.id, owed, now_ms).await?;
     }
-    if searches {
+    if decision.late {
         late_rows::search(tx, &order.id, now_ms).await?;
     }
-    order.state = state;
-    reason.clone_into(&mut order.reason);
+    order.state = decision.state;
+    decision.reason.clone_into(&mut order.reason);
     Ok(OrderChangeOutcome {
         order,
         changed: true,

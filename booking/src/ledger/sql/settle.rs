@@ -42,30 +42,19 @@ pub(super) async fn outcome_of(
         outcome,
     } = settling::settle_event(&payment, order.state, provider, says, over);
     let happening = exchanges::instead(tx, &order, happening).await?;
-    let id = order.id.as_str();
     if let Some(state) = state {
-        let sql = "UPDATE payments SET state = $2, updated_at = $3, reference = COALESCE(reference, $4) \
-             WHERE order_id = $1";
-        tx.execute(sql, &[&id, &state.as_str(), &now_ms, &says.reference])
-            .await?;
-        if let Some(card) = card {
-            let sql =
-                "INSERT INTO order_cards (order_id, card) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-            tx.execute(sql, &[&id, &card]).await?;
-        }
-        close_refunds(tx, &order.id, state, now_ms).await?;
+        advance_payment(tx, &order.id, (state, card), says, now_ms).await?;
     }
     if let Some(refunded) = refunded {
         let sql = "UPDATE payments SET refunded = GREATEST(refunded, $2) WHERE order_id = $1";
-        tx.execute(sql, &[&id, &refunded]).await?;
+        tx.execute(sql, &[&order.id.as_str(), &refunded]).await?;
     }
     if came_back && owe_again(tx, &order.id, now_ms).await? {
         return Ok("refund_came_back");
     }
     let changed = match happening {
         Some(OrderEvent::Captured) => {
-            let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
-            tx.execute(sql, &[&id, &now_ms]).await?;
+            capture_done(tx, &order.id, now_ms).await?;
             ticket(tx, order, now_ms).await?;
             true
         }
@@ -73,13 +62,39 @@ pub(super) async fn outcome_of(
         // The whole order was given back while its capture was on its way, so nothing more is to be
         // requested.
         None if state == Some(PaymentState::Captured) && order.state == OrderState::Refunded => {
-            let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
-            tx.execute(sql, &[&id, &now_ms]).await?;
+            capture_done(tx, &order.id, now_ms).await?;
             false
         }
         None => false,
     };
     Ok(if changed { "applied" } else { outcome })
+}
+
+/// Writes the state that an event brings a payment to, and with which card it was paid.
+async fn advance_payment(
+    tx: &SqlTransaction,
+    order: &OrderId,
+    (state, card): (PaymentState, Option<&str>),
+    says: &ProviderEvent,
+    now_ms: i64,
+) -> Result<()> {
+    let id = order.as_str();
+    let sql = "UPDATE payments SET state = $2, updated_at = $3, reference = COALESCE(reference, $4) \
+         WHERE order_id = $1";
+    tx.execute(sql, &[&id, &state.as_str(), &now_ms, &says.reference])
+        .await?;
+    if let Some(card) = card {
+        let sql = "INSERT INTO order_cards (order_id, card) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+        tx.execute(sql, &[&id, &card]).await?;
+    }
+    close_refunds(tx, order, state, now_ms).await
+}
+
+/// An order's capture is nothing to do any more.
+async fn capture_done(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<()> {
+    let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
+    tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
+    Ok(())
 }
 
 /// Owes an order's refunds again, because not all of the money that was written as refunded

@@ -4,17 +4,16 @@
 use std::sync::Arc;
 
 use fairgate_base::clock::Clock;
-use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, lock_until_ms};
-use fairgate_model::ids::{HoldId, OrderId, PaymentId};
-use fairgate_model::orders::exchange::deal::{exchange_cost, rules};
-use fairgate_model::orders::exchange::{Exchange, ExchangeRole, may_give, parts, total_price};
+use fairgate_model::holds::{Hold, HoldPurpose, lock_until_ms};
+use fairgate_model::ids::{HoldId, OrderId};
+use fairgate_model::orders::exchange::deal::{ExchangeCost, exchange_cost, rules};
+use fairgate_model::orders::exchange::{Exchange, ExchangeRole, may_give, total_price};
 use fairgate_model::orders::terms::OrderTerms;
 use fairgate_model::orders::{Order, OrderItem, OrderRecord, OrderState, Traveller};
 use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::shows::Show;
-use fairgate_model::shows::fate::ShowFate;
-use fairgate_model::shows::terms::UNNUMBERED;
 
+use super::wanted::WantedExchange;
 use crate::holds::ask::ResolvedSeatRequest;
 use crate::holds::instead::{ExchangeSeats, NewSeatOwner};
 use crate::holds::refusal::HoldRefusal;
@@ -22,7 +21,7 @@ use crate::ledger::{ClaimBasis, ExchangeRefused, SeatClaimRefused};
 use crate::orders::checkout::OrderDesk;
 use crate::orders::refusal::{NamesFault, OrderRefusal};
 use crate::orders::travellers::ticket_names;
-use crate::store::InventoryRefusal;
+use crate::store::{ClaimableHold, InventoryRefusal};
 
 impl OrderDesk {
     /// Begins an exchange and returns the successor. The successor is pending if there is a
@@ -46,97 +45,44 @@ impl OrderDesk {
         if let Some(made) = self.successor(&order.id, &successor_id, now_ms).await? {
             return Ok(made);
         }
-        let terms = self.givable(record, now_ms).await?;
-        if show.fate == Some(ShowFate::Cancelled) {
-            return Err(HoldRefusal::ShowCancelled.into());
-        }
-        if show.document.currency != order.currency {
-            return Err(OrderRefusal::OtherCurrency {
-                show: show.document.currency,
-                order: order.currency,
-            });
-        }
+        let terms = self.givable(record, show, now_ms).await?;
         let names = names(order, show, travellers)?;
         let show = &self.holds.catalogue.touched(show, now_ms).await?;
         self.holds.seats.ensure_open(show).await?;
-        let gain = |items: &[OrderItem]| gained(order, (show, whose), items);
-        let ExchangeSeats { hold, mut items } = self
+        let wanted = WantedExchange { order, show, whose };
+        let gain = |items: &[OrderItem]| wanted.gained(items);
+        let mut found = self
             .holds
             .take_instead(show, (order, whose), asked, id, &gain, now_ms)
             .await?;
-        // The seats may have become free while the store was waited for. The new order must not
-        // begin before the end of the order that had them.
-        let now_ms = clock.now_ms();
-        for (item, name) in items.iter_mut().zip(names) {
+        for (item, name) in found.items.iter_mut().zip(names) {
             item.traveller = Some(name);
         }
-        // The hold may come from an earlier try of the same call, so it has to pass the same checks
-        // as a new choice.
-        let limit = match gained(order, (show, whose), &items) {
-            Ok((own, limit)) if own == hold.items => limit,
-            // The order changed after the hold was taken.
-            Ok(_) => {
-                return Err(self
-                    .release_failed_exchange(
-                        &hold,
-                        OrderRefusal::Exchange(ExchangeRefused::Changed),
-                    )
-                    .await);
-            }
+        // The seats may have come free while the store was waited for: the order begins behind
+        // whoever had them before.
+        self.exchange_for(&wanted, &terms, found, clock.now_ms())
+            .await
+    }
+
+    /// Locks the new seats, writes the successor that claims them, and makes its payment. Seats
+    /// that are refused are given back.
+    async fn exchange_for(
+        &self,
+        wanted: &WantedExchange<'_>,
+        terms: &OrderTerms,
+        ExchangeSeats { hold, items }: ExchangeSeats,
+        now_ms: i64,
+    ) -> Result<Order, OrderRefusal> {
+        let WantedExchange { order, show, .. } = *wanted;
+        let (limit, least, deal) = match self.price_exchange(wanted, terms, (&hold, &items), now_ms)
+        {
+            Ok(priced) => priced,
             Err(refused) => return Err(self.release_failed_exchange(&hold, refused).await),
         };
-        let kind = self.provider.as_ref().map(|provider| provider.kind());
-        let least = kind
-            .unwrap_or(ProviderKind::None)
-            .limits(order.currency)
-            .smallest;
-        let deal = match exchange_cost(order, &terms, total_price(&items), least, now_ms) {
-            Ok(deal) => deal,
-            Err(refused) => {
-                return Err(self
-                    .release_failed_exchange(&hold, OrderRefusal::Exchange(refused.into()))
-                    .await);
-            }
-        };
-        if let Err(refused) = self.check_sum(order.currency.with_amount(deal.due)) {
-            return Err(self.release_failed_exchange(&hold, refused).await);
-        }
-        let total = deal.due;
-        let pay_until_ms = now_ms + i64::from(show.document.pay_s) * 1_000;
-        let claim_until_ms = pay_until_ms + i64::from(show.document.claim_grace_s) * 1_000;
-        let store = &self.holds.seats.store;
-        let until_ms = lock_until_ms(claim_until_ms);
-        let secured = store
-            .secure(id, whose.visitor, &[HoldPurpose::Exchange], until_ms)
-            .await;
-        let secured = match secured {
+        let successor = wanted.successor(&hold, &items, &deal, now_ms);
+        let secured = match self.lock_new_seats(wanted, &successor).await {
             Ok(secured) => secured,
-            Err(refused) => {
-                let told = self.holds.explain(show, refused, &[]).await.into();
-                return Err(self.release_failed_exchange(&hold, told).await);
-            }
-        };
-        let successor = Order {
-            payment: PaymentId::of_order(&successor_id),
-            show: show.id.clone(),
-            hold: id.clone(),
-            visitor: whose.visitor,
-            room: hold.room.clone(),
-            items: as_gained(order, show, &items, total),
-            plan_version: hold.plan_version,
-            terms: match hold.terms {
-                UNNUMBERED => show.terms,
-                numbered => numbered,
-            },
-            let_go: deal.let_go,
-            state: OrderState::Pending,
-            reason: "ordered_in_exchange".to_owned(),
-            created_at_ms: now_ms,
-            pay_until_ms,
-            claim_until_ms,
-            total,
-            id: successor_id,
-            ..order.clone()
+            Err(refused) => return Err(self.release_failed_exchange(&hold, refused).await),
         };
         let payment = match self.payment_of(&successor) {
             Ok(payment) => payment,
@@ -146,11 +92,12 @@ impl OrderDesk {
             limit,
             ..ClaimBasis::for_locked_hold(show, &secured)
         };
+        let given = order.items.clone();
         let exchange = Exchange {
             successor,
             payment,
             items,
-            given: order.items.clone(),
+            given,
             deal,
             least,
         };
@@ -163,28 +110,81 @@ impl OrderDesk {
                 self.payable(&made, now_ms).await?;
                 Ok(made)
             }
-            // The exchange may have been written. The lock stays, and a retry finds out.
-            Err(
-                ExchangeRefused::Ledger(error)
-                | ExchangeRefused::Claim(SeatClaimRefused::Ledger(error)),
-            ) => Err(error.into()),
             Ok(None) => {
                 let gone = OrderRefusal::NoSuchOrder(order.id.clone());
                 Err(self.release_failed_exchange(&secured.hold, gone).await)
             }
-            Err(ExchangeRefused::Claim(refused)) => {
-                let told = self
-                    .undo_refused_claim(show, &secured.hold, refused, now_ms)
-                    .await;
-                Err(self.release_failed_exchange(&secured.hold, told).await)
-            }
             Err(refused) => Err(self
-                .release_failed_exchange(&secured.hold, OrderRefusal::Exchange(refused))
+                .undo_refused_exchange(show, &secured.hold, refused, now_ms)
                 .await),
         }
     }
 
-    /// Returns the successor that an earlier try made under this id, ready to be paid.
+    /// The limit that holds for the new seats, the least sum that the provider takes, and what the
+    /// exchange costs.
+    fn price_exchange(
+        &self,
+        wanted: &WantedExchange<'_>,
+        terms: &OrderTerms,
+        (hold, items): (&Hold, &[OrderItem]),
+        now_ms: i64,
+    ) -> Result<(u32, i64, ExchangeCost), OrderRefusal> {
+        let order = wanted.order;
+        // The hold may be an earlier try's of the same call: what holds for a choice has to hold
+        // for it as well.
+        let (own, limit) = wanted.gained(items)?;
+        if own != hold.items {
+            // The order changed since.
+            return Err(OrderRefusal::Exchange(ExchangeRefused::Changed));
+        }
+        let kind = self.provider.as_ref().map(|provider| provider.kind());
+        let kind = kind.unwrap_or(ProviderKind::None);
+        let least = kind.limits(order.currency).smallest;
+        let deal = exchange_cost(order, terms, total_price(items), least, now_ms)
+            .map_err(|refused| OrderRefusal::Exchange(refused.into()))?;
+        self.check_sum(order.currency.with_amount(deal.due))?;
+        Ok((limit, least, deal))
+    }
+
+    /// Locks the hold of the new seats until the successor's claim to them is over.
+    async fn lock_new_seats(
+        &self,
+        wanted: &WantedExchange<'_>,
+        successor: &Order,
+    ) -> Result<ClaimableHold, OrderRefusal> {
+        let until_ms = lock_until_ms(successor.claim_until_ms);
+        let (hold, visitor) = (&successor.hold, wanted.whose.visitor);
+        let store = &self.holds.seats.store;
+        match store
+            .secure(hold, visitor, &[HoldPurpose::Exchange], until_ms)
+            .await
+        {
+            Ok(secured) => Ok(secured),
+            Err(refused) => Err(self.holds.explain(wanted.show, refused, &[]).await.into()),
+        }
+    }
+
+    /// What a refused exchange is for its visitor; its seats are given back.
+    async fn undo_refused_exchange(
+        &self,
+        show: &Show,
+        hold: &Hold,
+        refused: ExchangeRefused,
+        now_ms: i64,
+    ) -> OrderRefusal {
+        let told = match refused {
+            // It may have been written: the lock stays, and a retry finds out.
+            ExchangeRefused::Ledger(error)
+            | ExchangeRefused::Claim(SeatClaimRefused::Ledger(error)) => return error.into(),
+            ExchangeRefused::Claim(refused) => {
+                self.undo_refused_claim(show, hold, refused, now_ms).await
+            }
+            refused => OrderRefusal::Exchange(refused),
+        };
+        self.release_failed_exchange(hold, told).await
+    }
+
+    /// The successor of this id that an earlier try made for an order, ready to be paid.
     ///
     /// # Errors
     /// [`ExchangeRefused::Changed`] where the order of this id is not a successor of `of`. Also
@@ -226,9 +226,14 @@ impl OrderDesk {
         told
     }
 
-    /// Checks whether the order's seats may be given up now, as far as that is known before
+    /// Whether the order's seats may be given for seats of `new` now, as far as can be told before
     /// anything is held.
-    async fn givable(&self, record: &OrderRecord, now_ms: i64) -> Result<OrderTerms, OrderRefusal> {
+    async fn givable(
+        &self,
+        record: &OrderRecord,
+        new: &Show,
+        now_ms: i64,
+    ) -> Result<OrderTerms, OrderRefusal> {
         let order = &record.order;
         let open = record.exchanges.iter().find_map(|part| match part {
             ExchangeRole::Exchanged {
@@ -248,74 +253,20 @@ impl OrderDesk {
         let terms = catalogue.order_terms(&show, order.terms).await?;
         rules(&terms, &order.items, now_ms)
             .map_err(|refused| OrderRefusal::Exchange(refused.into()))?;
+        if new.is_cancelled() {
+            return Err(HoldRefusal::ShowCancelled.into());
+        }
+        if new.document.currency != order.currency {
+            return Err(OrderRefusal::OtherCurrency {
+                show: new.document.currency,
+                order: order.currency,
+            });
+        }
         Ok(terms)
     }
 }
 
-/// Returns the cells that the order does not have already, and the visitor's limit for taking them.
-fn gained(
-    order: &Order,
-    (show, whose): (&Show, &NewSeatOwner),
-    items: &[OrderItem],
-) -> Result<(Vec<HeldSeat>, u32), OrderRefusal> {
-    if items.len() != order.items.len() {
-        return Err(OrderRefusal::OtherQuantity {
-            seats: order.items.len(),
-            asked: items.len(),
-        });
-    }
-    let parts = parts_of(order, show, items);
-    let cells = |items: &[OrderItem]| items.iter().any(|item| !item.held.legs.is_empty());
-    let dearer = total_price(items) > total_price(&order.items);
-    if !cells(&parts.gained) && (!cells(&parts.lost) || dearer) {
-        return Err(OrderRefusal::NothingToExchange);
-    }
-    let seats = parts.gained.len();
-    let held = parts.gained.into_iter().map(|item| item.held);
-    Ok((
-        held.collect(),
-        limit(order, (show, whose), items.len(), seats),
-    ))
-}
-
-fn parts_of(
-    order: &Order,
-    show: &Show,
-    items: &[OrderItem],
-) -> fairgate_model::orders::exchange::ExchangedSeats {
-    let own = if order.show == show.id {
-        &order.items[..]
-    } else {
-        &[]
-    };
-    parts(own, items)
-}
-
-/// Returns the limit of seats while both orders exist, so that the new owner has no more than the
-/// show's limit afterwards.
-fn limit(order: &Order, (show, whose): (&Show, &NewSeatOwner), seats: usize, gained: usize) -> u32 {
-    let own = if order.show == show.id && order.visitor == whose.visitor {
-        order.items.len()
-    } else {
-        0
-    };
-    let count = |seats: usize| i64::try_from(seats).unwrap_or(i64::MAX);
-    let may = i64::from(show.document.seats_per_visitor) + count(own + gained) - count(seats);
-    u32::try_from(may.max(0)).unwrap_or(u32::MAX)
-}
-
-/// Returns the gained cells as items of the successor, which together cost the difference.
-fn as_gained(order: &Order, show: &Show, items: &[OrderItem], total: i64) -> Vec<OrderItem> {
-    let mut gained = parts_of(order, show, items).gained;
-    let mut left = total;
-    for item in &mut gained {
-        item.amount = std::mem::take(&mut left);
-    }
-    gained
-}
-
-/// Returns the names of the travellers, one for each seat. They stay the same unless new names are
-/// given.
+/// Who travels stays, unless others are named; one a seat.
 fn names(
     order: &Order,
     show: &Show,

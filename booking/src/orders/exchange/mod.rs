@@ -1,3 +1,4 @@
 //! Exchanges the seats of a paid order for others.
 
 pub mod desk;
+mod wanted;

@@ -33,8 +33,30 @@ pub fn expand(
     if !folder.join(FILE).exists() {
         return of_trip;
     }
+    let headways = read_headways(folder, draft.trips.len(), trips, faults);
+    let departures = headways.iter().flatten();
+    let departures = departures.map(|of| (of.to - of.from).div_ceil(of.every) as usize);
+    if departures.sum::<usize>() > DEPARTURES_MAX {
+        let message = format!("its headways make more than {DEPARTURES_MAX} departures");
+        faults.add(FILE, 0, "too_many_departures", message);
+        return of_trip;
+    }
+    if faults.is_empty() {
+        multiply(draft, &headways, of_trip)
+    } else {
+        of_trip
+    }
+}
+
+/// The headways of each of so many trips.
+fn read_headways(
+    folder: &Path,
+    count: usize,
+    trips: &FeedNameIndex,
+    faults: &RailFeedFaults,
+) -> Vec<Vec<Headway>> {
     let mut headways: Vec<Vec<Headway>> = Vec::new();
-    headways.resize_with(draft.trips.len(), Vec::new);
+    headways.resize_with(count, Vec::new);
     let columns = ["trip_id", "start_time", "end_time", "headway_secs"];
     each_line(folder, FILE, &columns, faults, |line| {
         let trip = line.needed("trip_id");
@@ -73,18 +95,7 @@ pub fn expand(
             line: line.number,
         });
     });
-    let departures = headways.iter().flatten();
-    let departures = departures.map(|of| (of.to - of.from).div_ceil(of.every) as usize);
-    if departures.sum::<usize>() > DEPARTURES_MAX {
-        let message = format!("its headways make more than {DEPARTURES_MAX} departures");
-        faults.add(FILE, 0, "too_many_departures", message);
-        return of_trip;
-    }
-    if faults.is_empty() {
-        multiply(draft, &headways, of_trip)
-    } else {
-        of_trip
-    }
+    headways
 }
 
 fn multiply(draft: &mut TimetableDraft, headways: &[Vec<Headway>], of_trip: Vec<u32>) -> Vec<u32> {

@@ -4,16 +4,16 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use fairgate_model::timetables::ServiceCalendar;
 use fairgate_model::timetables::settings::RailFile;
-use fairgate_model::timetables::{ServiceCalendar, Station};
 
 use super::draft::{FeedNameIndex, TimetableDraft, TripDetails, checked};
 use super::fares::{self, FeedFares};
+use super::stops::read_stops;
 use super::table::{FeedTableLine, RailFeedFaults, each_line};
-use super::value::{degrees, integer_column, plain_date, time_column};
+use super::value::{integer_column, plain_date, time_column};
 use super::{ImportedRailFeed, RailFeedResult, frequencies};
 
-const STOPS: &str = "stops.txt";
 const TRIPS: &str = "trips.txt";
 const STOP_TIMES: &str = "stop_times.txt";
 const WEEKDAYS: [&str; 7] = [
@@ -34,7 +34,7 @@ pub fn read_gtfs(folder: &Path, rail: &RailFile) -> RailFeedResult {
     let faults = RailFeedFaults::default();
     let mut draft = TimetableDraft::default();
     let timezone = timezone(folder, &faults);
-    let (stops, zones) = stops(folder, &mut draft, &faults);
+    let (stops, zones) = read_stops(folder, &mut draft, &faults);
     let routes = GtfsRoutes::read(folder, &faults);
     let services = services(folder, &mut draft, &faults);
     let (trips, of_route) = trips(folder, &mut draft, &routes, &services, &faults);
@@ -78,91 +78,7 @@ fn timezone(folder: &Path, faults: &RailFeedFaults) -> String {
     zone.unwrap_or_else(|| "UTC".to_owned())
 }
 
-/// A line of the stops. It is kept until all stations are known, because it may belong to one.
-struct GtfsStopRow {
-    line: u64,
-    id: String,
-    parent: String,
-    zone: String,
-}
-
-/// Reads the stops. Returns the stations by the ids of their stops, and the fare zone of each
-/// station.
-fn stops(
-    folder: &Path,
-    draft: &mut TimetableDraft,
-    faults: &RailFeedFaults,
-) -> (FeedNameIndex, Vec<String>) {
-    let mut stops = FeedNameIndex::default();
-    let mut stations = HashMap::new();
-    let mut zones: Vec<String> = Vec::new();
-    let mut platforms: Vec<(GtfsStopRow, u32)> = Vec::new();
-    let columns = ["stop_id", "stop_name", "stop_lat", "stop_lon"];
-    let mut ids = FeedNameIndex::default();
-    let read = each_line(folder, STOPS, &columns, faults, |line| {
-        let kind = line.get("location_type");
-        // No train calls at entrances, passages and boarding areas.
-        if ["2", "3", "4"].contains(&kind) {
-            return;
-        }
-        let Some(id) = line.needed("stop_id") else {
-            return;
-        };
-        let name = line.needed("stop_name").unwrap_or_default();
-        let (lon, lat) = (
-            degrees(line, "stop_lon", 180.0),
-            degrees(line, "stop_lat", 90.0),
-        );
-        let nth = u32::try_from(platforms.len() + stations.len()).unwrap_or(u32::MAX);
-        if !ids.register_name(line, "stop", id, nth) {
-            return;
-        }
-        let place = GtfsStopRow {
-            line: line.number,
-            id: id.to_owned(),
-            parent: line.get("parent_station").to_owned(),
-            zone: line.get("zone_id").to_owned(),
-        };
-        if kind != "1" && !place.parent.is_empty() {
-            platforms.push((place, nth));
-            return;
-        }
-        let at = u32::try_from(draft.stations.len()).unwrap_or(u32::MAX);
-        stops.register_name(line, "stop", id, at);
-        stations.insert(place.id, at);
-        zones.push(place.zone);
-        let short = Some(line.get("stop_code")).filter(|code| !code.is_empty() && *code != id);
-        draft.stations.push(Station {
-            code: id.to_owned(),
-            name: name.to_owned(),
-            pinyin: String::new(),
-            short: short.map(ToOwned::to_owned).into_iter().collect(),
-            platforms: Vec::new(),
-            lon: lon.unwrap_or_default(),
-            lat: lat.unwrap_or_default(),
-        });
-    });
-    for (place, _) in platforms {
-        let Some(at) = stations.get(&place.parent).copied() else {
-            let message = format!(
-                "there is no station {:?}, which parent_station names",
-                place.parent
-            );
-            faults.add(STOPS, place.line, "dangling_stop", message);
-            continue;
-        };
-        stops.alias(&place.id, at, place.line);
-        let station = at as usize;
-        draft.stations[station].platforms.push(place.id);
-        if zones[station].is_empty() {
-            zones[station] = place.zone;
-        }
-    }
-    stops.unread = !read;
-    (stops, zones)
-}
-
-/// The routes, with their names and the kinds of train that run on them.
+/// The routes: what they are called, and which kinds of train run on them.
 pub struct GtfsRoutes {
     /// The index of each route's id.
     pub names: FeedNameIndex,
@@ -201,63 +117,84 @@ fn services(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) 
         return names;
     }
     if there(weeks) {
-        let columns = [&["service_id", "start_date", "end_date"][..], &WEEKDAYS].concat();
-        let read = each_line(folder, weeks, &columns, faults, |line| {
-            let Some(id) = line.needed("service_id") else {
-                return;
-            };
-            let mut service = ServiceCalendar {
-                first: plain_date(line, "start_date"),
-                last: plain_date(line, "end_date"),
-                ..ServiceCalendar::default()
-            };
-            for (at, day) in WEEKDAYS.iter().enumerate() {
-                if flag_column(line, day) {
-                    service.weekdays |= 1 << at;
-                }
-            }
-            let at = u32::try_from(draft.services.len()).unwrap_or(u32::MAX);
-            if names.register_name(line, "service", id, at) {
-                draft.services.push(service);
-            }
-        });
-        names.unread |= !read;
+        names.unread |= !read_weeks(folder, weeks, draft, &mut names, faults);
     }
     if there(dates) {
-        let columns = ["service_id", "date", "exception_type"];
-        let mut seen = HashMap::new();
-        let read = each_line(folder, dates, &columns, faults, |line| {
-            let (id, date) = (line.needed("service_id"), plain_date(line, "date"));
-            let kind = line.get("exception_type");
-            if !["1", "2"].contains(&kind) {
-                let message = format!("exception_type is {kind:?}; it is 1 (added) or 2 (removed)");
-                line.fault("bad_number", message);
-                return;
-            }
-            let (Some(id), Some(date)) = (id, date) else {
-                return;
-            };
-            if let Some(first) = seen.insert((id.to_owned(), date), line.number) {
-                let message = format!("service {id:?} has {date} in line {first} already");
-                line.fault("duplicate_id", message);
-                return;
-            }
-            let at = names.get(id).unwrap_or_else(|| {
-                draft.services.push(ServiceCalendar::default());
-                let at = u32::try_from(draft.services.len() - 1).unwrap_or(u32::MAX);
-                names.alias(id, at, line.number);
-                at
-            });
-            let service = &mut draft.services[at as usize];
-            if kind == "1" {
-                service.added.push(date);
-            } else {
-                service.removed.push(date);
-            }
-        });
-        names.unread |= !read;
+        names.unread |= !read_exceptions(folder, dates, draft, &mut names, faults);
     }
     names
+}
+
+/// Reads on which days of the week each service runs; false as for [`each_line`].
+fn read_weeks(
+    folder: &Path,
+    file: &'static str,
+    draft: &mut TimetableDraft,
+    names: &mut FeedNameIndex,
+    faults: &RailFeedFaults,
+) -> bool {
+    let columns = [&["service_id", "start_date", "end_date"][..], &WEEKDAYS].concat();
+    each_line(folder, file, &columns, faults, |line| {
+        let Some(id) = line.needed("service_id") else {
+            return;
+        };
+        let mut service = ServiceCalendar {
+            first: plain_date(line, "start_date"),
+            last: plain_date(line, "end_date"),
+            ..ServiceCalendar::default()
+        };
+        for (at, day) in WEEKDAYS.iter().enumerate() {
+            if flag_column(line, day) {
+                service.weekdays |= 1 << at;
+            }
+        }
+        let at = u32::try_from(draft.services.len()).unwrap_or(u32::MAX);
+        if names.register_name(line, "service", id, at) {
+            draft.services.push(service);
+        }
+    })
+}
+
+/// Reads the dates on which a service runs beside its days of the week, or does not; false as for
+/// [`each_line`].
+fn read_exceptions(
+    folder: &Path,
+    file: &'static str,
+    draft: &mut TimetableDraft,
+    names: &mut FeedNameIndex,
+    faults: &RailFeedFaults,
+) -> bool {
+    let columns = ["service_id", "date", "exception_type"];
+    let mut seen = HashMap::new();
+    each_line(folder, file, &columns, faults, |line| {
+        let (id, date) = (line.needed("service_id"), plain_date(line, "date"));
+        let kind = line.get("exception_type");
+        if !["1", "2"].contains(&kind) {
+            let message = format!("exception_type is {kind:?}; it is 1 (added) or 2 (removed)");
+            line.fault("bad_number", message);
+            return;
+        }
+        let (Some(id), Some(date)) = (id, date) else {
+            return;
+        };
+        if let Some(first) = seen.insert((id.to_owned(), date), line.number) {
+            let message = format!("service {id:?} has {date} in line {first} already");
+            line.fault("duplicate_id", message);
+            return;
+        }
+        let at = names.get(id).unwrap_or_else(|| {
+            draft.services.push(ServiceCalendar::default());
+            let at = u32::try_from(draft.services.len() - 1).unwrap_or(u32::MAX);
+            names.alias(id, at, line.number);
+            at
+        });
+        let service = &mut draft.services[at as usize];
+        if kind == "1" {
+            service.added.push(date);
+        } else {
+            service.removed.push(date);
+        }
+    })
 }
 
 fn flag_column(line: &FeedTableLine<'_>, column: &str) -> bool {

@@ -9,6 +9,7 @@ mod fares;
 mod frequencies;
 mod gtfs;
 pub mod payable;
+mod stops;
 mod table;
 mod timetable;
 mod value;

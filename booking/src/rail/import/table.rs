@@ -3,9 +3,10 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::Path;
 
-use csv::{ReaderBuilder, StringRecord};
+use csv::{Reader, ReaderBuilder, StringRecord};
 
 use super::RailFeedFault;
 
@@ -80,43 +81,12 @@ pub fn each_line(
     faults: &RailFeedFaults,
     mut each: impl FnMut(&FeedTableLine<'_>),
 ) -> bool {
-    let reader = ReaderBuilder::new()
-        .flexible(true)
-        .from_path(folder.join(file));
-    let mut reader = match reader {
-        Ok(reader) => reader,
-        Err(error) => {
-            faults.add(
-                file,
-                0,
-                "missing_file",
-                format!("it cannot be read: {error}"),
-            );
-            return false;
-        }
-    };
-    let titles = match reader.headers() {
-        Ok(titles) => titles.clone(),
-        Err(error) => {
-            faults.add(file, 1, "not_csv", error.to_string());
-            return false;
-        }
-    };
-    let mut columns = HashMap::new();
-    for (at, title) in titles.iter().enumerate() {
-        let title = title.trim_start_matches('\u{feff}').trim();
-        if columns.insert(title.to_owned(), at).is_some() {
-            let message = format!("the column {title} stands twice");
-            faults.add(file, 1, "duplicate_column", message);
-        }
-    }
-    let missing = needed.iter().filter(|title| !columns.contains_key(**title));
-    let missing: Vec<_> = missing.copied().collect();
-    if !missing.is_empty() {
-        let message = format!("there is no column {}", missing.join(", "));
-        faults.add(file, 1, "missing_column", message);
+    let Some((mut reader, titles)) = open_table(folder, file, faults) else {
         return false;
-    }
+    };
+    let Some(columns) = columns_by_title(&titles, file, needed, faults) else {
+        return false;
+    };
     let mut record = StringRecord::new();
     loop {
         match reader.read_record(&mut record) {
@@ -150,4 +120,56 @@ pub fn each_line(
             }
         }
     }
+}
+
+/// Opens a file of a folder and reads its titles; none where there are none, which is told.
+fn open_table(
+    folder: &Path,
+    file: &str,
+    faults: &RailFeedFaults,
+) -> Option<(Reader<File>, StringRecord)> {
+    let reader = ReaderBuilder::new()
+        .flexible(true)
+        .from_path(folder.join(file));
+    let mut reader = reader
+        .map_err(|error| {
+            let message = format!("it cannot be read: {error}");
+            faults.add(file, 0, "missing_file", message);
+        })
+        .ok()?;
+    match reader.headers() {
+        Ok(titles) => {
+            let titles = titles.clone();
+            Some((reader, titles))
+        }
+        Err(error) => {
+            faults.add(file, 1, "not_csv", error.to_string());
+            None
+        }
+    }
+}
+
+/// Where each column stands; none where one of those needed is missing, which is told.
+fn columns_by_title(
+    titles: &StringRecord,
+    file: &str,
+    needed: &[&str],
+    faults: &RailFeedFaults,
+) -> Option<HashMap<String, usize>> {
+    let mut columns = HashMap::new();
+    for (at, title) in titles.iter().enumerate() {
+        let title = title.trim_start_matches('\u{feff}').trim();
+        if columns.insert(title.to_owned(), at).is_some() {
+            let message = format!("the column {title} stands twice");
+            faults.add(file, 1, "duplicate_column", message);
+        }
+    }
+    let missing = needed.iter().filter(|title| !columns.contains_key(**title));
+    let missing: Vec<_> = missing.copied().collect();
+    if missing.is_empty() {
+        return Some(columns);
+    }
+    let message = format!("there is no column {}", missing.join(", "));
+    faults.add(file, 1, "missing_column", message);
+    None
 }

@@ -154,6 +154,42 @@ pub struct RefundInput<'a> {
     pub terms: &'a OrderTerms,
 }
 
+impl RefundInput<'_> {
+    /// The ticket of one of the order's seats, where it was issued.
+    fn ticket_of(&self, item: &OrderItem) -> Option<&Ticket> {
+        let id = TicketId::of_seat(&self.order.id, item.held.seat);
+        self.tickets.iter().find(|ticket| ticket.id == id)
+    }
+
+    /// The seats that go back, and those that stay.
+    fn split_items(&self, which: &TicketSelection) -> (Vec<OrderItem>, Vec<OrderItem>) {
+        let is_named = |item: &OrderItem| {
+            let ticket = self.ticket_of(item);
+            match which {
+                TicketSelection::All => true,
+                TicketSelection::Named(named) => ticket.is_some_and(|it| named.contains(&it.id)),
+                TicketSelection::Unscanned => ticket.is_none_or(|it| it.scanned_at_ms.is_none()),
+            }
+        };
+        self.order.items.iter().cloned().partition(is_named)
+    }
+
+    /// Refuses seats that somebody went in on.
+    fn check_unscanned(&self, items: &[OrderItem]) -> Result<(), OrderRefundError> {
+        let is_scanned = |item: &&OrderItem| {
+            let ticket = self.ticket_of(item);
+            ticket.is_some_and(|ticket| ticket.scanned_at_ms.is_some())
+        };
+        let scanned = items.iter().filter(is_scanned);
+        let scanned: Vec<String> = scanned.map(|item| item.label.clone()).collect();
+        if scanned.is_empty() {
+            Ok(())
+        } else {
+            Err(OrderRefundError::Scanned(scanned))
+        }
+    }
+}
+
 /// What a refund changes in an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefundPlan {
@@ -198,10 +234,6 @@ pub fn plan_refund(
         tickets,
         terms,
     } = *standing;
-    let of = |item: &OrderItem| {
-        let id = TicketId::of_seat(&order.id, item.held.seat);
-        tickets.iter().find(|ticket| ticket.id == id)
-    };
     if let TicketSelection::Named(named) = which {
         let known = |id: &&TicketId| tickets.iter().all(|ticket| ticket.id != **id);
         if let Some(stranger) = named.iter().find(known) {
@@ -214,25 +246,11 @@ pub fn plan_refund(
     if decide(order.state, OrderEvent::RefundedAll(RefundReason::ByBuyer)).is_none() {
         return Err(OrderRefundError::State(order.state));
     }
-    let is_named = |item: &OrderItem| match which {
-        TicketSelection::All => true,
-        TicketSelection::Named(named) => of(item).is_some_and(|ticket| named.contains(&ticket.id)),
-        TicketSelection::Unscanned => of(item).is_none_or(|ticket| ticket.scanned_at_ms.is_none()),
-    };
-    let (going, staying): (Vec<OrderItem>, Vec<OrderItem>) =
-        order.items.iter().cloned().partition(is_named);
+    let (going, staying) = standing.split_items(which);
     if going.is_empty() {
         return Ok(None);
     }
-    let scanned = |item: &&OrderItem| of(item).is_some_and(|ticket| ticket.scanned_at_ms.is_some());
-    let scanned: Vec<String> = going
-        .iter()
-        .filter(scanned)
-        .map(|item| item.label.clone())
-        .collect();
-    if !scanned.is_empty() {
-        return Err(OrderRefundError::Scanned(scanned));
-    }
+    standing.check_unscanned(&going)?;
     let rule = in_force(terms, terms.begins_ms(&order.items), now_ms)?;
     let fee: i64 = going
         .iter()
@@ -250,7 +268,7 @@ pub fn plan_refund(
     Ok(Some(RefundPlan {
         tickets: going
             .iter()
-            .filter_map(|item| of(item).map(|ticket| ticket.id.clone()))
+            .filter_map(|item| standing.ticket_of(item).map(|ticket| ticket.id.clone()))
             .collect(),
         going,
         staying,

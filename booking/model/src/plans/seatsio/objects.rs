@@ -9,6 +9,14 @@ use crate::plans::reader::{PlanObject, placed, quote_value};
 use crate::plans::seatmap::{AdmissionArea, PlanPoint, Seat, SeatKind, SeatingRow};
 use crate::plans::seatsio::inherit::SeatsioScope;
 
+/// What the chairs of one row or table have in common.
+struct SeatsioChairs<'a> {
+    label: Option<&'a str>,
+    kind: SeatKind,
+    /// The position of chairs that have no position of their own.
+    middle: Option<(f64, f64)>,
+}
+
 impl SeatsioReader {
     /// Reads everything that can be sold in one drawing, which is the chart's or a section's.
     pub fn objects(
@@ -49,7 +57,12 @@ impl SeatsioReader {
             scope.section = Some(self.draft.section(section));
             scope.prefix = format!("{section}-");
         }
-        self.chairs(spot, label, &scope, SeatKind::Seat, None);
+        let common = SeatsioChairs {
+            label,
+            kind: SeatKind::Seat,
+            middle: None,
+        };
+        self.chairs(spot, &scope, &common);
     }
 
     fn table(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope) {
@@ -64,19 +77,16 @@ impl SeatsioReader {
             category: self.inherited(spot, scope.category),
             ..scope.clone()
         };
-        self.chairs(spot, label, &scope, SeatKind::Table, middle);
+        let common = SeatsioChairs {
+            label,
+            kind: SeatKind::Table,
+            middle,
+        };
+        self.chairs(spot, &scope, &common);
     }
 
-    /// Reads the seats of a row or table. `middle` is the position of chairs that have no position
-    /// of their own.
-    fn chairs(
-        &mut self,
-        spot: &PlanObject<'_>,
-        label: Option<&str>,
-        scope: &SeatsioScope,
-        kind: SeatKind,
-        middle: Option<(f64, f64)>,
-    ) {
+    /// Reads the seats of a row or table.
+    fn chairs(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope, common: &SeatsioChairs<'_>) {
         let row = u32::try_from(self.draft.parts.rows.len())
             .expect("at most as many rows as the text has bytes");
         let mut cells = Vec::new();
@@ -90,47 +100,9 @@ impl SeatsioReader {
             if !self.draft.count_units(1, || chair.path(), &mut self.faults) {
                 return;
             }
-            let number = chair.label(&mut self.faults);
-            let category = self.category(&chair, scope.category);
-            let own = match middle {
-                Some(middle) if chair.get("x").is_none() && chair.get("y").is_none() => {
-                    Some(middle)
-                }
-                _ => chair.coordinates(&mut self.faults),
-            };
-            let at = own.and_then(|at| self.placed(&chair, at, scope));
-            let [accessible, companion, restricted_view] =
-                ["accessible", "companionSeat", "restrictedView"]
-                    .map(|flag| chair.flag(flag, false, &mut self.faults));
-            if let (Some(label), Some(number), Some(category), Some(PlanPoint { x, y })) =
-                (label, number, category, at)
-            {
-                let seat = Seat {
-                    label: format!("{}{label}-{number}", scope.prefix),
-                    x,
-                    y,
-                    category,
-                    section: scope.section,
-                    zone: scope.zone,
-                    row: Some(row),
-                    number: number.to_owned(),
-                    accessible,
-                    companion,
-                    restricted_view,
-                    kind,
-                };
-                cells.extend(self.draft.add_seat(seat, || chair.path(), &mut self.faults));
-            } else if let (Some(label), Some(number)) = (label, number) {
-                // A seat with another fault still takes its label, so that a second seat with that
-                // label is found as well.
-                self.draft.claim_label(
-                    &format!("{}{label}-{number}", scope.prefix),
-                    || chair.path(),
-                    &mut self.faults,
-                );
-            }
+            cells.extend(self.read_chair(&chair, row, scope, common));
         }
-        if let Some(label) = label
+        if let Some(label) = common.label
             && !cells.is_empty()
         {
             self.draft.parts.rows.push(SeatingRow {
@@ -139,6 +111,50 @@ impl SeatsioReader {
                 cells,
             });
         }
+    }
+
+    /// Reads one seat of a row or table. Returns its cell, or none where something is wrong with it.
+    fn read_chair(
+        &mut self,
+        chair: &PlanObject<'_>,
+        row: u32,
+        scope: &SeatsioScope,
+        common: &SeatsioChairs<'_>,
+    ) -> Option<u32> {
+        let number = chair.label(&mut self.faults);
+        let category = self.category(chair, scope.category);
+        let own = match common.middle {
+            Some(middle) if chair.get("x").is_none() && chair.get("y").is_none() => Some(middle),
+            _ => chair.coordinates(&mut self.faults),
+        };
+        let at = own.and_then(|at| self.placed(chair, at, scope));
+        let [accessible, companion, restricted_view] =
+            ["accessible", "companionSeat", "restrictedView"]
+                .map(|flag| chair.flag(flag, false, &mut self.faults));
+        let number = number?;
+        let label = format!("{}{}-{number}", scope.prefix, common.label?);
+        let (Some(category), Some(PlanPoint { x, y })) = (category, at) else {
+            // A seat with another fault still takes its label, so that a second seat with that label
+            // is found as well.
+            self.draft
+                .claim_label(&label, || chair.path(), &mut self.faults);
+            return None;
+        };
+        let seat = Seat {
+            label,
+            x,
+            y,
+            category,
+            section: scope.section,
+            zone: scope.zone,
+            row: Some(row),
+            number: number.to_owned(),
+            accessible,
+            companion,
+            restricted_view,
+            kind: common.kind,
+        };
+        self.draft.add_seat(seat, || chair.path(), &mut self.faults)
     }
 
     fn booth(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope) {

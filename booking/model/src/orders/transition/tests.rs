@@ -1,0 +1,208 @@
+//! Which event leads to which decision, and which to none.
+
+use super::*;
+
+fn all() -> Vec<OrderEvent> {
+    let plain = [
+        OrderEvent::Authorised,
+        OrderEvent::CardFull,
+        OrderEvent::Declined,
+        OrderEvent::Captured,
+        OrderEvent::CaptureRefused,
+        OrderEvent::PaymentRefused,
+        OrderEvent::DeadlinePassed,
+        OrderEvent::GivenUp,
+        OrderEvent::LateSame,
+        OrderEvent::LateOther,
+        OrderEvent::Consented,
+        OrderEvent::ConsentDeclined,
+        OrderEvent::NothingToPay,
+        OrderEvent::Exchanged,
+        OrderEvent::ExchangeOver,
+    ];
+    let back = LateRefundReason::ALL.map(OrderEvent::LateBack);
+    let part = RefundReason::ALL.map(OrderEvent::RefundedPart);
+    let whole = RefundReason::ALL.map(OrderEvent::RefundedAll);
+    plain
+        .into_iter()
+        .chain(back)
+        .chain(part)
+        .chain(whole)
+        .collect()
+}
+
+/// Lists every decision of the table.
+fn table() -> Vec<(OrderState, OrderEvent, OrderDecision)> {
+    let mut table = Vec::new();
+    for state in OrderState::ALL {
+        for happening in all() {
+            if let Some(decision) = decide(state, happening) {
+                table.push((state, happening, decision));
+            }
+        }
+    }
+    table
+}
+
+#[test]
+fn no_capture_before_confirm_and_no_tickets_before_capture() {
+    for (state, happening, decision) in table() {
+        if decision.owed == Some(OwedProviderCall::Capture) {
+            assert_eq!(decision.state, OrderState::Confirmed);
+        }
+        if decision.state == OrderState::Ticketed {
+            assert_eq!(state, OrderState::Confirmed);
+            assert!(matches!(
+                happening,
+                OrderEvent::Captured | OrderEvent::NothingToPay
+            ));
+        }
+    }
+}
+
+#[test]
+fn an_order_has_claims_exactly_in_the_states_that_own_seats() {
+    let owns = |state: OrderState| {
+        matches!(
+            state,
+            OrderState::Pending
+                | OrderState::Confirmed
+                | OrderState::Ticketed
+                | OrderState::AwaitingConsent
+                | OrderState::PartlyRefunded
+        )
+    };
+    for (state, happening, decision) in table() {
+        let expected = match (owns(state), owns(decision.state)) {
+            _ if matches!(happening, OrderEvent::RefundedPart(_)) => OrderClaimChange::DropNamed,
+            (false, true) => OrderClaimChange::Make,
+            (true, false) => OrderClaimChange::Drop,
+            _ => OrderClaimChange::Stay,
+        };
+        assert_eq!(decision.claims, expected, "{state:?} {happening:?}");
+    }
+}
+
+#[test]
+fn whoever_comes_second_in_a_race_on_a_pending_order_changes_no_seat() {
+    for first in all() {
+        let Some(decision) = decide(OrderState::Pending, first) else {
+            continue;
+        };
+        if decision.state == OrderState::Pending {
+            continue;
+        }
+        for second in [
+            OrderEvent::Authorised,
+            OrderEvent::CardFull,
+            OrderEvent::DeadlinePassed,
+            OrderEvent::GivenUp,
+        ] {
+            let after = decide(decision.state, second);
+            assert!(
+                after.is_none_or(|after| after.seats.is_none() && after.state == decision.state)
+            );
+        }
+    }
+}
+
+#[test]
+fn an_order_that_ended_comes_back_only_with_late_money_and_new_claims() {
+    for (state, happening, decision) in table() {
+        let ended = matches!(
+            state,
+            OrderState::Expired | OrderState::Cancelled | OrderState::CaptureFailed
+        );
+        if ended && decision.state != state {
+            assert_eq!(state, OrderState::Expired);
+            assert!(matches!(
+                happening,
+                OrderEvent::LateSame | OrderEvent::LateOther
+            ));
+            assert_eq!(decision.claims, OrderClaimChange::Make);
+        }
+        if ended {
+            assert_ne!(decision.seats, Some(SeatOutboxAction::Free));
+        }
+    }
+}
+
+#[test]
+fn money_that_comes_is_never_left_without_somebody_who_owes_it() {
+    for state in OrderState::ALL {
+        for money in [OrderEvent::Authorised, OrderEvent::CardFull] {
+            let decision = decide(state, money);
+            // States that have had their money accept no further payment: a payment is
+            // authorised once.
+            let has_money = matches!(
+                state,
+                OrderState::Confirmed
+                    | OrderState::Ticketed
+                    | OrderState::AwaitingConsent
+                    | OrderState::PartlyRefunded
+                    | OrderState::Refunded
+                    | OrderState::Exchanged
+            );
+            assert_eq!(decision.is_none(), has_money, "{state:?} {money:?}");
+            if let Some(decision) = decision {
+                assert!(decision.owed.is_some() || decision.late);
+            }
+        }
+    }
+}
+
+#[test]
+fn only_paid_orders_are_refunded_and_what_is_refunded_stays_so() {
+    for (state, happening, decision) in table() {
+        let refunds = matches!(
+            happening,
+            OrderEvent::RefundedPart(_) | OrderEvent::RefundedAll(_)
+        );
+        if refunds {
+            assert!(
+                matches!(
+                    state,
+                    OrderState::Confirmed | OrderState::Ticketed | OrderState::PartlyRefunded
+                ),
+                "{state:?}"
+            );
+            assert_eq!(decision.seats, Some(SeatOutboxAction::Free));
+        }
+        if state == OrderState::Refunded {
+            assert_eq!(decision.state, OrderState::Refunded, "{happening:?}");
+            assert_eq!(
+                (decision.claims, decision.seats),
+                (OrderClaimChange::Stay, None)
+            );
+        }
+        if state == OrderState::PartlyRefunded {
+            assert!(
+                refunds || happening == OrderEvent::Exchanged,
+                "{happening:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_was_captured_is_refunded_and_everything_else_let_go() {
+    assert_eq!(
+        OwedProviderCall::MoneyBack.effect(PaymentState::Captured),
+        EffectKind::Refund
+    );
+    assert_eq!(
+        OwedProviderCall::MoneyBack.effect(PaymentState::Authorised),
+        EffectKind::Void
+    );
+    assert_eq!(
+        OwedProviderCall::Capture.effect(PaymentState::Captured),
+        EffectKind::Capture
+    );
+}
+
+#[test]
+fn words_are_read_back() {
+    for state in OrderState::ALL {
+        assert_eq!(OrderState::parse(state.as_str()), Some(state));
+    }
+}

@@ -1,0 +1,116 @@
+//! Builds the parts that move money: the provider, and the workers that call each other by bells.
+
+use std::sync::Arc;
+
+use fairgate_base::clock::Clock;
+
+use super::BookingSetup;
+use crate::catalogue::Catalogue;
+use crate::config::PaymentSettings;
+use crate::inventory::seats::SeatInventory;
+use crate::ledger::{Ledger, LedgerError};
+use crate::orders::late::LateMoneyWorker;
+use crate::orders::refund::mass::MassRefundWorker;
+use crate::payments::PaymentProvider;
+use crate::payments::effects::PaymentEffectWorker;
+use crate::payments::refunding::RefundWorker;
+use crate::payments::sandbox::SandboxProvider;
+use crate::payments::stripe::StripeProvider;
+use crate::payments::webhook::PaymentEventInbox;
+use crate::wake::{LedgerNotifiers, WorkerNotifier};
+
+/// The sandbox, if it is the provider, and the provider, if there is one.
+pub(super) type PaymentProviders = (Option<SandboxProvider>, Option<Arc<dyn PaymentProvider>>);
+
+/// Opens the payment provider that is set up.
+///
+/// # Errors
+/// Where its settings are of no use.
+pub(super) fn provider(
+    setup: &BookingSetup,
+    ledger: &Arc<dyn Ledger>,
+    sandbox_secret: [u8; 32],
+) -> Result<PaymentProviders, LedgerError> {
+    Ok(match &setup.payments {
+        PaymentSettings::None => (None, None),
+        PaymentSettings::Sandbox => {
+            let sandbox = SandboxProvider::new(Arc::clone(ledger), sandbox_secret);
+            (Some(sandbox.clone()), Some(Arc::new(sandbox)))
+        }
+        PaymentSettings::Stripe(settings) => {
+            let stripe = StripeProvider::new(settings.clone());
+            let stripe = stripe.map_err(|error| LedgerError::Unavailable(error.to_string()))?;
+            (None, Some(Arc::new(stripe)))
+        }
+    })
+}
+
+/// The workers that move money; those that ask a provider only where there is one.
+pub(super) struct PaymentWorkers {
+    pub(super) inbox: Option<PaymentEventInbox>,
+    pub(super) effects: Option<PaymentEffectWorker>,
+    pub(super) refunding: Option<RefundWorker>,
+    pub(super) mass: MassRefundWorker,
+    pub(super) late: LateMoneyWorker,
+    pub(super) bells: LedgerNotifiers,
+}
+
+impl PaymentWorkers {
+    /// Builds them; none runs yet.
+    pub(super) fn new(
+        provider: Option<Arc<dyn PaymentProvider>>,
+        catalogue: &Catalogue,
+        seats: &SeatInventory,
+        ledger: &Arc<dyn Ledger>,
+        clock: &Clock,
+    ) -> Self {
+        let [seat_bell, event_bell, effect_bell, late_bell, refund_bell] =
+            std::array::from_fn(|_| WorkerNotifier::default());
+        let bells = LedgerNotifiers {
+            seats: seat_bell.clone(),
+            effects: effect_bell.clone(),
+            refunds: refund_bell.clone(),
+        };
+        Self {
+            inbox: provider.clone().map(|provider| PaymentEventInbox {
+                ledger: Arc::clone(ledger),
+                provider,
+                clock: clock.clone(),
+                bell: event_bell,
+                seats: seat_bell.clone(),
+                effects: effect_bell.clone(),
+                late: late_bell.clone(),
+                catalogue: catalogue.clone(),
+            }),
+            effects: provider.clone().map(|provider| PaymentEffectWorker {
+                ledger: Arc::clone(ledger),
+                provider,
+                clock: clock.clone(),
+                bell: effect_bell.clone(),
+                seats: seat_bell.clone(),
+            }),
+            refunding: provider.map(|provider| RefundWorker {
+                ledger: Arc::clone(ledger),
+                provider,
+                clock: clock.clone(),
+                bell: refund_bell,
+            }),
+            mass: MassRefundWorker {
+                ledger: Arc::clone(ledger),
+                clock: clock.clone(),
+                bell: WorkerNotifier::default(),
+                bells: bells.clone(),
+            },
+            late: LateMoneyWorker {
+                ledger: Arc::clone(ledger),
+                catalogue: catalogue.clone(),
+                seats: seats.clone(),
+                clock: clock.clone(),
+                bell: late_bell,
+                outbox: seat_bell,
+                effects: effect_bell,
+            },
+            bells,
+        }
+    }
+}

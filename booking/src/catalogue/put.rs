@@ -1,0 +1,141 @@
+//! Putting a show: its document is checked against the venue's newest plan, and whoever has seats
+//! of it keeps them.
+
+use std::sync::Arc;
+
+use fairgate_databases::LedgerError;
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::money::Currency;
+use fairgate_model::plans::pinned::SeatingPlan;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::document::{FieldFault, ShowDocument, check_show_document};
+use fairgate_model::shows::terms::UNNUMBERED;
+
+use super::{Catalogue, write};
+use crate::ledger::{ShowRefused, StoredShow, UnchangedSeatCheck};
+
+/// Why a show was not put.
+#[derive(Debug, thiserror::Error)]
+pub enum ShowPutRefusal {
+    /// The named venue does not exist.
+    #[error("there is no venue {0}")]
+    NoVenue(VenueId),
+    /// The document is not valid.
+    #[error("the document has {} faults", .0.len())]
+    Invalid(Vec<FieldFault>),
+    /// Seats in use would move. The labels name them.
+    #[error("the plan is in use at {0:?}")]
+    PlanInUse(Vec<String>),
+    /// Seats of the show were held or sold in this currency.
+    #[error("the show is sold in {}", .0.as_str())]
+    CurrencyInUse(Currency),
+    /// The ledger did not answer.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl ShowPutRefusal {
+    /// What the ledger's refusal is for the promoter; `present` is the show as it was.
+    fn from_ledger(refused: ShowRefused, present: Option<&Show>) -> Self {
+        match refused {
+            ShowRefused::PlanInUse(seats) => {
+                let labels = present.map(|present| seat_labels(present, &seats));
+                Self::PlanInUse(labels.unwrap_or_default())
+            }
+            ShowRefused::CurrencyInUse(currency) => Self::CurrencyInUse(currency),
+            ShowRefused::Ledger(error) => Self::Ledger(error),
+        }
+    }
+}
+
+impl Catalogue {
+    /// Puts a show on its venue's newest plan. `held` are the seats in baskets and orders, by the
+    /// store's picture.
+    ///
+    /// # Errors
+    /// [`ShowPutRefusal`]; nothing was changed.
+    pub async fn put_show(
+        &self,
+        id: &ShowId,
+        document: ShowDocument,
+        held: &[u32],
+        now_ms: i64,
+    ) -> Result<Arc<Show>, ShowPutRefusal> {
+        let newest = self.ledger.newest_plan(&document.venue).await?;
+        let version = newest.ok_or_else(|| ShowPutRefusal::NoVenue(document.venue.clone()))?;
+        let plan = self.plan(&document.venue, version).await?;
+        let prices = check_show_document(&document, &plan.map, self.rules(document.currency))
+            .map_err(ShowPutRefusal::Invalid)?;
+        let present = self.show(id);
+        let keeps = match &present {
+            Some(present) => check_present(present, &document, &plan, held)?,
+            None => None,
+        };
+        let stored = StoredShow {
+            id: id.clone(),
+            document: document.clone(),
+            plan_version: version,
+            run: None,
+            fate: None,
+            terms: UNNUMBERED,
+        };
+        let _no_reading = self.shared.version.lock().await;
+        let terms = self
+            .ledger
+            .put_show(stored, keeps, now_ms)
+            .await
+            .map_err(|refused| ShowPutRefusal::from_ledger(refused, present.as_deref()))?;
+        let show = Arc::new(Show {
+            id: id.clone(),
+            document,
+            plan,
+            prices,
+            run: None,
+            untouched: false,
+            // The document does not say whether the show is cancelled or postponed; the ledger
+            // keeps that beside it.
+            fate: present.and_then(|present| present.fate),
+            terms,
+        });
+        write(&self.shared.shows).insert(id.clone(), Arc::clone(&show));
+        Ok(show)
+    }
+}
+
+/// Whether the document may take the place of the present show's while seats are `held`. Gives how
+/// the ledger checks the sold seats, where the plan is another one.
+fn check_present(
+    present: &Show,
+    document: &ShowDocument,
+    plan: &Arc<SeatingPlan>,
+    held: &[u32],
+) -> Result<Option<UnchangedSeatCheck>, ShowPutRefusal> {
+    if present.run.is_some() {
+        return Err(ShowPutRefusal::Invalid(vec![FieldFault {
+            field: "show".to_owned(),
+            code: "invalid_field",
+            detail: "the timetable has a departure of this id; choose another".to_owned(),
+        }]));
+    }
+    let currency = present.document.currency;
+    if currency != document.currency && !held.is_empty() {
+        return Err(ShowPutRefusal::CurrencyInUse(currency));
+    }
+    if Arc::ptr_eq(&present.plan, plan) {
+        return Ok(None);
+    }
+    let (old, new) = (Arc::clone(&present.plan), Arc::clone(plan));
+    let same = move |seat: u32| old.map.keeps(&new.map, seat);
+    let moved: Vec<u32> = held.iter().copied().filter(|seat| !same(*seat)).collect();
+    if !moved.is_empty() {
+        return Err(ShowPutRefusal::PlanInUse(seat_labels(present, &moved)));
+    }
+    Ok(Some(Box::new(same)))
+}
+
+fn seat_labels(show: &Show, seats: &[u32]) -> Vec<String> {
+    seats
+        .iter()
+        .map(|seat| show.seat_label(*seat).to_owned())
+        .collect()
+}

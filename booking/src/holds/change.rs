@@ -1,0 +1,83 @@
+//! Changing a hold: seats are added and removed in one step of the store.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use fairgate_model::holds::Hold;
+use fairgate_model::ids::HoldId;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::terms::UNNUMBERED;
+use fairgate_pass::Holder;
+
+use super::ask::HoldChange;
+use super::refusal::{HoldRefusal, HoldRefusalOutcome, HoldRequestFault};
+use super::stretch::on_sale;
+use super::take::{HoldDesk, for_sale, refuse_orphans, side_by_side};
+
+impl HoldDesk {
+    /// Makes the whole change, or none of it.
+    ///
+    /// # Errors
+    /// [`HoldRefusal`], which says why the hold is unchanged.
+    pub async fn change(
+        &self,
+        show: &Arc<Show>,
+        visitor: Holder,
+        id: &HoldId,
+        change: &HoldChange,
+        now_ms: i64,
+    ) -> Result<Hold, HoldRefusal> {
+        let (add, remove) = change.resolve(show)?;
+        if !add.is_empty() && show.is_cancelled() {
+            return Err(HoldRefusal::ShowCancelled);
+        }
+        let present = match self.seats.store.hold(id, visitor).await {
+            Ok(present) => present,
+            Err(refused) => return Err(self.explain(show, refused, &add).await),
+        };
+        let mut left: Vec<u32> = present
+            .items
+            .iter()
+            .map(|item| item.seat)
+            .filter(|seat| !remove.contains(seat))
+            .collect();
+        left.extend(&add);
+        if left.is_empty() {
+            return Err(HoldRequestFault::NothingLeft.into());
+        }
+        // All seats of a hold have the same legs.
+        let legs = present.items.first().map(|item| item.legs.clone());
+        let legs = legs.unwrap_or_else(|| show.legs());
+        if !add.is_empty() {
+            self.check_added(show, &present, (&add, &legs), now_ms)
+                .await?;
+        }
+        let side_by_side = side_by_side(&show.plan.map, &left);
+        let items = for_sale(show, &add, &legs)?;
+        let limit = show.document.seats_per_visitor;
+        let store = &self.seats.store;
+        match store
+            .change(id, visitor, items, remove, side_by_side, limit)
+            .await
+        {
+            Ok(hold) => Ok(hold),
+            Err(refused) => Err(self.explain_over(show, refused, &add, &legs).await),
+        }
+    }
+
+    /// Checks that seats may be added to a hold now, as far as is known before the store decides.
+    async fn check_added(
+        &self,
+        show: &Show,
+        present: &Hold,
+        (add, legs): (&[u32], &Range<u16>),
+        now_ms: i64,
+    ) -> Result<(), HoldRefusal> {
+        if ![show.terms, UNNUMBERED].contains(&present.terms) {
+            return Err(HoldRefusal::TermsChanged);
+        }
+        on_sale(show, legs, now_ms)
+            .map_err(|why| HoldRefusal::Stretch(why, HoldRefusalOutcome::HoldUnchanged))?;
+        refuse_orphans(show, &self.view(show).await?, add)
+    }
+}

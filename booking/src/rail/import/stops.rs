@@ -1,0 +1,118 @@
+//! The stops of a GTFS feed: stations, and the platforms that belong to them.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use fairgate_model::timetables::Station;
+
+use super::draft::{FeedNameIndex, TimetableDraft};
+use super::table::{FeedTableLine, RailFeedFaults, each_line};
+use super::value::degrees;
+
+const STOPS: &str = "stops.txt";
+
+/// Stations by the ids of their stops, and the fare zone of each station.
+pub fn read_stops(
+    folder: &Path,
+    draft: &mut TimetableDraft,
+    faults: &RailFeedFaults,
+) -> (FeedNameIndex, Vec<String>) {
+    let mut stops = GtfsStops::default();
+    let columns = ["stop_id", "stop_name", "stop_lat", "stop_lon"];
+    let read = each_line(folder, STOPS, &columns, faults, |line| {
+        stops.read_line(line, draft);
+    });
+    stops.attach_platforms(draft, faults);
+    stops.names.unread = !read;
+    (stops.names, stops.zones)
+}
+
+/// A line of the stops, kept until the stations are known that it may belong to.
+struct GtfsStopRow {
+    line: u64,
+    id: String,
+    parent: String,
+    zone: String,
+}
+
+/// What was read of the stops so far.
+#[derive(Default)]
+struct GtfsStops {
+    /// Stations by the ids of their stops.
+    names: FeedNameIndex,
+    /// All ids, those of platforms as well.
+    ids: FeedNameIndex,
+    /// Stations by their own ids.
+    stations: HashMap<String, u32>,
+    /// The fare zone of each station.
+    zones: Vec<String>,
+    platforms: Vec<GtfsStopRow>,
+}
+
+impl GtfsStops {
+    /// Adds a station to the draft, or keeps a platform for [`Self::attach_platforms`].
+    fn read_line(&mut self, line: &FeedTableLine<'_>, draft: &mut TimetableDraft) {
+        let kind = line.get("location_type");
+        // Entrances, passages and boarding areas are nowhere a train calls.
+        if ["2", "3", "4"].contains(&kind) {
+            return;
+        }
+        let Some(id) = line.needed("stop_id") else {
+            return;
+        };
+        let name = line.needed("stop_name").unwrap_or_default();
+        let (lon, lat) = (
+            degrees(line, "stop_lon", 180.0),
+            degrees(line, "stop_lat", 90.0),
+        );
+        let nth = u32::try_from(self.platforms.len() + self.stations.len()).unwrap_or(u32::MAX);
+        if !self.ids.register_name(line, "stop", id, nth) {
+            return;
+        }
+        let place = GtfsStopRow {
+            line: line.number,
+            id: id.to_owned(),
+            parent: line.get("parent_station").to_owned(),
+            zone: line.get("zone_id").to_owned(),
+        };
+        if kind != "1" && !place.parent.is_empty() {
+            self.platforms.push(place);
+            return;
+        }
+        let at = u32::try_from(draft.stations.len()).unwrap_or(u32::MAX);
+        self.names.register_name(line, "stop", id, at);
+        self.stations.insert(place.id, at);
+        self.zones.push(place.zone);
+        let short = Some(line.get("stop_code")).filter(|code| !code.is_empty() && *code != id);
+        draft.stations.push(Station {
+            code: id.to_owned(),
+            name: name.to_owned(),
+            pinyin: String::new(),
+            short: short.map(ToOwned::to_owned).into_iter().collect(),
+            platforms: Vec::new(),
+            lon: lon.unwrap_or_default(),
+            lat: lat.unwrap_or_default(),
+        });
+    }
+
+    /// Gives each platform to its station, and a station without a fare zone the one of its first
+    /// platform that has one.
+    fn attach_platforms(&mut self, draft: &mut TimetableDraft, faults: &RailFeedFaults) {
+        for place in std::mem::take(&mut self.platforms) {
+            let Some(at) = self.stations.get(&place.parent).copied() else {
+                let message = format!(
+                    "there is no station {:?}, which parent_station names",
+                    place.parent
+                );
+                faults.add(STOPS, place.line, "dangling_stop", message);
+                continue;
+            };
+            self.names.alias(&place.id, at, place.line);
+            let station = at as usize;
+            draft.stations[station].platforms.push(place.id);
+            if self.zones[station].is_empty() {
+                self.zones[station] = place.zone;
+            }
+        }
+    }
+}

@@ -1,11 +1,13 @@
 //! Builds the parts of the gateway, starts its loops, and stops them again in order.
 
+mod handles;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use axum::Router;
-use booking::door::{RoleKeys, signing};
+use booking::door::signing;
 use booking::open;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::Problem;
@@ -25,25 +27,14 @@ use crate::follow::RoomFollower;
 use crate::guard::{JoinGuard, SearchQuotas};
 use crate::ledger::RoomLedger;
 use crate::ledger::sql::RoomSqlLedger;
-use crate::line::WaitingLine;
-use crate::line::come_back::LineComeBackTimes;
 use crate::load::ProcessLoad;
-use crate::ops::GatewayOpsRoutes;
-use crate::personal::PersonalEventHub;
-use crate::promoter::PromoterControls;
-use crate::push::LiveSockets;
 use crate::push::hub::RoomSocketHubs;
-use crate::push::limit::SocketLimit;
-use crate::push::seats::WatchedShows;
-use crate::push::waiting;
 use crate::room::{RoomDependencies, RoomRegistry};
-use crate::router::{self, GatewayHandles};
+use crate::router;
 use crate::store::redis::RedisRoomStore;
 use crate::store::{MemoryRoomStore, RoomStore};
-use crate::upstream::door::BookingDoor;
 use crate::upstream::health::BookingHealth;
 use crate::upstream::{BookingCore, BookingDependencies};
-use crate::web::WebRequestPolicy;
 
 /// How long sockets may take to end while the process drains.
 const SOCKETS_MAX: Duration = Duration::from_secs(5);
@@ -85,50 +76,25 @@ impl GatewayApp {
         let ledger = RoomSqlLedger::open(installation.clone())
             .await
             .context("the ledger cannot be used")?;
-        let ledger: Arc<dyn RoomLedger> = Arc::new(ledger);
         let shares = config.stores.redis_url.is_some();
         let mut keeps = vec![(ProcessStoreKind::Rooms, shares)];
         if config.upstream.bases.is_empty() {
             keeps.push((ProcessStoreKind::Seats, shares));
         }
         let company = open::company(&installation, &keeps).await?;
-        let clock = open::installation_clock(&installation).await?;
-        let keyring = signing::keyring(&installation, clock.now_ms())
-            .await
-            .context("there is no key to sign with")?;
-        let keys = config.keys.roles();
-        let ledger_id = installation.ledger_id().await?;
-        let core = open_core(BookingDependencies {
-            installation: installation.clone(),
-            redis_url: config.stores.redis_url.clone(),
-            keyring: keyring.clone(),
-            clock: clock.clone(),
-            keys: keys.clone(),
-            payments: config.payments.clone(),
-            public_url: config.public_url.clone(),
-            upstream: config.upstream.clone(),
-            ledger: hex::encode(ledger_id),
-        })
-        .await?;
-        let store = room_store(config, &ledger, &clock).await?;
-        let (stop, stopping) = watch::channel(false);
         let load = ProcessLoad::default();
-        tokio::spawn(
-            load.clone()
-                .run_probes(Arc::clone(&ledger), stopping.clone()),
-        );
-        let parts = RoomDependencies {
-            ledger,
-            store,
-            core: Arc::clone(&core),
-            keyring,
-            clock,
-            health: BookingHealth::new(load.clone()),
+        let (stop, stopping) = watch::channel(false);
+        let parts = RoomParts {
+            config,
+            installation: &installation,
+            ledger: Arc::new(ledger),
+            load: load.clone(),
             stopping,
         };
+        let parts = parts.open(open_core).await?;
         let (rooms, follower, hubs) = take_up_rooms(parts).await?;
         let metrics = recorder();
-        let handles = handles(config, &rooms, &follower, &hubs, keys, &metrics, &load);
+        let handles = handles::gateway_handles(config, &rooms, &follower, &hubs, &metrics, &load);
         start_upkeep(
             handles.lobby.guard.clone(),
             handles.searches.clone(),
@@ -197,6 +163,65 @@ impl GatewayApp {
     }
 }
 
+/// What the rooms' other parts are opened with.
+struct RoomParts<'a> {
+    config: &'a GatewayConfig,
+    installation: &'a Installation,
+    ledger: Arc<dyn RoomLedger>,
+    load: ProcessLoad,
+    stopping: watch::Receiver<bool>,
+}
+
+impl RoomParts<'_> {
+    /// Opens booking and the rooms' store, and starts to measure the ledger.
+    async fn open<F>(
+        self,
+        open_core: impl FnOnce(BookingDependencies) -> F,
+    ) -> anyhow::Result<RoomDependencies>
+    where
+        F: Future<Output = anyhow::Result<Arc<dyn BookingCore>>>,
+    {
+        let Self {
+            config,
+            installation,
+            ledger,
+            load,
+            stopping,
+        } = self;
+        let clock = open::installation_clock(installation).await?;
+        let keyring = signing::keyring(installation, clock.now_ms())
+            .await
+            .context("there is no key to sign with")?;
+        let ledger_id = installation.ledger_id().await?;
+        let core = open_core(BookingDependencies {
+            installation: installation.clone(),
+            redis_url: config.stores.redis_url.clone(),
+            keyring: keyring.clone(),
+            clock: clock.clone(),
+            keys: config.keys.roles(),
+            payments: config.payments.clone(),
+            public_url: config.public_url.clone(),
+            upstream: config.upstream.clone(),
+            ledger: hex::encode(ledger_id),
+        })
+        .await?;
+        let store = room_store(config, &ledger, &clock).await?;
+        tokio::spawn(
+            load.clone()
+                .run_probes(Arc::clone(&ledger), stopping.clone()),
+        );
+        Ok(RoomDependencies {
+            ledger,
+            store,
+            core,
+            keyring,
+            clock,
+            health: BookingHealth::new(load),
+            stopping,
+        })
+    }
+}
+
 /// Opens the ledger's rooms, starts their loops, and tells booking which shows they cover.
 async fn take_up_rooms(
     parts: RoomDependencies,
@@ -249,74 +274,6 @@ async fn drain_sockets(sockets: impl Fn() -> usize, drain: Duration) {
             left = sockets(),
             "some sockets did not close in time and were cut"
         );
-    }
-}
-
-/// Puts together the handles that the routes are served with.
-fn handles(
-    config: &GatewayConfig,
-    rooms: &RoomRegistry,
-    follower: &RoomFollower,
-    hubs: &RoomSocketHubs,
-    keys: RoleKeys,
-    metrics: &PrometheusHandle,
-    load: &ProcessLoad,
-) -> GatewayHandles {
-    let web = WebRequestPolicy::new(config.web_settings());
-    let (per_s, burst) = (config.searches_per_s, config.searches_burst);
-    let personal = PersonalEventHub::default();
-    tokio::spawn(
-        personal
-            .clone()
-            .forward_signals(rooms.core().hold_signals()),
-    );
-    tokio::spawn(waiting::tell_forever(
-        Arc::clone(rooms.core()),
-        personal.clone(),
-    ));
-    GatewayHandles {
-        lobby: WaitingLine {
-            rooms: rooms.clone(),
-            web: web.clone(),
-            guard: JoinGuard::new(config.joins_per_s, config.joins_burst),
-            load: load.clone(),
-            personal: personal.clone(),
-        },
-        push: LiveSockets {
-            rooms: rooms.clone(),
-            hubs: hubs.clone(),
-            web: web.clone(),
-            seats: WatchedShows::new(Arc::clone(rooms.core()), load.clone()),
-            personal,
-            limit: SocketLimit::new(config.sockets),
-        },
-        promoter: PromoterControls {
-            rooms: rooms.clone(),
-            follower: follower.clone(),
-            hubs: hubs.clone(),
-            keys,
-        },
-        ops: GatewayOpsRoutes {
-            rooms: rooms.clone(),
-            follower: follower.clone(),
-            hubs: hubs.clone(),
-            metrics: metrics.clone(),
-            warnings: config.warnings(),
-        },
-        door: BookingDoor {
-            core: Arc::clone(rooms.core()),
-            health: rooms.health().clone(),
-            keyring: rooms.keyring().clone(),
-            clock: rooms.clock().clone(),
-            web,
-            load: load.clone(),
-            waits: Arc::new(LineComeBackTimes {
-                rooms: rooms.clone(),
-            }),
-        },
-        searches: SearchQuotas::new(per_s, burst, &config.api_keys),
-        test: config.payments.is_test(),
-        form_origins: config.payments.form_origins(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use fairgate_base::config::{
-    BadConfig, DrainSettings, RoleKeySettings, SettingSources, StoreSettings,
+    BadConfig, DrainSettings, RoleKeySettings, SettingReader, SettingSources, StoreSettings,
 };
 
 use crate::guard::ApiKey;
@@ -127,30 +127,10 @@ impl GatewayConfig {
                 "a count of proxies between 0 and 10",
                 |text| text.parse().ok().filter(|hops| *hops <= 10),
             ),
-            joins_per_s: reader.parsed_or_default(
-                "joins_per_s",
-                NonZeroU32::new(100).unwrap_or(NonZeroU32::MIN),
-                "a whole number above 0",
-                |text| text.parse().ok(),
-            ),
-            joins_burst: reader.parsed_or_default(
-                "joins_burst",
-                NonZeroU32::new(2000).unwrap_or(NonZeroU32::MIN),
-                "a whole number above 0",
-                |text| text.parse().ok(),
-            ),
-            searches_per_s: reader.parsed_or_default(
-                "searches_per_s",
-                NonZeroU32::new(2_000).unwrap_or(NonZeroU32::MIN),
-                "a whole number above 0",
-                |text| text.parse().ok(),
-            ),
-            searches_burst: reader.parsed_or_default(
-                "searches_burst",
-                NonZeroU32::new(10_000).unwrap_or(NonZeroU32::MIN),
-                "a whole number above 0",
-                |text| text.parse().ok(),
-            ),
+            joins_per_s: rate_setting(&mut reader, "joins_per_s", 100),
+            joins_burst: rate_setting(&mut reader, "joins_burst", 2000),
+            searches_per_s: rate_setting(&mut reader, "searches_per_s", 2_000),
+            searches_burst: rate_setting(&mut reader, "searches_burst", 10_000),
             api_keys: reader.parsed_or_default(
                 "api_keys",
                 Vec::new(),
@@ -165,25 +145,22 @@ impl GatewayConfig {
             upstream: UpstreamSettings::read(&mut reader),
             drain: DrainSettings::read(&mut reader),
         };
-        let names: BTreeSet<&str> = config
-            .api_keys
-            .iter()
-            .map(|key| key.name.as_str())
-            .collect();
-        let secrets: BTreeSet<&str> = config
-            .api_keys
-            .iter()
-            .map(|key| key.key.0.as_str())
-            .collect();
-        if names.len().min(secrets.len()) < config.api_keys.len() {
+        config.check_together(&mut reader);
+        reader.finish(config)
+    }
+
+    /// Notes what is wrong with the values taken together.
+    fn check_together(&self, reader: &mut SettingReader) {
+        let names: BTreeSet<&str> = self.api_keys.iter().map(|key| key.name.as_str()).collect();
+        let secrets: BTreeSet<&str> = self.api_keys.iter().map(|key| key.key.0.as_str()).collect();
+        if names.len().min(secrets.len()) < self.api_keys.len() {
             reader.fault("two API keys have the same name or are the same; give each its own");
         }
-        if config.stores.redis_url.is_some() && config.stores.database_url.is_none() {
+        if self.stores.redis_url.is_some() && self.stores.database_url.is_none() {
             reader.fault(
                 "places and seats in Redis are shared by several processes, and a SQLite file is not: set FAIRGATE_DATABASE_URL too, or take FAIRGATE_REDIS_URL out",
             );
         }
-        reader.finish(config)
     }
 
     /// Returns the settings by which browsers' requests are judged.
@@ -204,6 +181,14 @@ impl GatewayConfig {
         warnings.extend(self.upstream.internal.warnings());
         warnings
     }
+}
+
+/// How much one network may do, or its default.
+fn rate_setting(reader: &mut SettingReader, knob: &str, default: u32) -> NonZeroU32 {
+    let default = NonZeroU32::new(default).unwrap_or(NonZeroU32::MIN);
+    reader.parsed_or_default(knob, default, "a whole number above 0", |text| {
+        text.parse().ok()
+    })
 }
 
 fn is_origin(text: &str) -> bool {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::faults::{
     RoomInputFaults, RoomInputRefusal, check_per_s, checked_number, checked_text, checked_time,
-    required_time,
+    checked_word, required_time,
 };
 use super::naming::{checked_shows, is_slug};
 
@@ -61,6 +61,19 @@ pub enum JoinCodePolicy {
     /// Yes, one place a code.
     Required,
 }
+
+/// The words of the line's methods; the first where none is sent.
+const METHODS: [(&str, LineMethod); 3] = [
+    ("draw", LineMethod::Draw),
+    ("fifo", LineMethod::Fifo),
+    ("open", LineMethod::Open),
+];
+
+/// The words of the code policies; the first where none is sent.
+const CODES: [(&str, JoinCodePolicy); 2] = [
+    ("none", JoinCodePolicy::None),
+    ("required", JoinCodePolicy::Required),
+];
 
 /// A checked room document. Times are milliseconds since the epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -190,18 +203,7 @@ impl RoomDocument {
             opens_at: required_time("opens_at", input.opens_at.as_deref(), &mut faults),
             draw_at: required_time("draw_at", input.draw_at.as_deref(), &mut faults),
             closes_at: checked_time("closes_at", input.closes_at.as_deref(), &mut faults),
-            method: match input.method.as_deref() {
-                None | Some("draw") => LineMethod::Draw,
-                Some("fifo") => LineMethod::Fifo,
-                Some("open") => LineMethod::Open,
-                Some(other) => {
-                    faults.note_bad_value(
-                        "method",
-                        format!("\"{other}\" is none of draw, fifo, open"),
-                    );
-                    LineMethod::Draw
-                }
-            },
+            method: checked_word("method", input.method.as_deref(), METHODS, &mut faults),
             mode: match input.mode.as_deref() {
                 None => PaceMode::Auto,
                 Some(mode) => PaceMode::parse_setting(mode, &mut faults).unwrap_or(PaceMode::Auto),
@@ -218,15 +220,7 @@ impl RoomDocument {
             p99_ms: checked_number("p99_ms", input.p99_ms, 300, 1, 60_000, &mut faults),
             pass_s: checked_number("pass_s", input.pass_s, 600, 10, 86_400, &mut faults),
             claim_s: checked_number("claim_s", input.claim_s, 120, 5, 86_400, &mut faults),
-            codes: match input.codes.as_deref() {
-                None | Some("none") => JoinCodePolicy::None,
-                Some("required") => JoinCodePolicy::Required,
-                Some(other) => {
-                    faults
-                        .note_bad_value("codes", format!("\"{other}\" is none of none, required"));
-                    JoinCodePolicy::None
-                }
-            },
+            codes: checked_word("codes", input.codes.as_deref(), CODES, &mut faults),
             message: checked_text("message", input.message, false, 1000, &mut faults),
         };
         document.check_order(&mut faults);

@@ -101,7 +101,29 @@ pub fn checked_number(
     }
 }
 
-/// Reads a time that must be there. Notes a fault and returns 0 if it is not.
+/// The value of a word; the first one where there is no word, or one that has no value.
+pub(super) fn checked_word<T: Copy, const N: usize>(
+    field: &str,
+    word: Option<&str>,
+    values: [(&str, T); N],
+    faults: &mut RoomInputFaults,
+) -> T {
+    let (_, first) = values[0];
+    let Some(word) = word else {
+        return first;
+    };
+    let found = values.iter().find(|(known, _)| *known == word);
+    found.map_or_else(
+        || {
+            let known = values.map(|(known, _)| known).join(", ");
+            faults.note_bad_value(field, format!("\"{word}\" is none of {known}"));
+            first
+        },
+        |(_, value)| *value,
+    )
+}
+
+/// A time that must be there; 0 where it is not, after noting it.
 pub(super) fn required_time(field: &str, value: Option<&str>, faults: &mut RoomInputFaults) -> i64 {
     if value.is_none() {
         faults.note_bad_value(field, "is required, as RFC 3339 with an offset");

@@ -3,6 +3,7 @@
 
 pub mod claim;
 pub mod come_back;
+mod findings;
 pub mod http;
 mod join;
 mod leave;

@@ -4,39 +4,71 @@
 
 use std::sync::Arc;
 
+use fairgate_rules::cohort::elapsed_ms;
+use fairgate_rules::counter::ReleaseCounter;
+use fairgate_rules::limits::{PaceLimits, PaceMemory};
+use fairgate_rules::pace::{self, PaceInput, ReleaseDecision};
+use fairgate_rules::settings::PaceSettings;
+
+use super::findings::{TickFindings, gather_findings};
 use crate::ledger::ReleaseRow;
 use crate::room::{
     LineMethod, Room, RoomDocument, RoomPhase, RoomRegistry, RoomTick, micros_per_s,
 };
-use crate::store::{
-    CalledRanks, NumberSet, StoreFailure, TickCarryover, TickEnd, TickFigures, TickFiguresRequest,
-};
-use crate::upstream::{BookingPulse, vitals};
-use fairgate_rules::cohort::{RankCall, elapsed_ms};
-use fairgate_rules::counter::ReleaseCounter;
-use fairgate_rules::crowd::PresenceBitmap;
-use fairgate_rules::limits::{PaceLimits, PaceMeasurements, PaceMemory};
-use fairgate_rules::odds::{AGES_S, SeatSupply};
-use fairgate_rules::pace::{self, PaceInput, RankPresence, ReleaseDecision};
-use fairgate_rules::settings::PaceSettings;
+use crate::store::{StoreFailure, TickCarryover, TickEnd};
+use crate::upstream::BookingPulse;
 
-/// A line up to this long is read anew every second; a longer one every [`LOOK_EVERY_MS`].
-const LOOKED_AT_ALWAYS: u64 = 200_000;
-const LOOK_EVERY_MS: i64 = 5000;
 /// How much of a second (ms) must have passed since another node's tick before the next one begins,
 /// because that node may be a little early or late.
 const OTHERS_SECOND_MS: u64 = 800;
 
-/// What one tick found.
-struct TickFindings {
-    figures: TickFigures,
-    pulse: BookingPulse,
-    /// Whether booking has ever given figures.
-    known: bool,
-    line: LineSnapshot,
-    /// Whether the line was read anew in this tick.
-    looked: bool,
-    now: i64,
+/// Where a tick goes on from.
+#[derive(Clone, Copy)]
+struct TickStart {
+    /// Ranks below this have been told that they are called.
+    told: u64,
+    elapsed_ms: u64,
+    until: i64,
+    /// Whether this second is another node's.
+    others: bool,
+}
+
+impl TickStart {
+    /// Finds it by the ledger's row and the store's figures.
+    fn find(room: &Room, row: &ReleaseRow, found: &TickFindings) -> Self {
+        let counted_until = row.ticked_at.max(found.figures.counted_until);
+        let (elapsed_ms, until) = elapsed_ms(counted_until, found.now);
+        Self {
+            // A ledger that lost moves lies behind what visitors were told. Visitors who were
+            // called stay called.
+            told: row.released.max(room.last_tick().released),
+            elapsed_ms,
+            until,
+            others: found.figures.by_other && elapsed_ms < OTHERS_SECOND_MS,
+        }
+    }
+
+    /// What the pace decides on.
+    fn pace_input(
+        &self,
+        row: &ReleaseRow,
+        found: &TickFindings,
+        limits: &PaceLimits,
+        selling: bool,
+    ) -> PaceInput {
+        PaceInput {
+            elapsed_ms: self.elapsed_ms,
+            remainder_u: row.remainder_u,
+            rate_u: limits.rate_u,
+            trickle_u: limits.trickle_u,
+            room: limits.room,
+            wanted: limits.wanted,
+            owed_u: found.figures.owed_u,
+            selling,
+            released: self.told,
+            end: found.figures.counts.next,
+        }
+    }
 }
 
 /// Carries out one tick of `room` at `now` (ms). With `second` it is the regular tick of a second;
@@ -60,113 +92,49 @@ pub async fn run_tick(
     if let Some(left) = found.figures.left_by_other.take() {
         adopt_carryover(room, &mut counter, left);
     }
-    // A ledger that lost moves lies behind what visitors were told. Visitors who were called stay
-    // called.
-    let told = counter
-        .release_row()
-        .released
-        .max(room.last_tick().released);
-    let counted_until = counter
-        .release_row()
-        .ticked_at
-        .max(found.figures.counted_until);
-    let (elapsed_ms, until) = elapsed_ms(counted_until, now);
-    let others = found.figures.by_other && elapsed_ms < OTHERS_SECOND_MS;
-    let measured = measure_for_limits(&found.figures, &found.pulse, now);
+    let start = TickStart::find(room, counter.release_row(), &found);
+    let measured = found.measure_for_limits();
     let mut memory = *room.memory();
-    let limits = if second && !others {
+    let limits = if second && !start.others {
         memory.limits(&settings, &measured)
     } else {
         memory.peek_limits(&settings, &measured)
     };
-    let input = PaceInput {
-        elapsed_ms,
-        remainder_u: counter.release_row().remainder_u,
-        rate_u: limits.rate_u,
-        trickle_u: limits.trickle_u,
-        room: limits.room,
-        wanted: limits.wanted,
-        owed_u: found.figures.owed_u,
-        selling: room.phase(now) == RoomPhase::Selling
-            && !room.row().facts.paused
-            && (found.known || !settings.line),
-        released: told,
-        end: found.figures.counts.next,
-    };
+    let selling = room.phase(now) == RoomPhase::Selling
+        && !room.row().facts.paused
+        && (found.known || !settings.line);
+    let input = start.pace_input(counter.release_row(), &found, &limits, selling);
     // A room with nobody to call is not written every second. What it could gain in the meantime is
     // capped anyway.
-    let idle = (!input.selling || told >= input.end) && told == counter.release_row().released;
+    let nobody = !selling || start.told >= input.end;
+    let idle = nobody && start.told == counter.release_row().released;
     // In a room without a line, nobody waits for a second that belongs to another node.
-    if !others || !(settings.line || idle) {
+    if !start.others || !(settings.line || idle) {
         let decided = pace::decide_release(&input, |rank| found.line.who_at_rank(rank));
         memory.record_tick(
             decided.people,
             decided.bound,
-            elapsed_ms,
+            start.elapsed_ms,
             &settings,
             &measured,
         );
         let made = DecidedTick {
             decided,
-            until,
+            start,
             memory,
             per_s_u: settings.per_s_u,
             idle,
-            told,
         };
         commit_tick(rooms, room, &mut counter, &mut found, made).await?;
     }
     publish_tick(
         room,
-        told.max(counter.release_row().released),
+        start.told.max(counter.release_row().released),
         found,
         &limits,
         &settings,
     );
     Ok(())
-}
-
-async fn gather_findings(
-    rooms: &RoomRegistry,
-    room: &Room,
-    pulse: Option<BookingPulse>,
-    second: bool,
-    now: i64,
-) -> Result<TickFindings, StoreFailure> {
-    let (last, stored) = (room.last_tick(), room.row());
-    let now_s = now.div_euclid(1000);
-    let pass_s = stored.document.pass_s;
-    let ends_s = AGES_S.map(|age_s| {
-        now_s
-            .saturating_add_unsigned(pass_s)
-            .saturating_sub_unsigned(age_s)
-    });
-    let moment = TickFiguresRequest {
-        now,
-        claim_ms: i64::try_from(stored.document.claim_s.saturating_mul(1000)).unwrap_or(i64::MAX),
-        ends_s: ends_s.to_vec(),
-        vitals: rooms.health().vitals().to_text(),
-    };
-    let figures = rooms.store().tick_figures(room.id(), moment).await?;
-    let looked = now - last.looked_at >= LOOK_EVERY_MS
-        || (second && figures.counts.next <= LOOKED_AT_ALWAYS);
-    let line = LineSnapshot {
-        nobody: rooms.store().absent_numbers(room.id()).await?,
-        away: if looked {
-            rooms.store().away_numbers(room.id(), now_s).await?
-        } else {
-            last.away.clone()
-        },
-        ranked: room.draw_state().ranked,
-    };
-    Ok(TickFindings {
-        figures,
-        known: pulse.is_some() || last.known,
-        pulse: pulse.unwrap_or_else(|| last.pulse.clone()),
-        line,
-        looked,
-        now,
-    })
 }
 
 /// Continues from what another node's tick left, unless this node knows better from the ledger.
@@ -201,12 +169,10 @@ async fn reload_release_row(
 /// What a tick decided, before it is written.
 struct DecidedTick {
     decided: ReleaseDecision,
-    until: i64,
+    start: TickStart,
     memory: PaceMemory,
     per_s_u: u64,
     idle: bool,
-    /// Ranks below this have been told that they are called.
-    told: u64,
 }
 
 /// Writes the tick by the ledger's compare-and-set. If it stands, tells the store.
@@ -217,20 +183,15 @@ async fn commit_tick(
     found: &mut TickFindings,
     made: DecidedTick,
 ) -> Result<(), StoreFailure> {
-    let DecidedTick {
-        decided,
-        until,
-        told,
-        ..
-    } = made;
+    let DecidedTick { decided, start, .. } = made;
     let mut called = None;
     let memory = made.memory.to_text();
     // A tick that writes nothing leaves the ledger's row as it is, and only updates the memory.
     if !made.idle {
         let to = ReleaseRow {
-            released: decided.released.max(told),
+            released: decided.released.max(start.told),
             remainder_u: decided.remainder_u,
-            ticked_at: until,
+            ticked_at: start.until,
             memory: memory.clone(),
         };
         let ledger = rooms.ledger();
@@ -240,27 +201,14 @@ async fn commit_tick(
         {
             return reload_release_row(rooms, room, counter).await;
         }
-        if to.released > told {
-            let away = (told..to.released)
-                .filter(|rank| found.line.who_at_rank(*rank) == RankPresence::Away)
-                .collect();
-            found.figures.calls.push(RankCall {
-                from: told,
-                to: to.released,
-                at: found.now,
-            });
-            called = Some(CalledRanks {
-                from: told,
-                to: to.released,
-                people: decided.people,
-                away,
-            });
+        if to.released > start.told {
+            called = Some(found.call_ranks(start.told, to.released, decided.people));
         }
         counter.moved(to);
     }
     let end = TickEnd {
         since: found.figures.counted_until,
-        until,
+        until: start.until,
         owed_u: decided.owed_u,
         credit_u: decided.late_u,
         per_s_u: made.per_s_u,
@@ -287,22 +235,13 @@ fn publish_tick(
     settings: &PaceSettings,
 ) {
     let last = room.last_tick();
+    let crowd = found.crowd(released, &last.crowd);
     let TickFindings {
         figures, line, now, ..
     } = found;
-    let next = figures.counts.next;
-    // Visitors behind a place that was left are told at once, so a short line is counted anew on
-    // each tick.
-    let crowd = if found.looked || next.saturating_sub(released) <= LOOKED_AT_ALWAYS {
-        Arc::new(PresenceBitmap::from_presence(released, next, |rank| {
-            line.who_at_rank(rank)
-        }))
-    } else {
-        Arc::clone(&last.crowd)
-    };
     room.set_tick(RoomTick {
         released,
-        waiting: crowd.between(released, next),
+        waiting: crowd.between(released, figures.counts.next),
         crowd,
         looked_at: if found.looked { now } else { last.looked_at },
         away: line.away,
@@ -318,29 +257,6 @@ fn publish_tick(
     });
 }
 
-/// Who is at each rank, as the store knows it now.
-struct LineSnapshot {
-    nobody: NumberSet,
-    away: NumberSet,
-    ranked: Option<Arc<crate::room::RankedLine>>,
-}
-
-impl LineSnapshot {
-    fn who_at_rank(&self, rank: u64) -> RankPresence {
-        let number = self
-            .ranked
-            .as_ref()
-            .map_or(rank, |ranked| ranked.number_at(rank));
-        if self.nobody.contains(number) {
-            RankPresence::Nobody
-        } else if self.away.contains(number) {
-            RankPresence::Away
-        } else {
-            RankPresence::Here
-        }
-    }
-}
-
 fn settings_of(document: &RoomDocument) -> PaceSettings {
     PaceSettings {
         mode: document.mode,
@@ -348,53 +264,5 @@ fn settings_of(document: &RoomDocument) -> PaceSettings {
         per_s_u: micros_per_s(document.per_s),
         max_inside: document.max_inside,
         p99_ms: document.p99_ms,
-    }
-}
-
-fn measure_for_limits(figures: &TickFigures, pulse: &BookingPulse, now: i64) -> PaceMeasurements {
-    let nodes: Vec<_> = figures
-        .vitals
-        .iter()
-        .filter_map(|text| vitals::NodeMeasurements::parse(text))
-        .collect();
-    PaceMeasurements {
-        now,
-        inside: by_age(&figures.beyond, figures.counts.inside),
-        called: figures.expected,
-        entering: figures.entering,
-        show_up: figures.show_up,
-        done: figures.counts.done,
-        ended: figures.counts.ended,
-        seats: SeatSupply {
-            free: pulse.free,
-            held: pulse.held,
-            sold: pulse.sold,
-            lapsing: pulse.lapsing_soon,
-            baskets: pulse.baskets,
-            gone: pulse.gone,
-        },
-        reading: vitals::combined_reading(&nodes),
-    }
-}
-
-/// Turns counts of visitors younger than each age, and of all visitors, into counts for each age.
-fn by_age(younger: &[u64], all: u64) -> [u64; 4] {
-    let mut before = 0;
-    let mut ages = [0; 4];
-    for (slot, count) in ages.iter_mut().zip(younger.iter().copied().chain([all])) {
-        *slot = count.saturating_sub(before);
-        before = count.max(before);
-    }
-    ages
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ages_add_up_to_all_who_are_inside() {
-        assert_eq!(by_age(&[3, 5, 9], 20), [3, 2, 4, 11]);
-        assert_eq!(by_age(&[0, 0, 0], 0), [0; 4]);
     }
 }

@@ -58,12 +58,7 @@ pub(crate) async fn home(
     State(pages): State<PageRoutes>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
-    let field = |name: &str| {
-        query
-            .get(name)
-            .map(|text| text.trim().to_owned())
-            .unwrap_or_default()
-    };
+    let field = |name: &str| query.get(name).map_or("", |text| text.trim()).to_owned();
     let (q, from, to) = (field("q"), field("from"), field("to"));
     let rooms = &pages.lobby.rooms;
     let everything = ["*".to_owned()];

@@ -158,18 +158,7 @@ async fn search_trains(
         page.changes = Some(format!("{more}&changes=1"));
     }
     if trips.is_empty() {
-        let other = |typed: &TypedStation| match typed {
-            TypedStation::One(_, others) => others.clone(),
-            _ => Vec::new(),
-        };
-        let (others_from, others_to) = (other(&from), other(&to));
-        let starts = others_from
-            .iter()
-            .map(|one| choice(one, asked.search_address(&station_label(one), &shown.1)));
-        let ends = others_to
-            .iter()
-            .map(|one| choice(one, asked.search_address(&shown.0, &station_label(one))));
-        page.others = starts.chain(ends).collect();
+        page.others = other_searches(asked, (&from, &to), (&shown.0, &shown.1));
     }
     page.trips = trips;
     if let (TypedStation::One(from, _), TypedStation::One(to, _)) = (from, to) {
@@ -179,6 +168,24 @@ async fn search_trains(
     page.before = asked.later(-1);
     page.after = asked.later(1);
     Ok(())
+}
+
+/// Builds the same search with each other station that an end may mean. `shown` is the text of both
+/// fields.
+fn other_searches(
+    asked: &TrainSearch<'_>,
+    (from, to): (&TypedStation, &TypedStation),
+    shown: (&str, &str),
+) -> Vec<Value> {
+    let starts = from
+        .others()
+        .iter()
+        .map(|one| choice(one, asked.search_address(&station_label(one), shown.1)));
+    let ends = to
+        .others()
+        .iter()
+        .map(|one| choice(one, asked.search_address(shown.0, &station_label(one))));
+    starts.chain(ends).collect()
 }
 
 /// Returns the stations that a field may mean, if that is not clear.

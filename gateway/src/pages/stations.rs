@@ -25,6 +25,14 @@ impl TypedStation {
         }
     }
 
+    /// Returns the other stations whose names begin with the words.
+    pub(super) fn others(&self) -> &[Value] {
+        match self {
+            Self::One(_, others) => others,
+            _ => &[],
+        }
+    }
+
     /// Returns the text that the field shows.
     pub(super) fn field_text(&self, typed: &str) -> String {
         match self {

@@ -1,0 +1,184 @@
+//! What a tick finds: the store's figures, booking's, and who is at each rank of the line.
+
+use std::sync::Arc;
+
+use fairgate_rules::cohort::RankCall;
+use fairgate_rules::crowd::PresenceBitmap;
+use fairgate_rules::limits::PaceMeasurements;
+use fairgate_rules::odds::{AGES_S, SeatSupply};
+use fairgate_rules::pace::RankPresence;
+
+use crate::room::{RankedLine, Room, RoomRegistry};
+use crate::store::{CalledRanks, NumberSet, StoreFailure, TickFigures, TickFiguresRequest};
+use crate::upstream::{BookingPulse, vitals};
+
+/// A line up to this long is read anew every second; a longer one every [`LOOK_EVERY_MS`].
+const LOOKED_AT_ALWAYS: u64 = 200_000;
+const LOOK_EVERY_MS: i64 = 5000;
+
+/// What one tick found.
+pub(super) struct TickFindings {
+    pub(super) figures: TickFigures,
+    pub(super) pulse: BookingPulse,
+    /// Whether booking has ever given figures.
+    pub(super) known: bool,
+    pub(super) line: LineSnapshot,
+    /// Whether the line was read anew in this tick.
+    pub(super) looked: bool,
+    pub(super) now: i64,
+}
+
+impl TickFindings {
+    /// What the pace's limits are found by.
+    pub(super) fn measure_for_limits(&self) -> PaceMeasurements {
+        let (figures, pulse) = (&self.figures, &self.pulse);
+        let nodes: Vec<_> = figures
+            .vitals
+            .iter()
+            .filter_map(|text| vitals::NodeMeasurements::parse(text))
+            .collect();
+        PaceMeasurements {
+            now: self.now,
+            inside: by_age(&figures.beyond, figures.counts.inside),
+            called: figures.expected,
+            entering: figures.entering,
+            show_up: figures.show_up,
+            done: figures.counts.done,
+            ended: figures.counts.ended,
+            seats: SeatSupply {
+                free: pulse.free,
+                held: pulse.held,
+                sold: pulse.sold,
+                lapsing: pulse.lapsing_soon,
+                baskets: pulse.baskets,
+                gone: pulse.gone,
+            },
+            reading: vitals::combined_reading(&nodes),
+        }
+    }
+
+    /// Notes the call of the ranks from `from` to `to`, `people` of whom are here.
+    pub(super) fn call_ranks(&mut self, from: u64, to: u64, people: u64) -> CalledRanks {
+        let away = (from..to)
+            .filter(|rank| self.line.who_at_rank(*rank) == RankPresence::Away)
+            .collect();
+        self.figures.calls.push(RankCall {
+            from,
+            to,
+            at: self.now,
+        });
+        CalledRanks {
+            from,
+            to,
+            people,
+            away,
+        }
+    }
+
+    /// Who of those that wait, from `released` on, is here.
+    pub(super) fn crowd(&self, released: u64, last: &Arc<PresenceBitmap>) -> Arc<PresenceBitmap> {
+        let next = self.figures.counts.next;
+        // Visitors behind a place that was left are told at once, so a short line is counted anew
+        // on each tick.
+        if self.looked || next.saturating_sub(released) <= LOOKED_AT_ALWAYS {
+            Arc::new(PresenceBitmap::from_presence(released, next, |rank| {
+                self.line.who_at_rank(rank)
+            }))
+        } else {
+            Arc::clone(last)
+        }
+    }
+}
+
+/// Asks the store what a tick needs to know; with `pulse` booking's figures are replaced as well.
+///
+/// # Errors
+/// Where the store did not answer.
+pub(super) async fn gather_findings(
+    rooms: &RoomRegistry,
+    room: &Room,
+    pulse: Option<BookingPulse>,
+    second: bool,
+    now: i64,
+) -> Result<TickFindings, StoreFailure> {
+    let (last, stored) = (room.last_tick(), room.row());
+    let now_s = now.div_euclid(1000);
+    let pass_s = stored.document.pass_s;
+    let ends_s = AGES_S.map(|age_s| {
+        now_s
+            .saturating_add_unsigned(pass_s)
+            .saturating_sub_unsigned(age_s)
+    });
+    let moment = TickFiguresRequest {
+        now,
+        claim_ms: i64::try_from(stored.document.claim_s.saturating_mul(1000)).unwrap_or(i64::MAX),
+        ends_s: ends_s.to_vec(),
+        vitals: rooms.health().vitals().to_text(),
+    };
+    let figures = rooms.store().tick_figures(room.id(), moment).await?;
+    let looked = now - last.looked_at >= LOOK_EVERY_MS
+        || (second && figures.counts.next <= LOOKED_AT_ALWAYS);
+    let line = LineSnapshot {
+        nobody: rooms.store().absent_numbers(room.id()).await?,
+        away: if looked {
+            rooms.store().away_numbers(room.id(), now_s).await?
+        } else {
+            last.away.clone()
+        },
+        ranked: room.draw_state().ranked,
+    };
+    Ok(TickFindings {
+        figures,
+        known: pulse.is_some() || last.known,
+        pulse: pulse.unwrap_or_else(|| last.pulse.clone()),
+        line,
+        looked,
+        now,
+    })
+}
+
+/// Who is at each rank, as the store knows it now.
+pub(super) struct LineSnapshot {
+    nobody: NumberSet,
+    pub(super) away: NumberSet,
+    ranked: Option<Arc<RankedLine>>,
+}
+
+impl LineSnapshot {
+    /// Whether the visitor of a rank is here.
+    pub(super) fn who_at_rank(&self, rank: u64) -> RankPresence {
+        let number = self
+            .ranked
+            .as_ref()
+            .map_or(rank, |ranked| ranked.number_at(rank));
+        if self.nobody.contains(number) {
+            RankPresence::Nobody
+        } else if self.away.contains(number) {
+            RankPresence::Away
+        } else {
+            RankPresence::Here
+        }
+    }
+}
+
+/// Turns counts of visitors younger than each age, and of all visitors, into counts for each age.
+fn by_age(younger: &[u64], all: u64) -> [u64; 4] {
+    let mut before = 0;
+    let mut ages = [0; 4];
+    for (slot, count) in ages.iter_mut().zip(younger.iter().copied().chain([all])) {
+        *slot = count.saturating_sub(before);
+        before = count.max(before);
+    }
+    ages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_add_up_to_all_who_are_inside() {
+        assert_eq!(by_age(&[3, 5, 9], 20), [3, 2, 4, 11]);
+        assert_eq!(by_age(&[0, 0, 0], 0), [0; 4]);
+    }
+}

@@ -52,6 +52,14 @@ pub enum SwarmFaults {
     Strikes(Vec<ScheduledFault>),
 }
 
+impl SwarmEnvironment<'_> {
+    /// A client of the payment provider, where it is the rig's own.
+    fn provider_client(&self) -> Option<LoadHttpClient> {
+        let stripe = self.rig.as_ref()?.stripe()?;
+        Some(LoadHttpClient::new(&[stripe.url().to_owned()]))
+    }
+}
+
 /// Plays the scenario.
 ///
 /// # Errors
@@ -72,17 +80,9 @@ pub async fn play_scenario(
     let (history, writer) = HistoryWriter::create(ground.history)?;
     write_beginning(&history, scenario, ground, clock, &shows);
     let tally = SwarmTally::new(scenario.crowd.visitors);
-    let provider = ground.rig.as_ref().and_then(|rig| rig.stripe());
-    let provider = provider.map(|stripe| LoadHttpClient::new(&[stripe.url().to_owned()]));
-    let stage = SwarmContext::new(
-        scenario.clone(),
-        clock,
-        (http, provider),
-        history,
-        tally,
-        shows,
-        ground.key.to_owned(),
-    );
+    let clients = (http, ground.provider_client());
+    let key = ground.key.to_owned();
+    let stage = SwarmContext::new(scenario.clone(), clock, clients, history, tally, shows, key);
 
     let observers = observer::open(&stage).await?;
     // Nobody reads the progress of a series of seeds.

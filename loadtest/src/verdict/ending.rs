@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::dump::DumpedLedger;
 use super::report::{Findings, Invariant};
 use super::story::RunTimeline;
 
@@ -11,14 +12,15 @@ const EXPIRY_LATE_MS: f64 = 2_000.0;
 /// The percentage of the planned visitors who must be accounted for.
 const ACCOUNTED_PCT: u64 = 95;
 
-/// Checks both.
+/// Checks all of it.
 pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
-    nothing_pending(story, findings);
+    work_pending(story.dump, findings);
+    orders_pending(story.dump, findings);
     accounted(story, findings);
 }
 
-fn nothing_pending(story: &RunTimeline<'_>, findings: &mut Findings) {
-    let dump = story.dump;
+/// Nothing is left of what the ledger owes: its outboxes, effects, events and refunds.
+fn work_pending(dump: &DumpedLedger, findings: &mut Findings) {
     let mut on_the_way = |what: String| findings.add(Invariant::Settled, || what);
     let pending = &dump.pending;
     for (count, what) in [
@@ -33,26 +35,25 @@ fn nothing_pending(story: &RunTimeline<'_>, findings: &mut Findings) {
             on_the_way(format!("{count} {what}"));
         }
     }
-    for effect in dump
-        .effects
-        .iter()
-        .filter(|effect| effect.done_ms.is_none())
-    {
+    let effects = dump.effects.iter();
+    for effect in effects.filter(|effect| effect.done_ms.is_none()) {
         on_the_way(format!(
             "the {} of {} is not done",
             effect.what, effect.order
         ));
     }
-    for refund in dump
-        .refunds
-        .iter()
-        .filter(|refund| refund.done_ms.is_none())
-    {
+    let refunds = dump.refunds.iter();
+    for refund in refunds.filter(|refund| refund.done_ms.is_none()) {
         on_the_way(format!(
             "{} of {} has not gone back",
             refund.refund, refund.order
         ));
     }
+}
+
+/// No order waits for its buyer or its money any more.
+fn orders_pending(dump: &DumpedLedger, findings: &mut Findings) {
+    let mut on_the_way = |what: String| findings.add(Invariant::Settled, || what);
     for order in &dump.orders {
         match order.state.as_str() {
             state @ ("pending" | "awaiting_consent")

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::history::{HistoryFrame, HistoryFrameBody, HistoryOperation};
+use super::history::{HistoryCall, HistoryFrame, HistoryFrameBody, HistoryOperation};
 use super::report::{Findings, Invariant};
 use super::story::RunTimeline;
 
@@ -18,18 +18,7 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let released = reported_counters(story);
     let paused = paused(story);
     let mut passes: HashMap<u64, Vec<f64>> = HashMap::new();
-    let mut own_rank: HashMap<u64, u64> = HashMap::new();
-    for frame in &story.history.frames {
-        if let (
-            HistoryFrameBody::Place {
-                rank: Some(rank), ..
-            },
-            Some(visitor),
-        ) = (&frame.seen, frame.visitor)
-        {
-            own_rank.insert(visitor, *rank);
-        }
-    }
+    let mut own_rank = pushed_ranks(story);
     let mut calls: Vec<_> = story
         .history
         .calls
@@ -68,19 +57,35 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
                         });
                     }
                 }
-                if let Some((from, to)) = paused
-                    .iter()
-                    .find(|(from, to)| call.sent_ms >= *from && call.done_ms <= *to)
-                {
-                    findings.add(Invariant::Released, || {
-                        format!("line {}: visitor {} got a pass while the room was paused ({from:.0} to {to:.0})", call.line, call.visitor)
-                    });
-                }
+                not_while_paused(call, &paused, findings);
             }
             _ => {}
         }
     }
     compared
+}
+
+/// The rank that each visitor was last pushed.
+fn pushed_ranks(story: &RunTimeline<'_>) -> HashMap<u64, u64> {
+    let frames = story.history.frames.iter();
+    let ranks = frames.filter_map(|frame| match frame.seen {
+        HistoryFrameBody::Place { rank, .. } => Some((frame.visitor?, rank?)),
+        _ => None,
+    });
+    ranks.collect()
+}
+
+/// Nobody gets a pass while the room is paused.
+fn not_while_paused(call: &HistoryCall, paused: &[(f64, f64)], findings: &mut Findings) {
+    let within = |(from, to): &&(f64, f64)| call.sent_ms >= *from && call.done_ms <= *to;
+    if let Some((from, to)) = paused.iter().find(within) {
+        findings.add(Invariant::Released, || {
+            format!(
+                "line {}: visitor {} got a pass while the room was paused ({from:.0} to {to:.0})",
+                call.line, call.visitor
+            )
+        });
+    }
 }
 
 /// Returns the highest counter that anybody had been told, in the order of time.

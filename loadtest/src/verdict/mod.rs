@@ -146,6 +146,24 @@ fn texts(
     Ok(judge(&history, &dump, books, record))
 }
 
+/// The draw that was published: `record`, or else the one in the history, with the history's
+/// leaves.
+fn published_draw<'a>(
+    history: &'a RunHistory,
+    record: Option<&'a Value>,
+) -> Option<draw::ObservedDraw<'a>> {
+    let room = history.run.as_ref().map_or("", |run| run.room.as_str());
+    let mut draws = history.draws.iter().rev();
+    let drawn = draws
+        .find(|drawn| drawn.record["room"] == room)
+        .or(history.draws.last());
+    let record = record.or(drawn.map(|drawn| &drawn.record))?;
+    Some(draw::ObservedDraw {
+        record,
+        leaves: drawn.and_then(|drawn| drawn.leaves.as_deref()),
+    })
+}
+
 fn judge(
     history: &RunHistory,
     dump: &DumpedLedger,
@@ -154,19 +172,7 @@ fn judge(
 ) -> VerdictReport {
     let mut findings = Findings::default();
     let story = RunTimeline::new(history, dump);
-    let room = history.run.as_ref().map_or("", |run| run.room.as_str());
-    let drawn = history
-        .draws
-        .iter()
-        .rev()
-        .find(|drawn| drawn.record["room"] == room)
-        .or(history.draws.last());
-    let published = record
-        .or(drawn.map(|drawn| &drawn.record))
-        .map(|record| draw::ObservedDraw {
-            record,
-            leaves: drawn.and_then(|drawn| drawn.leaves.as_deref()),
-        });
+    let published = published_draw(history, record);
     seats::judge(&story, &mut findings);
     orders::judge(&story, &mut findings);
     admitted::judge(&story, &mut findings);

@@ -31,24 +31,7 @@ const STRIPE_LEAST: [(&str, i64); 6] = [
 
 /// Checks all prices. Returns how many were computed.
 pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
-    let mut back: HashMap<&str, i64> = HashMap::new();
-    let mut parts: HashMap<&str, i64> = HashMap::new();
-    for refund in &story.dump.refunds {
-        if let Some(whole) = &refund.part_of {
-            *parts.entry(whole).or_default() += refund.amount;
-        }
-    }
-    for refund in &story.dump.refunds {
-        if refund.part_of.is_some() {
-            continue;
-        }
-        if refund.reason == DIFFERENCE {
-            let amount = refund.amount + parts.get(&*refund.refund).unwrap_or(&0);
-            *back.entry(&refund.order).or_default() += amount;
-        } else if let Some(order) = story.dump.order(&refund.order) {
-            check_refund_fee(story, order, refund, findings);
-        }
-    }
+    let back = check_refunds(story, findings);
     for terms in story
         .dump
         .shows
@@ -96,6 +79,29 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
         }
     }
     prices
+}
+
+/// Checks what is kept of each refund; returns what came back to each order by exchanges.
+fn check_refunds<'a>(story: &RunTimeline<'a>, findings: &mut Findings) -> HashMap<&'a str, i64> {
+    let mut back: HashMap<&str, i64> = HashMap::new();
+    let mut parts: HashMap<&str, i64> = HashMap::new();
+    for refund in &story.dump.refunds {
+        if let Some(whole) = &refund.part_of {
+            *parts.entry(whole).or_default() += refund.amount;
+        }
+    }
+    for refund in &story.dump.refunds {
+        if refund.part_of.is_some() {
+            continue;
+        }
+        if refund.reason == DIFFERENCE {
+            let amount = refund.amount + parts.get(&*refund.refund).unwrap_or(&0);
+            *back.entry(&refund.order).or_default() += amount;
+        } else if let Some(order) = story.dump.order(&refund.order) {
+            check_refund_fee(story, order, refund, findings);
+        }
+    }
+    back
 }
 
 fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
@@ -243,6 +249,16 @@ fn difference(
             )
         });
     }
+    check_charged_least(story, new, let_go, findings);
+}
+
+/// Nothing below the provider's least is charged, and nothing above it let go.
+fn check_charged_least(
+    story: &RunTimeline<'_>,
+    new: &DumpedOrder,
+    let_go: i64,
+    findings: &mut Findings,
+) {
     // A payment of nothing has no provider; all others of a run have the same one.
     let mut payments = story.dump.payments.iter();
     let by_stripe = payments.any(|payment| payment.provider == "stripe");

@@ -54,7 +54,7 @@ pub struct WaitlistBenchOptions {
 }
 
 /// The figures of the bench.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct WaitlistBenchFigures {
     bench: &'static str,
     rig: String,
@@ -125,30 +125,40 @@ async fn measure(options: &WaitlistBenchOptions) -> anyhow::Result<WaitlistBench
         eprintln!("the logs are kept in {}", rig.keep_folder());
     }
     rig.stop().await?;
-    let offers: Vec<_> = run.parties.iter().flat_map(|party| &party.offers).collect();
-    let of = |fate: WaitlistBenchFate| offers.iter().filter(|offer| offer.fate == fate).count();
-    let ended = |word: &str| {
-        let ends = run.parties.iter().filter_map(|party| party.end.as_deref());
-        ends.filter(|end| *end == word).count()
-    };
     Ok(WaitlistBenchFigures {
-        bench: "waitlist",
         rig: options.rig.to_string(),
-        parties: run.parties.len(),
         seats,
-        served: ended("taken"),
-        left: ended("left"),
-        offers: offers.len(),
-        passed: of(WaitlistBenchFate::Passed),
-        lost: of(WaitlistBenchFate::Lost),
         choices: judged.choices,
         killed: killed.part.to_string(),
         killed_after: killed.after,
-        stood_still_ms: run.stood_still_ms(),
         took_s: took.as_secs_f64(),
         held: findings.is_empty(),
         findings,
+        ..WaitlistBenchFigures::count_parties(&run)
     })
+}
+
+impl WaitlistBenchFigures {
+    /// The figures that the parties themselves give.
+    fn count_parties(run: &WaitlistBenchRun) -> Self {
+        let offers: Vec<_> = run.parties.iter().flat_map(|party| &party.offers).collect();
+        let of = |fate: WaitlistBenchFate| offers.iter().filter(|offer| offer.fate == fate).count();
+        let ended = |word: &str| {
+            let ends = run.parties.iter().filter_map(|party| party.end.as_deref());
+            ends.filter(|end| *end == word).count()
+        };
+        Self {
+            bench: "waitlist",
+            parties: run.parties.len(),
+            served: ended("taken"),
+            left: ended("left"),
+            offers: offers.len(),
+            passed: of(WaitlistBenchFate::Passed),
+            lost: of(WaitlistBenchFate::Lost),
+            stood_still_ms: run.stood_still_ms(),
+            ..Self::default()
+        }
+    }
 }
 
 async fn open(rig: &Rig, http: &LoadHttpClient, rows: u32, visitors: usize) -> anyhow::Result<()> {

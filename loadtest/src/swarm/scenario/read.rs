@@ -159,24 +159,17 @@ fn parse_sections(
     if !(file.planned_s > 0.0 && file.deadline_s >= file.planned_s) {
         faults.push("planned_s must be above 0, and deadline_s not below it".to_owned());
     }
-    let slow = file
-        .slow
-        .and_then(|slow| match slow.resolve(file.planned_s) {
-            Ok(slow) => Some(slow),
-            Err(fault) => {
-                faults.push(fault);
-                None
-            }
-        });
-    let cancel = file
-        .cancel
-        .and_then(|cancel| match cancel.resolve(&onsale, file.planned_s) {
-            Ok(cancel) => Some(cancel),
-            Err(fault) => {
-                faults.push(fault);
-                None
-            }
-        });
+    let slow = file.slow.map(|slow| slow.resolve(file.planned_s));
+    let slow = slow.transpose().unwrap_or_else(|fault| {
+        faults.push(fault);
+        None
+    });
+    let cancel = file.cancel;
+    let cancel = cancel.map(|cancel| cancel.resolve(&onsale, file.planned_s));
+    let cancel = cancel.transpose().unwrap_or_else(|fault| {
+        faults.push(fault);
+        None
+    });
     if !faults.is_empty() {
         return Err(faults);
     }

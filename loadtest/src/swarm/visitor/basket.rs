@@ -143,6 +143,15 @@ impl Visitor {
         } else {
             self.call("hold", &call, think_s, first).await?
         };
+        self.hold_result(show, &answer)
+    }
+
+    /// What the answer to a hold is for the visitor.
+    fn hold_result(
+        &self,
+        show: usize,
+        answer: &LoadHttpAnswer,
+    ) -> VisitorResult<VisitorHoldResult> {
         let said = answer.json();
         match (answer.status, said["code"].as_str()) {
             (201, _) => {
@@ -163,7 +172,7 @@ impl Visitor {
             (401, Some("pass_expired")) | (429, Some("waiting_room")) => {
                 Ok(VisitorHoldResult::PassOver)
             }
-            _ => Err(Self::unforeseen("hold", &answer)),
+            _ => Err(Self::unforeseen("hold", answer)),
         }
     }
 

@@ -221,7 +221,8 @@ impl Shop {
             router,
             _workers,
         } = self.started(Arc::clone(ledger)).await?;
-        app.replace_coverage(vec![("sale".to_owned(), vec!["*".to_owned()])])
+        app.gateways()
+            .replace_coverage(vec![("sale".to_owned(), vec!["*".to_owned()])])
             .await?;
         let plan = json!({ "plan": HALL });
         call(&router, "PUT", "/v1/promoter/venues/hall", PROMOTER, &plan).await?;

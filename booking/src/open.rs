@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::clock::{Clock, follow_clock};
+use fairgate_base::config::{SecretSetting, StoreSettings};
 use fairgate_base::process::company::{ProcessLeases, ProcessRefusal, ProcessStoreKind};
 use fairgate_base::process::data::{self, DataLock, DataLockError};
 use fairgate_databases::{Installation, PostgresDatabase, SqliteDatabase};
@@ -18,7 +19,6 @@ use crate::ledger::{Ledger, LedgerError};
 use crate::store::InventoryStore;
 use crate::store::memory::MemoryStore;
 use crate::store::redis::{RedisStore, RedisStoreOpenError, RedisStoreOptions};
-use fairgate_base::config::{SecretSetting, StoreSettings};
 
 /// How long closing the ledger may take, so that a disk that does not answer cannot keep the
 /// process running.

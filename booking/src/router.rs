@@ -3,11 +3,11 @@
 
 use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
-use fairgate_base::http::{Problem, wrong_method};
+use fairgate_base::http::{Problem, request_id, wrapped, wrong_method};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -166,12 +166,13 @@ fn promoter() -> OpenApiRouter<PromoterRoutes> {
 /// Joins all routes of a booking process of its own: those for the public, for gateways and for
 /// operators.
 pub fn of_process(public: Router, gateways: InternalRoutes, operators: BookingOpsRoutes) -> Router {
-    Router::new()
+    let all = Router::new()
         .merge(public)
         .merge(for_gateways(gateways))
         .merge(for_operators(operators))
         .fallback(async |uri: Uri| Problem::not_found("page", uri.path()).into_response())
-        .method_not_allowed_fallback(async || wrong_method().into_response())
+        .method_not_allowed_fallback(async || wrong_method().into_response());
+    wrapped(all).layer(from_fn(request_id))
 }
 
 /// Returns the routes for gateways, which only a booking process of its own serves.

@@ -1,8 +1,8 @@
-//! Builds booking from its parts (those that move money in `payments`), starts its workers
-//! (`workers`), and answers the questions of gateways (`telling`).
+//! Builds booking from its parts (those that move money in `payments`), makes the handles that its
+//! routes work on (`handles`), and starts its workers (`workers`).
 
+mod handles;
 mod payments;
-mod telling;
 mod workers;
 
 use std::sync::Arc;
@@ -14,20 +14,17 @@ use fairgate_pass::Keyring;
 use rand::RngExt;
 
 use crate::catalogue::Catalogue;
+use crate::catalogue::departures::DepartureSource;
 use crate::cinema::CinemaCatalogue;
 use crate::config::PaymentSettings;
 use crate::door::RoleKeys;
+use crate::holds::take::HoldDesk;
 use crate::idempotency::IdempotencyAnswers;
+use crate::internal::desk::GatewayDesk;
 use crate::inventory::seats::SeatInventory;
 use crate::ledger::sql::SqlLedger;
 use crate::ledger::{Ledger, LedgerError};
 use crate::orders::key::OrderKeys;
-use crate::orders::late::LateMoneyWorker;
-use crate::orders::refund::mass::MassRefundWorker;
-use crate::payments::effects::PaymentEffectWorker;
-use crate::payments::refunding::RefundWorker;
-use crate::payments::sandbox::SandboxProvider;
-use crate::payments::webhook::PaymentEventInbox;
 use crate::pruner::Pruner;
 use crate::rail::availability::{Availability, SeatPictureSource};
 use crate::rail::timetables::Timetables;
@@ -37,11 +34,8 @@ use crate::store::InventoryStore;
 use crate::store::memory::MemoryStore;
 use crate::waitlist::here::SeenVisitors;
 use crate::waitlist::serve::Waitlist;
-use crate::wake::{LedgerNotifiers, WorkerNotifier};
-
+use crate::wake::WorkerNotifier;
 use payments::{PaymentWorkers, provider};
-
-pub use telling::{BookingCondition, BookingPulse, ShowSummary};
 
 /// What booking needs to start, besides store and ledger.
 #[derive(Clone)]
@@ -59,26 +53,25 @@ pub struct BookingSetup {
 /// A handle on booking.
 #[derive(Clone)]
 pub struct Booking {
-    pub(crate) catalogue: Catalogue,
-    pub(crate) timetables: Timetables,
-    pub(crate) availability: Availability,
-    pub(crate) cinemas: CinemaCatalogue,
-    pub(crate) seats: SeatInventory,
-    pub(crate) ledger: Arc<dyn Ledger>,
-    pub(crate) setup: BookingSetup,
-    pub(crate) order_keys: OrderKeys,
-    pub(crate) answers: IdempotencyAnswers,
-    pub(crate) inbox: Option<PaymentEventInbox>,
-    pub(crate) sandbox: Option<SandboxProvider>,
-    pub(crate) effects: Option<PaymentEffectWorker>,
-    pub(crate) late: LateMoneyWorker,
-    pub(crate) waitlist: Waitlist,
-    pub(crate) refunding: Option<RefundWorker>,
-    pub(crate) mass: MassRefundWorker,
-    pub(crate) bells: LedgerNotifiers,
-    pub(crate) watch: LockedHoldWatch,
-    pub(crate) ids: HoldIdDeriver,
-    pub(crate) ledger_id: [u8; 32],
+    setup: BookingSetup,
+    ledger: Arc<dyn Ledger>,
+    gateways: GatewayDesk,
+    shows: ShowSources,
+    holds: HoldDesk,
+    money: PaymentWorkers,
+    waitlist: Waitlist,
+    order_keys: OrderKeys,
+    answers: IdempotencyAnswers,
+    watch: LockedHoldWatch,
+}
+
+/// Where shows come from, and what is searched.
+#[derive(Clone)]
+struct ShowSources {
+    catalogue: Catalogue,
+    timetables: Timetables,
+    availability: Availability,
+    cinemas: CinemaCatalogue,
 }
 
 impl Booking {
@@ -104,21 +97,9 @@ impl Booking {
         let ids = HoldIdDeriver::new(kept_secret(&*ledger, "call_ids").await?);
         let order_keys = OrderKeys::new(kept_secret(&*ledger, "order_keys").await?);
         let sandbox_secret = kept_secret(&*ledger, "sandbox_webhook").await?;
-        let (sandbox, provider) = provider(&setup, &ledger, sandbox_secret)?;
-        let catalogue =
-            Catalogue::open(Arc::clone(&ledger), setup.payments.provider_kind()).await?;
-        let timetables = Timetables::open(Arc::clone(&ledger), setup.clock.clone()).await?;
-        catalogue
-            .sell_departures(Arc::new(timetables.clone()))
-            .await?;
-        let pictures = Arc::new(SeatPictureSource {
-            store: Arc::clone(&seats.store),
-            ledger: Arc::clone(&ledger),
-        });
-        let availability = Availability::new(catalogue.clone(), pictures, setup.clock.clone());
-        let cinemas = CinemaCatalogue::open(Arc::clone(&ledger), catalogue.clone()).await?;
-        let ledger_id = ledger.id().await?;
-        let money = PaymentWorkers::new(provider, &catalogue, &seats, &ledger, &setup.clock);
+        let providers = provider(&setup, &ledger, sandbox_secret)?;
+        let shows = ShowSources::open(&ledger, &seats, &setup).await?;
+        let catalogue = &shows.catalogue;
         let waitlist = Waitlist {
             ledger: Arc::clone(&ledger),
             catalogue: catalogue.clone(),
@@ -127,34 +108,49 @@ impl Booking {
             here: SeenVisitors::default(),
             bell: WorkerNotifier::default(),
         };
+        let gateways = GatewayDesk {
+            catalogue: catalogue.clone(),
+            cinemas: shows.cinemas.clone(),
+            seats: seats.clone(),
+            ledger: Arc::clone(&ledger),
+            here: waitlist.here.clone(),
+            clock: setup.clock.clone(),
+            ledger_id: hex::encode(ledger.id().await?),
+        };
         Ok(Self {
+            money: PaymentWorkers::new(providers, catalogue, &seats, &ledger, &setup.clock),
             answers: IdempotencyAnswers::new(Arc::clone(&ledger), setup.clock.clone()),
-            catalogue,
-            timetables,
-            availability,
-            cinemas,
-            seats,
-            ledger,
+            holds: HoldDesk {
+                catalogue: catalogue.clone(),
+                seats,
+                ledger: Arc::clone(&ledger),
+                ids,
+            },
             setup,
-            order_keys,
-            inbox: money.inbox,
-            sandbox,
-            effects: money.effects,
-            late: money.late,
+            ledger,
+            gateways,
+            shows,
             waitlist,
-            refunding: money.refunding,
-            mass: money.mass,
-            bells: money.bells,
+            order_keys,
             watch: LockedHoldWatch::default(),
-            ids,
-            ledger_id,
         })
     }
 
-    /// Returns the ledger's id, in hex.
+    /// Sells the departures of this timetable from now on.
+    ///
+    /// # Errors
+    /// Returns an error where the plans of its carriages cannot be read.
+    pub async fn sell_departures(
+        &self,
+        timetable: Arc<dyn DepartureSource>,
+    ) -> Result<(), LedgerError> {
+        self.shows.catalogue.sell_departures(timetable).await
+    }
+
+    /// Returns the desk that answers what gateways ask.
     #[must_use]
-    pub fn ledger_id(&self) -> String {
-        hex::encode(self.ledger_id)
+    pub fn gateways(&self) -> &GatewayDesk {
+        &self.gateways
     }
 
     /// Returns a reconciler over the same store and ledger.
@@ -162,11 +158,11 @@ impl Booking {
     pub fn reconciler(&self) -> Reconciler {
         Reconciler {
             ledger: Arc::clone(&self.ledger),
-            catalogue: self.catalogue.clone(),
-            seats: Some(self.seats.clone()),
-            inbox: self.inbox.clone(),
+            catalogue: self.shows.catalogue.clone(),
+            seats: Some(self.holds.seats.clone()),
+            inbox: self.money.inbox.clone(),
             clock: self.setup.clock.clone(),
-            bells: self.bells.clone(),
+            bells: self.money.bells.clone(),
             watch: self.watch.clone(),
         }
     }
@@ -175,6 +171,30 @@ impl Booking {
     #[must_use]
     pub fn pruner(&self) -> Pruner {
         Pruner::new(Arc::clone(&self.ledger), self.setup.clock.clone())
+    }
+}
+
+impl ShowSources {
+    async fn open(
+        ledger: &Arc<dyn Ledger>,
+        seats: &SeatInventory,
+        setup: &BookingSetup,
+    ) -> Result<Self, LedgerError> {
+        let catalogue = Catalogue::open(Arc::clone(ledger), setup.payments.provider_kind()).await?;
+        let timetables = Timetables::open(Arc::clone(ledger), setup.clock.clone()).await?;
+        catalogue
+            .sell_departures(Arc::new(timetables.clone()))
+            .await?;
+        let pictures = Arc::new(SeatPictureSource {
+            store: Arc::clone(&seats.store),
+            ledger: Arc::clone(ledger),
+        });
+        Ok(Self {
+            availability: Availability::new(catalogue.clone(), pictures, setup.clock.clone()),
+            cinemas: CinemaCatalogue::open(Arc::clone(ledger), catalogue.clone()).await?,
+            catalogue,
+            timetables,
+        })
     }
 }
 

@@ -46,7 +46,9 @@ pub(super) fn provider(
 }
 
 /// The workers that move money; those that ask a provider only where there is one.
+#[derive(Clone)]
 pub(super) struct PaymentWorkers {
+    pub(super) sandbox: Option<SandboxProvider>,
     pub(super) inbox: Option<PaymentEventInbox>,
     pub(super) effects: Option<PaymentEffectWorker>,
     pub(super) refunding: Option<RefundWorker>,
@@ -58,7 +60,7 @@ pub(super) struct PaymentWorkers {
 impl PaymentWorkers {
     /// Builds them; none runs yet.
     pub(super) fn new(
-        provider: Option<Arc<dyn PaymentProvider>>,
+        (sandbox, provider): PaymentProviders,
         catalogue: &Catalogue,
         seats: &SeatInventory,
         ledger: &Arc<dyn Ledger>,
@@ -72,6 +74,7 @@ impl PaymentWorkers {
             refunds: refund_bell.clone(),
         };
         Self {
+            sandbox,
             inbox: provider.clone().map(|provider| PaymentEventInbox {
                 ledger: Arc::clone(ledger),
                 provider,

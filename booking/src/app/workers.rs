@@ -35,32 +35,42 @@ impl Booking {
     pub fn start(&self) -> JoinSet<()> {
         let mut workers = JoinSet::new();
         let clock = &self.setup.clock;
-        workers.spawn(sweep_forever(self.seats.clone(), clock.clone()));
+        workers.spawn(sweep_forever(self.holds.seats.clone(), clock.clone()));
         workers.spawn(expire_forever(
             Arc::clone(&self.ledger),
-            self.bells.seats.clone(),
+            self.money.bells.seats.clone(),
             clock.clone(),
         ));
-        workers.spawn(carry_forever(self.seats.clone(), self.bells.seats.clone()));
-        workers.spawn(mend_forever(self.seats.clone(), self.catalogue.clone()));
-        workers.spawn(compare_forever(self.seats.clone()));
-        workers.spawn(prolong_forever(self.seats.clone()));
+        workers.spawn(carry_forever(
+            self.holds.seats.clone(),
+            self.money.bells.seats.clone(),
+        ));
+        workers.spawn(mend_forever(
+            self.holds.seats.clone(),
+            self.shows.catalogue.clone(),
+        ));
+        workers.spawn(compare_forever(self.holds.seats.clone()));
+        workers.spawn(prolong_forever(self.holds.seats.clone()));
         workers.spawn(self.waitlist.clone().serve_forever());
         workers.spawn(self.waitlist.clone().tell_forever());
         workers.spawn(self.pruner().prune_forever());
-        workers.spawn(follow_forever(self.catalogue.clone(), self.cinemas.clone()));
-        workers.spawn(follow_timetables_forever(self.timetables.clone()));
-        if let (Some(inbox), Some(effects)) = (self.inbox.clone(), self.effects.clone()) {
+        workers.spawn(follow_forever(
+            self.shows.catalogue.clone(),
+            self.shows.cinemas.clone(),
+        ));
+        workers.spawn(follow_timetables_forever(self.shows.timetables.clone()));
+        if let (Some(inbox), Some(effects)) = (self.money.inbox.clone(), self.money.effects.clone())
+        {
             workers.spawn(inbox.settle_forever());
             workers.spawn(effects.carry_out_forever());
-            workers.spawn(self.late.clone().settle_forever());
+            workers.spawn(self.money.late.clone().settle_forever());
             workers.spawn(count_forever(Arc::clone(&self.ledger)));
         }
         let owner = hex::encode(rand::rng().random::<[u8; 16]>());
-        if let Some(refunding) = self.refunding.clone() {
+        if let Some(refunding) = self.money.refunding.clone() {
             workers.spawn(refunding.ask_forever());
         }
-        workers.spawn(self.mass.clone().give_back_forever(owner.clone()));
+        workers.spawn(self.money.mass.clone().give_back_forever(owner.clone()));
         workers.spawn(self.reconciler().reconcile_forever(owner));
         workers.spawn(self.reconciler().watch_forever());
         workers

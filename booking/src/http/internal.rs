@@ -20,8 +20,8 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::app::{Booking, BookingPulse, ShowSummary};
 use crate::http::internal_key::InternalKey;
+use crate::internal::desk::{BookingPulse, GatewayDesk, ShowSummary};
 use crate::internal::wire::{
     self, CoverageRequest, InternalHoldSignal, PulseRequest, ShowChangesRequest, WaitingRequest,
 };
@@ -37,8 +37,8 @@ const ALIVE_EVERY: Duration = Duration::from_secs(1);
 /// What the handlers of the internal calls need.
 #[derive(Clone)]
 pub struct InternalRoutes {
-    /// Booking's parts.
-    pub booking: Booking,
+    /// Answers what gateways ask.
+    pub desk: GatewayDesk,
     /// The key that callers must show.
     pub key: InternalKey,
     /// Becomes true when the process drains.
@@ -57,7 +57,7 @@ pub(crate) async fn only_gateways(
 }
 
 pub(crate) async fn state(State(routes): State<InternalRoutes>) -> Json<wire::BookingStateReply> {
-    let mut condition = routes.booking.condition().await;
+    let mut condition = routes.desk.condition().await;
     if *routes.stopping.borrow() {
         condition.reasons.push("booking is draining".to_owned());
     }
@@ -65,8 +65,8 @@ pub(crate) async fn state(State(routes): State<InternalRoutes>) -> Json<wire::Bo
         ready: condition.reasons.is_empty(),
         reasons: condition.reasons,
         warnings: condition.warnings,
-        ledger: routes.booking.ledger_id(),
-        coverage: routes.booking.coverage(),
+        ledger: routes.desk.ledger_id.clone(),
+        coverage: routes.desk.coverage(),
     })
 }
 
@@ -74,14 +74,14 @@ pub(crate) async fn shows(
     State(routes): State<InternalRoutes>,
     JsonBody(ask): JsonBody<wire::ShowsRequest>,
 ) -> Json<Vec<ShowSummary>> {
-    Json(routes.booking.shows_matching(&ask.patterns))
+    Json(routes.desk.shows_matching(&ask.patterns))
 }
 
 pub(crate) async fn cover(
     State(routes): State<InternalRoutes>,
     JsonBody(ask): JsonBody<CoverageRequest>,
 ) -> Result<StatusCode, Problem> {
-    routes.booking.replace_coverage(ask.coverage).await?;
+    routes.desk.replace_coverage(ask.coverage).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -90,7 +90,7 @@ pub(crate) async fn pulse(
     JsonBody(ask): JsonBody<PulseRequest>,
 ) -> Result<Json<BookingPulse>, Problem> {
     let pulse = routes
-        .booking
+        .desk
         .pulse(&ask.room, &ask.shows, ask.finished_after)
         .await?;
     Ok(Json(pulse))
@@ -100,14 +100,14 @@ pub(crate) async fn waiting(
     State(routes): State<InternalRoutes>,
     JsonBody(ask): JsonBody<WaitingRequest>,
 ) -> Result<Json<Vec<Holder>>, Problem> {
-    Ok(Json(routes.booking.waiting(ask.here).await?))
+    Ok(Json(routes.desk.waiting(ask.here).await?))
 }
 
 pub(crate) async fn snapshot(
     State(routes): State<InternalRoutes>,
     PathParams(show): PathParams<String>,
 ) -> Result<Response, Problem> {
-    let picture = routes.booking.show_snapshot(&show).await?;
+    let picture = routes.desk.show_snapshot(&show).await?;
     Ok(match picture {
         Some((version, cells, packed)) => {
             let media = [(header::CONTENT_TYPE, "application/octet-stream")];
@@ -124,7 +124,7 @@ pub(crate) async fn changes(
 ) -> Json<CellChanges> {
     let until = Instant::now() + Duration::from_millis(ask.wait_ms).min(WAIT_MAX);
     loop {
-        let told = routes.booking.show_changes(&show, ask.since).await;
+        let told = routes.desk.show_changes(&show, ask.since).await;
         let over = Instant::now() >= until || *routes.stopping.borrow();
         if told != CellChanges::None || over {
             return Json(told);
@@ -134,7 +134,7 @@ pub(crate) async fn changes(
 }
 
 pub(crate) async fn signals(State(routes): State<InternalRoutes>) -> Response {
-    let listening = (routes.booking.hold_signals(), routes);
+    let listening = (routes.desk.hold_signals(), routes);
     let lines = stream::unfold(listening, |(mut signals, mut routes)| async move {
         let line = next_line(&mut signals, &mut routes).await?;
         Some((Ok::<_, Infallible>(line), (signals, routes)))
@@ -151,7 +151,7 @@ async fn next_line(
     tokio::select! {
         () = stopped(&mut routes.stopping) => None,
         heard = timeout(ALIVE_EVERY, signals.recv()) => match heard {
-            Ok(Ok(signal)) => Some(signal_line(&signal, routes.booking.seats_told(&signal).await)),
+            Ok(Ok(signal)) => Some(signal_line(&signal, routes.desk.seats_told(&signal).await)),
             Ok(Err(RecvError::Closed)) => None,
             // A caller that missed signals reads the hold itself.
             Ok(Err(RecvError::Lagged(_))) | Err(_) => Some(Bytes::from_static(b"\n")),

@@ -9,7 +9,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::app::Booking;
+use crate::internal::desk::GatewayDesk;
 
 /// After how many seconds a caller should ask again whether this process is ready.
 const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
@@ -17,8 +17,8 @@ const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
 /// What the operators' handlers need.
 #[derive(Clone)]
 pub struct BookingOpsRoutes {
-    /// Booking's parts.
-    pub booking: Booking,
+    /// Says how booking is.
+    pub desk: GatewayDesk,
     /// The process's metrics.
     pub metrics: PrometheusHandle,
     /// Settings that work and should not stay as they are.
@@ -32,7 +32,7 @@ pub(crate) async fn healthz() -> &'static str {
 }
 
 pub(crate) async fn readyz(State(ops): State<BookingOpsRoutes>) -> Response {
-    let mut condition = ops.booking.condition().await;
+    let mut condition = ops.desk.condition().await;
     if *ops.stopping.borrow() {
         condition
             .reasons

@@ -4,8 +4,9 @@
 //! ends.
 //!
 //! **Architecture invariant:** nothing here decides anything. Each call is one call of
-//! [`Booking`](crate::app::Booking), the same that a gateway makes if booking runs inside it.
+//! [`GatewayDesk`](desk::GatewayDesk), the same that a gateway makes if booking runs inside it.
 
+pub mod desk;
 pub mod wire;
 
 /// The path prefix of the internal calls.

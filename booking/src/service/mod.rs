@@ -5,9 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::Router;
-use axum::middleware::from_fn;
-use fairgate_base::http::{request_id, wrapped};
+use fairgate_base::config::BadConfig;
 use fairgate_base::process::company::{ProcessLeases, ProcessStoreKind};
 use fairgate_base::process::data::DataLock;
 use fairgate_base::process::{recorder, serve, until_ended};
@@ -18,8 +16,6 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::app::{Booking, BookingSetup};
-use fairgate_base::config::BadConfig;
-
 use crate::config::BookingConfig;
 use crate::door::signing::keyring;
 use crate::http::internal::InternalRoutes;
@@ -142,7 +138,19 @@ impl BookingService {
         let metrics = recorder();
         let mut workers = booking.start();
         workers.spawn(keep_up(metrics.clone()));
-        let router = routes(&booking, &config, metrics, stopping);
+        let gateways = InternalRoutes {
+            desk: booking.gateways().clone(),
+            key: InternalKey::new(config.internal.key.as_ref()),
+            stopping: stopping.clone(),
+        };
+        let operators = BookingOpsRoutes {
+            desk: booking.gateways().clone(),
+            metrics,
+            warnings: config.warnings(),
+            stopping,
+        };
+        let (public, _) = booking.router().split_for_parts();
+        let router = of_process(public, gateways, operators);
         let serving = tokio::spawn(serve::run(listener, router, closing, config.drain.calls));
         until_ended(shutdown, company.as_ref()).await;
         tracing::info!("draining");
@@ -160,29 +168,6 @@ impl BookingService {
             open::close_installation(&installation).await;
         }
     }
-}
-
-/// Returns all routes of the process.
-fn routes(
-    booking: &Booking,
-    config: &BookingConfig,
-    metrics: PrometheusHandle,
-    stopping: watch::Receiver<bool>,
-) -> Router {
-    let (public, _) = booking.router().split_for_parts();
-    let inside = InternalRoutes {
-        booking: booking.clone(),
-        key: InternalKey::new(config.internal.key.as_ref()),
-        stopping: stopping.clone(),
-    };
-    let operators = BookingOpsRoutes {
-        booking: booking.clone(),
-        metrics,
-        warnings: config.warnings(),
-        stopping,
-    };
-    let all = of_process(public, inside, operators);
-    wrapped(all).layer(from_fn(request_id))
 }
 
 async fn keep_up(metrics: PrometheusHandle) {

@@ -79,6 +79,7 @@ impl Shop {
             ended.expect("it serves");
         });
         booking
+            .gateways()
             .replace_coverage(vec![("demo".to_owned(), vec!["night-*".to_owned()])])
             .await
             .expect("covered");

@@ -237,6 +237,7 @@ async fn what_cannot_be_exchanged_is_refused_and_nothing_changes() {
         ("rush".to_owned(), vec!["other-*".to_owned()]),
     ];
     app.booking
+        .gateways()
         .replace_coverage(coverage)
         .await
         .expect("covered");

@@ -113,6 +113,7 @@ impl App {
         let app = Self::over(parts, ledger, payments).await;
         let coverage = vec![(ROOM.to_owned(), vec!["night-*".to_owned()])];
         app.booking
+            .gateways()
             .replace_coverage(coverage)
             .await
             .expect("covered");
@@ -199,6 +200,7 @@ impl App {
         let coverage = vec![(ROOM.to_owned(), vec!["night-*".to_owned()])];
         nodes[0]
             .booking
+            .gateways()
             .replace_coverage(coverage)
             .await
             .expect("covered");

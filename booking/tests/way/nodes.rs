@@ -101,7 +101,13 @@ async fn a_node_that_starts_over_a_ledger_that_was_set_back_holds_nothing_from_i
         .ask(call.by(&ben))
         .await
         .problem(503, "ledger_unavailable");
-    let told = after.booking.condition().await.warnings.join("\n");
+    let told = after
+        .booking
+        .gateways()
+        .condition()
+        .await
+        .warnings
+        .join("\n");
     assert!(told.contains("it was set back"), "{told}");
 }
 

@@ -313,11 +313,17 @@ async fn a_rooms_trains_count_by_the_seat_until_they_have_left() {
         ("past".to_owned(), patterns(&["g2-2026-12-24"])),
     ];
     app.booking
+        .gateways()
         .replace_coverage(coverage)
         .await
         .expect("covered");
     let figures = async |room: &str| {
-        let pulse = app.booking.pulse(room, &[], 0).await.expect("readable");
+        let pulse = app
+            .booking
+            .gateways()
+            .pulse(room, &[], 0)
+            .await
+            .expect("readable");
         (pulse.free, pulse.held, pulse.sold, pulse.gone)
     };
     // Today's have left; there are 29 days more.

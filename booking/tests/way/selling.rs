@@ -154,7 +154,11 @@ async fn a_cancelled_shows_seats_are_free_nowhere() {
 async fn what_cannot_be_had_any_more_is_neither_free_nor_waited_for() {
     let (app, ana, ben) = opened_with(json!({"sells_until": END, "hold_s": 600})).await;
     let figures = async || {
-        let pulse = app.booking.pulse(ROOM, &["night-1".to_owned()], 0).await;
+        let pulse = app
+            .booking
+            .gateways()
+            .pulse(ROOM, &["night-1".to_owned()], 0)
+            .await;
         let pulse = pulse.expect("readable");
         (pulse.free, pulse.held, pulse.sold, pulse.gone)
     };

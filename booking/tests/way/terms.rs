@@ -250,6 +250,7 @@ async fn seats_behind_another_room_are_exchanged_with_its_pass_and_belong_to_its
         ("rush".to_owned(), vec!["other-*".to_owned()]),
     ];
     app.booking
+        .gateways()
         .replace_coverage(coverage)
         .await
         .expect("covered");

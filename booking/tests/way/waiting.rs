@@ -91,7 +91,7 @@ async fn whoever_waits_is_offered_what_comes_free_and_orders_it() {
         ("2027-01-10T09:00:00Z".into(), "2027-01-10T10:00:00Z".into())
     );
     assert_eq!(join(&app, &ben, 2).await["ahead"], 1);
-    let mut signals = app.booking.hold_signals();
+    let mut signals = app.booking.gateways().hold_signals();
     give_back(&app, &baskets[0]).await;
     let offer = offered(&app, &ana).await["offer"].clone();
     assert_eq!(offer["show"], "night-1");
@@ -212,9 +212,15 @@ async fn who_is_not_here_is_passed_over_and_served_when_it_comes_back() {
     give_back(&app, &baskets[0]).await;
     offered(&app, &ben).await;
     // A gateway knows the socket.
-    let waiting = app.booking.waiting(vec![]).await.expect("readable");
+    let waiting = app
+        .booking
+        .gateways()
+        .waiting(vec![])
+        .await
+        .expect("readable");
     assert_eq!(waiting.len(), 2);
     app.booking
+        .gateways()
         .waiting(vec![waiting[0]])
         .await
         .expect("readable");

@@ -77,7 +77,11 @@ async fn a_fan_holds_pays_and_is_let_in_once() {
     app.clock.advance_ms(60_000);
     let again = app.ask(scan()).await.problem(409, "already_scanned");
     assert_eq!(again["scanned_at"], scanned["scanned_at"]);
-    let finished = app.booking.pulse(ROOM, &["night-1".to_owned()], 0).await;
+    let finished = app
+        .booking
+        .gateways()
+        .pulse(ROOM, &["night-1".to_owned()], 0)
+        .await;
     assert_eq!(finished.expect("readable").finished.len(), 1);
 }
 

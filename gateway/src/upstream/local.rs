@@ -59,12 +59,12 @@ impl EmbeddedBooking {
 }
 
 async fn turn_signals(booking: Booking, sink: broadcast::Sender<HoldSignal>) {
-    let mut source = booking.hold_signals();
+    let mut source = booking.gateways().hold_signals();
     loop {
         match source.recv().await {
             // Sending fails only if nobody listens, which is no error.
             Ok(signal) => {
-                let seats = booking.seats_told(&signal).await;
+                let seats = booking.gateways().seats_told(&signal).await;
                 drop(sink.send(HoldSignal::new(&signal, seats)));
             }
             Err(broadcast::error::RecvError::Lagged(missed)) => {
@@ -82,18 +82,20 @@ impl BookingCore for EmbeddedBooking {
     }
 
     fn room_of(&self, show: &str) -> Option<String> {
-        show.parse().ok().map(|show| self.booking.room_of(&show))
+        show.parse()
+            .ok()
+            .map(|show| self.booking.gateways().room_of(&show))
     }
 
     async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowSummary>, BookingFailure> {
-        Ok(self.booking.shows_matching(patterns))
+        Ok(self.booking.gateways().shows_matching(patterns))
     }
 
     async fn replace_coverage(
         &self,
         coverage: Vec<(String, Vec<String>)>,
     ) -> Result<(), BookingFailure> {
-        Ok(self.booking.replace_coverage(coverage).await?)
+        Ok(self.booking.gateways().replace_coverage(coverage).await?)
     }
 
     async fn pulse(
@@ -102,11 +104,15 @@ impl BookingCore for EmbeddedBooking {
         shows: &[String],
         finished_after: u64,
     ) -> Result<BookingPulse, BookingFailure> {
-        Ok(self.booking.pulse(room, shows, finished_after).await?)
+        Ok(self
+            .booking
+            .gateways()
+            .pulse(room, shows, finished_after)
+            .await?)
     }
 
     async fn snapshot(&self, show: &str) -> Result<Option<BookingSeatSnapshot>, BookingFailure> {
-        let picture = self.booking.show_snapshot(show).await?;
+        let picture = self.booking.gateways().show_snapshot(show).await?;
         Ok(picture.map(|(version, cells, packed)| BookingSeatSnapshot {
             version,
             cells,
@@ -115,15 +121,15 @@ impl BookingCore for EmbeddedBooking {
     }
 
     async fn changes(&self, show: &str, since: u64) -> Result<CellChanges, BookingFailure> {
-        Ok(self.booking.show_changes(show, since).await)
+        Ok(self.booking.gateways().show_changes(show, since).await)
     }
 
     async fn sync_waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
-        Ok(self.booking.waiting(here).await?)
+        Ok(self.booking.gateways().waiting(here).await?)
     }
 
     async fn condition(&self) -> BookingCondition {
-        self.booking.condition().await
+        self.booking.gateways().condition().await
     }
 
     fn hold_signals(&self) -> broadcast::Receiver<HoldSignal> {

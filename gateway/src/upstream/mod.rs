@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use axum::http::StatusCode;
-pub use booking::app::{BookingCondition, BookingPulse, ShowSummary};
 pub use booking::config::PaymentSettings;
 pub use booking::door::keys::bearer;
 pub use booking::door::{Role, RoleKeys};
 pub use booking::http::route_kinds::{RouteKind, route_kind};
+pub use booking::internal::desk::{BookingCondition, BookingPulse, ShowSummary};
 pub use booking::internal::wire::InternalHoldSignal as HoldSignal;
 use bytes::Bytes;
 use fairgate_base::clock::Clock;

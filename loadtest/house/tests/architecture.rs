@@ -182,8 +182,8 @@ const PACKAGE_HOMES: &[PackageHome] = &[
 /// together.
 const BOOKING_NAMED_IN: &[&str] = &["gateway/src/upstream/", "/app", "/main"];
 
-/// Modules that put a process together. Only the root of their crate names them.
-const TOP_MODULES: &[&str] = &["app", "router"];
+/// Modules that put a process together. Only they and the root of their crate name them.
+const TOP_MODULES: &[&str] = &["app", "commands", "open", "router", "service"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

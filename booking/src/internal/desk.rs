@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fairgate_base::clock::Clock;
 use fairgate_model::grid::picture::CellChanges;
 use fairgate_model::holds::{HeldSeat, HoldSignalState};
 use fairgate_model::ids::ShowId;
@@ -13,11 +14,12 @@ use fairgate_model::shows::coverage::matches;
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
 
-use super::Booking;
-use crate::catalogue::departures::DepartureSource;
-use crate::inventory::seats::ShowSeatFigures;
-use crate::ledger::LedgerError;
+use crate::catalogue::Catalogue;
+use crate::cinema::CinemaCatalogue;
+use crate::inventory::seats::{SeatInventory, ShowSeatFigures};
+use crate::ledger::{Ledger, LedgerError};
 use crate::store::HoldSignal;
+use crate::waitlist::here::SeenVisitors;
 
 /// How long ledger and store have to answer before they count as not answering. Gateways wait a
 /// little longer.
@@ -98,18 +100,26 @@ impl BookingPulse {
     }
 }
 
-impl Booking {
-    /// Sells the departures of this timetable from now on.
-    ///
-    /// # Errors
-    /// Returns an error where the plans of its carriages cannot be read.
-    pub async fn sell_departures(
-        &self,
-        timetable: Arc<dyn DepartureSource>,
-    ) -> Result<(), LedgerError> {
-        self.catalogue.sell_departures(timetable).await
-    }
+/// What gateways ask of booking; clones share everything.
+#[derive(Clone)]
+pub struct GatewayDesk {
+    /// Which shows there are.
+    pub catalogue: Catalogue,
+    /// Which of them are on a cinema's programme.
+    pub cinemas: CinemaCatalogue,
+    /// How their seats stand.
+    pub seats: SeatInventory,
+    /// What was sold, and who waits.
+    pub ledger: Arc<dyn Ledger>,
+    /// Which visitors have a socket at a gateway.
+    pub here: SeenVisitors,
+    /// The time.
+    pub clock: Clock,
+    /// Which ledger this is, in hex.
+    pub ledger_id: String,
+}
 
+impl GatewayDesk {
     /// Returns the shows that match the patterns. Of departures it returns only those that somebody
     /// has held seats of.
     #[must_use]
@@ -202,7 +212,7 @@ impl Booking {
             .iter()
             .filter_map(|show| self.find_show(show))
             .collect();
-        let now_ms = self.setup.clock.now_ms();
+        let now_ms = self.clock.now_ms();
         // A train runs on many days, and most of them are in no list. All departures on sale count,
         // whether they are listed or not.
         let trains = self.catalogue.trains_of(room, now_ms).await?;
@@ -269,7 +279,7 @@ impl Booking {
     /// # Errors
     /// Returns an error where the ledger cannot be read.
     pub async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, LedgerError> {
-        self.waitlist.here.record_seen(here);
+        self.here.record_seen(here);
         self.ledger.waiting_visitors(WAITING_MAX).await
     }
 

@@ -1,0 +1,139 @@
+//! Makes the handles that the routes work on.
+
+use std::sync::Arc;
+
+use super::Booking;
+use crate::http::catalogue::CatalogueRoutes;
+use crate::http::cinema::CinemaRoutes;
+use crate::http::fates::ShowFateRoutes;
+use crate::http::handles::RouteHandles;
+use crate::http::holds::HoldRoutes;
+use crate::http::order_routes::OrderRoutes;
+use crate::http::payments::PaymentRoutes;
+use crate::http::promoter::PromoterRoutes;
+use crate::http::rail::RailRoutes;
+use crate::http::tickets::TicketRoutes;
+use crate::http::visitor::CallerVerifier;
+use crate::http::waitlist::WaitlistRoutes;
+use crate::orders::checkout::OrderDesk;
+use crate::payments::PaymentProvider;
+use crate::tickets::TicketDesk;
+
+impl Booking {
+    fn caller_verifier(&self) -> CallerVerifier {
+        CallerVerifier {
+            verifier: self.setup.keyring.verifier(),
+            catalogue: self.shows.catalogue.clone(),
+            order_keys: self.order_keys.clone(),
+        }
+    }
+
+    fn payment_provider(&self) -> Option<Arc<dyn PaymentProvider>> {
+        let inbox = self.money.inbox.as_ref();
+        inbox.map(|inbox| Arc::clone(&inbox.provider))
+    }
+
+    fn catalogue_routes(&self) -> CatalogueRoutes {
+        CatalogueRoutes {
+            catalogue: self.shows.catalogue.clone(),
+            seats: self.holds.seats.clone(),
+            clock: self.setup.clock.clone(),
+        }
+    }
+
+    fn cinema_routes(&self) -> CinemaRoutes {
+        CinemaRoutes {
+            cinemas: self.shows.cinemas.clone(),
+            catalogue: self.shows.catalogue.clone(),
+            seats: self.holds.seats.clone(),
+            keys: self.setup.keys.clone(),
+            clock: self.setup.clock.clone(),
+        }
+    }
+
+    fn promoter_routes(&self) -> PromoterRoutes {
+        PromoterRoutes {
+            catalogue: self.shows.catalogue.clone(),
+            seats: self.holds.seats.clone(),
+            keys: self.setup.keys.clone(),
+            clock: self.setup.clock.clone(),
+        }
+    }
+
+    fn fate_routes(&self) -> ShowFateRoutes {
+        ShowFateRoutes {
+            catalogue: self.shows.catalogue.clone(),
+            ledger: Arc::clone(&self.ledger),
+            keys: self.setup.keys.clone(),
+            clock: self.setup.clock.clone(),
+            mass: self.money.mass.bell.clone(),
+        }
+    }
+
+    fn hold_routes(&self) -> HoldRoutes {
+        HoldRoutes {
+            desk: self.holds.clone(),
+            door: self.caller_verifier(),
+            answers: self.answers.clone(),
+            clock: self.setup.clock.clone(),
+        }
+    }
+
+    fn order_routes(&self) -> OrderRoutes {
+        OrderRoutes {
+            desk: OrderDesk {
+                holds: self.holds.clone(),
+                ledger: Arc::clone(&self.ledger),
+                provider: self.payment_provider(),
+            },
+            door: self.caller_verifier(),
+            answers: self.answers.clone(),
+            clock: self.setup.clock.clone(),
+            bells: self.money.bells.clone(),
+        }
+    }
+
+    fn ticket_routes(&self) -> TicketRoutes {
+        let provider = self.payment_provider();
+        TicketRoutes {
+            desk: TicketDesk {
+                ledger: Arc::clone(&self.ledger),
+                catalogue: self.shows.catalogue.clone(),
+                keyring: self.setup.keyring.clone(),
+                test: provider.is_some_and(|provider| provider.is_test()),
+            },
+            door: self.caller_verifier(),
+            keys: self.setup.keys.clone(),
+            clock: self.setup.clock.clone(),
+        }
+    }
+
+    /// The handles of all routes.
+    #[must_use]
+    pub fn route_handles(&self) -> RouteHandles {
+        RouteHandles {
+            catalogue: self.catalogue_routes(),
+            promoter: self.promoter_routes(),
+            cinema: self.cinema_routes(),
+            holds: self.hold_routes(),
+            orders: self.order_routes(),
+            fates: self.fate_routes(),
+            payments: PaymentRoutes {
+                inbox: self.money.inbox.clone(),
+                sandbox: self.money.sandbox.clone(),
+                answers: self.answers.clone(),
+            },
+            tickets: self.ticket_routes(),
+            waitlist: WaitlistRoutes {
+                waitlist: self.waitlist.clone(),
+                door: self.caller_verifier(),
+                answers: self.answers.clone(),
+            },
+            rail: RailRoutes {
+                timetables: self.shows.timetables.clone(),
+                free: Arc::new(self.shows.availability.clone()),
+                clock: self.setup.clock.clone(),
+            },
+        }
+    }
+}

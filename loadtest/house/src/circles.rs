@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who names whom: for each node the nodes that it names, each with the names it uses of it.
+/// Which nodes name which: for each node the nodes that it names, each with the names it uses of
+/// that node.
 pub type NameGraph = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 /// Returns the largest sets of two nodes or more in which every node reaches every other, the

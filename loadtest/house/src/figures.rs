@@ -1,4 +1,4 @@
-//! Works out the figures that say how the workspace is built, each with what is asked of it.
+//! Works out the figures that say how the workspace is built, each with its bound.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use crate::imports::ModuleTree;
 use crate::lengths::{COMMENT_COLUMNS, count_long_comments};
 use crate::workspace::{ProductFile, WorkspaceFiles};
 
-/// Functions of up to so many lines fit a screen.
+/// Functions up to this many lines fit a screen.
 const FUNCTION_LINES: usize = 60;
 /// Folders and files in which the envelope of problems may be named: the edge of a process.
 const PROBLEM_HOMES: [&str; 6] = ["http", "router", "pages", "web", "problem", "app"];
 /// Folders and files in which routes may be declared.
 const ROUTE_HOMES: [&str; 1] = ["router"];
 
-/// What is asked of a figure.
+/// The bound that a figure has to keep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FigureBound {
-    /// It may be so large.
+    /// The figure may be at most this.
     AtMost(f64),
-    /// It must be so large.
+    /// The figure must be at least this.
     AtLeast(f64),
 }
 
@@ -34,14 +34,14 @@ pub struct HouseFigure {
     pub measured: String,
     /// Its value.
     pub value: f64,
-    /// What is asked of it.
+    /// The bound that the figure has to keep.
     pub bound: FigureBound,
-    /// What it is made of, one line each.
+    /// The items that make up the figure, one line each.
     pub details: Vec<String>,
 }
 
 impl HouseFigure {
-    /// Whether the figure is as asked.
+    /// Returns whether the figure keeps its bound.
     pub fn is_held(&self) -> bool {
         match self.bound {
             FigureBound::AtMost(bound) => self.value <= bound,
@@ -140,7 +140,7 @@ fn largest_circle(
     }
 }
 
-/// Each type name with the places that declare it.
+/// Returns each type name with the places that declare it.
 fn type_places(workspace: &WorkspaceFiles) -> BTreeMap<&str, Vec<String>> {
     let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for file in &workspace.product {

@@ -11,7 +11,7 @@ use crate::circles::NameGraph;
 use crate::source::NamePath;
 use crate::workspace::ProductFile;
 
-/// The module tree of one crate's product code.
+/// The module tree of the product code of one crate.
 #[derive(Debug)]
 pub struct ModuleTree<'a> {
     files: Vec<PlacedFile<'a>>,
@@ -19,9 +19,9 @@ pub struct ModuleTree<'a> {
     file_of: BTreeMap<NamePath, usize>,
     /// What the file of each module declares at its root.
     declared: BTreeMap<NamePath, &'a BTreeSet<String>>,
-    /// What the imported names of each module stand for; `None` is something outside of the crate.
+    /// What the imported names of each module stand for; `None` for a name from outside the crate.
     imported: BTreeMap<NamePath, BTreeMap<String, Option<NamePath>>>,
-    /// The modules of which each module takes all names.
+    /// The modules from which each module takes all names.
     globs: BTreeMap<NamePath, Vec<NamePath>>,
 }
 
@@ -31,7 +31,7 @@ struct PlacedFile<'a> {
     module: NamePath,
 }
 
-/// One `use` or path, made absolute.
+/// One `use` or path, as an absolute path.
 struct ResolvedName {
     from: usize,
     path: NamePath,
@@ -96,7 +96,7 @@ impl<'a> ModuleTree<'a> {
         }
     }
 
-    /// The path from the crate's root; `None` if it leads out of the crate.
+    /// Returns the path from the crate's root, or `None` if it leads out of the crate.
     fn absolute(&self, here: &[String], path: &[String]) -> Option<NamePath> {
         let ups = path.iter().take_while(|name| *name == "super").count();
         if path[0] == "crate" {
@@ -114,7 +114,8 @@ impl<'a> ModuleTree<'a> {
         (path.len() > 1 && !through.is_empty()).then(|| [through.as_slice(), &path[1..]].concat())
     }
 
-    /// The file that declares what the path names, and its name there; `None` if that is outside.
+    /// Returns the file that declares what the path names, and the name there, or `None` if that is
+    /// outside the crate.
     fn declaring(&self, path: &[String], seen: &mut Vec<NamePath>) -> Option<(usize, String)> {
         let mut module: NamePath = Vec::new();
         for (index, name) in path.iter().enumerate() {
@@ -151,7 +152,7 @@ impl<'a> ModuleTree<'a> {
             .map(|file| (*file, "(module)".to_owned()))
     }
 
-    /// Which file imports which, with the names that it takes.
+    /// Returns which file imports which, with the names that it takes.
     pub fn file_imports(&self) -> NameGraph {
         let mut graph = NameGraph::new();
         for named in self.resolved_names() {
@@ -189,8 +190,8 @@ impl<'a> ModuleTree<'a> {
                 let Some(path) = self.absolute(&here, &import.path) else {
                     continue;
                 };
-                // Of a module that is imported to name things through it, those things are the
-                // imports.
+                // A module that is imported only to name things through it is no import itself;
+                // those things are.
                 let only_a_way = self.file_of.contains_key(&path)
                     && named_through.contains(&(here, import.alias.as_str()));
                 if !only_a_way {
@@ -201,7 +202,7 @@ impl<'a> ModuleTree<'a> {
         resolved
     }
 
-    /// Which module at the crate's root imports which, with one import of each pair.
+    /// Returns which module at the crate's root imports which, with one import of each pair.
     pub fn module_imports(&self) -> NameGraph {
         let top: BTreeMap<&str, &str> = self
             .files
@@ -228,7 +229,7 @@ impl<'a> ModuleTree<'a> {
         graph
     }
 
-    /// The packages and other roots that a file names and that are not of this crate.
+    /// Returns the packages and other roots that a file names and that are not part of this crate.
     pub fn outside_names(&self) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
         let mut outside: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for placed in &self.files {

@@ -1,10 +1,10 @@
 //! Finds comment lines that are too long.
 
-/// Comments of up to so many columns are held to be readable.
+/// The most columns that a comment line should have.
 pub const COMMENT_COLUMNS: usize = 100;
 
-/// How a language writes its comments: to the end of the line, and from an opening to a closing
-/// sign.
+/// The signs by which a language writes its comments: to the end of the line, and between an
+/// opening and a closing sign.
 struct CommentSigns {
     line: &'static str,
     opening: &'static str,

@@ -10,12 +10,12 @@ use toml::{Table, Value};
 pub struct CrateManifest {
     /// The package's name.
     pub package: String,
-    /// The packages under `[dependencies]` and `[build-dependencies]`; tests may name more.
+    /// The packages under `[dependencies]` and `[build-dependencies]`. Tests may name more.
     pub packages_used: BTreeSet<String>,
 }
 
 impl CrateManifest {
-    /// Reads a manifest's text. `None`: it is a workspace's, and no package's.
+    /// Reads a manifest's text. Returns `None` if it is only a workspace's manifest.
     pub fn from_text(text: &str) -> Result<Option<CrateManifest>> {
         let manifest: Table = text.parse().context("a manifest is not TOML")?;
         let Some(package) = manifest.get("package") else {

@@ -9,53 +9,53 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Item, UseTree};
 
-/// A path as it is written, one name a segment. The last one is `*` where everything is taken.
+/// A path as it is written, one name for each segment. The last one is `*` if everything is taken.
 pub type NamePath = Vec<String>;
 
 /// One path of a `use`.
 #[derive(Debug)]
 pub struct ImportedPath {
-    /// The modules within the file in which it stands.
+    /// The modules within the file that contain the `use`.
     pub inline_module: NamePath,
     /// Whether it is passed on (`pub use`).
     pub passed_on: bool,
-    /// What it names.
+    /// The names of the path.
     pub path: NamePath,
-    /// The name that it has here.
+    /// The name by which the file knows the import.
     pub alias: String,
 }
 
-/// A path of two names or more that stands in code and begins with a lower-case name.
+/// A path of two names or more in code that begins with a lower-case name.
 #[derive(Debug)]
 pub struct NamedPath {
-    /// The modules within the file in which it stands.
+    /// The modules within the file that contain the path.
     pub inline_module: NamePath,
-    /// What it names.
+    /// The names of the path.
     pub path: NamePath,
 }
 
 /// A function with a body.
 #[derive(Debug)]
 pub struct FunctionSpan {
-    /// Its name.
+    /// The function's name.
     pub name: String,
-    /// The line of its `fn`, counted from 1.
+    /// The line of the function's `fn`, counted from 1.
     pub first_line: usize,
-    /// The line of its closing brace.
+    /// The line of the function's closing brace.
     pub last_line: usize,
 }
 
 impl FunctionSpan {
-    /// How many lines it has.
+    /// Returns how many lines the function has.
     pub fn line_count(&self) -> usize {
         self.last_line + 1 - self.first_line
     }
 }
 
-/// What one file holds, without its tests.
+/// The contents of one file, without its tests.
 #[derive(Debug, Default)]
 pub struct SourceFacts {
-    /// What stands at the root of the file.
+    /// The names that are declared at the root of the file.
     pub declared_names: BTreeSet<String>,
     /// The modules that are written within the file.
     pub inline_modules: Vec<NamePath>,
@@ -65,18 +65,18 @@ pub struct SourceFacts {
     pub imports: Vec<ImportedPath>,
     /// The paths in code.
     pub paths: Vec<NamedPath>,
-    /// Functions with a body.
+    /// The functions with a body.
     pub functions: Vec<FunctionSpan>,
     /// Structs, enums, traits and type aliases, each with its line.
     pub type_names: Vec<(String, usize)>,
-    /// Every word that is a name somewhere.
+    /// Every word that is a name somewhere in the file.
     pub words: BTreeSet<String>,
-    /// Whether it declares routes.
+    /// Whether the file declares routes.
     pub has_routes: bool,
 }
 
 impl SourceFacts {
-    /// Reads the text of a file. An error says where the text is not Rust.
+    /// Reads the text of a file. The error says where the text is not Rust.
     pub fn from_text(text: &str) -> Result<SourceFacts> {
         let file = syn::parse_file(text).context("this is not Rust")?;
         let mut reader = FactReader::default();
@@ -156,7 +156,7 @@ impl FactReader {
         });
     }
 
-    /// The input of a macro has no grammar that is known here: its words and its paths are read.
+    /// Reads the words and paths of a macro's input, because its grammar is not known here.
     fn read_tokens(&mut self, tokens: &TokenStream) {
         let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
         for (index, pair) in tokens.windows(2).enumerate() {
@@ -343,7 +343,7 @@ fn attributes_of(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Whether these attributes are `#[cfg(test)]` or `#[cfg(any(test, …))]`.
+/// Returns whether these attributes are `#[cfg(test)]` or `#[cfg(any(test, …))]`.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let syn::Meta::List(list) = &attribute.meta else {

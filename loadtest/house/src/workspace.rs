@@ -9,23 +9,23 @@ use anyhow::{Context, Result};
 use crate::manifests::CrateManifest;
 use crate::source::{NamePath, SourceFacts};
 
-/// Folders whose files are test code wherever they stand.
+/// Folders whose files are always test code.
 const TEST_FOLDERS: [&str; 2] = ["tests", "contract"];
-/// Folders in which nothing of the workspace stands.
+/// Folders that contain no part of the workspace.
 const SKIPPED_FOLDERS: [&str; 2] = ["target", "node_modules"];
 
 /// A Rust file of product code.
 #[derive(Debug)]
 pub struct ProductFile {
-    /// Where it stands, from the workspace's root.
+    /// The path of the file from the workspace's root.
     pub path: String,
     /// The folder of its crate.
     pub crate_folder: String,
     /// The path of its module; empty at the root of a crate. `None` for a build script.
     pub module: Option<NamePath>,
-    /// How many lines it has.
+    /// The number of lines.
     pub line_count: usize,
-    /// What it holds.
+    /// The contents of the file.
     pub facts: SourceFacts,
 }
 
@@ -34,9 +34,9 @@ pub struct ProductFile {
 pub struct WorkspaceFiles {
     /// The folder of the workspace.
     pub root: PathBuf,
-    /// The manifests of its crates by their folders.
+    /// The manifests of the crates, by folder.
     pub crates: BTreeMap<String, CrateManifest>,
-    /// Every file below the root, from the root.
+    /// Every file below the root, as a path from the root.
     pub files: Vec<String>,
     /// The Rust files that are product code.
     pub product: Vec<ProductFile>,
@@ -62,7 +62,7 @@ impl WorkspaceFiles {
         })
     }
 
-    /// The text of a file, whose path is from the root.
+    /// Reads a file, whose path is from the root.
     pub fn text_of(&self, path: &str) -> Result<String> {
         read_text(&self.root, path)
     }
@@ -114,7 +114,7 @@ fn list_files(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<()>
     Ok(())
 }
 
-/// Reads a file, if it is product code: it stands in a crate's `src`, or is its build script.
+/// Reads a file if it is product code: a file in a crate's `src`, or a build script.
 fn read_product_file(
     root: &Path,
     path: &str,
@@ -152,7 +152,7 @@ fn module_of(names: &[&str]) -> NamePath {
     names.iter().map(ToString::to_string).collect()
 }
 
-/// Takes away the files of modules that are declared under `#[cfg(test)]`.
+/// Removes the files of modules that are declared under `#[cfg(test)]`.
 fn drop_test_modules(product: &mut Vec<ProductFile>) {
     let mut test_modules: BTreeSet<(String, NamePath)> = BTreeSet::new();
     for file in product.iter() {

@@ -1,4 +1,4 @@
-//! Holds how the workspace is built: no knot of modules, no import that points upward, and each
+//! Checks how the workspace is built: no knot of modules, no import that points upward, and each
 //! outside package named only in its home.
 //!
 //! Where the workspace does not keep a rule yet, `known-exceptions.toml` lists what breaks it. The
@@ -14,7 +14,7 @@ use fairgate_house::manifests::CrateManifest;
 use fairgate_house::workspace::{WorkspaceFiles, read_crates};
 use toml::{Table, Value};
 
-/// What is known to break each rule, by the rule's list.
+/// The known breaches of each rule, by the name of the rule's list.
 const KNOWN_EXCEPTIONS: &str = include_str!("../known-exceptions.toml");
 
 /// Each crate, from the bottom up, and the crates of the workspace that it may be built on.
@@ -57,8 +57,8 @@ const FLOORS: &[(&str, &[&str])] = &[
 /// The crates of plain functions over plain values.
 const PURE_CRATES: &[&str] = &["booking/model", "gateway/rules"];
 
-/// All that a pure crate may be built on: values, numbers, text, dice that are arguments, and
-/// digests. `utoipa` describes shapes, and brings no HTTP with it.
+/// All packages on which a pure crate may be built: values, numbers, text, digests, and randomness
+/// that comes as an argument. `utoipa` describes shapes, and brings no HTTP with it.
 const PURE_PACKAGES: &[&str] = &[
     "bytes",
     "fairgate-pass",
@@ -77,11 +77,11 @@ const PURE_PACKAGES: &[&str] = &[
     "utoipa",
 ];
 
-/// What of the standard library a pure crate does not name: files, sockets, settings, processes and
-/// clocks.
+/// The names of the standard library that a pure crate does not use: files, sockets, settings,
+/// processes and clocks.
 const IMPURE_WORDS: &[&str] = &["env", "fs", "Instant", "net", "process", "SystemTime"];
 
-/// An outside package and where it may be named.
+/// An outside package, and where it may be named.
 ///
 /// A home that ends with a slash is a folder from the workspace's root. One that begins with a
 /// slash is a file or a folder of that name anywhere.
@@ -239,7 +239,8 @@ fn a_pure_crate_knows_no_runtime_no_http_and_no_database() {
     }
 }
 
-/// One test, since reading all sources takes seconds. It tells everything that breaks a rule.
+/// This is one test, since reading all sources takes seconds. It reports everything that breaks a
+/// rule.
 #[test]
 fn the_sources_keep_the_rules_of_the_house() {
     let workspace = WorkspaceFiles::read(&root()).expect("the workspace's own files can be read");
@@ -264,7 +265,7 @@ fn the_sources_keep_the_rules_of_the_house() {
 
 type ModuleTrees<'a> = BTreeMap<&'a str, ModuleTree<'a>>;
 
-/// Compares what breaks each rule with the list of what is known to break it.
+/// Compares the breaches of each rule with the list of known ones.
 struct HouseBreaches {
     known: BTreeMap<String, BTreeSet<String>>,
     sentences: Vec<String>,
@@ -286,7 +287,7 @@ impl HouseBreaches {
         }
     }
 
-    /// Notes what breaks a rule and is not known, and what is known and no longer breaks it.
+    /// Notes every breach that is not known, and every known one that is gone.
     fn compare(&mut self, list: &str, rule: &str, found: &BTreeSet<String>) {
         let known = self.known.remove(list).unwrap_or_default();
         let new = found

@@ -1,5 +1,5 @@
-//! A clock that can be moved under a process: libfaketime, and a file that says by how much.
-//! Monotonic intervals go on as they were, as they do where a machine's clock is set.
+//! Moves the clock of a process with libfaketime, by an offset in a file. Monotonic intervals are
+//! not affected, as when a machine's clock is set.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,14 +15,15 @@ pub struct MovableClock {
 }
 
 impl MovableClock {
-    /// The clock that a file tells.
+    /// Makes a clock with its offset in this file.
     #[must_use]
     pub fn at(file: PathBuf) -> Self {
         Self { file }
     }
 
-    /// What a process is started with to go by it. libc stands behind the library so that memory
-    /// comes from there: jemalloc asks for the time while the library is not ready to tell it.
+    /// Returns the environment with which a process follows the clock. libc is preloaded behind the
+    /// library so that memory comes from libc: jemalloc asks for the time while the library is not
+    /// ready to answer.
     ///
     /// # Errors
     /// Where there is no libfaketime.
@@ -40,14 +41,14 @@ impl MovableClock {
         ])
     }
 
-    /// Sets it so many seconds ahead of the true one; behind, where it is below zero.
+    /// Sets the clock so many seconds ahead of the true time, or behind it if negative.
     ///
     /// # Errors
     /// Where the file cannot be written.
     pub fn set_ahead(&self, seconds: i64) -> anyhow::Result<()> {
         let new = self.file.with_extension("new");
         std::fs::write(&new, format!("{seconds:+}\n")).context("the clock could not be set")?;
-        // Whole at once: it is read at any time.
+        // The file is replaced in one step, because it may be read at any time.
         std::fs::rename(&new, &self.file).context("the clock could not be set")
     }
 }

@@ -1,5 +1,5 @@
-//! The runner of contract suites: what every store and every ledger must do, as claims that are
-//! tried one by one. No claim that breaks hides the next.
+//! Runs contract suites: what every store and every ledger must do, as claims that are tried one by
+//! one. A claim that fails does not hide the next.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -12,9 +12,9 @@ pub type ContractCase<'a, S> = (
     fn(S) -> Pin<Box<dyn Future<Output = ()> + 'a>>,
 );
 
-/// A list of [`ContractCase`]s: async functions, each named as its claim. They are given the
-/// subject, or what stands in parentheses after the subject's name:
-/// `contract_cases![|nodes| (&nodes.one, &nodes.two); a_claim, another_claim]`.
+/// Makes a list of [`ContractCase`]s: async functions, each named as its claim. Each gets the
+/// subject, or the expressions in parentheses after the subject's name: `contract_cases![|nodes|
+/// (&nodes.one, &nodes.two); a_claim, another_claim]`.
 #[macro_export]
 macro_rules! contract_cases {
     (|$subject:ident| $arguments:tt; $($claim:ident),* $(,)?) => {
@@ -25,7 +25,7 @@ macro_rules! contract_cases {
     };
 }
 
-/// Runs every case, each on a subject that `make` gives; tells all that failed.
+/// Runs every case, each on a subject that `make` gives, and reports all that failed.
 ///
 /// # Panics
 /// Where a claim does not hold; the message names it.

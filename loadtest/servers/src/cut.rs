@@ -1,6 +1,6 @@
-//! An address that leads to PostgreSQL and, while it is told to, cuts connections exactly at their
-//! COMMIT: some before the server has heard of it, some after it has answered. Whoever commits
-//! cannot tell one from the other.
+//! Leads to PostgreSQL and, while it is told to, cuts connections exactly at their COMMIT: some
+//! before the server has read it, some after the server has answered. A client cannot tell the two
+//! cases apart.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,14 +11,15 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::port;
 
-/// The message of the wire protocol that commits: a simple query, its length, its text, and a zero.
+/// The message of the wire protocol that commits: a simple query with its length, its text, and a
+/// zero.
 const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
-/// Of so many commits one is cut while it is told to.
+/// While commits are cut, one in this many is.
 const ONE_OF: u64 = 4;
-/// Read at once.
+/// The number of bytes read at once.
 const PIECE: usize = 16 * 1024;
 
-/// The address. Dropping it closes it.
+/// The proxy. Dropping it closes its address.
 #[derive(Debug)]
 pub struct CommitCutProxy {
     port: u16,
@@ -33,12 +34,12 @@ struct CommitCutState {
     cut: AtomicU64,
 }
 
-/// Where a COMMIT is cut.
+/// The point at which a COMMIT is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CommitCutPoint {
-    /// The server never hears of it.
+    /// The server never reads the COMMIT.
     Before,
-    /// The server has carried it out, and its answer is lost.
+    /// The server has carried the COMMIT out, and its answer is lost.
     After,
 }
 
@@ -49,7 +50,7 @@ impl Drop for CommitCutProxy {
 }
 
 impl CommitCutProxy {
-    /// An address that leads to a port.
+    /// Opens a proxy that leads to a port.
     ///
     /// # Errors
     /// Where no port is free.
@@ -70,7 +71,7 @@ impl CommitCutProxy {
         })
     }
 
-    /// Where it listens.
+    /// Returns the port on which the proxy listens.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
@@ -81,7 +82,7 @@ impl CommitCutProxy {
         self.shared.cuts.store(cuts, Ordering::SeqCst);
     }
 
-    /// How many commits were cut so far.
+    /// Returns how many commits were cut so far.
     #[must_use]
     pub fn cut_commit_count(&self) -> u64 {
         self.shared.cut.load(Ordering::SeqCst)
@@ -89,7 +90,7 @@ impl CommitCutProxy {
 }
 
 impl CommitCutState {
-    /// Whether and where this commit is cut: one time before, the next time after.
+    /// Returns whether and where this commit is cut. The two points take turns.
     fn falls(&self) -> Option<CommitCutPoint> {
         if !self.cuts.load(Ordering::SeqCst) {
             return None;
@@ -108,13 +109,13 @@ impl CommitCutState {
 
 async fn forward_connection(near: TcpStream, target: u16, shared: Arc<CommitCutState>) {
     let Ok(far) = TcpStream::connect(("127.0.0.1", target)).await else {
-        // Closing the near end tells the client all there is to tell.
+        // Closing the near end is all that the client needs to see.
         return;
     };
     let _ = (near.set_nodelay(true), far.set_nodelay(true));
     let (from_near, to_near) = near.into_split();
     let (from_far, to_far) = far.into_split();
-    // Set when the server's next answer is the one that gets lost.
+    // This is set when the server's next answer is to be lost.
     let lost = Arc::new(AtomicBool::new(false));
     tokio::select! {
         () = forward_client_bytes(from_near, to_far, &shared, &lost) => {}
@@ -122,7 +123,7 @@ async fn forward_connection(near: TcpStream, target: u16, shared: Arc<CommitCutS
     }
 }
 
-/// Carries what the client says; returns where the connection is to end.
+/// Forwards what the client sends. Returns when the connection is to end.
 async fn forward_client_bytes(
     mut near: OwnedReadHalf,
     mut far: OwnedWriteHalf,
@@ -147,7 +148,7 @@ async fn forward_client_bytes(
     }
 }
 
-/// Carries what the server answers; returns where the connection is to end.
+/// Forwards what the server answers. Returns when the connection is to end.
 async fn answers(mut far: OwnedReadHalf, mut near: OwnedWriteHalf, lost: &AtomicBool) {
     let mut piece = vec![0; PIECE];
     loop {

@@ -1,5 +1,5 @@
-//! What luacheck says of Lua scripts. They are given whole, as Redis gets them, so that it knows
-//! each name that stands in front of a script.
+//! Runs luacheck on Lua scripts. The scripts are given whole, as Redis gets them, so that luacheck
+//! knows every name that is put in front of a script.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::needs::{on_path, skip};
 
-/// Checks scripts, each a name and its text, by the settings of `.luacheckrc`.
+/// Checks scripts, each a name and a text, by the settings of `.luacheckrc`.
 ///
 /// # Panics
 /// Where luacheck finds something, or cannot be run; where it is missing, as [`crate::or_skip`].

@@ -1,10 +1,10 @@
-//! Which programs there are. Where one is missing, a test that needs it says so loudly and passes,
-//! but never where somebody relies on everything having run.
+//! Looks for the programs that tests need. If one is missing, a test that needs it says so loudly
+//! and passes, unless the environment demands that every test runs.
 
 use std::path::{Path, PathBuf};
 
-/// The programs that Redis and PostgreSQL need and that are not here, with what installs them; none
-/// where all are.
+/// Returns the programs for Redis and PostgreSQL that are missing, with what installs them, or
+/// `None` if all are there.
 #[must_use]
 pub fn missing_programs() -> Option<String> {
     let mut absent = Vec::new();
@@ -20,7 +20,7 @@ pub fn missing_programs() -> Option<String> {
     (!absent.is_empty()).then(|| absent.join(", "))
 }
 
-/// As [`missing_programs`], for a Redis whose clock can be moved.
+/// Does the same as [`missing_programs`], for a Redis whose clock can be moved.
 #[must_use]
 pub fn clock_missing() -> Option<String> {
     match (missing_programs(), clock_library()) {
@@ -29,8 +29,8 @@ pub fn clock_missing() -> Option<String> {
     }
 }
 
-/// Whether a test that needs the servers is to be skipped, which is then said: `if or_skip("…") {
-/// return; }`.
+/// Returns whether a test that needs the servers has to be skipped, and prints that it is: `if
+/// or_skip("…") { return; }`.
 ///
 /// # Panics
 /// Instead of skipping, where `CI=true` or `FAIRGATE_NOTHING_SKIPPED=1`.
@@ -39,7 +39,7 @@ pub fn or_skip(what: &str) -> bool {
     skip(what, missing_programs())
 }
 
-/// As [`or_skip`], for a test that moves a Redis' clock.
+/// Does the same as [`or_skip`], for a test that moves a Redis' clock.
 ///
 /// # Panics
 /// As [`or_skip`].
@@ -59,7 +59,7 @@ pub(crate) fn skip(what: &str, missing: Option<String>) -> bool {
     true
 }
 
-/// A program on `PATH`.
+/// Returns the path of a program on `PATH`.
 pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
@@ -68,7 +68,8 @@ pub fn on_path(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// One of PostgreSQL's programs; Debian keeps the server's out of `PATH`. The newest version wins.
+/// Returns the path of one of PostgreSQL's programs. Debian keeps the server's programs out of
+/// `PATH`. The newest version wins.
 pub fn postgres_program(name: &str) -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()
@@ -88,7 +89,7 @@ pub fn postgres_program(name: &str) -> Option<PathBuf> {
         .or_else(|| on_path(name))
 }
 
-/// The library that moves a process' clock.
+/// Returns the library that moves a process' clock.
 pub fn clock_library() -> Option<PathBuf> {
     let inside = |folder: &Path| {
         let library = folder.join("faketime/libfaketimeMT.so.1");

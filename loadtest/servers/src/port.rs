@@ -1,15 +1,15 @@
-//! Free ports.
+//! Finds free ports.
 
 use std::net::TcpListener;
 
 use anyhow::Context;
 use rand::RngExt;
 
-/// A cluster's nodes talk to one another on a port so far above their own.
+/// How far above its own port a cluster's node has the port on which it talks to the others.
 pub const BUS_ABOVE: u16 = 10_000;
 
-/// A port between 20,000 and 30,000: below those that the system hands out to clients, so that
-/// nobody takes it while the server that has it is down.
+/// Finds a free port between 20,000 and 30,000. That is below the ports that the system gives to
+/// clients, so that no client takes the port while its server is down.
 ///
 /// # Errors
 /// Where a hundred tries found none.
@@ -17,7 +17,7 @@ pub fn free_port() -> anyhow::Result<u16> {
     find(20_000..30_000, is_free)
 }
 
-/// As [`free_port`], with the port [`BUS_ABOVE`] it free too.
+/// Does the same as [`free_port`], with the port [`BUS_ABOVE`] it free too.
 pub fn free_port_with_bus() -> anyhow::Result<u16> {
     find(10_000..20_000, |port| {
         is_free(port) && is_free(port + BUS_ABOVE)

@@ -1,4 +1,4 @@
-//! PostgreSQL on a free port, with data of its own that is gone in the end.
+//! Runs PostgreSQL on a free port, with data of its own that is removed at the end.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,27 +12,28 @@ use tokio::process::Command;
 use crate::process::{self, ServerProcess, ServerProgram, Signal, until_ready};
 use crate::{CommitCutProxy, needs, port};
 
-/// After a kill it reads its log again before it answers.
+/// How long the server may take to answer. After a kill it first reads its log again.
 const READY_WITHIN: Duration = Duration::from_secs(60);
-/// How often a start is tried: somebody may take the port between its choice and its use.
+/// How often a start is tried, because another process may take the port between its choice and its
+/// use.
 const TRIES: usize = 3;
 
-/// What may differ from a plain server.
+/// The settings in which a server may differ from a plain one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PostgresOptions {
     careless: bool,
 }
 
 impl PostgresOptions {
-    /// Leaves out `fsync`: quicker, and after a power cut worth nothing. `kill` is none: what a
-    /// process wrote stays.
+    /// Leaves out `fsync`. The server is quicker, but its data does not survive a power cut. It
+    /// survives a `kill`, because what a process wrote stays.
     #[must_use]
     pub fn without_fsync(mut self) -> Self {
         self.careless = true;
         self
     }
 
-    /// Starts it.
+    /// Starts the server.
     ///
     /// # Errors
     /// Where it does not start; its log is in the error.
@@ -47,26 +48,27 @@ impl PostgresOptions {
     }
 }
 
-/// A running server with one database, `fairgate`. Dropping it ends it and removes its data.
+/// A running server with one database, `fairgate`. Dropping this ends the server and removes its
+/// data.
 #[derive(Debug)]
 pub struct PostgresServer {
     process: ServerProcess,
     port: u16,
     databases: AtomicUsize,
-    /// Held for its drop, which comes after the server's.
+    /// The folder of the data, removed after the server has ended.
     folder: TempDir,
 }
 
 impl Drop for PostgresServer {
     fn drop(&mut self) {
-        // At once, but with its own hands: killed, it would leave a segment of shared memory
-        // behind.
+        // The server ends at once, but by itself: a killed one would leave a segment of shared
+        // memory behind.
         self.process.end_by_signal(Signal::QUIT);
     }
 }
 
 impl PostgresServer {
-    /// A plain server.
+    /// Starts a plain server.
     ///
     /// # Errors
     /// Where it does not start; its log is in the error.
@@ -74,7 +76,7 @@ impl PostgresServer {
         Self::options().start().await
     }
 
-    /// What may be said before the start.
+    /// Returns the settings for a server before its start.
     #[must_use]
     pub fn options() -> PostgresOptions {
         PostgresOptions::default()
@@ -128,14 +130,14 @@ impl PostgresServer {
         Ok(server)
     }
 
-    /// `postgres://fairgate@127.0.0.1:PORT/fairgate`; no password is asked for.
+    /// Returns `postgres://fairgate@127.0.0.1:PORT/fairgate`. No password is asked for.
     #[must_use]
     pub fn url(&self) -> String {
         self.url_of("fairgate")
     }
 
-    /// An address of the same database that cuts connections at their COMMIT when it is told to,
-    /// and its URL.
+    /// Opens a proxy to the same database that cuts connections at their COMMIT when it is told to.
+    /// Returns the proxy and its URL.
     ///
     /// # Errors
     /// Where no port is free.
@@ -145,7 +147,7 @@ impl PostgresServer {
         Ok((cut, url))
     }
 
-    /// A database of its own in the same server: its URL.
+    /// Makes another database in the same server, and returns its URL.
     ///
     /// # Errors
     /// Where it cannot be made.
@@ -155,8 +157,8 @@ impl PostgresServer {
         Ok(self.url_of(&name))
     }
 
-    /// What a statement answers in the database `fairgate`: one row a line, values separated by
-    /// `|`.
+    /// Runs a statement in the database `fairgate`, and returns its answer: one row on each line,
+    /// values separated by `|`.
     ///
     /// # Errors
     /// What the server said against it.
@@ -164,12 +166,12 @@ impl PostgresServer {
         self.psql(&self.url(), sql).await
     }
 
-    /// Ends it at once, as a power cut would.
+    /// Kills the server, as a power cut would.
     pub fn kill(&self) {
         self.process.kill();
     }
 
-    /// Starts it where it does not run, and waits until it answers.
+    /// Starts the server if it does not run, and waits until it answers.
     ///
     /// # Errors
     /// Where it does not; its log is in the error.
@@ -183,7 +185,7 @@ impl PostgresServer {
         until_ready("PostgreSQL", &self.process, READY_WITHIN, ready).await
     }
 
-    /// Ends it as its supervisor would, cutting every connection, and starts it again.
+    /// Ends the server as its supervisor would, which cuts every connection, and starts it again.
     ///
     /// # Errors
     /// As [`Self::ensure_running`].
@@ -192,17 +194,17 @@ impl PostgresServer {
         self.ensure_running().await
     }
 
-    /// Stops it where it stands: connections stay, answers do not come.
+    /// Stops the server where it stands: connections stay, but no answers come.
     pub fn pause(&self) {
         self.process.pause();
     }
 
-    /// Lets it go on.
+    /// Lets the server go on.
     pub fn resume(&self) {
         self.process.resume();
     }
 
-    /// The server's own log, whole.
+    /// Returns the server's whole log.
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
@@ -247,7 +249,8 @@ fn program(name: &str) -> anyhow::Result<PathBuf> {
     needs::postgres_program(name).with_context(|| format!("there is no PostgreSQL here: no {name}"))
 }
 
-/// PostgreSQL refuses to run as root: then it runs as the user `postgres` that its package made.
+/// Returns the user as which PostgreSQL runs, because it refuses to run as root: then it is the
+/// user `postgres` that its package made.
 fn owner() -> Option<(u32, u32)> {
     if !process::is_root() {
         return None;

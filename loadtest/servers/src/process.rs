@@ -1,5 +1,5 @@
-//! One server as a process: started, killed, stopped where it stands, and gone with whoever started
-//! it. rustix is named only here.
+//! Runs one server as a process: starts, kills and stops it, and ends it with the process that
+//! started it. rustix is named only here.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -15,29 +15,29 @@ pub use rustix::process::Signal;
 
 use crate::needs;
 
-/// Lines of a log that are shown where a start failed.
+/// The number of log lines that are shown if a start failed.
 const LOG_SHOWN: usize = 25;
 /// How long a server may take to end when it is asked to.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
 
-/// How a server is started.
+/// The way in which a server is started.
 #[derive(Debug, Clone)]
 pub struct ServerProgram {
     /// The program.
     pub binary: PathBuf,
-    /// Its arguments.
+    /// The program's arguments.
     pub args: Vec<OsString>,
-    /// What is added to its environment.
+    /// What is added to the program's environment.
     pub env: Vec<(String, OsString)>,
-    /// User and group that it runs as, where not our own.
+    /// The user and group as which the program runs, if not our own.
     pub run_as: Option<(u32, u32)>,
-    /// What it is sent when we die: a `setpriv` signal name.
+    /// The signal that the program gets when we die, as `setpriv` names it.
     pub at_our_end: &'static str,
-    /// Where its output goes.
+    /// The file of the program's output.
     pub log: PathBuf,
 }
 
-/// A server that can be started many times. Dropping it kills it.
+/// A server that can be started many times. Dropping this kills it.
 #[derive(Debug)]
 pub struct ServerProcess {
     program: ServerProgram,
@@ -51,7 +51,7 @@ impl Drop for ServerProcess {
 }
 
 impl ServerProcess {
-    /// Not started yet.
+    /// Makes a process that is not started yet.
     pub fn new(program: ServerProgram) -> Self {
         Self {
             program,
@@ -59,7 +59,7 @@ impl ServerProcess {
         }
     }
 
-    /// Starts it, where it does not run; whether it answers is for the caller to see.
+    /// Starts the process if it does not run. The caller has to check whether it answers.
     ///
     /// # Errors
     /// Where the program cannot be started.
@@ -74,29 +74,30 @@ impl ServerProcess {
         Ok(())
     }
 
-    /// Its process id, while it runs.
+    /// Returns the process id while the process runs.
     pub fn pid(&self) -> Option<u32> {
         let mut slot = self.slot();
         let child = slot.as_mut()?;
         matches!(child.try_wait(), Ok(None)).then(|| child.id())
     }
 
-    /// Ends it and all its children at once, as a power cut would; nothing where it does not run.
+    /// Kills the process and all its children, as a power cut would. Does nothing if it does not
+    /// run.
     pub fn kill(&self) {
         let Some(mut child) = self.slot().take() else {
             return;
         };
-        // Stopped first, so that it makes no child that nobody sees.
+        // The process is stopped first, so that it makes no child that this misses.
         send(child.id(), Signal::STOP);
         for child in children(child.id()) {
             send(child, Signal::KILL);
         }
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = child.kill();
         let _ = child.wait();
     }
 
-    /// Asks it to end by a signal and waits; killed where it takes too long.
+    /// Asks the process to end by a signal and waits. Kills it if it takes too long.
     pub fn end_by_signal(&self, signal: Signal) {
         let Some(pid) = self.pid() else { return };
         self.resume();
@@ -108,7 +109,7 @@ impl ServerProcess {
         self.kill();
     }
 
-    /// Stops it and its children where they stand.
+    /// Stops the process and its children where they stand.
     pub fn pause(&self) {
         let Some(pid) = self.pid() else { return };
         send(pid, Signal::STOP);
@@ -117,7 +118,7 @@ impl ServerProcess {
         }
     }
 
-    /// Lets it go on.
+    /// Lets the process and its children go on.
     pub fn resume(&self) {
         let Some(pid) = self.pid() else { return };
         for child in children(pid) {
@@ -126,7 +127,7 @@ impl ServerProcess {
         send(pid, Signal::CONT);
     }
 
-    /// The end of its log.
+    /// Returns the end of the process's log.
     pub fn log_end(&self) -> String {
         let log = std::fs::read(&self.program.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
@@ -139,7 +140,7 @@ impl ServerProcess {
     }
 }
 
-/// Waits until `ready` says so.
+/// Waits until `ready` returns true.
 ///
 /// # Errors
 /// With the end of the log, where the process ends first or the time is over.
@@ -171,7 +172,8 @@ pub async fn until_ready<F: Future<Output = bool>>(
     }
 }
 
-/// The command that runs a program as somebody else, and that tells it when we end.
+/// Returns the command that runs a program as another user, and that signals the program when we
+/// end.
 pub fn command(program: &ServerProgram) -> anyhow::Result<Command> {
     let setpriv = needs::on_path("setpriv").context("there is no setpriv")?;
     let mut command = Command::new(setpriv);
@@ -180,7 +182,8 @@ pub fn command(program: &ServerProgram) -> anyhow::Result<Command> {
         command.arg("--clear-groups");
     }
     command.arg("--pdeathsig").arg(program.at_our_end);
-    // By env and not in our own call: what is preloaded there is none of setpriv's business.
+    // The variables are set by `env` and not in our own call, because what they preload is not for
+    // setpriv.
     command.arg("env");
     for (name, value) in &program.env {
         let mut pair = OsString::from(format!("{name}="));
@@ -203,9 +206,8 @@ pub fn command(program: &ServerProgram) -> anyhow::Result<Command> {
 
 type SpawnRequest = (ServerProgram, mpsc::SyncSender<anyhow::Result<Child>>);
 
-/// Starts a program from a thread that lives as long as we do: the kernel takes the end of the
-/// thread that started it for the end of its parent, and the threads of tests and runtimes come and
-/// go.
+/// Starts a program from a thread that lives as long as we do. The kernel takes the end of the
+/// starting thread for the end of the parent, and the threads of tests and runtimes come and go.
 fn spawn(program: ServerProgram) -> anyhow::Result<Child> {
     static KEEPER: OnceLock<Mutex<mpsc::Sender<SpawnRequest>>> = OnceLock::new();
     let keeper = KEEPER.get_or_init(|| {
@@ -217,7 +219,7 @@ fn spawn(program: ServerProgram) -> anyhow::Result<Child> {
                     started
                         .with_context(|| format!("{} cannot be started", program.binary.display()))
                 });
-                // Whoever asked may have gone; its child goes with the answer.
+                // The caller may have gone; then its child is dropped with the answer.
                 let _ = answer.send(started);
             }
         });
@@ -243,7 +245,7 @@ fn send(pid: u32, signal: Signal) {
     }
 }
 
-/// The processes that a process started.
+/// Returns the processes that a process started.
 fn children(pid: u32) -> Vec<u32> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     let listed = std::fs::read_to_string(Path::new(&path)).unwrap_or_default();
@@ -253,7 +255,7 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Whether we may do everything.
+/// Returns whether we run as root.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

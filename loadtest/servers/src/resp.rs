@@ -1,5 +1,5 @@
-//! As much of Redis' protocol as it takes to arrange servers and to break them. Tests talk to Redis
-//! by the product's own client; this one is for what the product never does.
+//! Speaks as much of Redis' protocol as it takes to set servers up and to break them. Tests talk to
+//! Redis by the product's own client; this client is for what the product never does.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use tokio::net::TcpStream;
 /// How long a server may take to answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// What Redis answered; errors are errors.
+/// Redis' reply. An error reply becomes an error instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RespReply {
-    /// Nothing.
+    /// No value.
     Nil,
-    /// A number.
+    /// An integer.
     Int(i64),
     /// A line or a string.
     Text(String),
-    /// Several.
+    /// A list of replies.
     List(Vec<Self>),
 }
 
 impl RespReply {
-    /// The text; empty for anything else.
+    /// Returns the text; empty for anything else.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
@@ -34,7 +34,7 @@ impl RespReply {
     }
 }
 
-/// One command to whatever listens on a port of this machine, on a connection of its own.
+/// Sends one command to a port of this machine, on a connection of its own.
 ///
 /// # Errors
 /// Where nobody answers, or with an error.
@@ -55,8 +55,8 @@ pub async fn call(port: u16, words: &[&str]) -> anyhow::Result<RespReply> {
         .with_context(|| format!("redis on port {port}: {}", words.join(" ")))
 }
 
-/// Reads one reply. Lists are read without recursion into futures: what stands inside them is flat
-/// or a list again.
+/// Reads one reply. Lists are read without recursion into futures, because their items are flat or
+/// lists again.
 async fn read(stream: &mut BufReader<TcpStream>) -> anyhow::Result<RespReply> {
     let mut open: Vec<(usize, Vec<RespReply>)> = Vec::new();
     loop {

@@ -1,5 +1,5 @@
-//! How each form comes to be: the nodes, what they are told of one another, and when they are one
-//! system.
+//! Starts each form of Redis: the nodes, what they are told of one another, and the wait until they
+//! form one system.
 
 use std::time::{Duration, Instant};
 
@@ -11,15 +11,15 @@ use super::{RedisOptions, RedisServers, RedisTopology, clock_file};
 use crate::MovableClock;
 use crate::port::BUS_ABOVE;
 
-/// A primary and its replica.
+/// The number of data nodes in a pair: a primary and its replica.
 pub const DATA_NODES_OF_TWO: usize = 2;
 const SENTINELS: usize = 3;
 const PARTS: usize = 3;
 const SLOTS: usize = 16_384;
-/// How long nodes may take to find together.
+/// How long the nodes may take to form one system.
 const TOGETHER_WITHIN: Duration = Duration::from_secs(30);
 
-/// Starts a form and waits until it is whole.
+/// Starts a form and waits until it is complete.
 pub async fn start(form: RedisTopology, options: &RedisOptions) -> anyhow::Result<RedisServers> {
     let folder = tempfile::Builder::new()
         .prefix("fairgate-redis-")
@@ -91,14 +91,14 @@ async fn sentinels_agree(redis: &RedisServers) -> bool {
     true
 }
 
-/// Gives each node its share of the slots, and makes all known to the first.
+/// Gives each node its share of the slots, and introduces all nodes to the first.
 async fn share_slots(redis: &RedisServers) -> anyhow::Result<()> {
     let first = redis.nodes[0].port();
     for (index, node) in redis.nodes.iter().enumerate() {
         let (from, to) = (index * SLOTS / PARTS, (index + 1) * SLOTS / PARTS - 1);
         let (from, to) = (from.to_string(), to.to_string());
         let epoch = (index + 1).to_string();
-        // A range at once came with Redis 7; older ones take the slots one by one.
+        // Redis 7 takes a range in one command; older versions take the slots one by one.
         if node
             .call(&["CLUSTER", "ADDSLOTSRANGE", &from, &to])
             .await

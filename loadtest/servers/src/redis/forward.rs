@@ -1,4 +1,4 @@
-//! An address that always leads to the primary of a pair, as a cloud's does. When the primary
+//! Keeps an address that always leads to the primary of a pair, as a cloud's does. When the primary
 //! changes, connections to the old one are cut.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::port;
 
-/// The address. Dropping it closes it.
+/// The proxy. Dropping it closes its address.
 #[derive(Debug)]
 pub struct RedisForwarder {
     port: u16,
@@ -24,7 +24,7 @@ impl Drop for RedisForwarder {
 }
 
 impl RedisForwarder {
-    /// An address that leads to a port.
+    /// Opens a proxy that leads to a port.
     ///
     /// # Errors
     /// Where no port is free.
@@ -45,12 +45,12 @@ impl RedisForwarder {
         })
     }
 
-    /// Where it listens.
+    /// Returns the port on which the proxy listens.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Leads elsewhere from now on.
+    /// Leads to another port from now on.
     pub fn lead_to(&self, target: u16) {
         self.to.send_replace(target);
     }
@@ -59,13 +59,13 @@ impl RedisForwarder {
 async fn carry(mut near: TcpStream, mut target: watch::Receiver<u16>) {
     let port = *target.borrow_and_update();
     let Ok(mut far) = TcpStream::connect(("127.0.0.1", port)).await else {
-        // Closing the near end tells the client all there is to tell.
+        // Closing the near end is all that the client needs to see.
         return;
     };
     let _ = (near.set_nodelay(true), far.set_nodelay(true));
     tokio::select! {
         _ = copy_bidirectional(&mut near, &mut far) => {}
-        // Changed, or closed for good.
+        // The target has changed, or the proxy is closed.
         _ = target.changed() => {}
     }
 }

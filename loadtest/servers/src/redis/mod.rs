@@ -1,4 +1,4 @@
-//! Redis in every form that the product speaks to, and what may happen to it.
+//! Runs Redis in every form that the product supports, and breaks it as tests ask.
 
 mod form;
 mod forward;
@@ -18,10 +18,11 @@ use node::RedisNode;
 
 pub use options::RedisOptions;
 
-/// How often a form is tried: somebody else may take a port between its choice and its use.
+/// How often a start is tried, because another process may take a port between its choice and its
+/// use.
 const TRIES: usize = 3;
 
-/// Which form.
+/// The form of the servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RedisTopology {
     Single,
@@ -30,21 +31,21 @@ enum RedisTopology {
     Cluster,
 }
 
-/// Running servers. Data nodes have the indices from 0 on, sentinels those behind them. Dropping it
-/// ends them all and removes their data.
+/// Running servers. Data nodes have the indices from 0 on, and sentinels the indices after them.
+/// Dropping this ends them all and removes their data.
 #[derive(Debug)]
 pub struct RedisServers {
     nodes: Vec<RedisNode>,
     form: RedisTopology,
     options: RedisOptions,
     forward: Option<RedisForwarder>,
-    /// The data node that leads a pair.
+    /// The index of the data node that leads a pair.
     primary: AtomicUsize,
     folder: TempDir,
 }
 
 impl RedisServers {
-    /// One plain server; see [`RedisOptions`] for others.
+    /// Starts one plain server. See [`RedisOptions`] for others.
     ///
     /// # Errors
     /// Where it does not start; its log is in the error.
@@ -52,7 +53,7 @@ impl RedisServers {
         Self::options().single().await
     }
 
-    /// A primary and its replica behind one address.
+    /// Starts a primary and its replica behind one address.
     ///
     /// # Errors
     /// As [`Self::single`].
@@ -60,8 +61,8 @@ impl RedisServers {
         Self::options().replica_pair().await
     }
 
-    /// A primary, its replica and three sentinels, who take a second to find a node down and a
-    /// moment more to promote.
+    /// Starts a primary, its replica and three sentinels. The sentinels take a second to notice
+    /// that a node is down, and a moment more to promote.
     ///
     /// # Errors
     /// As [`Self::single`].
@@ -69,7 +70,7 @@ impl RedisServers {
         Self::options().sentinel().await
     }
 
-    /// A cluster of three primaries that share the slots.
+    /// Starts a cluster of three primaries that share the slots.
     ///
     /// # Errors
     /// As [`Self::single`].
@@ -77,7 +78,7 @@ impl RedisServers {
         Self::options().cluster().await
     }
 
-    /// What may be said before the start.
+    /// Returns the settings for servers before their start.
     #[must_use]
     pub fn options() -> RedisOptions {
         RedisOptions::default()
@@ -93,7 +94,8 @@ impl RedisServers {
         }
     }
 
-    /// What the product is told: `redis://…`, `redis+sentinel://…/fairgate` or `redis+cluster://…`.
+    /// Returns the URL for the product: `redis://…`, `redis+sentinel://…/fairgate` or
+    /// `redis+cluster://…`.
     #[must_use]
     pub fn url(&self) -> String {
         let who = match &self.options.user {
@@ -120,13 +122,13 @@ impl RedisServers {
         }
     }
 
-    /// How many processes there are.
+    /// Returns how many processes there are.
     #[must_use]
     pub fn count(&self) -> usize {
         self.nodes.len()
     }
 
-    /// How many of them keep data; their indices come first.
+    /// Returns how many of the processes keep data. Their indices come first.
     #[must_use]
     pub fn data_count(&self) -> usize {
         match self.form {
@@ -135,19 +137,19 @@ impl RedisServers {
         }
     }
 
-    /// A process' name, such as `redis-0` or `sentinel-2`.
+    /// Returns a process' name, such as `redis-0` or `sentinel-2`.
     #[must_use]
     pub fn name(&self, index: usize) -> &str {
         self.nodes[index].name()
     }
 
-    /// A process' port.
+    /// Returns a process' port.
     #[must_use]
     pub fn port(&self, index: usize) -> u16 {
         self.nodes[index].port()
     }
 
-    /// One command to one process, as the default user.
+    /// Sends one command to one process, as the default user.
     ///
     /// # Errors
     /// Where it does not answer, or with an error.
@@ -155,7 +157,7 @@ impl RedisServers {
         self.nodes[index].call(words).await
     }
 
-    /// Ends a process at once: what it knew is gone, but for what a persistent one wrote.
+    /// Kills a process. Its data is gone, except for what a persistent one wrote.
     pub fn kill(&self, index: usize) {
         self.nodes[index].process().kill();
     }
@@ -168,17 +170,17 @@ impl RedisServers {
         self.nodes[index].start().await
     }
 
-    /// Stops a process where it stands: connections stay, answers do not come.
+    /// Stops a process where it stands: connections stay, but no answers come.
     pub fn pause(&self, index: usize) {
         self.nodes[index].process().pause();
     }
 
-    /// Lets a process that was stopped go on.
+    /// Lets a stopped process go on.
     pub fn resume(&self, index: usize) {
         self.nodes[index].process().resume();
     }
 
-    /// The data nodes that take writes now, as they say themselves.
+    /// Returns the data nodes that take writes now, as they say themselves.
     pub async fn primaries(&self) -> Vec<usize> {
         let mut primaries = Vec::new();
         for index in 0..self.data_count() {
@@ -202,20 +204,21 @@ impl RedisServers {
         Ok(())
     }
 
-    /// Cuts a pair's replica off: it keeps what it has, and hears of nothing new.
+    /// Cuts a pair's replica off: it keeps its data, and hears of nothing new.
     ///
     /// # Errors
     /// Where it does not answer, or where this is no pair.
     pub async fn part_replica(&self) -> anyhow::Result<()> {
         let replica = self.replica()?;
-        // Nobody listens on port 1, so it goes on trying and serves what it has.
+        // Nobody listens on port 1, so the replica tries again and again and serves the data it
+        // has.
         self.command(replica, &["REPLICAOF", "127.0.0.1", "1"])
             .await?;
         Ok(())
     }
 
-    /// Makes a pair's replica the primary, whatever it missed; the address leads to it from now on,
-    /// and the former primary becomes its replica, where it answers.
+    /// Makes a pair's replica the primary, whatever it missed. The address leads to it from now on.
+    /// The former primary becomes its replica, if it answers.
     ///
     /// # Errors
     /// Where it does not answer, or where this is no pair.
@@ -235,8 +238,8 @@ impl RedisServers {
         Ok(())
     }
 
-    /// Whether a pair's or the sentinels' replica has all that its primary has: a copy made before
-    /// that proves nothing.
+    /// Returns whether the replica of a pair or of the sentinels has everything that its primary
+    /// has. A test of a lost primary proves nothing before that.
     pub async fn replica_has_all(&self) -> bool {
         let primaries = self.primaries().await;
         let [primary] = primaries[..] else {
@@ -249,8 +252,8 @@ impl RedisServers {
             && at(replica, "slave_repl_offset").await == at(primary, "master_repl_offset").await
     }
 
-    /// Sets the clock of every data node so many seconds ahead of the true one; behind, where it is
-    /// below zero.
+    /// Sets the clock of every data node so many seconds ahead of the true time, or behind it if
+    /// negative.
     ///
     /// # Errors
     /// Where the clock was not asked for at the start.
@@ -268,7 +271,7 @@ impl RedisServers {
     }
 }
 
-/// Where the data nodes' clocks are read from.
+/// Returns the file from which the data nodes' clocks are read.
 fn clock_file(folder: &Path) -> PathBuf {
     folder.join("clock")
 }

@@ -1,4 +1,4 @@
-//! One Redis process: a data node or a sentinel.
+//! Runs one Redis process, a data node or a sentinel.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,10 +14,10 @@ use crate::{MovableClock, needs, port};
 /// How long a node may take to answer after its start.
 const READY_WITHIN: Duration = Duration::from_secs(20);
 
-/// What a node is for.
+/// The role of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedisNodeRole {
-    /// Keeps data alone, or is the primary.
+    /// Keeps data alone, or is the primary of a pair.
     Primary,
     /// Copies the node on this port.
     ReplicaOf(u16),
@@ -27,7 +27,7 @@ pub enum RedisNodeRole {
     SentinelOf(u16),
 }
 
-/// One process.
+/// One Redis process.
 #[derive(Debug)]
 pub struct RedisNode {
     name: String,
@@ -36,8 +36,8 @@ pub struct RedisNode {
 }
 
 impl RedisNode {
-    /// A node with a folder of its own below `folder`; not started yet. Its configuration is a
-    /// file, as Redis writes down there what it has become.
+    /// Makes a node with a folder of its own below `folder`. It is not started yet. Its
+    /// configuration is a file, because Redis writes its changed role into it.
     pub fn new(
         name: String,
         role: RedisNodeRole,
@@ -76,8 +76,8 @@ impl RedisNode {
         })
     }
 
-    /// Starts it and waits until it answers, and until it is truly this one that answers on the
-    /// port.
+    /// Starts the node, and waits until it answers and until the answer on the port is certainly
+    /// its own.
     pub async fn start(&self) -> anyhow::Result<()> {
         self.process.spawn()?;
         let ready = async || {
@@ -88,12 +88,12 @@ impl RedisNode {
         until_ready(&self.name, &self.process, READY_WITHIN, ready).await
     }
 
-    /// One command, as the default user.
+    /// Sends one command, as the default user.
     pub async fn call(&self, words: &[&str]) -> anyhow::Result<RespReply> {
         resp::call(self.port, words).await
     }
 
-    /// One field of `INFO`; empty where it does not answer or has no such field.
+    /// Returns one field of `INFO`; empty if the node does not answer or has no such field.
     pub async fn info(&self, section: &str, field: &str) -> String {
         let told = self.call(&["INFO", section]).await;
         let told = told.map(|told| told.text().to_owned()).unwrap_or_default();
@@ -104,17 +104,17 @@ impl RedisNode {
         told.lines().find_map(value).unwrap_or_default()
     }
 
-    /// Its name.
+    /// Returns the node's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its port.
+    /// Returns the node's port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The process.
+    /// Returns the node's process.
     pub fn process(&self) -> &ServerProcess {
         &self.process
     }

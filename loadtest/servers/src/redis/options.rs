@@ -1,8 +1,8 @@
-//! How a Redis is to be, before there is one.
+//! Collects how a Redis is to differ from a plain one before it is started.
 
 use super::{RedisServers, RedisTopology};
 
-/// What may differ from a plain Redis.
+/// The settings in which a Redis may differ from a plain one.
 #[derive(Debug, Clone)]
 pub struct RedisOptions {
     pub(super) user: Option<RedisAclUser>,
@@ -11,7 +11,7 @@ pub struct RedisOptions {
     pub(super) persist: bool,
 }
 
-/// An ACL user that the URL names; the default user stays as it is, for whoever arranges things.
+/// An ACL user that the URL names. The default user stays as it is, for tests that set things up.
 #[derive(Debug, Clone)]
 pub(super) struct RedisAclUser {
     pub(super) name: String,
@@ -31,7 +31,7 @@ impl Default for RedisOptions {
 }
 
 impl RedisOptions {
-    /// An ACL user with rules such as `~* &* +@all`; the URL then names it.
+    /// Adds an ACL user with rules such as `~* &* +@all`. The URL then names it.
     #[must_use]
     pub fn user(mut self, name: &str, password: &str, rules: &str) -> Self {
         self.user = Some(RedisAclUser {
@@ -42,28 +42,28 @@ impl RedisOptions {
         self
     }
 
-    /// `maxmemory-policy`; `noeviction` unless said.
+    /// Sets `maxmemory-policy`, which is otherwise `noeviction`.
     #[must_use]
     pub fn maxmemory_policy(mut self, policy: &str) -> Self {
         policy.clone_into(&mut self.policy);
         self
     }
 
-    /// A clock that [`RedisServers::set_clock_ahead`] moves.
+    /// Gives the data nodes a clock that [`RedisServers::set_clock_ahead`] moves.
     #[must_use]
     pub fn movable_clock(mut self) -> Self {
         self.clock = true;
         self
     }
 
-    /// Keeps data over a restart, by an append-only file.
+    /// Keeps data over a restart, in an append-only file.
     #[must_use]
     pub fn persistent(mut self) -> Self {
         self.persist = true;
         self
     }
 
-    /// One server.
+    /// Starts one server.
     ///
     /// # Errors
     /// Where it does not start; its log is in the error.
@@ -71,7 +71,7 @@ impl RedisOptions {
         RedisServers::start_form(RedisTopology::Single, self).await
     }
 
-    /// A primary and its replica behind one address that always leads to the primary.
+    /// Starts a primary and its replica behind one address that always leads to the primary.
     ///
     /// # Errors
     /// As [`Self::single`].
@@ -79,7 +79,7 @@ impl RedisOptions {
         RedisServers::start_form(RedisTopology::Pair, self).await
     }
 
-    /// A primary, its replica and three sentinels.
+    /// Starts a primary, its replica and three sentinels.
     ///
     /// # Errors
     /// As [`Self::single`].
@@ -87,7 +87,7 @@ impl RedisOptions {
         RedisServers::start_form(RedisTopology::Sentinel, self).await
     }
 
-    /// A cluster of three primaries.
+    /// Starts a cluster of three primaries.
     ///
     /// # Errors
     /// As [`Self::single`].

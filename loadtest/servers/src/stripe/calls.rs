@@ -1,5 +1,5 @@
-//! The calls: those of the account's owner, with its secret key, and a card form's one, with the
-//! intent's own secret.
+//! Answers the calls of the account's owner, with its secret key, and the one call of a card form,
+//! with the intent's own secret.
 
 use std::collections::HashMap;
 
@@ -14,20 +14,21 @@ use super::{
     FakeStripeServer, FakeStripeState, STRIPE_SECRET_KEY, StripeIntent, StripeStoredAnswer,
 };
 
-/// The card that a card form names to be declined, as Stripe's own tests do.
+/// The card that a card form names in order to be declined, as Stripe's own tests do.
 const DECLINED: &str = "pm_card_chargeDeclined";
 
-/// What a call came to: status, body, and the event that tells of it.
+/// The result of a call: status, body, and the event that tells of it.
 type StripeCallResult = (u16, Value, Option<(&'static str, String)>);
 
-/// The card form's script, for pages.
+/// Serves the script of the card form.
 pub(super) async fn form() -> impl IntoResponse {
     let kind = [(header::CONTENT_TYPE, "text/javascript")];
     (kind, include_str!("form.js"))
 }
 
 impl FakeStripeServer {
-    /// One call that changes something: the dice, the idempotency key, and then `act`, once.
+    /// Handles one call that changes something: rolls the faults, checks the idempotency key, and
+    /// then runs `act` once.
     fn idempotent_call(
         &self,
         headers: &HeaderMap,
@@ -62,7 +63,7 @@ impl FakeStripeServer {
                     if is_misunderstood(&body) {
                         return (status_of(status), body.to_string()).into_response();
                     }
-                    // An answer is kept under its key, even a broken one.
+                    // Every answer is kept under its key, even one that is broken.
                     let (status, body) = if broken {
                         (500, broken_down().to_string())
                     } else {
@@ -89,7 +90,7 @@ impl FakeStripeServer {
 }
 
 impl FakeStripeState {
-    /// Refused before anything is done.
+    /// Rolls whether the call is refused before anything is done.
     fn refusal(&mut self) -> Option<Response> {
         if self.chaos.away {
             return Some(typed(503, "api_error", "", "away"));
@@ -103,7 +104,7 @@ impl FakeStripeState {
         if !self.falls(self.chaos.locked_pct) {
             return None;
         }
-        // Another call is at the same object, or has the same key.
+        // Another call works on the same object, or has the same key.
         let by_object = self.falls(50);
         Some(if by_object {
             error(429, "lock_timeout", "another call is at this object")
@@ -114,12 +115,13 @@ impl FakeStripeState {
     }
 }
 
-/// Whether a call was not even begun, because its fields are wrong: nothing is kept under its key.
+/// Returns whether the call was not even begun because its fields are wrong. Such an answer is not
+/// kept under its key.
 fn is_misunderstood(answer: &Value) -> bool {
     answer["error"]["param"].is_string()
 }
 
-/// The caller's patience is long: the connection ends without an answer, as when a proxy gives up.
+/// Ends the connection without an answer, as when a proxy gives up.
 fn unheard() -> Response {
     (StatusCode::BAD_GATEWAY, "").into_response()
 }
@@ -128,7 +130,7 @@ fn status_of(status: u16) -> StatusCode {
     StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-/// Something broke while the call was carried out.
+/// Returns the error of a call that broke while it was carried out.
 fn broken_down() -> Value {
     json!({ "error": { "type": "api_error", "message": "something broke" } })
 }
@@ -142,7 +144,7 @@ fn typed(status: u16, kind: &str, code: &str, message: &str) -> Response {
     (status_of(status), body.to_string()).into_response()
 }
 
-/// An error that the caller made.
+/// Returns an error that the caller made.
 fn error(status: u16, code: &str, message: &str) -> Response {
     typed(status, "invalid_request_error", code, message)
 }
@@ -156,7 +158,7 @@ fn refused_call((status, body): StripeErrorReply) -> StripeCallResult {
     (status, body, None)
 }
 
-/// The fields of a form.
+/// Reads the fields of a form.
 fn fields(body: &Bytes) -> HashMap<String, String> {
     let text = String::from_utf8_lossy(body);
     let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
@@ -225,8 +227,8 @@ pub(super) async fn read(
     }
 }
 
-/// A card form knows the intent's secret and a card. It is answered alike once the money is there,
-/// whatever became of it.
+/// Confirms a payment for a card form, which knows the intent's secret and a card. The answer is
+/// the same once the money is there, whatever became of it.
 pub(super) async fn confirm(
     State(server): State<FakeStripeServer>,
     Path(id): Path<String>,
@@ -260,7 +262,7 @@ pub(super) async fn confirm(
             .to_string()
             .into_response(),
     };
-    // The form runs in pages of others.
+    // The form runs in pages of other sites.
     let anywhere = HeaderValue::from_static("*");
     answer
         .headers_mut()

@@ -1,5 +1,5 @@
-//! Events: signed over their raw body, sent as the dice fall, and sent again until somebody takes
-//! them.
+//! Sends events. They are signed over their raw body, meet random faults on the way, and are sent
+//! again until they are taken.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,13 +10,13 @@ use sha2::Sha256;
 
 use super::{FakeStripeServer, STRIPE_WEBHOOK_SECRET};
 
-/// What nobody took is sent again after this. Stripe takes hours; a run has seconds.
+/// The wait before an event is sent again. Stripe waits hours; a run has seconds.
 const AGAIN: Duration = Duration::from_millis(200);
-/// And so often.
+/// How often an event is sent at most.
 const TRIES: usize = 100;
 
 impl FakeStripeServer {
-    /// Sends an event about an intent, as the dice fall.
+    /// Sends an event about an intent, with random faults.
     pub(super) fn send_event(&self, kind: &'static str, id: &str) {
         let (body, delays) = {
             let mut inner = self.inner();
@@ -78,8 +78,8 @@ impl FakeStripeServer {
     }
 }
 
-/// The header's value: `t=UNIX_SECONDS,v1=HEX` over `t.body`. Written from Stripe's description and
-/// not shared with booking: a mistake there is not repeated here.
+/// Returns the header's value: `t=UNIX_SECONDS,v1=HEX` over `t.body`. This is written from Stripe's
+/// description and not shared with booking, so that a mistake there is not repeated here.
 fn sign(body: &str, at_s: u64) -> String {
     let mut mac = <Hmac<Sha256>>::new_from_slice(STRIPE_WEBHOOK_SECRET.as_bytes())
         .expect("HMAC takes a key of any length");

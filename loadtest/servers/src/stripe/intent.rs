@@ -1,5 +1,4 @@
-//! A payment intent as the server keeps it, and as it is shown: to its maker, in events, in the
-//! books.
+//! Keeps a payment intent, and shows it to its maker, in events and in the books.
 
 use std::collections::HashMap;
 
@@ -7,22 +6,23 @@ use serde_json::{Value, json};
 
 use super::rules::{StripeErrorReply, charge, invalid};
 
-/// An intent.
+/// A payment intent.
 #[derive(Debug, Clone)]
 pub struct StripeIntent {
     /// `requires_payment_method`, `requires_capture`, `succeeded` or `canceled`.
     pub status: &'static str,
-    /// Minor units.
+    /// The amount in minor units.
     pub amount: i64,
-    /// Minor units, as Stripe counts: what is on its way counts as gone, what failed does not.
+    /// The amount refunded, in minor units, as Stripe counts: refunds on their way count, failed
+    /// ones do not.
     pub refunded: i64,
-    /// The states of its refunds.
+    /// The states of the intent's refunds.
     pub refunds: Vec<&'static str>,
-    /// Minor units of each refund, and the id that its maker noted on it.
+    /// The amount of each refund in minor units, and the id that its maker noted on it.
     pub parts: Vec<(i64, String)>,
-    /// How often it was captured.
+    /// How often the intent was captured.
     pub captures: u32,
-    /// The how manieth thing of the server it is.
+    /// The position of the intent among everything that the server made.
     pub(super) made: u64,
     pub(super) currency: String,
     pub(super) metadata: HashMap<String, String>,
@@ -31,7 +31,7 @@ pub struct StripeIntent {
 }
 
 impl StripeIntent {
-    /// One that waits for a card, from the fields of the call that makes it.
+    /// Makes an intent that waits for a card, from the fields of the call.
     ///
     /// # Errors
     /// [`StripeErrorReply`], where Stripe would not make it, and where its money would be taken
@@ -64,12 +64,12 @@ impl StripeIntent {
         })
     }
 
-    /// What its maker noted on it.
+    /// Returns a value that the maker noted on the intent.
     pub(super) fn metadata_value(&self, name: &str) -> &str {
         self.metadata.get(name).map_or("", String::as_str)
     }
 
-    /// A card is tried; the event that tells of it, where anything changed.
+    /// Tries a card. Returns the kind of the event that tells of it, if anything changed.
     pub(super) fn confirm(&mut self, card: &str, good: bool) -> Option<&'static str> {
         if self.status != "requires_payment_method" {
             return None;
@@ -84,7 +84,7 @@ impl StripeIntent {
         }
     }
 
-    /// A refund is asked for, of all that is left where no amount is named, and becomes so.
+    /// Makes a refund, of all that is left if no amount is named, in the state that refunds get.
     ///
     /// # Errors
     /// [`StripeErrorReply`], where there is not so much left.
@@ -119,7 +119,7 @@ impl StripeIntent {
         Ok(())
     }
 
-    /// Its last refund ends so.
+    /// Ends the last refund in this state.
     pub(super) fn end_refund(&mut self, state: &'static str) {
         if let Some(last) = self.refunds.last_mut() {
             *last = state;
@@ -133,7 +133,7 @@ impl StripeIntent {
         self.refunded = gone.map(|(_, (amount, _))| amount).sum();
     }
 
-    /// What was taken of it.
+    /// Returns the amount captured.
     fn captured(&self) -> i64 {
         if self.status == "succeeded" {
             self.amount
@@ -142,7 +142,7 @@ impl StripeIntent {
         }
     }
 
-    /// A line of the books.
+    /// Returns the intent's line of the books.
     pub(super) fn booked(&self, id: &str) -> Value {
         let all = self.refunds.iter().zip(&self.parts);
         let gone = all.filter(|(state, _)| **state != "failed");
@@ -157,7 +157,7 @@ impl StripeIntent {
         })
     }
 
-    /// Its charge.
+    /// Returns the intent's charge as JSON.
     pub(super) fn charge(&self, id: &str) -> Value {
         json!({
             "id": format!("ch_{id}"), "payment_intent": id, "amount": self.amount, "amount_refunded": self.refunded,
@@ -166,7 +166,7 @@ impl StripeIntent {
         })
     }
 
-    /// Its last refund, as events show it.
+    /// Returns the last refund, as events show it.
     pub(super) fn last_refund(&self, id: &str) -> Value {
         let (amount, noted) = self.parts.last().cloned().unwrap_or_default();
         json!({
@@ -176,7 +176,7 @@ impl StripeIntent {
         })
     }
 
-    /// As calls and events show it, with its charge written out or only named.
+    /// Returns the intent as calls and events show it, with its charge written out or only named.
     pub(super) fn intent_json(&self, id: &str, expanded: bool) -> Value {
         let capturable = if self.status == "requires_capture" {
             self.amount

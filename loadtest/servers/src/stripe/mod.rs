@@ -1,8 +1,8 @@
-//! A server in the shape of Stripe, as far as booking and a card form know it: it keeps intents,
-//! honours idempotency keys, refuses the currencies and sums that Stripe refuses, signs events and
-//! sends them. By its dice it delays, repeats, reorders and drops events, says 429, answers 500
-//! after it did what was asked, and leaves calls without an answer. Seeded, so that a run can be
-//! told again. axum and reqwest are named only here.
+//! Runs a server in the shape of Stripe, as far as booking and a card form know Stripe. It keeps
+//! intents, honours idempotency keys, refuses the currencies and sums that Stripe refuses, and
+//! sends signed events. At random it delays, repeats, reorders and drops events, says 429, answers
+//! 500 after it did what was asked, and leaves calls without an answer. The randomness is seeded,
+//! so that a run can be repeated. axum and reqwest are named only here.
 
 mod calls;
 mod events;
@@ -20,39 +20,42 @@ use serde_json::Value;
 
 pub use intent::StripeIntent;
 
-/// The secret key that calls have to show.
+/// The secret key that calls have to send.
 pub const STRIPE_SECRET_KEY: &str = "sk_test_scripted";
-/// What events are signed with.
+/// The secret with which events are signed.
 pub const STRIPE_WEBHOOK_SECRET: &str = "whsec_scripted";
-/// What a card form shows.
+/// The key that a card form sends.
 pub const STRIPE_PUBLISHABLE_KEY: &str = "pk_test_scripted";
 
-/// How the server misbehaves. Shares are per cent of calls, or of events.
+/// How the server misbehaves. Shares are percentages of calls, or of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StripeFaultSettings {
-    /// Every call is refused with 503 before anything is done, and no event is sent until that is
-    /// over.
+    /// Whether every call is refused with 503 before anything is done. No event is sent either
+    /// until that is over.
     pub away: bool,
-    /// Intents that are not made, because their sum is said to be none that is taken.
+    /// The share of intents that are not made, with an error which says that their sum is not
+    /// accepted.
     pub sums_pct: u32,
-    /// Calls refused with 429 before anything is done.
+    /// The share of calls that are refused with 429 before anything is done.
     pub too_many_pct: u32,
-    /// Calls refused with 409 or 429 before anything is done, because another call has the same key
-    /// or object.
+    /// The share of calls that are refused with 409 or 429 before anything is done, because another
+    /// call has the same key or object.
     pub locked_pct: u32,
-    /// Calls that are done and answered with 500.
+    /// The share of calls that are carried out and answered with 500.
     pub broken_pct: u32,
-    /// Calls that are done and never answered: a proxy gives up on them.
+    /// The share of calls that are carried out and never answered, so that a proxy gives up on
+    /// them.
     pub hang_pct: u32,
-    /// Events that are never sent.
+    /// The share of events that are never sent.
     pub drop_pct: u32,
-    /// Events that are sent twice.
+    /// The share of events that are sent twice.
     pub twice_pct: u32,
-    /// The longest that an event is on its way, milliseconds: short ones overtake long ones.
+    /// The longest delay of an event, in milliseconds. An event with a short delay overtakes one
+    /// with a long delay.
     pub delay_ms_max: u64,
 }
 
-/// An answer under its idempotency key, and what was asked for it.
+/// An answer that is kept under its idempotency key, with the request.
 struct StripeStoredAnswer {
     asked: String,
     status: u16,
@@ -65,16 +68,17 @@ struct FakeStripeState {
     next: u64,
     dice: StdRng,
     chaos: StripeFaultSettings,
-    /// The status that every call is refused with, as if the key were wrong or might not do it.
+    /// The status with which every call is refused, as if the key were wrong or not allowed to make
+    /// it.
     keys_refused: Option<u16>,
-    /// What becomes of a refund when it is asked for.
+    /// The state that a refund gets when it is asked for.
     refunds_are: &'static str,
     hooks: Vec<String>,
     keys_missing: u32,
     calls: u64,
 }
 
-/// A handle on the running server. It ends with the runtime that it was started in.
+/// A handle on the running server. The server ends with the runtime in which it was started.
 #[derive(Clone)]
 pub struct FakeStripeServer {
     url: String,
@@ -83,7 +87,7 @@ pub struct FakeStripeServer {
 }
 
 impl FakeStripeServer {
-    /// Starts it on a free port.
+    /// Starts the server on a free port.
     ///
     /// # Errors
     /// Where there is none.
@@ -115,34 +119,35 @@ impl FakeStripeServer {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its address.
+    /// Returns the server's address.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Where events go from now on: to one of these after the other until one takes it.
+    /// Sends events to these addresses from now on, to one after the other until one takes the
+    /// event.
     pub fn send_events_to(&self, urls: Vec<String>) {
         self.inner().hooks = urls;
     }
 
-    /// How it behaves from now on.
+    /// Sets how the server misbehaves from now on.
     pub fn misbehave(&self, chaos: StripeFaultSettings) {
         self.inner().chaos = chaos;
     }
 
-    /// Whether calls are refused from now on as if their key were wrong (401) or might not do this
-    /// (403).
+    /// Refuses calls from now on as if their key were wrong (401) or not allowed to make them
+    /// (403), or stops that.
     pub fn refuse_keys(&self, status: Option<u16>) {
         self.inner().keys_refused = status;
     }
 
-    /// What becomes of refunds that are asked for from now on: `succeeded`, `pending` or `failed`.
+    /// Sets the state that refunds get from now on: `succeeded`, `pending` or `failed`.
     pub fn refunds_are(&self, state: &'static str) {
         self.inner().refunds_are = state;
     }
 
-    /// The last refund of a payment ends so, and no event tells of it.
+    /// Ends the last refund of a payment in this state. No event tells of it.
     pub fn end_refund(&self, payment: &str, state: &'static str) {
         let mut inner = self.inner();
         let of_payment = |intent: &&mut StripeIntent| intent.metadata_value("payment") == payment;
@@ -151,7 +156,7 @@ impl FakeStripeServer {
         }
     }
 
-    /// The last refund of a payment, which had arrived, comes back, and an event tells of it.
+    /// Makes the last refund of a payment, which had arrived, fail. An event tells of it.
     pub fn refund_fails(&self, payment: &str) {
         self.end_refund(payment, "failed");
         let inner = self.inner();
@@ -165,7 +170,7 @@ impl FakeStripeServer {
         }
     }
 
-    /// Takes the money at the counter, without having been asked by the account's owner.
+    /// Captures the money without a call of the account's owner.
     pub fn capture_unasked(&self, client_secret: &str) {
         let id = id_in(client_secret);
         if let Some(intent) = self.inner().intents.get_mut(id) {
@@ -174,7 +179,7 @@ impl FakeStripeServer {
         self.send_event("payment_intent.succeeded", id);
     }
 
-    /// All intents, by the payment that they were made for.
+    /// Returns all intents, by the payment for which they were made.
     #[must_use]
     pub fn intents(&self) -> HashMap<String, Vec<StripeIntent>> {
         let mut by_payment: HashMap<String, Vec<StripeIntent>> = HashMap::new();
@@ -187,8 +192,8 @@ impl FakeStripeServer {
         by_payment
     }
 
-    /// Its books, for a judge: one record an intent, with what was captured and what went back, in
-    /// the order of making.
+    /// Returns the server's books for a judge, in the order of making: one record for each intent,
+    /// with what was captured and what was refunded.
     #[must_use]
     pub fn books(&self) -> Vec<Value> {
         let inner = self.inner();
@@ -200,7 +205,7 @@ impl FakeStripeServer {
             .collect()
     }
 
-    /// How many intents have money of a buyer that is neither captured nor let go.
+    /// Returns how many intents hold a buyer's money that is neither captured nor released.
     #[must_use]
     pub fn undecided(&self) -> usize {
         let inner = self.inner();
@@ -208,20 +213,20 @@ impl FakeStripeServer {
         inner.intents.values().filter(held).count()
     }
 
-    /// Calls that change something and came without an idempotency key.
+    /// Returns how many calls change something and came without an idempotency key.
     #[must_use]
     pub fn keys_missing(&self) -> u32 {
         self.inner().keys_missing
     }
 
-    /// How many calls came, but for card forms.
+    /// Returns how many calls came, except those of card forms.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.inner().calls
     }
 
-    /// What a card form does: confirms with a card that is good or not. A client secret is
-    /// `ID_secret_x`; none that is known changes nothing. Gives the intent's status afterwards.
+    /// Confirms as a card form does, with a card that is good or not. A client secret is
+    /// `ID_secret_x`; an unknown one changes nothing. Returns the intent's status afterwards.
     pub fn confirm(&self, client_secret: &str, card: &str, good: bool) -> Option<&'static str> {
         let id = id_in(client_secret);
         let (status, kind) = {
@@ -239,13 +244,13 @@ impl FakeStripeServer {
     }
 }
 
-/// The intent that a client secret is of.
+/// Returns the intent's id in a client secret.
 fn id_in(client_secret: &str) -> &str {
     client_secret.split("_secret_").next().unwrap_or("")
 }
 
 impl FakeStripeState {
-    /// Whether something that happens in so many of a hundred cases happens now.
+    /// Rolls whether something that happens in so many of a hundred cases happens now.
     fn falls(&mut self, pct: u32) -> bool {
         self.dice.random_range(0..100) < pct
     }

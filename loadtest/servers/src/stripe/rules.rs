@@ -1,7 +1,7 @@
-//! What may be charged: Stripe's currencies, how their amounts are written, and the smallest and
-//! largest of them. Written from Stripe's documentation (<https://docs.stripe.com/currencies>,
-//! <https://docs.stripe.com/error-codes>) and not shared with booking: a mistake there is not
-//! repeated here.
+//! Checks what may be charged: Stripe's currencies, how their amounts are written, and the smallest
+//! and largest of them. The rules are written from Stripe's documentation
+//! (<https://docs.stripe.com/currencies>, <https://docs.stripe.com/error-codes>) and not shared
+//! with booking, so that a mistake there is not repeated here.
 
 use serde_json::{Value, json};
 
@@ -12,14 +12,14 @@ const CURRENCIES: &str = "usd aed afn all amd ang aoa ars aud awg azn bam bbd bd
      mwk mxn myr mzn nad ngn nio nok npr nzd omr pab pen pgk php pkr pln pyg qar ron rsd rub rwf sar sbd scr sek sgd shp \
      sle sos srd std szl thb tjs tnd top try ttd twd tzs uah ugx usd uyu uzs vnd vuv wst xaf xcd xof xpf yer zar zmw";
 
-/// Amounts of these are the currency's own units.
+/// The currencies whose amounts are in the currency's own units.
 const ZERO_DECIMAL: &str = "bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf";
-/// These have two decimals for the sake of older callers, and both are zeros.
+/// The currencies that have two decimals for the sake of older callers. Both must be zeros.
 const BOTH_ZEROS: &str = "isk ugx";
-/// These have three decimals, and the last is a zero.
+/// The currencies that have three decimals, of which the last must be a zero.
 const THREE_DECIMAL: &str = "bhd jod kwd omr tnd";
 
-/// The smallest charge in a currency that the account is paid out in.
+/// The smallest charge in a currency in which the account is paid out.
 const SMALLEST: &[(&str, i64)] = &[
     ("usd", 50),
     ("aed", 200),
@@ -47,7 +47,7 @@ const SMALLEST: &[(&str, i64)] = &[
     ("thb", 1_000),
 ];
 
-/// What other currencies are converted at, roughly: so many units of an amount are a cent of the
+/// Rough exchange rates of other currencies: so many units of an amount are worth a cent of the
 /// account's euros.
 const A_CENT_IS: &[(&str, i64)] = &[
     ("cny", 8),
@@ -61,7 +61,7 @@ const A_CENT_IS: &[(&str, i64)] = &[
 /// The account's smallest charge, in its own cents.
 const SMALLEST_CENTS: i64 = 50;
 
-/// So many digits has the largest charge, where they are not eight.
+/// The number of digits of the largest charge, for currencies in which it is not eight.
 const DIGITS: &[(&str, u32)] = &[
     ("idr", 12),
     ("inr", 9),
@@ -75,7 +75,7 @@ const DIGITS_ELSEWHERE: u32 = 8;
 /// An error as Stripe writes it: status and body.
 pub(super) type StripeErrorReply = (u16, Value);
 
-/// A call that Stripe does not carry out.
+/// Returns the error for a call that Stripe does not carry out.
 pub(super) fn invalid(code: &str, param: &str, message: &str) -> StripeErrorReply {
     let mut error = json!({ "type": "invalid_request_error", "message": message });
     for (field, value) in [("code", code), ("param", param)] {
@@ -95,7 +95,7 @@ fn listed_value(list: &[(&str, i64)], code: &str) -> Option<i64> {
     found.map(|(_, value)| *value)
 }
 
-/// An amount in its currency, as fields of a form name them.
+/// Reads an amount and its currency from the fields of a form.
 ///
 /// # Errors
 /// [`StripeErrorReply`], with the code that Stripe gives it.

@@ -73,8 +73,8 @@ impl OrderDesk {
             Err(refused) => return Err(self.holds.explain(show, refused, &[]).await.into()),
         };
         let pay_until_ms = shown_until_ms.max(now_ms + i64::from(show.document.pay_s) * 1_000);
-        // First the lock, beyond the claim's deadline, and only then the claim: no sweep can come
-        // in between.
+        // The lock is extended beyond the claim's deadline before the claim is written, so that no
+        // sweep can free the seats in between.
         let lock_until_ms = lock_until_ms(claim_until_ms(show, pay_until_ms));
         let buyable = &[HoldPurpose::Basket, HoldPurpose::Offer];
         let secured = match store.secure(hold, visitor, buyable, lock_until_ms).await {

@@ -356,9 +356,10 @@ fn hold_for_offer(show: &Show, waiter: &Waiter, seated: &PartySeats, now_ms: i64
         return None;
     }
     let expires_at_ms = match end {
-        // Nobody takes seats of a train that has left.
+        // Seats of a train that has left are useless, so the offer ends then.
         PartySaleEnd::Leaves(at_ms) => at_ms.min(now_ms + OFFER_MS),
-        // What was offered in time may be taken, like any basket.
+        // An offer that was made before the end of the sale stays valid after it, like a
+        // basket.
         PartySaleEnd::Ends(_) => now_ms + OFFER_MS,
     };
     Some(Hold {

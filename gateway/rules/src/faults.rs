@@ -123,7 +123,7 @@ pub(super) fn checked_word<T: Copy, const N: usize>(
     )
 }
 
-/// A time that must be there; 0 where it is not, after noting it.
+/// Reads a time that must be there. Notes a fault and returns 0 if it is not.
 pub(super) fn required_time(field: &str, value: Option<&str>, faults: &mut RoomInputFaults) -> i64 {
     if value.is_none() {
         faults.note_bad_value(field, "is required, as RFC 3339 with an offset");

@@ -99,7 +99,7 @@ async fn begin_exchange(
     Ok(find_order(tx, &successor.id).await?)
 }
 
-/// Writes of which order the successor is, and by which cards its seats were bought.
+/// Writes which order the successor replaces, and the cards that bought its seats.
 async fn insert_exchange(
     tx: &SqlTransaction,
     of: &OrderId,

@@ -70,7 +70,7 @@ pub(super) async fn outcome_of(
     Ok(if changed { "applied" } else { outcome })
 }
 
-/// Writes the state that an event brings a payment to, and with which card it was paid.
+/// Writes the new state of a payment, and the card that paid it.
 async fn advance_payment(
     tx: &SqlTransaction,
     order: &OrderId,
@@ -90,7 +90,7 @@ async fn advance_payment(
     close_refunds(tx, order, state, now_ms).await
 }
 
-/// An order's capture is nothing to do any more.
+/// Marks the capture of an order as done.
 async fn capture_done(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<()> {
     let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
     tx.execute(sql, &[&order.as_str(), &now_ms]).await?;

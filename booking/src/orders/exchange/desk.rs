@@ -58,8 +58,8 @@ impl OrderDesk {
         for (item, name) in found.items.iter_mut().zip(names) {
             item.traveller = Some(name);
         }
-        // The seats may have come free while the store was waited for: the order begins behind
-        // whoever had them before.
+        // The seats may have become free while the store was waited for. The new order must not
+        // begin before the end of the order that had them.
         self.exchange_for(&wanted, &terms, found, clock.now_ms())
             .await
     }
@@ -130,11 +130,11 @@ impl OrderDesk {
         now_ms: i64,
     ) -> Result<(u32, i64, ExchangeCost), OrderRefusal> {
         let order = wanted.order;
-        // The hold may be an earlier try's of the same call: what holds for a choice has to hold
-        // for it as well.
+        // The hold may come from an earlier try of the same call, so it has to pass the same checks
+        // as a new choice.
         let (own, limit) = wanted.gained(items)?;
         if own != hold.items {
-            // The order changed since.
+            // The order changed after the hold was taken.
             return Err(OrderRefusal::Exchange(ExchangeRefused::Changed));
         }
         let kind = self.provider.as_ref().map(|provider| provider.kind());
@@ -173,7 +173,7 @@ impl OrderDesk {
         now_ms: i64,
     ) -> OrderRefusal {
         let told = match refused {
-            // It may have been written: the lock stays, and a retry finds out.
+            // The exchange may have been written. The lock stays, and a retry finds out.
             ExchangeRefused::Ledger(error)
             | ExchangeRefused::Claim(SeatClaimRefused::Ledger(error)) => return error.into(),
             ExchangeRefused::Claim(refused) => {
@@ -184,7 +184,7 @@ impl OrderDesk {
         self.release_failed_exchange(hold, told).await
     }
 
-    /// The successor of this id that an earlier try made for an order, ready to be paid.
+    /// Returns the successor that an earlier try made under this id, ready to be paid.
     ///
     /// # Errors
     /// [`ExchangeRefused::Changed`] where the order of this id is not a successor of `of`. Also
@@ -266,7 +266,8 @@ impl OrderDesk {
     }
 }
 
-/// Who travels stays, unless others are named; one a seat.
+/// Returns the names of the travellers, one for each seat. They stay the same unless new names are
+/// given.
 fn names(
     order: &Order,
     show: &Show,

@@ -19,7 +19,8 @@ pub(super) struct WantedExchange<'a> {
 }
 
 impl WantedExchange<'_> {
-    /// The cells that are gained, at the difference, and the limit that holds for them.
+    /// Returns the cells that the order does not have already, and the visitor's limit for taking
+    /// them.
     ///
     /// # Errors
     /// Where there are more or fewer seats than the order has, or nothing is exchanged.

@@ -78,7 +78,7 @@ fn timezone(folder: &Path, faults: &RailFeedFaults) -> String {
     zone.unwrap_or_else(|| "UTC".to_owned())
 }
 
-/// The routes: what they are called, and which kinds of train run on them.
+/// The routes, with their names and the kinds of train that run on them.
 pub struct GtfsRoutes {
     /// The index of each route's id.
     pub names: FeedNameIndex,

@@ -11,7 +11,8 @@ use super::value::degrees;
 
 const STOPS: &str = "stops.txt";
 
-/// Stations by the ids of their stops, and the fare zone of each station.
+/// Reads the stops. Returns the stations by the ids of their stops, and the fare zone of each
+/// station.
 pub fn read_stops(
     folder: &Path,
     draft: &mut TimetableDraft,
@@ -27,7 +28,7 @@ pub fn read_stops(
     (stops.names, stops.zones)
 }
 
-/// A line of the stops, kept until the stations are known that it may belong to.
+/// A line of the stops. It is kept until all stations are known, because it may belong to one.
 struct GtfsStopRow {
     line: u64,
     id: String,
@@ -53,7 +54,7 @@ impl GtfsStops {
     /// Adds a station to the draft, or keeps a platform for [`Self::attach_platforms`].
     fn read_line(&mut self, line: &FeedTableLine<'_>, draft: &mut TimetableDraft) {
         let kind = line.get("location_type");
-        // Entrances, passages and boarding areas are nowhere a train calls.
+        // No train calls at entrances, passages and boarding areas.
         if ["2", "3", "4"].contains(&kind) {
             return;
         }

@@ -1,6 +1,6 @@
-//! A whole gateway, with booking inside, whose Redis and PostgreSQL are both silent: whoever looks
-//! is answered from memory, whoever wants something new is told what was not done, and when they
-//! are back everything goes on.
+//! Tests a whole gateway, with booking inside, whose Redis and PostgreSQL both fall silent.
+//! Visitors who only look are answered from memory, visitors who want something new are told what
+//! was not done, and everything goes on when the servers are back.
 
 mod support;
 
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use support::{Gateway, PROMOTER, TestAnswer, TestShop};
 
-/// The longest that anything may take to be seen.
+/// The longest time until something is seen.
 const SEEN_WITHIN: Duration = Duration::from_secs(20);
-/// Nobody waits longer for a page while the servers are silent.
+/// The longest wait for a page while the servers are silent.
 const PAGE_MAX: Duration = Duration::from_secs(3);
 
 async fn put(gateway: &Gateway, path: &str, body: Value) {
@@ -22,7 +22,7 @@ async fn put(gateway: &Gateway, path: &str, body: Value) {
     assert!(answer.status < 300, "{path}: {}", answer.text());
 }
 
-/// A call that must not keep anybody waiting.
+/// Makes a call that must be answered quickly.
 async fn quick(gateway: &Gateway, method: &str, path: &str, bearer: Option<&str>) -> TestAnswer {
     let asked = Instant::now();
     let body = (method == "POST").then(|| json!({}));
@@ -70,7 +70,7 @@ async fn with_ledger_and_redis_silent_lobby_map_and_places_answer_and_afterwards
 
     redis.pause(0);
     database.pause();
-    // Once it is known that they are silent nobody waits for them.
+    // Once the gateway knows that the servers are silent, nobody waits for them.
     let asked = Instant::now();
     let told = loop {
         let told = gateway.get("/readyz").await;

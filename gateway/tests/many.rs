@@ -1,5 +1,5 @@
-//! Two whole gateways over one Redis and one PostgreSQL, on real listeners: a visitor may come to
-//! either at any moment.
+//! Tests two whole gateways over one Redis and one PostgreSQL, on real listeners. A visitor may
+//! come to either at any moment.
 
 mod support;
 
@@ -9,7 +9,7 @@ use fairgate_servers::{PostgresServer, RedisServers, RespReply, or_skip};
 use serde_json::json;
 use support::Gateway;
 
-/// What both gateways share.
+/// The servers that both gateways share.
 struct House {
     redis: RedisServers,
     database: PostgresServer,
@@ -30,7 +30,7 @@ impl House {
     }
 }
 
-/// How many are in a sorted set of Redis.
+/// Returns how many members a sorted set of Redis has.
 async fn count(house: &House, key: &str) -> i64 {
     match house.redis.command(0, &["ZCARD", key]).await {
         Ok(RespReply::Int(count)) => count,
@@ -85,7 +85,7 @@ async fn a_place_from_one_gateway_is_drawn_called_and_claimed_at_the_other() {
         );
     }
 
-    // A node that goes takes nobody's place with it.
+    // A node that ends takes nobody's place with it.
     other.stop().await;
     for (place, number) in &visitors {
         assert_eq!(one.place("demo", place).await["number"], *number);
@@ -148,7 +148,7 @@ async fn a_claim_that_the_store_did_not_hear_of_is_counted_when_it_hears_again()
     house.database.pause();
     let claiming = claim(&gateway, &place);
     let silencing = async {
-        // On the way in: only the ledger's answer is missing.
+        // The visitor is entering: only the ledger's answer is missing.
         let entering = "{room:demo}:entering";
         while count(&house, entering).await != 1 {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;

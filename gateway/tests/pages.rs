@@ -1,4 +1,4 @@
-//! The pages, as a browser without scripts uses them.
+//! Tests the pages as a browser without scripts uses them.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! What promoters, viewers and operators see and may do.
+//! Tests what promoters, viewers and operators see and may do.
 
 mod support;
 
@@ -381,7 +381,7 @@ async fn a_room_that_has_begun_does_not_go_back_to_a_phase_before() {
         (409, "room_closed".into()),
         "who was told that it is over is not told otherwise"
     );
-    // The same times reckoned anew take nothing back.
+    // The same times, given anew, change nothing.
     gateway.open_room("lobby", json!({})).await;
     let again = gateway
         .put_room("lobby", json!({"opens_at": "2020-01-01T00:00:01Z"}))

@@ -1,5 +1,5 @@
-//! Clients that do not read: they cost a bounded number of bytes, hold nobody up, and are told how
-//! things stand when they read again.
+//! Tests clients that do not read: they cost a bounded number of bytes, delay nobody, and are told
+//! the present state when they read again.
 
 mod support;
 
@@ -18,7 +18,7 @@ struct Sleeper {
     stream: WebSocketStream<TcpStream>,
 }
 
-/// What came in one go.
+/// The frames that arrived in one reading.
 struct Heard {
     texts: Vec<Value>,
     seats: Vec<Vec<u8>>,
@@ -51,7 +51,7 @@ impl Sleeper {
             .expect("it is sent");
     }
 
-    /// Wakes up and reads until a text frame satisfies.
+    /// Reads until a text frame satisfies.
     async fn read_until(&mut self, done: impl Fn(&Value) -> bool) -> Heard {
         let mut heard = Heard {
             texts: Vec::new(),
@@ -86,7 +86,7 @@ impl Sleeper {
     }
 }
 
-/// A room, somebody who reads in it, and somebody who does not.
+/// Opens a room with one visitor who reads and one who does not.
 async fn room() -> (tempfile::TempDir, Gateway, Socket, Sleeper) {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
@@ -98,7 +98,7 @@ async fn room() -> (tempfile::TempDir, Gateway, Socket, Sleeper) {
     (data, gateway, awake, asleep)
 }
 
-/// Says so much to the room that nobody's buffers hold it; whoever is awake hears every word.
+/// Sends more to the room than anybody's buffers hold. The visitor who reads hears all of it.
 async fn shout(gateway: &Gateway, awake: &mut Socket, times: usize) {
     for time in 0..times {
         let message = format!("{time} {}", "x".repeat(450));
@@ -123,7 +123,8 @@ async fn say(gateway: &Gateway, message: &str) {
 #[tokio::test]
 async fn who_does_not_read_is_sent_a_bounded_number_of_bytes_and_then_how_things_stand_once() {
     let (_data, gateway, mut awake, mut asleep) = room().await;
-    // About a kilobyte a frame: more than three times what anybody may leave unread.
+    // Each frame has about a kilobyte, so this is more than three times what a client may leave
+    // unread.
     shout(&gateway, &mut awake, 220).await;
     say(&gateway, "The end.").await;
     let heard = asleep

@@ -1,4 +1,4 @@
-//! The live socket, as a client that is no browser sees it.
+//! Tests the live socket with a client that is no browser.
 
 mod support;
 

@@ -1,6 +1,6 @@
-//! Gateway and booking as two processes over one PostgreSQL and one Redis: the same way as in one
-//! process, and what people meet while booking is away. Booking runs here on a runtime of its own,
-//! which ends as a killed process does: at once.
+//! Tests gateway and booking as two processes over one PostgreSQL and one Redis: the same way as in
+//! one process, and what people meet while booking is away. Booking runs here on a runtime of its
+//! own, which ends at once, as a killed process does.
 
 use std::net::TcpListener;
 
@@ -16,7 +16,7 @@ use crate::harness::{
 };
 use crate::way::whole_way;
 
-/// What both processes share.
+/// The servers and settings that both processes share.
 struct Shared {
     postgres: PostgresServer,
     redis: RedisServers,
@@ -53,7 +53,7 @@ impl Shared {
         .await
     }
 
-    /// Booking at its address.
+    /// Starts booking at its address.
     async fn booking(&self) -> Core {
         let flags = [
             ("listen", self.address()),
@@ -68,7 +68,7 @@ impl Shared {
             ..SettingSources::default()
         })
         .expect("good settings");
-        // The address of one that was killed may be taken a moment longer.
+        // The address of a killed booking may stay taken for a moment.
         until("booking's address is free", async || {
             TcpListener::bind(self.address()).ok().map(drop)
         })
@@ -91,7 +91,7 @@ impl Drop for Core {
     }
 }
 
-/// Waits until the gateway sends calls on.
+/// Waits until the gateway forwards calls.
 async fn answers(server: &Server) {
     until("booking answers", async || {
         (server.get("/v1/shows").await.status == 200).then_some(())

@@ -8,20 +8,20 @@ use crate::harness::{
     PROMOTER_KEY, Promoter, Server, TestAnswer, VIEWER_KEY, Visitor, in_seconds, room,
 };
 
-/// Who asks.
+/// The caller of a request.
 #[derive(Clone, Copy)]
 enum Who {
-    /// Without any credential.
+    /// A caller without any credential.
     Nobody,
-    /// With a good place.
+    /// A visitor with a good place.
     Place,
-    /// With the promoter's key.
+    /// The promoter with its key.
     Promoter,
-    /// With this as Bearer.
+    /// A caller with this Bearer.
     Bearer(&'static str),
 }
 
-/// A request and what it must meet.
+/// A request and the answer that it must get.
 type Row = (
     &'static str,
     Who,
@@ -31,12 +31,12 @@ type Row = (
     (u16, &'static str),
 );
 
-/// What nobody's bad input may change.
+/// Returns the state that bad input may not change.
 async fn state(server: &Server) -> Value {
     let promoter = Promoter::of(server);
     let mut room = promoter.room("sale").await;
-    // Counted once a second: the exact picture is compared below, and who joined by the next number
-    // given.
+    // These are counted once a second. The exact picture is compared below, and the next number
+    // tells who joined.
     for lagging in ["seats", "joined", "waiting"] {
         room[lagging] = Value::Null;
     }
@@ -56,7 +56,7 @@ async fn state(server: &Server) -> Value {
     })
 }
 
-// One row a line reads as the table it is.
+// One row on each line keeps the table readable.
 #[rustfmt::skip]
 fn rows() -> Vec<Row> {
     use Who::{Bearer, Nobody, Place, Promoter};
@@ -141,8 +141,8 @@ fn request(server: &Server, ana: &Visitor<'_>, row: &Row) -> RequestBuilder {
         Who::Bearer(what) => request.bearer_auth(what),
     };
     if body.len() > 64 << 10 {
-        // A server that will not read a body to its end closes; nobody else should be on that
-        // connection.
+        // A server that will not read a whole body closes the connection, so no other request
+        // should use it.
         request = request.header("connection", "close");
     }
     if matches!(*method, Method::POST | Method::PUT | Method::PATCH) {
@@ -337,7 +337,8 @@ async fn searches_have_a_quota_by_network_and_another_by_key() {
         }
     }
     assert!(put_off >= 1, "{put_off} of 6 were put off");
-    // A page is refused as a page; a partner goes on, and what is no search is not counted.
+    // A page is refused as a page. The partner's call goes on, and an invalid search is not
+    // counted.
     let page = ask("/cinema", None).await;
     assert!(
         page.status == 429 && page.text().contains("<html"),

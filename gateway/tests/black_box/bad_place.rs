@@ -1,11 +1,12 @@
-//! Places, passes and holders that are not one's own: tampered, foreign, stale, or merely public.
+//! Tests places, passes and holders that are not the caller's own: tampered, foreign, stale, or
+//! merely public.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Promoter, Server, TestAnswer, TestShop, Visitor, get, room, show, text};
 
-/// A signed text with one letter in the middle changed.
+/// Returns a signed text with one letter in the middle changed.
 fn tampered(signed: &str) -> String {
     let mut bytes = signed.as_bytes().to_vec();
     let middle = bytes.len() / 2;
@@ -49,7 +50,7 @@ async fn a_tampered_or_a_foreign_place_is_no_place() {
                 .problem(401, "place_invalid");
         }
     }
-    // Another installation's place: right in every way but the key it was signed with.
+    // This place of another installation is right in every way but the key that signed it.
     let elsewhere = Server::start().await;
     Promoter::of(&elsewhere)
         .on_sale("4x10", json!({}), json!({}))
@@ -85,7 +86,7 @@ async fn a_published_holder_hash_opens_nothing() {
     let published = proof["holder"].as_str().expect("a holder").to_owned();
     assert_eq!(published, ana.holder());
 
-    // As a secret it is merely some 32 bytes: a new place, behind hers.
+    // Used as a secret, the holder is merely 32 bytes: it gives a new place behind hers.
     let mallory = Visitor {
         secret: published.clone(),
         ..Visitor::new(&server, "sale")
@@ -95,7 +96,7 @@ async fn a_published_holder_hash_opens_nothing() {
         .await
         .is(201);
     assert_ne!(joined["number"], json!(ana.number));
-    // As a place or a pass it is nothing at all.
+    // Used as a place or a pass, the holder is refused.
     for (method, path) in [
         (Method::GET, "place"),
         (Method::POST, "pass"),
@@ -121,7 +122,7 @@ async fn a_published_holder_hash_opens_nothing() {
     ana.claim().await;
 }
 
-/// The seats as everybody sees them.
+/// Returns the seats as everybody sees them.
 async fn seats(server: &Server) -> Value {
     let request = server
         .http
@@ -155,7 +156,7 @@ async fn a_tampered_foreign_or_stale_pass_holds_nothing() {
     }
     assert_eq!(seats(&server).await, before);
 
-    // A pass that ran out takes nothing new, but finishes what it began.
+    // An expired pass takes nothing new, but finishes what it began.
     let held = server
         .try_hold(&ana, "night", &json!({"seats": ["B-1", "B-2"]}))
         .await
@@ -228,7 +229,7 @@ async fn somebody_elses_hold_order_and_ticket_stay_shut() {
         format!("{ticket}.svg"),
         format!("{ticket}.ics"),
     ] {
-        // Ben's pass, Ben's order key, and nothing at all.
+        // These are Ben's pass, Ben's order key, and no credential at all.
         let by_pass = TestAnswer::of(ben.booking(Method::GET, &path))
             .await
             .expect("an answer");

@@ -1,4 +1,4 @@
-//! What a socket may not say, and who may not open one.
+//! Tests what a socket may not say, and who may not open one.
 
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message as Ws;

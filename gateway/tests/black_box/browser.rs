@@ -1,11 +1,11 @@
-//! Real browsers: two people who wait, choose, see each other's seats go and pay; one who came
-//! around the line; one whose browser runs no scripts.
+//! Tests with real browsers: two people who wait, choose, see each other's seats go and pay, one
+//! person who tries to come around the line, and one whose browser runs no scripts.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Browser, Promoter, Server};
 
-/// Clicks free seats on the map until so many are chosen, and tells their labels.
+/// Clicks free seats on the map until so many are chosen, and returns their labels.
 async fn choose_on_the_map(browser: &Browser, quantity: usize) -> Vec<String> {
     browser
         .until::<String>("document.querySelector('#map').dataset.version")
@@ -18,7 +18,7 @@ async fn choose_on_the_map(browser: &Browser, quantity: usize) -> Vec<String> {
         .until("(({x, y, width, height}) => [x, y, width, height])(document.querySelector('#map').getBoundingClientRect())")
         .await;
     let [x, y, width, height] = frame;
-    // Zoomed in on the middle, seats are far enough apart to be told by a finger.
+    // After two zooms the seats in the middle are far enough apart for a finger.
     browser.click("#zoom-in").await;
     browser.click("#zoom-in").await;
     for step in 0..40 {
@@ -106,7 +106,7 @@ async fn two_browsers_wait_get_their_turn_see_each_others_seats_and_one_pays() {
     }
 }
 
-/// One tap checks the draw in the browser itself.
+/// Checks the draw in the browser itself, with one tap.
 async fn check_the_draw(browser: &Browser) {
     browser
         .until::<bool>("!document.querySelector('#check-draw').hidden")
@@ -122,7 +122,8 @@ async fn check_the_draw(browser: &Browser) {
     );
 }
 
-/// Ana holds; the milliseconds until Ben's page knows and his map looks different.
+/// Lets Ana hold seats. Returns the milliseconds until Ben's page knows and his map looks
+/// different.
 async fn see_them_go(ana: &Browser, ben: &Browser, seats: &[String]) -> f64 {
     let labels = Value::from(seats);
     ben.run(&format!(
@@ -141,7 +142,7 @@ async fn see_them_go(ana: &Browser, ben: &Browser, seats: &[String]) -> f64 {
     seen - held
 }
 
-/// From the held bar to the ticket's code.
+/// Goes from the held bar to the ticket's code.
 async fn pay(ana: &Browser) {
     ana.click("#to-checkout").await;
     ana.until::<bool>(
@@ -177,7 +178,8 @@ async fn pay(ana: &Browser) {
     ana.picture("8-ticket").await;
 }
 
-/// Whoever comes around the line may look, but not hold, and is shown the way to the lobby.
+/// Checks that somebody who comes around the line may look but not hold, and is shown the way to
+/// the lobby.
 async fn sent_to_the_lobby(third: &Browser, server: &Server, sold: &str) {
     third.go(&server.at("/s/night")).await;
     third

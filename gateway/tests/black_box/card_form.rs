@@ -1,5 +1,5 @@
-//! A browser that pays by card with a provider's own form, and one whose money came too late and is
-//! asked for consent.
+//! Tests a browser that pays by card with a provider's own form, and one whose money came too late
+//! and that is asked for consent.
 
 use fairgate_servers::{
     FakeStripeServer, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET,
@@ -33,7 +33,7 @@ async fn selling_by_card(show: serde_json::Value) -> (FakeStripeServer, Server) 
     (stripe, server)
 }
 
-/// Opens an order's page as the browser that bought would.
+/// Opens an order's page as the buyer's browser would.
 async fn open(browser: &Browser, server: &Server, ordered: &Value) {
     browser.go(&server.at("/")).await;
     let kept = json!({"key": text(ordered, "order_key"), "show": "night"}).to_string();

@@ -1,20 +1,21 @@
-//! From the cinema's search to a ticket: typed wrongly, found all the same, chosen by how many and
-//! then which, in a browser; and the search alone in one that runs no scripts.
+//! Tests the way from the cinema's search to a ticket in a browser: a mistyped search that still
+//! finds the film, and seats chosen first by number and then on the map. The search is also tested
+//! in a browser that runs no scripts.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Browser, Promoter, Server, in_seconds};
 
-/// A title that means harm, told as it is.
+/// A title with hostile markup, which must be shown as text.
 const HOSTILE: &str = "</title><script>alert(1)</script> & \"Sons\"";
 
-/// A moment of so many days from now, on the hour.
+/// Returns a time so many days from now, on the hour.
 fn in_days(days: i64) -> String {
     let moment = in_seconds(days * 86_400);
     format!("{}T18:00:00Z", &moment[..10])
 }
 
-/// Two cities, three films, four showings.
+/// Returns a programme of two cities, three films and four showings.
 fn programme() -> Value {
     let cinema = |id: &str, name: &str, halls: Value| json!({"id": id, "name": name, "address": "Lange Straße 1", "postal_code": "10115", "lat": 52.5, "lon": 13.4, "halls": halls});
     let hall = |id: &str, plan: &str| json!({"id": id, "name": "Saal 1", "plan": plan});
@@ -73,7 +74,7 @@ async fn a_misspelt_film_is_found_and_its_seats_are_chosen_and_paid() {
         .await;
     assert_eq!(place, "Kino Mitte, Saal 1");
     ana.picture("10-cinema-seats").await;
-    // Nobody waits where there is no line: the page goes in by itself.
+    // There is no line, so nobody waits and the page enters by itself.
     ana.click("#best-find").await;
     let held: usize = ana
         .until("!document.querySelector('#held').hidden && document.querySelectorAll('#held-seats li').length")

@@ -1,5 +1,5 @@
-//! The commands: an on-sale file applied, a data directory that belongs to one process, settings
-//! refused all at once, and a server that says good-bye.
+//! Tests the commands: an on-sale file that is applied, a data directory that belongs to one
+//! process, settings that are all refused at once, and a server that ends politely.
 
 use std::process::{Command, Output};
 

@@ -1,5 +1,5 @@
-//! The power goes, again and again, in the middle of people joining, holding and paying. Whatever
-//! was answered holds.
+//! Cuts the power again and again while people join, hold and pay. Every answer that was given must
+//! stay true.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use crate::crowd::{Member, Stage, Told};
 use crate::harness::{Promoter, Server, TestShop, Visitor, text, until};
 
-/// People.
+/// The number of people.
 const CROWD: usize = 200;
-/// Kills, where `FAIRGATE_CRASH_ROUNDS` does not say otherwise.
+/// The number of kills, unless `FAIRGATE_CRASH_ROUNDS` says otherwise.
 const ROUNDS: usize = 20;
-/// Kills before the draw, which is brought forward while people still join.
+/// The number of kills before the draw, which is brought forward while people still join.
 const ROUNDS_BEFORE_THE_DRAW: usize = 4;
 
-/// What was seen of the room, and may not be unseen.
+/// The facts about the room that were seen and must stay true.
 #[derive(Default)]
 struct Seen {
     released: u64,
@@ -54,7 +54,7 @@ async fn killed_over_and_over_the_server_forgets_nothing_it_answered() {
     let mut seen = Seen::default();
     let kill = async {
         for round in 1..=rounds {
-            // Until the draw there is nothing to do but join, and only some join in each round.
+            // Until the draw people can only join, and only some join in each round.
             let most = if round <= ROUNDS_BEFORE_THE_DRAW {
                 15
             } else {
@@ -101,7 +101,8 @@ async fn killed_over_and_over_the_server_forgets_nothing_it_answered() {
     );
 }
 
-/// Waits until the crowd has got so many more answers: a kill always comes in the middle of work.
+/// Waits until the crowd has got so many more answers, so that a kill always comes in the middle of
+/// work.
 async fn reach(stage: &Stage, more: usize) {
     let goal = stage.steps.load(Ordering::Relaxed) + more;
     until("the crowd gets on", async || {
@@ -110,8 +111,8 @@ async fn reach(stage: &Stage, more: usize) {
     .await;
 }
 
-/// After each restart: every answered place keeps its number and its rank, the counter has not
-/// fallen, the draw is the same.
+/// Checks after each restart that every answered place keeps its number and rank, that the counter
+/// has not fallen, and that the draw is the same.
 async fn look_again(server: &Server, crowd: &[Member<'_>], seen: &mut Seen) {
     let room = server.get("/v1/rooms/sale").await.is(200);
     let released = room["released"].as_u64().expect("a counter");
@@ -156,8 +157,8 @@ async fn look_again(server: &Server, crowd: &[Member<'_>], seen: &mut Seen) {
     seen.places += join_all(checks).await.len();
 }
 
-/// In the end: every acknowledged order is there and has not fallen back, no cell is in two of
-/// them, no ticket is twice, and the seats shown as sold are exactly those.
+/// Checks at the end that every acknowledged order is there and has not fallen back, that no cell
+/// is in two orders, that no ticket exists twice, and that exactly those seats are shown as sold.
 async fn settle_orders(server: &Server, told: &[Told]) -> (usize, usize) {
     let (mut owners, mut tickets) = (HashMap::new(), HashSet::new());
     let (mut orders, mut sold) = (0, 0);

@@ -1,4 +1,4 @@
-//! The power goes while the line is being frozen and drawn: the room ends with one draw, over
+//! Cuts the power while the line is being frozen and drawn. The room must end with one draw over
 //! everybody who was answered.
 
 use std::time::Duration;
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::harness::{PROMOTER_KEY, Promoter, Server, TestAnswer, Visitor, room, until};
 
-/// How long after the draw was asked for the power goes, in microseconds: before, in and after the
+/// The times between the call for the draw and the kill, in microseconds: before, in and after the
 /// freeze's transaction.
 const KILLED_AFTER_US: [u64; 10] = [0, 300, 600, 900, 1_200, 1_600, 2_000, 3_000, 6_000, 30_000];
-/// People in each room.
+/// The number of people in each room.
 const JOINERS: usize = 25;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -45,7 +45,7 @@ async fn killed_in_the_middle_of_the_freeze_a_room_ends_with_one_draw_over_every
         server.restart().await;
         if answer.is_err() {
             unanswered += 1;
-            // Nobody was told that it happened, so it may be asked for again.
+            // Nobody was told that the draw happened, so it may be asked for again.
             promoter.post(&format!("rooms/{id}/draw")).await;
         }
         let record = until("the draw is done", async || {

@@ -1,5 +1,5 @@
-//! A crowd that joins, holds and pays through a server that keeps dying. Each member writes down
-//! what it was told, so that afterwards nothing told may turn out untrue.
+//! Runs a crowd that joins, holds and pays on a server that is killed again and again. Each member
+//! writes down what it was told, and all of it must stay true.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,47 +10,49 @@ use serde_json::{Value, json};
 
 use crate::harness::{TestAnswer, Visitor, buyer, text};
 
-/// How long a member tries to get one answer out of a server that comes and goes.
+/// How long a member tries to get one answer from a server that comes and goes.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// How long to wait before asking a dead or a busy server again.
+/// The wait before a dead or busy server is asked again.
 const BREATH: Duration = Duration::from_millis(15);
 
-/// What one member was told, and will hold the server to.
+/// What one member was told and the server must keep to.
 #[derive(Debug, Clone, Default)]
 pub struct Told {
-    /// Its join number.
+    /// The member's join number.
     pub number: Option<u64>,
-    /// Its rank.
+    /// The member's rank.
     pub rank: Option<u64>,
-    /// Its orders: the state it saw last, and the labels.
+    /// The member's orders: the state it saw last, and the labels.
     pub orders: Vec<(Value, &'static str, Vec<String>)>,
 }
 
-/// What the crowd and whoever kills the server share.
+/// The state that the crowd shares with the test that kills the server.
 #[derive(Default)]
 pub struct Stage {
-    /// Answers that changed something, since the beginning.
+    /// The number of answers so far that changed something.
     pub steps: AtomicUsize,
-    /// Kills so far whose restart was looked over.
+    /// The number of kills so far whose restart was checked.
     pub survived: AtomicUsize,
-    /// Set when the crowd shall come to an end.
+    /// Whether the crowd is to end.
     pub over: std::sync::atomic::AtomicBool,
 }
 
-/// One of the crowd.
+/// One member of the crowd.
 pub struct Member<'a> {
-    /// Who.
+    /// The visitor that the member acts as.
     pub visitor: Visitor<'a>,
-    /// Joins only after so many kills, so that people join in the middle of every early crash.
+    /// The number of kills before the member joins, so that people join in the middle of every
+    /// early crash.
     pub joins_after: usize,
     /// What it was told.
     pub told: Mutex<Told>,
-    /// What it shares.
+    /// The shared state.
     pub stage: &'a Stage,
 }
 
 impl Member<'_> {
-    /// Joins, waits, and buys until the stage is over; every loss of the server is waited out.
+    /// Joins, waits, and buys until the stage is over. The member waits out every loss of the
+    /// server.
     pub async fn live(&self) {
         self.wait_until(|| self.stage.survived.load(Ordering::Relaxed) >= self.joins_after)
             .await;
@@ -80,7 +82,7 @@ impl Member<'_> {
         }
     }
 
-    /// Waits for the rank and the pass; false when the stage is over first.
+    /// Waits for the rank and the pass. Returns false if the stage is over first.
     async fn be_admitted(&self, visitor: &mut Visitor<'_>) -> bool {
         let address = |what: &str| {
             visitor
@@ -118,7 +120,8 @@ impl Member<'_> {
         }
     }
 
-    /// One hold, its order and its payment; a hold lost with the server is simply over.
+    /// Makes one hold, its order and its payment. A hold that was lost with the server ends the
+    /// round.
     async fn buy(&self, visitor: &Visitor<'_>, round: u32) {
         let key = |what: &str| format!("{what}-{}-{round}", visitor.number);
         let ask = json!({"best": {"quantity": 1 + round % 2}});
@@ -128,7 +131,7 @@ impl Member<'_> {
             .await;
         match held.status {
             201 => self.step(),
-            // The picture moved under the choice, or little is left: the next round chooses anew.
+            // The seats were taken meanwhile, or few are left: the next round chooses anew.
             409 | 422 => return,
             _ => panic!("{held:?}"),
         }
@@ -141,7 +144,7 @@ impl Member<'_> {
             .await;
         match ordered.status {
             201 => self.step(),
-            // Holds without an order may go when the server does.
+            // A hold without an order may be lost with the server.
             409 | 410 => return,
             _ => panic!("{ordered:?}"),
         }
@@ -154,7 +157,7 @@ impl Member<'_> {
             told.orders.push((ordered.clone(), "pending", labels));
             told.orders.len() - 1
         };
-        // Every fourth order is left unpaid, so that there are some in every state.
+        // Every fourth order stays unpaid, so that some orders are in every state.
         if round % 4 == 3 {
             return;
         }
@@ -201,7 +204,7 @@ impl Member<'_> {
             .json(body)
     }
 
-    /// Asks until there is an answer that is final: neither a dead server's nor a "come again".
+    /// Asks until the answer is final: not a dead server, and not a request to come again.
     async fn insist(&self, what: &str, ask: impl Fn() -> RequestBuilder) -> TestAnswer {
         let started = Instant::now();
         loop {

@@ -1,4 +1,4 @@
-//! The bare command: an arena on sale within half a minute, without a word of configuration.
+//! Tests the bare command: an arena is on sale within half a minute, without any configuration.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -13,7 +13,7 @@ struct Demo(Child);
 
 impl Drop for Demo {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The demo may be gone already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -31,7 +31,7 @@ async fn the_bare_command_prints_a_lobby_whose_arena_is_drawn_within_30_s() {
     let mut demo = Demo(child.expect("the demo starts"));
     let printed = BufReader::new(demo.0.stdout.take().expect("its output"));
     let (found, mut lobby) = tokio::sync::mpsc::unbounded_channel();
-    // Read to the end, so that the demo never writes into a closed pipe.
+    // The output is read to the end, so that the demo never writes into a closed pipe.
     std::thread::spawn(move || {
         for line in printed.lines().map_while(Result::ok) {
             let addresses = line

@@ -1,5 +1,5 @@
-//! The disk of the ledger runs full beside a server that goes on: `/readyz` tells of it at once,
-//! nothing that was answered is lost, and the line goes on when there is room again.
+//! Fills the disk of the ledger while the server runs. `/readyz` must report it at once, nothing
+//! that was answered may be lost, and the line must go on when there is room again.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,16 +9,16 @@ use serde_json::json;
 
 use crate::harness::{Server, TestAnswer, until_within};
 
-/// How soon a fault, or its end, must show.
+/// The longest time until a fault, or its end, is reported.
 const SHOWS_WITHIN: Duration = Duration::from_secs(2);
 
-/// A disk of 24 MiB in place of a folder.
+/// A disk of 24 MiB that is mounted over a folder.
 struct SmallDisk {
     folder: PathBuf,
 }
 
 impl SmallDisk {
-    /// `None` where this machine lets nobody mount.
+    /// Mounts the disk. Returns `None` if this machine lets nobody mount.
     fn mount(folder: &Path) -> Option<Self> {
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=24m", "fairgate-test"])
@@ -37,12 +37,12 @@ impl Drop for SmallDisk {
             .arg("--lazy")
             .arg(&self.folder)
             .status();
-        // Nothing else can be done about it here.
+        // A test can do nothing more if the unmount fails.
         let _ = unmount;
     }
 }
 
-/// Joins; the place where one was given.
+/// Joins. Returns the place if one was given.
 async fn joined(server: &Server) -> Option<String> {
     let secret = hex::encode(rand::random::<[u8; 32]>());
     let join = server
@@ -62,7 +62,7 @@ async fn joined(server: &Server) -> Option<String> {
     None
 }
 
-/// Waits until `/readyz` answers so; gives what it says.
+/// Waits until `/readyz` answers with this status, and returns its body.
 async fn ready(server: &Server, status: u16) -> String {
     until_within("readiness shows it", SHOWS_WITHIN, async || {
         let answer = server.get("/readyz").await;
@@ -86,7 +86,7 @@ async fn a_full_disk_shows_within_two_seconds_and_nothing_that_was_answered_is_l
         places.extend(joined(&server).await);
     }
     let filler = disk.folder.join("filler");
-    // The last of it comes to nothing, which is what is wanted.
+    // The last part of the write fails, which is intended.
     let _ = std::fs::write(&filler, vec![1; 24 << 20]);
     let told = ready(&server, 503).await;
     assert!(

@@ -1,6 +1,6 @@
-//! A live room's draw, checked from outside: by an oracle that is not the product, by the product's
-//! own offline command, and by every visitor's proof. And every byte of it that may be changed is
-//! missed by neither.
+//! Checks a live room's draw from outside: by an oracle that is not the product, by the product's
+//! own offline command, and by every visitor's proof. Both checkers must notice every change of the
+//! record.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::harness::{Promoter, Server, Visitor, draw_folder, gateway, merkle};
 
-/// Joiners before the freeze.
+/// The number of joiners before the freeze.
 const JOINERS: usize = 300;
-/// How many of them leave before it.
+/// The number of joiners who leave before the freeze.
 const LEAVERS: usize = 25;
 
 /// A published draw, as files beside the oracle that checks them.
@@ -43,7 +43,7 @@ impl Published {
             .await
             .problem(409, "not_frozen");
         promoter.draw("sale").await;
-        // After the freeze nothing can be taken out: this leaf stays.
+        // After the freeze no leaf can be removed, so this one stays.
         crowd[JOINERS - 1].leave().await.is(204);
 
         let mut record = server.get("/v1/rooms/sale/draw").await.is(200);
@@ -87,7 +87,7 @@ impl Published {
         paths
     }
 
-    /// Whether `gateway verify-draw` accepts it, and what it said.
+    /// Returns whether `gateway verify-draw` accepts the draw, and its output.
     fn own_verdict(&self, record: &Value, leaves: &[u8]) -> (bool, String) {
         let (record, leaves) = self.files(record, leaves);
         verdict(
@@ -99,7 +99,7 @@ impl Published {
         )
     }
 
-    /// Whether the oracle accepts it, and what it said.
+    /// Returns whether the oracle accepts the draw, and its output.
     fn oracle(&self, folder: &Path, record: &Value, leaves: &[u8]) -> (bool, String) {
         let (record, leaves) = self.files(record, leaves);
         verdict(
@@ -122,7 +122,8 @@ fn verdict(command: &mut Command) -> (bool, String) {
     (output.status.success(), said)
 }
 
-/// The record and the leaves, each with one thing changed, and what that is.
+/// Returns copies of the record and the leaves with one thing changed in each, and a name for the
+/// change.
 fn tampered(record: &Value, leaves: &[u8]) -> Vec<(&'static str, Value, Vec<u8>)> {
     let mut all = Vec::new();
     for field in ["commitment", "root", "secret", "seed"] {

@@ -1,5 +1,5 @@
-//! The server is asked to end, again and again, in the middle of calls. Every call that got in is
-//! answered, and the ledger's file is whole by itself.
+//! Asks the server to end, again and again, in the middle of calls. Every call that got in must be
+//! answered, and the ledger's file must be complete by itself.
 
 use std::sync::Mutex;
 
@@ -9,17 +9,17 @@ use serde_json::json;
 use crate::harness::{Server, TestAnswer, until};
 
 const STOPS: usize = 5;
-/// Clients that join one visitor after the other.
+/// The number of clients that join one visitor after the other.
 const CLIENTS: usize = 24;
-/// Joins before a stop.
+/// The number of joins before a stop.
 const JOINS: usize = 150;
 
 /// What the clients of one round were told.
 #[derive(Default)]
 struct Heard {
-    /// Places that were given.
+    /// The places that were given.
     places: Vec<String>,
-    /// Calls that got in and were not answered well.
+    /// The calls that got in and were not answered well.
     lost: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ async fn five_stops_under_load_lose_no_call_and_leave_the_ledger_whole_in_one_fi
         let heard = heard.into_inner().expect("no holder panics");
         assert!(heard.lost.is_empty(), "stop {stop}: {:?}", heard.lost);
 
-        // As somebody who copies the file and nothing beside it.
+        // This is what somebody does who copies only the ledger's file.
         for beside in ["ledger.db-wal", "ledger.db-shm"] {
             let _ = std::fs::remove_file(server.data().join(beside));
         }
@@ -73,7 +73,7 @@ async fn join_until_refused(server: &Server, heard: &Mutex<Heard>) {
             Ok(answer) => heard
                 .lost
                 .push(format!("{} {}", answer.status, answer.text())),
-            // It never got in, so nothing can have happened.
+            // The call never got in, so nothing can have happened.
             Err(error) if error.is_connect() => return,
             Err(error) => {
                 heard.lost.push(format!("{error:?}"));

@@ -1,5 +1,5 @@
-//! What no room names is covered by the room `everyday`, so that every client walks the same way:
-//! place, pass, hold.
+//! Tests that shows which no room names are covered by the room `everyday`, so that every client
+//! goes the same way: place, pass, hold.
 
 use serde_json::json;
 
@@ -23,7 +23,7 @@ async fn a_show_without_a_room_is_reached_through_everyday_at_once() {
     );
 
     let mut ana = Visitor::joined(&server, "everyday").await;
-    // Nobody waits where there is no line: the very first question is answered with a pass.
+    // There is no line, so the first call is answered with a pass.
     let claimed = ana.try_claim().await.is(201);
     ana.pass = claimed["pass"].as_str().expect("a pass").to_owned();
     let held = server

@@ -1,5 +1,5 @@
-//! Exchanging on the order's page, in a browser: a dearer night is paid first, and the old tickets
-//! are good until then.
+//! Tests an exchange on the order's page in a browser: a dearer night is paid first, and the old
+//! tickets are valid until then.
 
 use serde_json::json;
 
@@ -34,7 +34,7 @@ async fn two_seats_are_exchanged_for_a_dearer_night_and_for_others_of_it() {
     ana.click("#exchange-ask summary").await;
     ana.picture("13-exchange-asked").await;
     ana.click("#exchange").await;
-    // The new order waits for the difference; nobody has lost anything yet.
+    // The new order waits for the difference, and the old tickets are still valid.
     ana.until::<bool>("document.querySelector('#approve') && !document.querySelector('#sandbox').hidden && document.querySelector('#show-title').textContent.includes('Night two')")
         .await;
     let told: String = ana
@@ -45,7 +45,7 @@ async fn two_seats_are_exchanged_for_a_dearer_night_and_for_others_of_it() {
     ana.click("#approve").await;
     ana.until::<bool>("document.querySelectorAll('#tickets li').length === 2")
         .await;
-    // For the same price there is nothing to pay.
+    // An exchange for the same price needs no payment.
     ana.until::<bool>("document.querySelectorAll('#exchange-show option').length === 2 && document.querySelector('#exchange-show').value === 'night-2'")
         .await;
     let before: String = ana.until("location.pathname").await;

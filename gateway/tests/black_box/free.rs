@@ -1,4 +1,4 @@
-//! Seats that cost nothing, and seats that cost too little to be paid, as a browser meets them.
+//! Tests how a browser shows seats that cost nothing, and seats that cost too little to be paid.
 
 use fairgate_servers::{
     FakeStripeServer, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET,
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Browser, Promoter, Server, in_seconds};
 
-/// A night of which everybody may buy at once, with changes to its document.
+/// Puts a night on sale that everybody may buy at once, with changes to its document.
 async fn on_sale(server: &Server, show: Value) {
     let promoter = Promoter::of(server);
     let room = json!({"title": "Night one", "method": "open", "draw_at": in_seconds(-30)});
@@ -15,7 +15,7 @@ async fn on_sale(server: &Server, show: Value) {
     promoter.selling("sale").await;
 }
 
-/// Holds the best two seats and fills the checkout in.
+/// Holds the best two seats and fills in the checkout.
 async fn at_the_checkout(browser: &Browser, server: &Server) {
     browser.go(&server.at("/s/night?seats=2")).await;
     browser.until::<bool>("Boolean(window.fairgate)").await;

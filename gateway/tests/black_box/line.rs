@@ -1,5 +1,5 @@
-//! The line keeps its order and its pace: late joiners stay behind, a pause holds everybody, a pass
-//! is the same pass.
+//! Tests that the line keeps its order and its pace: late joiners stay behind, a pause holds
+//! everybody, and a pass stays the same pass.
 
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ async fn the_pace_releases_no_more_than_it_says_and_the_counter_never_falls() {
         async || {
             let released = promoter.room("sale").await["released"].as_u64()?;
             assert!(released >= last, "fell from {last} to {released}");
-            // One second's worth may be banked, and the tick that counts may come just before the
+            // One second's worth may be saved up, and the tick that counts may come just before the
             // look.
             let budget = 2.0 * (started.elapsed().as_secs_f64() + 2.0);
             assert!(
@@ -93,7 +93,7 @@ async fn while_the_room_is_paused_the_draw_happens_and_nobody_is_released() {
         (&told["paused"], &told["message"]),
         (&json!(true), &json!("A short break."))
     );
-    // Two shared frames mean that at least one tick has gone by in between.
+    // At least one tick has passed between two shared frames.
     socket.text("line").await;
     assert_eq!(socket.text("line").await["released"], 0);
     let problem = ana.try_claim().await.problem(409, "not_called");
@@ -126,7 +126,7 @@ async fn claiming_twice_gives_the_same_pass_and_max_inside_binds() {
     assert_eq!(again["pass"], json!(front.pass));
     back.try_claim().await.problem(409, "not_called");
 
-    // Whoever has tickets is done, and makes room for the next.
+    // A visitor with tickets is done, and makes room for the next.
     let held = server
         .try_hold(&front, "night", &json!({"best": {"quantity": 1}}))
         .await

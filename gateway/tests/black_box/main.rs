@@ -1,6 +1,6 @@
-//! The gateway's binary from outside: a process on a free port with a data directory of its own,
-//! and actors that know only what a browser, a promoter or a door knows. One program, so that the
-//! harness is linked once.
+//! Tests the gateway's binary from outside: a process on a free port with a data directory of its
+//! own, and actors that know only what a browser, a promoter or a door knows. All tests are one
+//! program, so that the harness is linked once.
 
 mod apart;
 mod bad_input;

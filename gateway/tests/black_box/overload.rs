@@ -1,5 +1,5 @@
-//! A server that cannot keep up sheds new joins, then new holds, and nothing of what people have
-//! begun; whoever is sent away and comes back when told is let in.
+//! Tests that a server which cannot keep up sheds new joins, then new holds, and nothing that
+//! people have begun. Visitors who are sent away and come back when told are let in.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::harness::{Live, Promoter, Server, TestAnswer, TestShop, Visitor, until, until_within};
 
-/// Somebody who writes to the ledger file and does not come to an end: every write waits.
+/// A writer that locks the ledger file and does not finish, so that every other write waits.
 struct Blockage {
     _release: mpsc::Sender<()>,
     _writer: fairgate_databases::SqliteDatabase,
@@ -20,7 +20,7 @@ impl Blockage {
         let writer = fairgate_databases::SqliteDatabase::open(&path).expect("the file opens");
         let (release, released) = mpsc::channel::<()>();
         let blocked = writer.enqueue_sql(released, |_, released| {
-            // Until the other end is dropped.
+            // The lock is kept until the other end is dropped.
             let _ = released.recv();
             Box::pin(std::future::ready(
                 Ok::<_, fairgate_databases::LedgerError>(()),

@@ -1,4 +1,4 @@
-//! The pages as a browser gets them: whole, guarded by their headers, and a page even where
+//! Tests the pages as a browser gets them: complete, guarded by their headers, and still a page if
 //! something is missing.
 
 use serde_json::json;
@@ -47,8 +47,8 @@ async fn every_page_comes_with_its_headers_and_without_inline_scripts() {
     }
 }
 
-/// The pages on the way to a ticket, and both searches, are measured where their own tests take
-/// their pictures.
+/// The pages on the way to a ticket and both searches are measured by the tests that take their
+/// pictures.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_page_is_wider_than_the_narrowest_phone() {
     let Some(browser) = Browser::open().await else {
@@ -89,7 +89,7 @@ async fn no_page_is_wider_than_the_narrowest_phone() {
         browser.until::<bool>(&format!("Boolean({ready})")).await;
         browser.fits(path).await;
     }
-    // Of the pages that are not there, and of nothing else.
+    // Complaints are only about the pages that are missing.
     for complaint in browser.end().await {
         assert!(complaint.contains("status of 4"), "{complaint}");
     }

@@ -1,5 +1,6 @@
-//! From the search for trains to tickets with names: stations suggested while one types, a train
-//! found, two seats held, paid; and the search alone in a browser that runs no scripts.
+//! Tests the way from the search for trains to tickets with names: stations are suggested while one
+//! types, a train is found, and two seats are held and paid. The search is also tested in a browser
+//! that runs no scripts.
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use crate::harness::{Browser, Server, TestShop, Visitor, in_seconds, until};
 use crate::waiting::{give_back, state};
 
-/// A line with two stations of nearly one name, and one behind it that is reached by changing only.
+/// A line with two stations of similar names, and a third that is reached only by a change.
 const FEED: [(&str, &str); 3] = [
     (
         "stations.csv",
@@ -45,7 +46,7 @@ const FEED: [(&str, &str); 3] = [
     ),
 ];
 
-/// The terms of the trains, where a test has none of its own.
+/// The terms of the trains, if a test has none of its own.
 const TERMS: &str = r#"
     [terms]
     exchange = { cheaper = "refund" }
@@ -56,7 +57,7 @@ async fn put(data: &Path) {
     put_in("Europe/Berlin", TERMS, data).await;
 }
 
-/// The same timetable by the clocks of another place, or with carriages and terms of its own.
+/// Imports the same timetable in another time zone, or with carriages and terms of its own.
 pub async fn put_in(zone: &str, settings: &str, data: &Path) {
     let feed = tempfile::tempdir().expect("a folder");
     for (name, text) in FEED {
@@ -81,7 +82,7 @@ async fn opened() -> Server {
     Server::prepared(&[], put).await
 }
 
-/// The day after tomorrow: no train of it has left, wherever one is.
+/// Returns the day after tomorrow, on which no train has left in any time zone.
 pub fn date() -> String {
     in_seconds(2 * 86_400)[..10].to_owned()
 }
@@ -158,8 +159,8 @@ async fn a_train_is_found_and_two_seats_of_it_are_booked_by_name() {
     ana.close("Ana").await;
 }
 
-/// Somebody far away who has the key of the order reads it, and its ticket, by the clocks of the
-/// stations.
+/// Reads the order and its ticket on another device far away that has the order's key. Times must
+/// be shown by the stations' clocks.
 async fn on_another_device(ana: &Browser, server: &Server) {
     let ben = Browser::in_zone("America/New_York").await;
     let ben = ben.expect("chromium was there before");
@@ -191,7 +192,8 @@ async fn on_another_device(ana: &Browser, server: &Server) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_search_proposes_the_date_at_the_stations() {
-    // Where it is another day than in Greenwich, at whatever time this runs.
+    // The time zone is chosen so that its date differs from the date in Greenwich, whenever this
+    // runs.
     let utc = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
     let zone = if utc.hour() < 10 {
         "Pacific/Pago_Pago"
@@ -223,8 +225,8 @@ async fn the_search_proposes_the_date_at_the_stations() {
     assert_ne!(first, today, "the clocks of Greenwich are another day's");
 }
 
-/// The same class and stretch of another train of that day, for the same price; its travellers
-/// stay.
+/// Exchanges for the same class and stretch of another train of that day at the same price. The
+/// travellers stay.
 async fn exchange_for_a_later_train(ana: &Browser) {
     let before: String = ana.until("location.pathname").await;
     ana.click("#exchange-find").await;
@@ -243,8 +245,8 @@ async fn exchange_for_a_later_train(ana: &Browser) {
     }
 }
 
-/// One of the two tickets goes back, an hour before the train leaves at the latest; the other one
-/// stays good.
+/// Gives one of the two tickets back, which is possible until an hour before the train leaves. The
+/// other ticket stays valid.
 async fn give_bens_ticket_back(ana: &Browser) {
     let offered: Vec<String> = ana
         .until("document.querySelectorAll('#refund-tickets input').length === 2 && [...document.querySelectorAll('#refund-tickets li, #refund-until')].map(one => one.textContent)")
@@ -379,7 +381,8 @@ async fn what_is_typed_stays_text_and_what_is_wrong_is_told() {
     );
 }
 
-/// Takes all seats of the smallest class of a day's R1 from end to end: its key, and who has them.
+/// Takes all seats of the smallest class of a day's R1 from end to end. Returns the class's key and
+/// the visitors who have the seats.
 async fn filled<'a>(
     server: &'a Server,
     show: &str,

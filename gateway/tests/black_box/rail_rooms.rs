@@ -1,5 +1,5 @@
-//! A room that covers trains counts their seats: it is sold out when no stretch that is offered has
-//! a free seat, and its line is told so.
+//! Tests a room that covers trains: it counts their seats, and it is sold out when no stretch on
+//! offer has a free seat, which its line is told.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ async fn a_room_of_one_train_is_sold_out_when_no_stretch_of_it_is_free() {
         "opens_at": crate::harness::in_seconds(-60), "draw_at": crate::harness::in_seconds(-30),
     });
     promoter.put("rooms/line", &room).await.is(201);
-    // Nobody has held anything of it.
+    // Nobody has held a seat of the train yet.
     figures(&promoter, [2, 0, 0], "selling").await;
     let ana = Visitor::admitted(&server, "line").await;
     let ask = |from: &str, to: &str| json!({"best": {"quantity": 2, "class": "second"}, "from": from, "to": to});

@@ -1,5 +1,5 @@
-//! Giving tickets back on the order's page, in a browser: what it keeps is told before, and where
-//! the money is after.
+//! Tests refunds on the order's page in a browser: the fee is told before, and the state of the
+//! money after.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! The same place, however one comes back: by cookie, by the place itself, by the secret. And
-//! leaving it for good.
+//! Tests that a visitor gets the same place again by cookie, by the place itself, and by the
+//! secret. Leaving it is final.
 
 use reqwest::Method;
 use serde_json::json;

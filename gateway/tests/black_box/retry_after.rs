@@ -1,11 +1,12 @@
-//! The time to come back that the door names is the wait there really is.
+//! Tests that the time to come back that the server names is the real wait.
 
 use reqwest::Method;
 use serde_json::json;
 
 use crate::harness::{Promoter, Server, TestAnswer, TestShop, Visitor, in_seconds};
 
-/// Asks for a seat without a pass, as a browser that has this place or none.
+/// Asks for a seat without a pass, as a browser that has this place or none. Returns the seconds
+/// that it is told to wait.
 async fn told_s(server: &Server, place: Option<&str>) -> u64 {
     let mut request = server
         .http

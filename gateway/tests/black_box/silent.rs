@@ -1,6 +1,6 @@
-//! Two thousand sockets, five hundred of which never read: they cost no memory that grows, and the
-//! others nothing. Beside them runs a second server with the good ones only, so that both are
-//! measured in the same seconds.
+//! Opens two thousand sockets, of which five hundred never read. They must cost no memory that
+//! grows, and must not slow the others. A second server with only the good sockets runs beside it,
+//! so that both are measured in the same seconds.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -17,9 +17,9 @@ use crate::harness::{Promoter, Server, Visitor};
 
 const GOOD: usize = 1_500;
 const SILENT: usize = 500;
-/// Sockets that are opened at the same time.
+/// The number of sockets that are opened at the same time.
 const OPENING: usize = 50;
-/// The room speaks twice a second, a kilobyte each time.
+/// The room sends a kilobyte at this interval, twice a second.
 const SPEAK_EVERY: Duration = Duration::from_millis(500);
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -29,11 +29,11 @@ type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 #[derive(Default)]
 struct Heard {
     sent: Mutex<Vec<Instant>>,
-    /// The message's number and the wait.
+    /// Each wait, with the message's number.
     waits: Mutex<Vec<(usize, Duration)>>,
 }
 
-/// A server, its room, and the good visitors' ears.
+/// A server, its room, and what the good visitors hear.
 struct Hall {
     server: Server,
     heard: Arc<Heard>,
@@ -109,8 +109,8 @@ impl Hall {
         self.heard.sent.lock().expect("no panic").len()
     }
 
-    /// The middle and the 99th percentile of the waits for those messages, in milliseconds, and how
-    /// many there were.
+    /// Returns the median and the 99th percentile of the waits for those messages in milliseconds,
+    /// and the number of waits.
     fn waits(&self, numbers: &std::ops::Range<usize>) -> (f64, f64, usize) {
         let all = self.heard.waits.lock().expect("no panic");
         let mut waits: Vec<_> = all
@@ -124,13 +124,13 @@ impl Hall {
     }
 }
 
-/// Both halls speak in turn for so long, so that whatever else the machine does happens to both;
-/// gives the numbers of what was said in each.
+/// Lets both halls speak in turn for so long, so that whatever else the machine does affects both.
+/// Returns the numbers of the messages in each.
 async fn speak(halls: [&Hall; 2], long: Duration) -> std::ops::Range<usize> {
     let (first, begun) = (halls[0].spoken(), Instant::now());
     let mut beat = tokio::time::interval(SPEAK_EVERY / 2);
     while begun.elapsed() < long {
-        // Neither is always the second.
+        // The order changes, so that neither hall is always second.
         for at in [0, 1, 1, 0] {
             beat.tick().await;
             halls[at].speak().await;
@@ -146,7 +146,8 @@ async fn five_hundred_who_never_read_cost_the_others_nothing_and_no_memory_that_
     speak(halls, Duration::from_secs(3)).await;
     let silent = open_many(&beside.server, SILENT).await;
 
-    // First the silent ones are sent what they may leave unread, as everybody is; then nothing.
+    // In the first half the silent sockets are sent what they may leave unread; in the second half
+    // they are sent nothing.
     speak(halls, MINUTE / 2).await;
     let said = speak(halls, MINUTE / 2).await;
     let minute = beside.server.resident_kib();

@@ -1,4 +1,4 @@
-//! The waitlist from outside: offers on a socket, a server that is killed, and a browser that
+//! Tests the waitlist from outside: offers on a socket, a server that is killed, and a browser that
 //! waits.
 
 use reqwest::Method;
@@ -8,7 +8,7 @@ use crate::harness::{Browser, Live, Promoter, Server, TestAnswer, TestShop, Visi
 
 const LIST: &str = "/v1/shows/night/waitlist";
 
-/// Eight seats, and four of them in each of two baskets.
+/// Fills the eight seats with two baskets of four.
 async fn full(server: &Server) -> [(Visitor<'_>, Value); 2] {
     let promoter = Promoter::of(server);
     let open = json!({"method": "open", "draw_at": "2020-01-01T00:00:00Z", "opens_at": "2020-01-01T00:00:00Z", "title": "Night one"});
@@ -67,8 +67,8 @@ async fn who_waits_with_a_socket_is_told_of_its_offer_and_a_kill_forgets_nobody(
     );
     server.kill();
     server.restart().await;
-    // Baskets and offers are gone with the process; the line is not, and both find seats in the
-    // empty hall.
+    // Baskets and offers are lost with the process, but the waitlist is not, and both parties find
+    // seats in the empty hall.
     let mut seats = Vec::new();
     for (who, size) in [(&ana, 2), (&ben, 3)] {
         let waiter = stands(who, "offered").await;
@@ -139,8 +139,8 @@ async fn a_browser_waits_is_offered_seats_and_takes_them() {
     ana.click("#to-checkout").await;
     ana.until::<bool>("document.querySelector('#pay') && true")
         .await;
-    // Declined: nobody else waits, so seats that fit come again, and it is told that it let one
-    // pass.
+    // Nobody else waits, so after the refusal the party is offered seats again and told that it let
+    // one offer pass.
     ben.click("#wait-decline").await;
     ben.until::<bool>("document.querySelector('#wait').dataset.missed === '1'")
         .await;

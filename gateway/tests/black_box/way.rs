@@ -1,5 +1,5 @@
-//! One visitor's whole way: lobby, draw, pass, seats, money, ticket, door, over plain HTTP and the
-//! live socket.
+//! Tests one visitor's whole way over plain HTTP and the live socket: lobby, draw, pass, seats,
+//! money, ticket, door.
 
 use fairgate_pass::Verifier;
 use reqwest::Method;
@@ -21,7 +21,7 @@ async fn keyed(server: &Server, order: &Value, path: &str) -> TestAnswer {
     server.ask(get(path).by(&text(order, "order_key"))).await
 }
 
-/// The whole way on a server that has sold nothing yet.
+/// Goes the whole way on a server that has sold nothing yet.
 pub async fn whole_way(server: &Server) {
     let promoter = Promoter::of(server);
     promoter.on_sale("10x20", json!({}), json!({})).await;

@@ -1,5 +1,5 @@
-//! A browser that runs no scripts: the lobby still takes the visitor from joining to the seats, by
-//! forms alone.
+//! Tests a browser that runs no scripts: the lobby still takes the visitor from joining to the
+//! seats, by forms alone.
 
 use serde_json::json;
 

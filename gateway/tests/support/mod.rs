@@ -1,4 +1,4 @@
-//! A gateway on a real listener over a stand-in for booking, and the visitors who use it.
+//! Runs a gateway on a real listener over a stand-in for booking, and the visitors who use it.
 #![allow(dead_code, reason = "each test file uses its own part of the harness")]
 
 pub mod bare;
@@ -55,7 +55,7 @@ impl Gateway {
         Self::over(data, settings, core, open).await
     }
 
-    /// With booking inside, as a process of its own is; `core` is nobody's then.
+    /// Starts a gateway with booking inside, as in a process of its own. `core` is unused then.
     pub async fn start_whole(data: &Path, settings: &[(&'static str, &str)]) -> Self {
         let core = Bare::default();
         Self::over(data, settings, core, gateway::upstream::local::open).await
@@ -103,7 +103,7 @@ impl Gateway {
         }
     }
 
-    /// Drains it, as SIGTERM would.
+    /// Drains the gateway, as SIGTERM would.
     pub async fn stop(&mut self) {
         self.begin_stop();
         if let Some(running) = self.running.take() {
@@ -149,7 +149,7 @@ impl Gateway {
         self.call("GET", path, None, None).await
     }
 
-    /// A room whose lobby is open; its draw is called by hand.
+    /// Opens a room whose lobby is open and whose draw is called by hand.
     pub async fn open_room(&self, room: &str, changes: Value) {
         let answer = self.put_room(room, changes).await;
         assert_eq!(answer.status, 201, "{}", answer.text());
@@ -194,7 +194,7 @@ impl Gateway {
         .await
     }
 
-    /// Somebody new in the line: the place's JWT, and the number.
+    /// Joins as a new visitor. Returns the place's JWT and the number.
     pub async fn newcomer(&self, room: &str) -> (String, u64) {
         let answer = self.join(room, json!({})).await;
         assert_eq!(answer.status, 201, "{}", answer.text());
@@ -283,7 +283,7 @@ impl Socket {
         next.expect("not ended").expect("a whole frame")
     }
 
-    /// The next text frame of that type; others are passed over.
+    /// Returns the next text frame of that type, and skips others.
     pub async fn frame(&mut self, kind: &str) -> Value {
         loop {
             if let Message::Text(text) = self.next().await {
@@ -295,7 +295,7 @@ impl Socket {
         }
     }
 
-    /// Every text frame until so many `line` frames have come: the clock has beaten that often.
+    /// Returns every text frame until so many `line` frames have come.
     pub async fn texts(&mut self, lines: usize) -> Vec<Value> {
         let (mut frames, mut seen) = (Vec::new(), 0);
         while seen < lines {

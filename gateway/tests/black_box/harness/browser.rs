@@ -1,5 +1,5 @@
-//! Debian's chromium, driven by its own protocol: a fresh profile for each person, and everything
-//! its console complains of is kept.
+//! Drives Debian's chromium by its own protocol, with a fresh profile for each person, and keeps
+//! everything that its console complains of.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -22,21 +22,22 @@ use tempfile::TempDir;
 
 use super::{PATIENCE, until, within};
 
-/// Where chromium may be.
+/// The paths where chromium may be.
 const PROGRAMS: [&str; 3] = [
     "/usr/bin/chromium",
     "/usr/bin/chromium-browser",
     "/usr/bin/google-chrome",
 ];
 
-/// A desktop's window.
+/// The size of a desktop's window.
 pub const DESKTOP: (i64, i64) = (1280, 900);
-/// A phone's window.
+/// The size of a phone's window.
 pub const PHONE: (i64, i64) = (390, 844);
-/// The narrowest window that pages are made for.
+/// The size of the narrowest window that pages are made for.
 pub const NARROW: (i64, i64) = (320, 640);
 
-/// Brings an element into view and says whether a click on its middle will be the element's own.
+/// The script that brings an element into view and returns whether a click on its middle will hit
+/// the element itself.
 const STANDS_STILL: &str = "async function() {
     if (!this.isConnected || this.disabled) return false;
     this.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
@@ -57,12 +58,13 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// A browser with a fresh profile; `None`, said aloud, where there is no chromium.
+    /// Opens a browser with a fresh profile. Returns `None`, with a message, if there is no
+    /// chromium.
     pub async fn open() -> Option<Self> {
         Self::start(true).await
     }
 
-    /// The same, in a place with these clocks.
+    /// Opens a browser in this time zone.
     pub async fn in_zone(zone: &str) -> Option<Self> {
         let browser = Self::open().await?;
         let clocks = SetTimezoneOverrideParams::new(zone);
@@ -70,7 +72,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// The same, with scripts turned off.
+    /// Opens a browser with scripts turned off.
     pub async fn without_scripts() -> Option<Self> {
         Self::start(false).await
     }
@@ -103,8 +105,7 @@ impl Browser {
             .build()
             .expect("a configuration");
         let (chromium, mut events) = Chromium::launch(config).await.expect("chromium starts");
-        // Events that this library does not know are of no interest; the loop ends with the
-        // browser.
+        // Events that this library does not know do not matter. The loop ends with the browser.
         tokio::spawn(async move { while events.next().await.is_some() {} });
         let page = chromium.new_page("about:blank").await.expect("a tab");
         let browser = Self {
@@ -125,7 +126,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// Keeps what the console says is wrong: exceptions, errors, and policies that were broken.
+    /// Keeps what the console reports as wrong: exceptions, errors, and broken policies.
     async fn listen(&self) {
         self.page.enable_log().await.expect("a log");
         self.page.enable_runtime().await.expect("a runtime");
@@ -151,8 +152,7 @@ impl Browser {
                     Some(entry) = entries.next() => {
                         let entry = &entry.entry;
                         let url = entry.url.as_deref().unwrap_or_default();
-                        // A refusal of a call is an answer that the page handles, not a fault of
-                        // the page.
+                        // The page handles the refusal of a call, so it is no fault of the page.
                         let is_answer = (url.contains("/v1/") && entry.text.contains("status of 4"))
                             || entry.text.contains("HTTP Authentication failed");
                         (entry.level == LogEntryLevel::Error && !is_answer).then(|| format!("{} ({url})", entry.text))
@@ -176,8 +176,8 @@ impl Browser {
         self.page.goto(address).await.expect("the page loads");
     }
 
-    /// What an expression is worth in the page, once it is worth anything: not null, false or an
-    /// error.
+    /// Evaluates an expression in the page until it has a value: not null, false or an error.
+    /// Returns that value.
     ///
     /// # Panics
     /// With what the page says, when the deadline has passed.
@@ -201,18 +201,18 @@ impl Browser {
         let asked = format!(
             "(() => {{ try {{ return ({expression}) || null }} catch {{ return null }} }})()"
         );
-        // While a page is being replaced there is nobody to ask.
+        // While a page is being replaced, no page answers.
         let answer =
             tokio::time::timeout(Duration::from_secs(5), self.page.evaluate(asked.as_str())).await;
         answer.ok()?.ok()?.into_value::<Option<T>>().ok()?
     }
 
-    /// Runs something in the page, once.
+    /// Runs a script in the page once.
     pub async fn run(&self, script: &str) {
         self.page.evaluate(script).await.expect("the script runs");
     }
 
-    /// Clicks an element with the mouse, once a person could: it is enabled, stands still, and
+    /// Clicks an element with the mouse as soon as a person could: it is enabled, stands still, and
     /// nothing lies over it.
     pub async fn click(&self, selector: &str) {
         until(&format!("{selector} can be clicked"), async || {
@@ -247,7 +247,7 @@ impl Browser {
             .expect("typing");
     }
 
-    /// What the console complained of so far.
+    /// Returns the console's complaints so far.
     pub fn complaints(&self) -> Vec<String> {
         self.complaints
             .lock()
@@ -255,8 +255,7 @@ impl Browser {
             .clone()
     }
 
-    /// Waits until the page is no wider than the narrowest phone, where it must not be pushed
-    /// sideways.
+    /// Waits until the page fits the narrowest phone, on which it must not scroll sideways.
     ///
     /// # Panics
     /// When it stays wider.
@@ -269,7 +268,8 @@ impl Browser {
         .await;
     }
 
-    /// Pictures of the whole page, as a desktop and as phones show it, the narrowest among them.
+    /// Takes pictures of the whole page, as a desktop and as phones show it, the narrowest among
+    /// them.
     ///
     /// # Panics
     /// When it is wider than that one.
@@ -297,7 +297,7 @@ impl Browser {
             .expect("a window of that size");
     }
 
-    /// Ends the browser, and gives what its console complained of.
+    /// Ends the browser, and returns its console's complaints.
     pub async fn end(mut self) -> Vec<String> {
         let complaints = self.complaints();
         self.chromium.close().await.expect("the browser closes");
@@ -315,7 +315,7 @@ impl Browser {
     }
 }
 
-/// Where pictures go: beside what was built.
+/// Returns the folder for pictures, beside the build's output.
 fn pictures() -> PathBuf {
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
     scratch.parent().unwrap_or(scratch).join("pictures")

@@ -1,14 +1,14 @@
-//! The documents a promoter writes, with what every test wants unless it says otherwise.
+//! Writes the documents of a promoter, with what every test wants unless it says otherwise.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-/// RFC 3339 of so many seconds from now.
+/// Returns the RFC 3339 time so many seconds from now.
 pub fn in_seconds(seconds: i64) -> String {
     (Timestamp::now() + SignedDuration::from_secs(seconds)).to_string()
 }
 
-/// A room for `show` whose lobby is open and whose draw is far off, with `changes` on top.
+/// Returns a room for `show` whose lobby is open and whose draw is far off, with `changes` on top.
 pub fn room(show: &str, changes: Value) -> Value {
     let document = json!({
         "title": "A night to test",
@@ -24,7 +24,7 @@ pub fn room(show: &str, changes: Value) -> Value {
     merged(document, changes)
 }
 
-/// A show on a grid of two price bands, with `changes` on top.
+/// Returns a show on a grid of two price bands, with `changes` on top.
 pub fn show(venue: &str, changes: Value) -> Value {
     let document = json!({
         "venue": venue,

@@ -1,4 +1,4 @@
-//! RFC 6962 written once more, from its text, so that the product's proofs are checked by something
+//! Computes RFC 6962 again from its text, so that the product's proofs are checked by something
 //! that is not the product.
 
 use sha2::{Digest, Sha256};
@@ -11,8 +11,8 @@ fn sha(parts: &[&[u8]]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The root that an inclusion path of leaf `number` among `n` leads to (RFC 9162, 2.1.3.2); `None`
-/// where the path is too long or too short.
+/// Returns the root to which an inclusion path of leaf `number` among `n` leads (RFC 9162,
+/// 2.1.3.2), or `None` if the path is too long or too short.
 pub fn root_of(number: u64, n: u64, holder: &[u8], path: &[Vec<u8>]) -> Option<[u8; 32]> {
     if number >= n {
         return None;

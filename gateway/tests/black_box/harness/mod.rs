@@ -1,4 +1,4 @@
-//! What the tests stand on: a server that can be killed and started again, and the actors who use
+//! Holds what the tests use: a server that can be killed and started again, and the actors who use
 //! it.
 
 mod browser;

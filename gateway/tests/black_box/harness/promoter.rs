@@ -1,4 +1,4 @@
-//! The promoter: writes venues, shows and rooms, and moves a room by hand.
+//! Acts as the promoter: writes venues, shows and rooms, and changes a room by hand.
 
 use serde_json::{Value, json};
 
@@ -10,13 +10,13 @@ pub struct Promoter<'a> {
 }
 
 impl<'a> Promoter<'a> {
-    /// The promoter of a server.
+    /// Makes the promoter of a server.
     pub fn of(server: &'a Server) -> Self {
         Self { server }
     }
 
-    /// A grid of `plan`, the show `night` on it, and the room `sale` before it, each with changes
-    /// on top.
+    /// Puts a grid of `plan`, the show `night` on it, and the room `sale` before it, each with
+    /// changes on top.
     pub async fn on_sale(&self, plan: &str, show: Value, room: Value) {
         self.put("venues/hall", &json!({"plan": format!("grid:{plan}")}))
             .await
@@ -75,7 +75,7 @@ impl<'a> Promoter<'a> {
         .await;
     }
 
-    /// Waits until the room, which counts once a second, says that so many joined.
+    /// Waits until the room says that so many joined, which it counts once a second.
     pub async fn joined(&self, room: &str, people: u64) {
         until(&format!("{people} joined {room}"), async || {
             (self.room(room).await["joined"] == people).then_some(())
@@ -83,7 +83,7 @@ impl<'a> Promoter<'a> {
         .await;
     }
 
-    /// The room as everybody sees it.
+    /// Returns the room as everybody sees it.
     pub async fn room(&self, room: &str) -> Value {
         self.server.get(&format!("/v1/rooms/{room}")).await.is(200)
     }

@@ -1,23 +1,23 @@
-//! Where real charts and the draw's oracle lie. Tests that need them skip themselves, loudly, where
-//! they are absent.
+//! Finds the real charts and the draw's oracle. Tests that need them skip themselves with a message
+//! if they are absent.
 
 use std::path::{Path, PathBuf};
 
-/// The folder of real seat maps and timetables; `None`, said aloud, where there is none.
+/// Returns the folder of real seat maps and timetables, or `None`, with a message, if there is
+/// none.
 pub fn real_data() -> Option<PathBuf> {
     folder("FAIRGATE_REAL_DATA", "../../shared/data")
 }
 
-/// The folder with the draw's vectors and its independent oracle; `None`, said aloud, where there
-/// is none.
+/// Returns the folder with the draw's vectors and its independent oracle, or `None`, with a
+/// message, if there is none.
 pub fn draw_folder() -> Option<PathBuf> {
     folder("FAIRGATE_DRAW", "../../shared/draw")
 }
 
 fn folder(variable: &str, beside_the_crate: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // A relative path in the variable is meant from the repository's root, which is where ./test
-    // runs.
+    // A relative path in the variable starts at the repository's root, from which ./test runs.
     let folder = match std::env::var_os(variable) {
         Some(given) => root.join("..").join(given),
         None => root.join(beside_the_crate),

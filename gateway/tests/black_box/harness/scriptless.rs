@@ -1,5 +1,5 @@
-//! Using a page that runs no scripts: pressing and reading by the browser's own protocol, without
-//! asking the page.
+//! Uses a page that runs no scripts: clicks and reads by the browser's own protocol, without asking
+//! the page.
 
 use chromiumoxide::cdp::browser_protocol::dom::{
     GetBoxModelParams, GetDocumentParams, GetOuterHtmlParams, NodeId, QuerySelectorParams,
@@ -59,7 +59,7 @@ impl Browser {
         .await;
     }
 
-    /// Whether there is such an element, without asking the page's scripts.
+    /// Returns whether there is such an element, without asking the page's scripts.
     pub async fn has(&self, selector: &str) -> bool {
         self.node(selector).await.is_some()
     }
@@ -68,7 +68,7 @@ impl Browser {
         let document = self.page.execute(GetDocumentParams::default()).await.ok()?;
         let asked = QuerySelectorParams::new(document.result.root.node_id, selector);
         let node = self.page.execute(asked).await.ok()?.result.node_id;
-        // The protocol's way to say that there is none.
+        // The protocol's node id 0 means that there is no such element.
         (*node.inner() != 0).then_some(node)
     }
 }

@@ -1,5 +1,6 @@
-//! The gateway as a process: started on a free port with its own data directory, killed without
-//! warning, started again on what it left. Its log is shown when the test that owns it fails.
+//! Runs the gateway as a process: starts it on a free port with its own data directory, kills it
+//! without warning, and starts it again on what it left. Its log is shown when the test that owns
+//! it fails.
 
 use std::fs::{File, OpenOptions};
 use std::net::TcpListener;
@@ -30,15 +31,15 @@ pub struct Server {
     folder: TempDir,
     settings: Vec<(String, String)>,
     child: Mutex<Option<Child>>,
-    /// What the last question after its readiness came to.
+    /// The result of the last readiness check.
     probed: Mutex<String>,
 }
 
-/// How long one question after readiness may take: whoever probes a server asks again, as a
-/// supervisor does.
+/// The longest time for one readiness check. A check that fails is repeated, as a supervisor does.
 const PROBE_MAX: Duration = Duration::from_secs(3);
 
-/// The gateway's binary, with nothing of this test's own environment in its settings.
+/// Returns a command for the gateway's binary, without any setting from this test's own
+/// environment.
 pub fn gateway() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gateway"));
     for (name, _) in std::env::vars() {
@@ -50,12 +51,12 @@ pub fn gateway() -> Command {
 }
 
 impl Server {
-    /// A server that is ready, with sandbox payments and joins enough for a test's crowd.
+    /// Starts a server that is ready, with sandbox payments and joins enough for a test's crowd.
     pub async fn start() -> Self {
         Self::with(&[]).await
     }
 
-    /// The same, with settings on top.
+    /// Starts such a server with settings on top.
     ///
     /// # Panics
     /// When it does not become ready.
@@ -63,7 +64,7 @@ impl Server {
         Self::prepared(settings, async |_| ()).await
     }
 
-    /// The same, over a data directory that something was put into before.
+    /// Starts such a server over a data directory that `prepare` filled before.
     ///
     /// # Panics
     /// When it does not become ready.
@@ -105,17 +106,17 @@ impl Server {
         server
     }
 
-    /// The data directory.
+    /// Returns the data directory.
     pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
-    /// A folder that vanishes with the server.
+    /// Returns a folder that vanishes with the server.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Ends the process at once, as a power cut would.
+    /// Kills the process, as a power cut would.
     ///
     /// # Panics
     /// When it was not running.
@@ -163,7 +164,7 @@ impl Server {
         *self.child.lock().expect("no holder panics") = None;
     }
 
-    /// The memory of the process that is resident, KiB, as the kernel counts it.
+    /// Returns the resident memory of the process in KiB, as the kernel counts it.
     ///
     /// # Panics
     /// When it does not run.
@@ -178,13 +179,13 @@ impl Server {
             .expect("a figure in kB")
     }
 
-    /// Starts it again on what is there, and waits until it is ready.
+    /// Starts the server again on what is there, and waits until it is ready.
     pub async fn restart(&self) {
         self.spawn();
         self.ready().await;
     }
 
-    /// A plain GET.
+    /// Makes a plain GET.
     ///
     /// # Panics
     /// When there is no answer.
@@ -194,12 +195,12 @@ impl Server {
             .expect("an answer")
     }
 
-    /// The whole address of a path.
+    /// Returns the whole address of a path.
     pub fn at(&self, path: &str) -> String {
         format!("{}{path}", self.url)
     }
 
-    /// The address that sockets go to.
+    /// Returns the address that sockets connect to.
     pub fn socket_at(&self, path: &str) -> String {
         format!("ws://127.0.0.1:{}{path}", self.port)
     }
@@ -266,7 +267,7 @@ impl Drop for Server {
         if let Ok(mut child) = self.child.lock()
             && let Some(mut child) = child.take()
         {
-            // It may have ended by itself, which is what is wanted.
+            // The process may have ended by itself, which is fine.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -282,8 +283,8 @@ impl Drop for Server {
     }
 }
 
-/// A port below those that the system hands out to clients, so that nobody takes it while the
-/// server is down.
+/// Returns a port below those that the system gives to clients, so that no client takes it while
+/// the server is down.
 pub fn free_port() -> u16 {
     let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
     std::iter::repeat_with(|| rand::random_range(20_000..32_000))

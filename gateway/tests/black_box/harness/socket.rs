@@ -1,4 +1,5 @@
-//! The live socket of a visitor that is no browser, and the picture of a show that its frames keep.
+//! Opens the live socket of a visitor that is no browser, and keeps the picture of a show from its
+//! frames.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,21 +14,21 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use super::{PATIENCE, Visitor};
 
-/// What the server said.
+/// A message from the server.
 #[derive(Debug, Clone)]
 enum Message {
     /// A text frame, whose `type` says what it is.
     Text(Value),
     /// A binary frame.
     Seats(Vec<u8>),
-    /// The end: a close code and its reason.
+    /// The end of the socket: a close code and its reason.
     Closed(u16, String),
 }
 
 /// An open socket.
 pub struct Live {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
-    /// What came while something else was waited for.
+    /// The messages that came while another was waited for.
     kept: VecDeque<Message>,
 }
 
@@ -77,23 +78,23 @@ impl Live {
         }
     }
 
-    /// Says something.
+    /// Sends a JSON message.
     pub async fn say(&mut self, message: &Value) {
         self.send(Ws::text(message.to_string())).await;
     }
 
     /// Sends any frame.
     pub async fn send(&mut self, frame: Ws) {
-        // A server that has had enough may close while this is on its way; the next read tells.
+        // The server may close while this is on its way; the next read reports it.
         let _ = self.socket.send(frame).await;
     }
 
-    /// The next text frame of this type.
+    /// Returns the next text frame of this type.
     pub async fn text(&mut self, kind: &str) -> Value {
         self.text_where(kind, |_| true).await
     }
 
-    /// The next text frame of this type that fits.
+    /// Returns the next text frame of this type that fits.
     pub async fn text_where(&mut self, kind: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let wanted = |message: &Message| match message {
             Message::Text(value) if value["type"] == kind && fits(value) => Some(value.clone()),
@@ -102,7 +103,7 @@ impl Live {
         self.wait_for(kind, PATIENCE, wanted).await
     }
 
-    /// The next binary frame.
+    /// Returns the next binary frame.
     pub async fn seats(&mut self) -> Vec<u8> {
         let wanted = |message: &Message| match message {
             Message::Seats(bytes) => Some(bytes.clone()),
@@ -111,7 +112,7 @@ impl Live {
         self.wait_for("seats", PATIENCE, wanted).await
     }
 
-    /// The close code and its reason.
+    /// Returns the close code and its reason.
     pub async fn closed(&mut self) -> (u16, String) {
         let wanted = |message: &Message| match message {
             Message::Closed(code, reason) => Some((*code, reason.clone())),
@@ -173,7 +174,7 @@ impl Live {
     }
 }
 
-/// The seats of a show as its frames tell them, decoded as the contract says and no otherwise.
+/// The seats of a show as its frames tell them, decoded only as the contract says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
     /// The version of the last frame.
@@ -204,7 +205,7 @@ impl Picture {
         }
     }
 
-    /// Applies a delta, and says which cells it told of.
+    /// Applies a delta, and returns the cells that it changed.
     ///
     /// # Panics
     /// When the frame is none, or leaves a gap.
@@ -240,7 +241,7 @@ impl Picture {
         told
     }
 
-    /// How many cells are in this state.
+    /// Returns how many cells are in this state.
     pub fn count(&self, state: u8) -> usize {
         self.cells.iter().filter(|cell| **cell == state).count()
     }

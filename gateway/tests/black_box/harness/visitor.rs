@@ -1,5 +1,5 @@
-//! A visitor that is no browser: keeps its secret, its place and its pass itself, and shows them as
-//! Bearer.
+//! Acts as a visitor that is no browser: keeps its secret, its place and its pass itself, and sends
+//! them as Bearer.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +8,14 @@ use sha2::{Digest, Sha256};
 
 use super::{PATIENCE, Server, TestAnswer, text, until};
 
-/// Somebody in a room.
+/// A visitor of a room.
 #[derive(Clone)]
 pub struct Visitor<'a> {
-    /// Where.
+    /// The server that the visitor calls.
     pub server: &'a Server,
     /// The room's slug.
     pub room: String,
-    /// 32 bytes, hex.
+    /// The secret: 32 bytes, hex.
     pub secret: String,
     /// The place, once joined.
     pub place: String,
@@ -32,7 +32,7 @@ impl AsRef<str> for Visitor<'_> {
 }
 
 impl<'a> Visitor<'a> {
-    /// Somebody who has not joined yet.
+    /// Makes a visitor who has not joined yet.
     pub fn new(server: &'a Server, room: &str) -> Self {
         Self {
             server,
@@ -44,21 +44,21 @@ impl<'a> Visitor<'a> {
         }
     }
 
-    /// Somebody who has joined.
+    /// Makes a visitor who has joined.
     pub async fn joined(server: &'a Server, room: &str) -> Self {
         let mut visitor = Self::new(server, room);
         visitor.join().await;
         visitor
     }
 
-    /// Somebody who has joined, been called and claimed a pass.
+    /// Makes a visitor who has joined, been called and claimed a pass.
     pub async fn admitted(server: &'a Server, room: &str) -> Self {
         let mut visitor = Self::joined(server, room).await;
         visitor.claim().await;
         visitor
     }
 
-    /// The holder: public.
+    /// Returns the visitor's holder, which is public.
     ///
     /// # Panics
     /// When the secret is no hex.
@@ -68,7 +68,7 @@ impl<'a> Visitor<'a> {
         ))
     }
 
-    /// Joins, which must give a new place.
+    /// Joins, and checks that the place is new.
     pub async fn join(&mut self) {
         let body = json!({"secret": self.secret});
         let joined = self.post("places", &body).await.is(201);
@@ -76,13 +76,13 @@ impl<'a> Visitor<'a> {
         self.number = joined["number"].as_u64().expect("a number");
     }
 
-    /// `POST /v1/rooms/{room}/{what}`, with the place once there is one; a busy server is asked
-    /// again when it says so.
+    /// Makes `POST /v1/rooms/{room}/{what}`, with the place once there is one. If the server is
+    /// busy, asks again when it says so.
     pub async fn post(&self, what: &str, body: &Value) -> TestAnswer {
         coming_back(async || self.post_once(what, body).await).await
     }
 
-    /// The same, and its first answer, whatever that is.
+    /// Makes the same call once, and returns whatever answer comes.
     pub async fn post_once(&self, what: &str, body: &Value) -> TestAnswer {
         TestAnswer::of(self.room_call(reqwest::Method::POST, what).json(body))
             .await
@@ -104,7 +104,7 @@ impl<'a> Visitor<'a> {
             .expect("an answer")
     }
 
-    /// The rank, once drawn.
+    /// Returns the rank once it is drawn.
     pub async fn rank(&self) -> u64 {
         until("the visitor has a rank", async || {
             self.look().await["rank"].as_u64()
@@ -122,14 +122,14 @@ impl<'a> Visitor<'a> {
         self.pass = text(&claimed.is(201), "pass");
     }
 
-    /// Asks for the pass, once.
+    /// Asks for the pass once.
     pub async fn try_claim(&self) -> TestAnswer {
         TestAnswer::of(self.room_call(reqwest::Method::POST, "pass"))
             .await
             .expect("an answer")
     }
 
-    /// A call of booking with the pass.
+    /// Returns a call of booking with the pass.
     pub fn booking(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
         let request = self.server.http.request(method, self.server.at(path));
         if self.pass.is_empty() {
@@ -139,12 +139,13 @@ impl<'a> Visitor<'a> {
         }
     }
 
-    /// A call of booking with the pass and a body; a busy server is asked again when it says so.
+    /// Makes a call of booking with the pass and a body. If the server is busy, asks again when it
+    /// says so.
     pub async fn send(&self, method: reqwest::Method, path: &str, body: &Value) -> TestAnswer {
         coming_back(async || self.send_once(method.clone(), path, body).await).await
     }
 
-    /// The same, and its first answer, whatever that is.
+    /// Makes the same call once, and returns whatever answer comes.
     pub async fn send_once(&self, method: reqwest::Method, path: &str, body: &Value) -> TestAnswer {
         TestAnswer::of(self.booking(method, path).json(body))
             .await
@@ -162,8 +163,8 @@ impl<'a> Visitor<'a> {
     }
 }
 
-/// Asks, and comes back at the time that an overloaded server gives, as the pages do: a test of
-/// something else is not about what a slow machine sheds.
+/// Asks again at the time that an overloaded server gives, as the pages do. A test of something
+/// else should not fail because a slow machine sheds load.
 pub async fn coming_back(ask: impl AsyncFn() -> TestAnswer) -> TestAnswer {
     let started = Instant::now();
     loop {

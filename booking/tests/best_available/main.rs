@@ -1,4 +1,5 @@
-//! Which seats a party gets. This file holds what the tests share: halls drawn as text, and dice.
+//! Tests which seats a party gets. This file holds what the tests share: halls drawn as text, and
+//! seeded dice.
 
 mod offers;
 mod oracle;
@@ -38,14 +39,14 @@ fn labels<'a>(map: &'a SeatMap, choice: &SeatChoice) -> Vec<&'a str> {
         .collect()
 }
 
-/// Free but for the labels.
+/// Returns a check by which all seats are free except those with these labels.
 fn without(map: &SeatMap, taken: &[&str]) -> impl Fn(u32) -> bool + use<> {
     let taken: BTreeSet<u32> = cells(map, taken).into_iter().collect();
     move |cell| !taken.contains(&cell)
 }
 
-/// One row of seats from a picture: `.` free, `x` taken, `w` free and accessible, `c` free and for
-/// companions, `|` an aisle.
+/// Reads one row of seats from a picture: `.` free, `x` taken, `w` free and accessible, `c` free
+/// and for companions, `|` an aisle.
 fn row(picture: &str) -> (SeatMap, impl Fn(u32) -> bool + use<>) {
     rows(&[picture])
 }
@@ -73,7 +74,7 @@ fn rows(pictures: &[&str]) -> (SeatMap, impl Fn(u32) -> bool + use<>) {
     (map, move |cell: u32| !taken[cell as usize])
 }
 
-/// Chooses with several dice and says what each gives, without repeats.
+/// Chooses with several dice, and returns each different choice.
 fn answers(map: &SeatMap, free: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -> BTreeSet<String> {
     (0..50)
         .map(|seed| match choose(map, free, wish, 0, &mut dice(seed)) {
@@ -92,7 +93,8 @@ fn check(picture: &[&str], wish: &BestSeatsWish, expected: &str) {
     );
 }
 
-/// Four seats of category "sit" and an area of five of category "both"; one more seat of "both".
+/// Returns a map of four seats of category "sit", an area of five of category "both", and one more
+/// seat of "both".
 fn with_pit() -> SeatMap {
     let seat = |n: u32, key: &str| json!({"label": n.to_string(), "x": n * 20, "y": 0, "categoryKey": key});
     let chart = json!({

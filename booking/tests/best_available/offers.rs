@@ -1,4 +1,5 @@
-//! Plain holds that leave a single seat, what is offered instead, and general admission.
+//! Tests plain holds that leave a single seat, the seats that are offered instead, and general
+//! admission.
 
 use std::collections::BTreeSet;
 

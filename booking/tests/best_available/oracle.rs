@@ -1,4 +1,4 @@
-//! The answers of seats.io's live engine on its own charts.
+//! Compares choices with the answers of seats.io's live engine on its own charts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{dice, labels, without};
 
 fn real(name: &str) -> Option<String> {
-    // Relative folders are seen from the repository's root, wherever the test runs.
+    // Relative folders start at the repository's root, wherever the test runs.
     let folder = std::env::var_os("FAIRGATE_REAL_DATA").unwrap_or_else(|| "../shared/data".into());
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("..")

@@ -1,4 +1,4 @@
-//! What holds in every hall: checked on random ones against the slow way of looking.
+//! Tests what holds in every hall, on random halls against a slow search.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,7 @@ use rand::RngExt;
 
 use crate::{dice, grid, labels, rows};
 
-/// The best that a party can have, by looking at every window the slow way: (orphans left,
-/// distance).
+/// Finds the best that a party can have by trying every window: (orphans left, distance).
 fn by_hand(
     map: &SeatMap,
     free: &dyn Fn(u32) -> bool,

@@ -1,4 +1,4 @@
-//! The order of preference, one rule a test, mostly on halls drawn as text.
+//! Tests the order of preference, one rule in each test, mostly on halls drawn as text.
 
 use std::collections::BTreeSet;
 
@@ -73,7 +73,8 @@ fn a_companion_sits_beside_even_where_the_whole_party_cannot() {
 fn across_rows_nobody_is_alone_unless_unavoidable() {
     check(&["..x", "..x"], &BestSeatsWish::party(4), "A-1 A-2 B-1 B-2");
     check(&["...", ".x."], &BestSeatsWish::party(4), "A-1 A-2 A-3 B-1");
-    // Five are three and two, never four and one; three and two at the far rows beat anybody alone.
+    // Five people sit as three and two, never as four and one. Three and two in distant rows are
+    // better than anybody alone.
     check(
         &["....x", "..xxx"],
         &BestSeatsWish::party(5),
@@ -177,7 +178,7 @@ fn booths_are_never_chosen() {
 #[test]
 fn dice_fall_between_mirrored_blocks_and_spread_keeps_a_crowd_apart() {
     let map = grid("1x7");
-    // Single seats are left by only, so of seats beside the middle there are two alike.
+    // Only leave a single seat, so two seats beside the middle are equally good.
     let middle_taken = without(&map, &["A-4"]);
     let mut single = BestSeatsWish::party(1);
     single.avoid_orphans = false;

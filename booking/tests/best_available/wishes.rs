@@ -1,4 +1,4 @@
-//! What a wish may say, and how names become indices.
+//! Tests what a wish may say, and how names become indices.
 
 use std::collections::{BTreeMap, BTreeSet};
 

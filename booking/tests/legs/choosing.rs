@@ -1,4 +1,4 @@
-//! What the chooser of trains promises, against any picture.
+//! Tests what the chooser of trains promises, against any state of the seats.
 
 use std::ops::Range;
 
@@ -63,7 +63,7 @@ fn grid(map: &SeatMap) -> CellGrid {
 
 #[test]
 fn the_seat_between_two_journeys_is_chosen_before_an_empty_one() {
-    // A→B and D→E of seat 3 are taken: B→D fits there and nowhere tighter.
+    // A→B and D→E of seat 3 are taken, so B→D fits there more tightly than anywhere else.
     let picture = Picture::new(10, &[(3, 0..1), (3, 3..5), (7, 0..1)]);
     for seed in 0..20 {
         assert_eq!(picture.chosen(1..3, 1, seed), Ok(vec![3]));
@@ -89,7 +89,7 @@ fn a_party_sits_side_by_side_else_in_one_row_else_anywhere() {
         "{seats:?}"
     );
     assert_eq!(seats[0] / 5, seats[2] / 5, "one row: {seats:?}");
-    // Only every second seat of the second row is free, and two of the first.
+    // Only every second seat of the second row and two of the first are free.
     let taken: Vec<_> = [0, 2, 3, 6, 8].map(|seat| (seat, 0..5)).into();
     let scattered = Picture::new(10, &taken);
     assert_eq!(scattered.chosen(0..5, 3, 1), Ok(vec![5, 7, 9]));

@@ -1,4 +1,5 @@
-//! Seats by the leg: the chooser of trains against its own promises, and a rush on one train.
+//! Tests seats that are sold by the leg: what the chooser of trains promises, and a rush on one
+//! train.
 
 mod choosing;
 #[path = "../../examples/legs/fit.rs"]

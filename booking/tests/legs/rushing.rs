@@ -1,4 +1,4 @@
-//! The trials of `examples/legs`, smaller, so that they run each time.
+//! Runs the trials of `examples/legs` at a smaller size, so that they run each time.
 
 use std::sync::Arc;
 

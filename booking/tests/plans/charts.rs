@@ -1,4 +1,4 @@
-//! What a seats.io chart becomes.
+//! Tests what a seats.io chart becomes.
 
 use fairgate_model::plans::seatmap::SeatKind;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What is said of a plan that cannot be sold.
+//! Tests the faults that are reported of a plan that cannot be sold.
 
 use fairgate_model::plans::{PLAN_BYTES_MAX, PlanFault, parse_seatsio};
 use proptest::prelude::*;
@@ -128,7 +128,7 @@ fn what_is_sold_as_a_whole_is_refused_rather_than_sold_in_parts() {
     assert_eq!(codes(&faults(&chart)), ["not_supported", "not_supported"]);
 }
 
-/// Every place in a document, as JSON pointers.
+/// Collects every place in a document as a JSON pointer.
 fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     match value {

@@ -1,4 +1,4 @@
-//! What clients and the ledger get to see of a map.
+//! Tests what clients and the ledger see of a map.
 
 use fairgate_model::plans::parse_grid;
 use fairgate_model::plans::seatmap::SeatMap;

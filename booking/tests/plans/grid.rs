@@ -1,4 +1,4 @@
-//! Halls made from two numbers.
+//! Tests halls that are made from two numbers.
 
 use fairgate_model::plans::parse_grid;
 

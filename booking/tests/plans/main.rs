@@ -1,4 +1,4 @@
-//! What a seating plan becomes. This file holds what the tests share: charts, real and small.
+//! Tests what a seating plan becomes. This file holds what the tests share: charts, real and small.
 
 mod charts;
 mod faults;
@@ -11,9 +11,9 @@ use fairgate_model::plans::seatmap::SeatMap;
 use fairgate_model::plans::{PlanFault, parse_seatsio};
 use serde_json::{Value, json};
 
-/// A chart of the real data, or `None` (said once) where the data is not there.
+/// Returns a chart of the real data, or `None`, with a message, if the data is not there.
 fn chart(name: &str) -> Option<String> {
-    // Relative folders are seen from the repository's root, wherever the test runs.
+    // Relative folders start at the repository's root, wherever the test runs.
     let folder = std::env::var_os("FAIRGATE_REAL_DATA").unwrap_or_else(|| "../shared/data".into());
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("..")
@@ -40,8 +40,8 @@ fn codes(faults: &[PlanFault]) -> Vec<&'static str> {
     faults.iter().map(|fault| fault.code).collect()
 }
 
-/// A sound chart: rows A (three seats) and B (two) of category 1, and an area of five of category
-/// "vip".
+/// Returns a valid chart: rows A (three seats) and B (two) of category 1, and an area of five of
+/// category "vip".
 fn small() -> Value {
     let seat =
         |number: &str, x: u32, y: u32| json!({"label": number, "x": x, "y": y, "categoryKey": 1});

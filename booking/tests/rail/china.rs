@@ -1,4 +1,4 @@
-//! The real timetable of every fast train of a country.
+//! Tests the real timetable of every fast train of a country.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -14,8 +14,7 @@ fn read(folder: &Path) -> RailFeedResult {
     read_timetable(folder, "Asia/Shanghai", &RailFile::default())
 }
 
-/// The calls of each trip as the file has them, read without the importer: sequence, station,
-/// departure.
+/// Reads the calls of each trip from the file without the importer: sequence, station, departure.
 fn calls_in_the_file(folder: &Path) -> HashMap<String, Vec<(u32, String, String)>> {
     let text = std::fs::read_to_string(folder.join("stop_times.csv")).expect("readable");
     let mut calls: HashMap<String, Vec<_>> = HashMap::new();
@@ -98,7 +97,7 @@ fn the_everyday_trains_of_a_pair_are_found_on_any_date() {
     }
 }
 
-/// All trips in a slow and simple way: every trip looked at, every call compared.
+/// Finds all trips by a slow search that compares every call of every trip.
 fn by_brute_force(timetable: &Timetable, from: u32, to: u32, date: Date) -> BTreeSet<(u32, Date)> {
     let mut found = BTreeSet::new();
     for (trip, at) in timetable.trips.iter().zip(0_u32..) {
@@ -153,7 +152,7 @@ fn every_departure_of_a_day_has_an_id_that_only_it_has() {
         return;
     };
     let timetable = timetable(read(&folder));
-    // On this day two trips of one train run, twice.
+    // On this day two trips of one train run, for two trains.
     let date = day("2016-02-10");
     let mut shows = BTreeSet::new();
     let mut with_trip = 0;

@@ -1,4 +1,4 @@
-//! The import as a command: into the ledger whole, or not at all.
+//! Tests the import as a command: it goes into the ledger whole, or not at all.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Broken feeds: every fault is named with its file and line, and nothing of the feed is kept.
+//! Tests broken feeds: every fault is named with its file and line, and nothing of the feed is
+//! kept.
 
 use booking::rail::import::{read_gtfs, read_timetable};
 use fairgate_model::timetables::settings::RailFile;
@@ -60,7 +61,7 @@ fn of_csv(change: impl Fn(&Path)) -> Vec<String> {
     in_short(&read.expect_err("it is broken"))
 }
 
-/// Puts one text in the place of another in a file.
+/// Replaces a text in a file by another.
 fn replaced(folder: &Path, file: &str, from: &str, to: &str) {
     let text = std::fs::read_to_string(folder.join(file)).expect("readable");
     assert!(text.contains(from), "{from:?} is not in {file}");

@@ -1,4 +1,4 @@
-//! GTFS feeds, two real ones.
+//! Tests GTFS feeds, two of them real.
 
 use booking::rail::import::read_gtfs;
 use fairgate_model::runs::TrainFares;
@@ -11,8 +11,8 @@ fn read(name: &str) -> Option<Timetable> {
     Some(timetable(read_gtfs(&folder, &RailFile::default())))
 }
 
-/// Trains between two stations on a date: the train, when it leaves by the clocks there, its
-/// service date.
+/// Returns the trains between two stations on a date: the train, when it leaves by the local
+/// clocks, and its service date.
 fn trains(
     timetable: &Timetable,
     from: &str,
@@ -57,7 +57,7 @@ fn caltrain_runs_by_its_calendar_and_its_exceptions() {
             told("284", "2024-01-15 00:05", "2024-01-14"),
             told("H280", "2024-01-15 22:58", "2024-01-15"),
         ),
-        // The day on which clocks go back.
+        // On this day the clocks go back.
         (
             "2023-11-05",
             16,

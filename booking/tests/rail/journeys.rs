@@ -1,5 +1,5 @@
-//! Search over a small timetable that is understood whole, and journeys with a change over the real
-//! one.
+//! Tests searches in a timetable that is small enough to understand whole, and journeys with a
+//! change in the real one.
 
 use booking::rail::import::read_timetable;
 use fairgate_model::timetables::TrainRide;
@@ -41,7 +41,7 @@ fn the_date_is_that_of_getting_on_and_the_show_has_the_trains_own() {
         ("k3-k4-2027-01-20", "2027-01-20 22:00"),
     ];
     assert_eq!(found, told(&expected));
-    // It began its run the day before, and turns.
+    // The train began its run the day before, and turns.
     let found = rides(&timetable, "BBB", "AAA", "2027-01-20");
     assert_eq!(found, told(&[("k3-k4-2027-01-19", "2027-01-20 00:15")]));
 }
@@ -50,10 +50,11 @@ fn the_date_is_that_of_getting_on_and_the_show_has_the_trains_own() {
 fn the_next_day_is_that_of_the_stations_and_of_a_train_that_has_yet_to_leave() {
     let timetable = small();
     for (now, next) in [
-        // Yesterday still, by the clocks of Greenwich.
+        // In Greenwich it is still the day before.
         ("2027-01-19T17:30:00Z", "2027-01-20"),
         ("2027-01-20T13:59:00Z", "2027-01-20"),
-        // What leaves after ten in the evening leaves on the next day, though its run began before.
+        // A train that leaves after ten in the evening leaves on the next day, although its run
+        // began before.
         ("2027-01-20T14:00:00Z", "2027-01-21"),
         ("2027-01-20T16:05:00Z", "2027-01-21"),
     ] {
@@ -103,7 +104,7 @@ fn a_departure_has_its_calls_its_fares_and_its_carriages() {
     assert_eq!(run.between("AAA", "CCC"), Some(0..2));
     let metres: Vec<_> = run.calls.iter().map(|call| call.at_m).collect();
     assert_eq!(metres, [0, 111_195, 222_390]);
-    // 222.39 km at 0.46, rounded up.
+    // The fare is 222.39 km at 0.46, rounded up.
     assert_eq!(run.fare("second", &(0..2)), Some(10_230));
     let times: Vec<_> = run
         .calls
@@ -134,8 +135,7 @@ fn one_change_leads_where_no_train_goes() {
     assert!(timetable.journeys(to, from, day("2027-01-20")).is_empty());
 }
 
-/// Every pair of trains that one can change between, in a slow and simple way; the shortest time of
-/// them.
+/// Tries every pair of trains between which one can change, and returns the shortest time.
 fn shortest(timetable: &Timetable, from: u32, to: u32, date: Date) -> Option<i64> {
     let mut shortest = None;
     for change in (0..timetable.stations.len()).map(|at| u32::try_from(at).expect("few")) {

@@ -1,5 +1,5 @@
-//! Timetables from outside and what is found in them. This file holds what the tests share: feeds,
-//! real and small.
+//! Tests timetables from outside and the trains that are found in them. This file holds what the
+//! tests share: feeds, real and small.
 
 mod china;
 mod command;
@@ -15,9 +15,9 @@ use fairgate_model::timetables::Timetable;
 use jiff::civil::Date;
 use tempfile::TempDir;
 
-/// A folder of the real data, or `None` (said once) where the data is not there.
+/// Returns a folder of the real data, or `None`, with a message, if the data is not there.
 fn real(name: &str) -> Option<PathBuf> {
-    // Relative folders are seen from the repository's root, wherever the test runs.
+    // Relative folders start at the repository's root, wherever the test runs.
     let folder = std::env::var_os("FAIRGATE_REAL_DATA").unwrap_or_else(|| "../shared/data".into());
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let path = root.join(folder).join(name);
@@ -34,13 +34,13 @@ fn real(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// A feed that must be in order.
+/// Returns the feed, which must be free of faults.
 #[track_caller]
 fn sound(read: RailFeedResult) -> ImportedRailFeed {
     read.unwrap_or_else(|faults| panic!("unexpected faults: {faults:#?}"))
 }
 
-/// The timetable of a feed that must be in order, as the ledger gives it back.
+/// Returns the timetable of a feed that must be free of faults, as the ledger gives it back.
 #[track_caller]
 fn timetable(read: RailFeedResult) -> Timetable {
     let text = serde_json::to_string(&sound(read).parts).expect("JSON");
@@ -51,19 +51,19 @@ fn day(text: &str) -> Date {
     text.parse().expect("a date")
 }
 
-/// A moment by the clocks of a timetable.
+/// Returns a moment by the clocks of a timetable.
 fn at(timetable: &Timetable, moment: jiff::Timestamp) -> String {
     let zoned = moment.in_tz(&timetable.timezone).expect("a time zone");
     zoned.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// Codes of the stations.
+/// Returns the index of the station with this code.
 fn station(timetable: &Timetable, name: &str) -> u32 {
     let found = timetable.station(name);
     found.unwrap_or_else(|| panic!("there is no station {name}"))
 }
 
-/// Files in a folder of their own.
+/// Writes files into a folder of their own.
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
@@ -76,7 +76,7 @@ fn write(folder: &Path, name: &str, text: &str) {
     std::fs::write(folder.join(name), text).expect("written");
 }
 
-/// `file:line code` of each fault.
+/// Returns `file:line code` of each fault.
 fn in_short(faults: &[RailFeedFault]) -> Vec<String> {
     let short = faults
         .iter()
@@ -85,7 +85,7 @@ fn in_short(faults: &[RailFeedFault]) -> Vec<String> {
 }
 
 /// A small timetable in the CSV form: a line A – B – C – D, one train that turns, one that runs
-/// over midnight, one that runs for three days only.
+/// over midnight, and one that runs for three days only.
 const SMALL: [(&str, &str); 3] = [
     (
         "stations.csv",

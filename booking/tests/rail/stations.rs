@@ -1,4 +1,4 @@
-//! Stations by what people type, and by where they stand.
+//! Tests the search for stations by what people type, and by where the stations are.
 
 use booking::rail::import::read_timetable;
 use fairgate_model::timetables::settings::RailFile;

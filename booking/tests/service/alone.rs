@@ -1,5 +1,5 @@
-//! `booking serve` as an operator meets it: it starts on a file, says what it is and is not,
-//! refuses what cannot work, and ends politely.
+//! Tests `booking serve` as an operator uses it: it starts on a file, reports its state, refuses
+//! settings that cannot work, and ends politely.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const PATIENCE: Duration = Duration::from_secs(20);
 const PROMOTER: &str = "promoter-key-of-the-tests";
 
-/// A running `booking serve`; killed where a test ends without asking it to end.
+/// A running `booking serve`. It is killed if a test ends without asking it to end.
 struct Process {
     child: Child,
     log: BufReader<ChildStderr>,
@@ -50,7 +50,7 @@ impl Process {
             let mut line = String::new();
             let read = log.read_line(&mut line).expect("a line");
             assert!(read > 0, "it ended: {told}");
-            // The log's colours stand between the words.
+            // The colours of the log are between the words.
             if let Some(at) = line.find("127.0.0.1:") {
                 let address = line[at..].trim_end().trim_end_matches("\u{1b}[0m");
                 break format!("http://{address}");
@@ -69,7 +69,7 @@ impl Process {
         )
     }
 
-    /// Asks it to end; what it logged, once it has ended well.
+    /// Asks the process to end, and returns its log once it has ended well.
     fn end(mut self) -> String {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &id]).status();

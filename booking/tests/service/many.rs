@@ -1,5 +1,5 @@
-//! Two bookings over one PostgreSQL and one Redis: whatever is done at one is there at the other,
-//! once.
+//! Tests two bookings over one PostgreSQL and one Redis: whatever is done at one is seen at the
+//! other, exactly once.
 
 use booking::config::BookingConfig;
 use booking::door::signing::keyring;
@@ -79,7 +79,7 @@ impl Two {
         }
     }
 
-    /// A pass of the room `everyday`, which covers what no room names.
+    /// Returns a pass of the room `everyday`, which covers what no room names.
     fn pass(&self, n: u16) -> String {
         let now_s = jiff::Timestamp::now().as_second();
         sign_test_pass(&self.keyring, "everyday", n, now_s)
@@ -98,8 +98,8 @@ impl Two {
             show[field] = value.clone();
         }
         put("shows/night-1", &show).await;
-        // The first to ask has the seats opened in Redis; both have seen them before anybody
-        // chooses.
+        // The first request opens the seats in Redis. Both bookings must have seen them before
+        // anybody chooses.
         let seats = get("/v1/shows/night-1/seats");
         for node in &self.nodes {
             node.client()
@@ -216,7 +216,7 @@ async fn an_order_that_nobody_pays_expires_once_and_its_seats_come_back_at_both(
         let told = two.nodes[1].order_in(order, "expired").await;
         assert_eq!(told["history"].as_array().map(Vec::len), Some(2));
     }
-    // The same seats are somebody else's now, at either booking.
+    // Somebody else may have the same seats now, at either booking.
     let ben = two.pass(7);
     for (at, seats) in [["B-1", "B-2"], ["B-3", "B-4"]].into_iter().enumerate() {
         let call = post("/v1/shows/night-1/holds", &json!({"seats": seats})).by(&ben);

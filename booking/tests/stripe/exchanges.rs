@@ -1,5 +1,5 @@
-//! Differences of exchanges that are smaller than the provider takes: they are let go, count in
-//! later sums, and never go back.
+//! Tests exchanges whose difference is smaller than the provider accepts: it is not charged, counts
+//! in later sums, and is never refunded.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn rules() -> Value {
     json!({"refunds": [{"until_h": 1, "fee_pct": 0}], "exchange": {"cheaper": "refund"}})
 }
 
-/// A night like the first, at another price, and what else is to be changed.
+/// Puts a night like the first, at another price, with changes.
 async fn put_night(shop: &Shop, night: &str, price: i64, changes: Value) {
     let mut document = json!({
         "venue": "hall", "title": night, "starts_at": "2099-06-01T20:00:00+02:00", "currency": "EUR",
@@ -25,7 +25,7 @@ async fn put_night(shop: &Shop, night: &str, price: i64, changes: Value) {
     shop.ask(put).await.is(200);
 }
 
-/// A seat of the first night, paid.
+/// Returns a paid order for a seat of the first night.
 async fn paid(shop: &Shop, who: u16, card: &str) -> Value {
     let order = shop.order_best(who, 1).await;
     shop.pay_by_card(&order, card, true);
@@ -34,7 +34,7 @@ async fn paid(shop: &Shop, who: u16, card: &str) -> Value {
     order
 }
 
-/// Nights at 99.00, 99.20, 99.40 and 99.60, and a paid seat of the first.
+/// Opens nights at 99.00, 99.20, 99.40 and 99.60, with a paid seat of the first.
 async fn opened(seed: u64) -> (Shop, Value) {
     let shop = Shop::open(seed, "4x10", rules()).await;
     for (night, price) in [("night-2", 9_920), ("night-3", 9_940), ("night-4", 9_960)] {
@@ -44,7 +44,7 @@ async fn opened(seed: u64) -> (Shop, Value) {
     (shop, order)
 }
 
-/// Asks for the best seat of another night for an order's one.
+/// Asks to exchange an order's seat for the best seat of another night.
 async fn exchange(shop: &Shop, order: &Value, night: &str) -> TestAnswer {
     let path = format!("/v1/orders/{}/exchange", text(order, "order"));
     let ask = json!({"show": night, "best": {"quantity": 1}});
@@ -52,7 +52,7 @@ async fn exchange(shop: &Shop, order: &Value, night: &str) -> TestAnswer {
     shop.ask(call).await
 }
 
-/// Gives an order's seat for the best one of another night.
+/// Exchanges an order's seat for the best seat of another night.
 async fn exchanged(shop: &Shop, order: &Value, night: &str) -> Value {
     let made = exchange(shop, order, night).await.is(200);
     let told = &shop.read(order).await["exchange"];

@@ -1,5 +1,5 @@
-//! Sums that Stripe never takes: told before anything is written where they are known, and no order
-//! waits for them.
+//! Tests sums that Stripe never accepts: if the sum is known in time the buyer is told before
+//! anything is written, and no order waits for it.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn coins(amount: i64, currency: &str) -> Value {
     json!({ "amount": amount, "currency": currency })
 }
 
-/// A hall whose rows C and D cost this.
+/// Returns the changes for a hall whose rows C and D have this price.
 fn at(price: i64) -> Value {
     json!({ "prices": { "cat1": 9_900, "cat2": price }, "refunds": [{ "until_h": 1, "fee_pct": 0 }] })
 }
@@ -54,7 +54,7 @@ async fn a_sum_below_the_smallest_is_refused_and_the_seats_stay_held() {
     let kept = read_hold(&shop, &hold).await.is(200);
     assert_eq!(kept["expires_at"], hold["expires_at"]);
     assert_eq!(shop.stripe.calls(), 0);
-    // With one seat more it comes to enough.
+    // One more seat makes the sum large enough.
     shop.add(&shop.pass(1), &hold, "D-3").await;
     let order = shop.try_checkout(&shop.pass(1), &hold).await.is(201);
     assert_eq!(order["payment"]["amount"], coins(60, "EUR"));
@@ -92,7 +92,7 @@ async fn a_price_that_stripe_never_takes_is_refused_when_it_is_set() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sum_that_only_stripe_knows_to_be_too_small_ends_the_order() {
-    // What a yuan is worth in the account's own currency, Stripe alone knows.
+    // Only Stripe knows the worth of a yuan in the account's own currency.
     let mut changes = at(60);
     changes["currency"] = json!("CNY");
     let shop = Shop::open(25, "4x10", changes).await;
@@ -100,7 +100,7 @@ async fn a_sum_that_only_stripe_knows_to_be_too_small_ends_the_order() {
     let refused = shop.try_checkout(&shop.pass(1), &hold).await.is(422);
     assert_eq!(refused["code"], "amount_too_small", "{refused}");
     assert_eq!(refused["total"], coins(60, "CNY"));
-    // It does not wait for a payment that never comes, and its seats are everybody's.
+    // The order does not wait for a payment that never comes, and its seats are free again.
     shop.seats_are_free().await;
     let again = shop.try_checkout(&shop.pass(1), &hold).await.is(422);
     assert_eq!(again["code"], "payment_refused", "{again}");
@@ -128,7 +128,7 @@ async fn keys_that_stripe_does_not_accept_cost_nobody_the_seats() {
         let put_off = shop.try_checkout(&shop.pass(1), &hold).await.is(503);
         assert_eq!(put_off["code"], "payment_provider_unreachable", "{put_off}");
     }
-    // The organiser mends them.
+    // The organiser mends the keys.
     shop.stripe.refuse_keys(None);
     let order = until("the payment", async || {
         let answer = shop.try_checkout(&shop.pass(1), &hold).await;

@@ -1,5 +1,4 @@
-//! Money on its way back: it is back when the provider says so, and what could not be brought back
-//! is found.
+//! Tests refunds: the money is back when the provider says so, and a refund that failed is found.
 
 use fairgate_model::findings::DriftKind;
 use fairgate_servers::StripeIntent;
@@ -7,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::shop::*;
 
-/// An order that was given up, and whose money was taken all the same.
+/// Returns an order that was given up, but whose money was taken all the same.
 async fn taken_in_vain(seed: u64, refunds_are: &'static str) -> (Shop, Value) {
     let shop = Shop::open(seed, "4x10", json!({})).await;
     shop.stripe.refunds_are(refunds_are);
@@ -42,7 +41,7 @@ async fn a_refund_on_its_way_is_owed_until_it_has_arrived() {
         (intent(&shop, &order).refunds == ["pending"]).then_some(())
     })
     .await;
-    // The refund's event comes at once, and says as much as if the money were there.
+    // The refund's event comes at once, and means as much as if the money had arrived.
     until("the provider's news to be settled", async || {
         let backlog = shop.ledger.backlog().await.expect("readable");
         (backlog == (0, 1)).then_some(())
@@ -137,7 +136,7 @@ async fn a_refund_that_came_back_after_it_had_arrived_is_owed_again_and_goes_ane
     shop.order_once(&order, state("done")).await;
     let back = intent(&shop, &order).refunded;
     let payment = text(&order["payment"], "payment");
-    // It comes back, and the next try fails as well.
+    // The refund comes back, and the next try fails as well.
     shop.stripe.refunds_are("failed");
     shop.stripe.refund_fails(&payment);
     let failed = shop.order_once(&order, state("failed")).await;
@@ -161,7 +160,7 @@ async fn a_refund_that_came_back_after_it_had_arrived_is_owed_again_and_goes_ane
         "{found:?}"
     );
 
-    // Another one is quicker: it is asked for anew at once, and arrives.
+    // Another refund is quicker: it is asked for again at once, and arrives.
     let order = shop.order_best(2, 2).await;
     shop.pay_by_card(&order, "visa", true);
     shop.order_once(&order, |order| order["state"] == "ticketed")

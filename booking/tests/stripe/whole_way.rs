@@ -1,5 +1,5 @@
-//! The whole way with Stripe, and hundreds of orders while it misbehaves: every order ends, every
-//! cent is explained.
+//! Tests the whole way with Stripe, and hundreds of orders while Stripe misbehaves: every order
+//! ends, and every cent is explained.
 
 use std::collections::HashMap;
 
@@ -92,13 +92,13 @@ async fn through_chaos_every_order_ends_and_every_cent_is_explained() {
         }
         orders.push(order);
     }
-    // Every fifth buyer pays when it is too late.
+    // Every fifth buyer pays too late.
     for at in late {
         let gone = |order: &Value| order["state"] == "expired";
         shop.order_once(&orders[at], gone).await;
         shop.pay_by_card(&orders[at], "good", true);
     }
-    // The provider is well again, and lost events are found by reading back.
+    // The provider works normally again, and lost events are found by reading payments back.
     shop.stripe.misbehave(StripeFaultSettings::default());
     let reconciler = shop.booking.reconciler();
     let mut states: HashMap<String, u32> = HashMap::new();
@@ -113,8 +113,8 @@ async fn through_chaos_every_order_ends_and_every_cent_is_explained() {
             if now["state"] == "expired" && now["payment"]["state"] == "created" {
                 reconciler.reconcile_all(0).await.expect("readable");
             }
-            // It is over when provider and ledger say the same: one of them may have moved since
-            // the other was asked.
+            // The order has settled when provider and ledger agree: one of them may have changed
+            // since the other was read.
             let payment = text(&order["payment"], "payment");
             let intents = shop.stripe.intents();
             let of = |status| {

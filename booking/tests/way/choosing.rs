@@ -1,4 +1,4 @@
-//! What visitors ask for, and what they are offered instead.
+//! Tests what visitors ask for, and what they are offered instead.
 
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ async fn a_shortage_says_whether_what_fits_is_sold_or_in_baskets() {
     let refused = best(&app, &ben, json!({"quantity": 3})).await;
     let refused = refused.problem(409, "best_available_not_found");
     assert_eq!(refused["seats_in_baskets"], 38);
-    // Of the 20 cheap ones at least 18 are among them.
+    // At least 18 of the 20 cheap seats are among the free ones.
     let cheap = json!({"quantity": 3, "categories": ["cat2"]});
     let refused = best(&app, &ben, cheap.clone()).await;
     let refused = refused.problem(409, "best_available_not_found");

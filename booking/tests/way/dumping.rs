@@ -1,5 +1,5 @@
-//! What an outside judge reads: the whole ledger beside a live booking, or an error and an
-//! untouched file.
+//! Tests the dump that an outside judge reads: the whole ledger beside a live booking, or an error
+//! and an untouched file.
 
 use std::path::Path;
 use std::process::Command;
@@ -50,7 +50,7 @@ async fn a_dump_of_a_database_tells_the_same() {
     until("the sold seats are delivered", delivered).await;
     check_whole(&lines(&out), &paid, &json!(0));
 
-    // The next process finds all of it.
+    // The next process finds all of the ledger.
     let app = app.restarted().await;
     let again = post("/v1/shows/night-1/holds", &json!({ "seats": ["A-1"] }));
     app.ask(again.by(&ben)).await.problem(409, "seats_taken");

@@ -1,4 +1,4 @@
-//! The ways that end elsewhere: declined, given up, run out.
+//! Tests the ways that do not end with tickets: payments declined, orders given up, orders run out.
 
 use serde_json::{Value, json};
 
@@ -88,7 +88,7 @@ async fn an_order_runs_out_on_time() {
     let (app, ana, ben) = opened().await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     assert_eq!(order["pay_until"], "2027-01-10T09:05:00Z");
-    // What is shown, and the thirty seconds that the claim lives on.
+    // This is the time to pay that is shown, plus thirty seconds for which the claim stays.
     app.clock.advance_ms(300_000 + 29_999);
     assert_eq!(app.read(&order).await["state"], "pending");
     app.clock.advance_ms(1);

@@ -1,5 +1,5 @@
-//! Seats of a paid order given for others: for nothing, for more, for less, on another show, on
-//! another stretch.
+//! Tests exchanges of a paid order's seats: at the same price, for more, for less, on another show,
+//! and on another stretch.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn labels(order: &Value) -> Value {
     seats.map(|seat| seat["label"].clone()).collect()
 }
 
-/// A paid order of Ana's for, on a stage with a dearer and a cheaper night beside it.
+/// Opens a paid order of Ana's for, with a dearer and a cheaper night beside it.
 async fn opened() -> (App, Visitor, Value) {
     let (app, ana, ben) = crate::harness::opened().await;
     app.put_show(
@@ -40,7 +40,7 @@ async fn opened() -> (App, Visitor, Value) {
     (app, ben, order)
 }
 
-/// The order as whoever made the exchange gets it, with the key that opens it.
+/// Returns the new order of an exchange, with the key that opens it.
 async fn successor(app: &App, old: &Value, made: &Value) -> Value {
     let told = &app.read(old).await["exchange"];
     assert_eq!(told["order"], made["order"]);
@@ -88,7 +88,7 @@ async fn for_seats_at_the_same_price_there_is_nothing_to_pay() {
         (&old["tickets"], &old["refund_offer"]),
         (&json!([]), &Value::Null)
     );
-    // The old tickets open no door, the new ones do, and the old seats are anybody's.
+    // The old tickets open no door, the new ones do, and anybody may buy the old seats.
     let new = successor(&app, &order, &made).await;
     let tickets = app.read(&new).await["tickets"].clone();
     assert_eq!(tickets.as_array().map(Vec::len), Some(2));
@@ -166,7 +166,7 @@ async fn a_difference_that_is_declined_or_given_up_leaves_the_old_order_whole() 
     );
     assert_eq!(old["tickets"].as_array().map(Vec::len), Some(2));
     unavailable(&app, "night-2", json!({})).await;
-    // A later one may go through.
+    // A later exchange may succeed.
     let other = app
         .ask(exchange(&order, &to("night-1", &["D-1", "D-2"])))
         .await
@@ -230,7 +230,7 @@ async fn what_cannot_be_exchanged_is_refused_and_nothing_changes() {
         .is(422);
     app.put_show("night-4", json!({"currency": "USD"})).await;
     ask(to("night-4", &["B-1", "B-2"])).await.is(422);
-    // Somebody who stood in this line has not stood in that one.
+    // A visitor who waited in this line has not waited in that one.
     app.put_show("other-1", json!({})).await;
     let coverage = vec![
         ("demo".to_owned(), vec!["night-*".to_owned()]),
@@ -258,12 +258,12 @@ async fn what_cannot_be_exchanged_is_refused_and_nothing_changes() {
         json!({"A-1": "sold", "A-2": "sold", "C-5": "held"}),
     )
     .await;
-    // The best seats but its own.
+    // These are the best seats other than its own.
     let best = ask(json!({"show": "night-1", "best": {"quantity": 2}})).await;
     let best = best.is(200);
     assert!(!text(&best["seats"][0], "label").is_empty() && labels(&best) != json!(["A-1", "A-2"]));
     let order = successor(&app, &order, &best).await;
-    // The store hears a moment later that they are free again.
+    // The store learns a moment later that the seats are free again.
     let back = until("its old seats", async || {
         let back = exchange(&order, &to("night-1", &["A-1", "A-2"]));
         let back = app.ask(back).await;
@@ -272,7 +272,7 @@ async fn what_cannot_be_exchanged_is_refused_and_nothing_changes() {
     let back = back.await;
     let order = successor(&app, &order, &back).await;
     let ask = async |body: Value| app.ask(exchange(&order, &body)).await;
-    // Half the seats may stay.
+    // Half of the seats may stay.
     let half = ask(to("night-1", &["A-1", "B-1"])).await.is(200);
     assert_eq!(labels(&half), json!(["A-1", "B-1"]));
     unavailable(
@@ -302,7 +302,7 @@ async fn a_journey_is_shortened_on_its_own_seat_and_lengthened_again_and_keeps_i
         .order_once(&order, |order| order["refunds"][0]["state"] == "done")
         .await;
     assert!(back["refunds"][0]["amount"]["amount"].as_i64() > Some(0));
-    // The rest of the way is somebody else's for a while.
+    // Somebody else has the rest of the way for a while.
     let rest = until("the rest of the way", async || {
         let ask = post(
             &format!("/v1/shows/{SHOW}/holds"),

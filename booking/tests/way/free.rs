@@ -1,12 +1,12 @@
-//! Orders that cost nothing: confirmed at once, ticketed, given back and exchanged without anybody
-//! who takes money.
+//! Tests orders that cost nothing: they are confirmed at once, ticketed, refunded and exchanged
+//! without a payment provider.
 
 use serde_json::{Value, json};
 
 use crate::ends::{reasons, seats_are_free};
 use crate::harness::*;
 
-/// A night whose cheap seats are free of charge, and give them back for nothing.
+/// Returns a night whose cheap seats are free of charge and may be given back without a fee.
 fn free_seats() -> Value {
     json!({
         "prices": { "cat1": 9_900, "cat2": 0 }, "orphans": "allow",
@@ -14,7 +14,7 @@ fn free_seats() -> Value {
     })
 }
 
-/// A hall whose rows C and D are free of charge, where nobody takes money.
+/// Opens a hall whose rows C and D are free of charge, without a payment provider.
 async fn opened_for_nothing() -> (App, Visitor, Visitor) {
     let app = App::without_payments().await;
     app.put_venue("hall", "grid:4x10").await;
@@ -95,7 +95,7 @@ async fn what_costs_something_needs_somebody_who_takes_the_money() {
     let path = format!("/v1/holds/{}", text(&hold, "hold"));
     let kept = app.ask(get(&path).by(&ana)).await.is(200);
     assert_eq!(kept["expires_at"], hold["expires_at"]);
-    // Without the dear seat it is free.
+    // Without the dear seat the order is free of charge.
     let less = patch(&path, &json!({ "remove": ["A-1"] })).by(&ana);
     app.ask(less).await.is(200);
     let made = app.ask(order_of(&hold).by(&ana)).await.is(201);
@@ -137,7 +137,7 @@ async fn the_sandbox_is_not_asked_for_nothing() {
     let ledger = app.ledger().await;
     assert_eq!(ledger.backlog().await.expect("readable"), (0, 0));
     assert_eq!(app.read(&order).await["state"], "ticketed");
-    // Seats that cost something: the difference is all of their price, and is paid as ever.
+    // For seats that cost something, the difference is their whole price and is paid as usual.
     let path = format!("/v1/orders/{}/exchange", text(&order, "order"));
     let dear = json!({ "show": "night-1", "seats": ["A-1"] });
     let made = app.ask(post(&path, &dear).by(&ana)).await.is(200);

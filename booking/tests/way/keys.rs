@@ -1,5 +1,5 @@
-//! One `Idempotency-Key` with two bodies, at two nodes at once: one call is carried out, the other
-//! one does nothing.
+//! Sends one `Idempotency-Key` with two bodies to two nodes at once: one call is carried out, and
+//! the other does nothing.
 
 use fairgate_servers as servers;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ const PAIRS: u16 = 30;
 const HOLDS: &str = "/v1/shows/night-1/holds";
 const LIST: &str = "/v1/shows/night-1/waitlist";
 
-/// Two nodes that sell a hall of sixty seats, and what they stand on.
+/// Starts two nodes that sell a hall of sixty seats, with their servers.
 async fn two(changes: Value) -> (servers::RedisServers, Vec<App>) {
     let redis = servers::RedisServers::single().await.expect("it starts");
     let mut sold = json!({"orphans": "allow", "seats_per_visitor": 10});
@@ -22,14 +22,14 @@ async fn two(changes: Value) -> (servers::RedisServers, Vec<App>) {
     (redis, nodes)
 }
 
-/// The seats of the nth pair, each named by one of two bodies.
+/// Returns the seats of the nth pair, one for each of the two bodies.
 fn seats(n: u16) -> [String; 2] {
     let row = ["A", "B", "C", "D", "E", "F"][usize::from(n / 5)];
     [1, 2].map(|of| format!("{row}-{}", n % 5 * 2 + of))
 }
 
-/// Sends two bodies under one key to two nodes at once. One of them must be granted and the other
-/// refused for its key; gives the one that was granted and its answer.
+/// Sends two bodies under one key to two nodes at once. One must be granted, and the other refused
+/// for its key. Returns which body was granted, and its answer.
 async fn pair(
     nodes: &[App],
     path: &str,
@@ -174,7 +174,7 @@ async fn of_two_parties_under_one_key_at_two_nodes_one_waits() {
     }
 }
 
-/// A ticket of Ana's.
+/// Returns a ticket of Ana's.
 async fn ticket(app: &App, ana: &Visitor) -> String {
     let order = ticketed(app, ana, &["A-1", "A-2"]).await;
     text(&app.read(&order).await["tickets"][0], "ticket")

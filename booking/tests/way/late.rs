@@ -1,5 +1,5 @@
-//! Money that came after its order had expired: the same seats, seats like them with consent, or
-//! the money back, and in every case the reason in the order's history.
+//! Tests money that came after its order had expired. It buys the same seats, or similar seats with
+//! the buyer's consent, or goes back. In every case the reason is in the order's history.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::ends::{reasons, seats_are_free};
 use crate::harness::*;
 
-/// Time to pay, the claim's grace, and a moment.
+/// The time to pay, the claim's grace, and one millisecond.
 const PAST_THE_CLAIM_MS: i64 = 300_000 + 30_000 + 1;
 
-/// An order that ran out without a payment.
+/// Returns an order that ran out without a payment.
 async fn expired(app: &App, who: &Visitor, seats: &[&str]) -> Value {
     let order = app.order(who, seats).await;
     app.clock.advance_ms(PAST_THE_CLAIM_MS);
@@ -35,7 +35,7 @@ fn voided(order: &Value) -> bool {
     order["payment"]["state"] == "voided"
 }
 
-/// Late money while Ben has the seats in his basket: others are offered.
+/// Pays late while Ben has the seats in his basket, so that other seats are offered.
 async fn offered() -> (App, Value, Value) {
     let (app, ana, _) = opened().await;
     let order = expired(&app, &ana, &["A-1", "A-2"]).await;
@@ -163,7 +163,7 @@ async fn an_offer_outlives_a_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn late_money_that_buys_nothing_goes_back_with_the_reason() {
-    // Nothing free: the rest of the hall is in baskets.
+    // No seat is free, because the rest of the hall is in baskets.
     let app = App::new().await;
     app.put_venue("hall", "grid:1x4").await;
     app.put_show("night-1", json!({})).await;
@@ -176,7 +176,7 @@ async fn late_money_that_buys_nothing_goes_back_with_the_reason() {
         (&after["state"], &after["reason"]),
         (&json!("expired"), &json!("late_seats_gone"))
     );
-    // The visitor has as many as it may have by now.
+    // The visitor already has as many seats as it may.
     let (app, ana, _) = opened_with(json!({"seats_per_visitor": 2})).await;
     let order = expired(&app, &ana, &["A-1", "A-2"]).await;
     app.order(&app.visitor(1), &["B-1", "B-2"]).await;
@@ -203,7 +203,7 @@ async fn an_order_that_cannot_be_read_holds_up_no_other_late_money() {
         app.order_in(order, "expired").await;
     }
     seats_are_free(&app).await;
-    // Until both searches have begun, none can be decided.
+    // The trigger keeps every search undecided until both have begun.
     app.tamper("CREATE TRIGGER away BEFORE UPDATE OF due_at ON late_money BEGIN SELECT RAISE(ABORT, 'away'); END;")
         .await;
     for order in &orders {
@@ -227,7 +227,7 @@ async fn seats_that_were_kept_for_late_money_and_are_not_used_are_given_back() {
         .await;
     app.pay(&order, "approve").await.is(200);
     until_seats(&app, &["A-1".to_owned(), "A-2".to_owned()], "held").await;
-    // Before the next run the bank takes its money back.
+    // The bank takes its money back before the next run.
     app.tamper("UPDATE payments SET state = 'voided'; DROP TRIGGER away;")
         .await;
     app.clock.advance_ms(5_000);
@@ -236,9 +236,9 @@ async fn seats_that_were_kept_for_late_money_and_are_not_used_are_given_back() {
     seats_are_free(&app).await;
 }
 
-/// A hall of three hundred seats, of which one payment each comes too late.
+/// The number of orders and seats in the hall. One payment for each comes too late.
 const ORDERS: u16 = 300;
-/// Seats that others were quicker with.
+/// The number of seats that others bought first.
 const TAKEN: u16 = 120;
 
 fn label(n: u16) -> String {
@@ -270,7 +270,8 @@ async fn three_hundred_late_payments_at_two_nodes_end_no_other_way() {
     all_end_with_seats_or_money_back(&nodes).await;
 }
 
-/// By a clock that stands, time is moved; by the one on the wall, the show's deadlines are short.
+/// Runs with a clock that stands still, which is moved, or with the system's clock and short
+/// deadlines.
 async fn all_end_with_seats_or_money_back(nodes: &[App]) {
     let at = |n: u16| &nodes[usize::from(n) % nodes.len()];
     let app = &nodes[0];
@@ -285,7 +286,7 @@ async fn all_end_with_seats_or_money_back(nodes: &[App]) {
     for node in nodes {
         seats_are_free(node).await;
     }
-    // Others were quicker with 120 of the 300 seats: sold, so that they never come back.
+    // Others bought 120 of the 300 seats first, so those never come back.
     for n in 0..TAKEN {
         let bought = at(n).order(&app.visitor(1_000 + n), &[&label(n * 2)]).await;
         at(n + 1).pay(&bought, "approve").await.is(200);

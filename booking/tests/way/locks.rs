@@ -1,21 +1,22 @@
-//! What is paid stays locked for as long as the ledger keeps its claim, however long its event
-//! cannot be settled.
+//! Tests that paid seats stay locked for as long as the ledger keeps their claim, however long the
+//! payment's event cannot be settled.
 
 use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// Events are stored, and none can be settled.
+/// The trigger that lets events be stored but none be settled.
 const STUCK: &str = "CREATE TRIGGER stuck BEFORE UPDATE OF settled_at ON provider_events \
      BEGIN SELECT RAISE(ABORT, 'stuck'); END";
 const LOOSE: &str = "DROP TRIGGER stuck";
-/// The reconciler would open a show anew whose locks fell, and hide for how long they had fallen.
+/// The lease that keeps the reconciler away: it would open a show again whose locks fell, and hide
+/// how long they had fallen.
 const NO_RECONCILER: &str = "INSERT INTO leases (name, owner, until) VALUES ('reconciler', 'nobody', 1 << 60) \
      ON CONFLICT (name) DO UPDATE SET owner = 'nobody', until = 1 << 60";
-/// Longer than a basket lives, and than a lock stands beyond its claim.
+/// A step that is longer than a basket's life, and than a lock outlives its claim.
 const STEP_MS: i64 = 310_000;
 
-/// An order whose money the provider told of in time, and whose event cannot be settled.
+/// Returns an order whose payment was reported in time, but whose event cannot be settled.
 async fn paid_and_stuck() -> (App, Value) {
     let (app, ana, _) = opened().await;
     app.tamper(STUCK).await;
@@ -25,8 +26,8 @@ async fn paid_and_stuck() -> (App, Value) {
     (app, order)
 }
 
-/// Lets time pass until a basket that was taken just now has lapsed: whatever was due before it,
-/// was swept too.
+/// Lets time pass until a basket that was taken now has lapsed. Everything that was due before was
+/// swept too.
 async fn swept(app: &App, visitor: u16) {
     let call = post("/v1/shows/night-1/holds", &json!({"seats": ["D-1"]}));
     app.ask(call.by(&app.visitor(visitor))).await.is(201);
@@ -48,7 +49,7 @@ async fn until_state(app: &App, state: &str) {
 
 async fn settled(app: &App, order: &Value) {
     app.tamper(LOOSE).await;
-    // Past the pause that its last try put it off by.
+    // This is past the pause that followed its last try.
     app.clock.advance_ms(600_000);
     app.order_in(order, "ticketed").await;
     until_state(app, "sold").await;

@@ -1,5 +1,5 @@
-//! One fan's whole way through booking, and every way that ends elsewhere: through the router,
-//! without sockets.
+//! Tests one visitor's whole way through booking, and every way that ends elsewhere: through the
+//! router, without sockets.
 
 mod bad_input;
 mod choosing;

@@ -1,5 +1,5 @@
-//! Several nodes over one ledger and one Redis: no node is special, and what Redis forgets the
-//! ledger knows.
+//! Tests several nodes over one ledger and one Redis: no node is special, and the ledger knows what
+//! Redis forgets.
 
 use fairgate_servers as servers;
 use serde_json::{Value, json};
@@ -63,7 +63,8 @@ async fn a_redis_that_forgot_everything_knows_it_again_and_sells_nothing_twice()
     let version = |seats: &Value| text(seats, "version").parse::<u64>().expect("a number");
     let before = version(&nodes[0].seats("night-1").await);
     redis.flush_all().await.expect("it is ours");
-    // Nobody asks for a hold; the nodes notice by themselves. The basket is gone, the order is not.
+    // Nobody asks for a hold; the nodes notice the loss by themselves. The basket is gone, the
+    // order is not.
     for node in &nodes {
         let seats = shows(node, 1, 1).await;
         assert!(version(&seats) > before, "versions never decrease");
@@ -119,7 +120,7 @@ async fn a_node_that_dies_is_followed_by_another_in_everything_it_did() {
     let redis = servers::RedisServers::single().await.expect("it starts");
     let mut nodes = App::nodes(2, &redis.url()).await;
     let ana = nodes[0].visitor(1);
-    // By now the first of the two carries the seat outbox, or the second does: nobody chooses.
+    // By now either the first node or the second carries the seat outbox.
     let first = nodes[0].order(&ana, &["A-1"]).await;
     nodes[0].pay(&first, "approve").await.is(200);
     shows(&nodes[1], 0, 1).await;
@@ -168,7 +169,7 @@ async fn seats_that_lack_decisions_whose_rows_are_deleted_are_read_from_the_ledg
     nodes[0].query("DELETE FROM seat_outbox").await;
     let back = ["HSET", "{show:night-1}:meta", "cursor", "0"];
     redis.command(0, &back).await.expect("it is ours");
-    // What is decided next can be carried out only by who has the two before it.
+    // The next decision can be carried out only by a node that has the two before it.
     nodes[0].pay(&order, "approve").await.is(200);
     for node in &nodes {
         shows(node, 0, 3).await;

@@ -1,4 +1,5 @@
-//! What a promoter puts: whole documents, refused whole, and never under seats that are in use.
+//! Tests what a promoter puts: whole documents that are refused whole, and never under seats that
+//! are in use.
 
 use serde_json::{Value, json};
 
@@ -94,7 +95,7 @@ async fn a_larger_plan_sells_on_once_the_baskets_of_the_old_one_are_gone() {
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     let hold = text(&app.hold(&ben, &["B-1", "B-2"]).await, "hold");
     app.put_venue("hall", "grid:4x10").await;
-    // Half of the rows are cat1: rows A and B stay what they were in a hall of five.
+    // Half of the rows are cat1, so rows A and B keep their category in a hall of five.
     app.put_venue("hall", "grid:5x10").await;
     let put = put_show(&app, json!({})).await.is(200);
     assert_eq!(

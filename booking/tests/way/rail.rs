@@ -1,4 +1,4 @@
-//! Stations, trains and journeys over HTTP, from an imported timetable.
+//! Tests stations, trains and journeys over HTTP, from an imported timetable.
 
 use booking::commands::import_timetable::written;
 use booking::rail::import::{ImportedRailFeed, read_timetable};
@@ -42,7 +42,7 @@ async fn import(app: &App, feed: &ImportedRailFeed) {
     ledger.put_timetable(timetable, 1).await.expect("stored");
 }
 
-/// An app that started with the timetable in its ledger.
+/// Opens an app that started with the timetable in its ledger.
 async fn railway() -> App {
     let app = App::new().await;
     import(&app, &feed()).await;
@@ -93,7 +93,7 @@ async fn a_departure_that_was_found_can_be_held() {
     let ask = json!({"best": {"quantity": 2, "class": "second"}, "from": "AAA", "to": "BBB"});
     let call = post("/v1/shows/g3-2027-01-11/holds", &ask);
     let hold = app.ask(call.by(&ana)).await.is(201);
-    // 111.2 km at 0.46, rounded up.
+    // The price is 111.2 km at 0.46, rounded up.
     assert_eq!(
         hold["total"],
         json!({"amount": 2 * 5_115, "currency": "CNY"})
@@ -123,7 +123,7 @@ async fn a_departure_that_was_found_can_be_held() {
 async fn what_is_held_is_missing_in_the_next_search_over_its_own_stretch() {
     let app = railway().await;
     let free = async |to: &str| {
-        // An answer from memory is over by then.
+        // An answer from memory has expired by then.
         app.clock.advance_ms(1_000);
         let path = format!("/v1/rail/trips?from=AAA&to={to}&date=2027-01-11");
         let trips = app.ask(get(&path)).await.is(200);
@@ -148,7 +148,7 @@ async fn what_is_held_is_missing_in_the_next_search_over_its_own_stretch() {
     let ask = json!({"best": {"quantity": 2, "class": "second"}, "from": "BBB", "to": "CCC"});
     let call = post("/v1/shows/g3-2027-01-11/holds", &ask);
     let hold = app.ask(call.by(&ana)).await.is(201);
-    // The train is free as far as BBB, and two seats less from there on.
+    // The train is free up to BBB, and has two seats fewer from there on.
     until("the search knows", async || {
         (free("CCC").await == [less("g3-2027-01-11")]).then_some(())
     })
@@ -269,7 +269,7 @@ async fn without_a_timetable_nothing_is_for_sale_and_an_imported_one_is_taken_ov
 #[tokio::test(flavor = "multi_thread")]
 async fn trains_that_have_left_are_marked_and_have_nothing_free() {
     let app = railway().await;
-    // It is 17:00 there.
+    // It is 17:00 at the stations.
     let path = |date: &str| format!("/v1/rail/trips?from=AAA&to=BBB&date={date}");
     let today = app.ask(get(&path("2027-01-10"))).await.is(200);
     let today = today.as_array().expect("a list");
@@ -300,7 +300,7 @@ async fn a_cancelled_train_has_nothing_free() {
     assert_eq!(trips[1]["fate"], json!(null));
 }
 
-/// The seats of a train.
+/// The number of seats of a train.
 const SEATS: u64 = 24 + 52 + 510;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -326,12 +326,12 @@ async fn a_rooms_trains_count_by_the_seat_until_they_have_left() {
             .expect("readable");
         (pulse.free, pulse.held, pulse.sold, pulse.gone)
     };
-    // Today's have left; there are 29 days more.
+    // Today's train has left; 29 more days are on sale.
     assert_eq!(figures("g1").await, (29 * SEATS, 0, 0, SEATS));
     assert_eq!(figures("today").await, (0, 0, 0, SEATS));
     assert_eq!(figures("past").await, (0, 0, 0, SEATS));
     assert_eq!(figures("nothing").await, (0, 0, 0, 0));
-    // Of the others the built-in room has what is on sale: all of G2, and G3 of the day after.
+    // The built-in room has the other trains that are on sale: all of G2, and G3 of the day after.
     assert_eq!(figures(EVERYDAY).await, (30 * SEATS, 0, 0, SEATS));
     let ana = app.visitor_of("g1", 1);
     let ask = json!({"best": {"quantity": 2, "class": "second"}, "from": "AAA", "to": "BBB"});
@@ -341,7 +341,7 @@ async fn a_rooms_trains_count_by_the_seat_until_they_have_left() {
     let cancel = post("/v1/promoter/shows/g1-2027-01-12/cancel", &json!({}));
     app.ask(cancel.by(&PROMOTER)).await.is(200);
     assert_eq!(figures("g1").await, (28 * SEATS - 2, 2, 0, 2 * SEATS));
-    // A day later that one has left, with those two in their baskets, and another day is on sale.
+    // A day later that train has left, with those two seats in baskets, and another day is on sale.
     app.clock.advance_ms(86_400_000);
     assert_eq!(figures("g1").await, (28 * SEATS, 0, 0, 2 * SEATS));
 }
@@ -367,7 +367,7 @@ async fn a_trains_tickets_go_back_by_the_timetables_terms_one_by_one() {
     app.pay(&order, "approve").await.is(200);
     let read = app.order_in(&order, "ticketed").await;
     let offer = &read["refund_offer"];
-    // It leaves BBB at 05:02 UTC, an hour after its first station.
+    // The train leaves BBB at 05:02 UTC, an hour after its first station.
     assert_eq!(
         (&offer["fee_pct"], &offer["until"]),
         (&json!(20), &json!("2027-01-11T03:02:00Z"))
@@ -401,7 +401,7 @@ async fn a_trains_tickets_go_back_by_the_timetables_terms_one_by_one() {
         free.into_iter().any(|free| *free == 509).then_some(())
     })
     .await;
-    // The other ticket is good until its deadline, and stays then.
+    // The other ticket may go back until its deadline; after that it stays.
     app.clock.advance_ms(20 * 3_600_000);
     let late = app.ask(refund(1)).await.problem(409, "not_refundable");
     assert_eq!(late["reason"], "too_late");

@@ -1,4 +1,4 @@
-//! Charts that people really drew: standing places, tables, thousands of seats.
+//! Tests charts that people really drew: standing places, tables, thousands of seats.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,8 @@ async fn put_chart(app: &App, chart: String) -> TestAnswer {
     app.ask(call.raw(chart).by(&PROMOTER)).await
 }
 
-/// An app that sells a chart under the document's changes, or `None` where the chart is absent.
+/// Opens an app that sells a chart with changes to the document, or returns `None` if the chart is
+/// absent.
 async fn selling(name: &str, changes: Value) -> Option<(App, Visitor, Visitor)> {
     let chart = chart(name)?;
     let app = App::new().await;

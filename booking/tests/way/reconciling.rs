@@ -1,4 +1,5 @@
-//! Drift of every kind is made by hand, found, and mended by one pass; a second pass finds nothing.
+//! Makes drift of every kind by hand. One pass must find and mend it, and a second pass must find
+//! nothing.
 
 use booking::ledger::TAKEN_QUIET_MS;
 use booking::reconciler::ReconcilerLine;
@@ -7,7 +8,7 @@ use serde_json::json;
 
 use crate::harness::*;
 
-/// Long enough for nothing to count as on its way.
+/// A time after which nothing counts as still under way.
 const SETTLED_MS: i64 = 20_000;
 
 async fn pass(app: &App) -> Vec<ReconcilerLine> {
@@ -59,7 +60,7 @@ async fn a_refund_that_nobody_told_is_read_back() {
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     app.pay(&order, "approve").await.is(200);
     app.order_in(&order, "ticketed").await;
-    // Somebody gives the money back at the provider, and the event is lost.
+    // Somebody refunds the money at the provider, and the event is lost.
     let payment: fairgate_model::ids::PaymentId =
         text(&order["payment"], "payment").parse().expect("an id");
     let ledger = app.ledger().await;
@@ -151,7 +152,7 @@ async fn a_store_that_differs_from_the_ledger_is_drawn_again() {
         (app.seats("night-1").await["unavailable"]["A-1"] == "sold").then_some(())
     })
     .await;
-    // Ana's claim moves to C, Ben's to D, behind the store's back.
+    // Ana's claim moves to C and Ben's to D without the store knowing.
     app.tamper("UPDATE claims SET seat = seat + 20; \
          UPDATE orders SET items = replace(replace(items, '\"seat\":0,', '\"seat\":20,'), '\"seat\":1,', '\"seat\":21,') WHERE state = 'ticketed'; \
          UPDATE orders SET items = replace(replace(items, '\"seat\":10,', '\"seat\":30,'), '\"seat\":11,', '\"seat\":31,') WHERE state = 'pending';").await;
@@ -188,7 +189,7 @@ async fn a_ledger_that_was_set_back_frees_no_sold_seat() {
         (app.seats("night-1").await["unavailable"]["A-1"] == "sold").then_some(())
     })
     .await;
-    // As restored from a copy of before the sale.
+    // This is the ledger as restored from a copy made before the sale.
     app.tamper(
         "DELETE FROM claims; UPDATE orders SET state = 'expired'; UPDATE payments SET state = 'voided'; \
          DELETE FROM seat_outbox; UPDATE seat_marks SET numbered = 0, delivered = 0;",
@@ -226,8 +227,8 @@ async fn an_order_that_the_ledger_did_not_take_leaves_the_basket_its_own_deadlin
         orders.push((hold, path));
     }
     app.tamper("DROP TRIGGER away;").await;
-    // A moment after the ledger is back they are baskets again: one is ordered, the other lapses
-    // when it always would have.
+    // A moment after the ledger is back, the holds are baskets again: one is ordered, and the other
+    // lapses at its old deadline.
     until("a second look at the holds", async || {
         app.clock.advance_ms(100);
         let path = format!("/v1/holds/{}/extend", orders[0].0);

@@ -1,11 +1,11 @@
-//! Tickets given back, by their buyers and because a show does not take place.
+//! Tests tickets that go back, by their buyers' wish and because a show does not take place.
 
 use serde_json::{Value, json};
 
 use crate::ends::reasons;
 use crate::harness::*;
 
-/// All seats are back, and none of them is for sale.
+/// Checks that all seats are back, and that none of them is for sale.
 async fn nothing_is_taken(app: &App) {
     until("seats that are not for sale", async || {
         let seats = app.seats("night-1").await;
@@ -19,7 +19,7 @@ fn rules() -> Value {
     json!({"refunds": [{"until_h": 48, "fee_pct": 10}]})
 }
 
-/// A paid order of `who` with its tickets.
+/// Returns a paid order of `who` with its tickets.
 async fn ticketed(app: &App, who: &Visitor, seats: &[&str]) -> Value {
     let order = app.order(who, seats).await;
     app.pay(&order, "approve").await.is(200);
@@ -81,7 +81,7 @@ async fn one_ticket_goes_back_with_the_fee_that_was_told() {
         .map(|seat| &seat["label"])
         .collect();
     assert_eq!(gone, ["A-1"]);
-    // The ticket opens no door, the other one does.
+    // This ticket opens no door, the other one does.
     let scan = |ticket: &str| post(&format!("/v1/tickets/{ticket}/scan"), &json!({})).by(&DOOR);
     app.ask(scan(&ticket)).await.problem(409, "ticket_void");
     let read = get(&format!("/v1/tickets/{ticket}")).by(&text(&order, "order_key"));
@@ -132,7 +132,7 @@ async fn a_whole_order_goes_back_and_its_seats_are_sold_again_after_a_restart() 
         .await
         .expect("readable");
     assert!(found.is_empty(), "{found:?}");
-    // Four seats are what one may have: those that went back count no more.
+    // A visitor may have four seats, and those that went back no longer count.
     app.hold(&app.visitor(1), &["A-1", "A-2", "A-3", "A-4"])
         .await;
 }
@@ -197,7 +197,7 @@ async fn a_cancelled_show_gives_everything_back_and_sells_no_more() {
     let back = app.order_in(&paid, "refunded").await;
     assert_eq!(back["reason"], "show_cancelled");
     assert_eq!(back["refunds"][0]["fee"], euros(0));
-    // Money that was on its way when the show was cancelled comes, and goes back as well.
+    // Money that was under way when the show was cancelled arrives, and is refunded as well.
     app.pay(&open, "approve").await.is(200);
     let late = app.order_in(&open, "refunded").await;
     assert!(reasons(&late).contains(&"show_cancelled".to_owned()));
@@ -233,8 +233,7 @@ async fn a_mass_refund_goes_on_after_a_crash() {
         ticketed(&app, &ana, &["A-1", "A-2"]).await,
         ticketed(&app, &ben, &["B-1", "B-2"]).await,
     ];
-    // The promoter's word is in the ledger, and the process dies before it has done anything about
-    // it.
+    // The cancellation is in the ledger, and the process dies before it has done anything about it.
     let ledger = app.ledger().await;
     let show = "night-1".parse().expect("a slug");
     let fate = fairgate_model::shows::fate::ShowFate::Cancelled;
@@ -273,7 +272,7 @@ async fn buyers_of_a_postponed_show_may_refuse_the_new_date_for_nothing() {
     assert_eq!(read["starts_at"], "2027-09-01T20:00:00Z");
     assert_eq!(read["refund_offer"]["fee"], euros(0));
     assert_eq!(read["refund_offer"]["reason"], "show_postponed");
-    // It is sold on, for its new date.
+    // The show is still sold, for its new date.
     app.hold(&ben, &["C-1", "C-2"]).await;
     let back = app.ask(refund(&order, &json!({}))).await.is(200);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! A ledger full of old rows neither delays a start nor stands in the way of those who buy.
+//! Tests that a ledger full of old rows neither delays a start nor slows buyers down.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use booking::retention::{BATCH_MAX, RetentionKind, rest_after};
 
 use crate::harness::*;
 
-/// So many that their rests are longer than a start.
+/// The number of batches: so many that the rests between them are longer than a start.
 const BATCHES: u32 = 30;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,8 +50,8 @@ async fn many_old_answers_go_in_batches_beside_a_purchase_after_the_start() {
             })
             .await;
         }
-        // Behind every batch but the last one lies a rest: nothing goes at the start, and nothing
-        // goes whole.
+        // A rest follows every batch but the last one, so nothing is deleted at the start and
+        // nothing is deleted all at once.
         let rests = rest_after(Duration::ZERO) * (BATCHES - 1);
         assert!(began.elapsed() >= rests, "{:?}", began.elapsed());
     };

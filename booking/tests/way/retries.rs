@@ -1,4 +1,4 @@
-//! The same call again: the same answer, or its own work found again.
+//! Tests a call that is sent again: it gets the same answer, or finds its own work.
 
 use std::pin::pin;
 use std::task::Poll;
@@ -14,7 +14,7 @@ use crate::harness::*;
 use crate::train::CLASS;
 use crate::trains;
 
-/// The first visitor.
+/// The holder of the first visitor.
 const ANA: Holder = Holder([1; 32]);
 const HOLDS: &str = "/v1/shows/night-1/holds";
 
@@ -78,7 +78,7 @@ async fn a_call_that_still_runs_is_not_made_twice() {
             .by(&ana)
     };
     let mut first = pin!(app.ask(ask()));
-    // Once polled, the first call waits for the ledger; it goes on only when it is polled again.
+    // After one poll the first call waits for the ledger, and goes on only when it is polled again.
     std::future::poll_fn(|context| {
         assert!(first.as_mut().poll(context).is_pending());
         Poll::Ready(())
@@ -162,7 +162,7 @@ async fn a_hundred_retries_at_once_make_one_hold() {
     assert_eq!(app.seats("night-1").await["held"], 2);
 }
 
-/// Polls all of them side by side on this task.
+/// Polls all futures side by side on this task.
 async fn join_all<T>(asked: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
     let mut running: Vec<_> = asked.map(Box::pin).collect();
     let mut done = Vec::new();

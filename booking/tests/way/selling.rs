@@ -1,5 +1,5 @@
-//! When a sale ends: nothing more is held from then on, and whatever was held in time is still
-//! paid.
+//! Tests the end of a sale: no seat is held from then on, and everything that was held in time can
+//! still be paid.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::harness::*;
 
 const HOLDS: &str = "/v1/shows/night-1/holds";
 const LIST: &str = "/v1/shows/night-1/waitlist";
-/// The app's clock begins at 09:00.
+/// The end of the sale. The app's clock begins at 09:00.
 const END: &str = "2027-01-10T09:05:00Z";
 const TO_THE_END_MS: i64 = 5 * 60 * 1_000;
 
@@ -56,7 +56,7 @@ async fn a_retry_after_the_end_finds_the_hold_that_was_taken_in_time() {
     let taken = taken.await.is(201);
     app.tamper("DELETE FROM kept_answers").await;
     app.clock.advance_ms(TO_THE_END_MS);
-    // A key that took nothing finds nothing.
+    // A key whose call took nothing finds nothing.
     let call = post(HOLDS, &ask(&["A-1"])).by(&ben).keyed("one");
     app.ask(call).await.problem(409, "sales_ended");
     let again = app.ask(post(HOLDS, &ask(&["A-1"])).by(&ana).keyed("one"));
@@ -172,7 +172,7 @@ async fn what_cannot_be_had_any_more_is_neither_free_nor_waited_for() {
     .await;
     app.clock.advance_ms(TO_THE_END_MS);
     assert_eq!(figures().await, (0, 0, 2, 38));
-    // What is in a basket may still be bought, and counts then.
+    // The seats in a basket may still be bought.
     let path = format!("/v1/holds/{}/order", text(&hold, "hold"));
     let order = app.ask(post(&path, &buyer()).by(&ben)).await.is(201);
     app.pay(&order, "approve").await.is(200);

@@ -1,7 +1,7 @@
-//! Money in a storm: paid orders are exchanged, refunded, scanned and paid for many times at once,
-//! while somebody orders the holds of their exchanges. Afterwards every cent follows from terms and
-//! rules, and nobody has more seats than it may. `FAIRGATE_STORM=orders,calls,at_once` sets the
-//! size; by default it is small.
+//! Tests money under many calls at once: paid orders are exchanged, refunded, scanned and paid for,
+//! while a visitor tries to order the holds of their exchanges. Afterwards every cent follows from
+//! terms and rules, and nobody has more seats than allowed. `FAIRGATE_STORM=orders,calls,at_once`
+//! sets the size; by default it is small.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// Prices by show: a dearer and a cheaper night, and one that costs nothing.
+/// The prices by show: a dearer and a cheaper night, and one that costs nothing.
 const NIGHTS: [(&str, i64); 4] = [
     ("night-1", 5_000),
     ("night-2", 6_500),
@@ -24,7 +24,7 @@ const NIGHTS: [(&str, i64); 4] = [
 const ROWS: u32 = 20;
 const ACROSS: u32 = 30;
 const SEATS_MAX: i64 = 6;
-/// How many orders, how many calls, and how many of those run beside one another.
+/// Returns how many orders and calls there are, and how many calls run at once.
 fn size() -> (u16, usize, usize) {
     let given = std::env::var("FAIRGATE_STORM").ok();
     let read = |text: String| {
@@ -48,7 +48,7 @@ fn seat(dice: &mut StdRng) -> String {
     format!("{row}-{}", dice.random_range(1..=ACROSS))
 }
 
-/// What somebody does to an order, and what it may be told.
+/// Makes a random call about an order, and returns the status of the answer.
 async fn act(app: &App, order: &Value, dice: &mut StdRng, ids: &HoldIdDeriver) -> u16 {
     let path = |verb: &str| format!("/v1/orders/{}/{verb}", text(order, "order"));
     let key = text(order, "order_key");
@@ -85,7 +85,7 @@ async fn act(app: &App, order: &Value, dice: &mut StdRng, ids: &HoldIdDeriver) -
     app.ask(call).await.status
 }
 
-/// The order that has the seats by now, with whose it was.
+/// Returns the order that has the seats now, with its visitor.
 async fn newest(app: &App, order: &Value) -> Value {
     let mut order = order.clone();
     loop {
@@ -138,7 +138,7 @@ async fn storm(nodes: &[App], seed: u64) {
     }
     let mut done: BTreeMap<u16, u32> = BTreeMap::new();
     for _ in 0..calls.div_ceil(at_once) {
-        // A few orders at a time, so that many calls meet on each.
+        // Only a few orders are chosen at a time, so that many calls meet on each.
         let mut chosen = Vec::new();
         for _ in 0..at_once {
             let order = &paid[dice.random_range(0..paid.len().min(6))];
@@ -171,7 +171,8 @@ fn amount(record: &Value, field: &str) -> i64 {
     record[field].as_i64().unwrap_or(0)
 }
 
-/// Every cent of a dump, order by order through the chains of exchanges, and everybody's seats.
+/// Checks every cent of a dump, order by order through the chains of exchanges, and everybody's
+/// seats.
 fn check(dump: &Path) {
     let text = std::fs::read_to_string(dump).expect("a dump");
     let lines: Vec<Value> = text
@@ -201,7 +202,7 @@ fn check(dump: &Path) {
         if !is_last || ["pending", "cancelled", "expired"].contains(&state) {
             continue;
         }
-        // What came in and went out along the chain, and what was kept on the way.
+        // These are the payments and refunds along the chain, and the fees that were kept.
         let (mut balance, mut kept, mut at) = (0, 0, *id);
         loop {
             balance += captured(at);
@@ -219,7 +220,8 @@ fn check(dump: &Path) {
             );
             let cheaper = (credit - price).max(0);
             assert_eq!(fee, 150);
-            // A tenth of what is cheaper, and the fee of the exchange.
+            // What is kept is a tenth of the difference to cheaper seats, and the fee of the
+            // exchange.
             kept += cheaper / 10 + fee;
             at = exchange["order"].as_str().expect("an id");
         }
@@ -257,7 +259,7 @@ fn check(dump: &Path) {
     }
 }
 
-/// Waits until nothing is on its way.
+/// Waits until no work is unfinished.
 async fn at_rest(app: &App, write: impl AsyncFn(&Path)) -> std::path::PathBuf {
     let out = app.folder.path().join("storm.jsonl");
     until("everything to be done", async || {

@@ -1,5 +1,5 @@
-//! At what price, by which rules: a hold names its terms, an order keeps them, and what was made
-//! for one thing serves no other.
+//! Tests prices and rules: a hold names its terms, an order keeps them, and a hold or key that was
+//! made for one thing is not valid for another.
 
 use fairgate_model::ids::{HoldId, HoldIdDeriver, OrderId, ShowId};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ async fn paid(app: &App, who: &Visitor, seats: &[&str]) -> Value {
     order
 }
 
-/// The hold of an exchange, as whoever knew the installation's secret could work it out.
+/// Works out the hold of an exchange, as somebody could who knew the installation's secret.
 async fn hold_of(app: &App, order: &Value, show: &str, key: &str) -> HoldId {
     let show: ShowId = show.parse().expect("a slug");
     let order: OrderId = text(order, "order").parse().expect("an order's id");
@@ -91,8 +91,8 @@ async fn of_six_exchanges_at_once_one_wins_and_the_others_seats_are_free_at_once
                 hold_of(app, &current, "night-1", &key).await,
             );
             tries.push(async move {
-                // Whoever works out the id of the hold tries to order it beside the exchange and
-                // after it.
+                // A visitor who has worked out the hold's id tries to order the hold during the
+                // exchange and after it.
                 let beside = async {
                     for _ in 0..50 {
                         let tried = app.ask(checkout(hold.as_str()).by(ana)).await;
@@ -117,7 +117,7 @@ async fn of_six_exchanges_at_once_one_wins_and_the_others_seats_are_free_at_once
     }
 }
 
-/// The order that now has the seats.
+/// Returns the order that now has the seats.
 async fn newest(app: &App, order: &Value) -> Value {
     let mut order = order.clone();
     loop {
@@ -149,7 +149,7 @@ async fn a_hold_costs_what_it_did_when_it_was_taken_and_the_next_one_what_is_ask
         .is(201);
     assert_eq!(order["total"], euros(9_900));
     assert_eq!(app.order(&ben, &["A-2"]).await["total"], euros(15_000));
-    // A restart forgets nothing of it.
+    // A restart forgets nothing of the order.
     let app = app.restarted().await;
     assert_eq!(app.read(&order).await["total"], euros(9_900));
 }
@@ -174,7 +174,7 @@ async fn leaving_out_refunds_and_exchange_later_takes_nothing_from_those_who_bou
     let read = app.read(&before).await;
     assert_eq!(read["refund_offer"]["fee"], euros(1_980));
     assert_eq!(read["exchange_offer"]["kept_pct"], 0);
-    // Hours count from the later of the told and the present start.
+    // Hours count from the later of the told start and the present one.
     app.clock.advance_ms(142 * 24 * 3_600_000);
     let late = app.ask(refund(&before)).await;
     assert_eq!(late.problem(409, "not_refundable")["reason"], "too_late");
@@ -228,7 +228,7 @@ async fn a_cheaper_exchange_pays_back_no_more_than_the_refund_rule_would() {
         .ask(exchange(&order, &to("night-2", &["A-1", "A-2"])))
         .await;
     assert_eq!(made.is(200)["state"], "ticketed");
-    // 100.00 less, of which a tenth is kept, and the fee of the exchange.
+    // The new seats cost 100.00 less. A tenth of that is kept, and the fee of the exchange.
     let back = app.read(&order).await["refunds"][0].clone();
     assert_eq!(back["amount"], euros(8_500));
     let found = app
@@ -266,7 +266,7 @@ async fn seats_behind_another_room_are_exchanged_with_its_pass_and_belong_to_its
     app.ask(with(&stranger, &["A-1", "A-2"]))
         .await
         .problem(403, "not_yours");
-    // Their limits count.
+    // Their limits apply.
     let hold = post("/v1/shows/other-1/holds", &json!({"seats": ["C-1"]}));
     let held = app.ask(hold.by(&cleo)).await.is(201);
     let refused = app.ask(with(&key, &["A-1", "A-2"])).await;

@@ -1,5 +1,5 @@
-//! A traveller's whole way: a departure of the timetable becomes a show when somebody holds seats
-//! of it, and its seats are sold by the leg.
+//! Tests a traveller's whole way: a departure of the timetable becomes a show when somebody holds
+//! its seats, and the seats are sold by the leg.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use crate::train::{CLASS, Daily, carriages};
 pub const SHOW: &str = "t1-2027-02-01";
 const HOLDS: &str = "/v1/shows/t1-2027-02-01/holds";
 
-/// An app that sells a train of ten seats that calls at S00 to S04 from 08:00 on, and two visitors.
+/// Opens an app that sells a train of ten seats that calls at S00 to S04 from 08:00 on, with two
+/// visitors.
 pub async fn opened() -> (App, Visitor, Visitor) {
     let app = App::new().await;
     let (ana, ben) = on_sale(&app).await;
@@ -45,7 +46,7 @@ pub fn best(quantity: u32, from: &str, to: &str) -> Value {
     json!({ "best": { "quantity": quantity, "class": CLASS }, "from": from, "to": to })
 }
 
-/// The same, although it is ordered.
+/// Returns the same wish, although it is ordered.
 fn again(ask: &Value) -> Value {
     let mut ask = ask.clone();
     ask["again"] = json!(true);
@@ -85,7 +86,7 @@ async fn two_journeys_share_a_seat_and_their_tickets_say_from_where_to_where() {
     let first = hold(&app, &ana, &seats(&["A-1"], "S00", "S02")).await;
     assert_eq!(first["journey"]["from"]["name"], "Stop 0");
     assert_eq!(first["journey"]["to"]["at"], "2027-02-01T09:55:00Z");
-    // 100 km at 46 minor units and 200 to begin with.
+    // The price is 100 km at 46 minor units each, plus a base of 200.
     assert_eq!(first["total"]["amount"], 200 + 4_600);
     let refused = app
         .ask(post(HOLDS, &seats(&["A-1"], "S01", "S03")).by(&ben))
@@ -180,7 +181,7 @@ async fn the_same_journey_again_is_the_hold_that_is_there_with_another_key_or_no
     assert_eq!(labels(&onward), labels(&first), "it fits there tightest");
     assert_ne!(hold(&app, &ben, &ask).await["hold"], first["hold"]);
 
-    // One that became an order is over as a basket; so is one that was given back.
+    // A hold that became an order is over as a basket, and so is one that was given back.
     bought(&app, &ana, &first, &["Ana Perez", "Eva Perez"]).await;
     let refused = app.ask(post(HOLDS, &again(&ask)).by(&ana)).await;
     refused.problem(422, "limit_exceeded");
@@ -208,7 +209,7 @@ async fn a_journey_that_is_ordered_is_not_held_again_unless_more_seats_are_wante
     refused("being paid").await;
     app.order_in(&order, "ticketed").await;
     refused("paid").await;
-    // Another stretch, another traveller, or more seats of the same: all of them may.
+    // Another stretch, another traveller, or more seats of the same stretch are all allowed.
     hold(&app, &ana, &best(1, "S00", "S03")).await;
     hold(&app, &ben, &ask).await;
     let more = hold(&app, &ana, &again(&ask)).await;
@@ -225,7 +226,7 @@ async fn a_journey_that_is_ordered_is_not_held_again_unless_more_seats_are_wante
     assert_eq!(told.problem(422, "invalid_field")["field"], "again");
 }
 
-/// Orders cannot be written.
+/// The trigger by which orders cannot be written.
 const NO_ORDERS: &str =
     "CREATE TRIGGER no_orders BEFORE INSERT ON orders BEGIN SELECT RAISE(ABORT, 'no orders'); END";
 
@@ -238,7 +239,7 @@ async fn a_journey_that_is_being_ordered_is_not_held_again() {
     let path = format!("/v1/holds/{}/order", text(&first, "hold"));
     let order = post(&path, &names(&["Ana Perez"])).by(&ana);
     assert_eq!(app.ask(order).await.status, 503);
-    // Whether it was written nobody knows yet; only the store knows that it was to be.
+    // Nobody knows yet whether the order was written; only the store knows that it was to be.
     let again = app.ask(post(HOLDS, &ask).by(&ana)).await;
     again.problem(409, "journey_ordered");
 }
@@ -380,7 +381,7 @@ async fn a_hold_on_a_train_is_changed_over_its_own_stretch() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_boards_a_train_that_has_left_and_further_on_it_is_still_sold() {
     let (app, ..) = opened().await;
-    // From 10 January, 09:00 to 1 February, 08:30.
+    // This is the time from 10 January, 09:00 to 1 February, 08:30.
     app.clock.advance_ms((21 * 24 * 60 + 23 * 60 + 30) * 60_000);
     let ana = app.visitor_of(EVERYDAY, 1);
     let refused = app.ask(post(HOLDS, &best(1, "S00", "S02")).by(&ana)).await;
@@ -394,7 +395,7 @@ async fn after_a_restart_a_departure_that_was_sold_is_what_it_was() {
     let held = hold(&app, &ana, &seats(&["A-1"], "S00", "S02")).await;
     let order = bought(&app, &ana, &held, &["Ana Perez"]).await;
     let app = app.restarted().await;
-    // No timetable is there yet; what was sold is in the ledger.
+    // There is no timetable yet; what was sold is in the ledger.
     let taken = app
         .ask(post(HOLDS, &seats(&["A-1"], "S01", "S02")).by(&ben))
         .await;

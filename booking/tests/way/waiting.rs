@@ -1,5 +1,5 @@
-//! The waitlist: who waits is offered what comes free, in the order of coming, and orders it like
-//! any basket.
+//! Tests the waitlist: parties are offered what becomes free, in the order of joining, and order it
+//! like any basket.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,7 +11,7 @@ use crate::harness::*;
 
 const LIST: &str = "/v1/shows/night-1/waitlist";
 
-/// All forty seats but these are in baskets of others.
+/// Puts all forty seats but these into baskets of others.
 async fn full_but(app: &App, free: &[&str]) -> Vec<(Visitor, Value)> {
     let mut baskets = Vec::new();
     for row in ["A", "B", "C", "D"] {
@@ -133,7 +133,7 @@ async fn an_offer_that_nobody_takes_goes_to_the_next_and_its_party_behind() {
     join(&app, &ben, 2).await;
     give_back(&app, &baskets[3]).await;
     let first = offered(&app, &ana).await["offer"].clone();
-    // The window, and the grace of the show's holds.
+    // This is the window, and the grace of the show's holds.
     app.clock.advance_ms(65_000);
     let second = offered(&app, &ben).await["offer"].clone();
     assert_eq!(labels(&second["seats"]), labels(&first["seats"]));
@@ -142,13 +142,13 @@ async fn an_offer_that_nobody_takes_goes_to_the_next_and_its_party_behind() {
         (&behind["state"], &behind["missed"], &behind["ahead"]),
         (&json!("waiting"), &json!(1), &json!(1))
     );
-    // Declined.
+    // Ben declines.
     let path = format!("/v1/holds/{}", text(&second, "hold"));
     app.ask(delete(&path).by(&ben)).await.is(204);
     let third = offered(&app, &ana).await;
     assert_eq!(labels(&third["offer"]["seats"]), labels(&first["seats"]));
     assert_ne!(third["offer"]["hold"], first["hold"]);
-    // Left: the offer goes on with it.
+    // Ana leaves, and her offer goes on to Ben.
     app.ask(delete(LIST).by(&ana)).await.is(204);
     offered(&app, &ben).await;
     ended(&app, &ana, "left").await;
@@ -211,7 +211,7 @@ async fn who_is_not_here_is_passed_over_and_served_when_it_comes_back() {
     join(&app, &ben, 2).await;
     give_back(&app, &baskets[0]).await;
     offered(&app, &ben).await;
-    // A gateway knows the socket.
+    // A gateway reports the party whose socket it knows, so that the party counts as present.
     let waiting = app
         .booking
         .gateways()
@@ -254,7 +254,7 @@ async fn nobody_waits_in_vain() {
     for order in &orders {
         app.pay(order, "approve").await.is(200);
     }
-    // are left: too few for four.
+    // are left, too few for four people.
     ended(&app, &ana, "too_few").await;
     let again = app
         .ask(post(LIST, &json!({ "quantity": 3 })).by(&ana))
@@ -354,7 +354,7 @@ async fn a_restart_forgets_nobody_and_nothing_stays_locked() {
     join(&app, &ben, 2).await;
     give_back(&app, &baskets[0]).await;
     let lost = offered(&app, &ana).await["offer"].clone();
-    // The in-process store goes with its process: baskets are lost, and all seats are free again.
+    // The in-process store ends with its process: baskets are lost, and all seats are free again.
     let app = app.restarted().await;
     let again = offered(&app, &ana).await;
     assert_ne!(again["offer"]["hold"], lost["hold"]);
@@ -364,8 +364,8 @@ async fn a_restart_forgets_nobody_and_nothing_stays_locked() {
     assert_eq!((&seats["free"], &seats["held"]), (&json!(36), &json!(4)));
 }
 
-/// Two nodes over PostgreSQL and Redis: each serves whom the other let join, and one that dies is
-/// followed by the other.
+/// Starts two nodes over PostgreSQL and Redis. Each serves parties that joined at the other, and if
+/// one dies the other goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_nodes_serve_one_line() {
     if servers::or_skip("the waitlist over two nodes") {
@@ -389,8 +389,8 @@ async fn two_nodes_serve_one_line() {
     }
     assert_eq!(look(&nodes[0], &parties[5]).await["ahead"], 5);
     redis.flush_all().await.expect("it is ours");
-    // The new life has everything free; the line stands as it stood, and each is offered seats
-    // again.
+    // The restarted store has every seat free. The waitlist is unchanged, and each party is offered
+    // seats again.
     let mut seen = HashSet::new();
     for party in &parties {
         let offer = once(&nodes[0], party, "an offer of the new life", |waiter| {
@@ -403,9 +403,9 @@ async fn two_nodes_serve_one_line() {
     }
 }
 
-/// Parties, lapses and a restart by dice: what is offered is offered to the first who are here and
-/// whom it fits, never twice at a time, and in the end nobody is forgotten. A thousand, by the
-/// clock on the wall: `loadtest bench waitlist`.
+/// Runs parties, lapses and a restart at random. Seats are offered to the first parties that are
+/// present and that they fit, never to two at a time, and nobody is forgotten. `loadtest bench
+/// waitlist` does this with a thousand parties, by the system's clock.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
     let count = 60_u16;
@@ -439,7 +439,7 @@ async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
     while served.len() < usize::from(count) {
         round += 1;
         assert!(round < 170, "the line does not move");
-        // Everybody is here, but each third party every fourth round.
+        // Every party is present, except each third party in every fourth round.
         let here: Vec<Holder> = all
             .iter()
             .enumerate()
@@ -452,7 +452,7 @@ async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
             .await
             .expect("written");
         if round == 10 {
-            // Everything in memory is lost: baskets, offers, what was kept.
+            // Everything in memory is lost: baskets, offers, and notes.
             app = app.restarted().await;
             held.clear();
         }
@@ -471,7 +471,7 @@ async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
                 let Some(offer) = &waiter.offer else { continue };
                 let path = format!("/v1/holds/{}", offer.hold);
                 let hold = app.ask(get(&path).by(by_holder[&waiter.visitor.0])).await;
-                // One that is over is not noted as such yet.
+                // An offer that is over may not be noted as such yet.
                 let hold = (hold.status == 200).then(|| hold.is(200))?;
                 let seats = labels(&hold["seats"]);
                 assert_eq!(seats.len() as u32, sizes[&waiter.visitor.0]);
@@ -482,8 +482,8 @@ async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
             let basket =
                 |(_, hold): &(Visitor, Value)| hold["seats"].as_array().map_or(0, Vec::len);
             let baskets: usize = held.iter().map(basket).sum();
-            // All that is held is a basket's or an offer's, all is noted, and what is free fits
-            // nobody who is here.
+            // Every held seat is in a basket or an offer, everything is noted, and the free seats
+            // fit nobody who is present.
             let free = seats["free"].as_u64().expect("a number");
             let now_ms = app.clock.now_ms();
             let fits = line.iter().any(|waiter| {
@@ -494,8 +494,8 @@ async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
             (seats["held"] == baskets + offered.len() && !fits).then_some(line)
         })
         .await;
-        // Whoever has an offer takes it, in the order of the line, and gives the seats back as a
-        // basket would.
+        // Every party with an offer takes it, in the order of the waitlist, and gives the seats
+        // back as a basket would.
         for waiter in line.iter().filter(|waiter| waiter.offer.is_some()) {
             let Some(offer) = &waiter.offer else { continue };
             let passed_over = line.iter().find(|other| {

@@ -1,5 +1,5 @@
-//! The waitlist of a train: who waits for seats of a class between two stops is offered what comes
-//! free there, leg by leg.
+//! Tests the waitlist of a train: parties that wait for seats of a class between two stops are
+//! offered what becomes free there, leg by leg.
 
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_servers as servers;
@@ -10,10 +10,10 @@ use crate::train::CLASS;
 use crate::trains::{SHOW, bought, hold, on_sale, opened, seats};
 
 const LIST: &str = "/v1/shows/t1-2027-02-01/waitlist";
-/// From 10 January, 09:00 to 1 February, 07:59:30.
+/// The time from 10 January, 09:00 to 1 February, 07:59:30.
 const TO_HALF_A_MINUTE_BEFORE_MS: i64 = ((21 * 24 + 22) * 60 + 59) * 60_000 + 30_000;
 
-/// The train's ten seats but these, from end to end, in baskets of one visitor each.
+/// Puts the train's ten seats but these, from end to end, into baskets of one visitor each.
 async fn full_but(app: &App, free: &[&str]) -> Vec<(Visitor, Value)> {
     let mut baskets = Vec::new();
     let labels = ["A", "B"]
@@ -48,7 +48,7 @@ async fn once(app: &App, who: &Visitor, state: &str) -> Value {
     .await
 }
 
-/// The seats of the offer that comes.
+/// Waits for an offer, and returns its seats.
 async fn offered(app: &App, who: &Visitor) -> Value {
     once(app, who, "offered").await["offer"]["seats"].clone()
 }
@@ -98,7 +98,7 @@ async fn whoever_waits_for_a_stretch_is_offered_it_and_the_crowd_has_the_rest_of
         (&json!(SHOW), &waiter["journey"])
     );
     assert_eq!(offer["expires_at"], "2027-01-10T09:01:00Z");
-    // Before S01 and behind S03 both seats are anybody's.
+    // Anybody may buy both seats before S01 and after S03.
     free(&app, 4).await;
     hold(&app, &ben, &seats(&["A-2", "A-3"], "S00", "S01")).await;
     hold(&app, &ben, &seats(&["A-2"], "S03", "S04")).await;
@@ -126,7 +126,7 @@ async fn a_party_has_a_seat_that_comes_free_piece_by_piece() {
     give_back(&app, &(ben(), second)).await;
     free(&app, 3).await;
     assert_eq!(look(&app, &ana).await["state"], "waiting");
-    // Its last three legs are free, its first one is kept.
+    // The seat's last three legs are free; its first leg is still held.
     give_back(&app, &(ben(), first)).await;
     assert_eq!(offered(&app, &ana).await, json!(["B-5"]));
     free(&app, 0).await;
@@ -196,7 +196,7 @@ async fn nobody_waits_in_vain_for_a_stretch_that_is_sold() {
         again.problem(409, "nothing_to_wait_for")["reason"],
         "too_few"
     );
-    // Where both seats are not sold they may be had.
+    // The seats may be offered on the legs where both are not sold.
     join(&app, &ben, &wish(2, "S02", "S04")).await;
     assert_eq!(offered(&app, &ben).await, json!(["A-1", "A-2"]));
 }
@@ -214,7 +214,7 @@ async fn nobody_waits_for_a_train_that_has_left_and_no_offer_outlasts_it() {
     give_back(&app, &baskets[3]).await;
     let offer = once(&app, &ana, "offered").await["offer"].clone();
     assert_eq!(offer["expires_at"], "2027-02-01T08:00:00Z");
-    // The moment it leaves, and the grace of the holds.
+    // This is the moment at which the train leaves, and the grace of the holds.
     app.clock.advance_ms(35_000);
     assert_eq!(once(&app, &ana, "ended").await["reason"], "departed");
     assert_eq!(offered(&app, &ben).await, offer["seats"]);
@@ -261,7 +261,7 @@ async fn what_nobody_can_wait_for_is_told_by_its_field() {
     ask(wish(5, "S00", "S01"), &ana)
         .await
         .problem(422, "limit_exceeded");
-    // Nobody has held anything yet: nothing is waited for, and nothing is made of the asking.
+    // Nobody has held a seat yet, so there is nothing to wait for, and the call creates nothing.
     let refused = ask(wish(1, "S00", "S01"), &ana).await;
     assert_eq!(
         refused.problem(409, "nothing_to_wait_for")["reason"],
@@ -303,7 +303,7 @@ async fn a_restart_forgets_no_traveller_who_waits() {
     join(&app, &ana, &wish(1, "S01", "S02")).await;
     give_back(&app, &baskets[7]).await;
     let lost = once(&app, &ana, "offered").await["offer"]["hold"].clone();
-    // Baskets and offers go with their process; the line and the departure stand in the ledger.
+    // Baskets and offers end with their process; the waitlist and the departure are in the ledger.
     let app = app.restarted().await;
     let again = once(&app, &ana, "offered").await;
     assert_ne!(again["offer"]["hold"], lost);

@@ -1,4 +1,4 @@
-//! From a free seat to an open door.
+//! Tests the way from a free seat to an open door.
 
 use serde_json::json;
 
@@ -143,7 +143,7 @@ async fn an_order_read_on_the_way_never_contradicts_itself() {
         let seats = [format!("{row}-1"), format!("{row}-2")];
         let order = app.order(&ana, &[&seats[0], &seats[1]]).await;
         app.pay(&order, "approve").await.is(200);
-        // As fast as can be, so that reads fall between the transactions.
+        // The reads are as fast as possible, so that some fall between the transactions.
         for _ in 0..10_000 {
             let read = app.read(&order).await;
             let last = read["history"].as_array().and_then(|steps| steps.last());

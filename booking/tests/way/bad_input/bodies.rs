@@ -1,4 +1,4 @@
-//! Bodies that are no documents, and wishes that cannot be met.
+//! Tests bodies that are no documents, and wishes that cannot be met.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Who may not.
+//! Tests callers who are not allowed to make a call.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Events that are not genuine, addresses and headers that make no sense.
+//! Tests events that are not genuine, and addresses and headers that make no sense.
 
 use booking::payments::sandbox::{
     SIGNATURE_HEADER, SandboxOutcome, SandboxProvider, SignedSandboxEvent,
@@ -64,7 +64,7 @@ async fn events_and_payments_that_are_not_genuine_are_refused() {
     assert_eq!(done["history"].as_array().map(Vec::len), Some(3));
 }
 
-/// What the provider would send for Ana's pending order, signed at a moment.
+/// Returns what the provider would send for Ana's pending order, signed at a moment.
 async fn signed_event(scene: &Scene, at_s: i64) -> SignedSandboxEvent {
     let ledger = scene.app.ledger().await;
     let payment = text(&scene.pending["payment"], "payment");

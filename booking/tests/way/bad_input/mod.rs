@@ -1,4 +1,4 @@
-//! A table of bad input: each a problem+json that helps, and nothing changed.
+//! Tests a table of bad input: each case gets a helpful problem+json, and changes nothing.
 
 mod bodies;
 mod callers;
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// One row: its name, the request, and the status and code it must meet.
+/// One row: its name, the request, and the status and code of the answer.
 type Row = (&'static str, TestCall, u16, &'static str);
 
-/// Rows as `"name": call => status code;`, one a line.
+/// Reads rows as `"name": call => status code;`, one on each line.
 macro_rules! rows {
     ($($name:literal: $call:expr => $status:literal $code:ident;)*) => {
         vec![$(($name, $call, $status, stringify!($code))),*]
@@ -21,7 +21,8 @@ use rows;
 
 const HOLDS: &str = "/v1/shows/night-1/holds";
 
-/// What the table stands on: Ana's ticketed order, her pending one and her basket; Ben's basket.
+/// The state under the table: Ana's ticketed order, her pending one and her basket, and Ben's
+/// basket.
 struct Scene {
     app: App,
     ana: Visitor,
@@ -61,7 +62,7 @@ async fn scene() -> Scene {
 }
 
 impl Scene {
-    /// Everything a bad request must leave as it was.
+    /// Returns everything that a bad request must leave as it was.
     async fn everything(&self) -> Value {
         let mut all = vec![self.app.seats("night-1").await];
         for order in [&self.done, &self.pending] {
@@ -75,7 +76,7 @@ impl Scene {
         Value::Array(all)
     }
 
-    /// Runs the table; tells every row that is not met, by name.
+    /// Runs the table, and reports by name every row whose answer differs.
     async fn refuses(&self, rows: Vec<Row>) {
         let before = self.everything().await;
         let mut wrong = Vec::new();

@@ -1,9 +1,9 @@
-//! Programmes that are wrong: every fault is told with its path and line, and nothing of them is
-//! kept.
+//! Tests programmes with faults: every fault is reported with its path and line, and nothing of the
+//! programme is kept.
 
 use super::*;
 
-/// Where each fault stands, and its code.
+/// Returns the place of each fault, and its code.
 fn told(problem: &Value) -> Vec<(String, String)> {
     let faults = problem["faults"].as_array().expect("a list");
     let both = |fault: &Value| (text(fault, "at"), text(fault, "code"));

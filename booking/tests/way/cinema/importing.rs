@@ -1,4 +1,4 @@
-//! `booking import cinema`, as an operator runs it.
+//! Tests `booking import cinema` as an operator runs it.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,5 +1,5 @@
-//! A cinema programme from the promoter's file to a held seat: put, searched, sold, changed,
-//! refused.
+//! Tests a cinema programme from the promoter's file to a held seat: it is put, searched, sold,
+//! changed and refused.
 
 mod faults;
 mod importing;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// Two cities, three cinemas, four halls, two films, five showings. The app's clock stands at
-/// 2027-01-10 09:00 UTC.
+/// Returns two cities, three cinemas, four halls, two films and five showings. The app's clock
+/// stands at 2027-01-10 09:00 UTC.
 pub fn programme() -> Value {
     let cinema = |id: &str, code: &str, lat: f64, lon: f64, halls: Value| {
         json!({"id": id, "name": format!("Kino {id}"), "address": "Lange Straße 1", "postal_code": code,
@@ -162,7 +162,7 @@ async fn hold(app: &App, who: &Visitor, show: &str, best: Value) -> TestAnswer {
     app.ask(call.by(who)).await
 }
 
-/// The statuses of the one showing of the film in York.
+/// Returns the statuses of the only showing of the film in York.
 async fn statuses(app: &App) -> Vec<String> {
     let found = search(app, "?city=york").await;
     let categories = found["showings"][0]["categories"]

@@ -85,7 +85,8 @@ impl Two {
         sign_test_pass(&self.keyring, "everyday", n, now_s)
     }
 
-    /// The show `night-1` on a hall of 40, put at the first and known at the second.
+    /// Puts the show `night-1` in a hall of 40 at the first booking, and waits until the second
+    /// knows it.
     async fn on_sale(&self, changes: Value) {
         let put = async |path: &str, body: &Value| {
             let call = put(&format!("/v1/promoter/{path}"), body).by(PROMOTER);

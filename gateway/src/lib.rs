@@ -23,5 +23,3 @@ pub mod store;
 pub mod upstream;
 pub mod verify_draw;
 pub mod web;
-
-pub use fairgate_rules::draw;

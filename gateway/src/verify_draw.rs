@@ -1,12 +1,12 @@
 //! `gateway verify-draw`: checks a published draw from files, without a server.
 
+use std::fs;
 use std::path::Path;
-use std::{fs, process::ExitCode};
+use std::process::ExitCode;
 
 use fairgate_pass::Jwks;
-
-use crate::draw::record::DrawRecord;
-use crate::draw::verify::{DrawCheckReport, check_record};
+use fairgate_rules::draw::record::DrawRecord;
+use fairgate_rules::draw::verify::{DrawCheckReport, check_record};
 
 /// Reads the files, prints the report, and returns the exit code: 0 if the draw holds, 1 if it does
 /// not or a file cannot be read. `jwks` is a saved `/.well-known/jwks.json`.

@@ -12,13 +12,14 @@ use booking::app::BookingSetup;
 use booking::config::BookingConfig;
 use booking::service::BookingService;
 use fairgate_base::config::{SecretSetting, SettingSources as BookingSources, SettingSources};
+use fairgate_model::grid::picture::CellChanges;
 use fairgate_servers::actors::{
     PATIENCE, TestAnswer, TestCall, TestClient, TestShop, call, get, post, put, text, until,
 };
 use gateway::app::GatewayApp;
 use gateway::config::GatewayConfig;
 use gateway::upstream::remote::RemoteBooking;
-use gateway::upstream::{BookingCore, BookingDependencies, CellChanges};
+use gateway::upstream::{BookingCore, BookingDependencies};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

@@ -5,6 +5,7 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+
 use support::{Gateway, PROMOTER};
 
 fn holder_of(secret: &str) -> String {
@@ -127,7 +128,7 @@ async fn the_published_draw_can_be_checked_by_anyone() {
             serde_json::from_value(proof["holder"].clone()).expect("a holder");
         let root = serde_json::from_value(record["root"].clone()).expect("a root");
         let number = place["number"].as_u64().expect("a number");
-        assert!(gateway::draw::merkle::verify_proof(
+        assert!(fairgate_rules::draw::merkle::verify_proof(
             number, 7, holder.0, &path, &root
         ));
         given.push(json!({"number": number, "rank": place["rank"]}));
@@ -136,12 +137,13 @@ async fn the_published_draw_can_be_checked_by_anyone() {
     let jwks =
         serde_json::from_value(gateway.get("/.well-known/jwks.json").await.json()).expect("keys");
     let parsed = serde_json::from_value(record.clone()).expect("a record");
-    let report = gateway::draw::verify::check_record(&parsed, Some(&leaves), Some(&jwks));
+    let report = fairgate_rules::draw::verify::check_record(&parsed, Some(&leaves), Some(&jwks));
     assert!(report.has_no_faults(), "{report:?}");
     record["places"][0]["rank"] = json!(record["places"][0]["rank"].as_u64().expect("a rank") ^ 1);
     let parsed = serde_json::from_value(record).expect("a record");
     assert!(
-        !gateway::draw::verify::check_record(&parsed, Some(&leaves), Some(&jwks)).has_no_faults()
+        !fairgate_rules::draw::verify::check_record(&parsed, Some(&leaves), Some(&jwks))
+            .has_no_faults()
     );
 }
 
@@ -488,11 +490,12 @@ async fn a_restart_keeps_every_place_rank_pass_and_the_counter() {
 #[tokio::test]
 async fn a_draw_that_died_after_its_freeze_or_after_its_root_ends_with_the_same_n_and_root() {
     use fairgate_pass::Holder;
+    use fairgate_rules::document::{LineMethod, RoomDocument};
+    use fairgate_rules::phase::RoomFacts;
     use gateway::ledger::{
         DrawSecret, JoinRow, LineFreeze, PublishedFreeze, RoomAuditEntry, RoomLedger, RoomRow,
         sql::RoomSqlLedger,
     };
-    use gateway::room::{LineMethod, RoomDocument, RoomFacts};
 
     let data = tempfile::tempdir().expect("a folder");
     let writer =
@@ -500,7 +503,7 @@ async fn a_draw_that_died_after_its_freeze_or_after_its_root_ends_with_the_same_
     let file = fairgate_databases::Installation::File(writer);
     let ledger = RoomSqlLedger::open(file).await.expect("it migrates");
     let holders: Vec<[u8; 32]> = (0..5_u8).map(|at| [at + 1; 32]).collect();
-    let root = gateway::draw::merkle::root(&holders);
+    let root = fairgate_rules::draw::merkle::root(&holders);
     for room in ["frozen", "rooted"] {
         // Nobody's clock says that the draw is due: what has begun is finished all the same.
         let document = RoomDocument {
@@ -562,7 +565,7 @@ async fn a_draw_that_died_after_its_freeze_or_after_its_root_ends_with_the_same_
         assert_eq!(record["root"], json!(root));
         assert_eq!(
             record["seed"],
-            json!(gateway::draw::seed(&[9; 32], 5, &root, b""))
+            json!(fairgate_rules::draw::seed(&[9; 32], 5, &root, b""))
         );
         assert_eq!(
             gateway.newcomer(room).await.1,
@@ -680,10 +683,11 @@ async fn a_code_where_none_is_asked_for_is_refused_and_gives_no_place() {
 
 #[tokio::test]
 async fn no_pass_is_given_before_the_sale_even_at_a_rank_that_was_released() {
+    use fairgate_rules::document::{LineMethod, RoomDocument};
+    use fairgate_rules::phase::RoomFacts;
     use gateway::ledger::{
         DrawSecret, JoinRow, ReleaseRow, RoomAuditEntry, RoomLedger, RoomRow, sql::RoomSqlLedger,
     };
-    use gateway::room::{LineMethod, RoomDocument, RoomFacts};
 
     let data = tempfile::tempdir().expect("a folder");
     let writer =

@@ -6,10 +6,14 @@ mod support;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use booking::door::{RoleKeys, signing};
+use booking::door::signing;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::Problem;
+use fairgate_base::http::keys::RoleKeys;
 use fairgate_databases::{Installation, PostgresDatabase};
+use fairgate_model::shows::coverage::EVERYDAY;
+use fairgate_rules::document::RoomDocumentInput;
+use fairgate_rules::phase::RoomPhase;
 use fairgate_servers::{PostgresServer as Server, or_skip};
 use gateway::clockwork;
 use gateway::follow::RoomFollower;
@@ -18,12 +22,13 @@ use gateway::ledger::sql::RoomSqlLedger;
 use gateway::load::ProcessLoad;
 use gateway::promoter::{ManualPhase, PromoterControls, RoomPatchInput};
 use gateway::push::hub::RoomSocketHubs;
-use gateway::room::{EVERYDAY, Room, RoomDependencies, RoomDocumentInput, RoomPhase, RoomRegistry};
+use gateway::room::{Room, RoomDependencies, RoomRegistry};
 use gateway::store::MemoryRoomStore;
 use gateway::upstream::health::BookingHealth;
 use serde_json::{Value, json};
-use support::{Bare, Gateway};
 use tokio::sync::watch;
+
+use support::{Bare, Gateway};
 
 /// What a node has to see of another's doings by then, with a busy machine's leave.
 const SEEN_WITHIN: Duration = Duration::from_secs(10);

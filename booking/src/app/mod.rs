@@ -8,6 +8,7 @@ mod workers;
 use std::sync::Arc;
 
 use fairgate_base::clock::Clock;
+use fairgate_base::http::keys::RoleKeys;
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_model::ids::HoldIdDeriver;
 use fairgate_pass::Keyring;
@@ -17,7 +18,6 @@ use crate::catalogue::Catalogue;
 use crate::catalogue::departures::DepartureSource;
 use crate::cinema::CinemaCatalogue;
 use crate::config::PaymentSettings;
-use crate::door::RoleKeys;
 use crate::holds::take::HoldDesk;
 use crate::idempotency::IdempotencyAnswers;
 use crate::internal::desk::GatewayDesk;

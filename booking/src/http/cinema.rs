@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use fairgate_base::clock::Clock;
+use fairgate_base::http::keys::{Role, RoleKeys};
 use fairgate_base::http::{BodyText, PathParams, Problem, ProblemCode, QueryParams};
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::money::Money;
@@ -19,7 +20,6 @@ use crate::cinema::query::{self, BadParam};
 use crate::cinema::read::ProgrammeFault;
 use crate::cinema::search::{ShowingDetails, ShowingHit};
 use crate::cinema::{ChartSource, CinemaCatalogue, ProgrammePutRefusal, ProgrammeSummary};
-use crate::door::{Role, RoleKeys};
 use crate::http::answers::JsonAnswer;
 use crate::inventory::seats::{SeatInventory, SeatsLeft};
 

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use fairgate_base::http::keys::bearer;
 use fairgate_base::http::{BodyBytes, PathParams, Problem, parse_json};
 use fairgate_model::choosing::BestSeatsRequest;
 use fairgate_model::ids::{HoldId, OrderId, ShowId};
@@ -10,7 +11,6 @@ use fairgate_model::orders::{Order, OrderRecord, Traveller};
 use fairgate_model::shows::coverage::EVERYDAY;
 use serde::Deserialize;
 
-use crate::door::keys::bearer;
 use crate::holds::ask::{AreaRequest, HoldRequest};
 use crate::holds::instead::NewSeatOwner;
 use crate::http::answers::{JsonAnswer, key_of};

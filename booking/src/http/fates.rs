@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use fairgate_base::clock::{Clock, rfc3339};
+use fairgate_base::http::keys::{Role, RoleKeys};
 use fairgate_base::http::{JsonBody, PathParams, Problem, ProblemCode};
 use fairgate_model::ids::ShowId;
 use fairgate_model::money::Currency;
@@ -15,7 +16,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
-use crate::door::{Role, RoleKeys};
 use crate::http::answers::JsonAnswer;
 use crate::http::holds::MoneyView;
 use crate::ledger::{Ledger, RefundFigures, RefundSum};

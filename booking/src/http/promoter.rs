@@ -4,6 +4,7 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use fairgate_base::clock::Clock;
+use fairgate_base::http::keys::{Role, RoleKeys};
 use fairgate_base::http::{
     BodyText, JsonBody, PathParams, Problem, ProblemCode, QueryParams, parse_json,
 };
@@ -15,7 +16,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
 use crate::catalogue::put::ShowPutRefusal;
-use crate::door::{Role, RoleKeys};
 use crate::http::answers::JsonAnswer;
 use crate::inventory::seats::SeatInventory;
 

@@ -5,13 +5,12 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::clock::{Clock, rfc3339};
+use fairgate_base::http::keys::{Role, RoleKeys, bearer};
 use fairgate_base::http::{PathParams, Problem, ProblemCode};
 use fairgate_model::ids::{OrderId, ShowId, TicketId};
 use fairgate_model::orders::Ticket;
 use serde::Serialize;
 
-use crate::door::keys::bearer;
-use crate::door::{Role, RoleKeys};
 use crate::http::answers::{JsonAnswer, key_of};
 use crate::http::visitor::CallerVerifier;
 use crate::ledger::TicketScanOutcome;

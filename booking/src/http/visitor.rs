@@ -2,12 +2,12 @@
 //! this itself, so a caller gains nothing by going around the gateway.
 
 use axum::http::HeaderMap;
+use fairgate_base::http::keys::bearer;
 use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_model::ids::{OrderId, ShowId};
 use fairgate_pass::{Holder, LivePass, PassError, VerifiedPass, Verifier};
 
 use crate::catalogue::Catalogue;
-use crate::door::keys::bearer;
 use crate::http::refusals::holds::not_yours;
 use crate::orders::key::{OrderKeys, PREFIX};
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use booking::app::{Booking, BookingSetup};
 use booking::config::PaymentSettings;
-use booking::door::{Role, RoleKeys};
 use booking::ledger::Ledger;
 use booking::ledger::sql::SqlLedger;
 use booking::payments::READ_BACK_AFTER;
 use booking::payments::stripe::StripeSettings;
 use fairgate_base::clock::Clock;
+use fairgate_base::http::keys::{Role, RoleKeys};
 use fairgate_base::http::request_id;
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_pass::{Keyring, StoredKey};

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use booking::app::{Booking, BookingSetup};
 use booking::config::PaymentSettings;
-use booking::door::{Role, RoleKeys};
 use booking::ledger::sql::SqlLedger;
 use booking::ledger::{Ledger, LedgerError};
 use booking::store::InventoryStore;
 use booking::store::memory::MemoryStore;
 use booking::store::redis::{RedisStore, RedisStoreOptions};
 use fairgate_base::clock::Clock;
+use fairgate_base::http::keys::{Role, RoleKeys};
 use fairgate_base::http::request_id;
 use fairgate_databases::{Installation, PostgresDatabase, SqliteDatabase};
 use fairgate_pass::{Keyring, StoredKey};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use fairgate_base::clock::rfc3339;
 use fairgate_pass::FreezeClaims;
+use fairgate_rules::draw;
 use serde_json::json;
 
-use crate::draw;
 use crate::ledger::{
     LineFreeze, PublishedDraw, PublishedFreeze, RoomAuditEntry, RoomLedgerFailure, RoomRow,
 };

@@ -8,7 +8,8 @@ mod returning;
 use std::sync::Arc;
 use std::time::Duration;
 
-use returning::ReturningPlaces;
+use fairgate_rules::document::LineMethod;
+use fairgate_rules::phase::{RoomPhase, draw_due};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -16,8 +17,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use crate::ledger::RoomSample;
 use crate::line::release;
 use crate::push::hub::{RoomSocketHub, RoomSocketHubs};
-use crate::room::{LineMethod, Room, RoomPhase, RoomRegistry, draw_due};
+use crate::room::{Room, RoomRegistry};
 use crate::store::StoreFailure;
+use returning::ReturningPlaces;
 
 const BEAT: Duration = Duration::from_millis(200);
 const RELEASE_EVERY: Duration = Duration::from_secs(1);

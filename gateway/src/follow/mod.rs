@@ -17,8 +17,10 @@ use unknown_room::UnknownRoomRead;
 
 use crate::ledger::{RoomAuditEntry, RoomLedgerFailure};
 use crate::push::hub::RoomSocketHubs;
-use crate::room::{EVERYDAY, RoomDocument, RoomRegistry};
+use crate::room::RoomRegistry;
 use crate::upstream::BookingFailure;
+use fairgate_model::shows::coverage::EVERYDAY;
+use fairgate_rules::document::RoomDocument;
 
 /// After this time without news of other nodes, this node's rooms may be out of date, and `/readyz`
 /// says so.

@@ -24,7 +24,8 @@ pub use records::{
     RoomSample, RoomVersion, StoredLine, StoredPlace,
 };
 
-use crate::room::{RoomDocument, RoomFacts};
+use fairgate_rules::document::RoomDocument;
+use fairgate_rules::phase::RoomFacts;
 
 /// Why the ledger gave no answer. The transition left nothing behind, except perhaps with
 /// [`RoomLedgerFailure::Unknown`].

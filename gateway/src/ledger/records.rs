@@ -3,11 +3,12 @@
 use std::fmt;
 
 use fairgate_pass::{Digest, Holder};
+use fairgate_rules::document::RoomDocument;
+use fairgate_rules::phase::RoomFacts;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::RoomLife;
-use crate::room::{RoomDocument, RoomFacts};
 pub use fairgate_rules::counter::ReleaseRow;
 
 /// The draw's secret, which stays secret until the draw publishes it. `Debug` does not show it.

@@ -4,16 +4,18 @@
 use std::time::Duration;
 
 use fairgate_pass::PassClaims;
+use fairgate_rules::document::LineMethod;
+use fairgate_rules::estimate::WaitEstimate;
+use fairgate_rules::phase::RoomPhase;
 use rand::RngExt;
 
 use super::place_view::{PlaceState, describe};
 use super::release;
 use crate::ledger::{PassRow, RoomLedgerFailure};
-use crate::room::{LineMethod, Room, RoomPhase, RoomRegistry};
+use crate::room::{Room, RoomRegistry};
 use crate::store::{
     AdmissionDecision, Claimant, Place, RecordedPassClaim as WrittenClaim, StoreFailure,
 };
-use fairgate_rules::estimate::WaitEstimate;
 
 /// How long to wait before a store that did not take a claim is told of it again.
 const TOLD_AGAIN: Duration = Duration::from_millis(500);

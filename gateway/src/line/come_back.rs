@@ -2,11 +2,13 @@
 //! turn of their place is expected or, without a place, the turn of a visitor who joins now.
 
 use async_trait::async_trait;
+use fairgate_rules::document::LineMethod;
 use fairgate_rules::estimate::WaitEstimate;
+use fairgate_rules::phase::RoomPhase;
 
 use super::place_view::{PlaceState, PlaceView, describe};
 use super::rejoin::recognise;
-use crate::room::{LineMethod, Room, RoomPhase, RoomRegistry};
+use crate::room::{Room, RoomRegistry};
 use crate::upstream::door::ComeBackTimes;
 
 /// The longest time (seconds) that a visitor is told to stay away, since things change.

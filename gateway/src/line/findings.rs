@@ -7,10 +7,11 @@ use fairgate_rules::crowd::PresenceBitmap;
 use fairgate_rules::limits::PaceMeasurements;
 use fairgate_rules::odds::{AGES_S, SeatSupply};
 use fairgate_rules::pace::RankPresence;
+use fairgate_rules::vitals;
 
 use crate::room::{RankedLine, Room, RoomRegistry};
 use crate::store::{CalledRanks, NumberSet, StoreFailure, TickFigures, TickFiguresRequest};
-use crate::upstream::{BookingPulse, vitals};
+use crate::upstream::BookingPulse;
 
 /// A line up to this long is read anew every second; a longer one every [`LOOK_EVERY_MS`].
 const LOOKED_AT_ALWAYS: u64 = 200_000;

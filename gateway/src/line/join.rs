@@ -2,6 +2,8 @@
 //! place.
 
 use fairgate_pass::{Digest, Holder};
+use fairgate_rules::document::LineMethod;
+use fairgate_rules::phase::RoomPhase;
 use rand::Rng;
 use serde::Deserialize;
 
@@ -9,7 +11,7 @@ use super::WaitingLine;
 use super::rejoin::{PlaceCredential, PlaceRefusal, recognise};
 use crate::guard::GuardRefusal;
 use crate::load::LoadRefusal;
-use crate::room::{EVERYDAY_PLACE_S, LineMethod, Room, RoomPhase};
+use crate::room::{EVERYDAY_PLACE_S, Room};
 use crate::store::{Place, StoreFailure, StoreJoinRefusal, StoreJoinRequest};
 use crate::web::ClientNetwork;
 

@@ -1,12 +1,14 @@
 //! What a visitor is told of their place: the same for the poll, the socket and the page.
 
 use fairgate_base::clock::rfc3339;
+use fairgate_rules::estimate::{WaitEstimate, refresh_s};
+use fairgate_rules::faults::micros_per_s;
+use fairgate_rules::pace::VISITOR_U;
+use fairgate_rules::phase::RoomPhase;
 use serde::Serialize;
 
-use crate::room::{Room, RoomPhase, RoomTick, micros_per_s};
+use crate::room::{Room, RoomTick};
 use crate::store::Place;
-use fairgate_rules::estimate::{WaitEstimate, refresh_s};
-use fairgate_rules::pace::VISITOR_U;
 
 /// Odds of a seat below which no wait is told.
 const ODDS_KNOWN: f64 = 0.1;

@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use fairgate_rules::cohort::elapsed_ms;
 use fairgate_rules::counter::ReleaseCounter;
+use fairgate_rules::document::{LineMethod, RoomDocument};
+use fairgate_rules::faults::micros_per_s;
 use fairgate_rules::limits::{PaceLimits, PaceMemory};
 use fairgate_rules::pace::{self, PaceInput, ReleaseDecision};
+use fairgate_rules::phase::RoomPhase;
 use fairgate_rules::settings::PaceSettings;
 
 use super::findings::{TickFindings, gather_findings};
 use crate::ledger::ReleaseRow;
-use crate::room::{
-    LineMethod, Room, RoomDocument, RoomPhase, RoomRegistry, RoomTick, micros_per_s,
-};
+use crate::room::{Room, RoomRegistry, RoomTick};
 use crate::store::{StoreFailure, TickCarryover, TickEnd};
 use crate::upstream::BookingPulse;
 

@@ -6,10 +6,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use fairgate_rules::vitals;
 use serde::Serialize;
 
 use super::GatewayOpsRoutes;
-use crate::upstream::vitals;
 
 /// How long the ledger may take to answer `/readyz`, so that a failure shows within two seconds.
 const LEDGER_MAX: Duration = Duration::from_millis(1_500);

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use fairgate_rules::phase::RoomPhase;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::line::place_view::PlaceView;
-use crate::room::{RoomPhase, RoomView};
+use crate::room::RoomView;
 use crate::upstream::ShowSummary;
 
 /// `home`: the start page.

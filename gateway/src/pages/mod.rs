@@ -32,8 +32,10 @@ use render::{render, render_problem, render_refused};
 use crate::line::http::place_credential;
 use crate::line::place_view::describe;
 use crate::line::{WaitingLine, recognise};
-use crate::room::{EVERYDAY, Room, RoomPhase, RoomView};
+use crate::room::{Room, RoomView};
 use crate::upstream::ShowSummary;
+use fairgate_model::shows::coverage::EVERYDAY;
+use fairgate_rules::phase::RoomPhase;
 
 /// How many shows a page lists. Nobody reads more; a visitor who looks for a show searches.
 const LISTED_MAX: usize = 100;
@@ -149,7 +151,7 @@ fn contains(text: &str, part: &str) -> bool {
 fn covers(patterns: &[String], show: &str) -> bool {
     patterns
         .iter()
-        .any(|pattern| crate::room::overlap(pattern, show))
+        .any(|pattern| fairgate_rules::naming::overlap(pattern, show))
 }
 
 pub(crate) async fn lobby(

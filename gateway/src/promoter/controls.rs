@@ -1,7 +1,14 @@
 //! Changes rooms: whole documents, live settings, and phases by hand. Every change writes its audit
 //! row in the same transaction.
 
+use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_pass::Digest;
+use fairgate_rules::document::{PaceMode, RoomDocument, RoomDocumentInput};
+use fairgate_rules::faults::{
+    RoomInputFaults, RoomInputRefusal, check_per_s, checked_number, checked_text,
+};
+use fairgate_rules::naming::overlap;
+use fairgate_rules::phase::{RoomFacts, RoomPhase};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -9,11 +16,7 @@ use super::PromoterControls;
 use super::shown::document_json;
 use crate::follow::CoverageFailure;
 use crate::ledger::{RoomAuditEntry, RoomChangeOutcome, RoomLedgerFailure, RoomRow};
-use crate::room::{
-    EVERYDAY, PaceMode, Room, RoomDocument, RoomDocumentInput, RoomFacts, RoomInputFaults,
-    RoomInputRefusal, RoomPhase, RoomView, UnknownRoom, check_per_s, checked_number, checked_text,
-    overlap,
-};
+use crate::room::{Room, RoomView, UnknownRoom};
 use crate::store::StoreFailure;
 
 /// How many codes one room may have.

@@ -6,10 +6,11 @@ pub mod http;
 mod report;
 mod shown;
 
+use fairgate_base::http::keys::RoleKeys;
+
 use crate::follow::RoomFollower;
 use crate::push::hub::RoomSocketHubs;
 use crate::room::RoomRegistry;
-use crate::upstream::RoleKeys;
 
 pub use controls::{ManualPhase, RoomChangeRefusal, RoomPatchInput};
 

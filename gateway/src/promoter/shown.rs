@@ -1,9 +1,8 @@
 //! Writes a room's document in a form that can be sent again.
 
 use fairgate_base::clock::rfc3339;
+use fairgate_rules::document::RoomDocument;
 use serde_json::{Value, json};
-
-use crate::room::RoomDocument;
 
 /// Returns the document with the fields of an on-sale file.
 #[must_use]

@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use axum::extract::ws::Utf8Bytes;
+use fairgate_rules::phase::RoomPhase;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use super::cadence::{SLOTS, wakes};
 use super::message::{LiveMessage, encode};
-use crate::room::{Room, RoomPhase, RoomTick, RoomView};
+use crate::room::{Room, RoomTick, RoomView};
 
 /// How much news a socket may miss before it is brought up to date instead. The news is kept once
 /// for all sockets.

@@ -2,9 +2,9 @@
 
 use axum::extract::ws::Utf8Bytes;
 use fairgate_base::clock::rfc3339;
+use fairgate_rules::draw::record::DrawRecord;
 use serde::{Deserialize, Serialize};
 
-use crate::draw::record::DrawRecord;
 use crate::room::{RoomTick, RoomView};
 
 /// A message from server to client.

@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use fairgate_model::grid::picture::CellChanges;
 use tokio::sync::watch;
 
 use super::frame;
 use super::history::SeatDeltaHistory;
 use crate::load::{LoadLevel, ProcessLoad};
-use crate::upstream::{BookingCore, BookingFailure, BookingSeatSnapshot, CellChanges};
+use crate::upstream::{BookingCore, BookingFailure, BookingSeatSnapshot};
 
 /// How often changes are read and sent.
 const EVERY: Duration = Duration::from_millis(250);

@@ -9,6 +9,8 @@ use axum::extract::ws::{CloseFrame, Message as Ws, Utf8Bytes, WebSocket};
 use fairgate_base::clock::rfc3339;
 use fairgate_model::holds::HoldSignalState;
 use fairgate_model::ids::HoldId;
+use fairgate_rules::faults::micros_per_s;
+use fairgate_rules::phase::RoomPhase;
 use tokio::sync::watch;
 
 use super::LiveSockets;
@@ -20,7 +22,7 @@ use super::seats::{SeatWatch, WatchedShows};
 use super::wire::{ClientWire, WireEvent};
 use crate::line::place_view::{PlaceState, claim_before, describe};
 use crate::personal::{PersonalEvent, PersonalReceiver};
-use crate::room::{Room, RoomPhase, RoomRegistry, RoomTick, RoomView, micros_per_s};
+use crate::room::{Room, RoomRegistry, RoomTick, RoomView};
 use crate::store::{Place, PresentedPlace, PresentedPlaceStatus};
 use crate::upstream::HoldSignal;
 

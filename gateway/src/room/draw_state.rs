@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use fairgate_base::clock::rfc3339;
 use fairgate_pass::{Digest, FreezeClaims, VOID};
+use fairgate_rules::draw::merkle::MerkleTree;
+use fairgate_rules::draw::record::DrawRecord;
+use fairgate_rules::draw::{self, shuffle};
 
-use crate::draw::merkle::MerkleTree;
-use crate::draw::record::DrawRecord;
-use crate::draw::{self, shuffle};
 use crate::ledger::{DrawRow, PublishedFreeze, RoomLedger, RoomLedgerFailure, RoomRow};
 
 /// A drawn line: rank by number and number by rank.

@@ -6,9 +6,10 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_pass::Digest;
+use fairgate_rules::document::LineMethod;
 use serde::Serialize;
 
-use super::{FrozenLeaves, LineMethod, Room, RoomRegistry, RoomView, UnknownRoom};
+use super::{FrozenLeaves, Room, RoomRegistry, RoomView, UnknownRoom};
 
 impl From<UnknownRoom> for Problem {
     fn from(UnknownRoom(room): UnknownRoom) -> Self {

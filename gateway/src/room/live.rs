@@ -4,17 +4,19 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_pass::Digest;
+use fairgate_rules::counter::ReleaseCounter;
+use fairgate_rules::document::{JoinCodePolicy, LineMethod};
+use fairgate_rules::draw;
+use fairgate_rules::limits::PaceMemory;
+use fairgate_rules::phase::{PhaseInputs, RoomPhase, phase_at};
 use tokio::sync::Notify;
 
 use super::draw_state::DrawState;
 use super::presence::VisitorPresence;
 use super::tick::RoomTick;
-use super::{EVERYDAY, JoinCodePolicy, LineMethod, PhaseInputs, RoomPhase, phase_at};
-use crate::draw;
 use crate::ledger::{ReleaseRow, RoomRow};
-use fairgate_rules::counter::ReleaseCounter;
-use fairgate_rules::limits::PaceMemory;
 
 /// A handle on one room.
 #[derive(Clone)]

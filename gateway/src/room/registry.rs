@@ -1,16 +1,18 @@
 //! All rooms of this node, and the handles that rooms work with.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map;
+use std::collections::{BTreeMap, btree_map};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use fairgate_base::clock::{Clock, rfc3339};
 use fairgate_pass::Keyring;
+use fairgate_rules::document::RoomDocument;
+use fairgate_rules::naming::overlap;
+use fairgate_rules::phase::RoomFacts;
 use rand::Rng;
 use tokio::sync::{mpsc, watch};
 
 use super::draw_state::DrawState;
-use super::{Room, RoomDocument, RoomFacts, RoomTroubles, overlap};
+use super::{Room, RoomTroubles};
 use crate::ledger::{DrawSecret, RoomLedger, RoomLedgerFailure, RoomRow};
 use crate::store::RoomStore;
 use crate::upstream::health::BookingHealth;

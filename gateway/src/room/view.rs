@@ -1,9 +1,11 @@
 //! A room as everybody sees it: one document for the call, the socket and the page.
 
 use fairgate_base::clock::rfc3339;
+use fairgate_rules::document::{JoinCodePolicy, LineMethod};
+use fairgate_rules::phase::RoomPhase;
 use serde::Serialize;
 
-use super::{JoinCodePolicy, LineMethod, Room, RoomPhase, RoomRegistry};
+use super::{Room, RoomRegistry};
 
 /// Seats of all the room's shows together.
 #[derive(Debug, Clone, Copy, Serialize, utoipa::ToSchema)]

@@ -4,7 +4,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::vitals::{BUCKETS, NodeMeasurements, PastSecondCalls, SECONDS, bucket};
+use fairgate_rules::vitals::{BUCKETS, NodeMeasurements, PastSecondCalls, SECONDS, bucket};
+
 use crate::load::{LoadLevel, ProcessLoad};
 
 /// After how long a call that is given up counts as failed because it took too long.
@@ -169,8 +170,8 @@ impl BookingHealth {
 
 #[cfg(test)]
 mod tests {
-    use super::super::vitals;
     use super::*;
+    use fairgate_rules::vitals;
 
     fn window(calls: &[(u64, u64, u64)]) -> BookingCallWindow {
         let mut window = BookingCallWindow {

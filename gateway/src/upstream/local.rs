@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use async_trait::async_trait;
 use booking::app::{Booking, BookingSetup};
+use fairgate_model::grid::picture::CellChanges;
 use fairgate_pass::Holder;
 use tokio::sync::broadcast;
 use tokio::task::JoinSet;
@@ -12,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     BookingCondition, BookingCore, BookingDependencies, BookingFailure, BookingPulse,
-    BookingSeatSnapshot, CellChanges, HoldSignal, ShowSummary,
+    BookingSeatSnapshot, HoldSignal, ShowSummary,
 };
 
 /// How many signals are kept for a slow reader.

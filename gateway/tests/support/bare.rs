@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
+use fairgate_model::grid::picture::CellChanges;
 use fairgate_pass::Holder;
 use gateway::upstream::{
-    BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, CellChanges,
-    HoldSignal, ShowSummary,
+    BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, HoldSignal,
+    ShowSummary,
 };
 use tokio::sync::broadcast;
 use utoipa_axum::router::OpenApiRouter;

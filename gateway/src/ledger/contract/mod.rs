@@ -6,6 +6,8 @@ mod lives;
 use std::sync::Arc;
 
 use fairgate_pass::{Digest, Holder};
+use fairgate_rules::document::{JoinCodePolicy, LineMethod, RoomDocument};
+use fairgate_rules::phase::RoomFacts;
 use fairgate_servers::{ContractCase, contract_cases, run_contract};
 use futures_util::future::join_all;
 use serde_json::json;
@@ -15,7 +17,6 @@ use super::{
     PublishedDraw, PublishedFreeze, ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomLedger,
     RoomRow, RoomSample,
 };
-use crate::room::{JoinCodePolicy, LineMethod, RoomDocument, RoomFacts};
 
 fn entry(action: &'static str) -> RoomAuditEntry {
     RoomAuditEntry {

@@ -25,6 +25,8 @@ mod tests;
 use async_trait::async_trait;
 use fairgate_databases::Installation;
 use fairgate_pass::{Digest, Holder};
+use fairgate_rules::document::RoomDocument;
+use fairgate_rules::phase::RoomFacts;
 use futures_util::FutureExt;
 
 use super::{
@@ -33,7 +35,6 @@ use super::{
     ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLedgerFailure, RoomLife,
     RoomRow, RoomSample, RoomVersion, StoredLine, StoredPlace,
 };
-use crate::room::{RoomDocument, RoomFacts};
 use queue::{LineChange, LineChangeOutcome, LineWriteQueue};
 
 /// The gateway's tables in the installation's database.

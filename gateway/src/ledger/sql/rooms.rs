@@ -3,6 +3,8 @@
 
 use fairgate_databases::{SqlRow, SqlTransaction};
 use fairgate_pass::Digest;
+use fairgate_rules::document::RoomDocument;
+use fairgate_rules::phase::RoomFacts;
 
 use super::columns::{from_json, to_json};
 use super::notes;
@@ -10,7 +12,6 @@ use crate::ledger::{
     DrawSecret, DrawStage, RoomAuditEntry, RoomChangeOutcome, RoomLedgerFailure, RoomRow,
     RoomVersion,
 };
-use crate::room::{RoomDocument, RoomFacts};
 
 /// How many codes are sent in one statement.
 const CODES_MAX: usize = 50_000;

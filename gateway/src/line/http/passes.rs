@@ -5,6 +5,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::clock::rfc3339;
+use fairgate_base::http::keys::bearer;
 use fairgate_base::http::{Problem, ProblemCode, QueryParams};
 use fairgate_pass::{Jwks, VerifiedPass};
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,6 @@ use super::required;
 use crate::line::WaitingLine;
 use crate::line::claim::claim_pass;
 use crate::room::RoomRegistry;
-use crate::upstream::bearer;
 use crate::web::{cookie, pass_cookie};
 
 /// A claimed pass.

@@ -7,12 +7,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use fairgate_base::http::{JsonBody, Problem};
+use fairgate_rules::phase::RoomPhase;
 use serde::Serialize;
 
 use super::{place_credential, required};
 use crate::line::place_view::{PlaceView, describe};
 use crate::line::{JoinBody, PlaceRefusal, WaitingLine, sign_place};
-use crate::room::{EVERYDAY_PLACE_S, Room, RoomPhase};
+use crate::room::{EVERYDAY_PLACE_S, Room};
 use crate::store::Place;
 use crate::web::{peer_of, place_cookie};
 

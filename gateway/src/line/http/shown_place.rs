@@ -1,11 +1,11 @@
 //! Finds the place that a request shows, in its header or its cookie.
 
 use axum::http::HeaderMap;
+use fairgate_base::http::keys::bearer;
 
 use crate::line::rejoin::{PlaceCredential, PlaceRefusal, recognise};
 use crate::room::{Room, RoomRegistry};
 use crate::store::Place;
-use crate::upstream::bearer;
 use crate::web::{cookie, place_cookie};
 
 /// Returns the place that a request shows for `room`, without verifying it.

@@ -6,14 +6,15 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use fairgate_base::http::keys::Role;
 use fairgate_base::http::{BodyText, JsonBody, Problem, QueryParams};
+use fairgate_rules::document::RoomDocumentInput;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{ManualPhase, PromoterControls, RoomPatchInput, audit, report};
 use crate::ledger::{AuditRow, RoomLedgerFailure, RoomRow};
-use crate::room::{RoomDocumentInput, RoomView};
-use crate::upstream::Role;
+use crate::room::RoomView;
 
 /// Make or replace a room
 #[utoipa::path(put, path = "/v1/promoter/rooms/{room}", tag = "promoter", params(("room" = String, Path,)), request_body = RoomDocumentInput,

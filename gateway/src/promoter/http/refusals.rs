@@ -2,12 +2,12 @@
 
 use axum::http::StatusCode;
 use fairgate_base::http::{Problem, ProblemCode};
+use fairgate_rules::faults::RoomInputRefusal;
 use serde_json::json;
 
 use crate::line::http::room_closed;
 use crate::promoter::RoomChangeRefusal;
 use crate::promoter::controls::{CODE_BYTES_MAX, CODES_MAX, LIVE};
-use crate::room::RoomInputRefusal;
 
 impl From<RoomChangeRefusal> for Problem {
     fn from(refusal: RoomChangeRefusal) -> Self {

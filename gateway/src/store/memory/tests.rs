@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fairgate_databases::{Installation, SqliteDatabase};
+use fairgate_rules::document::RoomDocument;
+use fairgate_rules::phase::RoomFacts;
 
 use super::*;
 use crate::ledger::sql::RoomSqlLedger;
 use crate::ledger::{DrawSecret, RoomLife, RoomRow, StoredLine};
-use crate::room::{RoomDocument, RoomFacts};
 use crate::store::contract::{Pair, suite};
 
 #[tokio::test]

@@ -7,9 +7,9 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use booking::door::keys::bearer;
 use booking::http::route_kinds::{RouteKind, route_kind, takes_seats};
 use booking::http::visitor::{pass_invalid, waiting_room};
+use fairgate_base::http::keys::bearer;
 use fairgate_base::http::{Problem, ProblemCode};
 
 use super::{BookingDoor, show_of};

@@ -15,6 +15,7 @@ use booking::internal::wire::{
     self, CoverageRequest, PulseRequest, ShowChangesRequest, ShowsRequest, WaitingRequest,
 };
 use fairgate_base::config::SecretSetting;
+use fairgate_model::grid::picture::CellChanges;
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::coverage::RoomCoverage;
 use fairgate_pass::Holder;
@@ -24,8 +25,8 @@ use tokio::task::JoinSet;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
-    BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, CellChanges,
-    HoldSignal, ShowSummary,
+    BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, HoldSignal,
+    ShowSummary,
 };
 use pool::{BookingNodePool, BookingNodeStatus, read_json};
 

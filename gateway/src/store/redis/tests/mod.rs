@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_pass::{Digest, Holder};
+use fairgate_rules::document::RoomDocument;
+use fairgate_rules::phase::RoomFacts;
 use fairgate_servers as servers;
 
 use super::lease::LEASE;
@@ -21,7 +23,6 @@ use super::scripts::{AnyRoomFamily, BeginRoomScript};
 use super::*;
 use crate::ledger::sql::RoomSqlLedger;
 use crate::ledger::{DrawSecret, PassRow, RoomAuditEntry, RoomRow};
-use crate::room::{RoomDocument, RoomFacts};
 use crate::store::contract::{Pair, suite};
 use crate::store::{
     AdmissionDecision, CalledRanks, Claimant, Place, PresentedPlace, PresentedPlaceStatus,

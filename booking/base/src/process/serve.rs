@@ -35,7 +35,7 @@ const LAST_CALLS: Duration = Duration::from_millis(300);
 const FIRST_CALL_MAX: Duration = Duration::from_secs(1);
 
 /// Accepts connections until `closing`, then waits at most `drain` for calls in flight. A draining
-/// process goes on accepting for [`LAST_CALLS`], so that `/readyz` can tell new connections to go
+/// process goes on accepting for `LAST_CALLS`, so that `/readyz` can tell new connections to go
 /// elsewhere.
 pub async fn run(
     listener: TcpListener,

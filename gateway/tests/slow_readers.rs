@@ -241,7 +241,8 @@ async fn beyond_the_limit_a_socket_is_refused_with_a_time_to_come_back_and_polli
     assert_eq!(gateway.place("demo", &place).await["number"], 0);
     drop(first);
     let again = async {
-        while gateway.socket("demo", &place).await.is_err() {
+        while let Err(status) = gateway.socket("demo", &place).await {
+            assert_eq!(status, 503, "refused for no other reason");
             tokio::task::yield_now().await;
         }
     };

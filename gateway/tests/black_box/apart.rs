@@ -33,7 +33,7 @@ impl Shared {
         Self {
             postgres: PostgresServer::start().await.expect("PostgreSQL"),
             redis: RedisServers::single().await.expect("Redis"),
-            port: free_port(),
+            port: free_port().expect("a free port"),
         }
     }
 

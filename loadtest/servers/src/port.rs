@@ -24,6 +24,29 @@ pub fn free_port_with_bus() -> anyhow::Result<u16> {
     })
 }
 
+/// How often a server is started if another process takes its port each time.
+const STARTS_MAX: usize = 3;
+
+/// Starts a server. If another process takes the port between its choice and its use, starts the
+/// server again on another port. Every other failure is returned at once.
+pub async fn start_on_free_port<T>(
+    start: impl AsyncFn() -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let mut starts = 1;
+    loop {
+        match start().await {
+            Err(error) if starts < STARTS_MAX && is_port_taken(&error) => starts += 1,
+            ended => return ended,
+        }
+    }
+}
+
+/// Tells whether another process took the port. Redis and PostgreSQL log this in the system's
+/// words, and the error contains the log.
+fn is_port_taken(error: &anyhow::Error) -> bool {
+    format!("{error:#}").contains("Address already in use")
+}
+
 fn find(range: std::ops::Range<u16>, good: impl Fn(u16) -> bool) -> anyhow::Result<u16> {
     let mut rng = rand::rng();
     let mut tries = std::iter::repeat_with(|| rng.random_range(range.clone())).take(100);
@@ -34,4 +57,30 @@ fn find(range: std::ops::Range<u16>, good: impl Fn(u16) -> bool) -> anyhow::Resu
 
 fn is_free(port: u16) -> bool {
     TcpListener::bind(("127.0.0.1", port)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    async fn starts(fault: impl Fn() -> anyhow::Error) -> usize {
+        let starts = AtomicUsize::new(0);
+        let ended = start_on_free_port::<()>(async || {
+            starts.fetch_add(1, Ordering::Relaxed);
+            Err(fault())
+        });
+        ended.await.expect_err("it never starts");
+        starts.into_inner()
+    }
+
+    #[tokio::test]
+    async fn only_a_server_whose_port_was_taken_is_started_again() {
+        let first = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let taken = || TcpListener::bind(first.local_addr().expect("bound"));
+        let fault = || anyhow::Error::from(taken().expect_err("it is taken")).context("no start");
+        assert_eq!(starts(fault).await, STARTS_MAX);
+        assert_eq!(starts(|| anyhow::anyhow!("a bad setting")).await, 1);
+    }
 }

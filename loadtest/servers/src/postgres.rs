@@ -14,9 +14,6 @@ use crate::{CommitCutProxy, needs, port};
 
 /// How long the server may take to answer. After a kill it first reads its log again.
 const READY_WITHIN: Duration = Duration::from_secs(60);
-/// How often a start is tried, because another process may take the port between its choice and its
-/// use.
-const TRIES: usize = 3;
 
 /// The settings in which a server may differ from a plain one.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,13 +35,7 @@ impl PostgresOptions {
     /// # Errors
     /// Where it does not start; its log is in the error.
     pub async fn start(self) -> anyhow::Result<PostgresServer> {
-        let mut tries = 1;
-        loop {
-            match PostgresServer::start_with(self).await {
-                Err(_) if tries < TRIES => tries += 1,
-                ended => return ended,
-            }
-        }
+        port::start_on_free_port(async || PostgresServer::start_with(self).await).await
     }
 }
 

@@ -18,8 +18,9 @@ pub use fairgate_servers::actors::{
     PATIENCE, TestAnswer, TestCall, TestClient, TestShop, buyer, get, text, until, until_within,
     within,
 };
+pub use fairgate_servers::free_port;
 pub use promoter::Promoter;
 pub use real_data::{draw_folder, real_data};
-pub use server::{DOOR_KEY, PROMOTER_KEY, Server, VIEWER_KEY, free_port, gateway};
+pub use server::{DOOR_KEY, PROMOTER_KEY, Server, VIEWER_KEY, gateway};
 pub use socket::{Live, Picture};
 pub use visitor::{Visitor, coming_back};

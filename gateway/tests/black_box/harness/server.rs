@@ -3,12 +3,12 @@
 //! it fails.
 
 use std::fs::{File, OpenOptions};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use fairgate_servers::free_port;
 use tempfile::TempDir;
 
 use super::{PATIENCE, TestAnswer, TestCall, TestClient, TestShop, coming_back, until};
@@ -69,7 +69,7 @@ impl Server {
     /// # Panics
     /// When it does not become ready.
     pub async fn prepared(settings: &[(&str, &str)], prepare: impl AsyncFnOnce(&Path)) -> Self {
-        let port = free_port();
+        let port = free_port().expect("a free port");
         let mut all = vec![
             ("FAIRGATE_PAYMENTS", "sandbox"),
             ("FAIRGATE_PROMOTER_KEY", PROMOTER_KEY),
@@ -281,13 +281,4 @@ impl Drop for Server {
             tail.iter().rev().for_each(|line| eprintln!("{line}"));
         }
     }
-}
-
-/// Returns a port below those that the system gives to clients, so that no client takes it while
-/// the server is down.
-pub fn free_port() -> u16 {
-    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    std::iter::repeat_with(|| rand::random_range(20_000..32_000))
-        .find(free)
-        .expect("a free port")
 }

@@ -12,15 +12,12 @@ use anyhow::ensure;
 use tempfile::TempDir;
 
 use crate::MovableClock;
+use crate::port::start_on_free_port;
 use crate::resp::RespReply;
 use forward::RedisForwarder;
 use node::RedisNode;
 
 pub use options::RedisOptions;
-
-/// How often a start is tried, because another process may take a port between its choice and its
-/// use.
-const TRIES: usize = 3;
 
 /// The form of the servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,13 +82,7 @@ impl RedisServers {
     }
 
     async fn start_form(form: RedisTopology, options: RedisOptions) -> anyhow::Result<Self> {
-        let mut tries = 1;
-        loop {
-            match form::start(form, &options).await {
-                Err(_) if tries < TRIES => tries += 1,
-                ended => return ended,
-            }
-        }
+        start_on_free_port(async || form::start(form, &options).await).await
     }
 
     /// Returns the URL for the product: `redis://…`, `redis+sentinel://…/fairgate` or

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use fairgate_base::clock::{Clock, follow_clock};
 use fairgate_base::config::{SecretSetting, StoreSettings};
-use fairgate_base::process::company::{ProcessLeases, ProcessRefusal, ProcessStoreKind};
 use fairgate_base::process::data::{self, DataLock, DataLockError};
+use fairgate_base::process::leases::{ProcessLeases, ProcessRefusal, ProcessStoreKind};
 use fairgate_databases::{Installation, PostgresDatabase, SqliteDatabase};
 use fairgate_redis::Redis;
 
@@ -124,7 +124,7 @@ pub async fn installation_clock(installation: &Installation) -> Result<Clock, Le
 ///
 /// # Errors
 /// [`BookingOpenError`].
-pub async fn company(
+pub async fn process_leases(
     installation: &Installation,
     keeps: &[(ProcessStoreKind, bool)],
 ) -> Result<Option<ProcessLeases>, BookingOpenError> {

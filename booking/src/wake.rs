@@ -30,7 +30,7 @@ impl WorkerNotifier {
 pub struct LedgerNotifiers {
     /// Wakes the seat outbox.
     pub seats: WorkerNotifier,
-    /// Wakes the worker for what is owed to the provider.
+    /// Wakes the worker that calls the payment provider for captures, voids and refunds.
     pub effects: WorkerNotifier,
     /// Wakes the worker for the refunds of tickets.
     pub refunds: WorkerNotifier,

@@ -11,8 +11,8 @@ use booking::door::signing;
 use booking::open;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::Problem;
-use fairgate_base::process::company::{ProcessLeases, ProcessStoreKind};
 use fairgate_base::process::data::DataLock;
+use fairgate_base::process::leases::{ProcessLeases, ProcessStoreKind};
 use fairgate_base::process::{recorder, serve, until_ended};
 use fairgate_databases::Installation;
 use fairgate_redis::Redis;
@@ -48,7 +48,7 @@ pub struct GatewayApp {
     rooms: RoomRegistry,
     hubs: RoomSocketHubs,
     stop: watch::Sender<bool>,
-    company: Option<ProcessLeases>,
+    leases: Option<ProcessLeases>,
     installation: Installation,
     calls_max: Duration,
     _lock: Option<DataLock>,
@@ -81,7 +81,7 @@ impl GatewayApp {
         if config.upstream.bases.is_empty() {
             keeps.push((ProcessStoreKind::Seats, shares));
         }
-        let company = open::company(&installation, &keeps).await?;
+        let leases = open::process_leases(&installation, &keeps).await?;
         let load = ProcessLoad::default();
         let (stop, stopping) = watch::channel(false);
         let parts = RoomParts {
@@ -106,7 +106,7 @@ impl GatewayApp {
             rooms,
             hubs,
             stop,
-            company,
+            leases,
             installation,
             calls_max: config.drain.calls,
             _lock: lock,
@@ -141,14 +141,14 @@ impl GatewayApp {
             rooms: _,
             hubs,
             stop,
-            company,
+            leases,
             installation,
             calls_max,
             _lock,
         } = self;
         let (close, closing) = watch::channel(false);
         let serving = tokio::spawn(serve::run(listener, router, closing, calls_max));
-        until_ended(shutdown, company.as_ref()).await;
+        until_ended(shutdown, leases.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
         drain_sockets(|| hubs.listeners(), SOCKETS_MAX.min(calls_max)).await;
@@ -156,8 +156,8 @@ impl GatewayApp {
         if serving.await.is_err() {
             tracing::error!("the accept loop had failed");
         }
-        if let Some(company) = company {
-            company.release_all().await;
+        if let Some(leases) = leases {
+            leases.release_all().await;
         }
         open::close_installation(&installation).await;
     }

@@ -29,8 +29,8 @@ pub struct GatewayConfig {
     /// `FAIRGATE_PUBLIC_URL`: the address by which the public reaches this, such as
     /// `https://sale.example`. Default: the request's host.
     pub public_url: Option<String>,
-    /// `FAIRGATE_ORIGINS`: further origins that may act for their visitors, separated by commas.
-    /// Default none.
+    /// `FAIRGATE_ORIGINS`: further origins whose pages may send requests with a visitor's cookies,
+    /// separated by commas. Default none.
     pub origins: Vec<String>,
     /// `FAIRGATE_TRUSTED_HOPS`: how many proxies stand in front, counted from the right of
     /// `X-Forwarded-For`. Default 0.
@@ -183,7 +183,7 @@ impl GatewayConfig {
     }
 }
 
-/// How much one network may do, or its default.
+/// Reads a rate per second that must not be 0.
 fn rate_setting(reader: &mut SettingReader, knob: &str, default: u32) -> NonZeroU32 {
     let default = NonZeroU32::new(default).unwrap_or(NonZeroU32::MIN);
     reader.parsed_or_default(knob, default, "a whole number above 0", |text| {

@@ -5,10 +5,10 @@ mod argument;
 mod command;
 mod error;
 mod health;
-mod lane;
 mod registry;
 mod reply;
 mod script;
+mod slot;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,8 +23,8 @@ pub use reply::RedisReply;
 pub use script::{RedisScript, ScriptArgumentNames, ScriptFamily, ScriptInvocation, ScriptRecord};
 
 use address::RedisAddress;
-use lane::{ConnectionSlot, RedisConnection};
 use redis::{Cmd, Value};
+use slot::{ConnectionSlot, RedisConnection};
 
 /// Time limits and number of the connections.
 #[derive(Debug, Clone)]
@@ -59,7 +59,7 @@ pub struct Redis {
 struct RedisShared {
     address: RedisAddress,
     options: ConnectionOptions,
-    lanes: Vec<ConnectionSlot>,
+    slots: Vec<ConnectionSlot>,
     next: AtomicUsize,
 }
 
@@ -78,7 +78,7 @@ impl Redis {
     /// `Wrong` where the URL is not valid. The servers are not asked yet.
     pub fn connect_with(url: &str, options: ConnectionOptions) -> Result<Self, RedisCallError> {
         let address = RedisAddress::parse(url)?;
-        let lanes = match address {
+        let slots = match address {
             RedisAddress::Cluster(_) => 1,
             RedisAddress::Single(_) | RedisAddress::Sentinel { .. } => options.connections.max(1),
         };
@@ -86,7 +86,7 @@ impl Redis {
             inner: Arc::new(RedisShared {
                 address,
                 options,
-                lanes: (0..lanes).map(|_| ConnectionSlot::default()).collect(),
+                slots: (0..slots).map(|_| ConnectionSlot::default()).collect(),
                 next: AtomicUsize::new(0),
             }),
         })
@@ -132,12 +132,12 @@ impl Redis {
     /// # Errors
     /// As [`Redis::run_script`].
     pub async fn ask_all(&self, command: &RedisCommand) -> Result<Vec<RedisReply>, RedisCallError> {
-        let (lane, generation, mut link) = self.pick_connection().await?;
+        let (slot, generation, mut link) = self.pick_connection().await?;
         let answers = link
             .send_to_all(command.build())
             .await
             .map_err(RedisCallError::from)
-            .inspect_err(|error| note_call_result(lane, generation, error))?;
+            .inspect_err(|error| note_call_result(slot, generation, error))?;
         answers.into_iter().map(RedisReply::from_value).collect()
     }
 
@@ -156,16 +156,16 @@ impl Redis {
     }
 
     async fn send_once(&self, command: &Cmd) -> Result<RedisReply, RedisCallError> {
-        let (lane, generation, mut link) = self.pick_connection().await?;
+        let (slot, generation, mut link) = self.pick_connection().await?;
         let answer: Result<Value, RedisCallError> =
             link.send(command).await.map_err(RedisCallError::from);
         match answer.and_then(RedisReply::from_value) {
             Ok(reply) => {
-                lane.worked();
+                slot.worked();
                 Ok(reply)
             }
             Err(error) => {
-                note_call_result(lane, generation, &error);
+                note_call_result(slot, generation, &error);
                 Err(error)
             }
         }
@@ -175,25 +175,25 @@ impl Redis {
         &self,
     ) -> Result<(&ConnectionSlot, u64, RedisConnection), RedisCallError> {
         let inner = &self.inner;
-        let nth = inner.next.fetch_add(1, Ordering::Relaxed) % inner.lanes.len();
-        let lane = &inner.lanes[nth];
-        let (generation, link) = lane.get_or_connect(&inner.address, &inner.options).await?;
-        if lane.is_primary_check_due() {
+        let nth = inner.next.fetch_add(1, Ordering::Relaxed) % inner.slots.len();
+        let slot = &inner.slots[nth];
+        let (generation, link) = slot.get_or_connect(&inner.address, &inner.options).await?;
+        if slot.is_primary_check_due() {
             // The check runs in its own task, so that the call does not wait for it.
             let inner = Arc::clone(inner);
             tokio::spawn(async move {
-                let lane = &inner.lanes[nth];
-                lane.check_primary(&inner.address, &inner.options).await;
+                let slot = &inner.slots[nth];
+                slot.check_primary(&inner.address, &inner.options).await;
             });
         }
-        Ok((lane, generation, link))
+        Ok((slot, generation, link))
     }
 }
 
-fn note_call_result(lane: &ConnectionSlot, generation: u64, error: &RedisCallError) {
+fn note_call_result(slot: &ConnectionSlot, generation: u64, error: &RedisCallError) {
     if matches!(error, RedisCallError::Unreachable(_)) {
-        lane.broke(generation);
+        slot.broke(generation);
     } else {
-        lane.worked();
+        slot.worked();
     }
 }

@@ -370,7 +370,7 @@ fn draw_hall_plan(plan: &str, charts: &ChartSource) -> Result<Arc<ParsedHallPlan
         (Some((PlanFormat::Seatsio, _)), ChartSource::Nowhere) => {
             return Err("A chart in a file comes with `booking import cinema` only. Put the hall as a venue with its chart first, and leave the plan out here.".to_owned());
         }
-        _ => {
+        (None, _) => {
             return Err(
                 "A plan is \"grid:ROWSxSEATS\" or \"seatsio:FILE\", the file beside the programme."
                     .to_owned(),

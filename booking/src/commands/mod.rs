@@ -1,5 +1,5 @@
-//! The commands of `booking` besides serving. Each opens what the settings name, does one thing,
-//! and closes it.
+//! The commands of `booking` besides serving. Each opens the ledger that the settings name, does
+//! one thing, and closes the ledger.
 
 pub mod dump;
 pub mod import_programme;

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use fairgate_base::config::BadConfig;
-use fairgate_base::process::company::{ProcessLeases, ProcessStoreKind};
 use fairgate_base::process::data::DataLock;
+use fairgate_base::process::leases::{ProcessLeases, ProcessStoreKind};
 use fairgate_base::process::{recorder, serve, until_ended};
 use fairgate_databases::Installation;
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -56,7 +56,7 @@ pub struct BookingService {
     listener: TcpListener,
     booking: Booking,
     config: BookingConfig,
-    company: Option<ProcessLeases>,
+    leases: Option<ProcessLeases>,
     installation: Option<Installation>,
     _lock: Option<DataLock>,
 }
@@ -69,7 +69,8 @@ impl BookingService {
     pub async fn build(config: BookingConfig) -> Result<Self, BookingStartError> {
         let (installation, lock) = open::installation(&config.stores, &config.data).await?;
         let shares = config.stores.redis_url.is_some();
-        let company = open::company(&installation, &[(ProcessStoreKind::Seats, shares)]).await?;
+        let leases =
+            open::process_leases(&installation, &[(ProcessStoreKind::Seats, shares)]).await?;
         let clock = open::installation_clock(&installation)
             .await
             .map_err(BookingOpenError::from)?;
@@ -85,7 +86,7 @@ impl BookingService {
         let redis_url = config.stores.redis_url.as_ref();
         let booking = open::booking(&installation, redis_url, setup).await?;
         Ok(Self {
-            company,
+            leases,
             installation: Some(installation),
             _lock: lock,
             ..Self::with_booking(booking, config).await?
@@ -108,7 +109,7 @@ impl BookingService {
             listener,
             booking,
             config,
-            company: None,
+            leases: None,
             installation: None,
             _lock: None,
         })
@@ -129,7 +130,7 @@ impl BookingService {
             listener,
             booking,
             config,
-            company,
+            leases,
             installation,
             _lock,
         } = self;
@@ -152,7 +153,7 @@ impl BookingService {
         let (public, _) = booking.router().split_for_parts();
         let router = of_process(public, gateways, operators);
         let serving = tokio::spawn(serve::run(listener, router, closing, config.drain.calls));
-        until_ended(shutdown, company.as_ref()).await;
+        until_ended(shutdown, leases.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
         tokio::time::sleep(NOTICE).await;
@@ -161,8 +162,8 @@ impl BookingService {
             tracing::error!("the accept loop had failed");
         }
         stop_workers(workers).await;
-        if let Some(company) = company {
-            company.release_all().await;
+        if let Some(leases) = leases {
+            leases.release_all().await;
         }
         if let Some(installation) = installation {
             open::close_installation(&installation).await;

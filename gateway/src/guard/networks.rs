@@ -61,7 +61,7 @@ impl<C: Clock + Clone> NetworkQuotas<C> {
         })
     }
 
-    /// Forgets networks whose quota is full again.
+    /// Forgets the networks that have used nothing of their quota lately.
     pub(super) fn evict(&self) {
         self.each.retain_recent();
         self.each.shrink_to_fit();

@@ -12,10 +12,10 @@ mod promoter;
 mod run;
 mod scenario;
 pub mod schedule;
+mod scheduled_fault;
 mod settle;
 mod socket;
 mod stage;
-mod strike;
 mod visitor;
 
 use std::path::{Path, PathBuf};

@@ -16,8 +16,8 @@ use super::figures::{RunConditions, SwarmReport, SwarmTally};
 use super::history::HistoryWriter;
 use super::scenario::{PromoterCall, Scenario};
 use super::schedule::ScheduledFault;
+use super::scheduled_fault;
 use super::stage::{SwarmContext, SwarmShow, round};
-use super::strike;
 use super::{faults, observer, plan, progress, promoter, settle, visitor};
 use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::rig::{PlannedKill, Rig};
@@ -131,7 +131,8 @@ async fn crowd_in_trouble(
     });
     match (&ground.rig, &ground.trouble) {
         (Some(rig), SwarmFaults::Strikes(strikes)) => {
-            let strikes = strike::inflict(Arc::clone(stage), Arc::clone(rig), strikes.clone());
+            let strikes =
+                scheduled_fault::inflict(Arc::clone(stage), Arc::clone(rig), strikes.clone());
             let strikes = tokio::spawn(strikes);
             crowd(stage, ground.seed).await;
             strikes.await??;

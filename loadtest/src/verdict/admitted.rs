@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::history::HistoryOperation;
 use super::report::{Findings, Invariant};
-use super::story::RunTimeline;
+use super::timeline::RunTimeline;
 
 /// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
@@ -17,9 +17,9 @@ const PASS_LEEWAY_MS: f64 = 6_000.0;
 type PassTimes = HashMap<u64, Vec<(f64, f64)>>;
 
 /// Finds orders of visitors who were never let in, and holds that were taken without a valid pass.
-pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
+pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut passes = PassTimes::new();
-    for call in story.history.calls.iter().filter(|call| call.done()) {
+    for call in timeline.history.calls.iter().filter(|call| call.done()) {
         if let HistoryOperation::Claim { exp_ms, .. } = call.op {
             passes
                 .entry(call.visitor)
@@ -27,19 +27,19 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
                 .push((call.done_ms, exp_ms));
         }
     }
-    orders_had_passes(story, &passes, findings);
-    holds_had_passes(story, &passes, findings);
+    orders_had_passes(timeline, &passes, findings);
+    holds_had_passes(timeline, &passes, findings);
 }
 
-fn orders_had_passes(story: &RunTimeline<'_>, passes: &PassTimes, findings: &mut Findings) {
+fn orders_had_passes(timeline: &RunTimeline<'_>, passes: &PassTimes, findings: &mut Findings) {
     let none = Vec::new();
-    for order in story
+    for order in timeline
         .dump
         .orders
         .iter()
-        .filter(|order| story.of_this_run(order))
+        .filter(|order| timeline.of_this_run(order))
     {
-        let visitor = story.visitor_of(order);
+        let visitor = timeline.visitor_of(order);
         let let_in = visitor
             .and_then(|visitor| passes.get(&visitor))
             .unwrap_or(&none);
@@ -58,10 +58,10 @@ fn orders_had_passes(story: &RunTimeline<'_>, passes: &PassTimes, findings: &mut
     }
 }
 
-fn holds_had_passes(story: &RunTimeline<'_>, passes: &PassTimes, findings: &mut Findings) {
+fn holds_had_passes(timeline: &RunTimeline<'_>, passes: &PassTimes, findings: &mut Findings) {
     let none = Vec::new();
     let mut first_tries: HashMap<(u64, &str), f64> = HashMap::new();
-    for call in story
+    for call in timeline
         .history
         .calls
         .iter()
@@ -74,7 +74,7 @@ fn holds_had_passes(story: &RunTimeline<'_>, passes: &PassTimes, findings: &mut 
             *first = first.min(call.sent_ms);
         }
     }
-    for (id, hold) in &story.holds {
+    for (id, hold) in &timeline.holds {
         let (call, visitor) = (hold.call, hold.call.visitor);
         let let_in = passes.get(&visitor).unwrap_or(&none);
         let lives = let_in

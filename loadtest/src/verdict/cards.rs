@@ -4,15 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::report::{Findings, Invariant};
-use super::story::RunTimeline;
+use super::timeline::RunTimeline;
 
 /// Checks both. Returns how many cards bought seats of a show that limits them.
-pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
+pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     // The sold seats, by show and card.
     let mut by_ledger: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     let mut by_buyers: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
-    for payment in &story.dump.payments {
-        let order = story
+    for payment in &timeline.dump.payments {
+        let order = timeline
             .dump
             .order(&payment.order)
             .filter(|order| order.sold());
@@ -22,8 +22,8 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
             seats.extend(order.kept_labels());
         }
     }
-    for (id, told) in &story.orders {
-        let order = story.dump.order(id).filter(|order| order.sold());
+    for (id, told) in &timeline.orders {
+        let order = timeline.dump.order(id).filter(|order| order.sold());
         // The last card that was approved is the one that paid.
         let approved = told.pays.iter().rev();
         let mut approved = approved.filter(|(call, pay)| pay.approve && call.done());
@@ -36,7 +36,7 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     }
     let mut limited = 0;
     for ((show, card), seats) in by_ledger.iter().chain(&by_buyers) {
-        let Some(limit) = limit(story, show) else {
+        let Some(limit) = limit(timeline, show) else {
             continue;
         };
         limited += 1;
@@ -52,6 +52,6 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     limited
 }
 
-fn limit(story: &RunTimeline<'_>, show: &str) -> Option<u64> {
-    story.dump.shows.get(show)?.seats_per_card
+fn limit(timeline: &RunTimeline<'_>, show: &str) -> Option<u64> {
+    timeline.dump.shows.get(show)?.seats_per_card
 }

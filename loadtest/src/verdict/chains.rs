@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::dump::{DumpedExchange, DumpedOrder};
 use super::report::{Findings, Invariant};
-use super::story::RunTimeline;
+use super::timeline::RunTimeline;
 
 /// Checks all chains. Returns how many orders were given for others.
-pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
+pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut given: BTreeMap<&str, &DumpedOrder> = BTreeMap::new();
     let done = |order: &&DumpedOrder| exchange_of(order).is_some_and(|one| one.done_ms.is_some());
-    for new in story.dump.orders.iter().filter(done) {
+    for new in timeline.dump.orders.iter().filter(done) {
         let Some(exchange) = exchange_of(new) else {
             continue;
         };
@@ -24,12 +24,12 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
             });
         }
     }
-    for new in &story.dump.orders {
+    for new in &timeline.dump.orders {
         let Some(exchange) = exchange_of(new) else {
             continue;
         };
-        link(story, exchange, new, findings);
-        check_no_cycle(story, new, findings);
+        link(timeline, exchange, new, findings);
+        check_no_cycle(timeline, new, findings);
     }
     given.len() as u64
 }
@@ -44,12 +44,12 @@ fn exchange_of(order: &DumpedOrder) -> Option<&DumpedExchange> {
 
 /// Checks that a given order counts for the price it had, and was not given back before.
 fn link(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     exchange: &DumpedExchange,
     new: &DumpedOrder,
     findings: &mut Findings,
 ) {
-    let Some(old) = story.dump.order(&exchange.order) else {
+    let Some(old) = timeline.dump.order(&exchange.order) else {
         return wrong(findings, || {
             format!(
                 "{} was made for {}, which is no order",
@@ -57,7 +57,7 @@ fn link(
             )
         });
     };
-    let Some(show) = story.dump.shows.get(&old.show) else {
+    let Some(show) = timeline.dump.shows.get(&old.show) else {
         return;
     };
     let given = &exchange.given.cells;
@@ -86,7 +86,7 @@ fn link(
 }
 
 /// Checks that no order is its own ancestor, and that only the last order of a chain is live.
-fn check_no_cycle(story: &RunTimeline<'_>, new: &DumpedOrder, findings: &mut Findings) {
+fn check_no_cycle(timeline: &RunTimeline<'_>, new: &DumpedOrder, findings: &mut Findings) {
     let mut seen = BTreeSet::from([&*new.order]);
     let mut next = exchange_of(new);
     while let Some(exchange) = next {
@@ -95,6 +95,6 @@ fn check_no_cycle(story: &RunTimeline<'_>, new: &DumpedOrder, findings: &mut Fin
                 format!("{} was given for itself in the end", new.order)
             });
         }
-        next = story.dump.order(&exchange.order).and_then(exchange_of);
+        next = timeline.dump.order(&exchange.order).and_then(exchange_of);
     }
 }

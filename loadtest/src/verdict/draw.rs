@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::history::{HistoryFrameBody, HistoryOperation};
 use super::oracle::{self, Bytes32, VOID};
 use super::report::{Findings, Invariant};
-use super::story::RunTimeline;
+use super::timeline::RunTimeline;
 
 /// A draw as it was published.
 pub struct ObservedDraw<'a> {
@@ -28,17 +28,17 @@ struct ReportedPlace {
 
 /// Checks numbers, ranks and, if there is one, the draw.
 pub fn judge(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     published: Option<&ObservedDraw<'_>>,
     findings: &mut Findings,
 ) {
-    let told = reported_places(story);
-    let left: HashSet<u64> = (story.history.calls.iter())
+    let told = reported_places(timeline);
+    let left: HashSet<u64> = (timeline.history.calls.iter())
         .filter(|call| matches!(call.op, HistoryOperation::Leave) && call.perhaps())
         .map(|call| call.visitor)
         .collect();
     numbers(&told, &left, findings);
-    let by_draw = story
+    let by_draw = timeline
         .history
         .run
         .as_ref()
@@ -55,12 +55,12 @@ pub fn judge(
     }
     check_ranks(&told, &left, ranks.as_deref(), findings);
     if let Some(leaves) = published.and_then(|published| published.leaves) {
-        check_leaves(story, &told, &left, leaves, findings);
+        check_leaves(timeline, &told, &left, leaves, findings);
     }
 }
 
-fn reported_places(story: &RunTimeline<'_>) -> Vec<ReportedPlace> {
-    let calls = story
+fn reported_places(timeline: &RunTimeline<'_>) -> Vec<ReportedPlace> {
+    let calls = timeline
         .history
         .calls
         .iter()
@@ -80,7 +80,7 @@ fn reported_places(story: &RunTimeline<'_>) -> Vec<ReportedPlace> {
             })
         });
     let frames =
-        story
+        timeline
             .history
             .frames
             .iter()
@@ -234,7 +234,7 @@ fn check_ranks(
 
 /// Checks that every visitor's own leaf is under the root.
 fn check_leaves(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     told: &[ReportedPlace],
     left: &HashSet<u64>,
     leaves: &[u8],
@@ -259,7 +259,7 @@ fn check_leaves(
             });
         }
     }
-    for call in story.history.calls.iter().filter(|call| call.done()) {
+    for call in timeline.history.calls.iter().filter(|call| call.done()) {
         let HistoryOperation::Join {
             number: Some(number),
             holder: Some(holder),

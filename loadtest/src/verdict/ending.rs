@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::dump::DumpedLedger;
 use super::report::{Findings, Invariant};
-use super::story::RunTimeline;
+use super::timeline::RunTimeline;
 
 /// How much later than its deadline an order may expire, in milliseconds.
 const EXPIRY_LATE_MS: f64 = 2_000.0;
@@ -13,10 +13,10 @@ const EXPIRY_LATE_MS: f64 = 2_000.0;
 const ACCOUNTED_PCT: u64 = 95;
 
 /// Checks all of it.
-pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
-    work_pending(story.dump, findings);
-    orders_pending(story.dump, findings);
-    accounted(story, findings);
+pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
+    work_pending(timeline.dump, findings);
+    orders_pending(timeline.dump, findings);
+    accounted(timeline, findings);
 }
 
 /// Nothing is left of what the ledger owes: its outboxes, effects, events and refunds.
@@ -89,18 +89,18 @@ fn orders_pending(dump: &DumpedLedger, findings: &mut Findings) {
     }
 }
 
-fn accounted(story: &RunTimeline<'_>, findings: &mut Findings) {
+fn accounted(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut missing = |what: String| findings.add(Invariant::Accounted, || what);
-    let Some(run) = &story.history.run else {
+    let Some(run) = &timeline.history.run else {
         return missing("the history is empty".to_owned());
     };
     if run.planned == 0 {
         missing("nobody was planned".to_owned());
     }
-    if story.history.finished_ms.is_none() {
+    if timeline.history.finished_ms.is_none() {
         missing("the run did not finish".to_owned());
     }
-    let ends: HashMap<u64, &str> = (story.history.ends.iter())
+    let ends: HashMap<u64, &str> = (timeline.history.ends.iter())
         .filter(|(visitor, _)| *visitor < run.planned)
         .map(|(visitor, outcome)| (*visitor, outcome.as_str()))
         .collect();

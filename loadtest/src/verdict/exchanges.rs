@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use super::dump::{DumpedExchange, DumpedOrder};
 use super::history::ExchangeCall;
 use super::report::{Findings, Invariant};
-use super::story::RunTimeline;
+use super::timeline::RunTimeline;
 
 /// Checks all exchanges.
-pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
+pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut given = BTreeSet::new();
-    for order in &story.dump.orders {
+    for order in &timeline.dump.orders {
         let Some(exchange) = &order.made_in else {
             continue;
         };
@@ -27,18 +27,18 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
                 )
             });
         }
-        if story.of_this_run(order) {
-            check_requested(story, exchange, order, findings);
+        if timeline.of_this_run(order) {
+            check_requested(timeline, exchange, order, findings);
         }
     }
-    for order in &story.dump.orders {
+    for order in &timeline.dump.orders {
         if order.state == "exchanged" && !given.contains(&*order.order) {
             wrong(findings, || {
                 format!("{} is exchanged, and for nothing", order.order)
             });
         }
     }
-    check_acknowledged(story, findings);
+    check_acknowledged(timeline, findings);
 }
 
 fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
@@ -47,15 +47,15 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
 
 /// Checks that the buyer asked for the exchange, and for these seats.
 fn check_requested(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     exchange: &DumpedExchange,
     new: &DumpedOrder,
     findings: &mut Findings,
 ) {
     let seats: BTreeSet<&str> = new.labels.iter().map(String::as_str).collect();
     let cells: BTreeSet<u32> = new.cells.iter().copied().collect();
-    let show = story.dump.shows.get(&new.show);
-    let show_of_old = story.dump.order(&exchange.order).map(|old| &old.show);
+    let show = timeline.dump.shows.get(&new.show);
+    let show_of_old = timeline.dump.order(&exchange.order).map(|old| &old.show);
     let over = |asked: &ExchangeCall| {
         let legs = asked.legs.as_deref();
         let labels = new.labels.iter();
@@ -68,7 +68,7 @@ fn check_requested(
             wanted == cells
         })
     };
-    let told = story.orders.get(&*exchange.order);
+    let told = timeline.orders.get(&*exchange.order);
     let mut calls = told.into_iter().flat_map(|told| &told.exchanges);
     let fits = calls.any(|(call, asked)| {
         let wanted = asked.wanted.iter().flatten().map(|seat| &**seat);
@@ -91,10 +91,10 @@ fn check_requested(
 
 /// Checks that every acknowledged exchange is in the ledger, with the difference that the buyer was
 /// told.
-fn check_acknowledged(story: &RunTimeline<'_>, findings: &mut Findings) {
-    let calls = story.orders.values().flat_map(|told| &told.exchanges);
+fn check_acknowledged(timeline: &RunTimeline<'_>, findings: &mut Findings) {
+    let calls = timeline.orders.values().flat_map(|told| &told.exchanges);
     for (call, asked) in calls.filter(|(call, _)| call.done()) {
-        let new = story.dump.order(&asked.successor);
+        let new = timeline.dump.order(&asked.successor);
         let kept = new.is_some_and(|new| {
             let of = new.made_in.as_ref().map(|exchange| exchange.order.as_str());
             of == Some(&*asked.order) && new.amount == asked.amount

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::dump::DumpedShow;
 use super::history::{HistoryFeedBody, HistoryFeedFrame};
 use super::report::{Findings, Invariant};
-use super::story::RunTimeline;
+use super::timeline::RunTimeline;
 
 /// After a gap, a snapshot must come or the socket must close within this, in milliseconds.
 const HEALED_WITHIN_MS: f64 = 3_000.0;
@@ -38,10 +38,10 @@ pub struct ObserverPicture<'a> {
 }
 
 /// Checks the versions, and returns what every observer saw.
-pub fn judge<'a>(story: &RunTimeline<'a>, findings: &mut Findings) -> Vec<ObserverPicture<'a>> {
+pub fn judge<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> Vec<ObserverPicture<'a>> {
     let mut pictures: BTreeMap<(&str, &str), ObserverPicture<'a>> = BTreeMap::new();
     let mut lost: BTreeMap<(&str, &str), &HistoryFeedFrame> = BTreeMap::new();
-    for feed in &story.history.feed {
+    for feed in &timeline.history.feed {
         let key = (feed.observer.as_str(), &*feed.show);
         match (&feed.shown, pictures.get_mut(&key)) {
             (
@@ -54,13 +54,13 @@ pub fn judge<'a>(story: &RunTimeline<'a>, findings: &mut Findings) -> Vec<Observ
             ) => {
                 if let Some(gap) = lost
                     .remove(&key)
-                    .filter(|gap| !healed(story, gap, feed.at_ms))
+                    .filter(|gap| !healed(timeline, gap, feed.at_ms))
                 {
                     gone_on(gap, findings);
                 }
                 let cells = unpacked(packed, *cells as usize);
                 match known {
-                    Some(picture) => picture.renew(story, feed, (*version, cells), findings),
+                    Some(picture) => picture.renew(timeline, feed, (*version, cells), findings),
                     None => {
                         pictures.insert(key, ObserverPicture::new(feed, *version, cells));
                     }
@@ -79,7 +79,7 @@ pub fn judge<'a>(story: &RunTimeline<'a>, findings: &mut Findings) -> Vec<Observ
         }
     }
     for ((observer, show), feed) in lost {
-        if !healed(story, feed, f64::INFINITY) {
+        if !healed(timeline, feed, f64::INFINITY) {
             gone_on(feed, findings);
         }
         if let Some(picture) = pictures.get_mut(&(observer, show)) {
@@ -87,7 +87,7 @@ pub fn judge<'a>(story: &RunTimeline<'a>, findings: &mut Findings) -> Vec<Observ
         }
     }
     let mut pictures: Vec<_> = pictures.into_values().collect();
-    for frame in &story.history.frames {
+    for frame in &timeline.history.frames {
         for picture in pictures
             .iter_mut()
             .filter(|picture| picture.observer == frame.who)
@@ -95,15 +95,15 @@ pub fn judge<'a>(story: &RunTimeline<'a>, findings: &mut Findings) -> Vec<Observ
             picture.last_ms = picture.last_ms.max(frame.at_ms);
         }
     }
-    ends(story, &pictures, findings);
+    ends(timeline, &pictures, findings);
     pictures
 }
 
 /// Returns whether a gap ended in time, with a snapshot at that moment or with a closed socket.
-fn healed(story: &RunTimeline<'_>, gap: &HistoryFeedFrame, snapshot_ms: f64) -> bool {
+fn healed(timeline: &RunTimeline<'_>, gap: &HistoryFeedFrame, snapshot_ms: f64) -> bool {
     let in_time = gap.at_ms..=gap.at_ms + HEALED_WITHIN_MS;
     let closed = |(who, at): &(String, f64)| *who == gap.observer && in_time.contains(at);
-    in_time.contains(&snapshot_ms) || story.history.closes.iter().any(closed)
+    in_time.contains(&snapshot_ms) || timeline.history.closes.iter().any(closed)
 }
 
 fn gone_on(gap: &HistoryFeedFrame, findings: &mut Findings) {
@@ -139,7 +139,7 @@ impl<'a> ObserverPicture<'a> {
 
     fn renew(
         &mut self,
-        story: &RunTimeline<'_>,
+        timeline: &RunTimeline<'_>,
         feed: &HistoryFeedFrame,
         (version, cells): (u64, Vec<u8>),
         findings: &mut Findings,
@@ -148,8 +148,8 @@ impl<'a> ObserverPicture<'a> {
         // nodes has an older picture than the other.
         let since = self.fed_ms..=feed.at_ms;
         let moved = |(who, at): &(String, f64)| who == self.observer && since.contains(at);
-        let other_node = story.history.closes.iter().any(moved)
-            && story.history.forgot_within(feed.at_ms, feed.at_ms);
+        let other_node = timeline.history.closes.iter().any(moved)
+            && timeline.history.forgot_within(feed.at_ms, feed.at_ms);
         if version < self.version && !other_node {
             findings.add(Invariant::Feed, || {
                 format!(
@@ -258,9 +258,9 @@ pub fn is_free(state: u8) -> bool {
     state == FREE
 }
 
-fn ends(story: &RunTimeline<'_>, pictures: &[ObserverPicture<'_>], findings: &mut Findings) {
-    for (show, last) in &story.history.finals {
-        let Some(known) = story.dump.shows.get(show) else {
+fn ends(timeline: &RunTimeline<'_>, pictures: &[ObserverPicture<'_>], findings: &mut Findings) {
+    for (show, last) in &timeline.history.finals {
+        let Some(known) = timeline.dump.shows.get(show) else {
             findings.add(Invariant::Feed, || {
                 format!("line {}: {show} is no show of the ledger", last.line)
             });
@@ -271,7 +271,7 @@ fn ends(story: &RunTimeline<'_>, pictures: &[ObserverPicture<'_>], findings: &mu
             .iter()
             .filter(|picture| picture.show == show && !picture.broken)
         {
-            let before = &story.history.closes[..story.history.closes_before_finals];
+            let before = &timeline.history.closes[..timeline.history.closes_before_finals];
             let gone = before
                 .iter()
                 .any(|(who, at)| who == picture.observer && *at >= picture.fed_ms);
@@ -289,14 +289,14 @@ fn ends(story: &RunTimeline<'_>, pictures: &[ObserverPicture<'_>], findings: &mu
                 ));
             }
         }
-        against_ledger(story, show, known, &cells, findings);
+        against_ledger(timeline, show, known, &cells, findings);
     }
     let watched: Vec<&str> = pictures.iter().map(|picture| picture.show).collect();
     for show in watched
         .into_iter()
-        .filter(|show| !story.history.finals.contains_key(*show))
+        .filter(|show| !timeline.history.finals.contains_key(*show))
     {
-        if story.history.finished_ms.is_some() {
+        if timeline.history.finished_ms.is_some() {
             findings.add(Invariant::Feed, || {
                 format!("{show} was watched, and nobody read its seats in the end")
             });
@@ -305,15 +305,20 @@ fn ends(story: &RunTimeline<'_>, pictures: &[ObserverPicture<'_>], findings: &mu
 }
 
 fn against_ledger(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     show: &str,
     known: &DumpedShow,
     cells: &[u8],
     findings: &mut Findings,
 ) {
     let mut expected: HashMap<u32, u8> = HashMap::new();
-    for claim in story.dump.claims.iter().filter(|claim| claim.show == show) {
-        let sold = story
+    for claim in timeline
+        .dump
+        .claims
+        .iter()
+        .filter(|claim| claim.show == show)
+    {
+        let sold = timeline
             .dump
             .order(&claim.order)
             .is_some_and(|order| order.sold());
@@ -322,7 +327,7 @@ fn against_ledger(
     for (index, state) in (0..).zip(cells) {
         let right = match (state, expected.get(&index)) {
             (&FREE | 3, None) => true,
-            (&HELD, None) => basket_lives(story, show, index),
+            (&HELD, None) => basket_lives(timeline, show, index),
             (state, Some(expected)) => state == expected,
             _ => false,
         };
@@ -336,20 +341,22 @@ fn against_ledger(
 }
 
 /// Returns whether a basket that had not run out may still have a cell at the end.
-fn basket_lives(story: &RunTimeline<'_>, show: &str, cell: u32) -> bool {
-    let end = story
+fn basket_lives(timeline: &RunTimeline<'_>, show: &str, cell: u32) -> bool {
+    let end = timeline
         .history
         .settled_ms
-        .or(story.history.finished_ms)
+        .or(timeline.history.finished_ms)
         .unwrap_or(0.0);
-    let grace_ms = story
+    let grace_ms = timeline
         .dump
         .shows
         .get(show)
         .map_or(0.0, |show| show.grace_s * 1_000.0 + 2_000.0);
-    story.holds.values().any(|hold| {
+    timeline.holds.values().any(|hold| {
         let has = |seats: &Vec<&str>| {
-            let mut cells = seats.iter().flat_map(|seat| story.cells(hold.asked, seat));
+            let mut cells = seats
+                .iter()
+                .flat_map(|seat| timeline.cells(hold.asked, seat));
             cells.any(|had| had == cell)
         };
         *hold.asked.show == *show

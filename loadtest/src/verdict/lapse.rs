@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::feed::{ObserverPicture, is_free, is_held};
 use super::history::HistoryFrameBody;
 use super::report::{Findings, Invariant};
-use super::story::{HoldTimeline, RunTimeline};
+use super::timeline::{HoldTimeline, RunTimeline};
 
 /// How long after deadline and grace a hold may still be seen, in milliseconds.
 const GONE_WITHIN_MS: f64 = 2_000.0;
@@ -20,16 +20,16 @@ const RECOVERY_MS: f64 = 5_000.0;
 /// Which visitors were given a cell, by show and cell, and when each call was sent and answered.
 type CellTakers<'a> = HashMap<(&'a str, u32), Vec<(&'a str, f64, f64)>>;
 
-fn takers<'a>(story: &RunTimeline<'a>) -> CellTakers<'a> {
+fn takers<'a>(timeline: &RunTimeline<'a>) -> CellTakers<'a> {
     let mut takers: CellTakers<'a> = HashMap::new();
-    for (id, hold) in &story.holds {
+    for (id, hold) in &timeline.holds {
         let taken = hold.asked.seats.iter().map(|seat| (hold.call, seat));
         let changed = hold
             .changes
             .iter()
             .flat_map(|(call, change)| change.add.iter().map(|seat| (*call, seat)));
         for (call, seat) in taken.chain(changed) {
-            for cell in story.cells(hold.asked, seat) {
+            for cell in timeline.cells(hold.asked, seat) {
                 takers.entry((&hold.asked.show, cell)).or_default().push((
                     id,
                     call.sent_ms,
@@ -39,7 +39,7 @@ fn takers<'a>(story: &RunTimeline<'a>) -> CellTakers<'a> {
         }
     }
     // The seats gained in an exchange are taken without a basket.
-    for order in &story.dump.orders {
+    for order in &timeline.dump.orders {
         let gained = order.made_in.iter();
         let gained = gained.flat_map(|exchange| &exchange.gained.cells);
         for cell in gained {
@@ -55,16 +55,16 @@ fn takers<'a>(story: &RunTimeline<'a>) -> CellTakers<'a> {
 
 /// Checks all holds. Returns for how many lapsed holds an observer saw what became of the seats.
 pub fn judge(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     pictures: &[ObserverPicture<'_>],
     findings: &mut Findings,
 ) -> u64 {
-    taken_early(story, findings);
-    told_early(story, findings);
-    let takers = takers(story);
+    taken_early(timeline, findings);
+    told_early(timeline, findings);
+    let takers = takers(timeline);
     let mut watched = 0;
-    for (id, hold) in &story.holds {
-        let grace_ms = story
+    for (id, hold) in &timeline.holds {
+        let grace_ms = timeline
             .dump
             .shows
             .get(&*hold.asked.show)
@@ -73,7 +73,7 @@ pub fn judge(
         honoured_late(id, hold, gone_ms, findings);
         if !hold.dropped && !hold.ordered() {
             watched += u64::from(held_late(
-                story,
+                timeline,
                 pictures,
                 &takers,
                 (id, hold),
@@ -81,7 +81,7 @@ pub fn judge(
                 findings,
             ));
         }
-        freed_early(story, pictures, (id, hold), findings);
+        freed_early(timeline, pictures, (id, hold), findings);
     }
     watched
 }
@@ -118,7 +118,7 @@ fn honoured_late(id: &str, hold: &HoldTimeline<'_>, gone_ms: f64, findings: &mut
 /// Checks that the cells of a lapsed hold are seen free or in another basket. Returns true if an
 /// observer watched one of them.
 fn held_late(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     pictures: &[ObserverPicture<'_>],
     takers: &CellTakers<'_>,
     (id, hold): (&str, &HoldTimeline<'_>),
@@ -132,21 +132,21 @@ fn held_late(
     let seen_ms = gone_ms + FRAME_LATE_MS;
     // A kill forgets the basket. A fault shortly before the deadline may delay what follows the
     // deadline.
-    if story.history.forgot_within(hold.call.done_ms, seen_ms)
-        || story
+    if timeline.history.forgot_within(hold.call.done_ms, seen_ms)
+        || timeline
             .history
             .disturbed_within(deadline - RECOVERY_MS, seen_ms)
     {
         return false;
     }
-    let lost = story
+    let lost = timeline
         .lost_holds
         .iter()
         .any(|lost| *lost.show == *hold.asked.show && lost.sent_ms <= seen_ms);
     let mut watched = false;
     let seats = seats.iter();
     let cells = seats.flat_map(|seat| {
-        story
+        timeline
             .cells(hold.asked, seat)
             .into_iter()
             .map(move |cell| (seat, cell))
@@ -186,7 +186,7 @@ fn held_late(
 
 /// Checks that the cells of a live hold are never seen free, unless its owner freed them.
 fn freed_early(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     pictures: &[ObserverPicture<'_>],
     (id, hold): (&str, &HoldTimeline<'_>),
     findings: &mut Findings,
@@ -194,7 +194,7 @@ fn freed_early(
     let from = hold.call.done_ms + FRAME_LATE_MS;
     let until = hold.asked.expires_ms.min(hold.touched_ms);
     if until <= from
-        || story
+        || timeline
             .history
             .disturbed_within(hold.call.sent_ms - RECOVERY_MS, until)
     {
@@ -202,7 +202,7 @@ fn freed_early(
     }
     let seats = hold.asked.seats.iter();
     let cells = seats.flat_map(|seat| {
-        story
+        timeline
             .cells(hold.asked, seat)
             .into_iter()
             .map(move |cell| (seat, cell))
@@ -228,13 +228,13 @@ fn freed_early(
 type CellHoldSpans<'a> = HashMap<(&'a str, u32), Vec<(f64, f64, &'a str)>>;
 
 /// Checks that nobody is given a cell that is in somebody's basket.
-fn taken_early(story: &RunTimeline<'_>, findings: &mut Findings) {
+fn taken_early(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_cell: CellHoldSpans<'_> = HashMap::new();
-    for (id, hold) in &story.holds {
+    for (id, hold) in &timeline.holds {
         for stretch in &hold.stretches {
             let until = stretch.until_ms.min(hold.ended_ms());
             let seats = stretch.seats.iter().filter(|_| until > stretch.from_ms);
-            for cell in seats.flat_map(|seat| story.cells(hold.asked, seat)) {
+            for cell in seats.flat_map(|seat| timeline.cells(hold.asked, seat)) {
                 by_cell.entry((&hold.asked.show, cell)).or_default().push((
                     stretch.from_ms,
                     until,
@@ -247,10 +247,12 @@ fn taken_early(story: &RunTimeline<'_>, findings: &mut Findings) {
         taken.sort_by(|a, b| a.0.total_cmp(&b.0));
         for pair in taken.windows(2) {
             let ((from, until, former), (next_from, _, next)) = (pair[0], pair[1]);
-            if former != next && next_from < until && !story.history.forgot_within(from, next_from)
+            if former != next
+                && next_from < until
+                && !timeline.history.forgot_within(from, next_from)
             {
                 findings.add(Invariant::Lapse, || {
-                    let known = story.dump.shows.get(show);
+                    let known = timeline.dump.shows.get(show);
                     let seat = known.map_or("?", |known| known.label(cell));
                     format!("cell {cell} ({seat}) of {show}: {former} has it until {until:.0}, and {next} was given it at {next_from:.0}")
                 });
@@ -260,17 +262,17 @@ fn taken_early(story: &RunTimeline<'_>, findings: &mut Findings) {
 }
 
 /// Checks that nobody is told that a hold lapsed before its deadline.
-fn told_early(story: &RunTimeline<'_>, findings: &mut Findings) {
-    for frame in &story.history.frames {
+fn told_early(timeline: &RunTimeline<'_>, findings: &mut Findings) {
+    for frame in &timeline.history.frames {
         let HistoryFrameBody::Hold { hold, state } = &frame.seen else {
             continue;
         };
-        if let Some(known) = story.holds.get(&**hold)
+        if let Some(known) = timeline.holds.get(&**hold)
             && &**state == "lapsed"
             // Before this hold was asked for, an earlier basket of the same journey had its id.
             && frame.at_ms >= known.call.sent_ms
             && frame.at_ms < known.asked.expires_ms
-            && !story.history.forgot_within(known.call.sent_ms, frame.at_ms)
+            && !timeline.history.forgot_within(known.call.sent_ms, frame.at_ms)
         {
             findings.add(Invariant::Lapse, || {
                 format!(

@@ -5,23 +5,23 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::history::HistoryOperation;
 use super::report::{Findings, Invariant};
-use super::story::RunTimeline;
+use super::timeline::RunTimeline;
 
 /// Checks both.
-pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
-    seats_in_the_end(story, findings);
-    seats_at_any_time(story, findings);
-    inside(story, findings);
+pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
+    seats_in_the_end(timeline, findings);
+    seats_at_any_time(timeline, findings);
+    inside(timeline, findings);
 }
 
-fn seats_in_the_end(story: &RunTimeline<'_>, findings: &mut Findings) {
+fn seats_in_the_end(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut has: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
-    for order in story.dump.orders.iter().filter(|order| order.lives()) {
+    for order in timeline.dump.orders.iter().filter(|order| order.lives()) {
         let seats = has.entry((&order.show, &order.visitor)).or_default();
         seats.extend(order.kept_labels());
     }
     for ((show, visitor), seats) in has {
-        let limit = limit(story, show);
+        let limit = limit(timeline, show);
         if seats.len() as u64 > limit {
             findings.add(Invariant::Limits, || {
                 format!("holder {visitor} has {} seats of {show} in the end and may have {limit}: {seats:?}", seats.len())
@@ -30,8 +30,8 @@ fn seats_in_the_end(story: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-fn limit(story: &RunTimeline<'_>, show: &str) -> u64 {
-    story
+fn limit(timeline: &RunTimeline<'_>, show: &str) -> u64 {
+    timeline
         .dump
         .shows
         .get(show)
@@ -41,15 +41,15 @@ fn limit(story: &RunTimeline<'_>, show: &str) -> u64 {
 /// A span in which a visitor certainly had which seats.
 type VisitorSeatSpan<'a> = (f64, f64, Vec<&'a str>);
 
-fn seats_at_any_time(story: &RunTimeline<'_>, findings: &mut Findings) {
+fn seats_at_any_time(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut had: BTreeMap<(&str, u64), Vec<VisitorSeatSpan<'_>>> = BTreeMap::new();
-    for hold in story.holds.values() {
+    for hold in timeline.holds.values() {
         let had = had
             .entry((&hold.asked.show, hold.call.visitor))
             .or_default();
         for stretch in &hold.stretches {
             // The owner's calls may end a hold, and a restart may forget it.
-            let kills = story
+            let kills = timeline
                 .history
                 .faults
                 .iter()
@@ -62,8 +62,8 @@ fn seats_at_any_time(story: &RunTimeline<'_>, findings: &mut Findings) {
             }
         }
     }
-    for (id, told) in &story.orders {
-        let (Some(order), Some((call, _))) = (story.dump.order(id), told.made.first()) else {
+    for (id, told) in &timeline.orders {
+        let (Some(order), Some((call, _))) = (timeline.dump.order(id), told.made.first()) else {
             continue;
         };
         let had = had.entry((&order.show, told.visitor)).or_default();
@@ -78,7 +78,7 @@ fn seats_at_any_time(story: &RunTimeline<'_>, findings: &mut Findings) {
         }
     }
     for ((show, visitor), had) in had {
-        let limit = limit(story, show);
+        let limit = limit(timeline, show);
         for (at, _, _) in &had {
             let then = had
                 .iter()
@@ -98,19 +98,19 @@ fn seats_at_any_time(story: &RunTimeline<'_>, findings: &mut Findings) {
 
 /// Checks how many passes were live at once. A pass is live from its answer until it ran out or its
 /// visitor got tickets or left.
-fn inside(story: &RunTimeline<'_>, findings: &mut Findings) {
-    let Some(run) = &story.history.run else {
+fn inside(timeline: &RunTimeline<'_>, findings: &mut Findings) {
+    let Some(run) = &timeline.history.run else {
         return;
     };
     let limit = run.max_inside();
     let mut done: HashMap<u64, f64> = HashMap::new();
-    for order in &story.dump.orders {
-        if let (Some(visitor), Some(at)) = (story.visitor_of(order), order.first("ticketed")) {
+    for order in &timeline.dump.orders {
+        if let (Some(visitor), Some(at)) = (timeline.visitor_of(order), order.first("ticketed")) {
             let first = done.entry(visitor).or_insert(at);
             *first = first.min(at);
         }
     }
-    for call in story
+    for call in timeline
         .history
         .calls
         .iter()
@@ -121,7 +121,7 @@ fn inside(story: &RunTimeline<'_>, findings: &mut Findings) {
     }
     // If the same pass is given again, the same person is inside.
     let mut passes: HashMap<u64, Vec<(f64, f64)>> = HashMap::new();
-    for call in story.history.calls.iter().filter(|call| call.done()) {
+    for call in timeline.history.calls.iter().filter(|call| call.done()) {
         if let HistoryOperation::Claim { exp_ms, .. } = call.op {
             let until = done
                 .get(&call.visitor)

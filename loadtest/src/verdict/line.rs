@@ -5,21 +5,21 @@ use std::collections::HashMap;
 
 use super::history::{HistoryCall, HistoryFrame, HistoryFrameBody, HistoryOperation};
 use super::report::{Findings, Invariant};
-use super::story::RunTimeline;
+use super::timeline::RunTimeline;
 
 /// How long a frame may be under way, in milliseconds. A frame that came later tells of a moment
 /// after the claim.
 const FRAME_LATE_MS: f64 = 1_500.0;
 
 /// Checks all three. Returns how many passes could be compared with the counter.
-pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
+pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut compared = 0;
-    never_falls(story, findings);
-    let released = reported_counters(story);
-    let paused = paused(story);
+    never_falls(timeline, findings);
+    let released = reported_counters(timeline);
+    let paused = paused(timeline);
     let mut passes: HashMap<u64, Vec<f64>> = HashMap::new();
-    let mut own_rank = pushed_ranks(story);
-    let mut calls: Vec<_> = story
+    let mut own_rank = pushed_ranks(timeline);
+    let mut calls: Vec<_> = timeline
         .history
         .calls
         .iter()
@@ -66,8 +66,8 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
 }
 
 /// The rank that each visitor was last pushed.
-fn pushed_ranks(story: &RunTimeline<'_>) -> HashMap<u64, u64> {
-    let frames = story.history.frames.iter();
+fn pushed_ranks(timeline: &RunTimeline<'_>) -> HashMap<u64, u64> {
+    let frames = timeline.history.frames.iter();
     let ranks = frames.filter_map(|frame| match frame.seen {
         HistoryFrameBody::Place { rank, .. } => Some((frame.visitor?, rank?)),
         _ => None,
@@ -89,8 +89,8 @@ fn not_while_paused(call: &HistoryCall, paused: &[(f64, f64)], findings: &mut Fi
 }
 
 /// Returns the highest counter that anybody had been told, in the order of time.
-fn reported_counters(story: &RunTimeline<'_>) -> Vec<(f64, u64)> {
-    let mut told: Vec<(f64, u64)> = story
+fn reported_counters(timeline: &RunTimeline<'_>) -> Vec<(f64, u64)> {
+    let mut told: Vec<(f64, u64)> = timeline
         .history
         .frames
         .iter()
@@ -122,11 +122,11 @@ fn bound(told: &[(f64, u64)], done_ms: f64) -> Option<(f64, u64)> {
     told.get(after).copied()
 }
 
-fn never_falls(story: &RunTimeline<'_>, findings: &mut Findings) {
+fn never_falls(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     // Frames of the line and of the room come from two sources of one socket, and each source has
     // its own order.
     let mut last: HashMap<(&str, bool), (u64, u32, f64)> = HashMap::new();
-    for frame in &story.history.frames {
+    for frame in &timeline.history.frames {
         let Some(released) = counter(frame) else {
             continue;
         };
@@ -136,7 +136,7 @@ fn never_falls(story: &RunTimeline<'_>, findings: &mut Findings) {
             .unwrap_or_default();
         // Another gateway may be a moment behind the gateway whose socket closed.
         let moved = frame.at_ms - at_ms < FRAME_LATE_MS
-            && story
+            && timeline
                 .history
                 .closes
                 .iter()
@@ -155,10 +155,10 @@ fn never_falls(story: &RunTimeline<'_>, findings: &mut Findings) {
 /// Returns the spans in which the room was certainly paused: from when an observer was told so
 /// until its socket closed, until a gateway was stopped, or until shortly before it was told
 /// otherwise.
-fn paused(story: &RunTimeline<'_>) -> Vec<(f64, f64)> {
+fn paused(timeline: &RunTimeline<'_>) -> Vec<(f64, f64)> {
     let mut open: HashMap<&str, f64> = HashMap::new();
     let mut paused = Vec::new();
-    for frame in &story.history.frames {
+    for frame in &timeline.history.frames {
         let HistoryFrameBody::Room {
             paused: Some(now), ..
         } = frame.seen
@@ -170,26 +170,26 @@ fn paused(story: &RunTimeline<'_>) -> Vec<(f64, f64)> {
         } else if let Some(from) = open.remove(frame.who.as_str()) {
             paused.push((
                 from,
-                certain_until(story, &frame.who, from, frame.at_ms - FRAME_LATE_MS),
+                certain_until(timeline, &frame.who, from, frame.at_ms - FRAME_LATE_MS),
             ));
         }
     }
-    let end = story.history.finished_ms.unwrap_or(0.0);
+    let end = timeline.history.finished_ms.unwrap_or(0.0);
     paused.extend(
         open.into_iter()
-            .map(|(who, from)| (from, certain_until(story, who, from, end))),
+            .map(|(who, from)| (from, certain_until(timeline, who, from, end))),
     );
     paused
 }
 
-fn certain_until(story: &RunTimeline<'_>, who: &str, from: f64, to: f64) -> f64 {
-    let closes = story
+fn certain_until(timeline: &RunTimeline<'_>, who: &str, from: f64, to: f64) -> f64 {
+    let closes = timeline
         .history
         .closes
         .iter()
         .filter(|(closed, _)| closed == who)
         .map(|(_, at)| *at);
-    let faults = story.history.faults.iter().map(|fault| fault.at_ms);
+    let faults = timeline.history.faults.iter().map(|fault| fault.at_ms);
     closes
         .chain(faults)
         .filter(|at| *at >= from)

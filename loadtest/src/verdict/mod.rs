@@ -26,7 +26,7 @@ mod rules;
 mod scans;
 mod seats;
 mod selftest;
-mod story;
+mod timeline;
 mod waitlist;
 
 use std::io::BufRead;
@@ -40,7 +40,7 @@ use books::ProviderBooks;
 use dump::DumpedLedger;
 use history::RunHistory;
 use report::{Findings, VerdictReport};
-use story::RunTimeline;
+use timeline::RunTimeline;
 
 /// What `loadtest verdict` is asked.
 #[derive(clap::Args)]
@@ -171,33 +171,33 @@ fn judge(
     record: Option<&Value>,
 ) -> VerdictReport {
     let mut findings = Findings::default();
-    let story = RunTimeline::new(history, dump);
+    let timeline = RunTimeline::new(history, dump);
     let published = published_draw(history, record);
-    seats::judge(&story, &mut findings);
-    orders::judge(&story, &mut findings);
-    admitted::judge(&story, &mut findings);
-    money::judge(&story, &mut findings);
+    seats::judge(&timeline, &mut findings);
+    orders::judge(&timeline, &mut findings);
+    admitted::judge(&timeline, &mut findings);
+    money::judge(&timeline, &mut findings);
     if let Some(books) = books {
         books.judge(dump, &mut findings);
     }
-    let prices = prices::judge(&story, &mut findings);
-    refunds::judge(&story, &mut findings);
-    let chains = chains::judge(&story, &mut findings);
-    let scans = scans::judge(&story, &mut findings);
-    let cards = cards::judge(&story, &mut findings);
-    let (foreign, keys) = own::judge(&story, &mut findings);
-    let offers = waitlist::judge(&story, &mut findings);
-    exchanges::judge(&story, &mut findings);
-    draw::judge(&story, published.as_ref(), &mut findings);
-    let passes = line::judge(&story, &mut findings);
-    limits::judge(&story, &mut findings);
-    let pictures = feed::judge(&story, &mut findings);
-    let lapses = lapse::judge(&story, &pictures, &mut findings);
-    ending::judge(&story, &mut findings);
+    let prices = prices::judge(&timeline, &mut findings);
+    refunds::judge(&timeline, &mut findings);
+    let chains = chains::judge(&timeline, &mut findings);
+    let scans = scans::judge(&timeline, &mut findings);
+    let cards = cards::judge(&timeline, &mut findings);
+    let (foreign, keys) = own::judge(&timeline, &mut findings);
+    let offers = waitlist::judge(&timeline, &mut findings);
+    exchanges::judge(&timeline, &mut findings);
+    draw::judge(&timeline, published.as_ref(), &mut findings);
+    let passes = line::judge(&timeline, &mut findings);
+    limits::judge(&timeline, &mut findings);
+    let pictures = feed::judge(&timeline, &mut findings);
+    let lapses = lapse::judge(&timeline, &pictures, &mut findings);
+    ending::judge(&timeline, &mut findings);
     let mut figures = vec![
         ("records", history.records as u64),
         ("visitors", history.ends.len() as u64),
-        ("holds", story.holds.len() as u64),
+        ("holds", timeline.holds.len() as u64),
         ("orders", dump.orders.len() as u64),
         ("tickets", dump.tickets.len() as u64),
         ("prices worked out", prices),

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use super::dump::{DumpedEffect, DumpedOrder, DumpedPayment, DumpedRefund, DumpedTicket};
 use super::prices::{DIFFERENCE, uncharged};
 use super::report::{Findings, Invariant};
-use super::story::RunTimeline;
+use super::timeline::RunTimeline;
 
 /// Checks both.
-pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
+pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut payments: HashMap<&str, Vec<&DumpedPayment>> = HashMap::new();
-    for payment in &story.dump.payments {
+    for payment in &timeline.dump.payments {
         payments.entry(&payment.order).or_default().push(payment);
-        if story.dump.order(&payment.order).is_none() {
+        if timeline.dump.order(&payment.order).is_none() {
             findings.add(Invariant::Money, || {
                 format!(
                     "{} is for {}, which is no order",
@@ -22,17 +22,17 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
         }
     }
     let mut effects: HashMap<&str, Vec<&DumpedEffect>> = HashMap::new();
-    for effect in &story.dump.effects {
+    for effect in &timeline.dump.effects {
         effects.entry(&effect.order).or_default().push(effect);
     }
     let mut tickets: HashMap<&str, Vec<&DumpedTicket>> = HashMap::new();
-    for ticket in &story.dump.tickets {
+    for ticket in &timeline.dump.tickets {
         tickets.entry(&ticket.order).or_default().push(ticket);
     }
-    let refunds = fair_refunds(story, findings);
-    sandbox_agrees(story, findings);
+    let refunds = fair_refunds(timeline, findings);
+    sandbox_agrees(timeline, findings);
     let (mut net, mut due) = (0, 0);
-    for order in &story.dump.orders {
+    for order in &timeline.dump.orders {
         let id = order.order.as_str();
         let paid = payments.get(id).map_or(&[][..], Vec::as_slice);
         let owed = effects.get(id).map_or(&[][..], Vec::as_slice);
@@ -40,9 +40,9 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
         let (taken, owes) = taken_and_owed(order, paid, owed, back);
         net += taken;
         due += owes;
-        right_money(story, order, paid, (taken, owes), findings);
+        right_money(timeline, order, paid, (taken, owes), findings);
         right_order(
-            story,
+            timeline,
             order,
             paid,
             owed,
@@ -60,29 +60,29 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
 /// Returns the refunds by order, after checking each against the price of its seats: what goes back
 /// and what is kept must add up to it.
 fn fair_refunds<'a>(
-    story: &RunTimeline<'a>,
+    timeline: &RunTimeline<'a>,
     findings: &mut Findings,
 ) -> HashMap<&'a str, Vec<&'a DumpedRefund>> {
     let mut refunds: HashMap<&str, Vec<&DumpedRefund>> = HashMap::new();
     let mut parts: HashMap<&str, i64> = HashMap::new();
-    for refund in &story.dump.refunds {
+    for refund in &timeline.dump.refunds {
         refunds.entry(&refund.order).or_default().push(refund);
         if let Some(whole) = &refund.part_of {
             *parts.entry(whole).or_default() += refund.amount;
         }
     }
-    for refund in &story.dump.refunds {
+    for refund in &timeline.dump.refunds {
         // A partial refund is checked with the refund that it is part of, and a difference with its
         // exchange.
         let alone = refund.part_of.is_none() && refund.reason != DIFFERENCE;
         let amount = refund.amount + parts.get(refund.refund.as_str()).unwrap_or(&0);
         // The amount that an exchange did not charge does not go back; the exchange's price limits
         // it.
-        let made_in = story
+        let made_in = timeline
             .dump
             .order(&refund.order)
             .map(|order| order.made_in.is_some());
-        let uncharged = uncharged(story, refund);
+        let uncharged = uncharged(timeline, refund);
         let wrong = alone && (uncharged < 0 || uncharged > 0 && made_in != Some(true));
         if wrong || refund.amount < 0 || refund.fee < 0 {
             findings.add(Invariant::Money, || {
@@ -93,8 +93,8 @@ fn fair_refunds<'a>(
             });
         }
     }
-    swapped(story, findings);
-    for order in &story.dump.orders {
+    swapped(timeline, findings);
+    for order in &timeline.dump.orders {
         let back = refunds.get(&*order.order).into_iter().flatten();
         let back: i64 = back.map(|refund| refund.paid).sum();
         // Before the swap an exchange has cost only the difference to its new seats.
@@ -118,12 +118,12 @@ fn fair_refunds<'a>(
 
 /// Compares the ledger with the sandbox's own records, which it keeps as a provider does: each
 /// partial refund is in both once, with the same amount.
-fn sandbox_agrees(story: &RunTimeline<'_>, findings: &mut Findings) {
-    for payment in &story.dump.payments {
+fn sandbox_agrees(timeline: &RunTimeline<'_>, findings: &mut Findings) {
+    for payment in &timeline.dump.payments {
         let Some(booked) = &payment.provider_refunds else {
             continue;
         };
-        let refunds = story.dump.refunds.iter();
+        let refunds = timeline.dump.refunds.iter();
         let of_order = refunds.filter(|refund| refund.order == payment.order);
         // Money that was released before it was taken never went back.
         let done = of_order
@@ -138,7 +138,7 @@ fn sandbox_agrees(story: &RunTimeline<'_>, findings: &mut Findings) {
         sandbox.sort_unstable();
         // A refund that is under way may have reached the provider without the ledger knowing.
         let on_its_way = |refund: &str| {
-            let mut refunds = story.dump.refunds.iter();
+            let mut refunds = timeline.dump.refunds.iter();
             refunds.any(|one| one.refund == refund && one.done_ms.is_none())
         };
         sandbox.retain(|(refund, _)| !on_its_way(refund));
@@ -161,12 +161,12 @@ fn sandbox_agrees(story: &RunTimeline<'_>, findings: &mut Findings) {
 }
 
 /// Checks that old seats are given exactly when the buyer has the new ones.
-fn swapped(story: &RunTimeline<'_>, findings: &mut Findings) {
-    for order in &story.dump.orders {
+fn swapped(timeline: &RunTimeline<'_>, findings: &mut Findings) {
+    for order in &timeline.dump.orders {
         let Some(exchange) = &order.made_in else {
             continue;
         };
-        let is_given = story
+        let is_given = timeline
             .dump
             .order(&exchange.order)
             .is_some_and(|old| old.state == "exchanged");
@@ -217,7 +217,7 @@ fn taken_and_owed(
 }
 
 fn right_money(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
     paid: &[&DumpedPayment],
     (net, owes): (i64, i64),
@@ -256,7 +256,7 @@ fn right_money(
             payment.captured
         ));
     }
-    if let Some(told) = story.orders.get(id.as_str()) {
+    if let Some(told) = timeline.orders.get(id.as_str()) {
         let declined = told
             .pays
             .iter()
@@ -275,7 +275,7 @@ fn right_money(
 }
 
 fn right_order(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
     paid: &[&DumpedPayment],
     owed: &[&DumpedEffect],
@@ -320,7 +320,7 @@ fn right_order(
         _ => {}
     }
     tickets_after_the_capture(order, capture, money_moved, tickets, &mut wrong);
-    confirmed_after_an_approval(story, order, &mut wrong);
+    confirmed_after_an_approval(timeline, order, &mut wrong);
 }
 
 /// Checks that no ticket is issued before its money was captured.
@@ -348,12 +348,12 @@ fn tickets_after_the_capture(
 
 /// Checks from the buyers' side that no order is confirmed without an approved payment.
 fn confirmed_after_an_approval(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
     wrong: &mut impl FnMut(String),
 ) {
     let confirmed = order.first("confirmed");
-    if let Some(told) = story.orders.get(order.order.as_str()) {
+    if let Some(told) = timeline.orders.get(order.order.as_str()) {
         let asked = told
             .pays
             .iter()

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::dump::DumpedOrder;
 use super::history::{HistoryCall, HistoryOperation, OrderRead};
 use super::report::{Findings, Invariant};
-use super::story::{OrderTimeline, RunTimeline};
+use super::timeline::{OrderTimeline, RunTimeline};
 
 /// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
@@ -15,19 +15,19 @@ const ROUNDING_MS: f64 = 5.0;
 const WRITTEN_WITHIN_MS: f64 = 1_000.0;
 
 /// Checks all three.
-pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
-    let tickets = story
+pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
+    let tickets = timeline
         .dump
         .tickets
         .iter()
         .map(|ticket| (ticket.ticket.as_str(), ticket.order.as_str()))
         .collect();
-    for (id, told) in &story.orders {
-        match story.dump.order(id) {
+    for (id, told) in &timeline.orders {
+        match timeline.dump.order(id) {
             Some(order) => {
-                kept(story, &tickets, told, order, findings);
-                reads_agree(story, told, order, findings);
-                paid_has_tickets(story, told, order, findings);
+                kept(timeline, &tickets, told, order, findings);
+                reads_agree(timeline, told, order, findings);
+                paid_has_tickets(timeline, told, order, findings);
             }
             None if !told.made.is_empty() || !told.reads.is_empty() => {
                 let line = told.made.first().map(|(call, _)| call.line);
@@ -41,13 +41,13 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
             None => {}
         }
     }
-    one_visitor(story, findings);
-    one_outcome(story, findings);
-    told_tickets(story, findings);
+    one_visitor(timeline, findings);
+    one_outcome(timeline, findings);
+    told_tickets(timeline, findings);
 }
 
 fn kept(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     tickets: &HashMap<&str, &str>,
     told: &OrderTimeline<'_>,
     order: &DumpedOrder,
@@ -57,13 +57,13 @@ fn kept(
     let mut wrong = |line: u32, what: String| {
         findings.add(Invariant::AckKept, || format!("line {line}: {id}: {what}"))
     };
-    made_as_told(story, told, order, &mut wrong);
-    read_as_told(story, tickets, told, order, &mut wrong);
+    made_as_told(timeline, told, order, &mut wrong);
+    read_as_told(timeline, tickets, told, order, &mut wrong);
 }
 
 /// Checks an order against the answer to the call that made it.
 fn made_as_told(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     told: &OrderTimeline<'_>,
     order: &DumpedOrder,
     wrong: &mut impl FnMut(u32, String),
@@ -94,7 +94,7 @@ fn made_as_told(
         if let Some(state) = &made.state {
             state_kept(state, call.line, order, wrong);
         }
-        let by_holder = story.visitor_of_holder.get(order.visitor.as_str());
+        let by_holder = timeline.visitor_of_holder.get(order.visitor.as_str());
         if by_holder.is_some_and(|visitor| *visitor != call.visitor) {
             wrong(
                 call.line,
@@ -109,7 +109,7 @@ fn made_as_told(
 
 /// Checks an order against what was shown when it was read.
 fn read_as_told(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     tickets: &HashMap<&str, &str>,
     told: &OrderTimeline<'_>,
     order: &DumpedOrder,
@@ -128,7 +128,7 @@ fn read_as_told(
                 format!("ticket {lost} was shown and is not in the ledger"),
             );
         }
-        let had = seats_while(story, order, call);
+        let had = seats_while(timeline, order, call);
         if let Some(seats) = seats_of(read).filter(|seats| !had.contains(seats)) {
             wrong(
                 call.line,
@@ -192,7 +192,7 @@ fn state_kept(state: &str, line: u32, order: &DumpedOrder, wrong: &mut impl FnMu
 /// after they were given back. The seats that the order was made for are shown until late money
 /// buys it others.
 fn seats_while<'a>(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     order: &'a DumpedOrder,
     call: &HistoryCall,
 ) -> Vec<BTreeSet<&'a str>> {
@@ -203,7 +203,7 @@ fn seats_while<'a>(
     let mut seats = set(&order.labels);
     for back in &order.given_back {
         let surely = back.at_ms + WRITTEN_WITHIN_MS < call.sent_ms
-            && !story.history.halted_within(back.at_ms, call.sent_ms);
+            && !timeline.history.halted_within(back.at_ms, call.sent_ms);
         if !surely {
             had.push(seats.clone());
         }
@@ -223,16 +223,16 @@ fn seats_of(read: &OrderRead) -> Option<BTreeSet<&str>> {
 }
 
 /// Checks that one holder in the ledger is one visitor of the run, and the other way round.
-fn one_visitor(story: &RunTimeline<'_>, findings: &mut Findings) {
+fn one_visitor(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut holder_of: HashMap<(u64, &str), &str> = HashMap::new();
     let mut visitor_of: HashMap<&str, u64> = HashMap::new();
-    let calls = story.history.calls.iter();
+    let calls = timeline.history.calls.iter();
     let left: HashSet<u64> = calls
         .filter(|call| matches!(call.op, HistoryOperation::Leave))
         .map(|call| call.visitor)
         .collect();
-    for (id, told) in &story.orders {
-        let Some(order) = story.dump.order(id).filter(|_| !told.made.is_empty()) else {
+    for (id, told) in &timeline.orders {
+        let Some(order) = timeline.dump.order(id).filter(|_| !told.made.is_empty()) else {
             continue;
         };
         let visitor = *visitor_of.entry(&order.visitor).or_insert(told.visitor);
@@ -250,9 +250,9 @@ fn one_visitor(story: &RunTimeline<'_>, findings: &mut Findings) {
 }
 
 /// Checks that a key has one hold and a hold one order, whichever answers arrived.
-fn one_outcome(story: &RunTimeline<'_>, findings: &mut Findings) {
+fn one_outcome(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_key: HashMap<(u64, &str, &str), (&str, u32)> = HashMap::new();
-    for call in story.history.calls.iter().filter(|call| call.done()) {
+    for call in timeline.history.calls.iter().filter(|call| call.done()) {
         let (op, made) = match &call.op {
             HistoryOperation::Hold(hold) => ("hold", &*hold.hold),
             HistoryOperation::Order(order) => ("order", &*order.order),
@@ -272,14 +272,14 @@ fn one_outcome(story: &RunTimeline<'_>, findings: &mut Findings) {
         }
     }
     let mut by_hold: HashMap<&str, &str> = HashMap::new();
-    for order in &story.dump.orders {
+    for order in &timeline.dump.orders {
         if let Some(first) = by_hold.insert(&order.hold, &order.order) {
             findings.add(Invariant::OneOutcome, || {
                 format!("{} became {first} and {}", order.hold, order.order)
             });
         }
     }
-    for (id, hold) in &story.holds {
+    for (id, hold) in &timeline.holds {
         let made: BTreeSet<&str> = hold
             .orders
             .iter()
@@ -297,7 +297,7 @@ fn one_outcome(story: &RunTimeline<'_>, findings: &mut Findings) {
 /// Checks that a read never shows an earlier state or other seats than a read that was answered
 /// before it was sent.
 fn reads_agree(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     told: &OrderTimeline<'_>,
     order: &DumpedOrder,
     findings: &mut Findings,
@@ -328,7 +328,7 @@ fn reads_agree(
         && *read.state != order.state
         && last(&read.state).is_some()
         // A transaction that stood still in the middle is dated before its end.
-        && !story.history.halted_within(step.at_ms, call.sent_ms)
+        && !timeline.history.halted_within(step.at_ms, call.sent_ms)
     {
         findings.add(Invariant::OneOutcome, || {
             format!(
@@ -340,7 +340,7 @@ fn reads_agree(
 }
 
 fn paid_has_tickets(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     told: &OrderTimeline<'_>,
     order: &DumpedOrder,
     findings: &mut Findings,
@@ -355,7 +355,7 @@ fn paid_has_tickets(
         || (order.state == "cancelled" && order.reason == "card_limit")
         || (order.made_in.is_some() && order.reason == "exchange_over");
     // If a part stood still until the claim ran out, the payment came late and the money goes back.
-    let late = story
+    let late = timeline
         .history
         .halted_within(call.sent_ms, order.claim_until_ms);
     let has = matches!(
@@ -377,17 +377,17 @@ fn paid_has_tickets(
 }
 
 /// Checks that every visitor who ended with tickets has them.
-fn told_tickets(story: &RunTimeline<'_>, findings: &mut Findings) {
+fn told_tickets(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut has: HashSet<u64> = HashSet::new();
-    for order in story
+    for order in timeline
         .dump
         .orders
         .iter()
         .filter(|order| order.first("ticketed").is_some())
     {
-        has.extend(story.visitor_of(order));
+        has.extend(timeline.visitor_of(order));
     }
-    for (visitor, outcome) in &story.history.ends {
+    for (visitor, outcome) in &timeline.history.ends {
         if outcome == "ticketed" && !has.contains(visitor) {
             findings.add(Invariant::PaidHas, || {
                 format!("visitor {visitor} ended with tickets, and the ledger has none")

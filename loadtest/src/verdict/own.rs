@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::history::{HistoryCall, HistoryOperation};
 use super::report::{Findings, Invariant};
-use super::story::RunTimeline;
+use super::timeline::RunTimeline;
 
 /// Checks both. Returns how many calls tried another visitor's hold, and how many keys came with
 /// two bodies.
-pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> (u64, u64) {
-    baskets_in_the_ledger(story, findings);
-    (foreign(story, findings), keys(story, findings))
+pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> (u64, u64) {
+    baskets_in_the_ledger(timeline, findings);
+    (foreign(timeline, findings), keys(timeline, findings))
 }
 
 /// Checks that nobody orders a hold that it was never given.
-fn foreign(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
+fn foreign(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut tries = 0;
-    for call in &story.history.calls {
+    for call in &timeline.history.calls {
         let hold = match &call.op {
             HistoryOperation::ForeignOrder { hold } => {
                 tries += 1;
@@ -27,7 +27,7 @@ fn foreign(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
             _ => continue,
         };
         let own =
-            matches!(call.op, HistoryOperation::Order(_)) && may_own(story, hold, call.visitor);
+            matches!(call.op, HistoryOperation::Order(_)) && may_own(timeline, hold, call.visitor);
         if call.done() && !own {
             findings.add(Invariant::OwnBasket, || {
                 format!(
@@ -41,45 +41,48 @@ fn foreign(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
 }
 
 /// Returns whether a visitor was given a hold, or may have been without hearing of it.
-fn may_own(story: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
-    match story.holds.get(hold) {
+fn may_own(timeline: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
+    match timeline.holds.get(hold) {
         Some(hold) => hold.call.visitor == visitor,
-        None => offered(story, hold, visitor) || did_not_hear(story, visitor),
+        None => offered(timeline, hold, visitor) || did_not_hear(timeline, visitor),
     }
 }
 
 /// Returns whether the hold was offered to a visitor on the waitlist.
-fn offered(story: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
-    let waiters = story.dump.waiters.iter();
+fn offered(timeline: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
+    let waiters = timeline.dump.waiters.iter();
     let mut with = waiters.filter(|waiter| {
         let offer = waiter.offer.as_ref();
         offer.is_some_and(|offer| offer.hold == hold)
     });
-    with.any(|waiter| story.visitor_of_holder.get(&*waiter.visitor) == Some(&visitor))
+    with.any(|waiter| timeline.visitor_of_holder.get(&*waiter.visitor) == Some(&visitor))
 }
 
 /// Returns whether the visitor asked for some hold and got no answer.
-fn did_not_hear(story: &RunTimeline<'_>, visitor: u64) -> bool {
-    story.lost_holds.iter().any(|lost| lost.visitor == visitor)
+fn did_not_hear(timeline: &RunTimeline<'_>, visitor: u64) -> bool {
+    timeline
+        .lost_holds
+        .iter()
+        .any(|lost| lost.visitor == visitor)
 }
 
 /// Checks in the ledger that an order from a checkout is of its visitor's basket.
-fn baskets_in_the_ledger(story: &RunTimeline<'_>, findings: &mut Findings) {
-    let successors: HashSet<&str> = story
+fn baskets_in_the_ledger(timeline: &RunTimeline<'_>, findings: &mut Findings) {
+    let successors: HashSet<&str> = timeline
         .dump
         .orders
         .iter()
         .filter(|order| order.made_in.is_some())
         .map(|order| &*order.hold)
         .collect();
-    for order in &story.dump.orders {
-        if order.made_in.is_some() || !story.of_this_run(order) {
+    for order in &timeline.dump.orders {
+        if order.made_in.is_some() || !timeline.of_this_run(order) {
             continue;
         }
-        let told = story.orders.get(&*order.order).map(|told| told.visitor);
-        let visitor = told.or(story.visitor_of_holder.get(&*order.visitor).copied());
+        let told = timeline.orders.get(&*order.order).map(|told| told.visitor);
+        let visitor = told.or(timeline.visitor_of_holder.get(&*order.visitor).copied());
         let Some(visitor) = visitor else { continue };
-        if successors.contains(&*order.hold) || !may_own(story, &order.hold, visitor) {
+        if successors.contains(&*order.hold) || !may_own(timeline, &order.hold, visitor) {
             findings.add(Invariant::OwnBasket, || {
                 format!(
                     "{} of visitor {visitor} was made of {}, which it was never given",
@@ -91,9 +94,9 @@ fn baskets_in_the_ledger(story: &RunTimeline<'_>, findings: &mut Findings) {
 }
 
 /// Checks that of two bodies under one key at most one was carried out.
-fn keys(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
+fn keys(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut by_key: HashMap<(u64, &str), Vec<&HistoryCall>> = HashMap::new();
-    for call in &story.history.calls {
+    for call in &timeline.history.calls {
         if let Some(key) = &call.key {
             by_key.entry((call.visitor, key)).or_default().push(call);
         }

@@ -10,7 +10,7 @@ use super::dump::{
 };
 use super::report::{Findings, Invariant};
 use super::rules::{best_refund, differences};
-use super::story::RunTimeline;
+use super::timeline::RunTimeline;
 
 /// The reason of a refund that pays back an exchange's difference.
 pub const DIFFERENCE: &str = "exchange_difference";
@@ -30,9 +30,9 @@ const STRIPE_LEAST: [(&str, i64); 6] = [
 ];
 
 /// Checks all prices. Returns how many were computed.
-pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
-    let back = check_refunds(story, findings);
-    for terms in story
+pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
+    let back = check_refunds(timeline, findings);
+    for terms in timeline
         .dump
         .shows
         .values()
@@ -45,8 +45,8 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
         }
     }
     let mut prices = 0;
-    for order in &story.dump.orders {
-        let Some(show) = story.dump.shows.get(&order.show) else {
+    for order in &timeline.dump.orders {
+        let Some(show) = timeline.dump.shows.get(&order.show) else {
             continue;
         };
         let Some(terms) = show.terms.get(&order.terms) else {
@@ -67,14 +67,14 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
         if swapped {
             prices += seats(order, show, terms, findings);
         }
-        if story.of_this_run(order) {
-            announced(story, order, (show, terms), findings);
+        if timeline.of_this_run(order) {
+            announced(timeline, order, (show, terms), findings);
         }
         match &order.made_in {
             None => total(order, findings),
             Some(exchange) => {
                 let back = back.get(&*exchange.order).copied().unwrap_or(0);
-                difference(story, order, exchange, back, findings);
+                difference(timeline, order, exchange, back, findings);
             }
         }
     }
@@ -82,23 +82,23 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
 }
 
 /// Checks what is kept of each refund; returns what came back to each order by exchanges.
-fn check_refunds<'a>(story: &RunTimeline<'a>, findings: &mut Findings) -> HashMap<&'a str, i64> {
+fn check_refunds<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> HashMap<&'a str, i64> {
     let mut back: HashMap<&str, i64> = HashMap::new();
     let mut parts: HashMap<&str, i64> = HashMap::new();
-    for refund in &story.dump.refunds {
+    for refund in &timeline.dump.refunds {
         if let Some(whole) = &refund.part_of {
             *parts.entry(whole).or_default() += refund.amount;
         }
     }
-    for refund in &story.dump.refunds {
+    for refund in &timeline.dump.refunds {
         if refund.part_of.is_some() {
             continue;
         }
         if refund.reason == DIFFERENCE {
             let amount = refund.amount + parts.get(&*refund.refund).unwrap_or(&0);
             *back.entry(&refund.order).or_default() += amount;
-        } else if let Some(order) = story.dump.order(&refund.order) {
-            check_refund_fee(story, order, refund, findings);
+        } else if let Some(order) = timeline.dump.order(&refund.order) {
+            check_refund_fee(timeline, order, refund, findings);
         }
     }
     back
@@ -110,12 +110,12 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
 
 /// Checks that the terms of the run's orders are those that the promoter wrote.
 fn announced(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
     (show, terms): (&DumpedShow, &DumpedTerms),
     findings: &mut Findings,
 ) {
-    let run = story.history.run.as_ref();
+    let run = timeline.history.run.as_ref();
     let written = run.map(|run| &run.show_docs[&order.show]["prices"]);
     let Some(written) = written.and_then(Value::as_object) else {
         return;
@@ -199,16 +199,16 @@ fn total(order: &DumpedOrder, findings: &mut Findings) {
 
 /// Checks that the difference of an exchange follows from the rules and both orders' prices.
 fn difference(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     new: &DumpedOrder,
     exchange: &DumpedExchange,
     back: i64,
     findings: &mut Findings,
 ) {
-    let Some(old) = story.dump.order(&exchange.order) else {
+    let Some(old) = timeline.dump.order(&exchange.order) else {
         return;
     };
-    let Some(show) = story.dump.shows.get(&old.show) else {
+    let Some(show) = timeline.dump.shows.get(&old.show) else {
         return;
     };
     let price = sum(&new.items);
@@ -227,7 +227,7 @@ fn difference(
     let done = exchange.done_ms.is_some();
     let over = old.state == "exchanged" && !done;
     let expected_back = |back: i64| if done { back } else { 0 };
-    let let_go = let_go(story, new);
+    let let_go = let_go(timeline, new);
     let fits = outcomes.iter().any(|outcome| {
         let due = new.amount + let_go;
         let money = outcome.due == due && (over || expected_back(outcome.back) == back);
@@ -249,18 +249,18 @@ fn difference(
             )
         });
     }
-    check_charged_least(story, new, let_go, findings);
+    check_charged_least(timeline, new, let_go, findings);
 }
 
 /// Nothing below the provider's least is charged, and nothing above it let go.
 fn check_charged_least(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     new: &DumpedOrder,
     let_go: i64,
     findings: &mut Findings,
 ) {
     // A payment of nothing has no provider; all others of a run have the same one.
-    let mut payments = story.dump.payments.iter();
+    let mut payments = timeline.dump.payments.iter();
     let by_stripe = payments.any(|payment| payment.provider == "stripe");
     let least = STRIPE_LEAST.iter().find(|(code, _)| *code == new.currency);
     let least = least.filter(|_| by_stripe).map_or(0, |(_, least)| *least);
@@ -277,19 +277,19 @@ fn check_charged_least(
 
 /// Returns the part of an order's price that was not charged when it was made: the part that is
 /// still open, and the part by which its refunds were lower.
-fn let_go(story: &RunTimeline<'_>, order: &DumpedOrder) -> i64 {
-    let own = story.dump.refunds.iter();
+fn let_go(timeline: &RunTimeline<'_>, order: &DumpedOrder) -> i64 {
+    let own = timeline.dump.refunds.iter();
     let own = own.filter(|refund| refund.order == order.order && refund.reason != DIFFERENCE);
     let less: i64 = own
         .filter(|refund| refund.part_of.is_none())
-        .map(|refund| uncharged(story, refund))
+        .map(|refund| uncharged(timeline, refund))
         .sum();
     order.let_go + less
 }
 
 /// Returns by how much a refund is lower because a part of the price was never charged.
-pub fn uncharged(story: &RunTimeline<'_>, refund: &DumpedRefund) -> i64 {
-    let parts = story.dump.refunds.iter();
+pub fn uncharged(timeline: &RunTimeline<'_>, refund: &DumpedRefund) -> i64 {
+    let parts = timeline.dump.refunds.iter();
     let parts = parts.filter(|part| part.part_of.as_ref() == Some(&refund.refund));
     let back: i64 = parts.map(|part| part.amount).sum();
     refund.paid - refund.fee - refund.amount - back
@@ -298,12 +298,12 @@ pub fn uncharged(story: &RunTimeline<'_>, refund: &DumpedRefund) -> i64 {
 /// Checks the fee of a refund: for each ticket, the order's rules and the present rules are
 /// compared and the one that keeps less applies.
 fn check_refund_fee(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
     refund: &DumpedRefund,
     findings: &mut Findings,
 ) {
-    let Some(show) = story.dump.shows.get(&order.show) else {
+    let Some(show) = timeline.dump.shows.get(&order.show) else {
         return;
     };
     let going = order.items_over(show.labels.len(), &refund.cells);

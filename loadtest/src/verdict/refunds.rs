@@ -10,60 +10,60 @@ use super::history::{
     RefundReportSum,
 };
 use super::report::{Findings, Invariant};
-use super::story::{OrderTimeline, RunTimeline};
+use super::timeline::{OrderTimeline, RunTimeline};
 
 /// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
 
 /// Checks all refunds.
-pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
+pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_order: HashMap<&str, Vec<&DumpedRefund>> = HashMap::new();
-    for refund in &story.dump.refunds {
+    for refund in &timeline.dump.refunds {
         by_order.entry(&refund.order).or_default().push(refund);
         // A partial refund has the reason of the refund that it is part of.
-        let order = story.dump.order(&refund.order);
+        let order = timeline.dump.order(&refund.order);
         if let Some(order) = order.filter(|_| refund.part_of.is_none()) {
-            for_its_reason(story, order, refund, findings);
+            for_its_reason(timeline, order, refund, findings);
         }
     }
-    for (id, told) in &story.orders {
-        if let Some(order) = story.dump.order(id) {
-            check_acknowledged(story, order, told, findings);
+    for (id, told) in &timeline.orders {
+        if let Some(order) = timeline.dump.order(id) {
+            check_acknowledged(timeline, order, told, findings);
         }
     }
-    for order in story
+    for order in timeline
         .dump
         .orders
         .iter()
-        .filter(|order| story.of_this_run(order))
+        .filter(|order| timeline.of_this_run(order))
     {
         let back = by_order.get(&*order.order).map_or(&[][..], Vec::as_slice);
-        check_requested(story, order, back, findings);
+        check_requested(timeline, order, back, findings);
     }
-    for cancelled in &story.history.cancelled {
-        nothing_left(story, cancelled, findings);
+    for cancelled in &timeline.history.cancelled {
+        nothing_left(timeline, cancelled, findings);
     }
-    progress(story, findings);
+    progress(timeline, findings);
 }
 
 fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
     findings.add(Invariant::Refunds, evidence);
 }
 
-fn cancelled<'a>(story: &RunTimeline<'a>, show: &str) -> Option<&'a HistoryCancellation> {
-    let mut all = story.history.cancelled.iter();
+fn cancelled<'a>(timeline: &RunTimeline<'a>, show: &str) -> Option<&'a HistoryCancellation> {
+    let mut all = timeline.history.cancelled.iter();
     all.find(|cancelled| cancelled.show == show)
 }
 
 /// Checks that the reason of a refund is what had become of the show at that time.
 fn for_its_reason(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
     refund: &DumpedRefund,
     findings: &mut Findings,
 ) {
     let id = &refund.refund;
-    let cancelled = cancelled(story, &order.show);
+    let cancelled = cancelled(timeline, &order.show);
     match refund.reason.as_str() {
         "show_cancelled"
             if cancelled.is_none_or(|show| refund.at_ms + ROUNDING_MS < show.asked_ms) =>
@@ -89,7 +89,7 @@ fn for_its_reason(
 /// Checks that a buyer named what a refund on request gave back, and that no call made more than
 /// one refund.
 fn check_requested(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
     back: &[&DumpedRefund],
     findings: &mut Findings,
@@ -99,7 +99,7 @@ fn check_requested(
         .copied()
         .filter(|refund| refund.reason == "refund_by_buyer" && refund.part_of.is_none())
         .collect();
-    let told = story.orders.get(&*order.order);
+    let told = timeline.orders.get(&*order.order);
     let calls = told.map_or(&[][..], |told| &told.refunds);
     let perhaps = calls.iter().filter(|(call, _)| call.perhaps());
     let mut keys = BTreeSet::new();
@@ -108,7 +108,7 @@ fn check_requested(
         keys.insert((call.key.as_deref(), call.key.is_none().then_some(call.line)));
         match &refund.named {
             None => whole = true,
-            Some(named) => labels.extend(labels_of(story, &order.order, named)),
+            Some(named) => labels.extend(labels_of(timeline, &order.order, named)),
         }
     }
     for refund in &wishes {
@@ -138,8 +138,8 @@ fn check_requested(
 }
 
 /// Returns the seats of some tickets.
-fn labels_of<'a>(story: &RunTimeline<'a>, order: &str, named: &[Box<str>]) -> BTreeSet<&'a str> {
-    let tickets = story.dump.tickets.iter();
+fn labels_of<'a>(timeline: &RunTimeline<'a>, order: &str, named: &[Box<str>]) -> BTreeSet<&'a str> {
+    let tickets = timeline.dump.tickets.iter();
     let named = tickets.filter(|ticket| {
         ticket.order == order && named.iter().any(|named| **named == *ticket.ticket)
     });
@@ -148,7 +148,7 @@ fn labels_of<'a>(story: &RunTimeline<'a>, order: &str, named: &[Box<str>]) -> BT
 
 /// Checks that every acknowledged refund is in the ledger.
 fn check_acknowledged(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
     told: &OrderTimeline<'_>,
     findings: &mut Findings,
@@ -161,7 +161,7 @@ fn check_acknowledged(
     for (call, refund) in told.refunds.iter().filter(|(call, _)| call.done()) {
         let expected = match &refund.named {
             None => order.labels.iter().map(String::as_str).collect(),
-            Some(named) => labels_of(story, &order.order, named),
+            Some(named) => labels_of(timeline, &order.order, named),
         };
         if let Some(label) = expected.difference(&gone).next() {
             findings.add(Invariant::AckKept, || {
@@ -175,8 +175,8 @@ fn check_acknowledged(
 }
 
 /// Checks that everything sold of a cancelled show went back, and that nothing more was sold.
-fn nothing_left(story: &RunTimeline<'_>, show: &HistoryCancellation, findings: &mut Findings) {
-    let orders = story.dump.orders.iter();
+fn nothing_left(timeline: &RunTimeline<'_>, show: &HistoryCancellation, findings: &mut Findings) {
+    let orders = timeline.dump.orders.iter();
     for order in orders.filter(|order| order.show == show.show) {
         if order.created_ms > show.at_ms + ROUNDING_MS {
             wrong(findings, || {
@@ -184,7 +184,7 @@ fn nothing_left(story: &RunTimeline<'_>, show: &HistoryCancellation, findings: &
             });
         }
         // Tickets of visitors who had entered do not go back.
-        let tickets = story.dump.tickets.iter();
+        let tickets = timeline.dump.tickets.iter();
         let mut good = tickets.filter(|one| one.order == order.order && one.void_ms.is_none());
         let is_in = order.first("ticketed").is_some() && good.all(|one| one.scanned_ms.is_some());
         let over = is_in
@@ -205,9 +205,9 @@ fn nothing_left(story: &RunTimeline<'_>, show: &HistoryCancellation, findings: &
 
 /// Checks that the refund progress which promoters were told never goes down, and matches the
 /// ledger at the end.
-fn progress(story: &RunTimeline<'_>, findings: &mut Findings) {
+fn progress(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut last: HashMap<&str, &HistoryRefundReport> = HashMap::new();
-    for next in &story.history.progress {
+    for next in &timeline.history.progress {
         let before = last.insert(&next.show, next);
         let fell = before.filter(|before| {
             before.at_ms <= next.asked_ms
@@ -223,30 +223,30 @@ fn progress(story: &RunTimeline<'_>, findings: &mut Findings) {
             });
         }
     }
-    let planned = story
+    let planned = timeline
         .history
         .run
         .as_ref()
         .and_then(|run| run.cancels.as_deref());
     if let Some(show) =
-        planned.filter(|show| cancelled(story, show).is_none() || !last.contains_key(show))
+        planned.filter(|show| cancelled(timeline, show).is_none() || !last.contains_key(show))
     {
         wrong(findings, || {
             format!("{show} was to be cancelled, and nobody saw it done")
         });
     }
     for (show, progress) in last {
-        in_the_end(story, show, progress, findings);
+        in_the_end(timeline, show, progress, findings);
     }
 }
 
 fn in_the_end(
-    story: &RunTimeline<'_>,
+    timeline: &RunTimeline<'_>,
     show: &str,
     last: &HistoryRefundReport,
     findings: &mut Findings,
 ) {
-    let dump = story.dump;
+    let dump = timeline.dump;
     let of_show = |order: &str| dump.order(order).is_some_and(|order| order.show == show);
     let refunds = || dump.refunds.iter().filter(|refund| of_show(&refund.order));
     let sum = |is_done: bool| {
@@ -270,7 +270,7 @@ fn in_the_end(
         failed,
         fees,
     } = &last.told;
-    let is_cancelled = cancelled(story, show).is_some();
+    let is_cancelled = cancelled(timeline, show).is_some();
     let right = (fate.as_deref() == Some("cancelled")) == is_cancelled
         && !(is_cancelled && *orders_left != 0)
         && *orders_refunded == dump.orders.iter().filter(given_back).count() as u64

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::dump::DumpedTicket;
 use super::history::{HistoryCall, HistoryOperation};
 use super::report::{Findings, Invariant};
-use super::story::RunTimeline;
+use super::timeline::RunTimeline;
 
 /// How long a scan's key counts, in milliseconds.
 const KEY_COUNTS_MS: f64 = 60_000.0;
@@ -14,13 +14,13 @@ const KEY_COUNTS_MS: f64 = 60_000.0;
 const ROUNDING_MS: f64 = 5.0;
 
 /// Checks all scans. Returns how many let somebody in.
-pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
-    let tickets = story.dump.tickets.iter();
+pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
+    let tickets = timeline.dump.tickets.iter();
     let tickets: HashMap<&str, &DumpedTicket> = tickets
         .map(|ticket| (ticket.ticket.as_str(), ticket))
         .collect();
     let mut scans: HashMap<&str, Vec<&HistoryCall>> = HashMap::new();
-    for call in &story.history.calls {
+    for call in &timeline.history.calls {
         if let HistoryOperation::Scan { ticket } = &call.op {
             scans.entry(ticket).or_default().push(call);
         }
@@ -36,11 +36,11 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
             None => wrong(findings, || format!("{id} let in, and is no ticket")),
         }
     }
-    for ticket in &story.dump.tickets {
+    for ticket in &timeline.dump.tickets {
         let calls = scans.get(&*ticket.ticket).map_or(&[][..], Vec::as_slice);
         let perhaps = calls.iter().any(|call| call.perhaps());
-        let of_run = story.dump.order(&ticket.order);
-        let of_run = of_run.is_some_and(|order| story.of_this_run(order));
+        let of_run = timeline.dump.order(&ticket.order);
+        let of_run = of_run.is_some_and(|order| timeline.of_this_run(order));
         if let Some(at) = ticket.scanned_ms.filter(|_| of_run && !perhaps) {
             wrong(findings, || {
                 format!("{} was scanned at {at:.0}, and by nobody", ticket.ticket)

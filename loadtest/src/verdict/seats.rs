@@ -4,21 +4,21 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::dump::{DumpedOrder, OrderSeatSpan};
 use super::report::{Findings, Invariant};
-use super::story::RunTimeline;
+use super::timeline::RunTimeline;
 
 /// Checks both.
-pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) {
-    one_claim(story, findings);
-    one_ticket(story, findings);
-    one_order(story, findings);
-    no_basket_over_an_order(story, findings);
-    whole_holds(story, findings);
-    whole_orders(story, findings);
+pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
+    one_claim(timeline, findings);
+    one_ticket(timeline, findings);
+    one_order(timeline, findings);
+    no_basket_over_an_order(timeline, findings);
+    whole_holds(timeline, findings);
+    whole_orders(timeline, findings);
 }
 
 /// Returns a cell's name for a finding.
-fn named(story: &RunTimeline<'_>, show: &str, cell: u32) -> String {
-    let label = story
+fn named(timeline: &RunTimeline<'_>, show: &str, cell: u32) -> String {
+    let label = timeline
         .dump
         .shows
         .get(show)
@@ -26,14 +26,14 @@ fn named(story: &RunTimeline<'_>, show: &str, cell: u32) -> String {
     format!("cell {cell} ({label}) of {show}")
 }
 
-fn one_claim(story: &RunTimeline<'_>, findings: &mut Findings) {
+fn one_claim(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut owners: HashMap<(&str, u32), &str> = HashMap::new();
-    for claim in &story.dump.claims {
+    for claim in &timeline.dump.claims {
         if let Some(other) = owners.insert((&claim.show, claim.cell), &claim.order) {
             findings.add(Invariant::OneOwner, || {
                 format!(
                     "{}: claimed by {other} and by {}",
-                    named(story, &claim.show, claim.cell),
+                    named(timeline, &claim.show, claim.cell),
                     claim.order
                 )
             });
@@ -41,13 +41,13 @@ fn one_claim(story: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-fn one_ticket(story: &RunTimeline<'_>, findings: &mut Findings) {
+fn one_ticket(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut owners: HashMap<(&str, &str, u16), &str> = HashMap::new();
-    for ticket in &story.dump.tickets {
+    for ticket in &timeline.dump.tickets {
         // A void ticket opens no door, and its seat may be sold again.
         let void = ticket.void_ms.is_some();
         if void
-            || story
+            || timeline
                 .dump
                 .order(&ticket.order)
                 .is_some_and(|order| !order.lives())
@@ -71,8 +71,8 @@ fn one_ticket(story: &RunTimeline<'_>, findings: &mut Findings) {
 /// Works out when an order certainly had which seats: from its answer, or, if no answer arrived,
 /// from when the ledger dates it. An answer that came only after the order had given its seats up
 /// tells nothing.
-fn stays<'a>(story: &RunTimeline<'a>, order: &'a DumpedOrder) -> Vec<OrderSeatSpan<'a>> {
-    let told = story
+fn stays<'a>(timeline: &RunTimeline<'a>, order: &'a DumpedOrder) -> Vec<OrderSeatSpan<'a>> {
+    let told = timeline
         .orders
         .get(order.order.as_str())
         .and_then(|known| known.made.first());
@@ -91,10 +91,10 @@ fn stays<'a>(story: &RunTimeline<'a>, order: &'a DumpedOrder) -> Vec<OrderSeatSp
 /// A span in which an order had a cell.
 type OrderCellSpan<'a> = (f64, f64, &'a DumpedOrder);
 
-fn one_order(story: &RunTimeline<'_>, findings: &mut Findings) {
+fn one_order(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_cell: BTreeMap<(&str, u32), Vec<OrderCellSpan<'_>>> = BTreeMap::new();
-    for order in &story.dump.orders {
-        for stay in stays(story, order) {
+    for order in &timeline.dump.orders {
+        for stay in stays(timeline, order) {
             for cell in stay.cells {
                 by_cell.entry((&order.show, cell)).or_default().push((
                     stay.from_ms,
@@ -112,7 +112,7 @@ fn one_order(story: &RunTimeline<'_>, findings: &mut Findings) {
                 findings.add(Invariant::OneOwner, || {
                     format!(
                         "{}: {} has had it since {since_ms:.0}, while {} had it until {until_ms:.0}",
-                        named(story, show, cell),
+                        named(timeline, show, cell),
                         next.order,
                         former.order,
                     )
@@ -123,10 +123,10 @@ fn one_order(story: &RunTimeline<'_>, findings: &mut Findings) {
 }
 
 /// Checks that no basket takes a cell of a live order, not even after a restart.
-fn no_basket_over_an_order(story: &RunTimeline<'_>, findings: &mut Findings) {
+fn no_basket_over_an_order(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_cell: HashMap<(&str, u32), Vec<OrderCellSpan<'_>>> = HashMap::new();
-    for order in &story.dump.orders {
-        for stay in stays(story, order) {
+    for order in &timeline.dump.orders {
+        for stay in stays(timeline, order) {
             for cell in stay.cells {
                 by_cell.entry((&order.show, cell)).or_default().push((
                     stay.from_ms,
@@ -136,10 +136,10 @@ fn no_basket_over_an_order(story: &RunTimeline<'_>, findings: &mut Findings) {
             }
         }
     }
-    for (id, hold) in &story.holds {
+    for (id, hold) in &timeline.holds {
         let show = &*hold.asked.show;
         let seats = hold.asked.seats.iter();
-        for cell in seats.flat_map(|seat| story.cells(hold.asked, seat)) {
+        for cell in seats.flat_map(|seat| timeline.cells(hold.asked, seat)) {
             for (since_ms, until_ms, order) in by_cell.get(&(show, cell)).into_iter().flatten() {
                 let first_asked = hold.call.sent_ms;
                 let under_it =
@@ -149,7 +149,7 @@ fn no_basket_over_an_order(story: &RunTimeline<'_>, findings: &mut Findings) {
                         format!(
                             "line {}: {id} was given {}, which {} had since {since_ms:.0}",
                             hold.call.line,
-                            named(story, show, cell),
+                            named(timeline, show, cell),
                             order.order,
                         )
                     });
@@ -163,8 +163,8 @@ fn set<'a>(labels: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
     labels.into_iter().collect()
 }
 
-fn whole_holds(story: &RunTimeline<'_>, findings: &mut Findings) {
-    for (id, hold) in &story.holds {
+fn whole_holds(timeline: &RunTimeline<'_>, findings: &mut Findings) {
+    for (id, hold) in &timeline.holds {
         let got = set(hold.asked.seats.iter().map(|seat| &**seat));
         let line = hold.call.line;
         if got.len() != hold.asked.seats.len() || got.is_empty() {
@@ -192,7 +192,7 @@ fn whole_holds(story: &RunTimeline<'_>, findings: &mut Findings) {
 
 fn whole_changes(
     id: &str,
-    hold: &super::story::HoldTimeline<'_>,
+    hold: &super::timeline::HoldTimeline<'_>,
     got: BTreeSet<&str>,
     findings: &mut Findings,
 ) {
@@ -223,9 +223,9 @@ fn whole_changes(
 
 /// Checks that refunded seats were the order's, went back once, and that exactly their tickets are
 /// void.
-fn given_back(story: &RunTimeline<'_>, findings: &mut Findings) {
+fn given_back(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut back: HashMap<&str, BTreeSet<&str>> = HashMap::new();
-    for refund in &story.dump.refunds {
+    for refund in &timeline.dump.refunds {
         let mut wrong = |what: String| {
             findings.add(Invariant::AllOrNone, || {
                 format!("{} of {}: {what}", refund.refund, refund.order)
@@ -237,7 +237,7 @@ fn given_back(story: &RunTimeline<'_>, findings: &mut Findings) {
                 wrong(format!("seat {label} was given back before"));
             }
         }
-        let order = story.dump.order(&refund.order);
+        let order = timeline.dump.order(&refund.order);
         if let Some(strange) = refund
             .cells
             .iter()
@@ -246,9 +246,9 @@ fn given_back(story: &RunTimeline<'_>, findings: &mut Findings) {
             wrong(format!("cell {strange} was never the order's"));
         }
     }
-    for ticket in &story.dump.tickets {
+    for ticket in &timeline.dump.tickets {
         let back = back.get(&*ticket.order);
-        let order = story.dump.order(&ticket.order);
+        let order = timeline.dump.order(&ticket.order);
         let gone = back.is_some_and(|labels| labels.contains(&*ticket.label))
             || order.is_some_and(|order| order.state == "exchanged");
         if gone != ticket.void_ms.is_some() {
@@ -266,24 +266,24 @@ fn given_back(story: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-fn whole_orders(story: &RunTimeline<'_>, findings: &mut Findings) {
+fn whole_orders(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut claims: HashMap<&str, BTreeSet<u32>> = HashMap::new();
-    for claim in &story.dump.claims {
+    for claim in &timeline.dump.claims {
         claims.entry(&claim.order).or_default().insert(claim.cell);
     }
     let mut tickets: HashMap<&str, BTreeSet<&str>> = HashMap::new();
     let mut admits: HashMap<&str, BTreeSet<u32>> = HashMap::new();
-    for ticket in &story.dump.tickets {
+    for ticket in &timeline.dump.tickets {
         tickets
             .entry(&ticket.order)
             .or_default()
             .insert(&ticket.label);
-        if let Some(show) = story.dump.shows.get(&ticket.show) {
+        if let Some(show) = timeline.dump.shows.get(&ticket.show) {
             let cells = show.cells(&ticket.label, Some(&ticket.legs));
             admits.entry(&ticket.order).or_default().extend(cells);
         }
     }
-    for order in &story.dump.orders {
+    for order in &timeline.dump.orders {
         let id = order.order.as_str();
         let cells: BTreeSet<u32> = order.cells.iter().copied().collect();
         let mut wrong = |what: String| {
@@ -294,7 +294,7 @@ fn whole_orders(story: &RunTimeline<'_>, findings: &mut Findings) {
         if cells.is_empty() || cells.len() != order.cells.len() {
             wrong(format!("its cells are {:?}", order.cells));
         }
-        made_for_its_hold(story, order, &mut wrong);
+        made_for_its_hold(timeline, order, &mut wrong);
         let claimed = claims.remove(id).unwrap_or_default();
         let expected = if order.lives() {
             order.kept_cells().into_iter().collect()
@@ -309,7 +309,7 @@ fn whole_orders(story: &RunTimeline<'_>, findings: &mut Findings) {
         let issued = tickets.remove(id).unwrap_or_default();
         right_tickets(order, &issued, admits.get(id), &mut wrong);
     }
-    given_back(story, findings);
+    given_back(timeline, findings);
     for (order, cells) in claims {
         findings.add(Invariant::AllOrNone, || {
             format!("cells {cells:?} are claimed by {order}, which is no order")
@@ -323,14 +323,20 @@ fn whole_orders(story: &RunTimeline<'_>, findings: &mut Findings) {
 }
 
 /// Checks that an order is made for the seats that its hold took.
-fn made_for_its_hold(story: &RunTimeline<'_>, order: &DumpedOrder, wrong: &mut impl FnMut(String)) {
-    let Some(hold) = story.holds.get(order.hold.as_str()) else {
+fn made_for_its_hold(
+    timeline: &RunTimeline<'_>,
+    order: &DumpedOrder,
+    wrong: &mut impl FnMut(String),
+) {
+    let Some(hold) = timeline.holds.get(order.hold.as_str()) else {
         return;
     };
     let at_order = hold.seats.as_ref().map(|seats| set(seats.iter().copied()));
     let made = set(order.made_labels().iter().map(String::as_str));
     let took = |seats: &Vec<&str>| -> BTreeSet<u32> {
-        let cells = seats.iter().flat_map(|seat| story.cells(hold.asked, seat));
+        let cells = seats
+            .iter()
+            .flat_map(|seat| timeline.cells(hold.asked, seat));
         cells.collect()
     };
     let took = hold.seats.as_ref().map(took);

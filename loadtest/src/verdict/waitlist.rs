@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::dump::{DumpedOffer, DumpedWaiter};
 use super::history::{HistoryCall, HistoryOperation, WaitCall};
 use super::report::{Findings, Invariant};
-use super::story::RunTimeline;
+use super::timeline::RunTimeline;
 
 /// How long a party counts as present after it was seen, in milliseconds.
 const HERE_MS: f64 = 15_000.0;
@@ -14,15 +14,15 @@ const HERE_MS: f64 = 15_000.0;
 const TOLD_WITHIN_MS: f64 = 4_000.0;
 
 /// Checks all waitlists. Returns how many offers were compared with the parties that waited.
-pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
+pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut looks: HashMap<&str, Vec<&HistoryCall>> = HashMap::new();
-    let known: HashSet<&str> = story
+    let known: HashSet<&str> = timeline
         .dump
         .waiters
         .iter()
         .map(|waiter| &*waiter.waiter)
         .collect();
-    for call in story.history.calls.iter().filter(|call| call.done()) {
+    for call in timeline.history.calls.iter().filter(|call| call.done()) {
         let HistoryOperation::Wait(wait) = &call.op else {
             continue;
         };
@@ -34,7 +34,7 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     }
     let mut offers = 0;
     let mut offered: HashMap<&str, &DumpedWaiter> = HashMap::new();
-    for waiter in &story.dump.waiters {
+    for waiter in &timeline.dump.waiters {
         let Some(offer) = &waiter.offer else { continue };
         offers += 1;
         if let Some(other) = offered.insert(&offer.hold, waiter) {
@@ -45,10 +45,10 @@ pub fn judge(story: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
                 )
             });
         }
-        let mut others = story.dump.waiters.iter();
+        let mut others = timeline.dump.waiters.iter();
         let first = others.find(|other| {
             let looks = looks.get(&*other.waiter).map_or(&[][..], Vec::as_slice);
-            comes_first(other, waiter, offer) && is_here(story, looks, offer.made_ms)
+            comes_first(other, waiter, offer) && is_here(timeline, looks, offer.made_ms)
         });
         if let Some(first) = first {
             wrong(findings, || {
@@ -99,11 +99,11 @@ fn comes_first(other: &DumpedWaiter, waiter: &DumpedWaiter, offer: &DumpedOffer)
 }
 
 /// Returns whether a party certainly counted as present at a moment.
-fn is_here(story: &RunTimeline<'_>, looks: &[&HistoryCall], at_ms: f64) -> bool {
+fn is_here(timeline: &RunTimeline<'_>, looks: &[&HistoryCall], at_ms: f64) -> bool {
     looks.iter().any(|look| {
         let told_ms = look.done_ms + TOLD_WITHIN_MS;
         // What a process had not yet written down was lost with it.
-        let disturbed = story.history.disturbed_within(look.sent_ms, told_ms);
+        let disturbed = timeline.history.disturbed_within(look.sent_ms, told_ms);
         told_ms < at_ms && look.sent_ms + HERE_MS > at_ms && !disturbed
     })
 }

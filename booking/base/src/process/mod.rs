@@ -1,11 +1,11 @@
 //! What every process of Fairgate needs: a log, an accept loop, a data folder of its own, leases,
 //! metrics and an orderly end.
 
-pub mod company;
 pub mod data;
+pub mod leases;
 pub mod serve;
 
-use company::ProcessLeases;
+use leases::ProcessLeases;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tokio::sync::watch;
 use tracing::Level;
@@ -74,10 +74,10 @@ pub fn recorder() -> PrometheusHandle {
 }
 
 /// Waits for `shutdown`, or until another process has taken this one's place.
-pub async fn until_ended(shutdown: impl Future<Output = ()>, company: Option<&ProcessLeases>) {
+pub async fn until_ended(shutdown: impl Future<Output = ()>, leases: Option<&ProcessLeases>) {
     let lost = async {
-        match company {
-            Some(company) => company.wait_until_lost().await,
+        match leases {
+            Some(leases) => leases.wait_until_lost().await,
             None => std::future::pending().await,
         }
     };

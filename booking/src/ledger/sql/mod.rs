@@ -6,8 +6,8 @@
 //! two nodes never change one order at the same time.
 //!
 //! Statements are written for PostgreSQL. Some transactions spend most of their time on round trips
-//! to the server. Their statements are fused into one there; such a function ends with `_fused` and
-//! says which round trips it saves.
+//! to the server, so on PostgreSQL one statement does the work of several. The name of a function
+//! that sends such a statement ends with `_fused`, and its doc says which round trips it saves.
 
 mod audit;
 mod card_limit;
@@ -48,20 +48,23 @@ use super::CommonLedger;
 #[cfg(test)]
 pub(super) use migrations::MIGRATIONS;
 
-/// The kinds of named locks. A lock ends with its transaction; a word or number beside the kind
-/// tells locks of one kind apart.
+/// The kinds of named locks. A lock ends with its transaction. Its name is its kind and a word or a
+/// number, such as the visitor's.
 mod lock {
     /// A show's plan: claims share the lock, and a change of the plan takes it alone.
     pub const PLAN: i32 = 1;
-    /// One visitor's claims, so that the visitor's count stays true until the claims are written.
+    /// One visitor's claims. Nobody else claims seats for the visitor between the check of the
+    /// visitor's limit and the write.
     pub const VISITOR: i32 = 2;
     /// Numbering the committed seat rows.
     pub const SEAT_NUMBERS: i32 = 3;
     /// Numbering the visitors who have finished.
     pub const FINISHED_NUMBERS: i32 = 4;
-    /// One card's purchases of one show, so that their count stays true until they are written.
+    /// One card's purchases of one show. Nobody else buys with the card between the check of the
+    /// card's limit and the write.
     pub const CARD: i32 = 5;
-    /// Making one order, so that giving it up either finds the order or prevents it.
+    /// The writing of one order. A call that gives the order up waits until the order is written,
+    /// or comes first and prevents it.
     pub const ORDER: i32 = 6;
 }
 
@@ -83,8 +86,9 @@ impl SqlLedger {
         Ok(Self { installation })
     }
 
-    /// Returns whether a query by a moment finds anything, so that a transaction begins only then.
-    /// Every node asks several times a second, and nearly always finds nothing.
+    /// Returns whether `sql`, which takes the time as `$1`, finds a row. Every node looks for due
+    /// work several times a second and nearly always finds none, so a writing transaction begins
+    /// only where there is some.
     async fn is_due(&self, sql: &str, now_ms: i64) -> Result<bool, LedgerError> {
         let due = self.installation.read(sql.to_owned(), move |tx, sql| {
             Box::pin(async move { tx.first(sql, &[&now_ms]).await })

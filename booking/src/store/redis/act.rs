@@ -9,7 +9,7 @@ use fairgate_redis::{RedisCallError, RedisReply, ScriptCall, ScriptInvocation};
 
 use super::followed::{FollowedShow, FollowedShowState, ShowCloseReason};
 use super::scripts::{ReadShowFeedScript, ShowScriptContext};
-use super::{InventoryStoreState, keys, known, packing};
+use super::{InventoryStoreState, cached_show, keys, packing};
 use crate::store::InventoryRefusal;
 
 impl InventoryStoreState {
@@ -84,7 +84,7 @@ impl InventoryStoreState {
         loop {
             match self.call_at(followed, Some(life), now_ms, &script).await {
                 Ok(reply) => {
-                    let at = reply.item_at(1).and_then(known::position);
+                    let at = reply.item_at(1).and_then(cached_show::position);
                     let at = at.map_err(|error| self.unread(followed, &error))?;
                     followed.note_feed_point(life, at);
                     return Ok((life, reply));

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use fairgate_redis::{RedisCallError, RedisReply};
 use tokio::task::JoinSet;
 
+use super::cached_show::{self, CachedShow, FeedSequenceGap};
 use super::followed::{FeedPoint, FollowedShow, ShowCloseReason};
-use super::known::{self, CachedShow, FeedSequenceGap};
 use super::scripts::{CloseRegressedScript, ReadShowFeedScript, ShowSnapshotScript};
 use super::{InventoryStoreState, REFRESH};
 use crate::store::InventoryRefusal;
@@ -109,7 +109,10 @@ impl InventoryStoreState {
             followed.state().known = None;
             InventoryRefusal::Unreachable
         };
-        let (counter, sub) = reply.item_at(1).and_then(known::position).map_err(unread)?;
+        let (counter, sub) = reply
+            .item_at(1)
+            .and_then(cached_show::position)
+            .map_err(unread)?;
         self.went_on(followed, seen, (life, counter, sub)).await?;
         self.apply_entries(followed, life, (counter, sub), &reply)
             .map_err(unread)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fairgate_model::ids::ShowId;
 
-use super::known::CachedShow;
+use super::cached_show::CachedShow;
 
 /// Why a show cannot be worked on in Redis until it is opened from the ledger again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,11 +9,11 @@
 //! the ledger.
 
 mod act;
+mod cached_show;
 mod follow;
 mod followed;
 mod holding;
 mod keys;
-mod known;
 mod open;
 mod packing;
 mod scripts;
@@ -32,8 +32,8 @@ use fairgate_redis::{CLOCK_OFF_MS_MAX, Redis, RedisCallError, RedisCommand};
 use tokio::sync::broadcast;
 
 use super::HoldSignal;
+use cached_show::CachedShow;
 use followed::FollowedShow;
-use known::CachedShow;
 
 /// The number of signals kept for a slow reader; a socket that missed one reads its hold again.
 const SIGNALS_MAX: usize = 4_096;

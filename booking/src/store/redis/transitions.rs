@@ -12,8 +12,8 @@ use fairgate_redis::RedisReply;
 use tokio::sync::broadcast;
 
 use super::act::{check_reply, cursor_in};
+use super::cached_show::CachedShow;
 use super::followed::{FollowedShow, ShowCloseReason};
-use super::known::CachedShow;
 use super::scripts::{
     AbandonShowScript, DeliverRowsScript, DeliveredSeatRow, FreeKeptCellsScript,
     KeepFreedCellsScript, SweepHoldsScript,

@@ -9,7 +9,7 @@ use jiff::civil::Date;
 use rand::{SeedableRng, rngs::StdRng};
 use serde::Serialize;
 
-use super::asked::{self, RailBenchDeparture};
+use super::departure::{self, RailBenchDeparture};
 use super::pace::{self, CallLatencies};
 use super::timetable::{RailBenchTimetable, RailBenchTrip};
 use crate::http::LoadHttpClient;
@@ -67,7 +67,7 @@ pub async fn measure(
             async move {
                 let (hold, done) = trains[which].hold(&http, who, &passes[who], &key).await?;
                 // The time to give the hold back is not measured.
-                asked::give_back(&http, who, &passes[who], &hold).await?;
+                departure::give_back(&http, who, &passes[who], &hold).await?;
                 Ok(done)
             }
         };

@@ -9,7 +9,7 @@ use jiff::civil::Date;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde::Serialize;
 
-use super::asked::{self, RailBenchDeparture};
+use super::departure::{self, RailBenchDeparture};
 use super::pace;
 use super::timetable::RailBenchTimetable;
 use crate::http::{LoadHttpCall, LoadHttpClient};
@@ -55,10 +55,10 @@ pub async fn measure(
     let mut look = |number: usize| {
         let path = if number.is_multiple_of(2) {
             let one = &held[dice.random_range(0..held.len())];
-            asked::path(&one.from, &one.to, one.date)
+            departure::path(&one.from, &one.to, one.date)
         } else {
             let (from, to) = timetable.stretch(&mut dice);
-            asked::path(from, to, dates[dice.random_range(0..dates.len())])
+            departure::path(from, to, dates[dice.random_range(0..dates.len())])
         };
         let call = LoadHttpCall::get(path);
         let http = http.clone();

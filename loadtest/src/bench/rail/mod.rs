@@ -2,7 +2,7 @@
 //! trips are found, how quickly free seats are answered under a rush, and whether one hot train
 //! slows the others.
 
-mod asked;
+mod departure;
 mod hot;
 mod look;
 mod pace;
@@ -180,7 +180,7 @@ async fn cold_start(
 
 /// Returns how many trips there are between the two stations, or `None` if nobody answers yet.
 async fn trips(http: &LoadHttpClient, date: Date) -> anyhow::Result<Option<usize>> {
-    let call = LoadHttpCall::get(asked::path(FROM, TO, date));
+    let call = LoadHttpCall::get(departure::path(FROM, TO, date));
     let Ok(answer) = http.send_to(0, &call, 0).await else {
         return Ok(None);
     };

@@ -21,8 +21,8 @@ use crate::payments::Payment;
 /// An exchange at its beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// The order for the new seats. Until the swap, its items are only the cells that are gained,
-    /// and together they cost the difference.
+    /// The order for the new seats. Until the swap, its items are only the cells that the old order
+    /// does not have, and the sum of their prices is the difference.
     pub successor: Order,
     /// The payment of the difference. It is voided from the beginning if there is nothing to pay.
     pub payment: Payment,
@@ -37,8 +37,8 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Checks that the exchange still costs what was computed, by the terms and the money that
-    /// count for the old order now.
+    /// Checks that the exchange still costs what was computed. It computes the cost again, with the
+    /// old order's terms and payments as they are now.
     ///
     /// # Errors
     /// [`OrderExchangeError::Rule`] if no rule allows the exchange any more,
@@ -78,7 +78,7 @@ impl Exchange {
 /// The part that an order has in an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExchangeRole {
-    /// The order was made for seats that another order's seats are exchanged for.
+    /// The order has the new seats of an exchange.
     Successor {
         /// The order whose seats are exchanged.
         of: OrderId,
@@ -87,8 +87,7 @@ pub enum ExchangeRole {
         /// Whether the swap is done, so that the new seats are the order's.
         done: bool,
     },
-    /// The order's seats were exchanged for those of a successor, or an exchange for them has
-    /// begun.
+    /// The order has the old seats of an exchange, which is done or has begun.
     Exchanged {
         /// The id of the newest successor.
         into: OrderId,
@@ -158,8 +157,9 @@ pub fn lost_items(old: &Order, new: &Order) -> Vec<OrderItem> {
     }
 }
 
-/// Splits a refund over the payments of the orders in a chain of exchanges, newest first. `left`
-/// says what can still go back of each payment; together that is what all remaining seats cost.
+/// Splits a refund over the payments of the orders in a chain of exchanges, newest first. `left` is
+/// the sum that can still be refunded from each payment. All of `left` together is the price of the
+/// seats that remain.
 #[must_use]
 pub fn split_over_payments(amount: i64, left: &[i64]) -> Vec<i64> {
     let mut wanted = amount;

@@ -7,7 +7,7 @@ use super::{SeatKind, SeatMapParts, SeatingRow};
 
 /// A gap this many times as wide as a row's usual spacing is an aisle, and people on its two sides
 /// do not sit side by side. Straight and curved rows alike stay within 1 % of their usual spacing.
-/// One missing chair gives 2.0.
+/// A missing chair leaves a gap of 2.0 times the spacing.
 const AISLE_GAP: f32 = 1.75;
 
 /// The chairs between two aisles. Neighbours in `cells` sit side by side.

@@ -90,7 +90,7 @@ impl<'a> RunTimeline<'a> {
     pub fn new(history: &'a RunHistory, dump: &'a DumpedLedger) -> Self {
         let mut calls: Vec<&HistoryCall> = history.calls.iter().collect();
         calls.sort_by(|a, b| a.sent_ms.total_cmp(&b.sent_ms));
-        let mut story = Self {
+        let mut timeline = Self {
             history,
             dump,
             holds: BTreeMap::new(),
@@ -98,14 +98,14 @@ impl<'a> RunTimeline<'a> {
             visitor_of_holder: HashMap::new(),
             lost_holds: Vec::new(),
         };
-        story.begin_holds(&calls);
+        timeline.begin_holds(&calls);
         for call in calls {
-            story.tell(call);
+            timeline.tell(call);
         }
-        for hold in story.holds.values_mut() {
+        for hold in timeline.holds.values_mut() {
             hold.compute_stretches(history);
         }
-        story
+        timeline
     }
 
     /// Begins with the holds, because calls about a hold may stand before its late answer.
@@ -234,7 +234,7 @@ impl<'a> RunTimeline<'a> {
         let by_order = self
             .orders
             .get(order.order.as_str())
-            .map(|story| story.visitor);
+            .map(|timeline| timeline.visitor);
         let by_hold = || {
             self.holds
                 .get(order.hold.as_str())

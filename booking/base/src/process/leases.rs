@@ -15,10 +15,10 @@ use tokio::task::JoinHandle;
 /// killed no longer counts.
 const TTL_MS: i64 = 6_000;
 const RENEW_EVERY: Duration = Duration::from_secs(2);
-/// How long a process that starts waits for a lease, because the process that has it may just have
-/// been killed.
+/// How long a starting process waits for a lease. It is longer than a lease lasts, so that the
+/// lease of a process that was just killed runs out meanwhile.
 const WAIT_MAX: Duration = Duration::from_secs(8);
-const AGAIN: Duration = Duration::from_millis(250);
+const ASK_AGAIN_EVERY: Duration = Duration::from_millis(250);
 /// The owner under which all sharing processes take the lease.
 const SHARED: &str = "shared through Redis";
 
@@ -71,7 +71,7 @@ pub enum ProcessRefusal {
 /// dropped.
 pub struct ProcessLeases {
     installation: Installation,
-    places: Vec<StoreLease>,
+    leases: Vec<StoreLease>,
     renewing: JoinHandle<()>,
     lost: watch::Receiver<Option<ProcessStoreKind>>,
 }
@@ -103,15 +103,15 @@ impl ProcessLeases {
         wait_max: Duration,
     ) -> Result<Self, ProcessRefusal> {
         let installation = Installation::Server(database.clone());
-        let mut places = Vec::new();
+        let mut leases = Vec::new();
         for (keeps, shared) in keeps.iter().copied() {
-            places.push(acquire_lease(&installation, keeps, shared, wait_max).await?);
+            leases.push(acquire_lease(&installation, keeps, shared, wait_max).await?);
         }
         let (tell, lost) = watch::channel(None);
-        let renewing = tokio::spawn(renew_leases(installation.clone(), places.clone(), tell));
+        let renewing = tokio::spawn(renew_leases(installation.clone(), leases.clone(), tell));
         Ok(Self {
             installation,
-            places,
+            leases,
             renewing,
             lost,
         })
@@ -137,7 +137,7 @@ impl ProcessLeases {
     pub async fn release_all(self) {
         self.renewing.abort();
         // A shared lease is still needed by the other processes.
-        for place in self.places.iter().filter(|place| !place.shared) {
+        for place in self.leases.iter().filter(|place| !place.shared) {
             let lease = place.keeps.lease();
             if let Err(error) = self.installation.release_lease(lease, &place.owner).await {
                 tracing::debug!(%error, "the lease runs out by itself");
@@ -172,7 +172,7 @@ async fn acquire_lease(
                 ProcessRefusal::NotAlone(keeps)
             });
         }
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(ASK_AGAIN_EVERY).await;
     }
     Ok(StoreLease {
         keeps,
@@ -181,16 +181,16 @@ async fn acquire_lease(
     })
 }
 
-/// Renews the leases until another process has one of them. If the database does not answer, no
-/// other process can have taken a lease from it.
+/// Renews the leases until another process has one of them. While the database does not answer,
+/// nobody can be told that a lease is lost, so it goes on trying.
 async fn renew_leases(
     installation: Installation,
-    places: Vec<StoreLease>,
+    leases: Vec<StoreLease>,
     lost: watch::Sender<Option<ProcessStoreKind>>,
 ) {
     loop {
         tokio::time::sleep(RENEW_EVERY).await;
-        for StoreLease { keeps, owner, .. } in &places {
+        for StoreLease { keeps, owner, .. } in &leases {
             match installation.lease(keeps.lease(), owner, TTL_MS).await {
                 Ok(true) => {}
                 Ok(false) => {

@@ -40,7 +40,7 @@ pub(crate) async fn list(State(rooms): State<RoomRegistry>) -> impl IntoResponse
 }
 
 /// One room
-#[utoipa::path(get, path = "/v1/rooms/{room}", tag = "rooms", params(("room" = String, Path,)),
+#[utoipa::path(get, operation_id = "one", path = "/v1/rooms/{room}", tag = "rooms", params(("room" = String, Path,)),
     responses((status = 200, body = RoomView), (status = 404)))]
 pub(crate) async fn get_public_room(
     State(rooms): State<RoomRegistry>,

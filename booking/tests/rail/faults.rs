@@ -452,10 +452,10 @@ fn a_table_of_fares_that_names_no_station_is_refused() {
     let folder = folder(&SMALL);
     let text = r#"fare = [
         { class = "second", from = "AAA", to = "CCC", amount = 975 },
-        { class = "second", from = "AAA", to = "XXX", amount = 975 },
+        { class = "second", from = "AAA", to = "ZZZ", amount = 975 },
     ]"#;
     let rail = RailFile::parse(text).expect("valid");
-    let faults = read_timetable(folder.path(), "Asia/Shanghai", &rail).expect_err("no XXX");
+    let faults = read_timetable(folder.path(), "Asia/Shanghai", &rail).expect_err("no ZZZ");
     assert_eq!(in_short(&faults), [":0 dangling_stop"]);
     assert!(faults[0].message.contains("fare[1]"), "{faults:?}");
 }

@@ -181,8 +181,8 @@ async fn acquire_lease(
     })
 }
 
-/// Renews the leases until another process has one of them. While the database does not answer,
-/// nobody can be told that a lease is lost, so it goes on trying.
+/// Renews the leases until another process has one of them. A database that does not answer is asked
+/// again at the next renewal: its silence does not say that a lease is lost.
 async fn renew_leases(
     installation: Installation,
     leases: Vec<StoreLease>,

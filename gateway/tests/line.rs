@@ -490,8 +490,8 @@ async fn a_restart_keeps_every_place_rank_pass_and_the_counter() {
 #[tokio::test]
 async fn a_draw_that_died_after_its_freeze_or_after_its_root_ends_with_the_same_n_and_root() {
     use fairgate_pass::Holder;
-    use fairgate_rules::document::{LineMethod, RoomDocument};
     use fairgate_rules::phase::RoomFacts;
+    use fairgate_rules::room_document::{LineMethod, RoomDocument};
     use gateway::ledger::{
         DrawSecret, JoinRow, LineFreeze, PublishedFreeze, RoomAuditEntry, RoomLedger, RoomRow,
         sql::RoomSqlLedger,
@@ -683,8 +683,8 @@ async fn a_code_where_none_is_asked_for_is_refused_and_gives_no_place() {
 
 #[tokio::test]
 async fn no_pass_is_given_before_the_sale_even_at_a_rank_that_was_released() {
-    use fairgate_rules::document::{LineMethod, RoomDocument};
     use fairgate_rules::phase::RoomFacts;
+    use fairgate_rules::room_document::{LineMethod, RoomDocument};
     use gateway::ledger::{
         DrawSecret, JoinRow, ReleaseRow, RoomAuditEntry, RoomLedger, RoomRow, sql::RoomSqlLedger,
     };

@@ -1,13 +1,13 @@
 #![doc = include_str!("../README.md")]
 
 mod error;
-mod finding;
 mod installation;
 mod own_tables;
 mod postgres;
 mod sql;
 mod sqlite;
 mod transaction;
+mod write_check;
 
 pub use error::LedgerError;
 pub use installation::Installation;

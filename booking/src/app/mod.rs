@@ -20,7 +20,7 @@ use crate::cinema::CinemaCatalogue;
 use crate::config::PaymentSettings;
 use crate::holds::take::HoldDesk;
 use crate::idempotency::IdempotencyAnswers;
-use crate::internal::desk::GatewayDesk;
+use crate::internal::gateway_desk::GatewayDesk;
 use crate::inventory::seats::SeatInventory;
 use crate::ledger::sql::SqlLedger;
 use crate::ledger::{Ledger, LedgerError};

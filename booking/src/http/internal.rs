@@ -21,7 +21,7 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::http::internal_key::InternalKey;
-use crate::internal::desk::{BookingPulse, GatewayDesk, ShowSummary};
+use crate::internal::gateway_desk::{BookingPulse, GatewayDesk, ShowSummary};
 use crate::internal::wire::{
     self, CoverageRequest, InternalHoldSignal, PulseRequest, ShowChangesRequest, WaitingRequest,
 };

@@ -9,7 +9,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::internal::desk::GatewayDesk;
+use crate::internal::gateway_desk::GatewayDesk;
 
 /// After how many seconds a caller should ask again whether this process is ready.
 const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");

@@ -4,9 +4,10 @@
 //! ends.
 //!
 //! **Architecture invariant:** nothing here decides anything. Each call is one call of
-//! [`GatewayDesk`](desk::GatewayDesk), the same that a gateway makes if booking runs inside it.
+//! [`GatewayDesk`](gateway_desk::GatewayDesk), the same that a gateway makes if booking runs inside
+//! it.
 
-pub mod desk;
+pub mod gateway_desk;
 pub mod wire;
 
 /// The path prefix of the internal calls.

@@ -23,7 +23,8 @@ pub struct BookingStateReply {
     pub coverage: Vec<(String, Vec<String>)>,
 }
 
-/// `POST /internal/v1/shows`: takes patterns, returns [`ShowSummary`](super::desk::ShowSummary)s.
+/// `POST /internal/v1/shows`: takes patterns, returns
+/// [`ShowSummary`](super::gateway_desk::ShowSummary)s.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShowsRequest {
     /// Ids of shows, and globs such as `g1-*`.

@@ -9,7 +9,7 @@ use fairgate_model::orders::transition::EffectKind;
 use fairgate_model::payments::{PaymentState, ProviderError};
 
 use super::PaymentProvider;
-use super::crew::work_off;
+use super::lent_work::work_off;
 use crate::ledger::{DuePaymentEffect, Ledger, LedgerError};
 use crate::wake::WorkerNotifier;
 

@@ -1,8 +1,8 @@
 //! Payments: a provider behind a trait, an inbox for the provider's events, and workers that carry
 //! out what the ledger decided.
 
-mod crew;
 pub mod effects;
+mod lent_work;
 pub mod refunding;
 pub mod sandbox;
 pub mod stripe;

@@ -9,8 +9,8 @@ use fairgate_model::orders::refund::OwedRefund;
 use fairgate_model::payments::ProviderError;
 
 use super::PaymentProvider;
-use super::crew::work_off;
 use super::effects::{REFUND_PAUSE_MAX_MS, RENEW_EVERY, pause_ms, refund_pause_ms, renewing};
+use super::lent_work::work_off;
 use crate::ledger::{Ledger, LedgerError};
 use crate::wake::WorkerNotifier;
 

@@ -10,8 +10,8 @@ use fairgate_model::payments::{
 };
 
 use super::PaymentProvider;
-use super::crew::work_off;
 use super::effects::pause_ms;
+use super::lent_work::work_off;
 use crate::catalogue::Catalogue;
 use crate::ledger::{Ledger, LedgerError, StoredProviderEvent};
 use crate::wake::WorkerNotifier;

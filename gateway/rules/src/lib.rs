@@ -1,20 +1,21 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-pub mod cohort;
 pub mod counter;
 pub mod crowd;
-pub mod document;
 pub mod draw;
 pub mod estimate;
 pub mod faults;
 pub mod flow;
+pub mod lanes;
 pub mod limits;
 pub mod naming;
 pub mod odds;
 pub mod pace;
+pub mod pace_settings;
 pub mod phase;
-pub mod settings;
+pub mod release_cohorts;
+pub mod room_document;
 #[cfg(test)]
 mod simulation;
 pub mod valve;

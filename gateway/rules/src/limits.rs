@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::flow::{TickOutcome, VisitorRates};
 use super::odds::{PeopleAhead, SeatDemand, SeatSupply};
 use super::pace::{ReleaseBound, VISITOR_U};
-use super::settings::PaceSettings;
+use super::pace_settings::PaceSettings;
 use super::valve::{AdaptiveInsideLimit, HealthLevel, HealthReading};
-use crate::document::PaceMode;
+use crate::room_document::PaceMode;
 
 /// The trickle is one part in this many of the rate, but at least `TRICKLE_MIN_U`, in millionths of
 /// a visitor a second.

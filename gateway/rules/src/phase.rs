@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::document::{LineMethod, RoomDocument};
+use super::room_document::{LineMethod, RoomDocument};
 
 /// Where a room stands in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

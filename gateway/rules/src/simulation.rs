@@ -6,13 +6,13 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::cohort::{ClaimTiming, ReleaseCohorts};
 use super::limits::{PaceLimits, PaceMeasurements, PaceMemory};
 use super::odds::{AGES_S, SeatSupply};
 use super::pace::{PaceInput, RankPresence, VISITOR_U, decide_release};
-use super::settings::PaceSettings;
+use super::pace_settings::PaceSettings;
+use super::release_cohorts::{ClaimTiming, ReleaseCohorts};
 use super::valve::HealthReading;
-use crate::document::PaceMode;
+use crate::room_document::PaceMode;
 
 /// The crowd, the seats and the booking of a simulation.
 struct Sale {

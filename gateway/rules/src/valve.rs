@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::pace::VISITOR_U;
-use super::settings::PaceSettings;
+use super::pace_settings::PaceSettings;
 
 /// In good health the valve opens each second by one part in this many of itself, and at most by
 /// `max_inside` / `CLIMB_PART_OF_ALL`.
@@ -217,7 +217,7 @@ impl AdaptiveInsideLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::PaceMode;
+    use crate::room_document::PaceMode;
     use proptest::prelude::*;
 
     const ASKED: PaceSettings = PaceSettings {

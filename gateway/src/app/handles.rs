@@ -17,7 +17,7 @@ use crate::push::LiveSockets;
 use crate::push::hub::RoomSocketHubs;
 use crate::push::limit::SocketLimit;
 use crate::push::seats::WatchedShows;
-use crate::push::waiting;
+use crate::push::waitlist_offers;
 use crate::room::RoomRegistry;
 use crate::router::GatewayHandles;
 use crate::upstream::BookingCore;
@@ -86,6 +86,9 @@ pub(super) fn gateway_handles(
 fn start_personal_events(core: &Arc<dyn BookingCore>) -> PersonalEventHub {
     let personal = PersonalEventHub::default();
     tokio::spawn(personal.clone().forward_signals(core.hold_signals()));
-    tokio::spawn(waiting::tell_forever(Arc::clone(core), personal.clone()));
+    tokio::spawn(waitlist_offers::tell_forever(
+        Arc::clone(core),
+        personal.clone(),
+    ));
     personal
 }

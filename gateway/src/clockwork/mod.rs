@@ -8,8 +8,8 @@ mod returning;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fairgate_rules::document::LineMethod;
 use fairgate_rules::phase::{RoomPhase, draw_due};
+use fairgate_rules::room_document::LineMethod;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};

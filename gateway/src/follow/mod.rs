@@ -20,7 +20,7 @@ use crate::push::hub::RoomSocketHubs;
 use crate::room::RoomRegistry;
 use crate::upstream::BookingFailure;
 use fairgate_model::shows::coverage::EVERYDAY;
-use fairgate_rules::document::RoomDocument;
+use fairgate_rules::room_document::RoomDocument;
 
 /// After this time without news of other nodes, this node's rooms may be out of date, and `/readyz`
 /// says so.

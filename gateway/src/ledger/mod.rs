@@ -24,8 +24,8 @@ pub use records::{
     RoomSample, RoomVersion, StoredLine, StoredPlace,
 };
 
-use fairgate_rules::document::RoomDocument;
 use fairgate_rules::phase::RoomFacts;
+use fairgate_rules::room_document::RoomDocument;
 
 /// Why the ledger gave no answer. The transition left nothing behind, except perhaps with
 /// [`RoomLedgerFailure::Unknown`].

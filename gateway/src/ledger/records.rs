@@ -3,8 +3,8 @@
 use std::fmt;
 
 use fairgate_pass::{Digest, Holder};
-use fairgate_rules::document::RoomDocument;
 use fairgate_rules::phase::RoomFacts;
+use fairgate_rules::room_document::RoomDocument;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 

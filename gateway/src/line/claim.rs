@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use fairgate_pass::PassClaims;
-use fairgate_rules::document::LineMethod;
 use fairgate_rules::estimate::WaitEstimate;
 use fairgate_rules::phase::RoomPhase;
+use fairgate_rules::room_document::LineMethod;
 use rand::RngExt;
 
 use super::place_view::{PlaceState, describe};

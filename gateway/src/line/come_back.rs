@@ -2,9 +2,9 @@
 //! turn of their place is expected or, without a place, the turn of a visitor who joins now.
 
 use async_trait::async_trait;
-use fairgate_rules::document::LineMethod;
 use fairgate_rules::estimate::WaitEstimate;
 use fairgate_rules::phase::RoomPhase;
+use fairgate_rules::room_document::LineMethod;
 
 use super::place_view::{PlaceState, PlaceView, describe};
 use super::rejoin::recognise;

@@ -2,8 +2,9 @@
 //! place.
 
 use fairgate_pass::{Digest, Holder};
-use fairgate_rules::document::LineMethod;
+use fairgate_rules::lanes;
 use fairgate_rules::phase::RoomPhase;
+use fairgate_rules::room_document::LineMethod;
 use rand::Rng;
 use serde::Deserialize;
 
@@ -187,7 +188,7 @@ fn refuse_unbuilt(body: &JoinBody, needs_code: bool) -> Result<(), JoinRefusal> 
             body.challenge.is_some(),
             "this room asks for none",
         ),
-        ("lane", body.lane.is_some(), "this room has one line"),
+        ("lane", body.lane.is_some(), lanes::REFUSED_IN_JOIN),
         (
             "code",
             body.code.is_some() && !needs_code,

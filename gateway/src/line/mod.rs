@@ -3,13 +3,13 @@
 
 pub mod claim;
 pub mod come_back;
-mod findings;
 pub mod http;
 mod join;
 mod leave;
 pub mod place_view;
 mod rejoin;
 pub mod release;
+mod tick_findings;
 
 use fairgate_pass::PlaceClaims;
 

@@ -4,16 +4,16 @@
 
 use std::sync::Arc;
 
-use fairgate_rules::cohort::elapsed_ms;
 use fairgate_rules::counter::ReleaseCounter;
-use fairgate_rules::document::{LineMethod, RoomDocument};
 use fairgate_rules::faults::micros_per_s;
 use fairgate_rules::limits::{PaceLimits, PaceMemory};
 use fairgate_rules::pace::{self, PaceInput, ReleaseDecision};
+use fairgate_rules::pace_settings::PaceSettings;
 use fairgate_rules::phase::RoomPhase;
-use fairgate_rules::settings::PaceSettings;
+use fairgate_rules::release_cohorts::elapsed_ms;
+use fairgate_rules::room_document::{LineMethod, RoomDocument};
 
-use super::findings::{TickFindings, gather_findings};
+use super::tick_findings::{TickFindings, gather_findings};
 use crate::ledger::ReleaseRow;
 use crate::room::{Room, RoomRegistry, RoomTick};
 use crate::store::{StoreFailure, TickCarryover, TickEnd};

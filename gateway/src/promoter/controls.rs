@@ -3,12 +3,12 @@
 
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_pass::Digest;
-use fairgate_rules::document::{PaceMode, RoomDocument, RoomDocumentInput};
 use fairgate_rules::faults::{
     RoomInputFaults, RoomInputRefusal, check_per_s, checked_number, checked_text,
 };
 use fairgate_rules::naming::overlap;
 use fairgate_rules::phase::{RoomFacts, RoomPhase};
+use fairgate_rules::room_document::{PaceMode, RoomDocument, RoomDocumentInput};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! Writes a room's document in a form that can be sent again.
 
 use fairgate_base::clock::rfc3339;
-use fairgate_rules::document::RoomDocument;
+use fairgate_rules::room_document::RoomDocument;
 use serde_json::{Value, json};
 
 /// Returns the document with the fields of an on-sale file.

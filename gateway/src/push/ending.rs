@@ -3,7 +3,7 @@
 use axum::extract::ws::{Utf8Bytes, close_code};
 use rand::RngExt;
 
-use super::wire::ClientGone;
+use super::client_wire::ClientGone;
 
 /// Why a socket ends.
 #[derive(Debug)]

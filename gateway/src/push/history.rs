@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use bytes::Bytes;
 
-use super::frame;
+use super::seat_frames;
 
 /// How many deltas are kept. At four a second, that is a quarter of a minute.
 const DELTAS_MAX: usize = 64;
@@ -42,7 +42,7 @@ impl SeatDeltaHistory {
         self.deltas.push_back(StoredSeatDelta {
             from,
             to,
-            frame: frame::delta(from, to, &cells),
+            frame: seat_frames::delta(from, to, &cells),
             cells,
         });
         while self.deltas.len() > DELTAS_MAX || self.cells > CELLS_MAX {
@@ -71,7 +71,7 @@ impl SeatDeltaHistory {
             let missed = self.deltas.range(first..).flat_map(|delta| &delta.cells);
             let newest: BTreeMap<u32, u8> = missed.copied().collect();
             let cells: Vec<_> = newest.into_iter().collect();
-            let merged = frame::delta(have, last.to, &cells);
+            let merged = seat_frames::delta(have, last.to, &cells);
             self.merged.insert(have, merged.clone());
             merged
         };
@@ -98,20 +98,20 @@ mod tests {
         let mut history = history();
         assert_eq!(
             history.since(4, ANY_LEN),
-            Some(frame::delta(4, 9, &[(2, 1)]))
+            Some(seat_frames::delta(4, 9, &[(2, 1)]))
         );
         assert_eq!(
             history.since(0, ANY_LEN),
-            Some(frame::delta(0, 9, &[(1, 1), (2, 1), (5, 2)]))
+            Some(seat_frames::delta(0, 9, &[(1, 1), (2, 1), (5, 2)]))
         );
         assert_eq!(
             history.since(3, ANY_LEN),
-            Some(frame::delta(3, 9, &[(2, 1), (5, 2)]))
+            Some(seat_frames::delta(3, 9, &[(2, 1), (5, 2)]))
         );
         history.add(9, 10, vec![(2, 0)]);
         assert_eq!(
             history.since(3, ANY_LEN),
-            Some(frame::delta(3, 10, &[(2, 0), (5, 2)])),
+            Some(seat_frames::delta(3, 10, &[(2, 0), (5, 2)])),
             "what was merged before the newest delta is not told again"
         );
     }

@@ -2,18 +2,18 @@
 //! socket, and polling gives the same facts.
 
 pub mod cadence;
+pub mod client_wire;
 pub mod drain;
 mod ending;
-pub mod frame;
 mod history;
 pub mod http;
 pub mod hub;
 pub mod limit;
 pub mod message;
+pub mod seat_frames;
 pub mod seats;
 pub mod socket;
-pub mod waiting;
-pub mod wire;
+pub mod waitlist_offers;
 
 use crate::personal::PersonalEventHub;
 use crate::room::RoomRegistry;

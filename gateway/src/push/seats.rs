@@ -10,8 +10,8 @@ use bytes::Bytes;
 use fairgate_model::grid::picture::CellChanges;
 use tokio::sync::watch;
 
-use super::frame;
 use super::history::SeatDeltaHistory;
+use super::seat_frames;
 use crate::load::{LoadLevel, ProcessLoad};
 use crate::upstream::{BookingCore, BookingFailure, BookingSeatSnapshot};
 
@@ -186,7 +186,7 @@ impl WatchedShow {
 impl SharedSeatView {
     fn apply_delta(&mut self, from: u64, to: u64, cells: Vec<(u32, u8)>) {
         for (index, state) in &cells {
-            frame::set_cell(&mut self.picture.packed, *index, *state);
+            seat_frames::set_cell(&mut self.picture.packed, *index, *state);
         }
         self.picture.version = to;
         self.snapshot = None;
@@ -208,7 +208,7 @@ impl SharedSeatView {
         let delta = have.and_then(|have| self.history.since(have, snapshot_len));
         Some(delta.unwrap_or_else(|| {
             self.snapshot
-                .get_or_insert_with(|| frame::snapshot(*version, *cells, packed))
+                .get_or_insert_with(|| seat_frames::snapshot(*version, *cells, packed))
                 .clone()
         }))
     }
@@ -283,7 +283,7 @@ mod tests {
         }
         assert_eq!(
             shown.since(Some(7)),
-            Some(frame::delta(7, 10, &[(7, 2), (8, 2), (9, 2)]))
+            Some(seat_frames::delta(7, 10, &[(7, 2), (8, 2), (9, 2)]))
         );
         let snapshot = shown.since(None).expect("a snapshot");
         assert_eq!(snapshot[0], 1);

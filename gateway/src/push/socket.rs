@@ -15,11 +15,11 @@ use tokio::sync::watch;
 
 use super::LiveSockets;
 use super::cadence::SocketCadence;
+use super::client_wire::{ClientWire, WireEvent};
 use super::ending::SocketEnd;
 use super::hub::{HubEvent, HubListener, LineFrame, RoomNews, RoomSocketHub};
 use super::message::{LiveMessage, LiveRequest, encode};
 use super::seats::{SeatWatch, WatchedShows};
-use super::wire::{ClientWire, WireEvent};
 use crate::line::place_view::{PlaceState, claim_before, describe};
 use crate::personal::{PersonalEvent, PersonalReceiver};
 use crate::room::{Room, RoomRegistry, RoomTick, RoomView};

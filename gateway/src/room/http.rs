@@ -6,7 +6,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_pass::Digest;
-use fairgate_rules::document::LineMethod;
+use fairgate_rules::room_document::LineMethod;
 use serde::Serialize;
 
 use super::{FrozenLeaves, Room, RoomRegistry, RoomView, UnknownRoom};

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_pass::Digest;
 use fairgate_rules::counter::ReleaseCounter;
-use fairgate_rules::document::{JoinCodePolicy, LineMethod};
 use fairgate_rules::draw;
 use fairgate_rules::limits::PaceMemory;
 use fairgate_rules::phase::{PhaseInputs, RoomPhase, phase_at};
+use fairgate_rules::room_document::{JoinCodePolicy, LineMethod};
 use tokio::sync::Notify;
 
 use super::draw_state::DrawState;

@@ -5,9 +5,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use fairgate_base::clock::{Clock, rfc3339};
 use fairgate_pass::Keyring;
-use fairgate_rules::document::RoomDocument;
 use fairgate_rules::naming::overlap;
 use fairgate_rules::phase::RoomFacts;
+use fairgate_rules::room_document::RoomDocument;
 use rand::Rng;
 use tokio::sync::{mpsc, watch};
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use fairgate_rules::cohort::{RankCall, called_at};
 use fairgate_rules::crowd::PresenceBitmap;
 use fairgate_rules::odds::SeatDemand;
+use fairgate_rules::release_cohorts::{RankCall, called_at};
 
 use crate::store::{NumberSet, RoomCounts};
 use crate::upstream::BookingPulse;

@@ -1,8 +1,8 @@
 //! A room as everybody sees it: one document for the call, the socket and the page.
 
 use fairgate_base::clock::rfc3339;
-use fairgate_rules::document::{JoinCodePolicy, LineMethod};
 use fairgate_rules::phase::RoomPhase;
+use fairgate_rules::room_document::{JoinCodePolicy, LineMethod};
 use serde::Serialize;
 
 use super::{Room, RoomRegistry};

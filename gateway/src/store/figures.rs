@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use crate::ledger::ReleaseRow;
-use fairgate_rules::cohort::RankCall;
+use fairgate_rules::release_cohorts::RankCall;
 
 /// How many visitors of one room joined, left, are inside or are done, and the room's next number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use axum::http::StatusCode;
 pub use booking::config::PaymentSettings;
 pub use booking::http::route_kinds::{RouteKind, route_kind};
-pub use booking::internal::desk::{BookingCondition, BookingPulse, ShowSummary};
+pub use booking::internal::gateway_desk::{BookingCondition, BookingPulse, ShowSummary};
 pub use booking::internal::wire::InternalHoldSignal as HoldSignal;
 use bytes::Bytes;
 use fairgate_base::clock::Clock;

@@ -137,7 +137,7 @@ impl BookingCore for Bare {
         let state = self.state();
         let mut packed = vec![0; 2];
         for (_, index, seat) in &state.log {
-            gateway::push::frame::set_cell(&mut packed, *index, *seat);
+            gateway::push::seat_frames::set_cell(&mut packed, *index, *seat);
         }
         Ok(Some(BookingSeatSnapshot {
             version: state.version,

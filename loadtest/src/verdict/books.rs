@@ -8,7 +8,7 @@ use anyhow::bail;
 use serde::Deserialize;
 
 use super::dump::{DumpedLedger, DumpedPayment};
-use super::lines::{each_line, kind_of};
+use super::json_lines::{each_line, kind_of};
 use super::report::{Findings, Invariant};
 
 /// The provider's books, with one intent on each line.

@@ -11,16 +11,16 @@ mod ending;
 mod exchanges;
 mod feed;
 mod history;
+mod json_lines;
 mod lapse;
 mod limits;
-mod line;
-mod lines;
 mod money;
 pub mod oracle;
 mod orders;
 mod own;
 mod prices;
 mod refunds;
+mod releases;
 mod report;
 mod rules;
 mod scans;
@@ -118,13 +118,13 @@ pub fn files(
     });
     let record = record.transpose()?;
     let books = provider.map(|path| {
-        let text = lines::open(path)?;
+        let text = json_lines::open(path)?;
         ProviderBooks::read(&path.display().to_string(), text)
     });
     let books = books.transpose()?;
     texts(
-        (&history.display().to_string(), lines::open(history)?),
-        (&ledger.display().to_string(), lines::open(ledger)?),
+        (&history.display().to_string(), json_lines::open(history)?),
+        (&ledger.display().to_string(), json_lines::open(ledger)?),
         books.as_ref(),
         record.as_ref(),
     )
@@ -189,7 +189,7 @@ fn judge(
     let offers = waitlist::judge(&timeline, &mut findings);
     exchanges::judge(&timeline, &mut findings);
     draw::judge(&timeline, published.as_ref(), &mut findings);
-    let passes = line::judge(&timeline, &mut findings);
+    let passes = releases::judge(&timeline, &mut findings);
     limits::judge(&timeline, &mut findings);
     let pictures = feed::judge(&timeline, &mut findings);
     let lapses = lapse::judge(&timeline, &pictures, &mut findings);

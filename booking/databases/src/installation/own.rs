@@ -3,8 +3,8 @@
 
 use super::Installation;
 use crate::LedgerError;
-use crate::finding::LastWriteCheck;
 use crate::sql::now_ms;
+use crate::write_check::LastWriteCheck;
 
 /// Takes or renews a lease. One statement sets and compares the lease's end by the database's
 /// clock.

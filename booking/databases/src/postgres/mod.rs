@@ -1,7 +1,7 @@
 //! The ledger in PostgreSQL: a pool, and domain transactions that are never cancelled half-way.
 
+mod commit_status;
 mod connect;
-mod fate;
 mod tx;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -13,8 +13,8 @@ use tokio_postgres::SimpleQueryMessage;
 
 use crate::LedgerError;
 use crate::error::cut_off;
-use crate::finding::LastWriteCheck;
-use fate::{CommitStatus, TransactionIdentity};
+use crate::write_check::LastWriteCheck;
+use commit_status::{CommitStatus, TransactionIdentity};
 use tx::PooledConnection;
 pub use tx::PostgresTransaction;
 
@@ -235,7 +235,7 @@ where
                 // The broken connection is dropped first, because the questions need connections
                 // from the same pool and would otherwise wait for one another.
                 drop(lent);
-                let fate = fate::commit_status(pool, &who).await;
+                let fate = commit_status::commit_status(pool, &who).await;
                 tracing::warn!(error = %lost, xid = who.xid, ?fate, "the answer to a ledger commit was lost");
                 match fate {
                     CommitStatus::Committed => return Ok(value),
@@ -305,7 +305,7 @@ async fn begin_transaction(
         let begun = connection
             .simple_query(&format!(
                 "BEGIN ISOLATION LEVEL READ COMMITTED; {}",
-                fate::WHO_AM_I
+                commit_status::WHO_AM_I
             ))
             .await
             .map_err(|error| lent.note_failure(error))?;
@@ -322,7 +322,7 @@ async fn begin_transaction(
         if who.life.is_some() {
             return Ok(who);
         }
-        let anew = format!("ROLLBACK; {}", fate::BEGIN_LIFE);
+        let anew = format!("ROLLBACK; {}", commit_status::BEGIN_LIFE);
         let told = connection.batch_execute(&anew).await;
         told.map_err(|error| lent.note_failure(error))?;
     }

@@ -9,7 +9,7 @@ use rustix::fs::statvfs;
 
 use super::SqliteDatabase;
 use crate::LedgerError;
-use crate::finding::LastWriteCheck;
+use crate::write_check::LastWriteCheck;
 
 /// The least free room, in bytes. With less than this the next commits may not fit, though a small
 /// one may still find room in the log.

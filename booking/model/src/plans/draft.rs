@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::{PLAN_SEATS_MAX, PlanFault, PlanImportResult};
-use crate::plans::reader::PlanFaults;
+use crate::plans::foreign_json::PlanFaults;
 use crate::plans::seatmap::{AdmissionArea, Seat, SeatMap, SeatMapParts};
 
 /// The parts so far, with what is needed to refuse duplicates.

@@ -10,7 +10,7 @@
 
 use super::{PlanFault, PlanImportResult};
 use crate::plans::draft::SeatMapDraft;
-use crate::plans::reader::PlanFaults;
+use crate::plans::foreign_json::PlanFaults;
 use crate::plans::seatmap::{PlanPoint, PriceCategory, Seat, SeatKind, SeatingRow};
 
 /// The most seats of a grid.

@@ -1,11 +1,12 @@
-//! Seating plans, and how they are read from outside formats, with one file for each format. An
-//! importer returns a whole [`SeatMap`], or *every* fault that it found, each with its place in the
-//! document. So the author of the plan can correct all faults in one go.
+//! Seating plans, and how they are read from outside formats. `format` lists the formats, and each
+//! has a file of its own. An importer returns a whole [`SeatMap`], or *every* fault that it found,
+//! each with its place in the document. So the author of the plan can correct all faults in one go.
 
 mod draft;
+mod foreign_json;
+mod format;
 mod grid;
 pub mod pinned;
-mod reader;
 pub mod seatmap;
 mod seatsio;
 
@@ -13,6 +14,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+pub use format::{PlanFormat, parse};
 pub use grid::parse_grid;
 pub use seatsio::parse_seatsio;
 
@@ -48,38 +50,6 @@ impl fmt::Display for PlanFault {
         } else {
             write!(f, "{}: {} ({})", self.at, self.message, self.code)
         }
-    }
-}
-
-/// The formats of plans from outside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlanFormat {
-    /// `ROWSxSEATS`.
-    Grid,
-    /// A chart of seats.io.
-    Seatsio,
-}
-
-impl PlanFormat {
-    /// Reads the word by which calls and programs name the format.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        match word {
-            "grid" => Some(Self::Grid),
-            "seatsio" => Some(Self::Seatsio),
-            _ => None,
-        }
-    }
-}
-
-/// Reads a plan in one of the formats.
-///
-/// # Errors
-/// Every fault of the plan.
-pub fn parse(format: PlanFormat, text: &str) -> PlanImportResult {
-    match format {
-        PlanFormat::Grid => parse_grid(text),
-        PlanFormat::Seatsio => parse_seatsio(text),
     }
 }
 

@@ -1,4 +1,4 @@
 //! Exchanges the seats of a paid order for others.
 
-pub mod desk;
+pub mod successor;
 mod wanted;

@@ -14,7 +14,7 @@ use super::keys::{self, HoldIdTail};
 use super::packing::{self, PackedHoldSummary};
 use crate::store::{HoldSignal, SecuredHold, ShowHoldFigures, VersionedCells};
 
-/// How long before its deadline a hold's owner is warned, in milliseconds; `scripts/lib/keep.lua`
+/// How long before its deadline a hold's owner is warned, in milliseconds; `scripts/lib/stored_hold.lua`
 /// has the same number.
 const SHORT_MS: i64 = 60_000;
 

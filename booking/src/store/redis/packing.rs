@@ -164,7 +164,7 @@ pub(super) fn filled_hold(hold: &Hold) -> PendingOrderHold {
     }
 }
 
-/// Reads a hold as `answer` in `scripts/lib/keep.lua` writes it.
+/// Reads a hold as `answer` in `scripts/lib/stored_hold.lua` writes it.
 pub(super) fn read_hold(id: &HoldId, reply: &RedisReply) -> Result<Hold, RedisCallError> {
     let small = |index: usize| {
         let number = reply.item_at(index)?.as_count()?;

@@ -91,22 +91,22 @@ redis_scripts! {
     family ShowScriptContext, all show_scripts;
 
     /// Takes all cells of a hold, or none.
-    pub struct TakeHoldScript = take [enter, tell, lock, keep, admit] {
+    pub struct TakeHoldScript = take_hold [enter, tell, lock, stored_hold, admit] {
         ..hold: NewHoldArguments,
     }
 
     /// Takes all cells of a hold, or none; cells that are kept for the waitlist count as free.
-    pub struct OfferHoldScript = offer [enter, tell, lock, kept, pool, keep, admit] {
+    pub struct OfferHoldScript = offer_hold [enter, tell, lock, kept_cells, pool, stored_hold, admit] {
         ..hold: NewHoldArguments,
     }
 
     /// Reads a hold.
-    pub struct ReadHoldScript = hold [enter, keep, own] {
+    pub struct ReadHoldScript = read_hold [enter, stored_hold, own] {
         ..own: OwnHoldArguments,
     }
 
     /// Gives some seats of a basket back and takes others.
-    pub struct ChangeHoldScript = change [enter, tell, lock, kept, keep, free, own] {
+    pub struct ChangeHoldScript = change_hold [enter, tell, lock, kept_cells, stored_hold, free, own] {
         limit: u32,
         /// Items to take.
         add: Vec<u8>,
@@ -119,14 +119,14 @@ redis_scripts! {
     }
 
     /// Frees a hold that no order has.
-    pub struct ReleaseHoldScript = release [enter, tell, lock, kept, keep, free, drop] {
+    pub struct ReleaseHoldScript = release_hold [enter, tell, lock, kept_cells, stored_hold, free, drop] {
         /// How long the hold is remembered for a repeated call, in milliseconds.
         remembered_ms: i64,
         ..own: OwnHoldArguments,
     }
 
     /// Moves the deadlines of a basket.
-    pub struct ExtendHoldScript = extend [enter, tell, lock, keep, free, own] {
+    pub struct ExtendHoldScript = extend_hold [enter, tell, lock, stored_hold, free, own] {
         call_id: [u8; 16],
         expires_ms: i64,
         lock_until_ms: i64,
@@ -134,13 +134,13 @@ redis_scripts! {
     }
 
     /// Locks a hold's cells for the order that is about to claim them.
-    pub struct SecureHoldScript = secure [enter, tell, lock, keep, free, own] {
+    pub struct SecureHoldScript = secure_hold [enter, tell, lock, stored_hold, free, own] {
         lock_until_ms: i64,
         ..own: OwnHoldArguments,
     }
 
     /// Makes a secured hold a basket again.
-    pub struct UnsecureHoldScript = unsecure [enter, tell, lock, keep, free] {
+    pub struct UnsecureHoldScript = unsecure_hold [enter, tell, lock, stored_hold, free] {
         id: HoldIdTail,
         lock_until_ms: i64,
         /// The lock's deadline by the attempt that is undone.
@@ -148,7 +148,7 @@ redis_scripts! {
     }
 
     /// Keeps the lock of an order whose claim the ledger still has.
-    pub struct ProlongHoldScript = prolong [enter, tell, lock, kept, pool, keep, free] {
+    pub struct ProlongHoldScript = prolong_hold [enter, tell, lock, kept_cells, pool, stored_hold, free] {
         id: HoldIdTail,
         visitor: [u8; 32],
         plan: u32,
@@ -166,28 +166,28 @@ redis_scripts! {
     }
 
     /// Carries out rows of the seat outbox.
-    pub struct DeliverRowsScript = deliver [enter, tell, lock, kept, keep, free] {
+    pub struct DeliverRowsScript = deliver_rows [enter, tell, lock, kept_cells, stored_hold, free] {
         [rows]: DeliveredSeatRow,
     }
 
     /// Frees what is overdue, and warns the owners of baskets that end soon.
-    pub struct SweepHoldsScript = sweep [enter, tell, lock, kept, pool, keep, free, drop] {
+    pub struct SweepHoldsScript = sweep_holds [enter, tell, lock, kept_cells, pool, stored_hold, free, drop] {
         holds_max: u64,
     }
 
     /// Keeps freed cells for the waitlist until a moment; with 0 no longer.
-    pub struct KeepFreedCellsScript = wait [enter, tell, lock, kept, pool] {
+    pub struct KeepFreedCellsScript = keep_freed_cells [enter, tell, lock, kept_cells, pool] {
         until_ms: i64,
     }
 
     /// Frees cells that were kept for the waitlist.
-    pub struct FreeKeptCellsScript = let_go [enter, tell, lock, kept, pool] {
+    pub struct FreeKeptCellsScript = free_kept_cells [enter, tell, lock, kept_cells, pool] {
         /// The cells, 4 bytes each.
         packed_cells: Vec<u8>,
     }
 
     /// Reads the feed behind a point.
-    pub struct ReadShowFeedScript = follow [enter] {
+    pub struct ReadShowFeedScript = read_show_feed [enter] {
         counter: u64,
         /// The number below the counter.
         sub: u64,
@@ -195,10 +195,10 @@ redis_scripts! {
     }
 
     /// Reads the whole show.
-    pub struct ShowSnapshotScript = snapshot [enter] {}
+    pub struct ShowSnapshotScript = show_snapshot [enter] {}
 
     /// Begins a life.
-    pub struct BeginLifeScript = begin [] {
+    pub struct BeginLifeScript = begin_life [] {
         /// Whether the life may begin although no life is live.
         anew: bool,
         seats: u32,
@@ -217,7 +217,7 @@ redis_scripts! {
     }
 
     /// Writes how many seats visitors have bought.
-    pub struct FillBuyersScript = fill_bought [building] {
+    pub struct FillBuyersScript = fill_buyers [building] {
         [buyers]: BoughtSeatCount,
     }
 
@@ -227,7 +227,7 @@ redis_scripts! {
     }
 
     /// Makes a filled life live.
-    pub struct GoLiveScript = live [building] {
+    pub struct GoLiveScript = go_live [building] {
         /// The newest row of the seat outbox that the life contains.
         cursor: u64,
         /// How far ahead of Redis the ledger's clock is taken to be, in milliseconds.
@@ -235,19 +235,19 @@ redis_scripts! {
     }
 
     /// Closes a show that lacks rows which the ledger has deleted.
-    pub struct AbandonShowScript = abandon [enter] {
+    pub struct AbandonShowScript = abandon_show [enter] {
         cursor: u64,
     }
 
     /// Closes a show whose data were set back.
-    pub struct CloseRegressedScript = condemn [] {
+    pub struct CloseRegressedScript = close_regressed [] {
         counter: u64,
         /// The number below the counter.
         sub: u64,
     }
 
     /// Deletes the keys that a life left when it ended.
-    pub struct DeleteOldLifeScript = bury [] {
+    pub struct DeleteOldLifeScript = delete_old_life [] {
         holds_max: u32,
     }
 }

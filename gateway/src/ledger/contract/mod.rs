@@ -6,8 +6,8 @@ mod lives;
 use std::sync::Arc;
 
 use fairgate_pass::{Digest, Holder};
-use fairgate_rules::document::{JoinCodePolicy, LineMethod, RoomDocument};
 use fairgate_rules::phase::RoomFacts;
+use fairgate_rules::room_document::{JoinCodePolicy, LineMethod, RoomDocument};
 use fairgate_servers::{ContractCase, contract_cases, run_contract};
 use futures_util::future::join_all;
 use serde_json::json;

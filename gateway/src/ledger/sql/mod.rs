@@ -25,8 +25,8 @@ mod tests;
 use async_trait::async_trait;
 use fairgate_databases::Installation;
 use fairgate_pass::{Digest, Holder};
-use fairgate_rules::document::RoomDocument;
 use fairgate_rules::phase::RoomFacts;
+use fairgate_rules::room_document::RoomDocument;
 use futures_util::FutureExt;
 
 use super::{

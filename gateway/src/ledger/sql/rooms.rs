@@ -3,8 +3,8 @@
 
 use fairgate_databases::{SqlRow, SqlTransaction};
 use fairgate_pass::Digest;
-use fairgate_rules::document::RoomDocument;
 use fairgate_rules::phase::RoomFacts;
+use fairgate_rules::room_document::RoomDocument;
 
 use super::columns::{from_json, to_json};
 use super::notes;

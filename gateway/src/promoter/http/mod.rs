@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::http::keys::Role;
 use fairgate_base::http::{BodyText, JsonBody, Problem, QueryParams};
-use fairgate_rules::document::RoomDocumentInput;
+use fairgate_rules::room_document::RoomDocumentInput;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

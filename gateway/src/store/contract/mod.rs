@@ -23,8 +23,8 @@ use super::{
     StoreLeaveRequest, TickCarryover, TickEnd, TickFigures, TickFiguresRequest,
 };
 use crate::ledger::{LineFreeze, ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomLedger};
-use fairgate_rules::cohort::{RankCall, WAY_IN_LAPSES_MS};
 use fairgate_rules::pace::VISITOR_U;
+use fairgate_rules::release_cohorts::{RankCall, WAY_IN_LAPSES_MS};
 
 /// A store and the ledger that it writes through to.
 pub struct Pair {

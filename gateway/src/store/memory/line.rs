@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 
 use fairgate_pass::{Digest, Holder, VOID};
 
-use fairgate_rules::cohort::{ClaimTiming, ReleaseCohorts};
+use fairgate_rules::release_cohorts::{ClaimTiming, ReleaseCohorts};
 
 use super::absence::AbsentNumbers;
 use super::passes::LinePasses;

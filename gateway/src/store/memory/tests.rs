@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fairgate_databases::{Installation, SqliteDatabase};
-use fairgate_rules::document::RoomDocument;
 use fairgate_rules::phase::RoomFacts;
+use fairgate_rules::room_document::RoomDocument;
 
 use super::*;
 use crate::ledger::sql::RoomSqlLedger;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fairgate_pass::Holder;
-use fairgate_rules::cohort::WAY_IN_LAPSES_MS;
+use fairgate_rules::release_cohorts::WAY_IN_LAPSES_MS;
 
 use super::caller::RoomScriptRunner;
 use super::lives::RoomLifeReader;

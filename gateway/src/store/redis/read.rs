@@ -5,7 +5,7 @@ use fairgate_redis::{RedisCallError, RedisReply};
 
 use crate::ledger::{JoinRow, LineFeedEntry, ReleaseRow};
 use crate::store::{NumberSet, Place, RoomCounts, StoreFailure, TickCarryover, TickFigures};
-use fairgate_rules::cohort::RankCall;
+use fairgate_rules::release_cohorts::RankCall;
 
 impl From<RedisCallError> for StoreFailure {
     fn from(error: RedisCallError) -> Self {
@@ -62,7 +62,7 @@ pub fn place(reply: &RedisReply) -> Result<Place, RedisCallError> {
     })
 }
 
-/// Reads the reply of `leaving.lua`: the holder of the number, and whether the leaf becomes
+/// Reads the reply of `find_leaver.lua`: the holder of the number, and whether the leaf becomes
 /// nobody's.
 pub fn leaving(reply: &RedisReply, number: u64) -> Result<Option<(JoinRow, bool)>, RedisCallError> {
     if reply.as_list()?.is_empty() {
@@ -92,7 +92,7 @@ pub fn counts(reply: &RedisReply) -> Result<RoomCounts, RedisCallError> {
     })
 }
 
-/// Reads the reply of `figures.lua`. `node` is the name of this node.
+/// Reads the reply of `tick_figures.lua`. `node` is the name of this node.
 pub fn figures(reply: &RedisReply, node: &str) -> Result<TickFigures, RedisCallError> {
     let beyond = reply
         .item_at(1)?

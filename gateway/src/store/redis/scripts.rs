@@ -1,8 +1,8 @@
 //! Every script of the line with its named arguments. Libraries lie in `scripts/lib`.
 
 use fairgate_redis::{redis_scripts, script_family, script_record};
-use fairgate_rules::cohort::{PAST_KEPT, SHOW_UP_MIN, SHOW_UP_WEIGHT};
 use fairgate_rules::pace::VISITOR_U;
+use fairgate_rules::release_cohorts::{PAST_KEPT, SHOW_UP_MIN, SHOW_UP_WEIGHT};
 
 script_family! {
     /// The arguments of every script that needs the room to live.
@@ -98,52 +98,52 @@ redis_scripts! {
     family LiveRoomFamily, all living_scripts;
 
     /// Reads the numbers without a visitor, if they changed.
-    pub struct ReadAbsentScript = absent [] {
+    pub struct ReadAbsentScript = read_absent [] {
         known_version: u64,
     }
 
     /// Reads which visitors were not seen for a while.
-    pub struct ReadAwayScript = away [] {
+    pub struct ReadAwayScript = read_away [] {
         now_s: i64,
         away_after_s: i64,
         [slots]: i64,
     }
 
     /// Takes lost places back.
-    pub struct BringBackScript = bring_back [leaves, place, absence, give_up, shown] {
+    pub struct BringBackScript = bring_back [number_leaves, place, mark_absent, give_up, shown] {
         [places]: PresentedPlaceRecord,
     }
 
     /// Reads how the room's life stands.
-    pub struct CheckLifeScript = check [] {}
+    pub struct CheckLifeScript = check_life [] {}
 
     /// Notes that a claim was written.
-    pub struct NotePassClaimScript = claimed [leaves, absence] {
+    pub struct NotePassClaimScript = note_pass_claim [number_leaves, mark_absent] {
         number: u64,
         reserved_rank: Option<u64>,
         expires_s: i64,
     }
 
     /// Trims the feed up to the entries that the ledger does not have yet.
-    pub struct TrimLineFeedScript = copied [leaves, absence, give_up] {
+    pub struct TrimLineFeedScript = trim_line_feed [number_leaves, mark_absent, give_up] {
         /// The id of the first entry that the ledger does not have yet.
         first_left: String,
         [nobodys]: u64,
     }
 
     /// Counts the room's visitors.
-    pub struct RoomCountsScript = counts [counts] {
+    pub struct RoomCountsScript = room_counts [counts] {
         now_s: i64,
     }
 
     /// Notes orders that were ticketed.
-    pub struct MarkTicketedScript = done [] {
+    pub struct MarkTicketedScript = mark_ticketed [] {
         cursor: u64,
         [holders]: [u8; 32],
     }
 
     /// Decides whether a visitor may claim.
-    pub struct AdmitClaimantScript = enter [counts, cohorts, show_up, entering] {
+    pub struct AdmitClaimantScript = admit_claimant [counts, cohorts, show_up, entering] {
         number: u64,
         rank: u64,
         released: u64,
@@ -154,7 +154,7 @@ redis_scripts! {
     }
 
     /// Reads the figures that a tick starts from.
-    pub struct TickFiguresScript = figures [counts, show_up, entering] {
+    pub struct TickFiguresScript = tick_figures [counts, show_up, entering] {
         now_ms: i64,
         claim_ms: i64,
         node: String,
@@ -163,15 +163,15 @@ redis_scripts! {
     }
 
     /// Fixes the numbers given so far.
-    pub struct FreezeLineScript = freeze [] {}
+    pub struct FreezeLineScript = freeze_line [] {}
 
     /// Makes joins wait for new codes.
-    pub struct PauseJoinsScript = hold_codes [] {
+    pub struct PauseJoinsScript = pause_joins [] {
         now_ms: i64,
     }
 
     /// Gives the next number.
-    pub struct JoinLineScript = join [leaves, place] {
+    pub struct JoinLineScript = join_line [number_leaves, place] {
         holder: [u8; 32],
         /// `now_ms` as 8 bytes.
         written: [u8; 8],
@@ -183,18 +183,18 @@ redis_scripts! {
     }
 
     /// Gives a place up.
-    pub struct LeaveLineScript = leave [leaves, absence, give_up, cohorts] {
+    pub struct LeaveLineScript = leave_line [number_leaves, mark_absent, give_up, cohorts] {
         number: u64,
         rank: Option<u64>,
     }
 
     /// Reads what the ledger is told of a visitor who is about to leave.
-    pub struct FindLeaverScript = leaving [leaves] {
+    pub struct FindLeaverScript = find_leaver [number_leaves] {
         number: u64,
     }
 
     /// Finds the place of a holder.
-    pub struct FindPlaceScript = place_of [leaves, place] {
+    pub struct FindPlaceScript = find_place [number_leaves, place] {
         holder: [u8; 32],
     }
 
@@ -206,24 +206,24 @@ redis_scripts! {
     }
 
     /// Allows numbers to be given up to a ceiling.
-    pub struct RaiseCeilingScript = raise [] {
+    pub struct RaiseCeilingScript = raise_ceiling [] {
         ceiling: u64,
     }
 
     /// Notes which visitors were here.
-    pub struct NoteSeenScript = seen [] {
+    pub struct NoteSeenScript = note_seen [] {
         slot: i64,
         slot_lives_ms: u64,
         [numbers]: u64,
     }
 
     /// Finds out the status of a signed place.
-    pub struct CheckPlaceScript = standing [leaves, place, absence, give_up, shown] {
+    pub struct CheckPlaceScript = check_place [number_leaves, place, mark_absent, give_up, shown] {
         ..shown: PresentedPlaceRecord,
     }
 
     /// Reads the feed for the node that copies it.
-    pub struct ReadLineFeedScript = take [] {
+    pub struct ReadLineFeedScript = read_line_feed [] {
         node: String,
         alone_ms: u64,
         entries_max: u32,
@@ -232,7 +232,7 @@ redis_scripts! {
     }
 
     /// Ends a tick.
-    pub struct EndTickScript = ticked [cohorts] {
+    pub struct EndTickScript = end_tick [cohorts] {
         /// Both are milliseconds since the epoch.
         counted_since: i64,
         counted_until: i64,
@@ -249,7 +249,7 @@ redis_scripts! {
     }
 
     /// Notes that a claim could not be written.
-    pub struct UndoAdmissionScript = turned_back [cohorts] {
+    pub struct UndoAdmissionScript = undo_admission [cohorts] {
         rank: u64,
         is_first: bool,
     }
@@ -259,7 +259,7 @@ redis_scripts! {
     family RoomBuildFamily, all building_scripts;
 
     /// Fills in places.
-    pub struct FillPlacesScript = fill [leaves] {
+    pub struct FillPlacesScript = fill_places [number_leaves] {
         [places]: FilledPlace,
     }
 
@@ -269,12 +269,12 @@ redis_scripts! {
     }
 
     /// Fills in passes.
-    pub struct FillPassesScript = fill_passes [absence] {
+    pub struct FillPassesScript = fill_passes [mark_absent] {
         [passes]: FilledPass,
     }
 
     /// Ends the filling in, so that the room lives.
-    pub struct FinishRoomScript = finish [] {
+    pub struct FinishRoomScript = finish_room [] {
         incarnation: u64,
         first: u64,
         ceiling: u64,
@@ -288,19 +288,19 @@ redis_scripts! {
     }
 
     /// Says that the builder is still working.
-    pub struct BuilderAliveScript = still [] {}
+    pub struct BuilderAliveScript = builder_alive [] {}
 }
 
 redis_scripts! {
     family AnyRoomFamily, all other_scripts;
 
     /// Continues a life whose server's history only got another name.
-    pub struct AdoptLifeScript = adopt [] {
+    pub struct AdoptLifeScript = adopt_life [] {
         incarnation: u64,
     }
 
     /// Empties a room for a builder.
-    pub struct BeginRoomScript = begin [leaves] {
+    pub struct BeginRoomScript = begin_room [number_leaves] {
         incarnation: u64,
         builder: String,
         now_ms: i64,
@@ -308,7 +308,7 @@ redis_scripts! {
     }
 
     /// Finds out whether another node fills the room in.
-    pub struct FindBuilderScript = builds [] {
+    pub struct FindBuilderScript = find_builder [] {
         incarnation: u64,
         builder: String,
         now_ms: i64,
@@ -316,7 +316,7 @@ redis_scripts! {
     }
 
     /// Reads what the last life left in the feed.
-    pub struct SalvageFeedScript = salvage [] {
+    pub struct SalvageFeedScript = salvage_feed [] {
         from: String,
         entries_max: u32,
     }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 pub use order::{DumpedOrder, DumpedOrderItem, DumpedSeats, OrderSeatSpan, ReturnedSeats};
 pub use show::{DumpedCategory, DumpedCheaperRule, DumpedExchangeRule, DumpedShow, DumpedTerms};
 
-use super::lines::{each_line, kind_of};
+use super::json_lines::{each_line, kind_of};
 
 /// The version of the dump that this code reads.
 const VERSION: u32 = 1;

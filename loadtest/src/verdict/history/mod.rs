@@ -17,7 +17,7 @@ pub use calls::{
 };
 pub use frames::{HistoryFeedBody, HistoryFeedFrame, HistoryFrame, HistoryFrameBody};
 
-use super::lines::{each_line, hex_bytes, kind_of};
+use super::json_lines::{each_line, hex_bytes, kind_of};
 
 /// The version of the history that this code reads.
 const VERSION: u32 = 1;

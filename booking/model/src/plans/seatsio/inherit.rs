@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::SeatsioReader;
-use crate::plans::reader::{PlanObject, quote_value};
+use crate::plans::foreign_json::{PlanObject, quote_value};
 
 /// What an object inherits from the objects around it.
 #[derive(Clone, Default)]

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use super::{PLAN_BYTES_MAX, PlanFault, PlanImportResult};
 use crate::plans::draft::SeatMapDraft;
-use crate::plans::reader::{PlanFaults, PlanObject, placed, quote_value};
+use crate::plans::foreign_json::{PlanFaults, PlanObject, placed, quote_value};
 use crate::plans::seatmap::{PriceCategory, VenueZone};
 use inherit::{InheritedCategory, SeatsioScope, key_text};
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{SeatsioObject, SeatsioReader};
 use crate::plans::CAPACITY_MAX;
-use crate::plans::reader::{PlanObject, placed, quote_value};
+use crate::plans::foreign_json::{PlanObject, placed, quote_value};
 use crate::plans::seatmap::{AdmissionArea, PlanPoint, Seat, SeatKind, SeatingRow};
 use crate::plans::seatsio::inherit::SeatsioScope;
 

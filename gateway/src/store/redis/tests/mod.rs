@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_pass::{Digest, Holder};
-use fairgate_rules::document::RoomDocument;
 use fairgate_rules::phase::RoomFacts;
+use fairgate_rules::room_document::RoomDocument;
 use fairgate_servers as servers;
 
 use super::lease::LEASE;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use fairgate_rules::cohort::RankCall;
 use fairgate_rules::crowd::PresenceBitmap;
 use fairgate_rules::limits::PaceMeasurements;
 use fairgate_rules::odds::{AGES_S, SeatSupply};
 use fairgate_rules::pace::RankPresence;
+use fairgate_rules::release_cohorts::RankCall;
 use fairgate_rules::vitals;
 
 use crate::room::{RankedLine, Room, RoomRegistry};

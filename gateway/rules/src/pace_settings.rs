@@ -1,6 +1,6 @@
 //! Holds the settings of a room that affect its pace.
 
-use crate::document::PaceMode;
+use crate::room_document::PaceMode;
 
 /// The settings that the promoter chose for a room's pace.
 #[derive(Debug, Clone, Copy)]

@@ -7,6 +7,7 @@ use super::faults::{
     RoomInputFaults, RoomInputRefusal, check_per_s, checked_number, checked_text, checked_time,
     checked_word, required_time,
 };
+use super::lanes;
 use super::naming::{checked_shows, is_slug};
 
 /// Who decides how many may be inside.
@@ -298,10 +299,7 @@ fn refuse_unbuilt(input: &RoomDocumentInput, faults: &mut RoomInputFaults) {
         "leave it out or say \"none\"",
     );
     if input.lane.as_ref().is_some_and(|lanes| !lanes.is_empty()) {
-        faults.note_unbuilt_value(
-            "lane",
-            "lanes are not built yet; leave them out, or make a room for each",
-        );
+        faults.note_unbuilt_value("lane", lanes::REFUSED_IN_DOCUMENT);
     }
 }
 

@@ -339,7 +339,7 @@ fn import_cinema(
     Ok(())
 }
 
-/// Prints every fault on a line of its own, as compilers do.
+/// Returns the text of an error. Each fault has a line of its own, as compilers print them.
 fn import_error_text(file: &Path, refused: &ProgrammeImportError) -> String {
     match refused {
         ProgrammeImportError::Refused(ProgrammePutRefusal::Faulty(faults)) => {

@@ -27,7 +27,7 @@ const CLOSING_MAX: Duration = Duration::from_secs(30);
 /// The name of the ledger's file in the data folder.
 const FILE: &str = "ledger.db";
 
-/// Why booking was not opened. Nothing was changed.
+/// Why booking was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum BookingOpenError {
     /// The data folder cannot be locked.
@@ -39,7 +39,7 @@ pub enum BookingOpenError {
     /// There is no usable signing key.
     #[error("there is no key to sign with: {0}")]
     Keys(#[from] SigningKeyError),
-    /// Another process works on the database and does not fit beside this one.
+    /// Another process uses the database, and this process may not run at the same time.
     #[error(transparent)]
     Company(#[from] ProcessRefusal),
     /// The address of Redis cannot be used.
@@ -51,7 +51,7 @@ pub enum BookingOpenError {
 }
 
 /// Opens the database that the settings name. This is PostgreSQL, or else the file in the data
-/// folder, which no other process can use while the lock lives.
+/// folder. No other process can use the folder while the lock lives.
 ///
 /// # Errors
 /// [`BookingOpenError`].
@@ -118,9 +118,9 @@ pub async fn installation_clock(installation: &Installation) -> Result<Clock, Le
     Ok(clock)
 }
 
-/// Asks for leave to work on the database beside other processes. `keeps` names what this process
-/// keeps, and whether it is shared through Redis. A ledger file needs no leave, because its folder
-/// has only one process.
+/// Acquires the leases that a process needs to share a database with other processes. `keeps` names
+/// the data that this process stores, and says whether Redis shares them. A ledger file needs no
+/// leases, because only one process uses its folder.
 ///
 /// # Errors
 /// [`BookingOpenError`].

@@ -1,4 +1,5 @@
-//! The worker that deletes old rows. A lease makes sure that only one node of a ledger deletes.
+//! The worker that deletes old rows. A lease makes sure that only one node of a ledger deletes at a
+//! time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,8 +41,8 @@ impl Pruner {
         }
     }
 
-    /// Goes through all kinds of rows once, with a rest after each batch, and returns how many rows
-    /// were deleted. Stops early where another node has the lease.
+    /// Deletes the old rows of all kinds once, with a rest between batches, and returns how many
+    /// rows were deleted. Stops early where another node has the lease.
     ///
     /// # Errors
     /// Returns an error where the ledger does not answer; the next run goes on with what is left.

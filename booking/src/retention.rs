@@ -17,11 +17,12 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 /// A kind of row that is deleted once it is old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetentionKind {
-    /// Answers kept for retries under an `Idempotency-Key`.
+    /// Answers stored for retries under an `Idempotency-Key`.
     Answers,
-    /// Tries to make an order that were given up. They are kept longer than any call lasts.
+    /// Given-up tries to make an order. They are stored longer than any call lasts.
     GivenUpTries,
-    /// Waitlist parties that have ended. Until they are deleted, the visitor is told why.
+    /// Waitlist parties that have ended. Until a party is deleted, its visitor can read why it
+    /// ended.
     Waiters,
     /// Seat outbox rows that the store has. If a store lacks deleted rows because it was set back,
     /// its shows are opened anew.
@@ -32,8 +33,8 @@ pub enum RetentionKind {
     /// Effects that were carried out. Captured money is read back for 120 days, and an effect may
     /// be owed again in that time.
     Effects,
-    /// Events of providers. A provider may send an event again after a long time, and it is then
-    /// recognised by its id.
+    /// Events of providers. A provider may send an event again after a long time. The stored id
+    /// shows that the event is a repetition.
     ProviderEvents,
 }
 

@@ -1,4 +1,4 @@
-//! Wakes background workers. A worker runs when it is woken, and also every now and then in case a
+//! Wakes background workers. A worker runs when it is woken. It also runs at intervals, in case a
 //! call was lost.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ impl WorkerNotifier {
         self.bell.notify_one();
     }
 
-    /// Waits until the worker is woken, but at most `at_most`.
+    /// Waits until the worker is woken, or until the time `at_most` has passed.
     pub async fn wait(&self, at_most: Duration) {
         // A timeout is the other reason to wake, so its error is ignored.
         let _ = tokio::time::timeout(at_most, self.bell.notified()).await;
@@ -37,7 +37,7 @@ pub struct LedgerNotifiers {
 }
 
 impl LedgerNotifiers {
-    /// Wakes all of them.
+    /// Wakes all three workers.
     pub fn notify_all(&self) {
         self.seats.notify_worker();
         self.effects.notify_worker();

@@ -108,7 +108,7 @@ impl Booking {
         }
     }
 
-    /// The handles of all routes.
+    /// Returns the handles of all routes.
     #[must_use]
     pub fn route_handles(&self) -> RouteHandles {
         RouteHandles {

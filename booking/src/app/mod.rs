@@ -1,5 +1,5 @@
-//! Builds booking from its parts (those that move money in `payments`), makes the handles that its
-//! routes work on (`handles`), and starts its workers (`workers`).
+//! Builds booking from its parts. `payments` builds the parts that move money, `handles` makes the
+//! handles for the routes, and `workers` starts the workers.
 
 mod handles;
 mod payments;
@@ -198,7 +198,7 @@ impl ShowSources {
     }
 }
 
-/// The ledger's secret of a name; a new one where it has none yet.
+/// Returns the ledger's secret with this name. Stores a new secret if the ledger has none yet.
 async fn kept_secret(ledger: &dyn Ledger, name: &'static str) -> Result<[u8; 32], LedgerError> {
     let fresh = rand::rng().random();
     ledger.secret(name, fresh).await

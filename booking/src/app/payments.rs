@@ -1,4 +1,4 @@
-//! Builds the parts that move money: the provider, and the workers that call each other by bells.
+//! Builds the parts that move money: the provider, and the workers, which wake each other.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) type PaymentProviders = (Option<SandboxProvider>, Option<Arc<dyn Paym
 /// Opens the payment provider that is set up.
 ///
 /// # Errors
-/// Where its settings are of no use.
+/// Returns an error where its settings cannot be used.
 pub(super) fn provider(
     setup: &BookingSetup,
     ledger: &Arc<dyn Ledger>,
@@ -45,7 +45,8 @@ pub(super) fn provider(
     })
 }
 
-/// The workers that move money; those that ask a provider only where there is one.
+/// The workers that move money. A worker that calls a provider exists only where there is a
+/// provider.
 #[derive(Clone)]
 pub(super) struct PaymentWorkers {
     pub(super) sandbox: Option<SandboxProvider>,
@@ -58,7 +59,7 @@ pub(super) struct PaymentWorkers {
 }
 
 impl PaymentWorkers {
-    /// Builds them; none runs yet.
+    /// Builds the workers without starting them.
     pub(super) fn new(
         (sandbox, provider): PaymentProviders,
         catalogue: &Catalogue,

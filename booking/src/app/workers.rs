@@ -1,4 +1,4 @@
-//! Starts the background workers, and says how often each one runs when nothing wakes it.
+//! Starts the background workers, and says how often some of them run when nothing wakes them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ const FOLLOW_EVERY: Duration = Duration::from_millis(300);
 /// How often the newest timetable's number is checked.
 const TIMETABLES_EVERY: Duration = Duration::from_secs(2);
 
-/// How often the payment tasks that wait for the provider are counted.
+/// How often unsettled events, effects and refunds are counted.
 const COUNT_EVERY: Duration = Duration::from_secs(5);
 
 impl Booking {
@@ -109,7 +109,7 @@ async fn follow_forever(catalogue: Catalogue, cinemas: CinemaCatalogue) {
     }
 }
 
-/// Takes over timetables that were imported elsewhere within a few seconds.
+/// Takes over a timetable within a few seconds after another process imported it.
 async fn follow_timetables_forever(timetables: Timetables) {
     let mut every = tokio::time::interval(TIMETABLES_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -125,7 +125,8 @@ async fn follow_timetables_forever(timetables: Timetables) {
     }
 }
 
-/// Counts stored events and owed captures, so that an operator sees whether they pile up.
+/// Counts unsettled events, and effects and refunds that are not done, so that an operator sees
+/// whether they pile up.
 async fn count_forever(ledger: Arc<dyn Ledger>) {
     let mut every = tokio::time::interval(COUNT_EVERY);
     loop {

@@ -1,4 +1,5 @@
-//! Writes a dump to a file as a whole or not at all, so that a judge never reads half of one.
+//! Writes a dump to a file as a whole or not at all, so that a judge never reads an incomplete
+//! dump.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -34,7 +35,8 @@ pub enum DumpError {
 }
 
 /// Dumps the ledger in the folder `data` into the file `out`, and returns how many records the dump
-/// has. The dump says that it was read at `now_ms`. A gateway may go on writing meanwhile.
+/// has. The dump names `now_ms` as the time at which it was read. A gateway may go on writing to
+/// the ledger meanwhile.
 ///
 /// # Errors
 /// [`DumpError`]; `out` is then unchanged.
@@ -55,7 +57,7 @@ pub fn write(data: &Path, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
 }
 
 /// Dumps the ledger in the database at `url` into the file `out`, and returns how many records the
-/// dump has. Nodes may go on writing meanwhile.
+/// dump has. Nodes may go on writing to the ledger meanwhile.
 ///
 /// # Errors
 /// [`DumpError`]; `out` is then unchanged.

@@ -24,7 +24,7 @@ pub enum ProgrammeImportError {
     /// The ledger cannot be opened.
     #[error(transparent)]
     Opened(#[from] BookingOpenError),
-    /// The programme was not taken.
+    /// The programme was refused.
     #[error(transparent)]
     Refused(#[from] ProgrammePutRefusal),
 }
@@ -35,9 +35,9 @@ impl From<LedgerError> for ProgrammeImportError {
     }
 }
 
-/// Imports the programme in a file into the ledger that the settings name. On a database, nodes may
-/// be serving, and they sell by the new programme within a second. Only one process may use a
-/// ledger file. Prices must be ones that `payments` takes.
+/// Imports the programme in a file into the ledger that the settings name. If the ledger is a
+/// database, nodes may serve meanwhile, and they use the new programme within a second. Only one
+/// process may use a ledger file. The provider `payments` must be able to take every price.
 ///
 /// # Errors
 /// [`ProgrammeImportError`]; nothing was changed.

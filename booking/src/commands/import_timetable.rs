@@ -56,9 +56,10 @@ pub struct ImportedTimetable {
     pub stations: usize,
     /// How many trips there are. Each departure of a headway counts as one.
     pub trips: usize,
-    /// How many calls all lists of calls have together.
+    /// How many calls the feed's trips have. A trip with headways counts once.
     pub calls: usize,
-    /// How many trips have gaps in their `stop_sequence`.
+    /// How many of the feed's trips have gaps in their `stop_sequence`. A trip with headways counts
+    /// once.
     pub trips_with_gaps: usize,
     /// Notes about things that are no faults, but worth knowing.
     pub notes: Vec<String>,

@@ -1,4 +1,5 @@
-//! Reconciles once, from the command line, while other processes may be serving or not.
+//! Reconciles once, from the command line. If the ledger is a database, other processes may serve
+//! at the same time.
 
 use crate::app::BookingSetup;
 use crate::config::BookingConfig;
@@ -6,9 +7,9 @@ use crate::door::signing::keyring;
 use crate::open::{self, BookingOpenError};
 use crate::reconciler::ReconcilerLine;
 
-/// Compares and repairs once, and returns everything that did not agree. If a repair needs a call
-/// to the provider or the store, the serving processes carry it out. Without Redis the store's
-/// picture is not compared, because it is in the memory of the serving process.
+/// Compares and repairs once, and returns everything that did not agree. If a repair adds payment
+/// calls or seat rows to the ledger, the serving processes carry them out. Without Redis the
+/// store's picture is not compared, because it is in the memory of a serving process.
 ///
 /// # Errors
 /// [`BookingOpenError`]. If a gateway uses the data folder, nothing was compared.

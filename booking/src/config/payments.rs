@@ -14,7 +14,7 @@ const READ_BACK_S_MAX: u64 = 3_600;
 /// `FAIRGATE_PAYMENTS`: `none`, `sandbox` or `stripe`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaymentSettings {
-    /// No provider. Only what costs nothing is sold.
+    /// No provider. Only free seats can be ordered.
     None,
     /// The built-in test provider; pages and tickets carry TEST.
     Sandbox,
@@ -69,7 +69,7 @@ impl PaymentSettings {
         }
     }
 
-    /// Returns whether the provider takes play money, as far as the settings tell.
+    /// Returns whether the provider moves no real money, as far as the settings show.
     #[must_use]
     pub fn is_test(&self) -> bool {
         match self {
@@ -79,7 +79,8 @@ impl PaymentSettings {
         }
     }
 
-    /// Returns the origins that a page needs to take the money, in the form of a content policy.
+    /// Returns the origins that a page must be able to load to take the money, as a content
+    /// security policy lists them.
     #[must_use]
     pub fn form_origins(&self) -> Vec<String> {
         match self {

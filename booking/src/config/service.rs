@@ -26,7 +26,7 @@ pub struct BookingConfig {
     pub keys: RoleKeySettings,
     /// The key by which gateways prove who they are.
     pub internal: InternalSettings,
-    /// How long this process takes to end.
+    /// How long this process may take to end.
     pub drain: DrainSettings,
 }
 

@@ -1,6 +1,6 @@
-//! Answers what gateways ask of booking: which shows there are, how the seats stand, and whether
-//! booking is well. The answers are the same whether booking runs in the gateway's process or
-//! behind `/internal/v1`.
+//! Answers the questions of gateways to booking: which shows there are, how many seats are free,
+//! and whether booking can sell. The answers are the same whether booking runs in the gateway's
+//! process or behind `/internal/v1`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +21,7 @@ use crate::ledger::{Ledger, LedgerError};
 use crate::store::HoldSignal;
 use crate::waitlist::here::SeenVisitors;
 
-/// How long ledger and store have to answer before they count as not answering. Gateways wait a
-/// little longer.
+/// How long ledger and store may take to answer. Gateways wait a little longer.
 const CONDITION_MAX: Duration = Duration::from_millis(800);
 
 /// The most waiting visitors in one answer, which is then 3 MiB long.
@@ -75,8 +74,8 @@ pub struct BookingPulse {
     pub baskets: u64,
     /// Holds that run out within five minutes.
     pub baskets_5m: u64,
-    /// Cells that can no longer be bought and are not sold: those of shows that are cancelled,
-    /// whose sale has ended, or that have left.
+    /// Cells that can no longer be bought and do not count as sold: cells of shows that are
+    /// cancelled, that have left, or whose sale has ended.
     #[serde(default)]
     pub gone: u64,
     /// Visitors whose orders were ticketed after the given cursor, each with its own cursor.
@@ -100,32 +99,32 @@ impl BookingPulse {
     }
 }
 
-/// What gateways ask of booking; clones share everything.
+/// Answers gateways. Clones share everything.
 #[derive(Clone)]
 pub struct GatewayDesk {
     /// Which shows there are.
     pub catalogue: Catalogue,
-    /// Which of them are on a cinema's programme.
+    /// Which shows are on a cinema's programme.
     pub cinemas: CinemaCatalogue,
-    /// How their seats stand.
+    /// The seats of the shows.
     pub seats: SeatInventory,
     /// What was sold, and who waits.
     pub ledger: Arc<dyn Ledger>,
     /// Which visitors have a socket at a gateway.
     pub here: SeenVisitors,
-    /// The time.
+    /// The installation's clock.
     pub clock: Clock,
     /// Which ledger this is, in hex.
     pub ledger_id: String,
 }
 
 impl GatewayDesk {
-    /// Returns the shows that match the patterns. Of departures it returns only those that somebody
-    /// has held seats of.
+    /// Returns the shows that match the patterns. It returns a departure only if somebody has held
+    /// seats of it.
     #[must_use]
     pub fn shows_matching(&self, patterns: &[String]) -> Vec<ShowSummary> {
-        // The pattern `*` does not match departures: it means the shows that promoters have put.
-        // Departures are asked for by their trains.
+        // The pattern `*` does not match departures: it means the shows that promoters have put. A
+        // pattern for departures names their trains.
         let named = |show: &Show| {
             patterns
                 .iter()
@@ -163,11 +162,11 @@ impl GatewayDesk {
         self.catalogue.coverage()
     }
 
-    /// Returns whether the ledger takes writes, and what the store warns of.
+    /// Returns why booking cannot sell, where the ledger takes no writes, and the store's warnings.
     pub async fn condition(&self) -> BookingCondition {
         let mut condition = BookingCondition::default();
-        // Both are asked at the same time, to answer soon: a gateway that hears nothing from a
-        // booking does not ask it for seat maps either.
+        // Both are asked at the same time, so that the answer comes soon. A gateway that gets no
+        // answer does not ask this booking for seat maps either.
         let (ledger, seats) = tokio::join!(
             tokio::time::timeout(CONDITION_MAX, self.ledger.check()),
             tokio::time::timeout(CONDITION_MAX, self.seats.warnings()),
@@ -197,8 +196,8 @@ impl GatewayDesk {
         self.catalogue.replace_coverage(coverage).await
     }
 
-    /// Returns the counts over what a room covers: `shows`, where unknown ids are ignored, and the
-    /// trains of `room`.
+    /// Returns the counts of the shows in `shows` and of the trains that `room` covers. Unknown ids
+    /// in `shows` are ignored.
     ///
     /// # Errors
     /// Returns an error where the ledger cannot be read.
@@ -213,8 +212,8 @@ impl GatewayDesk {
             .filter_map(|show| self.find_show(show))
             .collect();
         let now_ms = self.clock.now_ms();
-        // A train runs on many days, and most of them are in no list. All departures on sale count,
-        // whether they are listed or not.
+        // A train has many departures, and most of them are in no list. All departures on sale
+        // count, whether they are listed or not.
         let trains = self.catalogue.trains_of(room, now_ms).await?;
         let mut counted = found.clone();
         counted.retain(|show| show.run.is_none());

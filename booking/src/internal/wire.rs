@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::HoldSignal;
 
-/// `GET /internal/v1/state`: whether this booking can sell, and which rooms cover what.
+/// `GET /internal/v1/state`: whether this booking can sell, and which rooms cover which shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookingStateReply {
     /// Whether gateways should send calls to this booking.
@@ -31,7 +31,7 @@ pub struct ShowsRequest {
     pub patterns: Vec<String>,
 }
 
-/// `PUT /internal/v1/coverage`: the whole list, replacing the last one.
+/// `PUT /internal/v1/coverage`: the whole list, which replaces the last list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoverageRequest {
     /// Which room covers which patterns.
@@ -114,8 +114,8 @@ pub fn write_snapshot(version: u64, cells: u32, packed: &[u8]) -> Bytes {
     bytes.freeze()
 }
 
-/// Reads a snapshot into version, cell count and packed cells. Returns `None` where it is cut
-/// short.
+/// Reads a snapshot into version, cell count and packed cells. Returns `None` where the length is
+/// wrong.
 #[must_use]
 pub fn read_snapshot(bytes: &Bytes) -> Option<(u64, u32, Bytes)> {
     let (version, rest) = bytes.split_first_chunk::<8>()?;

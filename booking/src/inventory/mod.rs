@@ -1,4 +1,4 @@
-//! What can be held: the handle that opens shows in the store and carries the ledger's decisions
-//! there.
+//! The seats that can be held. Their handle opens shows in the store, and carries the ledger's
+//! decisions to the store.
 
 pub mod seats;

@@ -1,6 +1,6 @@
 //! Compares what provider, ledger and store say of the same money and the same seats, and repairs
-//! what does not agree. No call waits for the reconciler. What it finds is a lost message or a
-//! fault, and costs only delay.
+//! what does not agree. No call waits for the reconciler. A difference comes from a lost message or
+//! a fault, and causes only delay.
 
 mod provider;
 pub mod repair;
@@ -27,8 +27,8 @@ use watch::LockedHoldWatch;
 /// The longest time between two comparisons. It is shorter if payments are to be read back sooner.
 const EVERY_MAX: Duration = Duration::from_secs(10);
 
-/// The lease under which one node at a time compares, and how many comparisons it lasts. If that
-/// node dies, this many comparisons are missed.
+/// The lease under which one node at a time compares, and for how many comparisons the lease lasts.
+/// If that node dies, this many comparisons are missed.
 const LEASE: &str = "reconciler";
 const LEASE_TURNS: u32 = 3;
 
@@ -51,13 +51,13 @@ pub struct Reconciler {
     pub inbox: Option<PaymentEventInbox>,
     /// The installation's clock.
     pub clock: Clock,
-    /// Wake the workers that carry repairs out.
+    /// Wakes the workers that carry out repairs.
     pub bells: LedgerNotifiers,
-    /// What was seen of the holds that are locked for orders.
+    /// Remembers which of the holds that are locked for orders have no order.
     pub watch: LockedHoldWatch,
 }
 
-/// A finding and the result of its repair, as it is printed.
+/// A finding with the result of its repair, in printed form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReconcilerLine {
     /// The kind of drift.
@@ -73,8 +73,7 @@ pub struct ReconcilerLine {
 }
 
 impl Reconciler {
-    /// Makes one pass over everything. Returns each thing that did not agree, with the result of
-    /// its repair.
+    /// Compares everything once. Returns each difference with the result of its repair.
     ///
     /// # Errors
     /// Returns an error where the ledger cannot be read.
@@ -84,7 +83,7 @@ impl Reconciler {
         self.pass_over(since_ms, shows).await
     }
 
-    /// Makes one pass over some shows, and over all orders and payments.
+    /// Compares some shows, and all due orders and payments.
     async fn pass_over(
         &self,
         since_ms: i64,

@@ -1,4 +1,4 @@
-//! Reads payments back from the provider, to find what its events should have told.
+//! Reads payments back from the provider, to find changes whose events were lost.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const BATCH_MAX: u32 = 200;
 const READS_AT_ONCE: usize = 8;
 
 impl Reconciler {
-    /// Reads back the payments that have been quiet for a while.
+    /// Reads back the payments that have had no news for a while.
     pub(super) async fn read_back(
         &self,
         now_ms: i64,

@@ -1,5 +1,5 @@
-//! One idempotent repair for each kind of drift. No repair makes a new decision; each carries out
-//! what was already decided.
+//! One idempotent repair for each kind of drift. A repair makes no new decision. It only completes
+//! an earlier one.
 
 use fairgate_model::findings::{DriftFinding, DriftSubject};
 
@@ -16,7 +16,7 @@ pub enum RepairOutcome {
     Done,
     /// The repair was not needed, because another worker had done it in the meantime.
     NotNeeded,
-    /// The repair has to wait. The next pass finds the same again.
+    /// The repair has to wait. The next pass finds the same difference again.
     Later,
 }
 
@@ -40,7 +40,8 @@ impl Reconciler {
     /// Repairs one finding.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not take the repair; the next pass finds it again.
+    /// Returns an error where the ledger did not take the repair. The next pass finds the same
+    /// difference again.
     pub(super) async fn repair(
         &self,
         finding: &DriftFinding,
@@ -53,8 +54,8 @@ impl Reconciler {
                 self.bells.notify_all();
                 Ok(RepairOutcome::from_changed(!expired.is_empty()))
             }
-            // The effects worker tries again by itself. Whether that can help, an operator has to
-            // find out.
+            // The effects worker tries again by itself. An operator has to find out whether that
+            // can help.
             (DriftSubject::Order(_), K::RefundFailed) => Ok(RepairOutcome::Later),
             (DriftSubject::Order(order), _) => {
                 let changed = self.ledger.mend(order, now_ms).await?;
@@ -74,7 +75,7 @@ impl Reconciler {
                 let (Some(show), Some(seats)) = (self.catalogue.show(id), &self.seats) else {
                     return Ok(RepairOutcome::NotNeeded);
                 };
-                // Baskets that the ledger does not know are in the way, and will run out.
+                // Baskets, which the ledger does not know, prevent this until they run out.
                 match seats.reopen(&show).await? {
                     Ok(()) => Ok(RepairOutcome::Done),
                     Err(_) => Ok(RepairOutcome::Later),

@@ -1,6 +1,6 @@
 //! Compares shows in the ledger with their pictures in the store. A railway has ten thousand
-//! departures, so a pass cannot look at all of them: shows with traffic are looked at in every
-//! pass, all others in turn, once an hour.
+//! departures, so a pass cannot compare all of them. Each pass compares up to 200 shows with
+//! traffic. All other shows take turns, and each is compared once an hour.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -15,20 +15,21 @@ use crate::inventory::seats::SeatInventory;
 use crate::ledger::{ClaimedCell, LedgerError};
 use crate::store::SeatOutboxRow;
 
-/// The most undelivered seat rows that are read.
+/// The most undelivered seat rows of a show that are read.
 const ROWS_MAX: u32 = 10_000;
 
-/// How long to wait before a difference is read again, because a picture that only lags behind the
-/// store is no drift.
+/// A difference is read again after this time, because a picture that only arrives late is no
+/// drift.
 const PICTURE_LAG: Duration = Duration::from_millis(500);
 
-/// The most shows with traffic in one pass. The next pass goes on with the others.
+/// The most shows with traffic in one pass. The next pass compares the others.
 const BUSY_MAX: usize = 200;
 
-/// How many passes it takes to look at every show without traffic: an hour's worth.
+/// How many passes it takes to compare every show without traffic. With a pass every ten seconds,
+/// this is one hour.
 const IDLE_PASSES: usize = 360;
 
-/// How far the passes have come: the last show of each kind that was looked at.
+/// The last show with traffic and the last show without traffic that were compared.
 #[derive(Debug, Default)]
 pub(super) struct ReconcilerProgress {
     busy: Option<ShowId>,
@@ -46,8 +47,8 @@ impl ReconcilerProgress {
     }
 }
 
-/// Returns up to `most` members of a set, after the last one of the previous call, and from the
-/// start again at the end.
+/// Returns up to `most` members of a set. Begins after the last member of the previous call. After
+/// the end of the set, it continues at the start.
 fn go_on(of: &BTreeSet<ShowId>, last: &mut Option<ShowId>, most: usize) -> Vec<ShowId> {
     let is_behind = |show: &&ShowId| last.as_ref().is_none_or(|last| *show > last);
     let (behind, before): (Vec<_>, Vec<_>) = of.iter().partition(is_behind);
@@ -81,7 +82,7 @@ impl Reconciler {
         Ok(rounds.next(&busy, &all))
     }
 
-    /// Returns those of the shows whose picture differs from the ledger twice in a row.
+    /// Returns the shows whose pictures differ from the ledger in two readings in a row.
     pub(super) async fn differing_shows(
         &self,
         shows: Vec<ShowId>,
@@ -107,8 +108,8 @@ impl Reconciler {
         Ok(facts)
     }
 
-    /// Reads a show from the ledger and the store. Returns `None` where the store has not opened
-    /// the show.
+    /// Reads a show from the ledger and the store. Returns `None` where the show is unknown or not
+    /// open.
     async fn show_facts(
         &self,
         seats: &SeatInventory,
@@ -121,8 +122,9 @@ impl Reconciler {
             return Ok(None);
         }
         // The order of these readings matters. If a cell has the same claim before and after, and
-        // no undelivered row in between, the picture in between must show that claim. All other
-        // cells are being changed at this moment, and are not compared.
+        // no undelivered row in between, the picture in between must show that claim. A cell whose
+        // claim changed, or that has an undelivered row, is being changed at this moment. It is not
+        // compared.
         let before = self.ledger.claimed(id).await?;
         let coming = self.rows_on_their_way(id).await?;
         let read_ms = self.clock.now_ms();

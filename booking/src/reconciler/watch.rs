@@ -17,7 +17,8 @@ use crate::store::SecuredHold;
 /// How often holds are compared with orders.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// What is known of the holds that are locked for orders. It is kept between two comparisons.
+/// What is known of the holds that are locked for orders. This is remembered from one comparison to
+/// the next.
 #[derive(Clone, Default)]
 pub struct LockedHoldWatch {
     seen: Arc<Mutex<HashMap<HoldId, LockedHoldState>>>,
@@ -27,7 +28,7 @@ pub struct LockedHoldWatch {
 enum LockedHoldState {
     /// The hold's order exists. An order is never removed, so the hold need not be looked up again.
     Ordered,
-    /// The ledger has had no order for the hold since this time.
+    /// The ledger was first seen without an order for the hold at this time.
     Alone { since_ms: i64 },
 }
 
@@ -43,7 +44,7 @@ impl LockedHoldWatch {
         ordered.into_iter().filter(is_open).collect()
     }
 
-    /// Notes which holds have no order by the ledger's answer, and returns those holds.
+    /// Records the ledger's answer, and returns the holds that have no order.
     fn record_order_lookup(
         &self,
         unseen: Vec<SecuredHold>,
@@ -90,7 +91,8 @@ impl Reconciler {
             .record_order_lookup(unseen, &alone, self.clock.now_ms()))
     }
 
-    /// Gives a basket its own deadline back, once it is certain that its order will not be made.
+    /// Gives a basket its own deadline back, if it is certain that its order will not be made.
+    /// Returns whether it did.
     pub(super) async fn restore_deadline(
         &self,
         secured: &SecuredHold,
@@ -98,8 +100,8 @@ impl Reconciler {
         let Some(seats) = &self.seats else {
             return Ok(false);
         };
-        // From here on the ledger refuses a try that has already begun. A try that begins later
-        // extends the lock first.
+        // From now on the ledger refuses a try to make the order that has already begun. A later
+        // try extends the lock first.
         let given_up = self
             .ledger
             .give_up(&secured.hold, self.clock.now_ms())
@@ -116,8 +118,8 @@ impl Reconciler {
         Ok(given_up)
     }
 
-    /// Looks for holds without orders for as long as the process runs. Each process looks at the
-    /// holds it knows.
+    /// Finds and repairs holds without orders for as long as the process runs. Each process looks
+    /// at the holds it knows.
     pub async fn watch_forever(self) {
         let mut every = tokio::time::interval(EVERY);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

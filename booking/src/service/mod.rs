@@ -25,7 +25,7 @@ use crate::open::{self, BookingOpenError};
 use crate::router::of_process;
 
 /// How long the process still answers after it began to drain. Gateways ask twice a second whether
-/// booking can sell, so by then each has heard of it and uses another booking.
+/// booking can sell. So after this time each gateway uses another booking.
 const NOTICE: Duration = Duration::from_millis(1_200);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
@@ -118,13 +118,14 @@ impl BookingService {
     /// Returns the address that this process listens on.
     ///
     /// # Errors
-    /// Returns an error where the system does not tell the address.
+    /// Returns an error where the system does not report the address.
     pub fn listen_address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves until `shutdown`, and then drains: it stops being ready, lets gateways notice, ends
-    /// the calls, then the workers, and closes the ledger last.
+    /// Serves until `shutdown`, or until another process takes its place, and then drains: reports
+    /// that it is not ready, waits until gateways notice, ends the calls, ends the workers, and
+    /// closes the ledger.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,

@@ -1,6 +1,6 @@
-//! Carries the seat outbox from the ledger to the store. One worker at a time, which has a lease,
-//! numbers the committed rows and delivers them by show. The store's cursor says which rows it has,
-//! so a worker that dies midway neither loses nor repeats a row.
+//! Carries the seat outbox from the ledger to the store. One worker at a time has the lease. It
+//! numbers the committed rows and delivers them show by show. The store's cursor says which rows it
+//! has, so a worker that dies midway neither loses nor repeats a row.
 
 use std::collections::HashSet;
 
@@ -18,10 +18,11 @@ const LEASE: &str = "seat-outbox";
 const LEASE_MS: i64 = 3_000;
 
 impl SeatInventory {
-    /// Carries the ledger's decisions to the store, in order; returns how many rows were carried.
+    /// Carries the ledger's decisions to the store, in order, and returns how many rows were
+    /// carried.
     ///
     /// # Errors
-    /// Where the ledger cannot be read; the next run goes on from the same row.
+    /// Returns an error where the ledger cannot be read; the next run goes on from the same row.
     pub async fn carry_outbox(&self) -> Result<usize, LedgerError> {
         let _one_at_a_time = self.shared.carrying.lock().await;
         let mut carried = 0;
@@ -34,8 +35,8 @@ impl SeatInventory {
         Ok(carried)
     }
 
-    /// Carries a show's rows behind a number to the store, and marks the rows that the store has as
-    /// delivered.
+    /// Delivers a show's rows with numbers above `after` to the store, and then marks them as
+    /// delivered in the ledger.
     pub(super) async fn carry_seat_rows(
         &self,
         show: &ShowId,
@@ -52,14 +53,16 @@ impl SeatInventory {
                     carried += rows.len();
                     after = last;
                 }
-                // The store is behind the given number, so its own cursor is tried once.
+                // The store lacks earlier rows, too. So delivery begins again at the store's own
+                // cursor, but only once.
                 Ok(cursor) if !went_back => {
                     went_back = true;
                     after = cursor;
                     continue;
                 }
-                // The show is read from the ledger again; every picture since then contains the
-                // deleted rows.
+                // The store still lacks rows. If the ledger has deleted them, the show is closed.
+                // It is then read from the ledger again, and that picture contains the deleted
+                // rows.
                 Ok(cursor) => {
                     if begin_behind_a_gap(&rows, cursor) {
                         self.abandon(show, cursor).await;
@@ -85,8 +88,9 @@ impl SeatInventory {
         }
     }
 
-    /// Asks again whether the show is not open. A single refusal may come from a clock that was
-    /// read late, and rows that were then marked as delivered would never be carried out.
+    /// Asks the store a second time whether the show is closed. The first refusal may come from a
+    /// clock that was read late. Rows that were marked as delivered because of it would never reach
+    /// the store.
     async fn is_closed(&self, show: &ShowId) -> bool {
         matches!(self.store.edition(show).await, Ok(None))
     }
@@ -95,14 +99,14 @@ impl SeatInventory {
     /// delivered. If the ledger lacks rows that the store has seen, the show is not sold any more.
     ///
     /// # Errors
-    /// Where the ledger cannot be read; the next run compares again.
+    /// Returns an error where the ledger cannot be read; the next run compares again.
     pub async fn compare(&self) -> Result<(), LedgerError> {
         if !self.store.is_shared() {
             return Ok(());
         }
         let mut shows: HashSet<_> = self.store.in_use().await.into_iter().collect();
-        // A regressed show is not sold, so nobody uses it; the comparison must find when the ledger
-        // is restored.
+        // A regressed show is not sold, so it is not in use. It is compared all the same, to notice
+        // when the ledger is restored.
         shows.extend(locked(&self.shared.regressed).iter().cloned());
         for show in shows {
             self.compare_show(&show).await?;
@@ -110,7 +114,7 @@ impl SeatInventory {
         Ok(())
     }
 
-    /// Compares one show. A show that is not open has nothing to compare, and is compared when it
+    /// Compares one show. A show that is not open has no cursor to compare. It is compared when it
     /// is next asked for.
     pub(super) async fn compare_show(&self, show: &ShowId) -> Result<(), LedgerError> {
         if !self.store.is_shared() {
@@ -144,7 +148,7 @@ impl SeatInventory {
     }
 }
 
-/// Returns whether the first rows behind a cursor are deleted in the ledger.
+/// Returns whether the ledger has deleted the first rows after a cursor.
 fn begin_behind_a_gap(rows: &[SeatOutboxRow], cursor: u64) -> bool {
     rows.first().is_none_or(|row| row.seq > cursor + 1)
 }

@@ -1,7 +1,7 @@
 //! Counts the seats of many shows for the line, at a bounded cost. A room may cover ten thousand
-//! departures and asks about every second. Shows in use are counted again each time. Of the shows
-//! at rest a few are counted each time, and the others keep their last figures. A show that never
-//! sold a seat is not opened for this.
+//! departures and asks about every second. Shows in use are counted again each time. A hundred
+//! shows at rest are counted each time, and the others keep their last figures. Trains, and shows
+//! without sold seats, are not opened for this.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ pub struct ShowSeatFigures {
     /// Held cells whose holds run out so soon that they count as free for a visitor who is called
     /// now.
     pub lapsing_soon: u64,
-    /// Cells that nobody can have any more and that are not sold: of shows that are cancelled, that
-    /// have left, or whose sale has ended.
+    /// Cells that can no longer be bought and do not count as sold: cells of shows that are
+    /// cancelled, that have left, or whose sale has ended.
     pub gone: u64,
 }
 
@@ -71,7 +71,7 @@ impl ShowSeatFigures {
         }
     }
 
-    /// Returns the figures of a show of which nobody has taken anything.
+    /// Returns the figures of a show while none of its seats is held or sold.
     fn unsold(show: &Show, now_ms: i64) -> Self {
         if show.run.is_some() {
             return train::count_train_seats(show, &show.unsold(), now_ms);
@@ -88,27 +88,27 @@ impl ShowSeatFigures {
     }
 }
 
-/// A show's last figures and the time of counting; no time if the figures follow from the plan
-/// alone.
+/// A show's last figures and the time of counting. There is no time if the figures follow from the
+/// plan alone.
 pub(super) struct CountedFigures {
     figures: ShowSeatFigures,
     at: Option<Instant>,
 }
 
 impl SeatInventory {
-    /// Counts some shows together. Trains are counted by seat and other shows by cell, which is the
-    /// same without legs.
+    /// Counts some shows together. Trains are counted by seat, and other shows by cell: each of
+    /// their seats has one cell.
     ///
     /// # Errors
-    /// Where the store or the ledger had to be asked and did not answer.
+    /// Returns an error where the store or the ledger is needed and does not answer.
     pub async fn show_figures(
         &self,
         shows: &[Arc<Show>],
         now_ms: i64,
     ) -> Result<ShowSeatFigures, LedgerError> {
         let shows_now = self.to_be_counted(shows, now_ms).await;
-        // The shows are counted side by side: a silent store then delays all of them no longer than
-        // one.
+        // The shows are counted at the same time. So a store that does not answer delays all shows
+        // together no longer than one show.
         let counting = shows_now.iter().map(|show| self.count_show(show, now_ms));
         let figures = join_all(counting).await;
         for (show, figures) in shows_now.iter().zip(figures) {
@@ -138,7 +138,7 @@ impl SeatInventory {
                 at: None,
             };
             let at = counted.entry(show.id.clone()).or_insert_with(unsold).at;
-            // For a train that is over, the figures do not depend on its sold seats.
+            // All seats of a train that is over are gone, so it need not be counted again.
             if show.run.is_none() || !show.is_over(now_ms) {
                 resting.push((at, show));
             }
@@ -167,8 +167,7 @@ impl SeatInventory {
         figures.ok_or_else(|| unavailable("the show is not open"))
     }
 
-    /// Counts a train from a glance, without opening it: a room may cover all departures of a
-    /// country.
+    /// Counts a train without opening it, because a room may cover all departures of a country.
     async fn count_train(&self, show: &Show, now_ms: i64) -> Result<ShowSeatFigures, LedgerError> {
         let Some(view) = self.store.glance(&show.id).await else {
             if self.store.cursor(&show.id).await == Err(InventoryRefusal::Unreachable) {
@@ -181,7 +180,8 @@ impl SeatInventory {
         let Some(in_store) = self.figures_in_store(show, now_ms).await else {
             return Ok(figures);
         };
-        // The store counts cells, and a seat has many: no more seats may come free than are held.
+        // The store counts cells, and a seat of a train has many cells. So the number of lapsing
+        // cells is limited to the number of held seats.
         let held = figures.counts.held;
         let baskets = ShowHoldFigures {
             lapsing_cells: in_store.baskets.lapsing_cells.min(held),
@@ -257,7 +257,7 @@ mod tests {
         (0..DEPARTURES).map(departure).collect()
     }
 
-    /// Returns how many calls Redis has answered so far, and how many keys it has.
+    /// Returns how many scripts Redis has run so far, and how many keys it has.
     async fn asked(redis: &servers::RedisServers) -> (u64, servers::RespReply) {
         let stats = redis.command(0, &["INFO", "commandstats"]).await;
         let stats = stats.expect("it answers");

@@ -1,4 +1,4 @@
-//! Keeps the seats right while no request asks for them: opens again the shows that the store lost,
+//! Keeps the seats correct while no request asks for them: reopens the shows that the store lost,
 //! and compares the store's cursors with the ledger.
 
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::catalogue::Catalogue;
 
 /// How often the store is asked which shows it lost.
 const MEND_EVERY: Duration = Duration::from_millis(200);
-/// How often cursors are compared. A ledger that was set back shows at `/readyz` within two
+/// How often cursors are compared. So `/readyz` reports a ledger that was set back within two
 /// seconds.
 const COMPARE_EVERY: Duration = Duration::from_secs(1);
 

@@ -8,14 +8,15 @@ use tokio::sync::oneshot;
 
 use crate::ledger::{Ledger, LedgerError};
 
-/// How often a lease is renewed within the time that it lasts.
+/// How many times a lease is renewed within the time that it lasts.
 const RENEWALS: u64 = 4;
 
-/// Does the work while `owner` has the lease; returns `None` and does nothing while another owner
+/// Does the work under a lease of `owner`. Returns `None` without doing the work if another owner
 /// has the lease.
 ///
 /// # Errors
-/// Where the ledger did not give the lease. A lease that cannot be given back afterwards lapses.
+/// Returns an error where the ledger does not answer the request for the lease. A lease that cannot
+/// be given back after the work lapses.
 pub(super) async fn under<T>(
     ledger: &Arc<dyn Ledger>,
     name: &str,
@@ -38,7 +39,7 @@ pub(super) async fn under<T>(
     ));
     let done = work.await;
     drop(working);
-    // A renewal on its way must not arrive after the lease was given back.
+    // A renewal that was already sent must not arrive after the lease was given back.
     let renewed = renewing.await;
     if let Err(error) = renewed {
         tracing::warn!(name, %error, "a lease was not renewed");
@@ -49,8 +50,8 @@ pub(super) async fn under<T>(
     Ok(Some(done))
 }
 
-/// Renews the lease until the work is over or another owner has the lease. A ledger that does not
-/// answer has given the lease to nobody.
+/// Renews the lease until the work is over or another owner has the lease. If the ledger does not
+/// answer, the next renewal is tried at its usual time.
 async fn renew_lease(
     ledger: Arc<dyn Ledger>,
     name: String,

@@ -1,6 +1,6 @@
-//! Returns how many seats are left of some shows by category, for lists of many shows. No show is
-//! opened for this. A show's numbers are kept for a second, so that a list that everybody asks for
-//! costs the store next to nothing.
+//! Counts the seats that are left in each category, for lists of many shows. No show is opened for
+//! this. A show's counts are cached for a second, so a list that everybody asks for costs the store
+//! next to nothing.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use super::{SeatInventory, locked};
 use crate::ledger::LedgerError;
 use crate::store::VersionedCells;
 
-/// How long a show's numbers are used.
+/// How long a show's counts are used before they are counted again.
 const GOOD_FOR: Duration = Duration::from_secs(1);
-/// The most shows whose numbers are kept.
+/// From this many shows on, counts that are too old are removed from the cache.
 const KEPT_MAX: usize = 20_000;
 
 /// How many seats of one category are left.
@@ -28,7 +28,7 @@ pub struct SeatsLeft {
     pub of: u32,
 }
 
-/// The numbers of a show when it was last looked at.
+/// The counts of a show from the last time it was counted.
 pub(super) struct CachedSeatsLeft {
     at: Instant,
     edition: u64,
@@ -39,7 +39,8 @@ impl SeatInventory {
     /// Returns the seats left of each show, by category index.
     ///
     /// # Errors
-    /// Where the ledger had to be asked about a show that was never looked at, and did not answer.
+    /// Returns an error where the ledger is needed and does not answer, and a show has no earlier
+    /// counts.
     pub async fn seats_left(
         &self,
         shows: &[Arc<Show>],
@@ -49,7 +50,7 @@ impl SeatInventory {
     }
 
     async fn seats_left_of_show(&self, show: &Show) -> Result<Arc<[SeatsLeft]>, LedgerError> {
-        // A show that is over has nothing left, so nobody need be asked.
+        // A show that is over has no seats left, so neither the store nor the ledger is asked.
         if show.is_over(self.clock.now_ms()) {
             let everything = (0..show.grid().seats).collect();
             return Ok(less_the_taken(show, &everything).into());
@@ -67,15 +68,14 @@ impl SeatInventory {
         }
         let left: Arc<[SeatsLeft]> = match self.store.glance(&show.id).await {
             Some(view) => in_picture(show, &view).into(),
-            // Nobody holds anything of a show that is not open, and the ledger knows its sold
-            // seats.
+            // A show that is not open has no held seats. The ledger knows its sold seats.
             None => match self.ledger.claimed(&show.id).await {
                 Ok(claimed) => {
                     let taken = claimed.into_iter().map(|(seat, _, _)| seat);
                     less_the_taken(show, &taken.collect()).into()
                 }
                 Err(error) => {
-                    // Old numbers are better than none.
+                    // Old counts are better than none.
                     return seen.map(|(_, left)| left).ok_or(error);
                 }
             },

@@ -1,7 +1,7 @@
-//! The seats of a show as everybody sees them. This module opens the store from the ledger when a
-//! show is first asked for or when the store lost it, and carries the seat outbox to the store. Any
-//! number of nodes do this at once: the node that opens a show has a lease in the ledger, and the
-//! node that carries the outbox has another.
+//! The seats of a show as everybody sees them. This module opens a show in the store when it is
+//! first asked for or when the store lost it, and carries the seat outbox to the store. Any number
+//! of nodes may do this at once: the node that opens a show has a lease in the ledger, and the node
+//! that carries the outbox has another.
 
 mod carry;
 mod figures;
@@ -41,15 +41,16 @@ use fairgate_model::shows::Show;
 const OPENING_MS: i64 = 5_000;
 /// How long a request waits for the node that opens its show.
 const WAIT_MAX: Duration = Duration::from_secs(3);
-/// How long a request that only looks waits to hear whether the picture is the newest.
+/// How long a request that only reads the seats waits for the store to say whether the show is
+/// open.
 const LOOKED_FOR_MAX: Duration = Duration::from_millis(300);
 /// How often a waiting request checks whether the show is open.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How long a picture of another edition is left in place. A node that hears late of a change of
+/// How long a picture of another edition is left in place. A node that learns late of a change of
 /// the catalogue must not replace the new edition by its old one.
 const HEARD_BY: Duration = Duration::from_millis(1_500);
-/// The most that a node's clock may differ from the ledger's, in milliseconds. A node beyond this
-/// must not judge the clock of Redis.
+/// The most that a node's clock may differ from the ledger's clock, in milliseconds. A node whose
+/// clock differs more must not judge the clock of Redis, and opens no shows.
 const CLOCK_OFF_MS_MAX: i64 = 5_000;
 
 /// A handle on the seats of all shows.
@@ -95,17 +96,18 @@ impl SeatInventory {
         }
     }
 
-    /// Makes sure that the store has a picture of the show to work on.
+    /// Makes sure that the show is open in the store.
     ///
     /// # Errors
-    /// Where the ledger or the store cannot be asked, or the show must not be sold.
+    /// Returns an error where the ledger or the store does not answer, where the show must not be
+    /// sold, or where another node does not open it in time.
     pub async fn ensure_open(&self, show: &Show) -> Result<(), LedgerError> {
         if show.untouched {
             return Err(unavailable("a departure is opened by its first hold"));
         }
         if !locked(&self.shared.compared).contains(&show.id) {
-            // Another process may have sold seats from a newer ledger than this process found at
-            // its start.
+            // Another process may have sold seats by a newer ledger than the one that this process
+            // opened.
             self.compare_show(&show.id).await?;
         }
         if locked(&self.shared.regressed).contains(&show.id) {
@@ -126,7 +128,7 @@ impl SeatInventory {
         }
     }
 
-    /// Makes sure that the seats can be looked at; an old picture is better than none.
+    /// Makes sure that the store has a picture to show. An old picture is better than none.
     ///
     /// # Errors
     /// As `ensure_open`, if there is no picture at all.
@@ -139,7 +141,7 @@ impl SeatInventory {
         self.ensure_open(show).await
     }
 
-    /// Returns the whole picture for somebody who looks. A departure without any holds is not
+    /// Returns the whole picture for display. A departure that nobody has held seats of is not
     /// opened for this: all its seats on sale are free. A cancelled show has no free cells.
     ///
     /// # Errors
@@ -160,8 +162,7 @@ impl SeatInventory {
     }
 
     /// Returns the picture packed for the wire: version, number of cells, and two bits a cell. The
-    /// picture stays what the store has, even if the show is cancelled, so that it fits the
-    /// changes.
+    /// picture of a cancelled show is returned unchanged, so that the change feed fits it.
     ///
     /// # Errors
     /// As [`SeatInventory::current_view`].
@@ -174,7 +175,7 @@ impl SeatInventory {
         Ok(self.store.packed(&show.id).await)
     }
 
-    /// Returns what changed after a version; a show that is not open is a gap.
+    /// Returns what changed after a version. A show that is not open returns a gap.
     pub async fn changes_since(&self, show: &Show, since: u64) -> CellChanges {
         match show.untouched {
             true if since == 0 => CellChanges::None,
@@ -186,8 +187,8 @@ impl SeatInventory {
         }
     }
 
-    /// Returns whether the show is open with a picture that may be worked on. An old picture may be
-    /// worked on until it can be replaced.
+    /// Returns whether the show is open with a picture that can be used. A picture of another
+    /// edition is used until it can be replaced.
     async fn is_ready(&self, show: &Show) -> Result<bool, LedgerError> {
         let edition = self.store.edition(&show.id).await;
         let edition = edition.map_err(|refused| unavailable(&refused.to_string()))?;
@@ -204,7 +205,7 @@ impl SeatInventory {
         if self.store.is_shared() && since.elapsed() < HEARD_BY {
             return Ok(true);
         }
-        // Baskets keep the picture on which they were made.
+        // A picture is not replaced while there are baskets that were made on it.
         let counts = self.store.counts(&show.id, 0, i64::MAX).await;
         Ok(counts.is_some_and(|(_, baskets)| baskets.lapsing > 0))
     }
@@ -241,7 +242,7 @@ impl SeatInventory {
     async fn replace(&self, show: &Show) -> Result<(), LedgerError> {
         let was_open = matches!(self.store.edition(&show.id).await, Ok(Some(_)));
         match self.reopen(show).await? {
-            // A basket that came in between keeps the old picture as long as the basket lives.
+            // A basket was made in the meantime. The old picture stays until the basket ends.
             Err(InventoryRefusal::Taken(_)) if was_open => Ok(()),
             Ok(()) => Ok(()),
             Err(refused) => Err(unavailable(&refused.to_string())),
@@ -251,7 +252,8 @@ impl SeatInventory {
     /// Replaces the store's picture by the ledger's picture.
     ///
     /// # Errors
-    /// The inner error names baskets that prevent this; the outer error is the ledger's.
+    /// The inner error is the store's refusal, for example because of baskets. The outer error is
+    /// the ledger's, or says why the show must not be opened now.
     pub async fn reopen(&self, show: &Show) -> Result<Result<(), InventoryRefusal>, LedgerError> {
         if self.store.is_shared() {
             let off_ms = self.ledger.now_ms().await? - self.clock.now_ms();
@@ -260,9 +262,9 @@ impl SeatInventory {
             }
         }
         let began = Instant::now();
-        // The cursor is read before the picture, so that no row comes in between. If the store
-        // knows decisions that the ledger lacks, the ledger was set back: its picture would offer
-        // sold seats again.
+        // The store's cursor is read before the ledger's cursor, so that a row in between does not
+        // look like a difference. If the store knows decisions that the ledger lacks, the ledger
+        // was set back. Its picture would then offer sold seats again.
         let seen = self.store.cursor(&show.id).await.unwrap_or(0);
         if seen > self.ledger.seat_cursor(&show.id).await? {
             return Err(unavailable(
@@ -325,7 +327,7 @@ impl SeatInventory {
         }
     }
 
-    /// Returns the seats of a show in baskets and orders, by the store's picture.
+    /// Returns the seats of a show that baskets and unpaid orders hold, by the store's picture.
     pub async fn held_seats(&self, catalogue: &Catalogue, id: &ShowId) -> Vec<u32> {
         let (Some(show), Some(view)) = (catalogue.show(id), self.store.view(id).await) else {
             return Vec::new();
@@ -338,10 +340,10 @@ impl SeatInventory {
             .collect()
     }
 
-    /// Returns what an operator should know of the seats, one sentence each.
+    /// Returns warnings about the seats for an operator.
     pub async fn warnings(&self) -> Vec<String> {
         let mut warnings = self.store.warnings().await;
-        // One loss is one sentence, even if it took many shows.
+        // All lost shows share one warning.
         match self.store.lost().await.as_slice() {
             [] => {}
             [show] => warnings.push(format!(
@@ -373,8 +375,8 @@ fn unavailable(why: &str) -> LedgerError {
     LedgerError::Unavailable(why.to_owned())
 }
 
-/// Locks, and ignores poison: the data behind these locks are whole after each statement, even if
-/// another task panicked.
+/// Locks the data even if another task panicked while it had the lock: the data are consistent
+/// after each statement.
 fn locked<T>(lock: &Lock<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! Prolongs the locks of orders whose claim stands beyond its deadline. Such a claim waits for an
-//! event about its payment that came in time and cannot be settled yet. The seats stay locked for
+//! Prolongs the locks of orders whose claims outlast their deadlines. Such an order waits until an
+//! event about its payment can be settled. The event itself came in time. The seats stay locked for
 //! as long as the ledger keeps the claim.
 
 use std::time::Duration;
@@ -21,12 +21,12 @@ const LEASE: &str = "overdue-locks";
 const LEASE_MS: i64 = 3_000;
 
 impl SeatInventory {
-    /// Prolongs the locks of claims that stand beyond their deadline, and takes fallen locks again.
-    /// If another visitor holds the cells in the meantime, that hold stays; the ledger will refuse
-    /// to sell it the cells.
+    /// Prolongs the locks of claims that outlast their deadlines, and locks seats again whose locks
+    /// have run out. If another visitor has held the cells in the meantime, that hold stays, but
+    /// the ledger will refuse to sell its cells.
     ///
     /// # Errors
-    /// Where the ledger cannot be read; the next run tries again.
+    /// Returns an error where the ledger cannot be read; the next run tries again.
     pub async fn prolong_overdue(&self) -> Result<(), LedgerError> {
         let now_ms = self.clock.now_ms();
         let mut after = None;

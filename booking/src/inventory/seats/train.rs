@@ -7,15 +7,15 @@ use fairgate_model::shows::Show;
 
 use super::ShowSeatFigures;
 
-/// By class and first leg: the leg behind the shortest offered stretch that begins at this leg;
-/// `None` if no stretch is offered from it.
+/// The end of the shortest offered stretch, by class and first leg. The end is the index after the
+/// last leg. `None` means that no offered stretch begins at this leg.
 type ShortestStretches = Vec<Vec<Option<u16>>>;
 
-/// Counts the seats of a train at a moment. A seat is *free* if somebody could still hold it over
-/// an offered stretch that the train has not left. It is *held* if that were possible once every
-/// basket ran out. It is *sold* if such a stretch is left but somebody has a part of it. Otherwise
-/// it is *gone*: the train has left, or is cancelled. Seats without an offered stretch are not
-/// counted.
+/// Counts the seats of a train at a moment. Only offered stretches count that the train has not
+/// left yet. A seat is *free* if one of them is free. It is *held* if one of them would be free
+/// after all holds ran out. It is *sold* if each of them is sold in part. Otherwise it is *gone*:
+/// the train has left all of them or is cancelled, or the seat is blocked. Seats without an offered
+/// stretch are not counted.
 #[must_use]
 pub fn count_train_seats(show: &Show, states: &[CellState], now_ms: i64) -> ShowSeatFigures {
     let shortest = shortest(show);

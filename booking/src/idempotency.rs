@@ -1,11 +1,12 @@
-//! `Idempotency-Key`: repeating a call returns the same answer, even if the answer is an error.
-//! Another call with the same key is refused. While the first call runs, a repeated call is
-//! told so and is not carried out.
+//! `Idempotency-Key`: a repeated call gets the stored answer of the first call, even if that answer
+//! is an error. Temporary errors (429 and 5xx) are not stored. A different call with the same key
+//! is refused. A call that is repeated while the first call runs is refused, too, and does nothing.
 //!
-//! The ledger records a call before anything is done for it, so this holds for all nodes. A node
-//! that carries out a call holds it for a few seconds and renews that while it works. If the node
-//! dies, another one carries the call out, and finds what was already done by the ids that derive
-//! from the key.
+//! The ledger records a call before the call does anything, so these rules hold across all nodes.
+//! The node that runs a call has a lease on the call for a few seconds, and renews the lease while
+//! the call runs. If the node dies, the caller may repeat the call at another node after the lease.
+//! The ids of holds and orders derive from the key, so the repeated call finds what the first call
+//! already did.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -18,18 +19,18 @@ use sha2::{Digest, Sha256};
 
 use crate::ledger::{BeginCallOutcome, CALL_LENT_MS, KeptAnswer, KeyedCall, Ledger, LedgerError};
 
-/// How often a node renews its hold on a call that takes long.
+/// How often a node renews its lease on a call that takes long.
 const LEND_EVERY: Duration = Duration::from_millis(CALL_LENT_MS.unsigned_abs() / 3);
 
-/// The answers that are kept for retries. A cheap handle.
+/// A cheap handle to the answers that are stored for repeated calls.
 #[derive(Clone)]
 pub struct IdempotencyAnswers {
     ledger: Arc<dyn Ledger>,
     clock: Clock,
-    /// This process's number among all that write into the ledger.
+    /// A random number that identifies this process in the ledger.
     node: i64,
-    /// The calls that this process is carrying out. It may begin any other call of its own anew at
-    /// once.
+    /// The calls that run in this process now. The ledger lets a process begin its own calls again
+    /// at once, so this set prevents that while a call runs.
     running: RunningCalls,
 }
 
@@ -37,19 +38,20 @@ type CallerScope = [u8; 32];
 
 type RunningCalls = Arc<Mutex<HashSet<(CallerScope, String)>>>;
 
-/// What was found under a call's key.
+/// The result of looking up a call's key.
 pub enum IdempotencyCheck {
-    /// The call is new, and this node must carry it out.
+    /// The call has no stored answer and is not running: this node must run the call.
     Act(IdempotentCall),
-    /// The call was answered before.
+    /// The call has a stored answer.
     Answered(KeptAnswer),
-    /// The call is being carried out, by this process or another one.
+    /// The call is running in this process, or a node has a lease on the call.
     Running,
     /// The key belongs to a call with another body or address.
     OtherCall,
 }
 
-/// A call that this node carries out. Its key stays in use until this is dropped.
+/// A call that this node runs. Until this value is dropped, no other call with the key can begin in
+/// this process.
 pub struct IdempotentCall {
     answers: IdempotencyAnswers,
     call: KeyedCall,
@@ -72,7 +74,7 @@ impl Drop for IdempotencyKeyGuard {
 }
 
 impl IdempotencyAnswers {
-    /// Makes the handle over a ledger.
+    /// Makes a handle that stores its answers in `ledger`.
     #[must_use]
     pub fn new(ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
         Self {
@@ -83,8 +85,9 @@ impl IdempotencyAnswers {
         }
     }
 
-    /// Begins a call with a key. `caller` is the scope of the key, `call` names method and path,
-    /// and `body` is what was sent.
+    /// Begins a call with a key, unless the call was answered or is running. Keys of different
+    /// callers are independent. `caller` identifies the caller, `call` names method and path, and
+    /// `body` is the body that was sent.
     ///
     /// # Errors
     /// Returns an error where the ledger does not answer.
@@ -118,7 +121,7 @@ impl IdempotencyAnswers {
         })
     }
 
-    /// Marks a key as in use. Returns `None` if this process is already carrying the call out.
+    /// Marks a key as in use. Returns `None` if a call with this key already runs in this process.
     fn use_key(&self, slot: (CallerScope, String)) -> Option<IdempotencyKeyGuard> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.insert(slot.clone()).then(|| IdempotencyKeyGuard {
@@ -129,7 +132,7 @@ impl IdempotencyAnswers {
 }
 
 impl IdempotentCall {
-    /// Renews this node's hold on the call for as long as the future is polled.
+    /// Renews this node's lease on the call until the future is dropped.
     pub async fn lend_on(&self) -> Infallible {
         let IdempotencyAnswers { ledger, clock, .. } = &self.answers;
         loop {
@@ -141,11 +144,11 @@ impl IdempotentCall {
         }
     }
 
-    /// Keeps the call's answer for retries. If `passes` is true, the answer is temporary and is not
-    /// kept: the call may be repeated at once, and finds what was already done under its key.
+    /// Stores the call's answer for repeated calls. If `passes` is true, the answer is a temporary
+    /// error and is not stored. The lease then ends now, so the call may be repeated at once.
     ///
-    /// If the ledger does not take this, a retry only has to wait until the node's hold on the call
-    /// ends.
+    /// If the ledger cannot record this, a repeated call runs again: at this node at once, and at
+    /// another node after the lease.
     pub async fn keep_answer(self, status: u16, body: String, passes: bool) {
         let IdempotencyAnswers { ledger, clock, .. } = &self.answers;
         let call = self.call;

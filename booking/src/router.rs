@@ -1,5 +1,6 @@
-//! Every route of booking on one page: the public routes, and those for gateways and operators,
-//! which only a booking process of its own serves.
+//! Every route of booking on one page: the public routes, and the routes for gateways and
+//! operators. Only a booking that runs as its own process serves the routes for gateways and
+//! operators.
 
 use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;
@@ -31,13 +32,13 @@ use crate::http::tickets::{self, TicketRoutes};
 use crate::http::waitlist::{self, WaitlistRoutes};
 use crate::internal::PREFIX;
 
-/// The largest body of a visitor's call, in bytes.
+/// The largest body of a public call, in bytes, except for venues, shows and programmes.
 const BODY_MAX: usize = 64 * 1024;
 
 /// The largest body of an internal call, in bytes. Lists of many shows and rooms are long.
 const INTERNAL_BODY_MAX: usize = 16 << 20;
 
-/// The largest seating plan, in bytes.
+/// The largest body of a call that puts a venue, a show or a cinema programme, in bytes.
 const PLAN_MAX: usize = 16 * 1024 * 1024;
 
 impl Booking {
@@ -67,8 +68,8 @@ fn public(handles: RouteHandles) -> OpenApiRouter {
         .merge(promoter)
 }
 
-/// Returns the public routes' part of the OpenAPI document. A gateway uses it if booking is another
-/// process.
+/// Returns the public routes' part of the OpenAPI document. A gateway uses it if booking runs as
+/// its own process.
 #[must_use]
 pub fn openapi_document() -> OpenApi {
     let mut document = catalogue().into_openapi();
@@ -163,8 +164,8 @@ fn promoter() -> OpenApiRouter<PromoterRoutes> {
         .routes(routes!(promoter::put_show))
 }
 
-/// Joins all routes of a booking process of its own: those for the public, for gateways and for
-/// operators.
+/// Builds the router of a booking that runs as its own process: the routes for the public, for
+/// gateways and for operators.
 pub fn of_process(public: Router, gateways: InternalRoutes, operators: BookingOpsRoutes) -> Router {
     let all = Router::new()
         .merge(public)
@@ -175,7 +176,7 @@ pub fn of_process(public: Router, gateways: InternalRoutes, operators: BookingOp
     wrapped(all).layer(from_fn(request_id))
 }
 
-/// Returns the routes for gateways, which only a booking process of its own serves.
+/// Returns the routes for gateways.
 fn for_gateways(routes: InternalRoutes) -> Router {
     let guard = from_fn_with_state(routes.key.clone(), internal::only_gateways);
     let inside = Router::new()
@@ -193,7 +194,7 @@ fn for_gateways(routes: InternalRoutes) -> Router {
     Router::new().nest(PREFIX, inside)
 }
 
-/// Returns the routes for operators, which only a booking process of its own serves.
+/// Returns the routes for operators.
 fn for_operators(ops: BookingOpsRoutes) -> Router {
     let document = openapi_document();
     Router::new()

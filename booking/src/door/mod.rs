@@ -1,3 +1,3 @@
-//! Access: the keys of promoters and doors, and the keys that sign passes and tickets.
+//! The installation's keys, which sign passes and tickets.
 
 pub mod signing;

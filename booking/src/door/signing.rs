@@ -1,10 +1,10 @@
-//! The signing keys, which are made once for the installation and are the same in all its
-//! processes.
+//! The signing keys. The first start of the installation makes and stores a key, and all processes
+//! read the stored keys.
 
 use fairgate_databases::{Installation, LedgerError};
 use fairgate_pass::{Keyring, StoredKey, TokenKeyError};
 
-/// The name of the installation's value that holds the keys, as a JSON list.
+/// The name under which the installation stores the keys. The stored value is a JSON list.
 const NAME: &str = "signing_keys";
 
 /// Why there is no key to sign with.
@@ -13,12 +13,13 @@ pub enum SigningKeyError {
     /// The ledger did not return or store the keys.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// A stored key cannot be used.
+    /// No new key could be made, a stored key cannot be used, or every stored key is retired.
     #[error(transparent)]
     Key(#[from] TokenKeyError),
 }
 
-/// Returns the installation's keys. If it has none yet, makes one at `now_ms` and stores it.
+/// Returns the installation's keys. Every call makes a new key, dated `now_ms`. The new key is
+/// stored if the installation has no keys yet, and is dropped otherwise.
 ///
 /// # Errors
 /// [`SigningKeyError`].
@@ -37,14 +38,15 @@ mod tests {
     use fairgate_databases::SqliteDatabase;
 
     #[tokio::test]
-    async fn the_first_key_stays_the_key() {
+    async fn a_second_start_reads_the_key_of_the_first_start() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let open = || {
-            let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("it opens");
+            let writer = SqliteDatabase::open(&folder.path().join("ledger.db"))
+                .expect("the ledger's file opens");
             Installation::File(writer)
         };
-        let made = keyring(&open(), 1_000).await.expect("it is made");
-        let read = keyring(&open(), 2_000).await.expect("it is there");
+        let made = keyring(&open(), 1_000).await.expect("a key is made");
+        let read = keyring(&open(), 2_000).await.expect("the key is read");
         assert_eq!(made.jwks(), read.jwks());
     }
 }

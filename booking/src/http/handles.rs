@@ -1,4 +1,4 @@
-//! The handles that the routes work on. The app makes them of its parts.
+//! The handles that the routes use. The app builds the handles from its parts.
 
 use crate::http::catalogue::CatalogueRoutes;
 use crate::http::cinema::CinemaRoutes;
@@ -11,7 +11,7 @@ use crate::http::rail::RailRoutes;
 use crate::http::tickets::TicketRoutes;
 use crate::http::waitlist::WaitlistRoutes;
 
-/// The handles that the routes work on.
+/// The handles of all public routes.
 pub struct RouteHandles {
     /// Shows and seat maps.
     pub catalogue: CatalogueRoutes,

@@ -1,4 +1,4 @@
-//! Decides who may make the internal calls: only a caller that shows the gateways' key.
+//! Decides who may make the internal calls. If the gateways' key is set, the caller must send it.
 
 use axum::http::HeaderMap;
 use fairgate_base::config::SecretSetting;
@@ -16,8 +16,8 @@ pub struct InternalKey {
 }
 
 impl InternalKey {
-    /// Takes the key of the setting. Without a key every caller counts as a gateway, so the process
-    /// must listen on this machine only.
+    /// Stores the digest of the configured key. Without a key every caller counts as a gateway, so
+    /// the process must listen on this machine only.
     #[must_use]
     pub fn new(key: Option<&SecretSetting>) -> Self {
         Self {
@@ -28,8 +28,8 @@ impl InternalKey {
     /// Admits a gateway.
     ///
     /// # Errors
-    /// 401 `internal_key_required` for other callers; 404 for a call that was forwarded for a
-    /// visitor.
+    /// 401 `internal_key_required` for a caller without the key; 404 for a call that was forwarded
+    /// for a visitor.
     pub fn admit(&self, headers: &HeaderMap) -> Result<(), Problem> {
         // A visitor might trick a gateway into forwarding a call to this address. Such a call must
         // not reach the internal routes.
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_key_opens_and_never_for_what_was_sent_on() {
+    fn a_configured_key_is_required_and_forwarded_calls_are_refused() {
         check(Some("secret"), &[("authorization", "Bearer secret")], None);
         check(
             Some("secret"),

@@ -1,5 +1,5 @@
-//! Booking over HTTP: reads calls, builds answers and words refusals. There is one file for each
-//! noun.
+//! Booking over HTTP: reads calls, builds answers and words refusals. Holds, orders, tickets and
+//! the other nouns each have their own files.
 
 pub mod answers;
 pub mod catalogue;

@@ -1,5 +1,5 @@
-//! What operators ask of booking when it is a process of its own: whether it lives and is ready,
-//! its metrics, and the list of its routes.
+//! The operators' calls to a booking that runs as its own process: whether it lives, whether it is
+//! ready, and its metrics.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,11 +17,11 @@ const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
 /// What the operators' handlers need.
 #[derive(Clone)]
 pub struct BookingOpsRoutes {
-    /// Says how booking is.
+    /// Reports the condition of booking.
     pub desk: GatewayDesk,
     /// The process's metrics.
     pub metrics: PrometheusHandle,
-    /// Settings that work and should not stay as they are.
+    /// Warnings about settings that work but should be changed.
     pub warnings: Vec<String>,
     /// Becomes true when the process drains.
     pub stopping: watch::Receiver<bool>,

@@ -18,7 +18,7 @@ pub struct PaymentRoutes {
     pub inbox: Option<PaymentEventInbox>,
     /// The sandbox, if it is the provider.
     pub sandbox: Option<SandboxProvider>,
-    /// Answers kept for repeated calls.
+    /// Answers stored for repeated calls.
     pub answers: IdempotencyAnswers,
 }
 
@@ -84,7 +84,8 @@ pub async fn sandbox(
         let SandboxRequest { outcome } = parse_json(&body)?;
         let known = inbox.ledger.payment(&id).await?.ok_or_else(missing)?;
         let now_s = inbox.clock.now_ms() / 1_000;
-        // If nothing was to be paid, the sandbox never had a payment.
+        // The sandbox does not know a payment of another provider. An order that cost nothing has
+        // such a payment.
         let signed = if known.provider == inbox.provider.name() {
             sandbox.choose_outcome(&known, outcome, now_s).await?
         } else {

@@ -3,19 +3,20 @@
 
 use axum::http::Method;
 
-/// The purpose of a route, for a proxy that passes its calls on.
+/// The purpose of a route, for a proxy that forwards calls to booking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteKind {
-    /// The route holds, orders or pays. Its response time tells how healthy booking is.
+    /// The route takes or changes a hold, or changes an order or a payment. Its response time shows
+    /// how healthy booking is.
     Purchase,
     /// The route looks through many shows, trains or films.
     Search,
-    /// Any other route. Reads are answered from memory and would hide a slow booking; the time of
-    /// webhooks, plans and documents depends on others.
+    /// Any other route. Most reads are answered from memory, so their response times would hide a
+    /// slow booking. The times of webhooks, plans and documents depend on their senders.
     Other,
 }
 
-/// Returns the kind of route of a method and path.
+/// Returns the kind of the route that a method and a path name.
 #[must_use]
 pub fn route_kind(method: &Method, path: &str) -> RouteKind {
     if is_search(method, path) {
@@ -52,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_route_says_whether_it_is_a_purchase_or_a_search() {
+    fn exactly_the_listed_routes_are_purchases_or_searches() {
         let document = serde_json::to_value(crate::router::openapi_document()).expect("JSON");
         let mut kinds = [Vec::new(), Vec::new()];
         for (path, methods) in document["paths"].as_object().expect("paths") {

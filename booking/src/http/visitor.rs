@@ -17,11 +17,11 @@ const WAITING_ROOM_RETRY_S: u64 = 10;
 /// Checks passes and order keys.
 #[derive(Clone)]
 pub struct CallerVerifier {
-    /// The keys that passes are signed with.
+    /// Checks the signature and the times of passes.
     pub verifier: Verifier,
-    /// Which room covers which show.
+    /// Tells which room covers a show.
     pub catalogue: Catalogue,
-    /// The keys of orders.
+    /// Checks the keys of orders.
     pub order_keys: OrderKeys,
 }
 
@@ -79,10 +79,12 @@ impl CallerVerifier {
         })
     }
 
-    /// Returns who wants to open an order: a visitor, or somebody who has the order's key.
+    /// Returns the caller that wants to open an order: a visitor, or somebody who has the order's
+    /// key. [`OrderCaller::may_open`] then checks that the order belongs to the visitor.
     ///
     /// # Errors
-    /// 401 `order_key_required`, `pass_invalid`; 403 `not_yours` for a wrong key.
+    /// 401 `order_key_required` without a key or pass; 401 `pass_invalid` for a bad pass or a pass
+    /// of another room; 403 `not_yours` for a wrong key.
     pub fn order_caller(
         &self,
         headers: &HeaderMap,
@@ -108,7 +110,7 @@ impl CallerVerifier {
     }
 }
 
-/// Who wants to open an order.
+/// The caller that wants to open an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderCaller {
     /// Somebody who has the order's key.
@@ -118,7 +120,7 @@ pub enum OrderCaller {
 }
 
 impl OrderCaller {
-    /// Checks that the caller may open an order of this visitor.
+    /// Checks that the caller may open an order that belongs to `visitor`.
     ///
     /// # Errors
     /// 403 `not_yours` if the order is another visitor's.

@@ -38,7 +38,7 @@ impl CalendarEvent<'_> {
     }
 }
 
-/// Returns a text value in which the characters that separate values and lines are escaped.
+/// Escapes the characters that separate values and lines, and the backslash.
 fn escaped(value: &str) -> String {
     let value = value.replace('\\', r"\\").replace(',', r"\,");
     value.replace(';', r"\;").replace('\n', r"\n")
@@ -46,9 +46,10 @@ fn escaped(value: &str) -> String {
 
 /// Folds a line between characters, so that no part is longer than [`LINE_BYTES`].
 ///
-/// Every part but the first begins with a space, which a reader removes. So a part whose own text
-/// would begin with a space is made to begin earlier. The space is looked up by counting
-/// characters, so a line with letters of several bytes may be folded earlier than necessary.
+/// Every part but the first begins with a space, which a reader removes. If the part's own text
+/// would begin with a space, the line is folded one byte earlier. The check counts characters, but
+/// the fold counts bytes. So a line with letters of several bytes may be folded earlier than
+/// necessary, or a part's own text may begin with a space.
 fn folded_line(line: &str) -> String {
     let begins_with_space = |at: usize| line.chars().nth(at).is_some_and(char::is_whitespace);
     let mut folded = String::with_capacity(line.len() + line.len() / LINE_BYTES * 3);
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_folded_between_characters_and_reads_as_before() {
+    fn a_long_line_is_folded_between_characters_and_unfolds_to_the_same_text() {
         for line in ["x".repeat(400), "漢字".repeat(60), "ab cd é ".repeat(40)] {
             let folded = folded_line(&line);
             assert!(folded.split("\r\n").all(|part| part.len() <= LINE_BYTES));
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn no_part_of_a_folded_line_begins_with_a_space_of_its_own() {
+    fn an_ascii_line_is_not_folded_right_before_a_space() {
         let line = format!("{} {}", "x".repeat(LINE_BYTES), "y".repeat(LINE_BYTES));
         let folded = folded_line(&line);
         assert_eq!(

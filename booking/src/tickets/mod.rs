@@ -1,5 +1,5 @@
-//! Tickets: signed statements that each open one seat of one show. They are shown as a picture, put
-//! into a calendar, and scanned at the door.
+//! Tickets. Each ticket is a signed statement for one seat of one show. It is shown as a QR code,
+//! put into a calendar, and scanned at the door.
 
 mod calendar;
 pub mod render;
@@ -16,12 +16,12 @@ use crate::catalogue::places::VenueLocation;
 use crate::ledger::{Ledger, LedgerError, TicketScanOutcome};
 use crate::rail::journey::JourneySummary;
 
-/// The desk where tickets are read and scanned.
+/// Reads, signs and scans tickets.
 #[derive(Clone)]
 pub struct TicketDesk {
-    /// The ledger that has the tickets.
+    /// The ledger that stores the tickets.
     pub ledger: Arc<dyn Ledger>,
-    /// The catalogue of their shows.
+    /// The catalogue of the shows.
     pub catalogue: Catalogue,
     /// The keys that sign tickets.
     pub keyring: Keyring,
@@ -38,7 +38,7 @@ pub enum TicketRefusal {
     /// The ticket's show is no longer in the catalogue.
     #[error("there is no show {0}")]
     NoSuchShow(ShowId),
-    /// The signed ticket is too long for the code that doors read.
+    /// The signed ticket is too long for the QR code that doors read.
     #[error("the ticket does not fit a code")]
     TooLong,
     /// The ledger did not answer.
@@ -52,7 +52,7 @@ pub struct PrintedTicket {
     pub ticket: Ticket,
     /// The show's title.
     pub title: String,
-    /// The beginning of the show, or the departure at the first station of a journey.
+    /// The beginning of the show, or the departure from the first station of a journey.
     pub starts_at: jiff::Timestamp,
     /// The venue's slug.
     pub venue: String,
@@ -65,7 +65,7 @@ pub struct PrintedTicket {
 }
 
 impl TicketDesk {
-    /// Returns a ticket of the ledger.
+    /// Returns the ticket with this id from the ledger.
     ///
     /// # Errors
     /// [`TicketRefusal::NoSuchTicket`], or an error where the ledger does not answer.
@@ -75,8 +75,8 @@ impl TicketDesk {
         self.ledger.ticket(&parsed).await?.ok_or_else(missing)
     }
 
-    /// Signs a ticket. The signature depends only on the row, so the same ticket always looks the
-    /// same.
+    /// Signs a ticket and collects what is printed on it. The signed text has no time of signing:
+    /// it stays the same while the ticket's row, the show and the signing key stay the same.
     ///
     /// # Errors
     /// [`TicketRefusal::NoSuchShow`], [`TicketRefusal::TooLong`].
@@ -87,8 +87,7 @@ impl TicketDesk {
             .ok_or_else(|| TicketRefusal::NoSuchShow(ticket.show.clone()))?;
         let run = show.run.as_ref();
         let journey = run.and_then(|run| JourneySummary::from_legs(run, &ticket.legs));
-        // A traveller who boards on the way needs the time and the station where the journey
-        // begins.
+        // A traveller who boards at a later station needs the departure time from that station.
         let leaves = journey.as_ref().and_then(|journey| journey.from.at);
         let starts_at = leaves.unwrap_or(show.document.starts_at);
         let whole_title = match &journey {
@@ -124,11 +123,13 @@ impl TicketDesk {
         })
     }
 
-    /// Scans a ticket at the door. `by` names the scan if it has a key; see [`scan_of`].
+    /// Scans a ticket at the door. `by` identifies the scan if the call has an `Idempotency-Key`;
+    /// see [`scan_of`]. Returns `None` if the ledger has no such ticket.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not confirm the scan. Repeating the scan with its key
-    /// finds out whether it was recorded.
+    /// Returns an error where the ledger did not confirm the scan. If the first scan was recorded,
+    /// a scan with the same key within [`SCAN_KEY_MS`](crate::ledger::SCAN_KEY_MS) still counts as
+    /// the first.
     pub async fn scan_ticket(
         &self,
         ticket: &Ticket,
@@ -139,8 +140,8 @@ impl TicketDesk {
     }
 }
 
-/// Returns the value by which the ledger recognises one scan. It is a hash of the scanner's
-/// credential and the `Idempotency-Key`, and neither is stored.
+/// Returns the value that identifies a scan in the ledger. It is a hash of the scanner's credential
+/// and the `Idempotency-Key`; the ledger stores neither of the two.
 #[must_use]
 pub fn scan_of(scanner: &str, key: &str) -> [u8; 32] {
     let mut hasher = Sha256::new();

@@ -6,7 +6,8 @@ use qrcode::{EcLevel, QrCode};
 use super::PrintedTicket;
 use super::calendar::CalendarEvent;
 
-/// How many hours a calendar entry lasts, since only trains say when they end.
+/// How many hours a calendar entry lasts if the end is not known. Only train journeys have a known
+/// end.
 const ENTRY_HOURS: i64 = 3;
 
 /// Returns the QR code of a signed ticket as an SVG image.

@@ -1,5 +1,5 @@
-//! JSON answers as they are sent, kept and sent again, and the problems for a call that may not use
-//! its key.
+//! JSON answers, and stored answers that are sent again. Also the problems for a call whose
+//! `Idempotency-Key` is in use by a running call or belongs to a different call.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -17,7 +17,7 @@ pub struct JsonAnswer {
 }
 
 impl JsonAnswer {
-    /// Builds an answer with a body.
+    /// Builds an answer from a status and a body. A number that is no HTTP status becomes 200.
     ///
     /// # Errors
     /// 500 if the body cannot be written as JSON.
@@ -54,7 +54,8 @@ pub(super) fn respond(result: Result<JsonAnswer, Problem>) -> Response {
     }
 }
 
-/// Builds the response from a kept answer, unchanged.
+/// Builds the response from a stored answer: the same status and body, and the header
+/// `idempotency-replayed: true`.
 pub(super) fn replay(kept: KeptAnswer) -> Response {
     let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let media = if status.is_success() {

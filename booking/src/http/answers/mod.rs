@@ -1,5 +1,5 @@
-//! Answers over HTTP. Under an `Idempotency-Key` an answer is kept, and a repeated call gets the
-//! kept answer again.
+//! Answers over HTTP. The answer to a call with an `Idempotency-Key` is stored, and a repeated call
+//! gets the stored answer. Answers 429 and 5xx are not stored: a repeated call then acts again.
 
 mod answer;
 #[cfg(test)]
@@ -38,9 +38,12 @@ pub fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 }
 
 impl IdempotencyAnswers {
-    /// Answers a call once: `act` runs unless an answer is kept under this caller's key.
+    /// Answers a call. Without a key, `act` runs. With a key, `act` runs only if no answer is
+    /// stored for the call: a repeated call gets the stored answer. A call that is still running,
+    /// or a different call with the same key, gets a problem.
     ///
-    /// `caller` scopes the key; `call` names method and path; `body` is what was sent.
+    /// Keys of different callers are independent. `caller` identifies the caller, `call` names
+    /// method and path, and `body` is the body that was sent.
     pub async fn answer_once(
         &self,
         caller: &[u8],

@@ -1,4 +1,5 @@
-//! Tests with two nodes over one ledger, and with calls that end in every way.
+//! Tests of repeated calls with two nodes and one ledger. The first call succeeds, fails, takes
+//! long or is dropped.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ impl Nodes {
         }
     }
 
-    /// Waits until the only call is lent beyond `moment_ms`.
+    /// Waits until the lease on the only call ends after `moment_ms`.
     async fn lent_beyond(&self, moment_ms: i64) {
         let mut every = tokio::time::interval(Duration::from_millis(5));
         let lent = async {
@@ -61,10 +62,11 @@ impl Nodes {
             }
         };
         let lent = tokio::time::timeout(PATIENCE, lent).await;
-        lent.expect("it is lent on");
+        lent.expect("the lease on the call is renewed in time");
     }
 
-    /// Makes a call under the key "k"; returns the status and the problem's code, or the body.
+    /// Makes a call with the key "k". Returns the status, and the body's `made` or the problem's
+    /// `code`.
     async fn call(
         &self,
         at: usize,
@@ -95,7 +97,7 @@ fn told(status: u16, code: &str) -> (u16, Value) {
     (status, json!(code))
 }
 
-/// Polls a call until it acts.
+/// Polls a call until its action begins.
 async fn begun(call: &mut (impl Future<Output = (u16, Value)> + Unpin), acting: &Notify) {
     tokio::select! {
         ended = call => panic!("it ended: {ended:?}"),
@@ -104,7 +106,7 @@ async fn begun(call: &mut (impl Future<Output = (u16, Value)> + Unpin), acting: 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_in_flight_at_one_node_is_in_flight_at_the_other_and_no_other_call_has_its_key() {
+async fn a_running_call_is_in_flight_at_both_nodes_and_a_different_call_with_its_key_is_refused() {
     let nodes = Nodes::open().await;
     let (acting, go_on) = (Notify::new(), Notify::new());
     let act = async {
@@ -130,7 +132,7 @@ async fn a_call_in_flight_at_one_node_is_in_flight_at_the_other_and_no_other_cal
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_5xx_or_429_the_same_call_acts_at_once_anywhere_and_another_one_never() {
+async fn after_a_5xx_or_429_a_repeated_call_acts_and_a_different_call_with_its_key_is_refused() {
     for code in [ProblemCode::LedgerUnavailable, ProblemCode::TooManyJoins] {
         let nodes = Nodes::open().await;
         let failed = nodes.call(0, "a", async { refusal(code) }).await;
@@ -143,7 +145,7 @@ async fn after_a_5xx_or_429_the_same_call_acts_at_once_anywhere_and_another_one_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_error_answer_is_kept_for_both_nodes() {
+async fn a_repeated_call_gets_the_stored_error_at_the_other_node() {
     let nodes = Nodes::open().await;
     let refused = nodes.call(0, "a", async { refusal(ProblemCode::SeatsTaken) });
     assert_eq!(refused.await, told(409, "seats_taken"));
@@ -151,7 +153,7 @@ async fn an_error_answer_is_kept_for_both_nodes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_dead_node_began_another_one_goes_on_with_and_no_other_call_takes_its_key() {
+async fn after_the_lease_of_a_dead_node_a_repeated_call_acts_and_a_different_call_is_refused() {
     let nodes = Nodes::open().await;
     {
         let acting = Notify::new();
@@ -171,7 +173,7 @@ async fn what_a_dead_node_began_another_one_goes_on_with_and_no_other_call_takes
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_its_caller_left_may_be_made_anew_at_the_same_node_at_once() {
+async fn a_dropped_call_can_be_repeated_at_the_same_node_at_once() {
     let nodes = Nodes::open().await;
     {
         let acting = Notify::new();
@@ -186,7 +188,7 @@ async fn a_call_that_its_caller_left_may_be_made_anew_at_the_same_node_at_once()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_takes_long_stays_in_flight_at_the_other_node() {
+async fn a_long_call_stays_in_flight_at_the_other_node() {
     let nodes = Arc::new(Nodes::open().await);
     let go_on = Arc::new(Notify::new());
     let first = tokio::spawn({

@@ -1,6 +1,6 @@
-//! Tests gateway and booking as two processes over one PostgreSQL and one Redis: the same way as in
-//! one process, and what people meet while booking is away. Booking runs here on a runtime of its
-//! own, which ends at once, as a killed process does.
+//! Tests a gateway and a booking that share one PostgreSQL and one Redis: the whole way to a
+//! scanned ticket, and the answers while booking is away. Booking runs on a runtime of its own in
+//! the test's process. Shutting this runtime down ends booking at once, like killing a process.
 
 use std::net::TcpListener;
 
@@ -53,7 +53,7 @@ impl Shared {
         .await
     }
 
-    /// Starts booking at its address.
+    /// Starts booking at its address, and waits until it listens.
     async fn booking(&self) -> Core {
         let flags = [
             ("listen", self.address()),
@@ -100,7 +100,7 @@ async fn answers(server: &Server) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_way_is_the_same_where_booking_is_a_process_of_its_own() {
+async fn a_ticket_is_bought_and_scanned_with_booking_apart_from_the_gateway() {
     if fairgate_servers::or_skip("the way with booking as a process of its own") {
         return;
     }
@@ -112,7 +112,7 @@ async fn the_way_is_the_same_where_booking_is_a_process_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_booking_that_is_killed_takes_no_hold_with_it_and_the_lobby_goes_on() {
+async fn while_booking_is_killed_the_lobby_goes_on_and_no_hold_is_lost() {
     if fairgate_servers::or_skip("a booking that is killed") {
         return;
     }
@@ -144,7 +144,7 @@ async fn a_booking_that_is_killed_takes_no_hold_with_it_and_the_lobby_goes_on() 
         )
         .await;
     refused.problem(503, "booking_unreachable");
-    let ready = until("it says so", async || {
+    let ready = until("readiness reports that booking is away", async || {
         let answer = server.get("/readyz").await;
         answer
             .text()
@@ -152,7 +152,12 @@ async fn a_booking_that_is_killed_takes_no_hold_with_it_and_the_lobby_goes_on() 
             .then_some(answer)
     })
     .await;
-    assert_eq!(ready.status, 200, "the lobby goes on: {}", ready.text());
+    assert_eq!(
+        ready.status,
+        200,
+        "the gateway stays ready: {}",
+        ready.text()
+    );
     assert!(ready.text().contains(&shared.address()), "{}", ready.text());
     let ben = Visitor::joined(&server, "sale").await;
     assert!(ben.number > ana.number);

@@ -1,5 +1,5 @@
-//! Bad input to the line's calls, one row a case: each is refused with a problem that helps, and
-//! changes nothing.
+//! Tests bad input to the calls of rooms, one row for each case. Every call is refused with the
+//! right problem and changes nothing.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -35,8 +35,8 @@ type Row = (
 async fn state(server: &Server) -> Value {
     let promoter = Promoter::of(server);
     let mut room = promoter.room("sale").await;
-    // These are counted once a second. The exact picture is compared below, and the next number
-    // tells who joined.
+    // These figures are counted only once a second. The seats are compared exactly below, and the
+    // next number shows whether anybody joined.
     for lagging in ["seats", "joined", "waiting"] {
         room[lagging] = Value::Null;
     }
@@ -72,26 +72,26 @@ fn rows() -> Vec<Row> {
         ("a secret that is a number", Nobody, Method::POST, places, text(json!({"secret": 7})), (422, "invalid_field")),
         ("a short secret", Nobody, Method::POST, places, text(json!({"secret": "ab"})), (422, "invalid_field")),
         ("a secret that is no hex", Nobody, Method::POST, places, text(json!({"secret": "z".repeat(64)})), (422, "invalid_field")),
-        ("a key, unbuilt", Nobody, Method::POST, places, text(json!({"key": {"kty": "EC"}})), (422, "not_available")),
-        ("a lane, unbuilt", Nobody, Method::POST, places, text(json!({"lane": "members"})), (422, "not_available")),
+        ("a key, which is not built", Nobody, Method::POST, places, text(json!({"key": {"kty": "EC"}})), (422, "not_available")),
+        ("a lane, which is not built", Nobody, Method::POST, places, text(json!({"lane": "members"})), (422, "not_available")),
         ("an oversized body", Nobody, Method::POST, places, format!("{{\"secret\":\"{}\"}}", "a".repeat(100_000)), (413, "body_too_large")),
         ("an unknown room", Nobody, Method::POST, "/v1/rooms/nowhere/places", "{}".into(), (404, "not_found")),
         ("an unknown path", Nobody, Method::GET, "/v1/nowhere", String::new(), (404, "not_found")),
         ("a wrong method", Nobody, Method::PUT, places, "{}".into(), (405, "method_not_allowed")),
-        ("a place nobody showed", Nobody, Method::GET, "/v1/rooms/sale/place", String::new(), (401, "place_required")),
-        ("a pass for no place", Nobody, Method::POST, "/v1/rooms/sale/pass", String::new(), (401, "place_required")),
+        ("a look without a place", Nobody, Method::GET, "/v1/rooms/sale/place", String::new(), (401, "place_required")),
+        ("a claim without a place", Nobody, Method::POST, "/v1/rooms/sale/pass", String::new(), (401, "place_required")),
         ("leaving without a place", Nobody, Method::DELETE, "/v1/rooms/sale/place", String::new(), (401, "place_required")),
-        ("a place before its turn", Place, Method::POST, "/v1/rooms/sale/pass", String::new(), (409, "not_called")),
+        ("a claim before the turn", Place, Method::POST, "/v1/rooms/sale/pass", String::new(), (409, "not_called")),
         ("rubbish as a place", Bearer("rubbish"), Method::GET, "/v1/rooms/sale/place", String::new(), (401, "place_invalid")),
         ("a socket without an upgrade", Place, Method::GET, "/v1/rooms/sale/live", String::new(), (400, "not_a_websocket")),
-        ("a number that is none", Nobody, Method::GET, "/v1/rooms/sale/draw/proof/abc", String::new(), (409, "not_frozen")),
+        ("a proof of a number that is not a number", Nobody, Method::GET, "/v1/rooms/sale/draw/proof/abc", String::new(), (409, "not_frozen")),
         ("verify without a pass", Nobody, Method::GET, "/v1/verify?room=sale", String::new(), (401, "pass_invalid")),
         ("verify without a room", Nobody, Method::GET, "/v1/verify", String::new(), (400, "invalid_query")),
-        ("a room put by nobody", Nobody, Method::PUT, fresh, document(json!({})), (401, "key_required")),
-        ("a room put by a place", Place, Method::PUT, fresh, document(json!({})), (401, "key_invalid")),
+        ("a room put without a key", Nobody, Method::PUT, fresh, document(json!({})), (401, "key_required")),
+        ("a room put with a place", Place, Method::PUT, fresh, document(json!({})), (401, "key_invalid")),
         ("a room put by a viewer", Bearer(VIEWER_KEY), Method::PUT, fresh, document(json!({})), (403, "key_role")),
         ("a draw by a viewer", Bearer(VIEWER_KEY), Method::POST, "/v1/promoter/rooms/sale/draw", String::new(), (403, "key_role")),
-        ("a report for nobody", Nobody, Method::GET, "/v1/promoter/rooms/sale/report", String::new(), (401, "key_required")),
+        ("a report without a key", Nobody, Method::GET, "/v1/promoter/rooms/sale/report", String::new(), (401, "key_required")),
         ("a room without a title", Promoter, Method::PUT, fresh, document(json!({"title": ""})), (422, "invalid_field")),
         ("a room with a bad time", Promoter, Method::PUT, fresh, document(json!({"opens_at": "tomorrow"})), (422, "invalid_field")),
         ("a room drawn before it opens", Promoter, Method::PUT, fresh, document(json!({"draw_at": in_seconds(-3_600)})), (422, "invalid_field")),
@@ -99,8 +99,8 @@ fn rows() -> Vec<Row> {
         ("a pace that is a word", Promoter, Method::PUT, fresh, document(json!({"per_s": "fast"})), (422, "invalid_field")),
         ("a negative pace", Promoter, Method::PATCH, sale, text(json!({"per_s": -1})), (422, "invalid_field")),
         ("an unknown live setting", Promoter, Method::PATCH, sale, text(json!({"speed": 3})), (422, "unknown_field")),
-        ("a pace by guess", Promoter, Method::PATCH, sale, text(json!({"mode": "guess"})), (422, "invalid_field")),
-        ("a report as a picture", Promoter, Method::GET, "/v1/promoter/rooms/sale/report?format=png", String::new(), (422, "invalid_field")),
+        ("an unknown mode", Promoter, Method::PATCH, sale, text(json!({"mode": "guess"})), (422, "invalid_field")),
+        ("a report in an unknown format", Promoter, Method::GET, "/v1/promoter/rooms/sale/report?format=png", String::new(), (422, "invalid_field")),
         ("an unknown room's report", Promoter, Method::GET, "/v1/promoter/rooms/nowhere/report", String::new(), (404, "not_found")),
         ("a hold without a pass", Nobody, Method::POST, "/v1/shows/night/holds", text(json!({"seats": ["A-1"]})), (429, "waiting_room")),
         ("a hold with a place", Place, Method::POST, "/v1/shows/night/holds", text(json!({"seats": ["A-1"]})), (401, "pass_invalid")),
@@ -141,8 +141,8 @@ fn request(server: &Server, ana: &Visitor<'_>, row: &Row) -> RequestBuilder {
         Who::Bearer(what) => request.bearer_auth(what),
     };
     if body.len() > 64 << 10 {
-        // A server that will not read a whole body closes the connection, so no other request
-        // should use it.
+        // The server closes the connection when it refuses a large body, so no other request may
+        // use this connection.
         request = request.header("connection", "close");
     }
     if matches!(*method, Method::POST | Method::PUT | Method::PATCH) {
@@ -281,12 +281,12 @@ async fn another_site_cannot_use_a_visitors_cookies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_many_joins_from_one_network_are_put_off_and_told_when_to_come_back() {
+async fn too_many_joins_from_one_network_are_refused_with_a_time_to_come_back() {
     let server =
         Server::with(&[("FAIRGATE_JOINS_PER_S", "1"), ("FAIRGATE_JOINS_BURST", "3")]).await;
     let promoter = Promoter::of(&server);
     promoter.on_sale("4x10", json!({}), json!({})).await;
-    let mut put_off = 0;
+    let mut refused = 0;
     for _ in 0..8 {
         let visitor = Visitor::new(&server, "sale");
         let answer = visitor
@@ -300,15 +300,15 @@ async fn too_many_joins_from_one_network_are_put_off_and_told_when_to_come_back(
                     .parse::<u64>()
                     .is_ok_and(|seconds| seconds >= 1)
             );
-            put_off += 1;
+            refused += 1;
         }
     }
-    assert!(put_off >= 3, "{put_off} of 8 were put off");
-    promoter.joined("sale", 8 - put_off).await;
+    assert!(refused >= 3, "{refused} of 8 joins were refused");
+    promoter.joined("sale", 8 - refused).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn searches_have_a_quota_by_network_and_another_by_key() {
+async fn searches_have_one_quota_for_each_network_and_one_for_each_api_key() {
     let server = Server::with(&[
         ("FAIRGATE_SEARCHES_PER_S", "1"),
         ("FAIRGATE_SEARCHES_BURST", "3"),
@@ -322,7 +322,7 @@ async fn searches_have_a_quota_by_network_and_another_by_key() {
         }
         TestAnswer::of(call).await.expect("an answer")
     };
-    let mut put_off = 0;
+    let mut refused = 0;
     for _ in 0..6 {
         let answer = ask("/v1/shows", None).await;
         if answer.status != 200 {
@@ -333,12 +333,11 @@ async fn searches_have_a_quota_by_network_and_another_by_key() {
                     .parse::<u64>()
                     .is_ok_and(|s| s >= 1)
             );
-            put_off += 1;
+            refused += 1;
         }
     }
-    assert!(put_off >= 1, "{put_off} of 6 were put off");
-    // A page is refused as a page. The partner's call goes on, and an invalid search is not
-    // counted.
+    assert!(refused >= 1, "{refused} of 6 searches were refused");
+    // The refused search page is HTML. The calls with the partner's key have a quota of their own.
     let page = ask("/cinema", None).await;
     assert!(
         page.status == 429 && page.text().contains("<html"),

@@ -1,10 +1,11 @@
-//! Tests places, passes and holders that are not the caller's own: tampered, foreign, stale, or
-//! merely public.
+//! Tests places and passes that are tampered with, foreign or expired, and a holder hash, which is
+//! public and no credential. Also tests that a visitor cannot use the hold, order or ticket of
+//! another visitor.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Promoter, Server, TestAnswer, TestShop, Visitor, get, room, show, text};
+use crate::harness::{Promoter, Server, TestAnswer, TestShop, Visitor, get, room, text};
 
 /// Returns a signed text with one letter in the middle changed.
 fn tampered(signed: &str) -> String {
@@ -24,7 +25,7 @@ async fn ask(server: &Server, method: Method, path: &str, bearer: &str) -> TestA
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tampered_or_a_foreign_place_is_no_place() {
+async fn a_tampered_or_foreign_place_is_refused_and_changes_nothing() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter.on_sale("4x10", json!({}), json!({})).await;
@@ -50,7 +51,7 @@ async fn a_tampered_or_a_foreign_place_is_no_place() {
                 .problem(401, "place_invalid");
         }
     }
-    // This place of another installation is right in every way but the key that signed it.
+    // Another installation signed this place with a key that this server does not know.
     let elsewhere = Server::start().await;
     Promoter::of(&elsewhere)
         .on_sale("4x10", json!({}), json!({}))
@@ -68,12 +69,12 @@ async fn a_tampered_or_a_foreign_place_is_no_place() {
     assert_eq!(
         ana.look().await["state"],
         "waiting",
-        "her place is untouched"
+        "Ana's place is unchanged"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_published_holder_hash_opens_nothing() {
+async fn a_published_holder_hash_gives_no_access_to_its_place() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter.on_sale("4x10", json!({}), json!({})).await;
@@ -86,7 +87,8 @@ async fn a_published_holder_hash_opens_nothing() {
     let published = proof["holder"].as_str().expect("a holder").to_owned();
     assert_eq!(published, ana.holder());
 
-    // Used as a secret, the holder is merely 32 bytes: it gives a new place behind hers.
+    // Used as a secret, the published hash is like any other 32 bytes: the join gives a new place,
+    // not Ana's.
     let mallory = Visitor {
         secret: published.clone(),
         ..Visitor::new(&server, "sale")
@@ -96,7 +98,7 @@ async fn a_published_holder_hash_opens_nothing() {
         .await
         .is(201);
     assert_ne!(joined["number"], json!(ana.number));
-    // Used as a place or a pass, the holder is refused.
+    // Used as a place or a pass, the published hash is refused.
     for (method, path) in [
         (Method::GET, "place"),
         (Method::POST, "pass"),
@@ -122,7 +124,7 @@ async fn a_published_holder_hash_opens_nothing() {
     ana.claim().await;
 }
 
-/// Returns the seats as everybody sees them.
+/// Returns the public seats of the show `night`.
 async fn seats(server: &Server) -> Value {
     let request = server
         .http
@@ -132,7 +134,7 @@ async fn seats(server: &Server) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tampered_foreign_or_stale_pass_holds_nothing() {
+async fn a_tampered_foreign_or_expired_pass_holds_no_seats() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter
@@ -156,7 +158,8 @@ async fn a_tampered_foreign_or_stale_pass_holds_nothing() {
     }
     assert_eq!(seats(&server).await, before);
 
-    // An expired pass takes nothing new, but finishes what it began.
+    // With an expired pass a visitor cannot hold other seats, but can order and pay the seats that
+    // are already held.
     let held = server
         .try_hold(&ana, "night", &json!({"seats": ["B-1", "B-2"]}))
         .await
@@ -176,14 +179,10 @@ async fn a_tampered_foreign_or_stale_pass_holds_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn somebody_elses_hold_order_and_ticket_stay_shut() {
+async fn nobody_can_use_another_visitors_hold_order_or_ticket() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter.on_sale("4x10", json!({}), json!({})).await;
-    promoter
-        .put("shows/day", &show("hall", json!({})))
-        .await
-        .is(200);
     promoter.draw("sale").await;
     let ana = Visitor::admitted(&server, "sale").await;
     let ben = Visitor::admitted(&server, "sale").await;
@@ -191,7 +190,7 @@ async fn somebody_elses_hold_order_and_ticket_stay_shut() {
         .try_hold(&ana, "night", &json!({"seats": ["A-1"]}))
         .await
         .is(201);
-    let bens = server
+    let bens_hold = server
         .try_hold(&ben, "night", &json!({"seats": ["B-1"]}))
         .await
         .is(201);
@@ -213,27 +212,27 @@ async fn somebody_elses_hold_order_and_ticket_stay_shut() {
             answer.json()["code"].as_str().expect("a code"),
         );
     }
-    let (mine, theirs) = (
+    let (anas, bens) = (
         server.checkout(&ana, &held).await,
-        server.checkout(&ben, &bens).await,
+        server.checkout(&ben, &bens_hold).await,
     );
-    server.pay(&mine, "approve").await.is(200);
-    let ticketed = server.order_in(&mine, "ticketed").await;
+    server.pay(&anas, "approve").await.is(200);
+    let ticketed = server.order_in(&anas, "ticketed").await;
     let ticket = format!(
         "/v1/tickets/{}",
         ticketed["tickets"][0]["ticket"].as_str().expect("a ticket")
     );
     for path in [
-        format!("/v1/orders/{}", text(&mine, "order")),
+        format!("/v1/orders/{}", text(&anas, "order")),
         ticket.clone(),
         format!("{ticket}.svg"),
         format!("{ticket}.ics"),
     ] {
-        // These are Ben's pass, Ben's order key, and no credential at all.
+        // The calls carry Ben's pass, the key of Ben's order, or no credential.
         let by_pass = TestAnswer::of(ben.booking(Method::GET, &path))
             .await
             .expect("an answer");
-        let by_key = server.ask(get(&path).by(&text(&theirs, "order_key"))).await;
+        let by_key = server.ask(get(&path).by(&text(&bens, "order_key"))).await;
         let by_nobody = server.get(&path).await;
         for answer in [by_pass, by_key, by_nobody] {
             assert!(matches!(answer.status, 401 | 403 | 404), "{answer:?}");
@@ -243,7 +242,7 @@ async fn somebody_elses_hold_order_and_ticket_stay_shut() {
             );
         }
     }
-    let now = server.read(&mine).await;
+    let now = server.read(&anas).await;
     for member in ["state", "seats", "total", "tickets", "history"] {
         assert_eq!(
             now[member], ticketed[member],

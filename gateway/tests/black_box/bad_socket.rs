@@ -1,4 +1,4 @@
-//! Tests what a socket may not say, and who may not open one.
+//! Tests the messages that close a socket, and the requests that get no socket.
 
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message as Ws;
@@ -6,7 +6,7 @@ use tokio_tungstenite::tungstenite::Message as Ws;
 use crate::harness::{Live, Picture, Promoter, Server, Visitor};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn anything_but_the_three_messages_closes_with_1008() {
+async fn any_message_but_the_three_known_ones_closes_the_socket_with_1008() {
     let server = Server::start().await;
     Promoter::of(&server)
         .on_sale("4x10", json!({}), json!({}))
@@ -36,11 +36,15 @@ async fn anything_but_the_three_messages_closes_with_1008() {
         let (code, reason) = socket.closed().await;
         assert_eq!(code, 1008, "{name}: {reason}");
     }
-    assert_eq!(ana.look().await["state"], "waiting", "the place lives on");
+    assert_eq!(
+        ana.look().await["state"],
+        "waiting",
+        "the place is still valid"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_closes_with_1008_and_the_others_do_not_notice() {
+async fn a_flood_closes_its_own_socket_with_1008_and_no_other() {
     let server = Server::start().await;
     Promoter::of(&server)
         .on_sale("4x10", json!({}), json!({}))
@@ -59,7 +63,7 @@ async fn a_flood_closes_with_1008_and_the_others_do_not_notice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_socket_without_a_place_or_from_another_site() {
+async fn no_socket_opens_without_a_place_or_for_another_sites_page() {
     let server = Server::start().await;
     Promoter::of(&server)
         .on_sale("4x10", json!({}), json!({}))
@@ -89,7 +93,7 @@ async fn no_socket_without_a_place_or_from_another_site() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_show_that_the_room_does_not_cover_cannot_be_watched_and_the_socket_says_so_by_closing() {
+async fn watching_a_show_that_the_room_does_not_cover_closes_the_socket() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter.on_sale("4x10", json!({}), json!({})).await;

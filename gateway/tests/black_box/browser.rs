@@ -1,5 +1,6 @@
-//! Tests with real browsers: two people who wait, choose, see each other's seats go and pay, one
-//! person who tries to come around the line, and one whose browser runs no scripts.
+//! Tests three real browsers: two visitors wait and get their turn, one of them pays for seats, and
+//! the other sees these seats go. The third opens the show's page without a pass and is sent to the
+//! lobby.
 
 use serde_json::{Value, json};
 
@@ -59,7 +60,7 @@ async fn take_turn(browser: &Browser, whose: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_browsers_wait_get_their_turn_see_each_others_seats_and_one_pays() {
+async fn two_browsers_get_their_turn_one_pays_and_the_other_sees_the_seats_go() {
     let (Some(ana), Some(ben)) = (Browser::open().await, Browser::open().await) else {
         return;
     };
@@ -106,7 +107,7 @@ async fn two_browsers_wait_get_their_turn_see_each_others_seats_and_one_pays() {
     }
 }
 
-/// Checks the draw in the browser itself, with one tap.
+/// Checks the draw by the button on the lobby's page.
 async fn check_the_draw(browser: &Browser) {
     browser
         .until::<bool>("!document.querySelector('#check-draw').hidden")
@@ -122,8 +123,8 @@ async fn check_the_draw(browser: &Browser) {
     );
 }
 
-/// Lets Ana hold seats. Returns the milliseconds until Ben's page knows and his map looks
-/// different.
+/// Lets Ana hold seats. Returns the milliseconds until Ben's page has them as held and his map
+/// looks different.
 async fn see_them_go(ana: &Browser, ben: &Browser, seats: &[String]) -> f64 {
     let labels = Value::from(seats);
     ben.run(&format!(
@@ -142,7 +143,7 @@ async fn see_them_go(ana: &Browser, ben: &Browser, seats: &[String]) -> f64 {
     seen - held
 }
 
-/// Goes from the held bar to the ticket's code.
+/// Checks out, pays, and opens a ticket with its code.
 async fn pay(ana: &Browser) {
     ana.click("#to-checkout").await;
     ana.until::<bool>(
@@ -178,8 +179,8 @@ async fn pay(ana: &Browser) {
     ana.picture("8-ticket").await;
 }
 
-/// Checks that somebody who comes around the line may look but not hold, and is shown the way to
-/// the lobby.
+/// Checks that a visitor without a pass sees the seats but cannot hold any, and gets a link to the
+/// lobby.
 async fn sent_to_the_lobby(third: &Browser, server: &Server, sold: &str) {
     third.go(&server.at("/s/night")).await;
     third

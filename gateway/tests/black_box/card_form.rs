@@ -1,5 +1,5 @@
-//! Tests a browser that pays by card with a provider's own form, and one whose money came too late
-//! and that is asked for consent.
+//! Tests two card payments in a browser: one with the provider's own form, and one that came too
+//! late, so that the buyer is asked to accept other seats.
 
 use fairgate_servers::{
     FakeStripeServer, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET,
@@ -50,7 +50,7 @@ async fn open(browser: &Browser, server: &Server, ordered: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_card_that_is_declined_may_be_followed_by_one_that_is_not() {
+async fn after_a_declined_card_the_buyer_can_pay_with_another_card() {
     let Some(browser) = Browser::open().await else {
         return;
     };
@@ -88,7 +88,7 @@ async fn a_card_that_is_declined_may_be_followed_by_one_that_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn late_money_is_shown_the_seats_that_it_may_take_and_takes_them_by_one_tap() {
+async fn after_a_late_payment_the_buyer_is_offered_other_seats_and_accepts_them() {
     let Some(browser) = Browser::open().await else {
         return;
     };

@@ -1,6 +1,6 @@
-//! Tests the way from the cinema's search to a ticket in a browser: a mistyped search that still
-//! finds the film, and seats chosen first by number and then on the map. The search is also tested
-//! in a browser that runs no scripts.
+//! Tests the way from the cinema's search to a ticket in a browser: a misspelt search still finds
+//! the film, and the best three seats are held and paid. Also tests the search in a browser without
+//! scripts, hostile texts, and a cancelled showing.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::harness::{Browser, Promoter, Server, in_seconds};
 /// A title with hostile markup, which must be shown as text.
 const HOSTILE: &str = "</title><script>alert(1)</script> & \"Sons\"";
 
-/// Returns a time so many days from now, on the hour.
+/// Returns 18:00 UTC on the day that is so many days from now.
 fn in_days(days: i64) -> String {
     let moment = in_seconds(days * 86_400);
     format!("{}T18:00:00Z", &moment[..10])
@@ -74,7 +74,7 @@ async fn a_misspelt_film_is_found_and_its_seats_are_chosen_and_paid() {
         .await;
     assert_eq!(place, "Kino Mitte, Saal 1");
     ana.picture("10-cinema-seats").await;
-    // There is no line, so nobody waits and the page enters by itself.
+    // The room `everyday` has no line, so the page gets its pass by itself.
     ana.click("#best-find").await;
     let held: usize = ana
         .until("!document.querySelector('#held').hidden && document.querySelectorAll('#held-seats li').length")
@@ -109,7 +109,7 @@ async fn a_misspelt_film_is_found_and_its_seats_are_chosen_and_paid() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_search_needs_no_scripts() {
+async fn the_search_works_without_scripts() {
     let Some(browser) = Browser::without_scripts().await else {
         return;
     };
@@ -138,7 +138,7 @@ async fn the_search_needs_no_scripts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_is_typed_or_programmed_stays_text_and_mistakes_are_named() {
+async fn typed_and_stored_texts_are_escaped_and_wrong_queries_show_a_problem() {
     let server = opened().await;
     for (query, status) in [
         ("", 200),
@@ -167,14 +167,14 @@ async fn whatever_is_typed_or_programmed_stays_text_and_mistakes_are_named() {
     let home = server.get("/").await.text().replace("&#x2f;", "/");
     assert!(
         home.contains("href=\"/cinema\"") && !home.contains("orchard-1"),
-        "showings are searched, not listed"
+        "the home page links to the search and lists no showing"
     );
     let lobby = server.get("/r/everyday").await.text();
     assert!(!lobby.contains("orchard-1"), "{lobby}");
     let bare = Server::start().await;
     assert!(
         !bare.get("/").await.text().contains("cinema"),
-        "without a programme nothing leads there"
+        "without a programme the home page has no link to the search"
     );
     assert!(
         bare.get("/cinema")
@@ -185,7 +185,7 @@ async fn whatever_is_typed_or_programmed_stays_text_and_mistakes_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_showing_is_told_as_cancelled_and_leads_nowhere() {
+async fn a_cancelled_showing_is_shown_as_cancelled_and_has_no_link() {
     let server = opened().await;
     let promoter = Promoter::of(&server);
     promoter.post("shows/tram-2/cancel").await.is(200);

@@ -1,5 +1,5 @@
-//! Tests the commands: an on-sale file that is applied, a data directory that belongs to one
-//! process, settings that are all refused at once, and a server that ends politely.
+//! Tests the commands: `apply` with an on-sale file, `serve` with a data directory that is in use
+//! or with bad settings, the help texts, and a server that stops.
 
 use std::process::{Command, Output};
 
@@ -40,7 +40,7 @@ async fn the_sample_on_sale_file_is_applied_twice_with_the_same_result() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chart_beside_the_on_sale_file_is_found_and_faults_are_all_told() {
+async fn a_chart_in_the_on_sale_files_folder_is_read_and_all_its_faults_are_printed() {
     let Some(data) = real_data() else { return };
     let server = Server::start().await;
     let apply = |name: &str, chart: &str, more: &str| {
@@ -98,7 +98,7 @@ async fn a_data_directory_belongs_to_one_process() {
 }
 
 #[test]
-fn all_bad_settings_are_refused_at_once_and_in_plain_words() {
+fn all_bad_settings_are_reported_at_once_by_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = run(gateway()
         .args(["serve", "--data"])
@@ -115,12 +115,12 @@ fn all_bad_settings_are_refused_at_once_and_in_plain_words() {
         "FAIRGATE_PAYMENTS",
         "FAIRGATE_REDIS_URL",
     ] {
-        assert!(said.contains(name), "{name} is not told of: {said}");
+        assert!(said.contains(name), "{name} is missing in: {said}");
     }
 }
 
 #[test]
-fn every_command_explains_itself() {
+fn every_command_prints_its_usage() {
     for command in [
         vec!["--help"],
         vec!["serve", "--help"],
@@ -137,7 +137,7 @@ fn every_command_explains_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_told_to_stop_sends_its_sockets_away_with_1012() {
+async fn a_server_that_stops_closes_its_sockets_with_1012() {
     let server = Server::start().await;
     Promoter::of(&server)
         .on_sale("4x10", json!({}), json!({}))
@@ -155,12 +155,12 @@ async fn a_server_that_is_told_to_stop_sends_its_sockets_away_with_1012() {
     assert_eq!(
         ana.look().await["number"],
         0,
-        "the same place on the next process"
+        "the place is the same after the restart"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_server_says_what_it_is_and_how_it_is() {
+async fn health_readiness_metrics_and_the_api_description_are_served() {
     let server = Server::start().await;
     assert_eq!(server.get("/healthz").await.status, 200);
     let ready = server.get("/readyz").await.is(200);

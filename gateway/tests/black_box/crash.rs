@@ -1,5 +1,5 @@
-//! Cuts the power again and again while people join, hold and pay. Every answer that was given must
-//! stay true.
+//! Kills the server again and again while people join, hold and pay. Everything that the server
+//! answered must stay true.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ const ROUNDS: usize = 20;
 /// The number of kills before the draw, which is brought forward while people still join.
 const ROUNDS_BEFORE_THE_DRAW: usize = 4;
 
-/// The facts about the room that were seen and must stay true.
+/// The facts about the room that were seen and must stay true, and the figures of the run.
 #[derive(Default)]
 struct Seen {
     released: u64,
@@ -27,7 +27,7 @@ struct Seen {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_over_and_over_the_server_forgets_nothing_it_answered() {
+async fn a_server_killed_again_and_again_keeps_everything_that_it_answered() {
     let rounds = std::env::var("FAIRGATE_CRASH_ROUNDS")
         .ok()
         .and_then(|text| text.parse().ok())
@@ -101,7 +101,7 @@ async fn killed_over_and_over_the_server_forgets_nothing_it_answered() {
     );
 }
 
-/// Waits until the crowd has got so many more answers, so that a kill always comes in the middle of
+/// Waits until the crowd has got this many more answers, so that each kill comes in the middle of
 /// work.
 async fn reach(stage: &Stage, more: usize) {
     let goal = stage.steps.load(Ordering::Relaxed) + more;
@@ -132,7 +132,7 @@ async fn look_again(server: &Server, crowd: &[Member<'_>], seen: &mut Seen) {
         let told = member
             .told
             .lock()
-            .expect("no member panics with it")
+            .expect("no member panics while it holds the lock")
             .clone();
         told.number.map(|number| (member, number, told.rank))
     });
@@ -145,20 +145,26 @@ async fn look_again(server: &Server, crowd: &[Member<'_>], seen: &mut Seen) {
             .post("places", &json!({"secret": back.secret}))
             .await
             .is(200);
-        assert_eq!(found["number"], number, "a place moved");
+        assert_eq!(found["number"], number, "the number of a place changed");
         let back = Visitor {
             place: found["place"].as_str().expect("a place").to_owned(),
             ..back
         };
         if let Some(rank) = rank {
-            assert_eq!(back.rank().await, rank, "place {number} was ranked anew");
+            assert_eq!(
+                back.rank().await,
+                rank,
+                "the rank of place {number} changed"
+            );
         }
     });
     seen.places += join_all(checks).await.len();
 }
 
-/// Checks at the end that every acknowledged order is there and has not fallen back, that no cell
-/// is in two orders, that no ticket exists twice, and that exactly those seats are shown as sold.
+/// Checks the orders at the end: an unpaid order is pending or expired, a paid order is ticketed,
+/// each order has its seats, no seat is in two live orders, and no ticket exists twice. The room
+/// must show as many sold seats as there are tickets. Returns the numbers of orders and of seats in
+/// live orders.
 async fn settle_orders(server: &Server, told: &[Told]) -> (usize, usize) {
     let (mut owners, mut tickets) = (HashMap::new(), HashSet::new());
     let (mut orders, mut sold) = (0, 0);
@@ -171,7 +177,7 @@ async fn settle_orders(server: &Server, told: &[Told]) -> (usize, usize) {
                 "pending" => matches!(now, "pending" | "expired"),
                 _ => now == "ticketed",
             };
-            assert!(fits, "{} was seen {state} and is {now}", id);
+            assert!(fits, "{} was seen as {state} and is now {now}", id);
             let seats = order["seats"].as_array().expect("seats");
             let mut here: Vec<_> = seats
                 .iter()
@@ -193,18 +199,18 @@ async fn settle_orders(server: &Server, told: &[Told]) -> (usize, usize) {
                 for ticket in order["tickets"].as_array().expect("tickets") {
                     assert!(
                         tickets.insert(ticket["ticket"].to_string()),
-                        "a ticket twice"
+                        "two tickets have the same id"
                     );
                 }
             }
         }
     }
-    assert_eq!(tickets.len(), sold, "one ticket a sold seat");
+    assert_eq!(tickets.len(), sold, "each sold seat has one ticket");
     until("the picture shows what is sold", async || {
         let shown = server.get("/v1/rooms/sale").await.is(200)["seats"]["sold"].as_u64()?;
         assert!(
             shown <= sold as u64,
-            "{shown} are shown as sold, {sold} were"
+            "{shown} seats are shown as sold, but {sold} were sold"
         );
         (shown == sold as u64).then_some(())
     })

@@ -1,5 +1,5 @@
-//! Cuts the power while the line is being frozen and drawn. The room must end with one draw over
-//! everybody who was answered.
+//! Kills the server while a line is being frozen and drawn. The room must end with one draw that
+//! contains everybody who got a place.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const KILLED_AFTER_US: [u64; 10] = [0, 300, 600, 900, 1_200, 1_600, 2_000, 3_000
 const JOINERS: usize = 25;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_in_the_middle_of_the_freeze_a_room_ends_with_one_draw_over_everybody() {
+async fn a_server_killed_during_the_freeze_ends_with_one_draw_over_everybody() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     let (mut drawn, mut unanswered) = (Vec::new(), 0);
@@ -45,7 +45,7 @@ async fn killed_in_the_middle_of_the_freeze_a_room_ends_with_one_draw_over_every
         server.restart().await;
         if answer.is_err() {
             unanswered += 1;
-            // Nobody was told that the draw happened, so it may be asked for again.
+            // The promoter got no answer, so it asks for the draw again.
             promoter.post(&format!("rooms/{id}/draw")).await;
         }
         let record = until("the draw is done", async || {
@@ -70,7 +70,7 @@ async fn killed_in_the_middle_of_the_freeze_a_room_ends_with_one_draw_over_every
     }
     for (id, record, last) in &drawn {
         let now: Value = server.get(&format!("/v1/rooms/{id}/draw")).await.is(200);
-        assert_eq!(&now, record, "{id} was drawn anew after a later crash");
+        assert_eq!(&now, record, "the draw of {id} changed after a later kill");
         assert_eq!(last.look().await["number"], last.number);
     }
     eprintln!(

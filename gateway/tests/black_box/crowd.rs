@@ -1,5 +1,5 @@
 //! Runs a crowd that joins, holds and pays on a server that is killed again and again. Each member
-//! writes down what it was told, and all of it must stay true.
+//! records the answers that it gets, and all of them must stay true.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,14 +15,15 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// The wait before a dead or busy server is asked again.
 const BREATH: Duration = Duration::from_millis(15);
 
-/// What one member was told and the server must keep to.
+/// The answers that one member got and that must stay true.
 #[derive(Debug, Clone, Default)]
 pub struct Told {
     /// The member's join number.
     pub number: Option<u64>,
     /// The member's rank.
     pub rank: Option<u64>,
-    /// The member's orders: the state it saw last, and the labels.
+    /// The member's orders: the answer to each checkout, the state that was seen last, and the
+    /// seats' labels.
     pub orders: Vec<(Value, &'static str, Vec<String>)>,
 }
 
@@ -44,15 +45,15 @@ pub struct Member<'a> {
     /// The number of kills before the member joins, so that people join in the middle of every
     /// early crash.
     pub joins_after: usize,
-    /// What it was told.
+    /// The answers that the member got.
     pub told: Mutex<Told>,
     /// The shared state.
     pub stage: &'a Stage,
 }
 
 impl Member<'_> {
-    /// Joins, waits, and buys until the stage is over. The member waits out every loss of the
-    /// server.
+    /// Joins, waits, and buys until the stage is over. While the server is down, the member repeats
+    /// its call.
     pub async fn live(&self) {
         self.wait_until(|| self.stage.survived.load(Ordering::Relaxed) >= self.joins_after)
             .await;
@@ -131,7 +132,8 @@ impl Member<'_> {
             .await;
         match held.status {
             201 => self.step(),
-            // The seats were taken meanwhile, or few are left: the next round chooses anew.
+            // The seats were taken in the meantime, or too few are left. The next round chooses
+            // again.
             409 | 422 => return,
             _ => panic!("{held:?}"),
         }
@@ -157,7 +159,7 @@ impl Member<'_> {
             told.orders.push((ordered.clone(), "pending", labels));
             told.orders.len() - 1
         };
-        // Every fourth order stays unpaid, so that some orders are in every state.
+        // Every fourth order stays unpaid, so that there are paid and unpaid orders.
         if round % 4 == 3 {
             return;
         }
@@ -183,7 +185,7 @@ impl Member<'_> {
             let best = self.told().orders[at].1;
             assert!(
                 !(state == "pending" && best == "confirmed"),
-                "{order} fell back"
+                "{order} fell back to pending"
             );
             match state {
                 "ticketed" => break,
@@ -204,7 +206,7 @@ impl Member<'_> {
             .json(body)
     }
 
-    /// Asks until the answer is final: not a dead server, and not a request to come again.
+    /// Repeats a call until the server answers it and does not ask the caller to come back later.
     async fn insist(&self, what: &str, ask: impl Fn() -> RequestBuilder) -> TestAnswer {
         let started = Instant::now();
         loop {
@@ -236,11 +238,13 @@ impl Member<'_> {
     }
 
     fn told(&self) -> std::sync::MutexGuard<'_, Told> {
-        self.told.lock().expect("no member panics with it")
+        self.told
+            .lock()
+            .expect("no member panics while it holds the lock")
     }
 }
 
-/// Whether the server asks to come again later, having done nothing.
+/// Returns whether the server did nothing and asks the caller to come back later.
 fn is_put_off(answer: &TestAnswer) -> bool {
     let in_flight = || !answer.body.is_empty() && answer.json()["code"] == "idempotency_in_flight";
     matches!(answer.status, 429 | 503) || (answer.status == 409 && in_flight())

@@ -20,7 +20,7 @@ impl Drop for Demo {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_bare_command_prints_a_lobby_whose_arena_is_drawn_within_30_s() {
+async fn the_bare_command_prints_a_lobby_whose_line_is_drawn_within_30_s() {
     let started = Instant::now();
     let address = format!("127.0.0.1:{}", free_port().expect("a free port"));
     let child = gateway()

@@ -1,5 +1,5 @@
-//! Fills the disk of the ledger while the server runs. `/readyz` must report it at once, nothing
-//! that was answered may be lost, and the line must go on when there is room again.
+//! Fills the disk of the ledger while the server runs. `/readyz` must report the full disk within
+//! two seconds, no place that was given may be lost, and joins must work again when there is room.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,7 @@ struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts the disk. Returns `None` if this machine lets nobody mount.
+    /// Mounts the disk. Returns `None` if this machine does not let the test mount one.
     fn mount(folder: &Path) -> Option<Self> {
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=24m", "fairgate-test"])
@@ -64,7 +64,7 @@ async fn joined(server: &Server) -> Option<String> {
 
 /// Waits until `/readyz` answers with this status, and returns its body.
 async fn ready(server: &Server, status: u16) -> String {
-    until_within("readiness shows it", SHOWS_WITHIN, async || {
+    until_within("readiness changes", SHOWS_WITHIN, async || {
         let answer = server.get("/readyz").await;
         (answer.status == status).then(|| answer.text())
     })
@@ -72,7 +72,7 @@ async fn ready(server: &Server, status: u16) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_shows_within_two_seconds_and_nothing_that_was_answered_is_lost() {
+async fn a_full_disk_is_reported_within_two_seconds_and_no_given_place_is_lost() {
     let mut disk = None;
     let server = Server::prepared(&[], async |data| disk = SmallDisk::mount(data)).await;
     let Some(disk) = disk else {

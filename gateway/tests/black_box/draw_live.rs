@@ -1,6 +1,5 @@
-//! Checks a live room's draw from outside: by an oracle that is not the product, by the product's
-//! own offline command, and by every visitor's proof. Both checkers must notice every change of the
-//! record.
+//! Checks a live room's draw from outside: by an independent oracle, by the product's own offline
+//! command, and by every visitor's proof. Both checkers must notice every change of the record.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +14,7 @@ const JOINERS: usize = 300;
 /// The number of joiners who leave before the freeze.
 const LEAVERS: usize = 25;
 
-/// A published draw, as files beside the oracle that checks them.
+/// The published draw of a live server.
 struct Published {
     server: Server,
     record: Value,
@@ -43,7 +42,7 @@ impl Published {
             .await
             .problem(409, "not_frozen");
         promoter.draw("sale").await;
-        // After the freeze no leaf can be removed, so this one stays.
+        // After the freeze no leaf can be removed, so this visitor's leaf stays.
         crowd[JOINERS - 1].leave().await.is(204);
 
         let mut record = server.get("/v1/rooms/sale/draw").await.is(200);
@@ -155,7 +154,7 @@ fn tampered(record: &Value, leaves: &[u8]) -> Vec<(&'static str, Value, Vec<u8>)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_live_draw_holds_and_one_changed_byte_anywhere_does_not() {
+async fn both_checkers_accept_a_live_draw_and_refuse_every_changed_copy() {
     let published = Published::live().await;
     let (record, leaves) = (&published.record, &published.leaves);
     assert_eq!(
@@ -190,7 +189,7 @@ async fn a_live_draw_holds_and_one_changed_byte_anywhere_does_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_signed_root_holds_every_leaf_and_every_place_carried_the_commitment() {
+async fn every_proof_leads_to_the_signed_root_and_a_place_carries_the_commitment() {
     let published = Published::live().await;
     let (server, record) = (&published.server, &published.record);
     let jwks = server.get("/.well-known/jwks.json").await.is(200);
@@ -231,7 +230,11 @@ async fn the_signed_root_holds_every_leaf_and_every_place_carried_the_commitment
         );
     }
     ranks.sort_unstable();
-    assert_eq!(ranks, (0..n).collect::<Vec<_>>(), "every rank once");
+    assert_eq!(
+        ranks,
+        (0..n).collect::<Vec<_>>(),
+        "every rank is given once"
+    );
     server
         .get(&format!("/v1/rooms/sale/draw/proof/{n}"))
         .await

@@ -1,5 +1,5 @@
-//! Asks the server to end, again and again, in the middle of calls. Every call that got in must be
-//! answered, and the ledger's file must be complete by itself.
+//! Stops the server again and again in the middle of calls. Every call that reached the server must
+//! be answered, and the ledger's main file must be complete without its side files.
 
 use std::sync::Mutex;
 
@@ -14,17 +14,17 @@ const CLIENTS: usize = 24;
 /// The number of joins before a stop.
 const JOINS: usize = 150;
 
-/// What the clients of one round were told.
+/// The answers that the clients of one round got.
 #[derive(Default)]
 struct Heard {
     /// The places that were given.
     places: Vec<String>,
-    /// The calls that got in and were not answered well.
+    /// The calls that reached the server and got no place.
     lost: Vec<String>,
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_stops_under_load_lose_no_call_and_leave_the_ledger_whole_in_one_file() {
+async fn five_stops_under_load_lose_no_call_and_leave_the_ledger_complete_in_one_file() {
     let server = Server::start().await;
     for stop in 1..=STOPS {
         let heard = Mutex::new(Heard::default());
@@ -42,7 +42,7 @@ async fn five_stops_under_load_lose_no_call_and_leave_the_ledger_whole_in_one_fi
         let heard = heard.into_inner().expect("no holder panics");
         assert!(heard.lost.is_empty(), "stop {stop}: {:?}", heard.lost);
 
-        // This is what somebody does who copies only the ledger's file.
+        // The ledger must also be complete for somebody who copies only its main file.
         for beside in ["ledger.db-wal", "ledger.db-shm"] {
             let _ = std::fs::remove_file(server.data().join(beside));
         }
@@ -55,7 +55,7 @@ async fn five_stops_under_load_lose_no_call_and_leave_the_ledger_whole_in_one_fi
     }
 }
 
-/// Joins with a new secret each time, until nobody is let in any more.
+/// Joins with a new secret each time, until the server accepts no connection.
 async fn join_until_refused(server: &Server, heard: &Mutex<Heard>) {
     loop {
         let secret = hex::encode(rand::random::<[u8; 32]>());
@@ -73,7 +73,7 @@ async fn join_until_refused(server: &Server, heard: &Mutex<Heard>) {
             Ok(answer) => heard
                 .lost
                 .push(format!("{} {}", answer.status, answer.text())),
-            // The call never got in, so nothing can have happened.
+            // The call never reached the server, so it cannot have changed anything.
             Err(error) if error.is_connect() => return,
             Err(error) => {
                 heard.lost.push(format!("{error:?}"));

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::{Promoter, Server, TestShop, Visitor, room, show};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_show_without_a_room_is_reached_through_everyday_at_once() {
+async fn seats_of_a_show_without_a_room_are_sold_through_the_room_everyday() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter
@@ -40,7 +40,7 @@ async fn a_show_without_a_room_is_reached_through_everyday_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pass_of_one_room_does_not_open_the_shows_of_another() {
+async fn a_pass_of_one_room_cannot_hold_seats_of_another_rooms_show() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter.on_sale("4x10", json!({}), json!({})).await;

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::{Browser, Promoter, Server};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_seats_are_exchanged_for_a_dearer_night_and_for_others_of_it() {
+async fn two_seats_are_exchanged_for_a_dearer_night_and_then_for_others_of_that_night() {
     let Some(ana) = Browser::open().await else {
         return;
     };

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Browser, Promoter, Server, in_seconds};
 
-/// Puts a night on sale that everybody may buy at once, with changes to its document.
+/// Puts a show on sale that everybody may buy at once. `show` holds the changes to its document.
 async fn on_sale(server: &Server, show: Value) {
     let promoter = Promoter::of(server);
     let room = json!({"title": "Night one", "method": "open", "draw_at": in_seconds(-30)});
@@ -34,7 +34,7 @@ async fn at_the_checkout(browser: &Browser, server: &Server) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn free_tickets_are_there_at_once_and_nobody_is_asked_to_pay() {
+async fn free_tickets_are_made_at_once_and_nobody_is_asked_to_pay() {
     let Some(ana) = Browser::open().await else {
         return;
     };
@@ -73,7 +73,7 @@ async fn free_tickets_are_there_at_once_and_nobody_is_asked_to_pay() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sum_that_is_too_small_is_told_with_the_smallest_and_the_seats_stay_held() {
+async fn a_sum_below_the_minimum_is_refused_with_the_minimum_and_the_seats_stay_held() {
     let Some(ana) = Browser::open().await else {
         return;
     };

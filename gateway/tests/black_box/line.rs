@@ -1,5 +1,5 @@
-//! Tests that the line keeps its order and its pace: late joiners stay behind, a pause holds
-//! everybody, and a pass stays the same pass.
+//! Tests the order and the pace of the line: late joiners rank last, nobody is released during a
+//! pause, and a second claim gives the same pass.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::harness::{Live, Promoter, Server, TestShop, Visitor, in_seconds, until_within};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_late_joiner_stands_behind_everybody_who_was_drawn() {
+async fn a_late_joiner_ranks_after_everybody_who_was_drawn() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter
@@ -36,7 +36,7 @@ async fn a_late_joiner_stands_behind_everybody_who_was_drawn() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_pace_releases_no_more_than_it_says_and_the_counter_never_falls() {
+async fn releases_keep_to_the_pace_and_the_counter_never_falls() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter
@@ -53,9 +53,11 @@ async fn the_pace_releases_no_more_than_it_says_and_the_counter_never_falls() {
         Duration::from_secs(20),
         async || {
             let released = promoter.room("sale").await["released"].as_u64()?;
-            assert!(released >= last, "fell from {last} to {released}");
-            // One second's worth may be saved up, and the tick that counts may come just before the
-            // look.
+            assert!(
+                released >= last,
+                "the counter fell from {last} to {released}"
+            );
+            // One second's worth may be saved up, and the last tick may come just before this look.
             let budget = 2.0 * (started.elapsed().as_secs_f64() + 2.0);
             assert!(
                 released as f64 <= budget,
@@ -68,7 +70,7 @@ async fn the_pace_releases_no_more_than_it_says_and_the_counter_never_falls() {
     .await;
     assert!(
         started.elapsed() > Duration::from_millis(2_500),
-        "nine at two a second take time"
+        "at two a second, nine take longer than this"
     );
 }
 
@@ -107,7 +109,7 @@ async fn while_the_room_is_paused_the_draw_happens_and_nobody_is_released() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn claiming_twice_gives_the_same_pass_and_max_inside_binds() {
+async fn claiming_twice_gives_the_same_pass_and_max_inside_limits_the_passes() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter
@@ -140,7 +142,7 @@ async fn claiming_twice_gives_the_same_pass_and_max_inside_binds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_draw_happens_by_itself_when_its_time_comes() {
+async fn the_draw_happens_by_itself_at_its_time() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter
@@ -152,7 +154,7 @@ async fn the_draw_happens_by_itself_when_its_time_comes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_that_is_not_open_yet_says_when_it_opens() {
+async fn a_join_before_the_opening_is_refused_with_the_opening_time() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     let opens = in_seconds(1_800);
@@ -170,7 +172,7 @@ async fn a_room_that_is_not_open_yet_says_when_it_opens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_bears_on_the_draw_is_fixed_from_the_first_join_on() {
+async fn settings_of_the_draw_are_fixed_from_the_first_join_on() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter.on_sale("4x10", json!({}), json!({})).await;

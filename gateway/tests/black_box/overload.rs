@@ -1,5 +1,5 @@
-//! Tests that a server which cannot keep up sheds new joins, then new holds, and nothing that
-//! people have begun. Visitors who are sent away and come back when told are let in.
+//! Tests that an overloaded server refuses new joins and new holds, but no step of a visit that has
+//! begun. Refused visitors who come back at the given time get what they asked for.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ impl Blockage {
         let writer = fairgate_databases::SqliteDatabase::open(&path).expect("the file opens");
         let (release, released) = mpsc::channel::<()>();
         let blocked = writer.enqueue_sql(released, |_, released| {
-            // The lock is kept until the other end is dropped.
+            // The lock is held until the other end of the channel is dropped.
             let _ = released.recv();
             Box::pin(std::future::ready(
                 Ok::<_, fairgate_databases::LedgerError>(()),
@@ -52,7 +52,7 @@ fn back_in(answer: &TestAnswer) -> Duration {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn overload_sheds_joins_and_holds_but_nothing_that_was_begun_and_its_times_are_kept() {
+async fn overload_refuses_joins_and_holds_but_not_begun_visits_and_its_retry_times_are_right() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter.on_sale("10x10", json!({}), json!({})).await;

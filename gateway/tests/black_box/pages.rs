@@ -1,5 +1,5 @@
-//! Tests the pages as a browser gets them: complete, guarded by their headers, and still a page if
-//! something is missing.
+//! Tests the pages as a browser gets them: with their headers and assets, on narrow phones, and
+//! when something is missing.
 
 use serde_json::json;
 
@@ -89,7 +89,7 @@ async fn no_page_is_wider_than_the_narrowest_phone() {
         browser.until::<bool>(&format!("Boolean({ready})")).await;
         browser.fits(path).await;
     }
-    // Complaints are only about the pages that are missing.
+    // The console may complain only about missing pages and documents.
     for complaint in browser.end().await {
         assert!(complaint.contains("status of 4"), "{complaint}");
     }
@@ -107,8 +107,8 @@ async fn the_lobbys_forms_answer_with_the_lobby_and_say_what_went_wrong() {
         .await
         .is(200);
     let post = async |what: &str, body: &str, cookie: &str| {
-        // A busy server says that places must wait a moment; a person presses again.
-        until("the form is read", async || {
+        // If a busy server refuses the form, it is sent again, as a person would.
+        until("the form is accepted", async || {
             let request = server
                 .http
                 .post(server.at(&format!("/r/sale/{what}")))

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use crate::harness::{Browser, Server, TestShop, Visitor, in_seconds, until};
 use crate::waiting::{give_back, state};
 
-/// A line with two stations of similar names, and a third that is reached only by a change.
+/// A timetable with two stations of similar names, and with Farend, which is reached only by a
+/// change.
 const FEED: [(&str, &str); 3] = [
     (
         "stations.csv",
@@ -46,7 +47,7 @@ const FEED: [(&str, &str); 3] = [
     ),
 ];
 
-/// The terms of the trains, if a test has none of its own.
+/// The terms of the trains, unless a test sets other terms.
 const TERMS: &str = r#"
     [terms]
     exchange = { cheaper = "refund" }
@@ -57,7 +58,7 @@ async fn put(data: &Path) {
     put_in("Europe/Berlin", TERMS, data).await;
 }
 
-/// Imports the same timetable in another time zone, or with carriages and terms of its own.
+/// Imports the timetable in this time zone. `settings` may hold carriages and terms.
 pub async fn put_in(zone: &str, settings: &str, data: &Path) {
     let feed = tempfile::tempdir().expect("a folder");
     for (name, text) in FEED {
@@ -159,8 +160,8 @@ async fn a_train_is_found_and_two_seats_of_it_are_booked_by_name() {
     ana.close("Ana").await;
 }
 
-/// Reads the order and its ticket on another device far away that has the order's key. Times must
-/// be shown by the stations' clocks.
+/// Reads the order and its ticket in a browser in another time zone that has the order's key. The
+/// pages must show the times of the stations' clocks.
 async fn on_another_device(ana: &Browser, server: &Server) {
     let ben = Browser::in_zone("America/New_York").await;
     let ben = ben.expect("chromium was there before");
@@ -222,11 +223,11 @@ async fn the_search_proposes_the_date_at_the_stations() {
     let trips = found.is(200);
     assert!(!trips.as_array().expect("a list").is_empty(), "{trips}");
     let today = utc.date().to_string();
-    assert_ne!(first, today, "the clocks of Greenwich are another day's");
+    assert_ne!(first, today, "in Greenwich the date is another one");
 }
 
-/// Exchanges for the same class and stretch of another train of that day at the same price. The
-/// travellers stay.
+/// Exchanges the tickets for the same class and stretch of a later train on that day, at the same
+/// price. The travellers' names stay the same.
 async fn exchange_for_a_later_train(ana: &Browser) {
     let before: String = ana.until("location.pathname").await;
     ana.click("#exchange-find").await;
@@ -245,8 +246,8 @@ async fn exchange_for_a_later_train(ana: &Browser) {
     }
 }
 
-/// Gives one of the two tickets back, which is possible until an hour before the train leaves. The
-/// other ticket stays valid.
+/// Gives Ben's ticket back, which is possible until an hour before the train leaves. The other
+/// ticket stays valid.
 async fn give_bens_ticket_back(ana: &Browser) {
     let offered: Vec<String> = ana
         .until("document.querySelectorAll('#refund-tickets input').length === 2 && [...document.querySelectorAll('#refund-tickets li, #refund-until')].map(one => one.textContent)")
@@ -296,7 +297,7 @@ async fn without_scripts_the_search_asks_which_station_is_meant() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_typed_stays_text_and_what_is_wrong_is_told() {
+async fn typed_text_is_escaped_and_a_wrong_query_is_explained() {
     let server = opened().await;
     let date = date();
     for (query, status, words) in [
@@ -377,12 +378,12 @@ async fn what_is_typed_stays_text_and_what_is_wrong_is_told() {
     assert_eq!(
         bare.get("/rail").await.status,
         422,
-        "no timetable is no empty one"
+        "a server without a timetable refuses the search"
     );
 }
 
-/// Takes all seats of the smallest class of a day's R1 from end to end. Returns the class's key and
-/// the visitors who have the seats.
+/// Holds all seats of the smallest class of train R1 on a date, from end to end. Returns the
+/// class's key, and the visitors with their holds.
 async fn filled<'a>(
     server: &'a Server,
     show: &str,
@@ -413,13 +414,13 @@ async fn filled<'a>(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_class_is_told_as_full_and_leads_nowhere() {
+async fn a_full_class_is_shown_as_full_and_has_no_link() {
     let server = opened().await;
     let date = date();
     let show = format!("r1-{date}");
     let (key, _) = filled(&server, &show, &date).await;
     let address = format!("/rail?from=RVN&to=HIL&date={date}");
-    until("the class is told as full", async || {
+    until("the class is shown as full", async || {
         let page = server.get(&address).await.text().replace("&#x2f;", "/");
         let is_full = page.contains("data-status=\"full\"");
         assert_eq!(
@@ -472,7 +473,7 @@ async fn a_traveller_waits_for_a_full_class_is_offered_seats_and_takes_them() {
     ana.picture("11-rail-waiting").await;
     ana.click("#wait-leave").await;
     state(&ana, "none").await;
-    until("the page tells that the class is full", async || {
+    until("the page shows that the class is full", async || {
         let page = server.get(&address).await.text();
         page.contains("id=\"wait-open\"").then_some(())
     })
@@ -485,7 +486,7 @@ async fn a_traveller_waits_for_a_full_class_is_offered_seats_and_takes_them() {
     give_back(&baskets[0]).await;
     state(&ana, "offered").await;
     ana.picture("11-rail-wait-offered").await;
-    // A page that is loaded again finds its offer.
+    // A page that is loaded again shows its offer.
     ana.go(&server.at(&address)).await;
     state(&ana, "offered").await;
     ana.click("#wait-take").await;

@@ -1,5 +1,5 @@
-//! Tests a room that covers trains: it counts their seats, and it is sold out when no stretch on
-//! offer has a free seat, which its line is told.
+//! Tests a room that covers one train: the room counts the train's seats, and it is sold out when
+//! no stretch has a free seat. Visitors in the line then get odds of 0.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ async fn bought(visitor: &Visitor<'_>, held: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_of_one_train_is_sold_out_when_no_stretch_of_it_is_free() {
+async fn a_room_of_one_train_is_sold_out_when_no_stretch_has_a_free_seat() {
     let server = Server::prepared(&[], async |data| {
         put_in("Europe/Berlin", TWO_SEATS, data).await;
     })

@@ -1,12 +1,12 @@
-//! Tests refunds on the order's page in a browser: the fee is told before, and the state of the
-//! money after.
+//! Tests refunds on the order's page in a browser: the page shows the fee before the refund, and
+//! the state of the money after it.
 
 use serde_json::json;
 
 use crate::harness::{Browser, Promoter, Server};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_two_tickets_is_given_back_and_its_fee_was_told() {
+async fn one_of_two_tickets_is_refunded_less_the_fee_that_the_page_showed() {
     let Some(ana) = Browser::open().await else {
         return;
     };

@@ -1,5 +1,5 @@
 //! Tests that a visitor gets the same place again by cookie, by the place itself, and by the
-//! secret. Leaving it is final.
+//! secret. Leaving a place is final.
 
 use reqwest::Method;
 use serde_json::json;
@@ -109,7 +109,7 @@ async fn a_browser_needs_nothing_but_its_cookies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_leaves_is_gone_and_joins_again_at_the_end() {
+async fn a_visitor_who_left_gets_a_new_number_at_the_end() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter.on_sale("4x10", json!({}), json!({})).await;
@@ -122,19 +122,19 @@ async fn who_leaves_is_gone_and_joins_again_at_the_end() {
         .problem(410, "place_left");
     ana.place.clear();
     ana.join().await;
-    assert_eq!(ana.number, 2, "a new number, behind everybody");
+    assert_eq!(ana.number, 2, "a new number, after everybody else's");
 
     promoter.draw("sale").await;
     let record = server.get("/v1/rooms/sale/draw").await.is(200);
     assert_eq!((&record["n"], &record["voids"]), (&json!(3), &json!(1)));
-    // The void never claims, so the two who are left both get in.
+    // The void number never claims, so both remaining visitors get a pass.
     for mut visitor in [ana, ben] {
         visitor.claim().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_opens_one_place_and_stays_used() {
+async fn a_code_gives_one_place_and_stays_used_after_leaving() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter
@@ -174,7 +174,7 @@ async fn a_code_opens_one_place_and_stays_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_closed_room_takes_nobody_and_calls_nobody() {
+async fn a_closed_room_refuses_joins_and_claims() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter.on_sale("4x10", json!({}), json!({})).await;

@@ -1,12 +1,12 @@
-//! Tests that the time to come back that the server names is the real wait.
+//! Tests that `retry-after` is the real wait.
 
 use reqwest::Method;
 use serde_json::json;
 
 use crate::harness::{Promoter, Server, TestAnswer, TestShop, Visitor, in_seconds};
 
-/// Asks for a seat without a pass, as a browser that has this place or none. Returns the seconds
-/// that it is told to wait.
+/// Asks for a seat without a pass, with this place or with none. Returns the seconds in
+/// `retry-after`.
 async fn told_s(server: &Server, place: Option<&str>) -> u64 {
     let mut request = server
         .http
@@ -48,7 +48,7 @@ async fn without_a_pass_the_time_to_come_back_is_the_real_wait() {
     let newcomer = told_s(&server, None).await as f64;
     assert!(
         newcomer >= wait - 4.0,
-        "told {newcomer} s, behind one who waits {wait} s"
+        "a newcomer is told {newcomer} s, but the last in line waits {wait} s"
     );
 
     let (_, mut first) = ranked.swap_remove(0);
@@ -57,7 +57,7 @@ async fn without_a_pass_the_time_to_come_back_is_the_real_wait() {
     assert_eq!(
         told_s(&server, Some(&first.place)).await,
         1,
-        "the pass is there"
+        "a visitor who has claimed a pass can come back at once"
     );
     first.pass = pass;
     server

@@ -1,6 +1,6 @@
-//! Opens two thousand sockets, of which five hundred never read. They must cost no memory that
-//! grows, and must not slow the others. A second server with only the good sockets runs beside it,
-//! so that both are measured in the same seconds.
+//! Opens two thousand sockets at one server, and five hundred of them never read. The silent
+//! sockets must not make the memory grow, and must not slow the others. A second server with only
+//! the good sockets runs at the same time, so that both are measured in the same seconds.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ const GOOD: usize = 1_500;
 const SILENT: usize = 500;
 /// The number of sockets that are opened at the same time.
 const OPENING: usize = 50;
-/// The room sends a kilobyte at this interval, twice a second.
+/// The mean time between two messages of a room. Each message has about a kilobyte.
 const SPEAK_EVERY: Duration = Duration::from_millis(500);
 const MINUTE: Duration = Duration::from_secs(60);
 /// The halls are compared in rounds of this length. The median round counts, because in a single
@@ -66,7 +66,7 @@ async fn open_many(server: &Server, count: usize) -> Vec<Socket> {
     sockets
 }
 
-/// Reads everything, and notes the wait for each message of the room.
+/// Reads everything, and records the wait for each message of the room.
 async fn listen(mut socket: Socket, heard: Arc<Heard>) {
     while let Some(Ok(message)) = socket.next().await {
         let now = Instant::now();
@@ -114,8 +114,8 @@ impl Hall {
         self.heard.sent.lock().expect("no panic").len()
     }
 
-    /// Returns the median and the 99th percentile of the waits for those messages in milliseconds,
-    /// and the number of waits.
+    /// Returns the median and the 99th percentile of the waits for the messages of a round in
+    /// milliseconds, and the number of waits.
     fn waits(&self, numbers: &Round) -> (f64, f64, usize) {
         let all = self.heard.waits.lock().expect("no panic");
         let mut waits: Vec<_> = all
@@ -132,8 +132,8 @@ impl Hall {
 /// The numbers of the messages of one round.
 type Round = std::ops::Range<usize>;
 
-/// Lets both halls speak in turn for so long, so that whatever else the machine does affects both.
-/// Returns the numbers of the messages in each.
+/// Sends messages to both halls in turn for this long, so that other work of the machine affects
+/// both. Returns the numbers of the messages, which are the same in both.
 async fn speak(halls: [&Hall; 2], long: Duration) -> Round {
     let (first, begun) = (halls[0].spoken(), Instant::now());
     let mut beat = tokio::time::interval(SPEAK_EVERY / 2);
@@ -154,14 +154,14 @@ fn middle(mut values: Vec<f64>) -> f64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_hundred_who_never_read_cost_the_others_nothing_and_no_memory_that_grows() {
+async fn five_hundred_sockets_that_never_read_slow_no_other_and_memory_does_not_grow() {
     let (alone, beside) = (Hall::open().await, Hall::open().await);
     let halls = [&alone, &beside];
     speak(halls, Duration::from_secs(3)).await;
     let silent = open_many(&beside.server, SILENT).await;
 
-    // In the first half the silent sockets are sent what they may leave unread; in the second half
-    // they are sent nothing.
+    // In the first half minute the silent sockets are sent as much as a client may leave unread.
+    // After that they are sent nothing.
     speak(halls, MINUTE / 2).await;
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS / 2 {

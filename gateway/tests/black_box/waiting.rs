@@ -48,7 +48,7 @@ async fn stands(who: &Visitor<'_>, state: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_with_a_socket_is_told_of_its_offer_and_a_kill_forgets_nobody() {
+async fn an_offer_reaches_the_visitors_socket_and_a_kill_loses_nobody_on_the_waitlist() {
     let server = Server::start().await;
     let baskets = full(&server).await;
     let ana = Visitor::admitted(&server, "sale").await;
@@ -67,8 +67,8 @@ async fn who_waits_with_a_socket_is_told_of_its_offer_and_a_kill_forgets_nobody(
     );
     server.kill();
     server.restart().await;
-    // Baskets and offers are lost with the process, but the waitlist is not, and both parties find
-    // seats in the empty hall.
+    // The killed process loses baskets and offers, but not the waitlist. All seats are free again,
+    // so both parties are offered seats.
     let mut seats = Vec::new();
     for (who, size) in [(&ana, 2), (&ben, 3)] {
         let waiter = stands(who, "offered").await;
@@ -127,7 +127,7 @@ async fn a_browser_waits_is_offered_seats_and_takes_them() {
         .await;
     assert!(clock.contains(':'), "{clock}");
     ana.picture("12-wait-offered").await;
-    // A page that is loaded again finds its offer.
+    // A page that is loaded again shows its offer.
     ana.go(&server.at("/s/night")).await;
     state(&ana, "offered").await;
     ana.click("#wait-take").await;
@@ -139,8 +139,8 @@ async fn a_browser_waits_is_offered_seats_and_takes_them() {
     ana.click("#to-checkout").await;
     ana.until::<bool>("document.querySelector('#pay') && true")
         .await;
-    // Nobody else waits, so after the refusal the party is offered seats again and told that it let
-    // one offer pass.
+    // Nobody else waits, so Ben is offered seats again after he declined. The page counts one
+    // missed offer.
     ben.click("#wait-decline").await;
     ben.until::<bool>("document.querySelector('#wait').dataset.missed === '1'")
         .await;

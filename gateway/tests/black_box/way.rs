@@ -16,18 +16,18 @@ async fn one_visitor_goes_from_an_empty_lobby_to_a_scanned_ticket() {
     whole_way(&Server::start().await).await;
 }
 
-/// Reads what an order's key opens.
+/// Reads a path with an order's key.
 async fn keyed(server: &Server, order: &Value, path: &str) -> TestAnswer {
     server.ask(get(path).by(&text(order, "order_key"))).await
 }
 
-/// Goes the whole way on a server that has sold nothing yet.
+/// Goes the whole way, from joining to a scanned ticket, on a server that has sold nothing yet.
 pub async fn whole_way(server: &Server) {
     let promoter = Promoter::of(server);
     promoter.on_sale("10x20", json!({}), json!({})).await;
 
     let mut ana = Visitor::joined(server, "sale").await;
-    assert_eq!(ana.number, 0, "the first of an empty lobby");
+    assert_eq!(ana.number, 0, "the first number in an empty lobby");
     let waiting = ana.look().await;
     assert_eq!(
         (&waiting["state"], &waiting["rank"], &waiting["ahead"]),
@@ -145,7 +145,8 @@ async fn a_hold_reaches_another_visitors_picture_within_a_second_and_without_a_g
         let told = picture.apply(&socket.seats().await);
         slowest = slowest.max(asked.elapsed());
         assert_eq!(told, [(index(&one), 1), (index(&two), 1)]);
-        // The next round stays within the visitor's limit, and its release must be told too.
+        // Releasing the hold keeps the next round within the visitor's limit. The socket must
+        // report the release too.
         ana.send(
             Method::DELETE,
             &format!("/v1/holds/{}", text(&held, "hold")),
@@ -169,12 +170,12 @@ async fn a_hold_reaches_another_visitors_picture_within_a_second_and_without_a_g
 
     socket.say(&json!({"type": "resync"})).await;
     let fresh = Picture::of(&socket.seats().await);
-    assert_eq!(fresh, picture, "what the deltas added up to");
+    assert_eq!(fresh, picture, "the deltas add up to the new snapshot");
     let polled = server.http.get(server.at("/v1/shows/night/seats"));
     assert_eq!(
         Picture::of(&TestAnswer::of(polled).await.expect("an answer").body),
         picture,
-        "the polling twin"
+        "polling gives the same seats"
     );
 }
 
@@ -196,7 +197,7 @@ async fn the_8897_seats_of_a_real_race_track_import_and_sell() {
     let faults = problem["faults"].as_array().expect("faults");
     assert!(
         !faults.is_empty() && faults.iter().all(|fault| fault["at"].is_string()),
-        "each with where it stands"
+        "each fault says where it is in the chart"
     );
 
     let imported = promoter

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::{Browser, Promoter, Server, Visitor, until};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_scripts_one_can_join_look_and_take_ones_turn() {
+async fn without_scripts_a_visitor_can_join_check_the_place_and_take_the_turn() {
     let Some(browser) = Browser::without_scripts().await else {
         return;
     };
@@ -29,6 +29,6 @@ async fn without_scripts_one_can_join_look_and_take_ones_turn() {
         .await;
     browser.picture("2-lobby-admitted-without-scripts").await;
     let next = Visitor::joined(&server, "sale").await.number;
-    assert_eq!(next, 1, "she joined once");
+    assert_eq!(next, 1, "the visitor joined only once");
     browser.close("without scripts").await;
 }

@@ -1,5 +1,5 @@
-//! Drives Debian's chromium by its own protocol, with a fresh profile for each person, and keeps
-//! everything that its console complains of.
+//! Drives chromium by its own protocol, with a fresh profile for each person, and records every
+//! complaint of its console.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -126,7 +126,8 @@ impl Browser {
         Some(browser)
     }
 
-    /// Keeps what the console reports as wrong: exceptions, errors, and broken policies.
+    /// Records what the console reports as wrong: exceptions, errors, warnings, and broken
+    /// policies.
     async fn listen(&self) {
         self.page.enable_log().await.expect("a log");
         self.page.enable_runtime().await.expect("a runtime");
@@ -152,7 +153,7 @@ impl Browser {
                     Some(entry) = entries.next() => {
                         let entry = &entry.entry;
                         let url = entry.url.as_deref().unwrap_or_default();
-                        // The page handles the refusal of a call, so it is no fault of the page.
+                        // The page handles a refused call, so the refusal is no fault of the page.
                         let is_answer = (url.contains("/v1/") && entry.text.contains("status of 4"))
                             || entry.text.contains("HTTP Authentication failed");
                         (entry.level == LogEntryLevel::Error && !is_answer).then(|| format!("{} ({url})", entry.text))
@@ -176,11 +177,11 @@ impl Browser {
         self.page.goto(address).await.expect("the page loads");
     }
 
-    /// Evaluates an expression in the page until it has a value: not null, false or an error.
-    /// Returns that value.
+    /// Evaluates an expression in the page until its value counts as true in JavaScript. Returns
+    /// that value.
     ///
     /// # Panics
-    /// With what the page says, when the deadline has passed.
+    /// If the deadline passes; the message shows the page's text.
     pub async fn until<T: DeserializeOwned>(&self, expression: &str) -> T {
         match within(PATIENCE, async || self.worth(expression).await).await {
             Some(worth) => worth,
@@ -258,7 +259,7 @@ impl Browser {
     /// Waits until the page fits the narrowest phone, on which it must not scroll sideways.
     ///
     /// # Panics
-    /// When it stays wider.
+    /// If the page stays wider.
     pub async fn fits(&self, what: &str) {
         self.resize(NARROW, true).await;
         until(&format!("{what} fits {} pixels", NARROW.0), async || {
@@ -268,11 +269,10 @@ impl Browser {
         .await;
     }
 
-    /// Takes pictures of the whole page, as a desktop and as phones show it, the narrowest among
-    /// them.
+    /// Takes pictures of the whole page in the narrowest window, in a phone's and in a desktop's.
     ///
     /// # Panics
-    /// When it is wider than that one.
+    /// If the page is wider than the narrowest window.
     pub async fn picture(&self, name: &str) {
         let folder = pictures();
         std::fs::create_dir_all(&folder).expect("a folder for pictures");
@@ -308,14 +308,14 @@ impl Browser {
     /// Ends the browser.
     ///
     /// # Panics
-    /// When its console complained of anything.
+    /// If its console complained of anything.
     pub async fn close(self, whose: &str) {
         let complaints = self.end().await;
         assert!(complaints.is_empty(), "{whose}'s console: {complaints:#?}");
     }
 }
 
-/// Returns the folder for pictures, beside the build's output.
+/// Returns the folder for pictures, in the build's target folder.
 fn pictures() -> PathBuf {
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
     scratch.parent().unwrap_or(scratch).join("pictures")

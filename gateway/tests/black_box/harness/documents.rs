@@ -1,4 +1,4 @@
-//! Writes the documents of a promoter, with what every test wants unless it says otherwise.
+//! Builds a promoter's documents with defaults that a test can change.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};

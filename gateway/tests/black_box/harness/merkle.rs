@@ -1,5 +1,5 @@
-//! Computes RFC 6962 again from its text, so that the product's proofs are checked by something
-//! that is not the product.
+//! Computes roots by the text of RFC 6962, so that the product's proofs are checked by independent
+//! code.
 
 use sha2::{Digest, Sha256};
 

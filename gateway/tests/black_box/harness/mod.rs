@@ -1,5 +1,5 @@
-//! Holds what the tests use: a server that can be killed and started again, and the actors who use
-//! it.
+//! Holds what the tests share: a server that can be killed and started again, and the actors who
+//! use it.
 
 mod browser;
 mod documents;

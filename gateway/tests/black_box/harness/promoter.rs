@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{PROMOTER_KEY, Server, TestAnswer, documents, until};
 
-/// Somebody with the promoter's key.
+/// An actor with the promoter's key.
 pub struct Promoter<'a> {
     server: &'a Server,
 }
@@ -15,8 +15,8 @@ impl<'a> Promoter<'a> {
         Self { server }
     }
 
-    /// Puts a grid of `plan`, the show `night` on it, and the room `sale` before it, each with
-    /// changes on top.
+    /// Puts a hall with the grid `plan`, the show `night` in this hall, and the room `sale` for
+    /// this show. `show` and `room` hold changes to the two documents.
     pub async fn on_sale(&self, plan: &str, show: Value, room: Value) {
         self.put("venues/hall", &json!({"plan": format!("grid:{plan}")}))
             .await
@@ -29,29 +29,29 @@ impl<'a> Promoter<'a> {
             .is(201);
     }
 
-    /// `PUT /v1/promoter/{what}` with a document.
+    /// Makes `PUT /v1/promoter/{what}` with a document.
     pub async fn put(&self, what: &str, document: &Value) -> TestAnswer {
         self.send(reqwest::Method::PUT, what, Some(document.to_string()))
             .await
     }
 
-    /// `PUT /v1/promoter/{what}` with a text.
+    /// Makes `PUT /v1/promoter/{what}` with a text.
     pub async fn put_text(&self, what: &str, text: String) -> TestAnswer {
         self.send(reqwest::Method::PUT, what, Some(text)).await
     }
 
-    /// `PATCH /v1/promoter/{what}`
+    /// Makes `PATCH /v1/promoter/{what}`.
     pub async fn patch(&self, what: &str, document: &Value) -> TestAnswer {
         self.send(reqwest::Method::PATCH, what, Some(document.to_string()))
             .await
     }
 
-    /// `POST /v1/promoter/{what}`
+    /// Makes `POST /v1/promoter/{what}`.
     pub async fn post(&self, what: &str) -> TestAnswer {
         self.send(reqwest::Method::POST, what, None).await
     }
 
-    /// `GET /v1/promoter/{what}`
+    /// Makes `GET /v1/promoter/{what}`.
     pub async fn get(&self, what: &str) -> TestAnswer {
         self.send(reqwest::Method::GET, what, None).await
     }
@@ -75,7 +75,7 @@ impl<'a> Promoter<'a> {
         .await;
     }
 
-    /// Waits until the room says that so many joined, which it counts once a second.
+    /// Waits until the room reports this many joins. The room counts joins once a second.
     pub async fn joined(&self, room: &str, people: u64) {
         until(&format!("{people} joined {room}"), async || {
             (self.room(room).await["joined"] == people).then_some(())
@@ -83,7 +83,7 @@ impl<'a> Promoter<'a> {
         .await;
     }
 
-    /// Returns the room as everybody sees it.
+    /// Returns the public view of the room.
     pub async fn room(&self, room: &str) -> Value {
         self.server.get(&format!("/v1/rooms/{room}")).await.is(200)
     }

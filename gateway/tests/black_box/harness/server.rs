@@ -1,6 +1,6 @@
 //! Runs the gateway as a process: starts it on a free port with its own data directory, kills it
-//! without warning, and starts it again on what it left. Its log is shown when the test that owns
-//! it fails.
+//! without warning, and starts it again on the same directory. If the test fails, the end of the
+//! log is printed.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ impl Server {
         Self::prepared(settings, async |_| ()).await
     }
 
-    /// Starts such a server over a data directory that `prepare` filled before.
+    /// Starts such a server on a data directory that `prepare` fills first.
     ///
     /// # Panics
     /// When it does not become ready.
@@ -89,7 +89,7 @@ impl Server {
                 .redirect(reqwest::redirect::Policy::none())
                 .timeout(PATIENCE)
                 .build()
-                .expect("a client without special wishes"),
+                .expect("a plain client"),
             port,
             folder: tempfile::tempdir().expect("a temporary folder"),
             settings: all
@@ -111,12 +111,12 @@ impl Server {
         self.folder.path().join("data")
     }
 
-    /// Returns a folder that vanishes with the server.
+    /// Returns a folder that is deleted with the server.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Kills the process, as a power cut would.
+    /// Kills the process without warning.
     ///
     /// # Panics
     /// When it was not running.
@@ -179,7 +179,7 @@ impl Server {
             .expect("a figure in kB")
     }
 
-    /// Starts the server again on what is there, and waits until it is ready.
+    /// Starts the server again on the same data directory, and waits until it is ready.
     pub async fn restart(&self) {
         self.spawn();
         self.ready().await;
@@ -256,7 +256,7 @@ impl TestShop for Server {
         &self.calls
     }
 
-    /// A busy server is asked again when it says so.
+    /// Makes a call. If the server is busy, repeats the call at the time that the server gives.
     async fn ask(&self, call: TestCall) -> TestAnswer {
         coming_back(async || self.calls.ask(call.clone()).await).await
     }

@@ -1,4 +1,4 @@
-//! Opens the live socket of a visitor that is no browser, and keeps the picture of a show from its
+//! Opens the live socket of a visitor without a browser, and decodes a show's seats from its
 //! frames.
 
 use std::collections::VecDeque;
@@ -28,7 +28,7 @@ enum Message {
 /// An open socket.
 pub struct Live {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
-    /// The messages that came while another was waited for.
+    /// The messages that came while the test waited for another one.
     kept: VecDeque<Message>,
 }
 
@@ -174,7 +174,7 @@ impl Live {
     }
 }
 
-/// The seats of a show as its frames tell them, decoded only as the contract says.
+/// The seats of a show, decoded from its frames by the contract alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
     /// The version of the last frame.
@@ -187,7 +187,7 @@ impl Picture {
     /// Reads a snapshot.
     ///
     /// # Panics
-    /// When the frame is none.
+    /// If the frame is no valid snapshot.
     pub fn of(frame: &[u8]) -> Self {
         assert_eq!(frame.first(), Some(&1), "a snapshot");
         let version = u64_at(frame, 1);
@@ -195,7 +195,7 @@ impl Picture {
         assert_eq!(
             frame.len(),
             13 + cells.div_ceil(4),
-            "as long as its cells need"
+            "the length fits the number of cells"
         );
         Self {
             version,
@@ -208,13 +208,13 @@ impl Picture {
     /// Applies a delta, and returns the cells that it changed.
     ///
     /// # Panics
-    /// When the frame is none, or leaves a gap.
+    /// If the frame is no valid delta, or does not start at the picture's version.
     pub fn apply(&mut self, frame: &[u8]) -> Vec<(usize, u8)> {
         assert_eq!(frame.first(), Some(&2), "a delta");
         assert_eq!(
             u64_at(frame, 1),
             self.version,
-            "a delta begins where the picture stands"
+            "a delta starts at the picture's version"
         );
         let to = u64_at(frame, 9);
         assert!(to > self.version, "versions grow");

@@ -1,5 +1,5 @@
-//! Acts as a visitor that is no browser: keeps its secret, its place and its pass itself, and sends
-//! them as Bearer.
+//! Acts as a visitor without a browser: stores its secret, its place and its pass itself, and sends
+//! place and pass as Bearer.
 
 use std::time::{Duration, Instant};
 
@@ -61,7 +61,7 @@ impl<'a> Visitor<'a> {
     /// Returns the visitor's holder, which is public.
     ///
     /// # Panics
-    /// When the secret is no hex.
+    /// If the secret is not hex.
     pub fn holder(&self) -> String {
         hex::encode(Sha256::digest(
             hex::decode(&self.secret).expect("a hex secret"),
@@ -77,7 +77,7 @@ impl<'a> Visitor<'a> {
     }
 
     /// Makes `POST /v1/rooms/{room}/{what}`, with the place once there is one. If the server is
-    /// busy, asks again when it says so.
+    /// busy, repeats the call at the time that the server gives.
     pub async fn post(&self, what: &str, body: &Value) -> TestAnswer {
         coming_back(async || self.post_once(what, body).await).await
     }
@@ -89,7 +89,7 @@ impl<'a> Visitor<'a> {
             .expect("an answer")
     }
 
-    /// `GET /v1/rooms/{room}/place`
+    /// Makes `GET /v1/rooms/{room}/place`.
     pub async fn look(&self) -> Value {
         TestAnswer::of(self.room_call(reqwest::Method::GET, "place"))
             .await
@@ -104,7 +104,7 @@ impl<'a> Visitor<'a> {
             .expect("an answer")
     }
 
-    /// Returns the rank once it is drawn.
+    /// Waits until the rank is known, and returns it.
     pub async fn rank(&self) -> u64 {
         until("the visitor has a rank", async || {
             self.look().await["rank"].as_u64()
@@ -112,7 +112,7 @@ impl<'a> Visitor<'a> {
         .await
     }
 
-    /// Claims the pass when the turn comes.
+    /// Waits for the turn and claims the pass.
     pub async fn claim(&mut self) {
         let claimed = until("the visitor's turn comes", async || {
             let answer = self.try_claim().await;
@@ -129,7 +129,7 @@ impl<'a> Visitor<'a> {
             .expect("an answer")
     }
 
-    /// Returns a call of booking with the pass.
+    /// Returns a request to booking, with the pass once there is one.
     pub fn booking(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
         let request = self.server.http.request(method, self.server.at(path));
         if self.pass.is_empty() {
@@ -139,8 +139,8 @@ impl<'a> Visitor<'a> {
         }
     }
 
-    /// Makes a call of booking with the pass and a body. If the server is busy, asks again when it
-    /// says so.
+    /// Makes a call to booking with the pass and a body. If the server is busy, repeats the call at
+    /// the time that the server gives.
     pub async fn send(&self, method: reqwest::Method, path: &str, body: &Value) -> TestAnswer {
         coming_back(async || self.send_once(method.clone(), path, body).await).await
     }
@@ -163,8 +163,8 @@ impl<'a> Visitor<'a> {
     }
 }
 
-/// Asks again at the time that an overloaded server gives, as the pages do. A test of something
-/// else should not fail because a slow machine sheds load.
+/// Makes a call, and repeats it at the time that an overloaded server gives, as the pages do. A
+/// test of something else must not fail because a slow machine is overloaded.
 pub async fn coming_back(ask: impl AsyncFn() -> TestAnswer) -> TestAnswer {
     let started = Instant::now();
     loop {

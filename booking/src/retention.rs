@@ -110,15 +110,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_worker_takes_at_most_a_thirtieth_of_the_ledgers_time() {
+    fn the_worker_rests_29_times_as_long_as_its_batch_took_within_limits() {
         let took = Duration::from_millis(10);
         assert_eq!(rest_after(took), took * 29);
-        assert_eq!(rest_after(Duration::ZERO), REST_MIN, "and never spins");
+        assert_eq!(
+            rest_after(Duration::ZERO),
+            REST_MIN,
+            "it rests even after a batch that took no time"
+        );
         assert_eq!(rest_after(Duration::from_secs(60)), REST_MAX);
     }
 
     #[test]
-    fn an_event_id_outlives_the_time_in_which_captured_money_is_read_back() {
+    fn effects_and_event_ids_are_kept_longer_than_captured_money_is_read_back() {
         let read_for_ms = crate::ledger::TAKEN_READ_FOR_MS;
         assert!(RetentionKind::Effects.for_ms() > read_for_ms);
         assert_eq!(RetentionKind::ProviderEvents.for_ms(), 180 * DAY_MS);
@@ -129,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_for_old_rows_ends_where_the_young_ones_begin() {
+    fn the_search_ends_at_a_batch_with_young_but_no_old_rows() {
         check(&[], &[], None);
         check(
             &[(1, Some(5)), (2, Some(6)), (3, Some(7))],

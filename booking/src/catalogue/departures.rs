@@ -17,8 +17,8 @@ use super::trains::RoomDepartures;
 use super::{Catalogue, read};
 use crate::ledger::StoredShow;
 
-/// The most departures without a ledger row that are kept in memory. At this number all are dropped
-/// and made anew.
+/// The most departures without a ledger row that are kept in memory. At this number all are removed
+/// from memory and made anew.
 const MADE_MAX: usize = 4_096;
 
 /// How many departures are read from the ledger at once.
@@ -35,13 +35,13 @@ pub struct DepartureShow {
     pub run: Arc<TrainRun>,
 }
 
-/// Where departures come from. The source is kept in memory, so that asking costs nothing.
+/// Where departures come from. The source is in memory, so that a lookup costs next to nothing.
 pub trait DepartureSource: Send + Sync + 'static {
-    /// Returns the departure of this id, if the timetable has one: up to the last date on sale, and
-    /// as far back as its service runs.
+    /// Returns the departure of this id, if the timetable has one. Departures are found up to the
+    /// last date on sale, and as far back as their service runs.
     fn departure(&self, show: &ShowId) -> Option<DepartureShow>;
-    /// Passes to `each` the departures on sale at a moment that match the patterns, as they are
-    /// while nobody has taken a seat of them. It takes a while for a large timetable.
+    /// Calls `each` for every departure on sale at a moment that matches the patterns. Its seats
+    /// are counted as if nobody had taken one. The call takes long for a large timetable.
     fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(DepartureOnSale));
     /// Returns the plans that its departures use.
     fn stocks(&self) -> Vec<(VenueId, u32)>;
@@ -56,7 +56,7 @@ pub(super) struct DepartureCache {
     made: Mutex<TimetableShows>,
     /// The departures that have a row in the ledger.
     touched: Mutex<TouchedDepartures>,
-    /// What is on sale, by room, as it was last looked up.
+    /// What is on sale, by room, as of the last lookup.
     pub(super) on_sale: Mutex<HashMap<String, Arc<RoomDepartures>>>,
 }
 
@@ -174,7 +174,8 @@ impl Catalogue {
         Ok(Arc::clone(kept))
     }
 
-    /// Reads the departures that got a ledger row since the last call, at this node or another one.
+    /// Reads the departures that got a ledger row since the last call, whichever node wrote the
+    /// row.
     pub(super) async fn follow_departures(&self) -> Result<(), LedgerError> {
         loop {
             let after = locked(&self.shared.departures.touched).upto;

@@ -26,7 +26,7 @@ use tokio::sync::Mutex;
 
 use crate::ledger::{Ledger, StoredShow};
 
-/// How many earlier versions of terms are kept in memory.
+/// The most earlier versions of terms in memory.
 const TERMS_MAX: usize = 10_000;
 
 /// A handle on the catalogue.
@@ -53,8 +53,8 @@ struct CatalogueState {
 }
 
 impl Catalogue {
-    /// Reads the catalogue from the ledger. Shows may only ask for what the payment provider can
-    /// do.
+    /// Reads the catalogue from the ledger. A new show is accepted only if `provider` can take its
+    /// payments.
     ///
     /// # Errors
     /// Returns an error where the ledger cannot be read.
@@ -74,8 +74,8 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Takes over changes of other nodes: reads the version, and reads the catalogue only where the
-    /// version is new. Returns whether it was.
+    /// Takes over changes of other nodes: reads new departures and the catalogue's version, and
+    /// reads the catalogue only where the version is new. Returns whether the catalogue was read.
     ///
     /// # Errors
     /// Returns an error where the ledger cannot be read.
@@ -91,8 +91,8 @@ impl Catalogue {
     }
 
     async fn reload(&self, version: &mut u64) -> Result<(), LedgerError> {
-        // The version is read before the data, because a change in between then leads to one more
-        // reading, and none is missed.
+        // The version is read before the data. So a change in between leads to one more reading,
+        // and no change is missed.
         let newest = self.ledger.catalogue_version().await?;
         let coverage = RoomCoverage::new(self.ledger.coverage().await?);
         let mut shows = HashMap::new();
@@ -141,7 +141,7 @@ impl Catalogue {
         }))
     }
 
-    /// Returns a show, or a departure of the timetable, if there is one.
+    /// Returns the show of this id: a promoter's show, or else a departure.
     #[must_use]
     pub fn show(&self, id: &ShowId) -> Option<Arc<Show>> {
         let show = read(&self.shared.shows).get(id).cloned();
@@ -198,7 +198,8 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Stores a plan as the venue's next version, unless it is the newest already.
+    /// Stores a plan as the venue's next version, unless it is the newest already. Returns its
+    /// version.
     ///
     /// # Errors
     /// Returns an error where the ledger did not take it.
@@ -303,8 +304,8 @@ fn geometry(map: &SeatMap) -> Result<EncodedGeometry, serde_json::Error> {
     })
 }
 
-/// Values behind these locks are replaced as a whole, so a panic elsewhere leaves nothing
-/// half-written.
+/// Locks for reading, even after a panic elsewhere: values behind these locks change as a whole, so
+/// none is half-written.
 fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! Putting a show: its document is checked against the venue's newest plan, and whoever has seats
-//! of it keeps them.
+//! Stores a promoter's show. Its document is checked against the venue's newest plan, and a change
+//! that would move seats in use is refused.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use fairgate_model::shows::terms::UNNUMBERED;
 use super::{Catalogue, write};
 use crate::ledger::{ShowRefused, StoredShow, UnchangedSeatCheck};
 
-/// Why a show was not put.
+/// Why a show was not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum ShowPutRefusal {
     /// The named venue does not exist.
@@ -35,7 +35,8 @@ pub enum ShowPutRefusal {
 }
 
 impl ShowPutRefusal {
-    /// What the ledger's refusal is for the promoter; `present` is the show as it was.
+    /// Turns the ledger's refusal into an answer for the promoter. `present` is the show before the
+    /// change.
     fn from_ledger(refused: ShowRefused, present: Option<&Show>) -> Self {
         match refused {
             ShowRefused::PlanInUse(seats) => {
@@ -49,8 +50,8 @@ impl ShowPutRefusal {
 }
 
 impl Catalogue {
-    /// Puts a show on its venue's newest plan. `held` are the seats in baskets and orders, by the
-    /// store's picture.
+    /// Stores a show with its venue's newest plan. `held` are the seats in baskets and unpaid
+    /// orders, by the store's picture.
     ///
     /// # Errors
     /// [`ShowPutRefusal`]; nothing was changed.
@@ -93,7 +94,7 @@ impl Catalogue {
             run: None,
             untouched: false,
             // The document does not say whether the show is cancelled or postponed; the ledger
-            // keeps that beside it.
+            // stores that apart from it.
             fate: present.and_then(|present| present.fate),
             terms,
         });
@@ -102,8 +103,8 @@ impl Catalogue {
     }
 }
 
-/// Whether the document may take the place of the present show's while seats are `held`. Gives how
-/// the ledger checks the sold seats, where the plan is another one.
+/// Checks whether the document may replace the document of the present show while the seats `held`
+/// are held. If the plan changes, returns the check that the ledger runs on the sold seats.
 fn check_present(
     present: &Show,
     document: &ShowDocument,

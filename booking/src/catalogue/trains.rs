@@ -1,7 +1,7 @@
 //! The trains that a room covers, for the room's seats, its odds, and whether it is sold out.
-//! Departures that somebody has taken seats of are listed one by one, all others on sale as sums.
-//! The timetable may have a hundred thousand departures and a room asks every second, so the sums
-//! are kept for a while.
+//! Departures with taken seats are listed one by one. All other departures on sale are only summed
+//! up. The timetable may have a hundred thousand departures and a room asks every second, so the
+//! sums are cached for a while.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,9 +17,10 @@ use fairgate_model::timetables::DepartureOnSale;
 use super::Catalogue;
 use super::departures::locked;
 
-/// The shortest time for which the sums are kept.
+/// The shortest time for which the sums are cached.
 const GOOD_FOR: Duration = Duration::from_secs(5);
-/// The sums are kept for this many times as long as it took to find them, if that is longer.
+/// The sums are cached for this many times the time that it took to compute them, if that is
+/// longer.
 const GOOD_FOR_TIMES: u32 = 200;
 
 /// The trains of a room.
@@ -29,7 +30,7 @@ pub struct RoomTrains {
     pub touched: Vec<Arc<Show>>,
     /// Seats of the other departures that are free over at least one stretch.
     pub free: u64,
-    /// Seats of the other departures that can no longer be had, because the train has left.
+    /// Seats of the other departures that can no longer be bought, because the train has left.
     pub gone: u64,
 }
 
@@ -50,7 +51,7 @@ impl Catalogue {
     /// Returns the trains that a room covers, at a moment.
     ///
     /// # Errors
-    /// Returns an error where the timetable could not be looked through.
+    /// Returns an error where the search through the timetable broke off.
     pub async fn trains_of(&self, room: &str, now_ms: i64) -> Result<RoomTrains, LedgerError> {
         let on_sale = self.on_sale(room, now_ms).await?;
         let mut touched = self.departures();
@@ -129,8 +130,8 @@ impl Catalogue {
 }
 
 impl Catalogue {
-    /// Returns the departures that the patterns name one by one and that left on a day no longer on
-    /// sale. They count as gone, so that a room with nothing else is sold out and not empty.
+    /// Returns the departures that the patterns name by id and that are over. Their seats count as
+    /// gone, so that a room with nothing else is sold out and not empty.
     fn left_long_ago(&self, patterns: &[String], now_ms: i64) -> Vec<DepartureOnSale> {
         let ids = patterns.iter().filter_map(|pattern| pattern.parse().ok());
         let departures = ids.filter_map(|id: ShowId| self.departure(&id));
@@ -150,8 +151,8 @@ fn departure_digest(show: &ShowId) -> u64 {
     hasher.finish()
 }
 
-/// Returns the patterns of a room. The built-in room looks through everything, since it covers what
-/// no other room names.
+/// Returns the patterns of a room. The built-in room has a pattern for everything, since it covers
+/// the shows that no other room names.
 fn patterns_of(room: &str, coverage: &[(String, Vec<String>)]) -> Vec<String> {
     if room == EVERYDAY {
         return vec!["*".to_owned()];

@@ -25,7 +25,7 @@ use search::ProgrammeIndex;
 pub struct CinemaCatalogue {
     ledger: Arc<dyn Ledger>,
     catalogue: Catalogue,
-    /// The ledger's number of the programme, and the index that is searched.
+    /// The programme's number in the ledger, and the index for searches.
     shared: Arc<RwLock<(u64, Arc<ProgrammeIndex>)>>,
 }
 
@@ -70,7 +70,7 @@ impl CinemaCatalogue {
         Ok(())
     }
 
-    /// Returns the index that is searched.
+    /// Returns the index for searches.
     #[must_use]
     pub fn index(&self) -> Arc<ProgrammeIndex> {
         self.numbered_index().1

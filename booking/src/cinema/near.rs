@@ -1,4 +1,4 @@
-//! Measures how near a typed text is to a title. Only this module uses the edit distance and
+//! Measures how similar a typed text is to a title. Only this module uses the edit distance and
 //! Unicode's normal forms.
 
 use strsim::osa_distance;
@@ -12,11 +12,11 @@ const UNSPACED_FROM: char = '\u{2e80}';
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchText {
     words: Vec<SearchWord>,
-    /// All words joined without spaces, since some people type words together or apart.
+    /// All words joined without spaces, since people may join or split words when they type.
     whole: SearchWord,
 }
 
-/// A word, with values that cheaply rule out words that are far from it.
+/// A word, with values that rule out dissimilar words quickly.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct SearchWord {
     text: String,
@@ -77,8 +77,9 @@ impl SearchText {
     }
 
     /// Returns how many edits lie between the typed text and this title or a part of it. An edit is
-    /// a letter inserted, deleted, replaced, or swapped with its neighbour. `None` where that is
-    /// more than a text of this length may have. The beginning of a word counts as the word.
+    /// a letter inserted, deleted, replaced, or swapped with its neighbour. Returns `None` if there
+    /// are more edits than a typed text of this length may have. The beginning of a word counts as
+    /// the whole word.
     #[must_use]
     pub fn edits_from(&self, typed: &Self) -> Option<usize> {
         let most = match typed.whole.chars {
@@ -119,7 +120,7 @@ impl SearchText {
             .words
             .iter()
             .filter_map(|word| word.edits_from(typed, most));
-        // If every letter has to be edited, the word is another one.
+        // If every typed letter has to be edited, the words have nothing in common.
         edits.filter(|edits| *edits < typed.chars).min()
     }
 }
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_title_is_found_by_its_words_their_beginnings_and_one_slip_of_the_finger() {
+    fn a_title_is_found_by_its_words_or_their_beginnings_despite_a_typing_error() {
         for (title, typed, edits) in [
             ("The Third Man", "third man", Some(0)),
             ("The Third Man", "thi", Some(0)),

@@ -1,5 +1,5 @@
 //! The parts of a programme after it was read and checked: flat lists, in the form that the ledger
-//! keeps.
+//! stores.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +80,7 @@ pub struct Hall {
     pub cinema: String,
     /// The name on its door.
     pub name: String,
-    /// The text of its plan. Without one the venue exists already and keeps its newest plan.
+    /// The text of its plan. If there is none, the venue exists already and keeps its newest plan.
     pub plan: Option<String>,
     /// The hall's path in the document it was read from.
     #[serde(skip)]
@@ -100,11 +100,11 @@ pub struct Film {
     pub duration_s: u32,
     /// Its genre, as the programme writes it.
     pub genre: Option<String>,
-    /// The language it is shown in.
+    /// The language in which it is shown.
     pub language: Option<String>,
     /// The day of its release.
     pub release_date: Option<Date>,
-    /// The country it was made in.
+    /// The country in which it was made.
     pub country: Option<String>,
 }
 

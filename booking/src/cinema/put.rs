@@ -1,5 +1,5 @@
-//! Turns a programme's document into shows on sale. Plans are drawn, prices are checked against
-//! them, and everything is written in one transaction, or nothing is.
+//! Turns a programme's document into shows on sale. Builds the halls' plans and checks the prices
+//! against them. Everything is written in one transaction, or nothing is.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -28,10 +28,10 @@ const SEATS_MAX: u32 = 10;
 /// How many faults of one chart are reported. The import of the chart itself reports all.
 const CHART_FAULTS_TOLD: usize = 5;
 
-/// Where the charts that halls name are looked for.
+/// Where to find the charts that halls name.
 #[derive(Debug, Clone)]
 pub enum ChartSource {
-    /// In this folder, which is the programme's own.
+    /// In this folder, which is the folder of the programme's file.
     In(PathBuf),
     /// Nowhere, because the programme came without its files.
     Nowhere,
@@ -88,7 +88,7 @@ struct ParsedHallPlan {
     digest: [u8; 32],
 }
 
-/// A hall's plan: one that the programme brings, or the venue's newest.
+/// A hall's plan: a plan in the programme, or the venue's newest plan.
 enum HallPlan {
     New(Arc<ParsedHallPlan>),
     Present(Arc<SeatingPlan>),
@@ -106,8 +106,8 @@ impl HallPlan {
 type HallPlans = HashMap<VenueId, HallPlan>;
 
 impl CinemaCatalogue {
-    /// Replaces the programme with a new one. `seats` tells whether a new plan would move seats
-    /// that somebody holds. Without it, a basket that was made on an old plan is refused at its
+    /// Replaces the programme with a new one. With `seats`, a new plan that would move held seats
+    /// is refused. Without `seats`, a basket that was made on an old plan is refused at its
     /// checkout.
     ///
     /// # Errors
@@ -167,7 +167,8 @@ impl CinemaCatalogue {
         })
     }
 
-    /// Returns the plans of all halls. A plan that cannot be drawn is noted as a fault.
+    /// Returns the plans of all halls. A plan that is missing or cannot be built is noted as a
+    /// fault.
     async fn draw_hall_plans(
         &self,
         programme: &Programme,
@@ -202,7 +203,8 @@ impl CinemaCatalogue {
         Ok(plans)
     }
 
-    /// Returns the shows' documents. A price that does not fit the hall is noted as a fault.
+    /// Returns the shows' documents. A price that does not fit the hall, or an id of another show,
+    /// is noted as a fault.
     fn show_documents(
         &self,
         programme: &Programme,
@@ -260,7 +262,8 @@ impl CinemaCatalogue {
         shows
     }
 
-    /// Returns the shows that exist already, with the plan that each pins.
+    /// Returns the shows that exist already. Each has the plan that it pins, and the hall of its
+    /// new plan.
     fn pinned(&self, shows: &[(ShowId, ShowDocument)]) -> PinnedPlans {
         let pinned = shows.iter().filter_map(|(id, document)| {
             let present = self.catalogue.show(id)?;
@@ -272,7 +275,7 @@ impl CinemaCatalogue {
         pinned.collect()
     }
 
-    /// Refuses new plans that would move seats in somebody's basket.
+    /// Refuses new plans that would move held seats.
     async fn nobody_holds(
         &self,
         pinned: &PinnedPlans,
@@ -326,8 +329,9 @@ impl CinemaCatalogue {
 /// Existing shows, each with the plan it pins and the hall whose plan it will pin.
 type PinnedPlans = HashMap<ShowId, (Arc<SeatingPlan>, VenueId)>;
 
-/// Returns the check that the ledger runs on each seat in use: whether the new plan keeps it. A
-/// show that another node put in the meantime is unknown here, so none of its seats counts as kept.
+/// Returns the check that the ledger runs on each seat in use: whether the new plan leaves the seat
+/// as it is. A show that another node stored in the meantime is unknown here, so the check fails
+/// for all its seats.
 fn keeps(pinned: PinnedPlans, plans: HallPlans) -> ProgrammeSeatCheck {
     Box::new(move |show, seat| {
         let Some((old, hall)) = pinned.get(show) else {
@@ -358,7 +362,7 @@ fn plan_of(hall: &Hall) -> String {
     format!("{}.plan", hall.at)
 }
 
-/// Draws a plan from `grid:ROWSxSEATS`, or from a chart in a file beside the programme.
+/// Builds a plan from `grid:ROWSxSEATS`, or from a chart in a file beside the programme.
 fn draw_hall_plan(plan: &str, charts: &ChartSource) -> Result<Arc<ParsedHallPlan>, String> {
     let named = plan.split_once(':');
     let named = named.and_then(|(word, what)| Some((PlanFormat::parse(word)?, what)));

@@ -13,7 +13,7 @@ const PER_PAGE: usize = 20;
 const PER_PAGE_MAX: usize = 30;
 /// The most characters a keyword may have.
 const KEYWORD_CHARS_MAX: usize = 100;
-/// Half of the globe's circumference, in kilometres: every place is nearer than that.
+/// A little more than half of the globe's circumference, in kilometres. Every place is nearer.
 const RADIUS_KM_MAX: f64 = 20_100.0;
 
 /// `GET /v1/cinema/showings?…`; an empty parameter is one that was not given.
@@ -63,7 +63,8 @@ pub struct BadParam {
 
 type ParamResult<T> = Result<T, BadParam>;
 
-/// Reads the parameters of a search. A search without a beginning starts at `now`.
+/// Reads the parameters of a search. A search without `from` finds showings that begin at `now` or
+/// later.
 ///
 /// # Errors
 /// Returns the first parameter that is wrong.

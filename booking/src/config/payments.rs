@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn stripe_without_its_keys_tells_each_that_is_missing() {
+    fn stripe_without_keys_reports_each_missing_key() {
         let told = read(&[("PAYMENTS", "stripe")]).expect_err("keys are missing");
         for knob in ["SECRET_KEY", "WEBHOOK_SECRET", "PUBLISHABLE_KEY"] {
             assert!(
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_key_is_told_and_never_shown() {
+    fn a_bad_key_is_reported_without_its_text() {
         let told = read(&[
             ("PAYMENTS", "stripe"),
             ("STRIPE_SECRET_KEY", "hunter2"),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn good_keys_are_taken_and_debug_shows_none() {
+    fn good_keys_are_accepted_and_debug_shows_no_key() {
         let env = [
             ("PAYMENTS", "stripe"),
             ("STRIPE_SECRET_KEY", "rk_test_hunter2"),
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(settings.read_back_after, Duration::from_secs(2));
         let idle = read(&[("PAYMENTS", "sandbox"), ("STRIPE_SECRET_KEY", "sk_live_1")]);
         assert!(
-            idle.expect_err("a key for nothing")
+            idle.expect_err("a Stripe key without Stripe")
                 .contains("payments are not stripe")
         );
     }

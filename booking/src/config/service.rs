@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn without_settings_it_listens_on_this_machine_alone() {
+    fn without_settings_booking_listens_on_this_machine_only() {
         let config = BookingConfig::resolve(&sources(&[])).expect("defaults are good");
         assert_eq!(config.listen.to_string(), "127.0.0.1:8090");
         let warned = config.warnings().join("\n");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_can_be_reached_from_elsewhere_asks_gateways_for_a_key() {
+    fn an_address_open_to_other_machines_needs_an_internal_key() {
         let open = [("FAIRGATE_LISTEN", "0.0.0.0:8090")];
         let told = BookingConfig::resolve(&sources(&open))
             .expect_err("no key")
@@ -134,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn half_of_what_is_shared_is_refused() {
+    fn redis_without_a_database_and_a_database_without_redis_are_refused() {
         let redis = ("FAIRGATE_REDIS_URL", "redis://127.0.0.1:6379");
         let database = (
             "FAIRGATE_DATABASE_URL",
             "postgres://fairgate@127.0.0.1/fairgate",
         );
         for (set, lacking) in [(redis, database), (database, redis)] {
-            let told = BookingConfig::resolve(&sources(&[set])).expect_err("half");
+            let told = BookingConfig::resolve(&sources(&[set])).expect_err("it is half set");
             assert!(told.to_string().contains(lacking.0), "{told}");
         }
         let config = BookingConfig::resolve(&sources(&[redis, database])).expect("both");

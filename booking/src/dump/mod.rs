@@ -77,7 +77,7 @@ pub enum DumpRecord {
         issued_ms: i64,
         /// When it was given back; null while it is good.
         void_ms: Option<i64>,
-        /// When somebody was let in with it; null before.
+        /// When the ticket's owner was admitted; null before.
         scanned_ms: Option<i64>,
     },
     /// Tickets that were given back, with the money that goes back for them.
@@ -90,11 +90,11 @@ pub enum DumpRecord {
         cells: Vec<u32>,
         /// The labels of their seats.
         labels: Vec<String>,
-        /// The price that was paid for the seats, in minor units.
+        /// The price of the given-up seats, in minor units.
         paid: i64,
         /// How much of this order's payment goes back, in minor units.
         amount: i64,
-        /// The fee that is kept, in minor units.
+        /// The fee that is not paid back, in minor units.
         fee: i64,
         /// The reason: `refund_by_buyer`, `show_cancelled`, `show_postponed`.
         reason: String,
@@ -118,7 +118,7 @@ pub enum DumpRecord {
         credit: i64,
         /// What the new seats cost, in minor units.
         price: i64,
-        /// Those cells of the new seats that the old order did not have.
+        /// The new cells that the old order did not have.
         gained: SeatsRecord,
         /// The fee of the exchange itself, in minor units.
         fee: i64,
@@ -167,13 +167,13 @@ pub struct ShowRecord {
     pub currency: String,
     /// Prices in minor units, by category key or label, as the promoter wrote them.
     pub prices: std::collections::BTreeMap<String, i64>,
-    /// Seconds a hold lasts.
+    /// How many seconds a hold lasts.
     pub hold_s: u32,
     /// How many seconds the lock outlives the hold.
     pub grace_s: u32,
     /// How many seconds the claim outlives the time to pay.
     pub claim_grace_s: u32,
-    /// How many seconds an order has to pay, at least.
+    /// How many seconds a buyer has at least to pay an order.
     pub pay_s: u32,
     /// How many seats one visitor may have.
     pub seats_per_visitor: u32,
@@ -261,10 +261,11 @@ pub struct OrderDumpRecord {
     pub cells: Vec<u32>,
     /// The labels of its seats.
     pub labels: Vec<String>,
-    /// The seats for which the order was made, if late money bought it other seats; null otherwise.
+    /// The seats for which the order was made, if its late money bought other seats; null
+    /// otherwise.
     pub made_for: Option<SeatsRecord>,
-    /// The seats that late money bought or that were offered for it, whatever became of the offer;
-    /// null where the money came in time.
+    /// The seats that late money bought, or that were offered for it, even if the offer lapsed;
+    /// null if there are none.
     pub offered: Option<SeatsRecord>,
     /// When the order was made.
     pub created_ms: i64,
@@ -638,7 +639,7 @@ impl LateMoneySeats {
 pub struct ShowGrids(HashMap<ShowId, CellGrid>);
 
 impl ShowGrids {
-    /// Notes a show's shape.
+    /// Stores a show's shape.
     pub fn add(&mut self, show: ShowId, grid: CellGrid) {
         self.0.insert(show, grid);
     }
@@ -646,7 +647,7 @@ impl ShowGrids {
     /// Returns the shape of a show.
     ///
     /// # Errors
-    /// Returns an error where there is no such show.
+    /// Returns an error where the show is unknown.
     pub fn show_grid(&self, show: &ShowId) -> Result<CellGrid, LedgerError> {
         let grid = self.0.get(show).copied();
         grid.ok_or_else(|| corrupt(format!("an order for show {show}, which is not there")))

@@ -19,7 +19,7 @@ pub struct SeatSaleRecord {
     /// shows.
     pub fares: Vec<FareRecord>,
     /// The departure time of each leg of a train, in milliseconds since the epoch; null where its
-    /// timetable does not say.
+    /// timetable has no time. Empty for all other shows.
     pub departs_ms: Vec<Option<i64>>,
 }
 
@@ -50,7 +50,8 @@ pub struct FareRecord {
 pub struct FateRecord {
     /// `cancelled` or `postponed`.
     pub fate: String,
-    /// The time until which tickets can be given back without a fee; null where there is no end.
+    /// The time until which tickets can be given back without a fee; null where there is no time
+    /// limit.
     pub refunds_until_ms: Option<i64>,
 }
 

@@ -20,19 +20,19 @@ pub struct WaiterRecord {
     pub until_ms: i64,
     /// When the visitor was last seen.
     pub seen_ms: i64,
-    /// How many seats it wants.
+    /// How many seats the party wants.
     pub quantity: u32,
     /// Whether any seats of the show will do.
     pub any: bool,
     /// How many offers the party got.
     pub offers: u32,
-    /// How many of the offers it let pass.
+    /// How many of the offers the party did not take.
     pub missed: u32,
-    /// The offer that it has now, or the one that it took.
+    /// The party's present offer, or the offer that it took.
     pub offer: Option<OfferRecord>,
-    /// When it stopped waiting; null while it waits.
+    /// When the party stopped waiting; null while it waits.
     pub ended_ms: Option<i64>,
-    /// Why it stopped waiting.
+    /// Why the party stopped waiting.
     pub reason: Option<String>,
 }
 

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_snapshot_comes_back_as_it_was_and_never_in_part() {
+    fn a_snapshot_is_read_as_it_was_written_and_a_cut_one_is_refused() {
         let sent = write_snapshot((7 << 40) + 3, 9, &[1, 2, 3]);
         let (version, cells, packed) = read_snapshot(&sent).expect("it is whole");
         assert_eq!(

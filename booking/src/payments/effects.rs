@@ -1,5 +1,5 @@
-//! Carries out what the ledger owes the provider: captures, voids and refunds, each repeated until
-//! it is done. A capture leads to tickets.
+//! Carries out what the ledger owes the provider: captures, voids and refunds. Each is repeated
+//! until it is done or the provider refuses it. A capture leads to tickets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,17 +16,17 @@ use crate::wake::WorkerNotifier;
 /// How many effects are carried out at the same time.
 const AT_ONCE: usize = 32;
 
-/// How often a running call renews its loan. This is well before the effect would be lent to
-/// another node.
+/// How often the loan of an effect is renewed while its call runs. This is well before the effect
+/// would be lent to another node.
 pub(super) const RENEW_EVERY: Duration = Duration::from_secs(2);
 
 /// How long the worker sleeps when nothing wakes it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The longest pause between two tries of a capture or a void.
+/// The longest pause that [`pause_ms`] returns.
 const PAUSE_MAX_MS: i64 = 60_000;
 
-/// The longest pause between two tries of a refund.
+/// The longest pause before the provider is asked again about a refund.
 pub(super) const REFUND_PAUSE_MAX_MS: i64 = 3_600_000;
 
 /// The worker that carries out effects.
@@ -48,24 +48,25 @@ pub struct PaymentEffectWorker {
 enum EffectCallOutcome {
     /// The effect is done, by this call or by an earlier one.
     AsOwed,
-    /// The effect will never be done. The provider decided so, and the state of the money was read
-    /// back.
+    /// The provider refused the effect, and the payment was read back: the effect is not done.
     Refused(String),
 }
 
-/// Returns how long to wait before the next try. The pause doubles each time.
+/// Returns how long to wait before the next try, in milliseconds. The pause doubles each time, up
+/// to a minute.
 #[must_use]
 pub fn pause_ms(attempts: u32) -> i64 {
     (500_i64 << attempts.min(10)).min(PAUSE_MAX_MS)
 }
 
-/// Returns how long to wait before asking again whether money has gone back, which may take days.
+/// Returns how long to wait before asking again whether money has gone back. The provider may take
+/// days for this.
 #[must_use]
 pub fn refund_pause_ms(attempts: u32) -> i64 {
     (2_000_i64 << attempts.min(16)).min(REFUND_PAUSE_MAX_MS)
 }
 
-/// Waits for a call, and runs `renew` again and again while the call takes.
+/// Waits for a call. Runs `renew` in every interval of length `every` until the call ends.
 pub(super) async fn renewing<T>(
     call: impl Future<Output = T>,
     every: Duration,
@@ -81,8 +82,8 @@ pub(super) async fn renewing<T>(
 }
 
 impl PaymentEffectWorker {
-    /// Carries out the due effects, and returns how many it looked at. An effect that fails delays
-    /// no other.
+    /// Carries out the due effects, and returns how many it tried. An effect that fails delays no
+    /// other.
     ///
     /// # Errors
     /// Returns an error where the ledger does not answer; the next run goes on.
@@ -233,7 +234,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_call_that_takes_long_says_so_until_it_is_over() {
+    async fn a_long_call_renews_its_loan_until_it_ends() {
         let (said, enough) = (AtomicU32::new(0), tokio::sync::Notify::new());
         let renew = || {
             if said.fetch_add(1, SeqCst) == 2 {
@@ -246,7 +247,7 @@ mod tests {
         };
         assert_eq!(renewing(call, Duration::from_millis(1), renew).await, 7);
         assert_eq!(said.load(SeqCst), 3);
-        let renew = || panic!("a quick call says nothing");
+        let renew = || panic!("a quick call renews nothing");
         assert_eq!(
             renewing(async { 8 }, Duration::from_secs(60), renew).await,
             8

@@ -7,8 +7,8 @@ use tokio::task::JoinSet;
 use crate::ledger::LedgerError;
 
 /// Does all the work that `lend` returns, at most `at_once` pieces at a time, and returns how many
-/// pieces were done. `work` handles its own errors. A piece that it does not finish comes back when
-/// its loan ends.
+/// pieces were done. `work` handles its own errors. A piece that it does not finish is lent again
+/// when its loan ends.
 ///
 /// # Errors
 /// Returns an error where nothing could be lent. The pieces that had begun are finished first.
@@ -24,7 +24,8 @@ where
     let mut running = JoinSet::new();
     let (mut done, mut result, mut may_lend) = (0, Ok(()), true);
     loop {
-        // New pieces are lent only when half of the room is free, so that one query lends several.
+        // New pieces are lent only when half of the room is free, so that one query lends several
+        // pieces.
         if may_lend && running.len() <= at_once / 2 {
             let room = at_once - running.len();
             match lend(u32::try_from(room).unwrap_or(u32::MAX)).await {
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn no_more_is_done_at_once_than_may_be_and_a_panic_stops_nothing() {
+    async fn work_stays_within_its_limit_and_a_panic_stops_no_other_piece() {
         let left = AtomicU32::new(50);
         let counts = Arc::new([const { AtomicUsize::new(0) }; 3]);
         let lend = |room: u32| {
@@ -68,11 +69,7 @@ mod tests {
                 most.fetch_max(running.fetch_add(1, SeqCst) + 1, SeqCst);
                 tokio::task::yield_now().await;
                 running.fetch_sub(1, SeqCst);
-                assert_ne!(
-                    all.fetch_add(1, SeqCst),
-                    7,
-                    "one of them panics, at {piece}"
-                );
+                assert_ne!(all.fetch_add(1, SeqCst), 7, "one piece panics: {piece}");
             }
         };
         let done = work_off(8, lend, work).await;
@@ -82,7 +79,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_has_begun_is_done_though_nothing_more_can_be_lent() {
+    async fn begun_pieces_are_finished_when_lending_fails() {
         let (asked, done) = (AtomicU32::new(0), Arc::new(AtomicU32::new(0)));
         let lend = |room: u32| {
             let asked = asked.fetch_add(1, SeqCst);

@@ -17,8 +17,8 @@ use fairgate_model::payments::{
     CreatedPayment, ParsedProviderEvent, Payment, ProviderError, ProviderPayment,
 };
 
-/// How long a payment may be without news before it is read back, unless the settings say
-/// otherwise.
+/// How long a payment may be without news before it is read back, unless the settings name another
+/// time.
 pub const READ_BACK_AFTER: Duration = Duration::from_secs(15);
 
 /// A payment provider with manual capture. Every call that changes something carries an idempotency
@@ -29,7 +29,7 @@ pub trait PaymentProvider: Send + Sync + 'static {
     /// Returns the provider's name in paths and in the ledger.
     fn name(&self) -> &'static str;
 
-    /// Returns whether the provider takes play money.
+    /// Returns whether the provider moves no real money.
     fn is_test(&self) -> bool;
 
     /// Returns the kind of provider, which decides what is known of cards and which sums are
@@ -43,7 +43,7 @@ pub trait PaymentProvider: Send + Sync + 'static {
     fn read_back_after(&self) -> Duration;
 
     /// Makes the payment at the provider. Repeating the call returns the same payment. Returns
-    /// `None` where the provider needs no such step.
+    /// `None` if the provider needs no such step.
     async fn make(
         &self,
         payment: &Payment,
@@ -60,7 +60,7 @@ pub trait PaymentProvider: Send + Sync + 'static {
     async fn void(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError>;
 
     /// Gives back all the captured money. The call may be repeated. It succeeds once the provider
-    /// says that the money has gone. Until then it returns [`ProviderError::Pending`], and
+    /// reports that the money has gone back. Until then it returns [`ProviderError::Pending`], and
     /// [`ProviderError::Failed`] if the money could not be sent back.
     async fn refund(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError>;
 
@@ -72,7 +72,7 @@ pub trait PaymentProvider: Send + Sync + 'static {
     async fn read_back(&self, payment: &Payment) -> Result<ProviderPayment, ProviderError>;
 
     /// Checks the signature of an event over the raw body, and returns the event's id. Returns
-    /// `None` where the signature is wrong.
+    /// `None` where the signature is wrong or too old.
     fn verify(&self, signature: Option<&str>, body: &[u8], now_s: i64) -> Option<String>;
 
     /// Reads the body of an event whose signature was right.

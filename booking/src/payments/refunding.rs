@@ -1,5 +1,6 @@
-//! Sends money back for returned tickets. Each refund is asked of the provider until the money has
-//! gone. This runs beside captures and voids, and never before the payment was captured.
+//! Sends money back for returned tickets. The provider is asked for each refund until the money has
+//! gone back. This happens at the same time as captures and voids of other payments, and never
+//! before the payment was captured.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +35,7 @@ pub struct RefundWorker {
 }
 
 impl RefundWorker {
-    /// Asks for the due refunds, and returns how many it looked at. A refund that fails delays no
+    /// Asks for the due refunds, and returns how many it asked for. A refund that fails delays no
     /// other.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! The sandbox provider, which moves play money through the real code. Its events are signed, sent
-//! to the same inbox and settled by the same worker as those of a real provider.
+//! The sandbox provider, which moves no real money. Its events are signed, sent to the same inbox
+//! and settled by the same worker as those of a real provider.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use crate::ledger::{Ledger, LedgerError};
 /// The header that carries an event's signature: `t=UNIX_SECONDS,v1=HEX` over `t.body`.
 pub const SIGNATURE_HEADER: &str = "fairgate-sandbox-signature";
 
-/// How many seconds old an event may be. An older event counts as replayed.
+/// How many seconds an event's time may differ from now. Beyond that the event counts as replayed.
 const TOLERANCE_S: i64 = 300;
 
-/// The sandbox provider. It remembers payments in a table of its own, as a real provider does.
+/// The sandbox provider. It stores payments in a table of its own, as a real provider does.
 #[derive(Clone)]
 pub struct SandboxProvider {
     ledger: Arc<dyn Ledger>,
@@ -61,7 +61,7 @@ impl SandboxProvider {
     /// event. Returns `None` if the payment was already decided otherwise.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not take the choice.
+    /// Returns an error where the ledger did not store the choice.
     pub async fn choose_outcome(
         &self,
         payment: &Payment,

@@ -16,12 +16,12 @@ use crate::catalogue::Catalogue;
 use crate::ledger::{Ledger, LedgerError, StoredProviderEvent};
 use crate::wake::WorkerNotifier;
 
-/// How many events are settled at the same time. With one writer they share a commit, and the limit
-/// leaves connections to others.
+/// How many events are settled at the same time. In a ledger file they share a commit. In a
+/// database the limit leaves connections to other work.
 const AT_ONCE: usize = 8;
 
-/// How long reading a payment back may take. After that the event is settled later, so that others
-/// can go on.
+/// How long reading a payment back may take. After that the event is settled later, so that other
+/// events can go on.
 const READ_WITHIN: Duration = Duration::from_secs(3);
 
 /// How long the worker sleeps when nothing wakes it.
@@ -100,10 +100,10 @@ impl PaymentEventInbox {
     }
 
     /// Stores a state that was read back from the provider, as if the provider had sent the event
-    /// for it. Returns whether the event is new.
+    /// for it. Returns whether any such event is new.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not take the event.
+    /// Returns an error where the ledger did not store the event.
     pub async fn take_read_back(
         &self,
         payment: &super::Payment,
@@ -118,8 +118,8 @@ impl PaymentEventInbox {
         Ok(fresh)
     }
 
-    /// Settles stored events and returns how many. An event that cannot be settled is tried again
-    /// later, and the others go on.
+    /// Settles stored events, and returns how many it tried. An event that cannot be settled is
+    /// tried again later and delays no other.
     ///
     /// # Errors
     /// Returns an error where the ledger does not answer; the next run goes on.
@@ -177,7 +177,7 @@ impl PaymentEventInbox {
         }
     }
 
-    /// Reads from the provider what an event leaves open: the card, and how much of a refund has
+    /// Reads from the provider what an event does not say: the card, and how much of a refund has
     /// arrived.
     async fn confirmed(
         &self,
@@ -215,9 +215,9 @@ impl PaymentEventInbox {
         read.map_err(slow)?.map(Some)
     }
 
-    /// Adds the card to an event, because limits of what one card may buy need it and events do not
-    /// always carry it. The card is always read as soon as one show has such a limit, because seats
-    /// of another show may be exchanged for seats of that one.
+    /// Adds the card to an event that lacks it. Limits of what one card may buy need the card. Once
+    /// any show has such a limit, the card is read for all shows, because their seats may be
+    /// exchanged for seats of that show.
     async fn with_card(
         &self,
         said: ParsedProviderEvent,

@@ -1,4 +1,4 @@
-//! The interface to the code that sells: how many seats of a departure are free. The timetable only
+//! The interface by which searches learn how many seats of a departure are free. The timetable only
 //! knows how many seats there are.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use jiff::Timestamp;
 /// Free seats of a departure over some of its legs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DepartureFreeSeats {
-    /// By class, the number of seats that nobody has on any of the legs.
+    /// By class, the number of seats that are free on all of the legs.
     pub by_class: BTreeMap<String, u32>,
     /// The time of the answer.
     pub as_of: Timestamp,
@@ -24,7 +24,7 @@ pub struct DepartureFreeSeats {
 /// A lookup of free seats.
 #[async_trait]
 pub trait FreeSeatLookup: Send + Sync {
-    /// Returns what is known of each departure asked for, in the same order. `None` means that
+    /// Returns the free seats of each departure in `asked`, in the same order. `None` means that
     /// nobody has taken a seat of the departure yet, so the whole train is free. The lookup writes
     /// no keys and no rows.
     async fn free(&self, asked: &[(ShowId, Range<u16>)]) -> Vec<Option<DepartureFreeSeats>>;

@@ -50,7 +50,7 @@ impl Timetables {
     }
 
     /// Takes over a newer timetable: reads the newest number, and reads the timetable only where
-    /// the number is new. Returns whether it was.
+    /// the number is new. Returns whether it took one over.
     ///
     /// # Errors
     /// Returns an error where the ledger cannot be read; the present timetable stays.

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn of_ten_thousand_departures_a_pass_looks_at_few_and_an_hour_at_all() {
+    fn a_pass_compares_few_of_ten_thousand_departures_and_an_hour_compares_all() {
         let (all, busy) = (set(0..10_000), set(40..50));
         let mut rounds = ReconcilerProgress::default();
         let mut seen = BTreeSet::new();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn more_shows_with_traffic_than_a_pass_looks_at_take_turns() {
+    fn shows_with_traffic_take_turns_if_they_are_too_many_for_a_pass() {
         let busy = set(0..450);
         let mut rounds = ReconcilerProgress::default();
         let mut seen = BTreeSet::new();

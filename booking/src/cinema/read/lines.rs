@@ -1,10 +1,10 @@
-//! Finds the lines on which paths stand in a JSON text. The parser does not keep lines, so the text
-//! is read once more when it has faults.
+//! Finds the lines of paths in a JSON text. The parser does not report the lines of values, so a
+//! text with faults is read once more.
 
 use std::collections::{HashMap, HashSet};
 
-/// Returns the line of each path, counted from 1. For a path that does not exist it is the line of
-/// the value that the path is missing in. The text must be valid JSON.
+/// Returns the line of each path, counted from 1. For a path that does not exist, it is the line of
+/// the nearest outer value that exists. The text must be valid JSON.
 pub fn line_numbers<'p>(text: &str, paths: impl Iterator<Item = &'p str> + Clone) -> Vec<usize> {
     let wanted: HashSet<&str> = paths.clone().flat_map(with_outer).collect();
     let mut walk = JsonLineFinder {
@@ -136,7 +136,7 @@ impl JsonLineFinder<'_> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn every_path_has_the_line_of_its_value_or_of_what_it_is_missing_in() {
+    fn a_path_has_the_line_of_its_value_or_of_the_outer_value_that_lacks_it() {
         let text = "{\n \"a\": [1, {\"b\\\"\": \"]}\",\n  \"c\": -1.5e3 },\n  [[], {}]],\n \"d\":\n  null}";
         for (path, line) in [
             ("a", 2),

@@ -20,7 +20,8 @@ const SHOWINGS_MAX: usize = 200_000;
 const NAME_MAX: usize = 200;
 /// The most characters of a description.
 const DESCRIPTION_MAX: usize = 5_000;
-/// The most characters of a hall's slug. A showing's slug is longer, because it adds the time.
+/// The most characters of a hall's slug. A showing's slug may be longer, because it may add the
+/// time to the hall's slug.
 const HALL_SLUG_MAX: usize = 48;
 /// The longest film, in seconds: one day.
 const DURATION_S_MAX: i64 = 86_400;
@@ -72,8 +73,8 @@ pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults)
     programme
 }
 
-/// The path at which each id stood first. A second use of the id is reported with that path. A film
-/// that has other faults still counts as present.
+/// The path at which each id appears first. The fault of a second use names that path. A film that
+/// has other faults still counts as present.
 #[derive(Default)]
 struct FirstIdPaths {
     cities: HashMap<String, String>,
@@ -310,8 +311,8 @@ fn read_showing(
     })
 }
 
-/// Returns the id of a showing without one: its hall and its beginning in UTC, which no two
-/// showings share.
+/// Makes the id of a showing that names none, from its hall and its beginning in UTC. No two
+/// showings share both.
 fn named_by_time(hall: &str, starts_at: Timestamp) -> Option<ShowId> {
     let time = starts_at.strftime("%Y%m%dt%H%M");
     format!("{hall}-{time}").parse().ok()

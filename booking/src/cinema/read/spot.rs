@@ -1,4 +1,4 @@
-//! An object of the document that knows its path, and the list of faults.
+//! The objects of the document with their paths, and the list of faults.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -38,7 +38,8 @@ impl ProgrammeFaults {
         self.told.is_empty()
     }
 
-    /// Returns all faults with their lines, in the order of the lines of the document.
+    /// Returns the listed faults with their lines, in the order of the document's lines. The last
+    /// fault says how many faults are not listed.
     #[must_use]
     pub fn placed(mut self, text: &str) -> Vec<ProgrammeFault> {
         let lines = lines::line_numbers(text, self.told.iter().map(|fault| fault.at.as_str()));
@@ -102,7 +103,7 @@ impl<'a> ProgrammeObject<'a> {
         }
     }
 
-    /// Reads a text of 1 to `chars_max` printable characters.
+    /// Reads a text of 1 to `chars_max` printable characters and line breaks.
     pub fn text_member(
         &self,
         name: &str,
@@ -136,7 +137,7 @@ impl<'a> ProgrammeObject<'a> {
         self.text_member(name, chars_max, faults)
     }
 
-    /// Reads a text that has a form of its own.
+    /// Reads a text that parses as a `T`.
     pub fn parsed<T: FromStr>(
         &self,
         name: &str,

@@ -1,5 +1,5 @@
-//! Searches the programme in memory. The index is built anew when the programme changes, and the
-//! filters of a search have been checked before.
+//! Searches the programme in memory. The index is built anew when the programme changes. The caller
+//! has checked the filters of a search.
 
 mod place;
 
@@ -20,8 +20,8 @@ pub use place::{GeoPoint, km_between};
 pub struct ShowingQuery {
     /// Words of the title, or words that genre and description mention.
     pub keyword: Option<String>,
-    /// Whether titles that are near the keyword match, too. If `None`, they match only where no
-    /// title matches exactly.
+    /// Whether titles similar to the keyword match, too. If `None`, only the most similar titles
+    /// match, and only if no title matches exactly.
     pub fuzzy: Option<bool>,
     /// A film's slug.
     pub film: Option<String>,
@@ -31,7 +31,7 @@ pub struct ShowingQuery {
     pub city: Option<String>,
     /// Where distances are measured from.
     pub near: Option<GeoPoint>,
-    /// Kilometres from there, at most.
+    /// The largest distance from `near`, in kilometres.
     pub radius_km: Option<f64>,
     /// The earliest beginning.
     pub from: Option<MomentOrDay>,
@@ -64,7 +64,7 @@ pub enum ShowingSort {
     Start,
     /// The nearest first.
     Distance,
-    /// The one with the cheapest seat first.
+    /// The showing with the cheapest seat first.
     Price,
     /// In the order of the titles.
     Title,
@@ -75,7 +75,7 @@ pub enum ShowingSort {
 pub struct ShowingHitPage {
     /// The number of results on all pages.
     pub total: usize,
-    /// Whether no title matches exactly, and all results are only near the keyword.
+    /// Whether all results have titles that are only similar to the keyword.
     pub near_only: bool,
     /// The results on this page.
     pub hits: Vec<ShowingHit>,
@@ -191,8 +191,7 @@ impl ProgrammeIndex {
         &self.programme
     }
 
-    /// Returns the locations of the halls: the cinema's name and the hall's, and the city's time
-    /// zone.
+    /// Returns the locations of the halls: the names of cinema and hall, and the city's time zone.
     #[must_use]
     pub fn places(&self) -> VenueLocations {
         let cinemas = self.programme.cinemas.iter().zip(&self.city_of);
@@ -258,7 +257,7 @@ impl ProgrammeIndex {
             .collect()
     }
 
-    /// Returns for each city the number of showings from now on, and of the cinemas that show them.
+    /// Returns for each city the number of its cinemas, and the number of its showings from now on.
     #[must_use]
     pub fn coming_by_city(&self, now: Timestamp) -> Vec<(&City, usize, usize)> {
         let mut showings = vec![0; self.programme.cities.len()];
@@ -302,7 +301,7 @@ impl ProgrammeIndex {
         &self.entries[first..]
     }
 
-    /// Returns the showings that match.
+    /// Returns one page of the showings that match.
     #[must_use]
     pub fn search(&self, query: &ShowingQuery) -> ShowingHitPage {
         let (films, near_only) = self.films_asked_for(query);
@@ -370,7 +369,8 @@ impl ProgrammeIndex {
         }
     }
 
-    /// Returns for each film whether it matches, and whether all matches are only near the keyword.
+    /// Returns for each film whether it matches, and whether all matching titles are only similar
+    /// to the keyword.
     fn films_asked_for(&self, query: &ShowingQuery) -> (Vec<bool>, bool) {
         let named = |film: &Film| query.film.as_ref().is_none_or(|id| film.id == *id);
         let named: Vec<bool> = self.programme.films.iter().map(named).collect();
@@ -427,8 +427,8 @@ impl ProgrammeIndex {
     }
 }
 
-/// Returns a postal code without spaces and hyphens, in small letters, because people write codes
-/// in several ways.
+/// Returns a postal code without spaces and hyphens, in lower case, because people write codes in
+/// several ways.
 fn plain_code(code: &str) -> String {
     let kept = code
         .chars()
@@ -436,8 +436,8 @@ fn plain_code(code: &str) -> String {
     kept.flat_map(char::to_lowercase).collect()
 }
 
-/// Returns the seconds between which a city's showings may begin: from the first, and before the
-/// second.
+/// Returns the times between which a city's showings may begin, in seconds. The first time is
+/// included, and the second is not.
 fn bounds_in(city: &City, query: &ShowingQuery) -> (i64, i64) {
     let zone = TimeZone::get(&city.time_zone).unwrap_or(TimeZone::UTC);
     let midnight = |day: Date| {

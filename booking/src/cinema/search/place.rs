@@ -13,7 +13,7 @@ pub struct GeoPoint {
 }
 
 /// Returns the kilometres between two places along a great circle. It uses the haversine formula,
-/// which is exact also for places that are near each other.
+/// which is precise also for places that are near each other.
 #[must_use]
 pub fn km_between(a: GeoPoint, b: GeoPoint) -> f64 {
     let [from, to] = [a, b].map(|point| point.lat.to_radians());
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quarter_of_the_globe_and_two_cities_are_as_far_as_they_are() {
+    fn computed_distances_equal_known_distances() {
         let at = |lat, lon| GeoPoint { lat, lon };
         for (a, b, km) in [
             (at(0.0, 0.0), at(0.0, 90.0), 10_007.6),

@@ -237,7 +237,7 @@ fn found(index: &ProgrammeIndex, query: &ShowingQuery) -> Vec<String> {
 }
 
 #[test]
-fn one_slip_of_the_finger_still_finds_nearly_every_title() {
+fn one_typing_error_still_finds_nearly_every_title() {
     let titles = titles();
     let index = one_of_each(&titles);
     for fuzzy in [None, Some(true)] {
@@ -268,7 +268,7 @@ fn one_slip_of_the_finger_still_finds_nearly_every_title() {
 }
 
 #[test]
-fn what_is_typed_right_finds_no_more_than_what_it_is_unless_asked() {
+fn a_keyword_that_matches_a_title_finds_similar_titles_only_if_fuzzy_is_set() {
     let titles = ["Heat", "Heart", "Wheat", "Alien", "Aliens"].map(ToOwned::to_owned);
     let index = one_of_each(&titles);
     let check = |keyword: &str, fuzzy, expected: &[&str], near_only| {
@@ -324,7 +324,7 @@ fn genre_and_description_are_searched_for_whole_words() {
 }
 
 #[test]
-fn a_day_is_the_cinemas_own_and_pages_follow_each_other() {
+fn a_day_is_counted_in_the_cinemas_time_zone_and_pages_follow_each_other() {
     let mut programme = places(&[(0, 52.5, 13.4), (1, 40.7, -74.0), (2, 31.2, 121.5)]);
     programme.films.push(film(0, "Heat"));
     // Half past eleven at night in New York is the next day in Berlin, and later still in Shanghai.
@@ -425,7 +425,7 @@ fn some_moment() -> impl Strategy<Value = Option<MomentOrDay>> {
 
 proptest! {
     #[test]
-    fn radius_and_date_filters_find_what_a_walk_over_everything_finds(
+    fn filters_find_the_same_showings_as_a_plain_loop_over_all(
         cinemas in proptest::collection::vec((0_usize..3, -90.0_f64..90.0, -180.0_f64..180.0), 1..8),
         // These hours lie around the night in which Berlin loses an hour.
         showings in proptest::collection::vec((0_usize..4, 0_usize..8, 0_i64..240, 0_i64..5), 0..60),

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn ten_thousand_departures_at_rest_cost_next_to_nothing_and_one_in_use_counts_at_once() {
+    async fn departures_at_rest_need_few_scripts_and_one_in_use_is_counted_at_once() {
         if servers::or_skip("ten thousand departures") {
             return;
         }
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(
             keys,
             servers::RespReply::Int(1),
-            "whose data these are, no more"
+            "only the key that names the data's owner"
         );
         assert!(seats.store.in_use().await.is_empty());
 
@@ -336,7 +336,7 @@ mod tests {
             .show_figures(&shows, clock.now_ms())
             .await
             .expect("counted");
-        assert_eq!(figures.counts.held, 1, "what is in use is counted at once");
+        assert_eq!(figures.counts.held, 1, "a show in use is counted at once");
         assert_eq!(figures.baskets.all, 1);
     }
 }

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn work_that_outlasts_its_lease_is_not_overtaken() {
+    async fn a_lease_is_renewed_until_its_work_ends() {
         let folder = tempfile::tempdir().expect("a folder");
         let ledger = ledger(&folder).await;
         let outlast = async {
@@ -108,13 +108,16 @@ mod tests {
         };
         let done = under(&ledger, "work", "one", TTL_MS, outlast).await;
         assert_eq!(done.expect("it answers"), Some(()));
-        assert!(lost_to_another(&ledger).await, "let go when it was done");
+        assert!(
+            lost_to_another(&ledger).await,
+            "the lease was released after the work"
+        );
         let refused = under(&ledger, "work", "one", TTL_MS, async {}).await;
         assert_eq!(refused.expect("it answers"), None);
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_lease_of_who_died_lapses() {
+    async fn the_lease_of_a_worker_that_died_lapses() {
         let folder = tempfile::tempdir().expect("a folder");
         let ledger = ledger(&folder).await;
         let (began, begun) = oneshot::channel();
@@ -129,7 +132,10 @@ mod tests {
         }
         let deadline = std::time::Instant::now() + Duration::from_secs(10);
         while !lost_to_another(&ledger).await {
-            assert!(std::time::Instant::now() < deadline, "it never lapsed");
+            assert!(
+                std::time::Instant::now() < deadline,
+                "the lease did not lapse"
+            );
         }
     }
 }

@@ -137,7 +137,7 @@ mod tests {
     use fairgate_model::plans::parse_grid;
 
     #[tokio::test]
-    async fn a_list_of_shows_is_looked_at_without_opening_one() {
+    async fn seats_left_are_counted_without_opening_the_show() {
         let folder = tempfile::tempdir().expect("a folder");
         let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a file");
         let ledger = Arc::new(

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seat_is_free_while_one_offered_stretch_of_it_is() {
+    fn a_seat_is_free_while_one_offered_stretch_of_it_is_free() {
         check(by_distance(), [FREE; 3], 0, "free");
         check(by_distance(), [SOLD, FREE, SOLD], 0, "free");
         check(by_distance(), [SOLD, HELD, SOLD], 0, "held");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_train_has_left_behind_is_gone() {
+    fn stretches_that_the_train_has_left_no_longer_count() {
         check(by_distance(), [FREE, SOLD, SOLD], 9, "free");
         check(by_distance(), [FREE, SOLD, SOLD], 10, "sold");
         check(by_distance(), [SOLD, SOLD, FREE], 29, "free");
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_without_fares_counts_nowhere() {
+    fn a_class_without_fares_is_not_counted() {
         check(TrainFares::Table(BTreeMap::new()), [FREE; 3], 0, "nowhere");
     }
 }

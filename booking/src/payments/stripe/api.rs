@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The version of Stripe's API whose fields this code reads.
 const VERSION: &str = "2024-06-20";
 
-/// How long to wait for an answer. After that the outcome of the call is unknown.
+/// How long to wait for an answer. A call without an answer has an unknown outcome.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 const CONNECT_WITHIN: Duration = Duration::from_secs(3);
 
@@ -31,7 +31,7 @@ pub enum StripeFault {
     State(String),
     /// Stripe never takes such a sum.
     Sum(PaymentSumError),
-    /// Stripe does not understand the call, and will not understand it the next time.
+    /// Stripe does not understand the call, and a repeated call gets the same answer.
     Call(String),
 }
 
@@ -74,7 +74,7 @@ impl StripeApiClient {
         })
     }
 
-    /// Sends a call that changes something. Stripe does it once for each key.
+    /// Sends a call that changes something. Stripe carries it out once for each key.
     ///
     /// # Errors
     /// [`StripeFault`].
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_never_pass_is_a_refusal() {
+    fn errors_that_cannot_go_away_are_refusals() {
         let asked = |code| check(400, "invalid_request_error", code);
         assert!(matches!(
             check(402, "card_error", "card_declined"),
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_can_pass_is_later() {
+    fn errors_that_may_go_away_are_tried_again_later() {
         for (status, kind, code) in [
             (400, "", ""),
             (400, "idempotency_error", ""),

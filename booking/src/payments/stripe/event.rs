@@ -1,5 +1,5 @@
 //! Reads Stripe's events: checks the signature over the raw body, and reads the few kinds of events
-//! that matter here.
+//! that booking needs.
 
 use fairgate_model::money::Money;
 use fairgate_model::payments::stripe_sums::from_stripe;
@@ -57,8 +57,8 @@ pub fn genuine(secret: &str, header: &str, body: &[u8], now_s: i64) -> bool {
     let signatures = parts().filter(|(scheme, _)| *scheme == "v1");
     for (_, signature) in signatures.take(SIGNATURES_MAX) {
         let given = hex::decode(signature).unwrap_or_default();
-        // Every signature is compared, whatever the result of the ones before it, so that the time
-        // tells nothing.
+        // Every signature is compared, even after a right one, so that the time of the check
+        // reveals nothing.
         holds |= bool::from(right.as_slice().ct_eq(&given));
     }
     holds
@@ -85,8 +85,8 @@ pub fn read(body: &[u8]) -> ParsedProviderEvent {
     use ProviderEventKind as K;
     let (kind, amount, reference) = match kind {
         "payment_intent.amount_capturable_updated" => {
-            // Stripe also sends this event when nothing is left to capture. Another event tells
-            // what became of the money.
+            // Stripe also sends this event when nothing is left to capture. Another event reports
+            // what happened to the money.
             if object["status"] != "requires_capture" {
                 return ParsedProviderEvent::Ignored;
             }
@@ -96,8 +96,8 @@ pub fn read(body: &[u8]) -> ParsedProviderEvent {
         "payment_intent.payment_failed" => (K::Declined, "amount", "id"),
         "payment_intent.canceled" => (K::Voided, "amount", "id"),
         "charge.refunded" => (K::Refunded, "amount_refunded", "payment_intent"),
-        // This refund may have been reported as done before. So the sum that has really gone back
-        // is read from Stripe.
+        // This refund may have been reported as done before. So the inbox reads from Stripe how
+        // much has really gone back.
         "refund.failed" => (K::Refunded, "amount", "payment_intent"),
         _ => return ParsedProviderEvent::Ignored,
     };
@@ -142,7 +142,7 @@ mod tests {
     const NOW_S: i64 = 1_800_000_000;
 
     #[test]
-    fn a_signature_holds_over_the_raw_body_for_five_minutes() {
+    fn a_signature_of_the_raw_body_is_right_for_five_minutes() {
         let body = b"{\"id\": \"evt_1\"}";
         let header = sign(SECRET, body, NOW_S);
         for (now_s, holds) in [
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_several_signatures_suffices_and_other_schemes_never_do() {
+    fn one_right_v1_signature_of_several_is_enough_and_other_schemes_are_ignored() {
         let body = b"x";
         let good = sign(SECRET, body, NOW_S);
         let v1 = good.split_once(",v1=").expect("both parts").1;
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_no_concern_is_ignored_and_rubbish_is_unreadable() {
+    fn unrelated_events_are_ignored_and_malformed_events_are_unreadable() {
         assert_eq!(
             said("customer.created", &json!({})),
             ParsedProviderEvent::Ignored
@@ -253,7 +253,7 @@ mod tests {
             ("refund.failed", &refund, K::Refunded, 5, None),
         ] {
             let ParsedProviderEvent::Event(event) = said(name, object) else {
-                panic!("{name} says nothing");
+                panic!("{name} is no event");
             };
             assert_eq!((event.kind, event.amount.amount), (kind, amount), "{name}");
             assert_eq!(event.reference.as_deref(), Some("pi_1"), "{name}");

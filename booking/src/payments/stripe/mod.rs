@@ -27,13 +27,13 @@ pub const PUBLIC_URL: &str = "https://api.stripe.com";
 /// The origin of Stripe's public script.
 const PUBLIC_SCRIPT_ORIGIN: &str = "https://js.stripe.com";
 
-/// How many tries use one idempotency key. Stripe keeps an answer, even a 500, for as long as it
-/// keeps the key. After this many tries, each with a reading that found the call not done, the next
-/// try uses another key.
+/// How many tries use one idempotency key. Stripe stores an answer, even a 500, for as long as it
+/// stores the key. Before each repeated try the payment is read, to see whether the call was
+/// carried out. After this many tries the next try uses another key.
 const TRIES_PER_KEY: u32 = 8;
 
-/// How many tries to make an intent use one key. There are fewer, because the intent cannot be read
-/// before its id is known.
+/// How many tries to make an intent use one key. The number is smaller, because the intent cannot
+/// be read before its id is known.
 const MAKES_PER_KEY: u32 = 2;
 
 /// The keys and the address of an account. `Debug` shows no secret.
@@ -48,8 +48,8 @@ pub struct StripeSettings {
     pub publishable_key: String,
     /// The base address of the API.
     pub url: String,
-    /// How long a payment may be without news before it is read back. A lost event costs this much
-    /// time.
+    /// How long a payment may be without news before it is read back. A lost event delays its
+    /// payment by this time.
     pub read_back_after: Duration,
 }
 
@@ -76,8 +76,8 @@ impl StripeSettings {
         format!("{}/v3/", self.url.trim_end_matches('/'))
     }
 
-    /// Returns the origins from which the card form loads scripts and frames and which it calls, in
-    /// the form of a content policy.
+    /// Returns the origins that the card form calls and from which it loads scripts and frames, as
+    /// a content security policy lists them.
     #[must_use]
     pub fn form_origins(&self) -> Vec<String> {
         if !self.is_public() {
@@ -135,14 +135,14 @@ impl StripeProvider {
         verb: &str,
         wanted: PaymentState,
     ) -> Result<(), ProviderError> {
-        // An earlier try may have been carried out without an answer.
+        // An earlier try may have been carried out although its answer was lost.
         if attempt > 0 {
             let state = state_of(&self.intent(payment).await?);
             if state == wanted {
                 return Ok(());
             }
-            // Money that was captured in the meantime cannot be released. A faulty answer that
-            // Stripe keeps under the key would hide that the money was captured.
+            // Money that was captured in the meantime cannot be released. Stripe may have stored a
+            // faulty answer under the key, which would hide the capture.
             if wanted == PaymentState::Voided && state.is_taken() {
                 return Err(ProviderError::Refused("the money was taken".to_owned()));
             }
@@ -184,7 +184,7 @@ fn idempotency_key(payment: &Payment, what: &str, attempt: u32) -> String {
     }
 }
 
-/// Returns Stripe's id of the payment. Without an id nothing was made at Stripe that anybody could
+/// Returns Stripe's id of the payment. Without an id there is nothing at Stripe that anybody could
 /// have paid.
 fn reference_of(payment: &Payment) -> Result<&str, StripeFault> {
     let reference = payment.reference.as_deref().unwrap_or("");
@@ -256,8 +256,8 @@ impl PaymentProvider for StripeProvider {
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
-        // Nobody knows the secret of an intent whose answer was lost, so it does no harm to make a
-        // second intent soon.
+        // If the answer was lost, nobody knows the secret of the first intent. So it does no harm
+        // to make a second intent soon.
         let tries = (attempt / MAKES_PER_KEY).saturating_mul(TRIES_PER_KEY);
         let intent = self
             .api
@@ -325,7 +325,7 @@ impl PaymentProvider for StripeProvider {
         };
         let amount = event::money(&intent, field).ok_or_else(unreadable)?;
         let charge = &intent["latest_charge"];
-        // The charge counts refunds that are on their way as done. Only the refunds themselves tell
+        // The charge counts refunds that are on their way as done. Only the refunds themselves show
         // what has arrived.
         let begun = event::money(charge, "amount_refunded").is_some_and(|money| money.amount > 0);
         let refunded = match begun {

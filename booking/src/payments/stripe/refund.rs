@@ -1,5 +1,6 @@
 //! Refunds at Stripe. A refund that Stripe accepted may be pending for days and may still fail, so
-//! it is done only when Stripe says so. A failed refund is asked for again, under another key.
+//! it is done only when Stripe reports that it succeeded. A failed refund is asked for again, under
+//! another key.
 
 use fairgate_model::ids::RefundId;
 use fairgate_model::orders::refund::OwedRefund;
@@ -11,7 +12,7 @@ use super::api::StripeFault;
 use super::event::money;
 use super::{StripeProvider, TRIES_PER_KEY, idempotency_key, reference_of};
 
-/// The refunds of a payment so far, in sums.
+/// Sums of the refunds of a payment so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct StripeRefundTotals {
     /// How much has gone back, in minor units.
@@ -62,8 +63,8 @@ impl StripeProvider {
         self.api.get(&path).await
     }
 
-    /// Gives back a part of the payment. After each failure it uses a new key. Stripe stores our
-    /// refund's id, so that a try whose answer was lost is found again, whatever key it used.
+    /// Gives back a part of the payment. After each failed refund it uses a new key. Stripe stores
+    /// our refund's id, so that a refund whose answer was lost is found again under any key.
     pub(super) async fn give_part_back(&self, refund: &OwedRefund) -> Result<(), ProviderError> {
         let (payment, attempt) = (&refund.payment, refund.attempts);
         let earlier = match attempt {
@@ -98,7 +99,7 @@ impl StripeProvider {
         }
     }
 
-    /// Gives back what is left of the payment. After each failure of the refund it uses a new key.
+    /// Gives back what is left of the payment. After each failed refund it uses a new key.
     pub(super) async fn refund_remaining(
         &self,
         payment: &Payment,
@@ -163,7 +164,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_what_succeeded_has_gone_back() {
+    fn only_succeeded_refunds_count_as_paid_back() {
         let refund = |status: &str| json!({ "status": status, "amount": 70, "currency": "eur" });
         let all = [
             "succeeded",

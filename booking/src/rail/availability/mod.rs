@@ -1,7 +1,7 @@
-//! Free seats of trains for searches, from memory. Answers may be a moment old; a visitor who holds
-//! seats asks the store itself. An expired answer is still given out, and one of its readers starts
-//! a new reading in the background. So a train that everybody asks for is read only a few times a
-//! second, and a train that does not answer keeps nobody waiting for the others.
+//! Free seats of trains for searches, from memory. Answers may be a moment old, but holding seats
+//! always asks the store itself. A search that finds an expired answer still uses it, and starts a
+//! new reading in the background. So a train that everybody asks for is read only a few times a
+//! second. A search waits only a moment for a train that cannot be read.
 
 mod source;
 mod tally;
@@ -38,10 +38,10 @@ const GOOD_MS: i64 = 2_000;
 const WAIT_MAX: Duration = Duration::from_millis(200);
 /// How long a reading may take. After that it is given up, and the next search begins another.
 const READ_MAX: Duration = Duration::from_secs(5);
-/// The most readings at the same time, so that a search over many trains does not keep holds from
+/// The most readings at the same time, so that a search over many trains does not delay holds in
 /// the store.
 const READINGS_MAX: usize = 32;
-/// The most trains whose answers are kept.
+/// The most trains whose answers are cached.
 const TRAINS_MAX: usize = 4_096;
 
 /// The free seats of a train at one moment.
@@ -73,7 +73,7 @@ pub struct Availability {
 /// The last answer for one train.
 struct TrainCacheEntry {
     known: watch::Sender<Option<CachedAvailability>>,
-    /// Held by the task that reads the train.
+    /// The task that reads the train holds its permit.
     one_reads: Arc<Semaphore>,
 }
 
@@ -84,8 +84,8 @@ struct CachedAvailability {
 }
 
 impl CachedAvailability {
-    /// Returns whether the answer is younger than `ms` milliseconds. If the clock went back, it is
-    /// not.
+    /// Returns whether the answer is younger than `ms` milliseconds. If the clock went back, it
+    /// returns false.
     fn is_within(&self, ms: i64, now_ms: i64) -> bool {
         (0..ms).contains(&(now_ms - self.at_ms))
     }
@@ -143,7 +143,7 @@ impl Availability {
         {
             return found.free_seats_over(legs, now_ms);
         }
-        // If the wait runs out of time, the old answer is used.
+        // If no newer answer comes in time, the old one is used.
         let _ = timeout(WAIT_MAX, known.changed()).await;
         let newest = known.borrow().clone();
         let now_ms = self.clock.now_ms();
@@ -188,7 +188,7 @@ impl Availability {
 
     async fn read(&self, show: &Show) -> Result<CachedAvailability, LedgerError> {
         let permit = self.reading.acquire().await;
-        // The time is read before the train, so that the answer is never older than it says.
+        // The time is read before the train, so that the answer is never older than its time.
         let at_ms = self.clock.now_ms();
         let reading = self.source.read(show).await;
         drop(permit);
@@ -204,7 +204,7 @@ impl Availability {
             return Arc::clone(entry);
         }
         if trains.len() >= TRAINS_MAX {
-            // Trains that were read lately are kept.
+            // Trains that were read lately stay in the cache.
             let now_ms = self.clock.now_ms();
             trains.retain(|_, entry| {
                 let known = entry.known.borrow();

@@ -84,7 +84,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_counts_what_looking_at_every_seat_finds(taken in proptest::collection::vec(0_u32..24 * 6, 0..90)) {
+        fn the_tally_equals_a_count_of_every_seat(taken in proptest::collection::vec(0_u32..24 * 6, 0..90)) {
             let map = parse_grid("4x6").expect("a grid");
             let grid = CellGrid { seats: map.cell_count(), legs: LEGS };
             let mut states = vec![CellState::Free; grid.cell_count() as usize];

@@ -16,11 +16,11 @@ use super::*;
 use crate::catalogue::departures::{DepartureShow, DepartureSource};
 use crate::ledger::sql::SqlLedger;
 
-/// A source whose trains answer, fail, or are silent.
+/// A source whose trains answer, with or without the store, or do not answer.
 #[derive(Default)]
 struct Told {
     reads: AtomicUsize,
-    /// Trains that do not answer before the test calls them.
+    /// Trains that do not answer before the test notifies `call`.
     silent: Mutex<Vec<ShowId>>,
     call: Notify,
     without_store: Mutex<bool>,
@@ -98,7 +98,7 @@ async fn opened() -> (Availability, Arc<Told>, tempfile::TempDir) {
 }
 
 #[tokio::test]
-async fn a_train_that_everybody_asks_for_is_read_by_one() {
+async fn a_thousand_searches_for_a_train_start_one_reading() {
     let (availability, told, _folder) = opened().await;
     let hot = show("g1");
     let ask = || availability.of_show(Arc::clone(&hot), &(0..2));
@@ -115,7 +115,7 @@ async fn a_train_that_everybody_asks_for_is_read_by_one() {
 }
 
 #[tokio::test]
-async fn one_that_is_silent_is_told_as_it_was_and_holds_up_no_other() {
+async fn a_train_that_cannot_be_read_keeps_its_last_answer_and_delays_no_other_train() {
     let (availability, told, _folder) = opened().await;
     let (silent, other) = (show("g1"), show("g2"));
     let before = availability.of_show(Arc::clone(&silent), &(0..1)).await;
@@ -139,14 +139,14 @@ async fn one_that_is_silent_is_told_as_it_was_and_holds_up_no_other() {
 }
 
 #[tokio::test]
-async fn what_is_read_without_the_store_says_so() {
+async fn an_answer_read_without_the_store_is_degraded() {
     let (availability, told, _folder) = opened().await;
     *locked(&told.without_store) = true;
     assert!(availability.of_show(show("g1"), &(0..1)).await.degraded);
 }
 
 #[tokio::test]
-async fn a_train_of_which_nothing_is_known_is_never_told_as_free() {
+async fn a_train_without_any_answer_has_no_free_seats() {
     let (availability, told, _folder) = opened().await;
     let silent = show("g1");
     locked(&told.silent).push(silent.id.clone());
@@ -154,7 +154,7 @@ async fn a_train_of_which_nothing_is_known_is_never_told_as_free() {
     assert!(free.degraded && free.by_class.is_empty());
 }
 
-/// A timetable that counts how often it makes a departure.
+/// A timetable without departures that counts how often it is asked for one.
 #[derive(Default)]
 struct Making(AtomicUsize);
 
@@ -176,7 +176,7 @@ impl DepartureSource for Making {
 }
 
 #[tokio::test]
-async fn looking_at_trains_that_nobody_has_held_makes_no_shows_and_reads_nothing() {
+async fn a_search_over_trains_that_nobody_has_held_makes_no_show_and_reads_nothing() {
     let (availability, told, _folder) = opened().await;
     let making = Arc::new(Making::default());
     let timetable = Arc::clone(&making) as Arc<dyn DepartureSource>;

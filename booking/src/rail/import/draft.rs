@@ -1,5 +1,5 @@
-//! A timetable while it is being read. Names get indices in the order of the feed. A name that is
-//! used twice or does not exist, and a time that goes backwards, is reported with its line.
+//! A timetable while it is being read. Names get indices in the order of the feed. It reports names
+//! that are used twice or do not exist, and times that go backwards, with their lines.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use fairgate_model::timetables::{
 use super::RailFeedFault;
 use super::table::{FeedTableLine, RailFeedFaults};
 
-/// The names of one kind, each with its index and the line where it stood first.
+/// The names of one kind, each with its index and the line where it first appears.
 #[derive(Debug, Default)]
 pub struct FeedNameIndex {
     known: HashMap<String, (u32, u64)>,
@@ -76,7 +76,7 @@ pub struct TripCalls {
     stops: Vec<TripStop>,
     last: Option<(u32, u64)>,
     latest: u32,
-    /// Whether a call could not be read. Then what the other calls lack is not reported.
+    /// Whether a call could not be read. Then faults of the trip as a whole are not reported.
     pub broken: bool,
 }
 
@@ -92,7 +92,8 @@ impl TripCalls {
     }
 }
 
-/// The timetable so far. Each trip has a list of calls of its own.
+/// The timetable so far. Each trip has its own list of calls, but all departures of a headway share
+/// one.
 #[derive(Debug, Default)]
 pub struct TimetableDraft {
     /// The stations, by index.
@@ -101,7 +102,7 @@ pub struct TimetableDraft {
     pub services: Vec<ServiceCalendar>,
     /// The trips. Their tariffs and stocks are set at the end.
     pub trips: Vec<Trip>,
-    /// For each trip what else its line says.
+    /// For each trip the further values from its line.
     pub told: Vec<TripDetails>,
     /// The calls of each trip.
     pub calls: Vec<TripCalls>,
@@ -222,7 +223,7 @@ impl TimetableDraft {
         }
     }
 
-    /// Returns the parts of the timetable, without tariffs.
+    /// Returns the parts of the timetable, with all trips priced by distance.
     pub fn parts(
         mut self,
         timezone: &str,
@@ -301,9 +302,9 @@ fn measure_distances(stops: &mut [TripStop], stations: &[Station]) {
     }
 }
 
-/// Fills in missing times. A call has both times, or neither if calls before and after it have
-/// times, and then its times follow from the distance. The first call has no arrival and the last
-/// has no departure. Returns the call that lacks a time.
+/// Fills in missing times. A call that lacks one of its times gets the other. If it lacks both,
+/// they follow from the distances to the nearest calls with times. The first call gets no arrival,
+/// and the last gets no departure. The error names a missing time of the first or the last call.
 fn times(stops: &mut [TripStop]) -> Result<(), &'static str> {
     for stop in stops.iter_mut() {
         stop.arrives = stop.arrives.or(stop.departs);
@@ -337,7 +338,7 @@ fn times(stops: &mut [TripStop]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// How many days after the service date a time may lie. A larger number is taken for a mistake.
+/// How many days after the service date a time may lie. A larger number is a fault.
 pub const DAYS_MAX: u32 = 29;
 
 /// Returns a time of day, some days later.

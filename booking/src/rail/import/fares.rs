@@ -29,7 +29,7 @@ pub struct FeedFares {
     pub currency: Option<Currency>,
     /// The lowest price by route, zone from and zone to. An empty name matches every route or zone.
     prices: HashMap<[String; 3], i64>,
-    /// How many rules were left out because they name the zones on the way.
+    /// How many rules were left out because they name zones on the way.
     left_out: u32,
 }
 
@@ -115,8 +115,8 @@ impl FeedFares {
     }
 
     /// Gives the trips their prices: one table for each route that has fares. A stretch that is not
-    /// in its route's table is not sold. Returns notes for the person who imports. `of_route` has
-    /// the route of each trip, and `zones` the zone of each station.
+    /// in its route's table is not sold. Returns notes for the person who imports the feed.
+    /// `of_route` has the route of each trip, and `zones` the zone of each station.
     pub fn price_trips(
         &self,
         parts: &mut TimetableParts,
@@ -208,7 +208,7 @@ fn is_empty_table(tariff: &Tariff) -> bool {
     matches!(tariff, Tariff::Table(rows) if rows.is_empty())
 }
 
-/// Parses a price such as `3.75` exactly, as minor units of a currency.
+/// Parses a price such as `3.75` as minor units of a currency, without rounding.
 fn minor_units(text: &str, currency: Currency) -> Option<i64> {
     let decimals = match currency.as_str() {
         code if WHOLE.contains(&code) => 0,
@@ -225,10 +225,11 @@ fn minor_units(text: &str, currency: Currency) -> Option<i64> {
     (amount <= AMOUNT_MAX).then_some(amount)
 }
 
-/// Gives every trip the prices of the file's table, if the file has one.
+/// Gives every trip the prices of the `--rail` file's table, if the file has one.
 ///
 /// # Errors
-/// Returns an error where a named station does not exist.
+/// Returns an error where a named station does not exist, or the table has two prices for the same
+/// stretch and class.
 pub fn by_table(parts: &mut TimetableParts, rail: &RailFile) -> Result<(), Vec<RailFeedFault>> {
     if rail.fare.is_empty() {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Headways: a trip that stands for one departure every so many seconds becomes one trip for each
-//! departure. All these trips share one list of calls.
+//! Headways: a trip that departs at equal intervals becomes one trip for each departure. All these
+//! trips share one list of calls.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ const FILE: &str = "frequencies.txt";
 const DEPARTURES_MAX: usize = 200_000;
 
 /// One headway: the first departure, the end (which is no departure), the seconds between two
-/// departures, and the line that says so.
+/// departures, and the line in the file.
 struct Headway {
     from: u32,
     to: u32,
@@ -48,7 +48,7 @@ pub fn expand(
     }
 }
 
-/// The headways of each of so many trips.
+/// Reads the headways of each of `count` trips.
 fn read_headways(
     folder: &Path,
     count: usize,

@@ -125,7 +125,7 @@ fn services(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) 
     names
 }
 
-/// Reads on which days of the week each service runs; false as for [`each_line`].
+/// Reads on which days of the week each service runs. Returns false as [`each_line`] does.
 fn read_weeks(
     folder: &Path,
     file: &'static str,
@@ -155,8 +155,8 @@ fn read_weeks(
     })
 }
 
-/// Reads the dates on which a service runs beside its days of the week, or does not; false as for
-/// [`each_line`].
+/// Reads the dates on which a service runs in addition to its days of the week, and the dates on
+/// which it does not run. Returns false as [`each_line`] does.
 fn read_exceptions(
     folder: &Path,
     file: &'static str,

@@ -21,7 +21,7 @@ pub use timetable::read_timetable;
 
 use fairgate_model::timetables::TimetableParts;
 
-/// One thing that is wrong with a feed. If a feed has faults, nothing of it is kept.
+/// One thing that is wrong with a feed. If a feed has faults, nothing of it is imported.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RailFeedFault {
     /// The file's name. It is empty for a fault of the whole feed.

@@ -17,8 +17,8 @@ struct StationFare {
 /// Checks every fare of a timetable against the sums that a payment provider takes in one payment.
 ///
 /// # Errors
-/// Returns one fault for each class of each tariff with such fares, which names the dearest of
-/// them.
+/// Returns one fault for each class of a tariff that has fares outside these sums. The fault names
+/// the dearest such fare.
 pub fn payable(parts: &TimetableParts, limits: PaymentLimits) -> Result<(), Vec<RailFeedFault>> {
     if limits == PaymentLimits::NONE {
         return Ok(());

@@ -28,7 +28,8 @@ pub fn read_stops(
     (stops.names, stops.zones)
 }
 
-/// A line of the stops. It is kept until all stations are known, because it may belong to one.
+/// A line of the stops. A platform's line is set aside until all stations are known, because it
+/// names its station.
 struct GtfsStopRow {
     line: u64,
     id: String,
@@ -41,7 +42,7 @@ struct GtfsStopRow {
 struct GtfsStops {
     /// Stations by the ids of their stops.
     names: FeedNameIndex,
-    /// All ids, those of platforms as well.
+    /// All ids, also those of platforms.
     ids: FeedNameIndex,
     /// Stations by their own ids.
     stations: HashMap<String, u32>,
@@ -51,7 +52,7 @@ struct GtfsStops {
 }
 
 impl GtfsStops {
-    /// Adds a station to the draft, or keeps a platform for [`Self::attach_platforms`].
+    /// Adds a station to the draft, or sets a platform aside for [`Self::attach_platforms`].
     fn read_line(&mut self, line: &FeedTableLine<'_>, draft: &mut TimetableDraft) {
         let kind = line.get("location_type");
         // No train calls at entrances, passages and boarding areas.
@@ -96,7 +97,7 @@ impl GtfsStops {
         });
     }
 
-    /// Gives each platform to its station, and a station without a fare zone the one of its first
+    /// Adds each platform to its station. A station without a fare zone gets the zone of its first
     /// platform that has one.
     fn attach_platforms(&mut self, draft: &mut TimetableDraft, faults: &RailFeedFaults) {
         for place in std::mem::take(&mut self.platforms) {

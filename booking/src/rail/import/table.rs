@@ -72,8 +72,8 @@ impl<'a> FeedTableLine<'a> {
     }
 }
 
-/// Reads a file of a folder and passes each line on. Returns false if the file does not exist or
-/// lacks a column; then nothing of it was read.
+/// Reads a file of a folder and calls `each` for every line. Returns false, and notes a fault, if
+/// the file cannot be read to its end or lacks a needed column.
 pub fn each_line(
     folder: &Path,
     file: &'static str,
@@ -122,7 +122,8 @@ pub fn each_line(
     }
 }
 
-/// Opens a file of a folder and reads its titles; none where there are none, which is told.
+/// Opens a file of a folder and reads its titles. Returns `None` and notes a fault where this is
+/// not possible.
 fn open_table(
     folder: &Path,
     file: &str,
@@ -149,7 +150,8 @@ fn open_table(
     }
 }
 
-/// Where each column stands; none where one of those needed is missing, which is told.
+/// Returns the index of each column by its title. Returns `None` and notes a fault where a needed
+/// column is missing.
 fn columns_by_title(
     titles: &StringRecord,
     file: &str,

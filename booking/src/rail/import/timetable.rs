@@ -16,7 +16,7 @@ const STATIONS: &str = "stations.csv";
 const TRAINS: &str = "trains.csv";
 const STOP_TIMES: &str = "stop_times.csv";
 
-/// The word that stands in place of dates for trains that run every day.
+/// The word in `service_days` for trains that run every day. Their dates may be empty.
 const ALL: &str = "ALL";
 
 /// Reads the three files of a folder. Their times are in the zone `timezone`.
@@ -153,8 +153,8 @@ fn trains(
     (trips, notes)
 }
 
-/// Reads the days of a train. `ALL` means every day, and all others run from their first day to
-/// their last.
+/// Reads the days of a train. A train with `ALL` runs every day, between its first and its last day
+/// if they are given. Any other train needs both days.
 fn service(line: &FeedTableLine<'_>) -> Option<ServiceCalendar> {
     let days = line.needed("service_days")?;
     let between = |column: &str| -> Result<Option<Date>, ()> {

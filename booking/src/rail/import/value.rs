@@ -1,10 +1,10 @@
-//! Reads single values of a feed. Each function notes the fault of its line.
+//! Reads single values of a feed, and notes faults with the line.
 
 use jiff::civil::Date;
 
 use super::table::FeedTableLine;
 
-/// The end of all times of a trip: 30 days, in seconds.
+/// All times of a trip are less than this: 30 days, in seconds.
 const TIME_MAX: u32 = 30 * 86_400;
 
 /// Parses `H:MM:SS` or `HH:MM` as seconds. Hours beyond 24 are allowed.
@@ -81,7 +81,7 @@ pub fn plain_date(line: &FeedTableLine<'_>, column: &str) -> Option<Date> {
 /// Reads a date `2016-01-31`, or a day number as spreadsheets store it. Notes a fault where there
 /// is none.
 pub fn date_column(line: &FeedTableLine<'_>, column: &str) -> Option<Date> {
-    /// Day 0 of spreadsheets, by the count that is right for all days since March 1900.
+    /// Day 0 of spreadsheets, counted so that all days since March 1900 are right.
     const DAY_0: Date = jiff::civil::date(1899, 12, 30);
     let text = line.needed(column)?;
     let date = match text.parse::<i64>() {
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_may_pass_midnight_and_nothing_else_is_a_time() {
+    fn times_may_pass_midnight_and_other_texts_are_no_times() {
         for (text, expected) in [
             ("05:47", Some(20_820)),
             ("6:00:00", Some(21_600)),

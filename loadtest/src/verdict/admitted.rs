@@ -1,4 +1,4 @@
-//! Checks that every buyer was let in: nobody has an order or a hold without a pass.
+//! Checks that every buyer was admitted: nobody gets an order or a hold without a pass.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,15 @@ use super::timeline::RunTimeline;
 /// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
 
-/// How long a pass is honoured beyond its end, in milliseconds: the leeway of its check, and a
-/// second of rounding.
+/// How long after its end a pass may still be accepted, in milliseconds: the leeway of the check,
+/// and a second of rounding.
 const PASS_LEEWAY_MS: f64 = 6_000.0;
 
-/// When each visitor got its passes, and when they ran out.
+/// For each visitor, when each pass was given and when it expires.
 type PassTimes = HashMap<u64, Vec<(f64, f64)>>;
 
-/// Finds orders of visitors who were never let in, and holds that were taken without a valid pass.
+/// Checks that orders belong to visitors who had a pass, and that holds were taken with a valid
+/// pass.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut passes = PassTimes::new();
     for call in timeline.history.calls.iter().filter(|call| call.done()) {
@@ -80,7 +81,7 @@ fn holds_had_passes(timeline: &RunTimeline<'_>, passes: &PassTimes, findings: &m
         let lives = let_in
             .iter()
             .any(|(from, until)| *from <= call.done_ms && call.sent_ms <= until + PASS_LEEWAY_MS);
-        // The answer may repeat one that was given while the pass was valid.
+        // The answer may repeat an answer that was given while the pass was valid.
         let first = call
             .key
             .as_deref()

@@ -1,12 +1,13 @@
-//! Checks that one card buys no more seats of a show than it may, both by the cards that buyers
-//! know and by the cards that the ledger tells apart.
+//! Checks that one card buys no more seats of a show than the limit. Cards are told apart twice: by
+//! the names that buyers use and by the hashes in the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// Checks both. Returns how many cards bought seats of a show that limits them.
+/// Checks all cards. Returns how many cards bought seats of a show with a limit. A card that is in
+/// the history and in the ledger counts twice.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     // The sold seats, by show and card.
     let mut by_ledger: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
@@ -24,7 +25,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     }
     for (id, told) in &timeline.orders {
         let order = timeline.dump.order(id).filter(|order| order.sold());
-        // The last card that was approved is the one that paid.
+        // The card of the last approved payment paid for the order.
         let approved = told.pays.iter().rev();
         let mut approved = approved.filter(|(call, pay)| pay.approve && call.done());
         let card = approved.find_map(|(_, pay)| pay.card.as_deref());

@@ -1,5 +1,5 @@
-//! Checks chains of exchanges. Each order is given once, at the price that its seats had. A chain
-//! has paid in all the price of its last seats and the fees that were kept on the way.
+//! Checks chains of exchanges. Each order is exchanged at most once, counts for the price that its
+//! seats had, and is not its own ancestor. [`super::prices`] checks what each exchange costs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use super::dump::{DumpedExchange, DumpedOrder};
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// Checks all chains. Returns how many orders were given for others.
+/// Checks all chains. Returns how many orders were exchanged for others.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut given: BTreeMap<&str, &DumpedOrder> = BTreeMap::new();
     let done = |order: &&DumpedOrder| exchange_of(order).is_some_and(|one| one.done_ms.is_some());
@@ -42,7 +42,8 @@ fn exchange_of(order: &DumpedOrder) -> Option<&DumpedExchange> {
     order.made_in.as_ref()
 }
 
-/// Checks that a given order counts for the price it had, and was not given back before.
+/// Checks that the exchanged seats were the old order's, were not refunded before, and count for
+/// their price.
 fn link(
     timeline: &RunTimeline<'_>,
     exchange: &DumpedExchange,
@@ -85,7 +86,7 @@ fn link(
     }
 }
 
-/// Checks that no order is its own ancestor, and that only the last order of a chain is live.
+/// Checks that no order is its own ancestor.
 fn check_no_cycle(timeline: &RunTimeline<'_>, new: &DumpedOrder, findings: &mut Findings) {
     let mut seen = BTreeSet::from([&*new.order]);
     let mut next = exchange_of(new);

@@ -1,5 +1,6 @@
-//! Judges a run by its history, the ledger's dump and the published draw alone. The judge shares no
-//! code with the gateway or booking, so it does not repeat their mistakes.
+//! Judges a run by its history, the ledger's dump, the published draw and, if there are any, the
+//! provider's books. The judge shares no code with the gateway or booking, so it does not repeat
+//! their mistakes.
 
 mod admitted;
 mod books;
@@ -69,7 +70,8 @@ pub struct VerdictOptions {
 }
 
 impl VerdictOptions {
-    /// Judges, prints, and turns the outcome into the exit code: 0 held, 99 failed, 2 unreadable.
+    /// Judges the run, prints the report, and returns the exit code: 0 if every invariant held, 99
+    /// if one failed, 2 if a file cannot be read.
     pub fn run(&self) -> ExitCode {
         let judged = match (&self.history, &self.ledger) {
             (Some(history), Some(ledger)) if !self.self_test => self.judge(history, ledger),
@@ -104,7 +106,7 @@ impl VerdictOptions {
 /// Judges the files of a run.
 ///
 /// # Errors
-/// Where one cannot be read; the message names file and line.
+/// If a file cannot be read. The message names the file and, if there is one, the line.
 pub fn files(
     history: &Path,
     ledger: &Path,
@@ -130,7 +132,7 @@ pub fn files(
     )
 }
 
-/// Judges the texts of a run, each with the name under which its faults are reported.
+/// Judges the texts of a run. Errors name a text by the name that comes with it.
 fn texts(
     (history_name, history): (&str, impl BufRead),
     (dump_name, dump): (&str, impl BufRead),
@@ -146,8 +148,8 @@ fn texts(
     Ok(judge(&history, &dump, books, record))
 }
 
-/// The draw that was published: `record`, or else the one in the history, with the history's
-/// leaves.
+/// Returns the published draw: `record`, or else the record in the history. The leaves always come
+/// from the history.
 fn published_draw<'a>(
     history: &'a RunHistory,
     record: Option<&'a Value>,
@@ -201,8 +203,8 @@ fn judge(
         ("orders", dump.orders.len() as u64),
         ("tickets", dump.tickets.len() as u64),
         ("prices worked out", prices),
-        // These figures say what was really checked: an invariant without evidence holds, but
-        // proves nothing.
+        // These figures say how much was checked: an invariant without evidence holds, but proves
+        // nothing.
         ("passes held against the counter", passes),
         ("lapses watched", lapses),
         ("pictures of seats", pictures.len() as u64),

@@ -1,4 +1,5 @@
-//! Checks money: what was taken is what is owed, and every step came in its order.
+//! Checks money: the captured amount is the owed amount, and the steps of each order came in the
+//! right order.
 
 use std::collections::HashMap;
 
@@ -7,7 +8,7 @@ use super::prices::{DIFFERENCE, uncharged};
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// Checks both.
+/// Checks payments, refunds and the order of steps.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut payments: HashMap<&str, Vec<&DumpedPayment>> = HashMap::new();
     for payment in &timeline.dump.payments {
@@ -57,8 +58,8 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Returns the refunds by order, after checking each against the price of its seats: what goes back
-/// and what is kept must add up to it.
+/// Returns the refunds by order. Checks that the refunded amount and the fee of each refund add up
+/// to the price of its seats.
 fn fair_refunds<'a>(
     timeline: &RunTimeline<'a>,
     findings: &mut Findings,
@@ -72,12 +73,11 @@ fn fair_refunds<'a>(
         }
     }
     for refund in &timeline.dump.refunds {
-        // A partial refund is checked with the refund that it is part of, and a difference with its
-        // exchange.
+        // A refund that is part of another is checked with that refund, and a difference is checked
+        // with its exchange.
         let alone = refund.part_of.is_none() && refund.reason != DIFFERENCE;
         let amount = refund.amount + parts.get(refund.refund.as_str()).unwrap_or(&0);
-        // The amount that an exchange did not charge does not go back; the exchange's price limits
-        // it.
+        // An amount that an exchange waived is not refunded. `prices` checks how much was waived.
         let made_in = timeline
             .dump
             .order(&refund.order)
@@ -97,7 +97,7 @@ fn fair_refunds<'a>(
     for order in &timeline.dump.orders {
         let back = refunds.get(&*order.order).into_iter().flatten();
         let back: i64 = back.map(|refund| refund.paid).sum();
-        // Before the swap an exchange has cost only the difference to its new seats.
+        // Until the swap, the new order has cost only the difference.
         let swapped = order
             .made_in
             .as_ref()
@@ -116,8 +116,8 @@ fn fair_refunds<'a>(
     refunds
 }
 
-/// Compares the ledger with the sandbox's own records, which it keeps as a provider does: each
-/// partial refund is in both once, with the same amount.
+/// Compares the ledger's refunds with the sandbox's own records, which the sandbox keeps as a
+/// provider does. Each finished refund is in both once, with the same amount.
 fn sandbox_agrees(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     for payment in &timeline.dump.payments {
         let Some(booked) = &payment.provider_refunds else {
@@ -125,7 +125,7 @@ fn sandbox_agrees(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         };
         let refunds = timeline.dump.refunds.iter();
         let of_order = refunds.filter(|refund| refund.order == payment.order);
-        // Money that was released before it was taken never went back.
+        // Money that was released before its capture is in no refund of the sandbox.
         let done = of_order
             .filter(|refund| refund.done_ms.is_some() && refund.amount > 0)
             .filter(|_| payment.captured != 0);
@@ -142,8 +142,8 @@ fn sandbox_agrees(timeline: &RunTimeline<'_>, findings: &mut Findings) {
             refunds.any(|one| one.refund == refund && one.done_ms.is_none())
         };
         sandbox.retain(|(refund, _)| !on_its_way(refund));
-        // Money that was taken while it was to be released went back whole, which is no partial
-        // refund.
+        // If money was captured while it was to be released, the sandbox refunds the whole payment
+        // and records no single refunds.
         let sum: i64 = ledger.iter().map(|(_, amount)| amount).sum();
         let whole = payment.provider_state.as_deref() == Some("refunded");
         if whole && sandbox.is_empty() && sum == payment.captured {
@@ -160,7 +160,7 @@ fn sandbox_agrees(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Checks that old seats are given exactly when the buyer has the new ones.
+/// Checks that the old order has ended if its exchange is done.
 fn swapped(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     for order in &timeline.dump.orders {
         let Some(exchange) = &order.made_in else {
@@ -170,7 +170,7 @@ fn swapped(timeline: &RunTimeline<'_>, findings: &mut Findings) {
             .dump
             .order(&exchange.order)
             .is_some_and(|old| old.state == "exchanged");
-        // Another exchange of the same order may have been done instead of this one.
+        // The reverse is not checked, because another exchange of the same order may be done.
         if exchange.done_ms.is_some() && !is_given {
             findings.add(Invariant::AllOrNone, || {
                 format!(
@@ -188,7 +188,7 @@ fn captured(owed: &[&DumpedEffect]) -> Option<f64> {
         .and_then(|effect| effect.done_ms)
 }
 
-/// Returns how much money was kept, and how much should have been.
+/// Returns how much money was kept for an order, and how much should have been.
 fn taken_and_owed(
     order: &DumpedOrder,
     paid: &[&DumpedPayment],
@@ -201,10 +201,10 @@ fn taken_and_owed(
         .sum();
     let owes = match order.state.as_str() {
         "ticketed" => order.amount,
-        // A capture under way is not missing yet. Another invariant checks that none is under way
-        // at the end.
+        // A capture may still be under way. Another invariant checks that none is under way at the
+        // end.
         "confirmed" if captured(owed).is_some() || net != 0 => order.amount,
-        // The money was released before it was taken.
+        // The money was released before its capture.
         "refunded" if paid.iter().all(|payment| payment.captured == 0) => 0,
         // Another invariant checks refunds that have not arrived yet.
         "refunded" | "partly_refunded" | "exchanged" => {
@@ -323,7 +323,7 @@ fn right_order(
     confirmed_after_an_approval(timeline, order, &mut wrong);
 }
 
-/// Checks that no ticket is issued before its money was captured.
+/// Checks that no ticket is issued before the capture, unless there was nothing to pay.
 fn tickets_after_the_capture(
     order: &DumpedOrder,
     capture: Option<f64>,
@@ -346,7 +346,8 @@ fn tickets_after_the_capture(
     }
 }
 
-/// Checks from the buyers' side that no order is confirmed without an approved payment.
+/// Checks in the history that no order is confirmed before the buyer approved a payment, unless
+/// there was nothing to pay.
 fn confirmed_after_an_approval(
     timeline: &RunTimeline<'_>,
     order: &DumpedOrder,

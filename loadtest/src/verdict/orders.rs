@@ -1,5 +1,5 @@
-//! Checks promises: what was acknowledged is kept, a call without an answer settles once, and every
-//! buyer who paid has tickets.
+//! Checks orders: what was acknowledged is in the ledger, a call without an answer has one outcome,
+//! and every buyer who paid in time has tickets.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -11,10 +11,10 @@ use super::timeline::{OrderTimeline, RunTimeline};
 /// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
 
-/// How much later than its date a row of the ledger may become readable, in milliseconds.
+/// How long after the time in a ledger row the row may become readable, in milliseconds.
 const WRITTEN_WITHIN_MS: f64 = 1_000.0;
 
-/// Checks all three.
+/// Checks every order, and the visitors, keys and tickets of the run.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let tickets = timeline
         .dump
@@ -107,7 +107,7 @@ fn made_as_told(
     }
 }
 
-/// Checks an order against what was shown when it was read.
+/// Checks an order against the answers to its reads.
 fn read_as_told(
     timeline: &RunTimeline<'_>,
     tickets: &HashMap<&str, &str>,
@@ -148,8 +148,8 @@ fn read_as_told(
     }
 }
 
-/// Checks that a state which the buyer was told is in the order's history, and that the ledger has
-/// not gone back behind it.
+/// Checks that a state which the buyer was told is in the order's history, and that the order can
+/// have come from that state to its last state.
 fn state_kept(state: &str, line: u32, order: &DumpedOrder, wrong: &mut impl FnMut(u32, String)) {
     let stood = order.history.iter().any(|step| step.state == state);
     let later: &[&str] = match state {
@@ -160,7 +160,7 @@ fn state_kept(state: &str, line: u32, order: &DumpedOrder, wrong: &mut impl FnMu
             "partly_refunded",
             "refunded",
             "exchanged",
-            // The old order could not be exchanged any more.
+            // An exchange is cancelled if the old order can no longer be exchanged.
             if order.made_in.is_some() {
                 "cancelled"
             } else {
@@ -188,9 +188,9 @@ fn state_kept(state: &str, line: u32, order: &DumpedOrder, wrong: &mut impl FnMu
     }
 }
 
-/// Returns the seats that a call may have read an order with. Seats of a refund disappear a moment
-/// after they were given back. The seats that the order was made for are shown until late money
-/// buys it others.
+/// Returns every set of seats with which a call may have read an order. Refunded seats may be shown
+/// for a moment after the refund. The seats that the order was made for are shown until late money
+/// buys other seats.
 fn seats_while<'a>(
     timeline: &RunTimeline<'_>,
     order: &'a DumpedOrder,
@@ -239,7 +239,7 @@ fn one_visitor(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         let holder = *holder_of
             .entry((told.visitor, &order.room))
             .or_insert(&order.visitor);
-        // A visitor who left and joined again may have done so with a new secret.
+        // A visitor who left may have joined again with a new secret.
         let other_holder = holder != order.visitor && !left.contains(&told.visitor);
         if visitor != told.visitor || other_holder {
             findings.add(Invariant::AckKept, || {
@@ -249,7 +249,7 @@ fn one_visitor(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Checks that a key has one hold and a hold one order, whichever answers arrived.
+/// Checks that one key made at most one hold or order, and that one hold became at most one order.
 fn one_outcome(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_key: HashMap<(u64, &str, &str), (&str, u32)> = HashMap::new();
     for call in timeline.history.calls.iter().filter(|call| call.done()) {
@@ -294,8 +294,8 @@ fn one_outcome(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Checks that a read never shows an earlier state or other seats than a read that was answered
-/// before it was sent.
+/// Checks that no read shows an earlier state than a read that was answered before. A last read
+/// that was sent well after the last step must show the ledger's last state.
 fn reads_agree(
     timeline: &RunTimeline<'_>,
     told: &OrderTimeline<'_>,
@@ -327,7 +327,7 @@ fn reads_agree(
         && call.sent_ms > step.at_ms + WRITTEN_WITHIN_MS
         && *read.state != order.state
         && last(&read.state).is_some()
-        // A transaction that stood still in the middle is dated before its end.
+        // If a transaction halted midway, its row has a time before the halt.
         && !timeline.history.halted_within(step.at_ms, call.sent_ms)
     {
         findings.add(Invariant::OneOutcome, || {
@@ -350,11 +350,13 @@ fn paid_has_tickets(
         .iter()
         .find(|(call, pay)| pay.approve && call.done() && call.done_ms <= order.pay_until_ms);
     let Some((call, _)) = in_time else { return };
-    // A card that has reached its limit buys no more, in time or not.
+    // A paid order gets no tickets if the buyer cancelled it, if the card had reached its limit, or
+    // if the old order could no longer be exchanged.
     let given_up = told.cancels.iter().any(|cancel| cancel.perhaps())
         || (order.state == "cancelled" && order.reason == "card_limit")
         || (order.made_in.is_some() && order.reason == "exchange_over");
-    // If a part stood still until the claim ran out, the payment came late and the money goes back.
+    // If a part of the system halted before the claim ran out, the payment may have come too late,
+    // and then the money is refunded.
     let late = timeline
         .history
         .halted_within(call.sent_ms, order.claim_until_ms);
@@ -376,7 +378,7 @@ fn paid_has_tickets(
     }
 }
 
-/// Checks that every visitor who ended with tickets has them.
+/// Checks that every visitor who ended with tickets has an order that was ticketed.
 fn told_tickets(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut has: HashSet<u64> = HashSet::new();
     for order in timeline

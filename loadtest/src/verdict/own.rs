@@ -1,5 +1,5 @@
-//! Checks baskets and keys: an order is made of a basket that its visitor was given, and of two
-//! bodies under one key at most one is carried out.
+//! Checks holds and keys: an order is made of a hold that its visitor was given. Of two requests
+//! with the same key and different bodies, at most one succeeds.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,14 +7,14 @@ use super::history::{HistoryCall, HistoryOperation};
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// Checks both. Returns how many calls tried another visitor's hold, and how many keys came with
-/// two bodies.
+/// Checks holds and keys. Returns how many calls tried to order another visitor's hold, and how
+/// many keys came with two or more bodies.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> (u64, u64) {
     baskets_in_the_ledger(timeline, findings);
     (foreign(timeline, findings), keys(timeline, findings))
 }
 
-/// Checks that nobody orders a hold that it was never given.
+/// Checks that no visitor orders a hold that it was never given. Returns how many calls tried to.
 fn foreign(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut tries = 0;
     for call in &timeline.history.calls {
@@ -40,7 +40,7 @@ fn foreign(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     tries
 }
 
-/// Returns whether a visitor was given a hold, or may have been without hearing of it.
+/// Returns whether a visitor was given a hold, or may have been given the hold without an answer.
 fn may_own(timeline: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
     match timeline.holds.get(hold) {
         Some(hold) => hold.call.visitor == visitor,
@@ -58,7 +58,7 @@ fn offered(timeline: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
     with.any(|waiter| timeline.visitor_of_holder.get(&*waiter.visitor) == Some(&visitor))
 }
 
-/// Returns whether the visitor asked for some hold and got no answer.
+/// Returns whether any of the visitor's calls for a hold got no answer.
 fn did_not_hear(timeline: &RunTimeline<'_>, visitor: u64) -> bool {
     timeline
         .lost_holds
@@ -66,7 +66,8 @@ fn did_not_hear(timeline: &RunTimeline<'_>, visitor: u64) -> bool {
         .any(|lost| lost.visitor == visitor)
 }
 
-/// Checks in the ledger that an order from a checkout is of its visitor's basket.
+/// Checks in the ledger that an order is made of its visitor's hold. Orders that exchanges made are
+/// not checked, and their holds must not be in any other order.
 fn baskets_in_the_ledger(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let successors: HashSet<&str> = timeline
         .dump
@@ -93,7 +94,8 @@ fn baskets_in_the_ledger(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Checks that of two bodies under one key at most one was carried out.
+/// Checks that at most one body succeeded with each key. Returns how many keys had two or more
+/// bodies.
 fn keys(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut by_key: HashMap<(u64, &str), Vec<&HistoryCall>> = HashMap::new();
     for call in &timeline.history.calls {

@@ -1,4 +1,5 @@
-//! Computes every total, difference, refund and fee again, from the terms in the ledger alone.
+//! Computes every total, difference, refund and fee again, from the terms in the ledger. The prices
+//! in the terms must be the prices that the promoter wrote.
 
 use std::collections::HashMap;
 
@@ -12,7 +13,7 @@ use super::report::{Findings, Invariant};
 use super::rules::{best_refund, differences};
 use super::timeline::RunTimeline;
 
-/// The reason of a refund that pays back an exchange's difference.
+/// The reason of a refund of an exchange's difference.
 pub const DIFFERENCE: &str = "exchange_difference";
 
 /// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
@@ -29,7 +30,7 @@ const STRIPE_LEAST: [(&str, i64); 6] = [
     ("JPY", 50),
 ];
 
-/// Checks all prices. Returns how many were computed.
+/// Checks all prices. Returns how many seat prices were computed.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let back = check_refunds(timeline, findings);
     for terms in timeline
@@ -58,8 +59,8 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
             });
             continue;
         };
-        // Until the swap the order lists the seats of an exchange with the difference that they
-        // cost more.
+        // Until the swap, the order of an exchange lists its seats with the difference, not with
+        // their price.
         let swapped = order
             .made_in
             .as_ref()
@@ -81,7 +82,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     prices
 }
 
-/// Checks what is kept of each refund; returns what came back to each order by exchanges.
+/// Checks the fee of each refund. Returns how much of each order's money exchanges refunded.
 fn check_refunds<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> HashMap<&'a str, i64> {
     let mut back: HashMap<&str, i64> = HashMap::new();
     let mut parts: HashMap<&str, i64> = HashMap::new();
@@ -108,7 +109,7 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
     findings.add(Invariant::Prices, evidence);
 }
 
-/// Checks that the terms of the run's orders are those that the promoter wrote.
+/// Checks that the prices in an order's terms are those that the promoter wrote.
 fn announced(
     timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
@@ -145,7 +146,8 @@ fn announced(
     }
 }
 
-/// Checks that each seat costs what the order's terms say. Returns the number of seats.
+/// Checks that the currency and the price of each seat are those of the order's terms, or of a
+/// train's fares. Returns the number of seats.
 fn seats(
     order: &DumpedOrder,
     show: &DumpedShow,
@@ -184,7 +186,7 @@ fn sum<'a>(items: impl IntoIterator<Item = &'a DumpedOrderItem>) -> i64 {
     items.into_iter().map(|item| item.amount).sum()
 }
 
-/// Checks that an order's total is the price of its seats.
+/// Checks that an order's total is the price of its seats, and that nothing was waived.
 fn total(order: &DumpedOrder, findings: &mut Findings) {
     let expected = sum(&order.items);
     if order.amount != expected || order.let_go != 0 {
@@ -222,8 +224,8 @@ fn difference(
     }
     let credit = exchange.credit - old.let_go;
     let outcomes = differences(show, old, (credit, exchange.price), exchange.at_ms);
-    // Another exchange of the same order may have been done instead of this one, and then the
-    // refund belongs to that one.
+    // Another exchange of the same order may have been done, and then the refund belongs to that
+    // exchange.
     let done = exchange.done_ms.is_some();
     let over = old.state == "exchanged" && !done;
     let expected_back = |back: i64| if done { back } else { 0 };
@@ -252,14 +254,15 @@ fn difference(
     check_charged_least(timeline, new, let_go, findings);
 }
 
-/// Nothing below the provider's least is charged, and nothing above it let go.
+/// Checks that no amount below the provider's minimum is charged, and that only such an amount is
+/// waived.
 fn check_charged_least(
     timeline: &RunTimeline<'_>,
     new: &DumpedOrder,
     let_go: i64,
     findings: &mut Findings,
 ) {
-    // A payment of nothing has no provider; all others of a run have the same one.
+    // A payment of 0 has no provider. All other payments of a run have the same provider.
     let mut payments = timeline.dump.payments.iter();
     let by_stripe = payments.any(|payment| payment.provider == "stripe");
     let least = STRIPE_LEAST.iter().find(|(code, _)| *code == new.currency);
@@ -275,8 +278,8 @@ fn check_charged_least(
     }
 }
 
-/// Returns the part of an order's price that was not charged when it was made: the part that is
-/// still open, and the part by which its refunds were lower.
+/// Returns the part of an order's price that was waived when the order was made: the part that the
+/// order still records, and the part that was subtracted from its refunds.
 fn let_go(timeline: &RunTimeline<'_>, order: &DumpedOrder) -> i64 {
     let own = timeline.dump.refunds.iter();
     let own = own.filter(|refund| refund.order == order.order && refund.reason != DIFFERENCE);
@@ -287,7 +290,7 @@ fn let_go(timeline: &RunTimeline<'_>, order: &DumpedOrder) -> i64 {
     order.let_go + less
 }
 
-/// Returns by how much a refund is lower because a part of the price was never charged.
+/// Returns how much less a refund paid because a part of the price was never charged.
 pub fn uncharged(timeline: &RunTimeline<'_>, refund: &DumpedRefund) -> i64 {
     let parts = timeline.dump.refunds.iter();
     let parts = parts.filter(|part| part.part_of.as_ref() == Some(&refund.refund));
@@ -295,8 +298,8 @@ pub fn uncharged(timeline: &RunTimeline<'_>, refund: &DumpedRefund) -> i64 {
     refund.paid - refund.fee - refund.amount - back
 }
 
-/// Checks the fee of a refund: for each ticket, the order's rules and the present rules are
-/// compared and the one that keeps less applies.
+/// Checks the price and the fee of a refund. Of the order's rules and the rules in force, the rule
+/// that keeps least applies. Only a refund that the buyer asked for has a fee.
 fn check_refund_fee(
     timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
@@ -327,7 +330,7 @@ fn check_refund_fee(
             )
         });
     };
-    // Each ticket's fee is rounded down in the buyer's favour.
+    // The fee of each ticket is rounded down, in the buyer's favour.
     let fee: i64 = going.iter().map(|item| item.amount * pct / 100).sum();
     if refund.fee != fee {
         wrong(findings, || {
@@ -341,8 +344,8 @@ fn check_refund_fee(
     }
 }
 
-/// Checks that no fee is kept for a cancelled show, nor for a postponed one while its buyers may
-/// still decide.
+/// Checks a refund of a cancelled or postponed show: it has no fee, and the refund of a postponed
+/// show is made before the deadline.
 fn without_fee(show: &DumpedShow, refund: &DumpedRefund, findings: &mut Findings) {
     let fate = show.fate.as_ref();
     // Another invariant checks whether the show was cancelled at all. A postponed show may have

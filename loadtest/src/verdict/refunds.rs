@@ -1,6 +1,6 @@
-//! Checks refunds: only what a buyer named went back, or all of a show that does not take place,
-//! and each of them once. It also checks what promoters were told. [`super::prices`] checks the
-//! fees.
+//! Checks refunds: only tickets that a buyer named or tickets of a cancelled or postponed show are
+//! refunded, and each call makes one refund. The progress that promoters were told is checked too.
+//! [`super::prices`] checks the fees.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -55,7 +55,7 @@ fn cancelled<'a>(timeline: &RunTimeline<'a>, show: &str) -> Option<&'a HistoryCa
     all.find(|cancelled| cancelled.show == show)
 }
 
-/// Checks that the reason of a refund is what had become of the show at that time.
+/// Checks the reason of a refund against the time when the show was cancelled.
 fn for_its_reason(
     timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
@@ -81,13 +81,13 @@ fn for_its_reason(
                 format!("{id}: {show} had been cancelled, and that is not why")
             });
         }
-        // A show with a later date has rules of its own.
+        // A postponed show has its own rules, which `prices` checks.
         _ => {}
     }
 }
 
-/// Checks that a buyer named what a refund on request gave back, and that no call made more than
-/// one refund.
+/// Checks that the buyer named the tickets of each refund on request, and that no call made more
+/// than one refund.
 fn check_requested(
     timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
@@ -137,7 +137,7 @@ fn check_requested(
     }
 }
 
-/// Returns the seats of some tickets.
+/// Returns the seats of the named tickets of an order.
 fn labels_of<'a>(timeline: &RunTimeline<'a>, order: &str, named: &[Box<str>]) -> BTreeSet<&'a str> {
     let tickets = timeline.dump.tickets.iter();
     let named = tickets.filter(|ticket| {
@@ -146,7 +146,7 @@ fn labels_of<'a>(timeline: &RunTimeline<'a>, order: &str, named: &[Box<str>]) ->
     named.map(|ticket| ticket.label.as_str()).collect()
 }
 
-/// Checks that every acknowledged refund is in the ledger.
+/// Checks that the seats of every acknowledged refund are refunded in the ledger.
 fn check_acknowledged(
     timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
@@ -174,7 +174,8 @@ fn check_acknowledged(
     }
 }
 
-/// Checks that everything sold of a cancelled show went back, and that nothing more was sold.
+/// Checks that every sold order of a cancelled show was refunded, and that no order was made after
+/// the cancellation.
 fn nothing_left(timeline: &RunTimeline<'_>, show: &HistoryCancellation, findings: &mut Findings) {
     let orders = timeline.dump.orders.iter();
     for order in orders.filter(|order| order.show == show.show) {
@@ -183,7 +184,7 @@ fn nothing_left(timeline: &RunTimeline<'_>, show: &HistoryCancellation, findings
                 format!("{} was made after {} was cancelled", order.order, show.show)
             });
         }
-        // Tickets of visitors who had entered do not go back.
+        // The tickets of visitors who had entered are not refunded.
         let tickets = timeline.dump.tickets.iter();
         let mut good = tickets.filter(|one| one.order == order.order && one.void_ms.is_none());
         let is_in = order.first("ticketed").is_some() && good.all(|one| one.scanned_ms.is_some());
@@ -203,8 +204,8 @@ fn nothing_left(timeline: &RunTimeline<'_>, show: &HistoryCancellation, findings
     }
 }
 
-/// Checks that the refund progress which promoters were told never goes down, and matches the
-/// ledger at the end.
+/// Checks that the reported refund progress never goes down and matches the ledger at the end, and
+/// that a planned cancellation happened.
 fn progress(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut last: HashMap<&str, &HistoryRefundReport> = HashMap::new();
     for next in &timeline.history.progress {

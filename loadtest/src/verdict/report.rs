@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// How many findings of one invariant are kept with their evidence. All are counted.
+/// For how many findings of one invariant the evidence is stored. All findings are counted.
 const KEPT_MAX: usize = 10;
 
 macro_rules! invariants {
@@ -24,7 +24,7 @@ macro_rules! invariants {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// Returns the sentence that the invariant claims.
+            /// Returns what the invariant claims, as a sentence.
             pub fn sentence(self) -> &'static str {
                 match self { $(Self::$variant => $sentence,)* }
             }
@@ -76,7 +76,7 @@ pub struct InvariantFindings {
 }
 
 impl Findings {
-    /// Notes one finding.
+    /// Adds one finding.
     pub fn add(&mut self, invariant: Invariant, evidence: impl FnOnce() -> String) {
         self.by
             .resize(Invariant::ALL.len(), InvariantFindings::default());

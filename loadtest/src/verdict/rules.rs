@@ -8,17 +8,17 @@ const HOUR_MS: f64 = 3_600_000.0;
 /// The expected cost of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpectedExchange {
-    /// The amount to be paid.
+    /// The amount that the buyer pays.
     pub due: i64,
-    /// The amount that goes back.
+    /// The amount that the buyer gets back.
     pub back: i64,
     /// The fee of the exchange itself.
     pub fee: i64,
 }
 
-/// Returns the terms that count for an order at a moment: the order's own, and those in force then.
-/// If the terms were replaced within `leeway_ms` of the moment, the older or newer ones may have
-/// been in force as well.
+/// Returns the terms that count for an order at a moment: its own terms, and the terms then in
+/// force. If the terms were replaced within `leeway_ms` of the moment, the older or newer ones may
+/// have been in force as well.
 fn counting<'a>(
     show: &'a DumpedShow,
     order: &DumpedOrder,
@@ -30,8 +30,8 @@ fn counting<'a>(
     own.into_iter().chain(then.into_iter().flatten()).collect()
 }
 
-/// Returns when an order's show begins: the later of the time that buyers were told and the present
-/// time. A train begins at the stop where the passenger boards.
+/// Returns when an order's show begins: the latest start in `terms`. A train begins when it leaves
+/// the stop where the passenger boards.
 fn starts_ms(show: &DumpedShow, order: &DumpedOrder, terms: &[&DumpedTerms]) -> f64 {
     let boards = order.items.iter().map(|item| item.from).min();
     let departs = boards.and_then(|leg| show.departs_ms(leg));
@@ -39,9 +39,9 @@ fn starts_ms(show: &DumpedShow, order: &DumpedOrder, terms: &[&DumpedTerms]) -> 
     departs.unwrap_or_else(|| starts.fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// Returns the share that is kept of a ticket that goes back at a moment. Of all rules that count
-/// and have not run out, the one that keeps least applies. Returns `None` if no rule lets the
-/// ticket go back.
+/// Returns the percentage that is kept of a ticket that is refunded at `at_ms`. Of all rules that
+/// count and have not expired, the rule that keeps least applies. Returns `None` if no rule allows
+/// a refund.
 pub fn best_refund(
     show: &DumpedShow,
     order: &DumpedOrder,
@@ -55,8 +55,9 @@ pub fn best_refund(
     lives.map(|rule| rule.fee_pct).min()
 }
 
-/// Returns the possible costs of an exchange, one for each exchange rule that counts and has not
-/// run out. The buyer gets the better one; if both cost the same, they are equal.
+/// Returns the cost of an exchange under the exchange rule that is best for the buyer, among the
+/// rules that count and have not expired. Rules that cost the buyer the same may differ in the fee,
+/// and then there are several costs.
 pub fn differences(
     show: &DumpedShow,
     old: &DumpedOrder,
@@ -78,8 +79,8 @@ pub fn differences(
     outcomes
 }
 
-/// Applies one rule to an exchange of seats of price `credit` for seats of price `price`, if a
-/// refund would keep `pct`.
+/// Returns the cost of exchanging seats of price `credit` for seats of price `price` under one
+/// rule. A refund would keep `pct` percent; `None` if no refund is allowed.
 fn difference(
     rule: &DumpedExchangeRule,
     (credit, price): (i64, i64),
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn cheaper_seats_bring_back_what_their_rule_says_less_the_fee() {
+    fn cheaper_seats_refund_what_the_rule_says_less_the_fee() {
         check(
             &rule(0, DumpedCheaperRule::Refund),
             (9_900, 4_900),
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fee_above_what_goes_back_is_to_be_paid() {
+    fn the_buyer_pays_the_part_of_a_fee_that_exceeds_the_refund() {
         check(
             &rule(200, DumpedCheaperRule::Refund),
             (5_000, 4_900),

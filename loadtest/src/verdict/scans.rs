@@ -1,5 +1,5 @@
-//! Checks scans: a ticket lets in once, and not after it was given back. A scan that is sent again
-//! with its key is the same scan, as long as the key counts.
+//! Checks scans: a ticket admits once, and a ticket that admitted is neither refunded nor
+//! exchanged. A scan that is sent again with its key within 60 s is the same scan.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,12 @@ use super::history::{HistoryCall, HistoryOperation};
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// How long a scan's key counts, in milliseconds.
+/// How long after a scan its key makes a repeated scan the same scan, in milliseconds.
 const KEY_COUNTS_MS: f64 = 60_000.0;
 /// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
 
-/// Checks all scans. Returns how many let somebody in.
+/// Checks all scans. Returns how many scans admitted somebody.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let tickets = timeline.dump.tickets.iter();
     let tickets: HashMap<&str, &DumpedTicket> = tickets
@@ -62,8 +62,8 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
     findings.add(Invariant::Scans, evidence);
 }
 
-/// Checks that all scans of a ticket that let somebody in are one scan: they have the same key,
-/// while it counts.
+/// Checks that all successful scans of a ticket are one scan: they have the same key and are close
+/// enough in time.
 fn once(id: &str, let_in: &[&HistoryCall], findings: &mut Findings) {
     let first = let_in.iter().min_by(|a, b| a.sent_ms.total_cmp(&b.sent_ms));
     let Some(first) = first else { return };
@@ -80,7 +80,8 @@ fn once(id: &str, let_in: &[&HistoryCall], findings: &mut Findings) {
     }
 }
 
-/// Checks that every scan that let somebody in is in the ledger.
+/// Checks that a ticket with a successful scan is scanned in the ledger, and no later than the
+/// first answer.
 fn kept(ticket: &DumpedTicket, let_in: &[&HistoryCall], findings: &mut Findings) {
     let Some(first) = let_in.iter().min_by(|a, b| a.done_ms.total_cmp(&b.done_ms)) else {
         return;

@@ -6,7 +6,7 @@ use super::dump::{DumpedOrder, OrderSeatSpan};
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// Checks both.
+/// Checks claims, tickets, holds and orders.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     one_claim(timeline, findings);
     one_ticket(timeline, findings);
@@ -44,7 +44,7 @@ fn one_claim(timeline: &RunTimeline<'_>, findings: &mut Findings) {
 fn one_ticket(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut owners: HashMap<(&str, &str, u16), &str> = HashMap::new();
     for ticket in &timeline.dump.tickets {
-        // A void ticket opens no door, and its seat may be sold again.
+        // A void ticket admits nobody, and its seat may be sold again.
         let void = ticket.void_ms.is_some();
         if void
             || timeline
@@ -68,9 +68,9 @@ fn one_ticket(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Works out when an order certainly had which seats: from its answer, or, if no answer arrived,
-/// from when the ledger dates it. An answer that came only after the order had given its seats up
-/// tells nothing.
+/// Returns the spans in which an order certainly had its seats. The first span begins with the
+/// answer that made the order or, if no answer arrived, when the ledger says that the order was
+/// made. If the answer came after the order had lost its seats, there is no first span.
 fn stays<'a>(timeline: &RunTimeline<'a>, order: &'a DumpedOrder) -> Vec<OrderSeatSpan<'a>> {
     let told = timeline
         .orders
@@ -122,7 +122,7 @@ fn one_order(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Checks that no basket takes a cell of a live order, not even after a restart.
+/// Checks that no hold gets a cell of a live order, not even after a restart.
 fn no_basket_over_an_order(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_cell: HashMap<(&str, u32), Vec<OrderCellSpan<'_>>> = HashMap::new();
     for order in &timeline.dump.orders {
@@ -221,8 +221,8 @@ fn whole_changes(
     }
 }
 
-/// Checks that refunded seats were the order's, went back once, and that exactly their tickets are
-/// void.
+/// Checks that refunded seats were the order's and were refunded once. Exactly the tickets of
+/// refunded seats and of exchanged orders must be void.
 fn given_back(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut back: HashMap<&str, BTreeSet<&str>> = HashMap::new();
     for refund in &timeline.dump.refunds {
@@ -322,7 +322,7 @@ fn whole_orders(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Checks that an order is made for the seats that its hold took.
+/// Checks that an order is made for the seats and cells of its hold.
 fn made_for_its_hold(
     timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
@@ -354,7 +354,8 @@ fn made_for_its_hold(
     }
 }
 
-/// Checks that an order has tickets for exactly its seats and cells if its state says so.
+/// Checks that an order has tickets for exactly its seats and cells, or none, as its state
+/// requires.
 fn right_tickets(
     order: &DumpedOrder,
     issued: &BTreeSet<&str>,
@@ -366,7 +367,7 @@ fn right_tickets(
     let whole = match order.state.as_str() {
         "ticketed" => *issued == labels,
         "partly_refunded" | "exchanged" => *issued == labels,
-        // The order was refunded before its tickets were made, or after.
+        // The order was refunded before or after its tickets were issued.
         "refunded" => issued.is_empty() || *issued == labels,
         _ => issued.is_empty(),
     };

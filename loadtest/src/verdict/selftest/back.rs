@@ -1,11 +1,11 @@
-//! Plants refunds in runs: one ticket that its buyer gives back, or all of a show that is
-//! cancelled.
+//! Adds refunds to runs, for plants to change: of one ticket that its buyer returns, or of all
+//! tickets of a cancelled show.
 
 use serde_json::{Value, json};
 
 use super::clean::{SelfTestRun, at};
 
-/// Lets visitor 0 give one of two tickets back at the very end.
+/// Lets visitor 0 return one of its two tickets at 87.9 s, with a fee of 10 %.
 pub fn one_back(run: &mut SelfTestRun) {
     let asked = json!({
         "order": "order_0", "named": ["ticket_0_2"], "state": "partly_refunded", "key": "refund-0",
@@ -21,8 +21,8 @@ pub fn one_back(run: &mut SelfTestRun) {
     run.ends_as(2, 0);
 }
 
-/// Cancels the show and refunds everything that is left of it. `but` changes the run before the
-/// promoter reads the progress.
+/// Cancels the show and refunds all tickets that were not refunded before. `but` changes the run
+/// before the promoter reads the progress.
 pub fn all_back(run: &mut SelfTestRun, but: impl FnOnce(&mut SelfTestRun)) {
     run.record("run", |_| true)["cancels"] = json!("night");
     run.row("show", "show", "night")["fate"] = json!({ "fate": "cancelled" });
@@ -47,7 +47,7 @@ pub fn all_back(run: &mut SelfTestRun, but: impl FnOnce(&mut SelfTestRun)) {
     told(run, 99.0);
 }
 
-/// Refunds what is left of an order.
+/// Refunds the seats of an order that were not refunded before.
 fn whole(run: &mut SelfTestRun, order: &str) {
     let claims = run.dump.iter();
     let claims = claims.filter(|row| row["kind"] == "claim" && row["order"] == order);
@@ -79,8 +79,8 @@ fn step(run: &mut SelfTestRun, order: &str, s: f64, state: &str, reason: &str) {
     order["history"].as_array_mut().expect("steps").push(step);
 }
 
-/// Adds the ledger's row of a refund, for seats that cost a thousand each. The row comes after the
-/// order and its earlier refunds.
+/// Adds a refund to the ledger, for seats that cost 1,000 each. The row comes after the order and
+/// its earlier refunds.
 pub fn refund<'a>(
     run: &'a mut SelfTestRun,
     order: &str,
@@ -113,7 +113,7 @@ fn number(row: &Value, member: &str) -> i64 {
     row[member].as_i64().unwrap_or_default()
 }
 
-/// Tells the promoter the refunds that the ledger has.
+/// Adds a read of the refund progress by the promoter, with the ledger's figures.
 fn told(run: &mut SelfTestRun, s: f64) {
     let sum = |member: &str| refunds(run).map(|row| number(row, member)).sum::<i64>();
     let none = json!({ "refunds": 0, "amount": { "amount": 0, "currency": "EUR" } });
@@ -131,7 +131,7 @@ fn told(run: &mut SelfTestRun, s: f64) {
 }
 
 impl SelfTestRun {
-    /// Adds each refund to the provider's books.
+    /// Adds each refund of the ledger to the provider's books.
     pub fn refunds_booked(&mut self) {
         self.intent("order_0");
         let refunds: Vec<Value> = refunds(self).cloned().collect();

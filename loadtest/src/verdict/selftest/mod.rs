@@ -1,6 +1,6 @@
-//! Tests the judge. A clean run must be judged clean, and for each run with one planted violation
-//! exactly that invariant must be reported as broken. A judge that reports too little or too much
-//! proves nothing.
+//! Tests the judge. It must find nothing in a clean run, nor in a run with a planted oddity that is
+//! allowed. In a run with a planted violation it must report exactly the broken invariant. A judge
+//! that reports too little or too much proves nothing.
 
 mod back;
 mod clean;
@@ -17,12 +17,12 @@ use plants::PlantedChange;
 use super::books::ProviderBooks;
 use super::report::Invariant;
 
-/// Returns everything that is planted.
+/// Returns all planted changes.
 fn plants() -> impl Iterator<Item = &'static PlantedChange> {
     plants::PLANTS.iter().chain(priced::PLANTS)
 }
 
-/// The result of one trial.
+/// The verdict on the clean run or on one changed run.
 struct SelfTestTrial {
     what: &'static str,
     planted: Option<Invariant>,
@@ -36,7 +36,8 @@ impl SelfTestTrial {
     }
 }
 
-/// Tries everything, prints a table, and returns whether all results were right.
+/// Judges the clean run and every changed run, prints a table, and returns whether all results were
+/// right.
 #[expect(clippy::print_stdout, reason = "the table is what the command is for")]
 pub fn run(as_json: bool) -> bool {
     let trials = trials();
@@ -133,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clean_run_is_called_clean_and_every_planted_violation_is_found_alone() {
+    fn a_clean_run_is_judged_clean_and_each_planted_violation_breaks_only_its_invariant() {
         let wrong: Vec<_> = trials()
             .into_iter()
             .filter(|trial| !trial.right())
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clean_run_brings_evidence_of_everything_that_is_judged() {
+    fn no_figure_of_the_clean_run_is_zero() {
         let (history, dump) = SelfTestRun::new().texts();
         let files = (("history", history.as_bytes()), ("dump", dump.as_bytes()));
         let report = super::super::texts(files.0, files.1, None, None).expect("readable");

@@ -1,5 +1,5 @@
-//! Lists the changes that are planted: violations, each by the smallest change that makes it, and a
-//! few oddities that break nothing.
+//! Lists the changes that the self-test plants in the clean run. Most break one invariant with a
+//! small change; the others look odd and break nothing.
 
 use serde_json::{Value, json};
 
@@ -19,11 +19,11 @@ pub struct PlantedChange {
     pub plant: fn(&mut SelfTestRun),
 }
 
-/// A list of plants: the invariant that each breaks, or `Nothing`, what it is in words, and the
-/// change.
+/// Declares `PLANTS`. Each line names the invariant that the change breaks, or `Nothing`, then the
+/// change in words, and the function that makes it.
 macro_rules! plants {
     ($($invariant:ident $what:literal $plant:expr;)*) => {
-        /// All plants, by invariant.
+        /// The planted changes of this file.
         pub const PLANTS: &[$crate::verdict::selftest::plants::PlantedChange] = &[$($crate::verdict::selftest::plants::PlantedChange {
             invariant: plants!(@ $invariant), what: $what, plant: $plant,
         },)*];
@@ -33,7 +33,8 @@ macro_rules! plants {
 }
 pub(super) use plants;
 
-/// Lets visitor 9 order seat A-10 and pay too late. `steps` are the states of the ledger's order.
+/// Lets visitor 9 order seat A-10 and pay too late. `steps` are the steps of the order in the
+/// ledger.
 fn late(run: &mut SelfTestRun, steps: &[(f64, &str)]) {
     run.hold(9, 95.0, &[9], "hold_9b");
     run.call(9, "order", 96.0, None, json!({ "hold": "hold_9b" }));
@@ -49,7 +50,7 @@ fn late(run: &mut SelfTestRun, steps: &[(f64, &str)]) {
     run.dump.extend(end);
 }
 
-/// Adds what follows the capture of visitor 9's late money.
+/// Adds the capture of visitor 9's late payment and the ticket for `cell`.
 fn ticketed(run: &mut SelfTestRun, cell: u32) {
     let end = run.dump.pop();
     run.dump.push(json!({
@@ -72,18 +73,18 @@ plants! {
         again["ticket"] = json!("ticket_again");
         run.dump.insert(3, again);
     };
-    OneOwner "a seat is sold before its former order had ended" |run| {
+    OneOwner "a seat is sold again before its former order ends" |run| {
         run.row("order", "order", "order_3")["history"][2]["at_ms"] = json!(at(90.0));
     };
-    OneOwner "a basket is handed out over an order that lives" |run| run.hold(4, 110.0, &[0], "hold_over");
+    OneOwner "a hold is given for a seat of a live order" |run| run.hold(4, 110.0, &[0], "hold_over");
 
     AckKept "an acknowledged order is lost" |run| run.forget_rows(|row| row["order"] == "order_3");
-    AckKept "an order costs another amount than was told" |run| run.call_of(0, "order")["amount"] = json!(1_900);
+    AckKept "an order costs another amount than its answer said" |run| run.call_of(0, "order")["amount"] = json!(1_900);
     AckKept "an order belongs to another visitor" |run| run.row("order", "order", "order_7")["visitor"] = json!(holder(8));
-    AckKept "an order was told as confirmed and never was" |run| {
+    AckKept "a read shows an order as confirmed, and it never was" |run| {
         run.call(3, "order_read", 52.0, 200, json!({ "order": "order_3", "state": "confirmed" }));
     };
-    AckKept "a ticket was shown and is not there" |run| run.call_of(0, "order_read")["tickets"][0] = json!("ticket_lost");
+    AckKept "a read shows a ticket that is not in the ledger" |run| run.call_of(0, "order_read")["tickets"][0] = json!("ticket_lost");
 
     OneOutcome "one key made two holds" |run| {
         run.hold(1, 45.0, &[8], "hold_again");
@@ -99,12 +100,12 @@ plants! {
         run.call(0, "order_read", 60.0, 200, json!({ "order": "order_0", "state": "pending" }));
     };
 
-    AllOrNone "a hold has fewer seats than were asked for" |run| run.call_of(4, "hold")["wanted"] = json!(["A-7", "A-9"]);
-    AllOrNone "the best two are one" |run| {
+    AllOrNone "a hold has fewer seats than the visitor asked for" |run| run.call_of(4, "hold")["wanted"] = json!(["A-7", "A-9"]);
+    AllOrNone "a call for the best two seats gets one seat" |run| {
         run.call_of(0, "hold")["seats"] = json!(["A-1"]);
         run.call_of(0, "change")["remove"] = json!([]);
     };
-    AllOrNone "a change was made by half" |run| {
+    AllOrNone "only half of a change was made" |run| {
         run.call_of(4, "drop")["sent_ms"] = json!(at(39.6));
         run.call(4, "change", 36.0, 200, json!({ "hold": "hold_4", "add": ["A-9"], "remove": ["A-7"], "seats": ["A-7", "A-9"] }));
     };
@@ -112,7 +113,7 @@ plants! {
         run.forget_rows(|row| row["kind"] == "claim" && row["cell"] == 2);
         run.ends_as(2, 0);
     };
-    AllOrNone "an order that expired still has its claim" |run| {
+    AllOrNone "an expired order still has its claim" |run| {
         run.row("order", "order", "order_3")["cells"] = json!([8]);
         run.row("order", "order", "order_3")["labels"] = json!(["A-9"]);
         run.row("order", "order", "order_3")["items"] = json!(items(&[8]));
@@ -126,7 +127,7 @@ plants! {
         run.dump.insert(3, json!({ "kind": "claim", "show": "night", "cell": 8, "seat": 8, "leg": 0, "order": "order_3" }));
         run.ends_as(8, 1);
     };
-    AllOrNone "an order that awaits consent claims the seats that are gone" |run| {
+    AllOrNone "an order that awaits consent claims its old seat, not the offered one" |run| {
         late(run, &[(96.02, "pending"), (119.1, "expired"), (120.1, "awaiting_consent")]);
         run.row("payment", "order", "order_9")["state"] = json!("authorised");
         let order = run.row("order", "order", "order_9");
@@ -139,59 +140,59 @@ plants! {
         run.call_of(0, "order_read")["tickets"] = json!(["ticket_0_0"]);
     };
 
-    AllOrNone "a ticket was given back and opens doors all the same" |run| {
+    AllOrNone "a refunded ticket is still valid" |run| {
         one_back(run);
         run.row("ticket", "ticket", "ticket_0_2")["void_ms"] = json!(null);
     };
-    AllOrNone "a ticket is void that was not given back" |run| {
+    AllOrNone "a ticket that was not refunded is void" |run| {
         one_back(run);
         run.row("ticket", "ticket", "ticket_0_0")["void_ms"] = json!(at(88.0));
     };
-    AllOrNone "cells that were not given back are free" |run| {
+    AllOrNone "a cell that was not refunded is free" |run| {
         one_back(run);
         run.forget_rows(|row| row["kind"] == "claim" && row["order"] == "order_0");
         run.ends_as(0, 0);
     };
-    Money "more went back than the refund says" |run| {
+    Money "a payment returned more than its refund says" |run| {
         one_back(run);
         run.row("payment", "order", "order_0")["refunded"] = json!(1_000);
     };
-    Money "a refund keeps more than its fee" |run| {
+    Money "a refund keeps more than the fee that it names" |run| {
         one_back(run);
         run.row("refund", "order", "order_0")["amount"] = json!(800);
         run.row("payment", "order", "order_0")["refunded"] = json!(800);
     };
-    Money "less was given back than the seats had cost" |run| all_back(run, |run| {
+    Money "a refund for a cancelled show names a lower price than its seat cost" |run| all_back(run, |run| {
         let refund = run.row("refund", "order", "order_1");
         (refund["paid"], refund["amount"]) = (json!(500), json!(500));
         run.row("payment", "order", "order_1")["refunded"] = json!(500);
     });
-    Settled "a refund has not gone back" |run| {
+    Settled "a refund is not done" |run| {
         one_back(run);
         run.row("refund", "order", "order_0")["done_ms"] = json!(null);
         run.row("payment", "order", "order_0")["refunded"] = json!(0);
     };
-    Nothing "odd, but right: one of two tickets was given back, less the fee" |run| one_back(run);
-    AckKept "a ticket was told as given back, and is good" |run| {
+    Nothing "odd, but right: one of two tickets was refunded, less the fee" |run| one_back(run);
+    AckKept "a refund was acknowledged, and its ticket is still valid" |run| {
         run.call(0, "refund", 87.9, 200, json!({ "order": "order_0", "named": ["ticket_0_2"], "state": "partly_refunded" }));
     };
-    AckKept "an order was read with a seat that it had given back long before" |run| {
+    AckKept "a read shows a seat that was refunded 2 s before" |run| {
         one_back(run);
         run.call(0, "order_read", 90.0, 200, json!({
             "order": "order_0", "state": "partly_refunded", "tickets": [], "seats": ["A-1", "A-3"], "total": 2_000,
         }));
     };
-    Nothing "odd, but right: an order is read with the seats that it still has" |run| {
+    Nothing "odd, but right: a read shows only the seat that was not refunded" |run| {
         one_back(run);
         run.call(0, "order_read", 90.0, 200, json!({
             "order": "order_0", "state": "partly_refunded", "tickets": [], "seats": ["A-1"], "total": 2_000,
         }));
     };
-    Refunds "a ticket went back that nobody had given back" |run| {
+    Refunds "a ticket was refunded without a request" |run| {
         one_back(run);
         run.history.retain(|call| call["op"] != "refund");
     };
-    Refunds "another ticket went back than was named" |run| {
+    Refunds "another ticket was refunded than the buyer named" |run| {
         one_back(run);
         run.call_of(0, "refund")["named"] = json!(["ticket_0_0"]);
         run.call_of(0, "refund")["status"] = json!(503);
@@ -210,30 +211,30 @@ plants! {
         run.row("payment", "order", "order_0")["refunded"] = json!(1_800);
         run.ends_as(0, 0);
     };
-    Prices "more was kept than the rule says" |run| {
+    Prices "a refund kept more than the rule says" |run| {
         one_back(run);
         let refund = run.row("refund", "order", "order_0");
         (refund["amount"], refund["fee"]) = (json!(800), json!(200));
         run.row("payment", "order", "order_0")["refunded"] = json!(800);
     };
-    Prices "less was kept than the rule says" |run| {
+    Prices "a refund kept less than the rule says" |run| {
         one_back(run);
         let refund = run.row("refund", "order", "order_0");
         (refund["amount"], refund["fee"]) = (json!(950), json!(50));
         run.row("payment", "order", "order_0")["refunded"] = json!(950);
     };
-    Refunds "tickets of a show that takes place went back with one that does not" |run| {
+    Refunds "a ticket was refunded for a cancellation, but its show was not cancelled" |run| {
         one_back(run);
         let refund = run.row("refund", "order", "order_0");
         (refund["reason"], refund["amount"], refund["fee"]) = (json!("show_cancelled"), json!(1_000), json!(0));
         run.row("payment", "order", "order_0")["refunded"] = json!(1_000);
     };
-    Nothing "odd, but right: the show is cancelled, and all of it goes back" |run| all_back(run, |_| {});
-    Nothing "odd, but right: some of it had gone back before its show was cancelled" |run| {
+    Nothing "odd, but right: the show is cancelled, and all tickets are refunded" |run| all_back(run, |_| {});
+    Nothing "odd, but right: one ticket was refunded before its show was cancelled" |run| {
         one_back(run);
         all_back(run, |_| {});
     };
-    Refunds "an order of a cancelled show was left" |run| {
+    Refunds "an order of a cancelled show was not refunded" |run| {
         let kept = ["order", "claim", "payment", "ticket"].map(|kind| run.row(kind, "order", "order_7").clone());
         all_back(run, |run| {
             run.forget_rows(|row| row["kind"] == "refund" && row["order"] == "order_7");
@@ -246,7 +247,7 @@ plants! {
             run.ends_as(5, 2);
         });
     };
-    Prices "a fee was kept of a cancelled show" |run| all_back(run, |run| {
+    Prices "a fee was kept for a cancelled show" |run| all_back(run, |run| {
         let refund = run.row("refund", "order", "order_1");
         (refund["amount"], refund["fee"]) = (json!(900), json!(100));
         run.row("payment", "order", "order_1")["refunded"] = json!(900);
@@ -254,55 +255,55 @@ plants! {
     Refunds "an order was made after its show was cancelled" |run| all_back(run, |run| {
         run.row("order", "order", "order_8")["created_ms"] = json!(at(93.5));
     });
-    Refunds "a show's money went back before it was cancelled" |run| all_back(run, |run| {
+    Refunds "tickets were refunded before their show was cancelled" |run| all_back(run, |run| {
         run.record("cancelled", |_| true)["asked_ms"] = json!(at(95.0));
     });
-    Refunds "a show was to be cancelled, and nobody did" |run| run.record("run", |_| true)["cancels"] = json!("night");
-    Refunds "a promoter is told that a refund is done which never was made" |run| {
+    Refunds "the run was to cancel a show, and nobody cancelled it" |run| run.record("run", |_| true)["cancels"] = json!("night");
+    Refunds "the promoter's last report counts a refund that was never made" |run| {
         all_back(run, |_| {});
         run.record("refunds", |record| record["at_ms"] == at(99.1))["told"]["done"]["refunds"] = json!(6);
     };
-    Refunds "a promoter is told that orders are left in the end" |run| {
+    Refunds "the promoter's last report says that an order is left" |run| {
         all_back(run, |_| {});
         run.record("refunds", |record| record["at_ms"] == at(99.1))["told"]["orders_left"] = json!(1);
     };
-    Refunds "a promoter is told of less than before" |run| {
+    Refunds "the promoter's last report counts fewer refunds than the one before" |run| {
         all_back(run, |_| {});
         run.record("refunds", |record| record["at_ms"] == at(95.1))["told"]["done"]["refunds"] = json!(9);
     };
-    Nothing "odd, but right: tickets were given for others at the same price" |run| exchanged(run, 1_000);
-    Nothing "odd, but right: tickets were given for dearer ones" |run| exchanged(run, 1_300);
-    Nothing "odd, but right: tickets were given for cheaper ones" |run| exchanged(run, 800);
-    Nothing "odd, but right: what dearer tickets cost more was never paid" |run| not_paid(run);
-    Nothing "odd, but right: dearer tickets went back, out of both payments" |run| back_after_all(run);
-    Prices "a part of what went back for exchanged tickets is missing" |run| {
+    Nothing "odd, but right: a ticket was exchanged for another at the same price" |run| exchanged(run, 1_000);
+    Nothing "odd, but right: a ticket was exchanged for a dearer one" |run| exchanged(run, 1_300);
+    Nothing "odd, but right: a ticket was exchanged for a cheaper one" |run| exchanged(run, 800);
+    Nothing "odd, but right: the difference for a dearer ticket was never paid" |run| not_paid(run);
+    Nothing "odd, but right: a ticket from an exchange was refunded from both payments" |run| back_after_all(run);
+    Prices "the refund of a ticket from an exchange lacks a part of its amount" |run| {
         back_after_all(run);
         run.row("refund", "refund", "refund_part")["amount"] = json!(770);
         run.row("payment", "order", "order_1")["refunded"] = json!(770);
     };
-    Money "what cheaper tickets cost less was given back twice" |run| {
+    Money "the difference for a cheaper ticket was refunded twice" |run| {
         exchanged(run, 800);
         run.row("payment", "order", "order_1")["refunded"] = json!(400);
     };
-    AllOrNone "a ticket was given for another, and opens doors all the same" |run| {
+    AllOrNone "an exchanged ticket is still valid" |run| {
         exchanged(run, 1_000);
         run.row("ticket", "order", "order_1")["void_ms"] = json!(null);
     };
-    AllOrNone "seats were given for others, and are claimed still" |run| {
+    AllOrNone "an exchanged seat is still claimed" |run| {
         exchanged(run, 1_000);
         run.dump.insert(3, json!({ "kind": "claim", "show": "night", "cell": 3, "seat": 3, "leg": 0, "order": "order_1" }));
         run.ends_as(3, 1);
     };
-    AckKept "an exchange was told, and is not in the ledger" |run| {
+    AckKept "an acknowledged exchange is not in the ledger" |run| {
         run.call(1, "exchange", 92.0, 200, json!({
             "order": "order_1", "wanted": ["A-10"], "successor": "order_lost", "amount": 0,
         }));
     };
-    AckKept "an exchange costs more than was told" |run| {
+    AckKept "an exchange costs more than its answer said" |run| {
         exchanged(run, 1_300);
         run.call_of(1, "exchange")["amount"] = json!(200);
     };
-    OneOwner "seats were another's before they were given" |run| {
+    OneOwner "a seat was ordered by another visitor before its exchange" |run| {
         exchanged(run, 1_000);
         let step = &mut run.row("order", "order", "order_1")["history"];
         step[3]["at_ms"] = json!(at(110.0));
@@ -312,7 +313,7 @@ plants! {
         run.ledger_order((6, "order_6b", "hold_6b"), 97.0, &[3], &[(97.02, "pending"), (105.0, "expired")]);
         run.dump.extend(end);
     };
-    AllOrNone "the old tickets were kept with the new" |run| {
+    AllOrNone "an exchange left the buyer both the old and the new ticket" |run| {
         let kept = ["order", "claim", "ticket"].map(|kind| run.row(kind, "order", "order_1").clone());
         exchanged(run, 1_000);
         for kept in kept {
@@ -321,42 +322,42 @@ plants! {
         }
         run.ends_as(3, 2);
     };
-    Exchanges "tickets were given for others that never were there" |run| {
+    Exchanges "an exchange was done, but its new order never got its ticket" |run| {
         exchanged(run, 1_300);
         run.row("order", "order", "order_1x")["history"][2]["state"] = json!("confirmed");
     };
-    Exchanges "an order was given for nothing" |run| {
+    Exchanges "an order was exchanged for nothing" |run| {
         exchanged(run, 1_000);
         run.forget_rows(|row| row["kind"] == "exchange" || row["order"] == "order_1x");
         run.history.retain(|call| call["op"] != "exchange");
         run.ends_as(9, 0);
     };
-    Exchanges "nobody asked for other tickets" |run| {
+    Exchanges "an exchange was made without a request" |run| {
         exchanged(run, 1_000);
         run.history.retain(|call| call["op"] != "exchange");
     };
-    Exchanges "other seats were given than were asked for" |run| {
+    Exchanges "an exchange gave another seat than the buyer asked for" |run| {
         exchanged(run, 1_000);
         run.call_of(1, "exchange")["wanted"] = json!(["A-11"]);
     };
-    Prices "what cheaper tickets cost less was kept" |run| {
+    Prices "the difference for a cheaper ticket was not refunded" |run| {
         exchanged(run, 800);
         run.forget_rows(|row| row["kind"] == "refund");
         run.row("payment", "order", "order_1")["refunded"] = json!(0);
     };
-    Prices "dearer tickets were given for nothing more" |run| {
+    Prices "an exchange names a higher price than its new seat costs" |run| {
         exchanged(run, 1_000);
         run.row("exchange", "order", "order_1")["price"] = json!(1_300);
     };
     Money "less was captured than the order costs" |run| run.row("payment", "order", "order_0")["captured"] = json!(1_000);
-    Money "a ticketed order was partly refunded" |run| run.row("payment", "order", "order_6")["refunded"] = json!(500);
+    Money "the payment of a ticketed order was partly refunded" |run| run.row("payment", "order", "order_6")["refunded"] = json!(500);
     Money "a declined payment was captured" |run| {
         let payment = run.row("payment", "order", "order_3");
         payment["captured"] = json!(1_000);
         payment["state"] = json!("captured");
         payment["provider_state"] = json!("captured");
     };
-    Money "the provider captured, and the ledger does not know" |run| {
+    Money "the provider captured a declined payment, and the ledger does not know" |run| {
         run.row("payment", "order", "order_3")["provider_state"] = json!("captured");
     };
     Money "an order has two payments" |run| {
@@ -365,13 +366,13 @@ plants! {
         run.dump.insert(3, again);
     };
 
-    Nothing "the provider's books agree" |run| { run.intent("order_0"); };
-    Books "the provider captured what the ledger has as open" |run| {
+    Nothing "the provider's books agree with the ledger" |run| { run.intent("order_0"); };
+    Books "the provider captured a payment that the ledger has as declined" |run| {
         let intent = run.intent("order_3");
         intent["status"] = json!("succeeded");
         intent["captured"] = intent["amount"].clone();
     };
-    Books "the provider took money for a payment that nobody knows" |run| {
+    Books "the provider captured a payment that the ledger does not know" |run| {
         let mut foreign = run.intent("order_0").clone();
         foreign["payment"] = json!("payment_of_nobody");
         run.intents.push(foreign);
@@ -380,60 +381,60 @@ plants! {
         let again = run.intent("order_0").clone();
         run.intents.push(again);
     };
-    Books "the provider gave back what the ledger keeps" |run| {
+    Books "the provider refunded a payment that the ledger keeps" |run| {
         let intent = run.intent("order_0");
         intent["refunded"] = intent["captured"].clone();
     };
-    Nothing "the provider's books agree on every refund" |run| {
+    Nothing "the provider's books agree with the ledger on every refund" |run| {
         all_back(run, |_| {});
         run.refunds_booked();
     };
-    Books "the provider never gave a refund back that the ledger has as done" |run| {
+    Books "the provider's books lack a refund that the ledger has as done" |run| {
         all_back(run, |_| {});
         run.refunds_booked();
         run.intent("order_1")["refunds"] = json!([]);
     };
-    Nothing "an order's money was taken while it was to be let go, and went back whole" |run| {
+    Nothing "a payment was captured while it was to be released, and was refunded whole" |run| {
         all_back(run, |_| {});
         run.refunds_booked();
         let intent = run.intent("order_0");
         intent["refunds"] = json!([{ "refund": "", "amount": intent["captured"] }]);
     };
-    Books "a part of an order's money went back without a refund's id" |run| {
+    Books "a part of a payment was refunded without a refund's id" |run| {
         all_back(run, |_| {});
         run.refunds_booked();
         run.intent("order_0")["refunds"] = json!([{ "refund": "", "amount": 1 }]);
     };
-    Books "the provider gave one refund back twice" |run| {
+    Books "the provider paid one refund twice" |run| {
         all_back(run, |_| {});
         run.refunds_booked();
         let refunds = &mut run.intent("order_1")["refunds"];
         let again = refunds[0].clone();
         refunds.as_array_mut().expect("a list").push(again);
     };
-    Books "the provider never heard of what was sold" |run| {
+    Books "the provider's books lack the payment of a sold order" |run| {
         run.intent("order_0");
         run.intents.retain(|intent| intent["order"] != "order_0");
     };
-    Settled "the provider still holds a buyer's money" |run| {
+    Settled "the provider neither captured nor released an authorised payment" |run| {
         run.intent("order_3")["status"] = json!("requires_capture");
     };
-    MoneyOrder "captured before it was confirmed" |run| run.row("effect", "order", "order_0")["done_ms"] = json!(at(34.05));
-    MoneyOrder "a ticket before the capture" |run| run.row("ticket", "order", "order_0")["issued_ms"] = json!(at(34.15));
-    MoneyOrder "ticketed without a confirmation" |run| {
+    MoneyOrder "an order was captured before it was confirmed" |run| run.row("effect", "order", "order_0")["done_ms"] = json!(at(34.05));
+    MoneyOrder "a ticket was issued before the capture" |run| run.row("ticket", "order", "order_0")["issued_ms"] = json!(at(34.15));
+    MoneyOrder "an order was ticketed without a confirmation" |run| {
         run.row("order", "order", "order_0")["history"].as_array_mut().expect("a list").remove(1);
     };
-    MoneyOrder "confirmed, and nobody approved" |run| {
+    MoneyOrder "an order was confirmed without an approved payment" |run| {
         run.history.retain(|call| !(call["op"] == "pay" && call["visitor"] == 6));
     };
-    MoneyOrder "confirmed before anybody approved" |run| {
+    MoneyOrder "an order was confirmed before its payment was approved" |run| {
         let pay = run.call_of(6, "pay");
         pay["sent_ms"] = json!(at(66.8));
         pay["done_ms"] = json!(at(66.9));
     };
 
-    Draw "the seed does not follow" |run| run.record("draw_record", |_| true)["record"]["seed"] = json!("00".repeat(32));
-    Draw "the secret is another one" |run| {
+    Draw "the seed does not follow from the record" |run| run.record("draw_record", |_| true)["record"]["seed"] = json!("00".repeat(32));
+    Draw "the secret does not match its commitment" |run| {
         run.record("draw_record", |_| true)["record"]["commitment"] = json!("00".repeat(32));
     };
     Draw "a leaf was changed after the freeze" |run| {
@@ -441,8 +442,8 @@ plants! {
         let changed = leaves.as_str().expect("hex").replacen(&holder(1000)[..8], "00000000", 1);
         *leaves = json!(changed);
     };
-    Draw "there is no record of the draw" |run| run.history.retain(|record| record["kind"] != "draw_record");
-    Draw "somebody has a rank that the draw gives to another" |run| {
+    Draw "the history has no record of the draw" |run| run.history.retain(|record| record["kind"] != "draw_record");
+    Draw "the observer has a rank that the draw gives to another number" |run| {
         let others = run.rank(5);
         for told in run.history.iter_mut().filter(|told| told["visitor"] == 1000 && told["rank"].is_u64()) {
             told["rank"] = json!(others);
@@ -461,16 +462,16 @@ plants! {
     };
     Draw "a number belongs to another holder" |run| run.call_of(4, "join")["holder"] = json!("ff".repeat(32));
 
-    Released "a pass below nobody's release" |run| {
+    Released "a visitor got a pass before its rank was released" |run| {
         let last = (0..9).filter(|visitor| *visitor != 5).max_by_key(|visitor| run.rank(*visitor)).expect("visitors");
         let claim = run.call_of(last, "claim");
         claim["sent_ms"] = json!(at(11.0));
         claim["done_ms"] = json!(at(11.1));
     };
-    Released "the counter falls" |run| {
+    Released "the release counter falls" |run| {
         run.record("frame", |frame| frame["type"] == "line" && frame["at_ms"] == at(110.0))["released"] = json!(5);
     };
-    Released "a pass while the room was paused" |run| {
+    Released "a visitor got a pass while the room was paused" |run| {
         let claim = run.call_of(9, "claim");
         claim["sent_ms"] = json!(at(25.0));
         claim["done_ms"] = json!(at(25.1));
@@ -483,11 +484,11 @@ plants! {
         hold["seats"] = json!(["A-7", "A-9", "A-10"]);
         hold["quantity"] = json!(3);
     };
-    Limits "two baskets are more than allowed together" |run| {
+    Limits "two holds of one visitor have more seats than allowed" |run| {
         run.hold(4, 33.0, &[8, 9], "hold_4b");
         run.call(4, "drop", 45.0, 204, json!({ "hold": "hold_4b" }));
     };
-    Limits "more are inside than allowed" |run| run.record("run", |_| true)["room_doc"]["max_inside"] = json!(8);
+    Limits "more visitors are inside than allowed" |run| run.record("run", |_| true)["room_doc"]["max_inside"] = json!(8);
 
     Feed "a delta is missing" |run| run.history.retain(|record| !(record["kind"] == "delta" && record["at_ms"] == at(53.3)));
     Feed "a version falls" |run| {
@@ -498,32 +499,32 @@ plants! {
         run.record("fault", |_| true)["ready_ms"] = json!(at(87.0));
         run.record("snapshot", |snapshot| snapshot["at_ms"] == at(86.6))["version"] = json!("7");
     };
-    Feed "the last picture is not what the seats say" |run| {
+    Feed "the observer's last picture differs from the final seats" |run| {
         run.delta(120.0, &[(9, 1)]);
     };
-    Feed "a seat is shown as sold that nobody claimed" |run| run.ends_as(9, 2);
+    Feed "an unclaimed seat is shown as sold" |run| run.ends_as(9, 2);
     Feed "a sold seat is shown as free" |run| run.ends_as(3, 0);
 
-    Lapse "a basket that ran out is still held" |run| {
+    Lapse "the seat of a hold that ran out is still shown as held" |run| {
         run.record("delta", |delta| delta["at_ms"] == at(53.3))["cells"] = json!([]);
     };
-    Lapse "a hold is changed after it was over" |run| {
+    Lapse "a hold is changed after it ran out" |run| {
         run.call(2, "change", 57.0, 200, json!({ "hold": "hold_2", "add": [], "remove": [], "seats": ["A-5"] }));
     };
-    Lapse "a seat in a basket is given to another" |run| {
+    Lapse "the seat of a live hold is given to another visitor" |run| {
         let hold = run.call_of(6, "hold");
         hold["sent_ms"] = json!(at(45.0));
         hold["done_ms"] = json!(at(45.1));
     };
-    Lapse "a basket is freed before its deadline" |run| {
+    Lapse "a hold is freed before its deadline" |run| {
         let cells = &mut run.record("delta", |delta| delta["at_ms"] == at(38.4))["cells"];
         cells.as_array_mut().expect("a list").push(json!([4, 0]));
     };
-    Lapse "a hold is told to have lapsed early" |run| {
+    Lapse "a visitor is told before the deadline that its hold lapsed" |run| {
         run.record("frame", |frame| frame["type"] == "hold")["at_ms"] = json!(at(40.0));
     };
 
-    Nothing "odd, but right: an earlier basket of the same journey, which had the same id, is told to have lapsed" |run| {
+    Nothing "odd, but right: a visitor is told that an earlier hold with the same id lapsed" |run| {
         run.record("frame", |frame| frame["type"] == "hold")["at_ms"] = json!(at(1.0));
     };
 
@@ -537,65 +538,65 @@ plants! {
         run.dump.extend(end);
         run.ends_as(9, 1);
     };
-    Settled "money is neither captured nor let go" |run| {
+    Settled "a payment is neither captured nor released" |run| {
         let payment = run.row("payment", "order", "order_3");
         payment["state"] = json!("authorised");
         payment["provider_state"] = json!("authorised");
     };
 
     Accounted "the history is empty" |run| run.history.clear();
-    Accounted "a visitor of ten is not accounted for" |run| {
+    Accounted "one visitor of ten is not accounted for" |run| {
         run.history.retain(|record| !(record["kind"] == "end" && record["visitor"] == 9));
     };
-    Accounted "a visitor of ten failed" |run| run.record("end", |end| end["visitor"] == 4)["outcome"] = json!("failed");
+    Accounted "one visitor of ten failed" |run| run.record("end", |end| end["visitor"] == 4)["outcome"] = json!("failed");
     Accounted "the run did not finish" |run| run.history.retain(|record| record["kind"] != "finished");
 
-    PaidHas "a payment approved in time has no tickets" |run| run.call_of(3, "pay")["outcome"] = json!("approve");
-    PaidHas "somebody ended with tickets that are not there" |run| {
+    PaidHas "an order that was paid in time has no tickets" |run| run.call_of(3, "pay")["outcome"] = json!("approve");
+    PaidHas "a visitor ended with tickets that the ledger does not have" |run| {
         run.record("end", |end| end["visitor"] == 2)["outcome"] = json!("ticketed");
     };
 
     Admitted "a buyer never had a pass" |run| {
         run.history.retain(|call| !(call["op"] == "claim" && call["visitor"] == 6));
     };
-    Admitted "a hold with a pass that had run out" |run| run.call_of(4, "claim")["exp_ms"] = json!(at(25.5));
-    Admitted "an order of nobody" |run| {
+    Admitted "a hold was taken with an expired pass" |run| run.call_of(4, "claim")["exp_ms"] = json!(at(25.5));
+    Admitted "an order belongs to no visitor of the run" |run| {
         let end = run.dump.pop();
         run.ledger_order((555, "order_x", "hold_x"), 50.0, &[9], &[(50.02, "pending"), (60.0, "expired")]);
         run.dump.extend(end);
     };
 
-    Nothing "a train of which everything is sold over its first leg" |run| run.becomes_a_train();
-    Nothing "odd, but right: one seat of a train in two baskets, on legs that do not touch" |run| train::two_baskets(run, &[1]);
-    Lapse "one seat of a train in two baskets, on one leg" |run| train::two_baskets(run, &[0]);
-    Lapse "one seat of a train in two baskets, of which one goes further" |run| train::two_baskets(run, &[0, 1]);
-    Nothing "odd, but right: a seat of a train in a basket that was in another's over both legs" |run| train::after_both(run);
-    Nothing "odd, but right: a basket over an order's seat, on another leg" |run| train::over_an_order(run, &[1]);
-    OneOwner "a basket over an order's seat, on its leg" |run| train::over_an_order(run, &[0]);
-    OneOwner "a basket over an order's seat, on its leg and the next" |run| train::over_an_order(run, &[0, 1]);
-    Nothing "odd, but right: a seat of a train sold to two, on legs that do not touch" |run| train::two_orders(run, &[1]);
-    Nothing "odd, but right: a basket of a train that ran out is freed soon" |run| train::runs_out(run, 2.2);
-    Lapse "a basket of a train that ran out is still held on its leg" |run| train::runs_out(run, 10.0);
-    AllOrNone "tickets of a train are for another leg" |run| train::tickets_over(run, &[1]);
-    AllOrNone "tickets of a train go further than was sold" |run| train::tickets_over(run, &[0, 1]);
-    AllOrNone "an order of a train is for another leg than its basket" |run| train::orders_another_leg(run);
-    Nothing "odd, but right: a ticket of a train given for the same seat on another leg" |run| train::rides_further(run, &[15], &[1]);
-    Nothing "odd, but right: a ticket of a train given for the same seat and one leg more" |run| train::rides_further(run, &[3, 15], &[0, 1]);
-    Nothing "odd, but right: one leg more on the same seat of a train waited for a payment that never came" |run| train::would_ride_further(run);
-    Exchanges "a ticket of a train was given for another leg than was asked for" |run| train::rides_further(run, &[15], &[0]);
-    Exchanges "a ticket of a train was given for fewer legs than were asked for" |run| train::rides_further(run, &[15], &[0, 1]);
+    Nothing "a train on which all orders are for the first leg" |run| run.becomes_a_train();
+    Nothing "odd, but right: one seat of a train is in two holds, on different legs" |run| train::two_baskets(run, &[1]);
+    Lapse "one seat of a train is in two holds, on the same leg" |run| train::two_baskets(run, &[0]);
+    Lapse "one seat of a train is in two holds, and the second has a leg more" |run| train::two_baskets(run, &[0, 1]);
+    Nothing "odd, but right: a seat of a train is held again after a hold on both legs was dropped" |run| train::after_both(run);
+    Nothing "odd, but right: a hold has the seat of an order, on another leg" |run| train::over_an_order(run, &[1]);
+    OneOwner "a hold has the seat of an order, on the same leg" |run| train::over_an_order(run, &[0]);
+    OneOwner "a hold has the seat of an order, on the same leg and the next" |run| train::over_an_order(run, &[0, 1]);
+    Nothing "odd, but right: two visitors order one seat of a train, on different legs" |run| train::two_orders(run, &[1]);
+    Nothing "odd, but right: a train's hold is freed soon after it ran out" |run| train::runs_out(run, 2.2);
+    Lapse "the seat of a train's hold that ran out is still shown as held on its leg" |run| train::runs_out(run, 10.0);
+    AllOrNone "a train's tickets are for another leg than their order" |run| train::tickets_over(run, &[1]);
+    AllOrNone "a train's tickets are for more legs than their order" |run| train::tickets_over(run, &[0, 1]);
+    AllOrNone "a train's order is for another leg than its hold" |run| train::orders_another_leg(run);
+    Nothing "odd, but right: a train's ticket was exchanged for the same seat on another leg" |run| train::rides_further(run, &[15], &[1]);
+    Nothing "odd, but right: a train's ticket was exchanged for the same seat and one leg more" |run| train::rides_further(run, &[3, 15], &[0, 1]);
+    Nothing "odd, but right: a train's exchange for one leg more was never paid" |run| train::would_ride_further(run);
+    Exchanges "a train's ticket was exchanged for another leg than the buyer asked for" |run| train::rides_further(run, &[15], &[0]);
+    Exchanges "a train's ticket was exchanged for fewer legs than the buyer asked for" |run| train::rides_further(run, &[15], &[0, 1]);
 
-    Nothing "odd, but right: a hold's answer repeated after it lapsed" |run| {
+    Nothing "odd, but right: the answer that gave a hold is repeated after the hold lapsed" |run| {
         let mut again = run.call_of(2, "hold").clone();
         again["sent_ms"] = json!(at(70.0));
         again["done_ms"] = json!(at(70.1));
         run.history.push(again);
     };
-    Nothing "odd, but right: a gap with a snapshot behind it" |run| {
+    Nothing "odd, but right: a delta is missing, and the next frame is a snapshot" |run| {
         let gone = |record: &Value| record["kind"] == "delta" && record["at_ms"] == at(80.1);
         run.history.retain(|record| !gone(record));
     };
-    Nothing "odd, but right: a gap while slow, and a snapshot at once" |run| {
+    Nothing "odd, but right: a delta is missing, and a snapshot follows the next delta" |run| {
         run.history.retain(|record| !(record["kind"] == "delta" && record["at_ms"] == at(64.1)));
         let behind = run.history.iter().position(|record| record["kind"] == "delta" && record["at_ms"] == at(64.4));
         let behind = behind.expect("such a delta");
@@ -606,7 +607,7 @@ plants! {
         });
         run.history.insert(behind + 1, snapshot);
     };
-    Nothing "odd, but right: an order nobody heard of, in time" |run| {
+    Nothing "odd, but right: an order without an answer is pending before its deadline" |run| {
         run.hold(9, 100.0, &[9], "hold_9b");
         run.call(9, "order", 110.0, None, json!({ "hold": "hold_9b" }));
         let end = run.dump.pop();
@@ -614,7 +615,7 @@ plants! {
         run.dump.extend(end);
         run.ends_as(9, 1);
     };
-    Nothing "odd, but right: an order is answered when it has expired and its seat is another's" |run| {
+    Nothing "odd, but right: an order is answered after it expired and another visitor took its seat" |run| {
         run.hold(9, 95.0, &[9], "hold_9b");
         run.call(9, "order", 96.0, 201, json!({
             "hold": "hold_9b", "order": "order_9", "payment": "payment_9", "amount": 1_000, "currency": "EUR", "state": "expired",
@@ -661,7 +662,7 @@ plants! {
         run.row("payment", "order", "order_9")["state"] = json!("authorised");
         run.ends_as(10, 1);
     };
-    Nothing "odd, but right: money that was taken too late went back" |run| {
+    Nothing "odd, but right: money that was captured too late was refunded" |run| {
         late(run, &[(96.02, "pending"), (119.1, "expired"), (120.1, "expired")]);
         let payment = run.row("payment", "order", "order_9");
         for member in ["state", "provider_state"] {
@@ -669,7 +670,7 @@ plants! {
         }
         (payment["captured"], payment["refunded"]) = (json!(1_000), json!(1_000));
     };
-    Nothing "odd, but right: who left joins again under another number" |run| {
+    Nothing "odd, but right: a visitor who left joins again under another number" |run| {
         run.call(5, "join", 14.0, 201, json!({ "number": 11, "holder": holder(5) }));
         run.call(5, "place", 15.0, 200, json!({ "number": 11, "rank": 11, "ahead": 2 }));
     };
@@ -682,7 +683,7 @@ plants! {
         let next = run.history.iter().position(|record| record["at_ms"] == at(86.6));
         run.history.insert(next.expect("such a record"), older);
     };
-    Nothing "odd, but right: an observer goes before the end" |run| {
+    Nothing "odd, but right: an observer disconnects before the end" |run| {
         run.history.retain(|record| !(record["observer"] == 0 && record["at_ms"].as_f64() > Some(at(87.9))));
         let close = json!({ "kind": "socket", "observer": 0, "at_ms": at(87.95), "what": "close", "close_code": 1000 });
         let last = run.history.iter().position(|record| record["kind"] == "final_seats");

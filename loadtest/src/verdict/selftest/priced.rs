@@ -1,5 +1,5 @@
-//! Lists the changes that break prices, chains of exchanges, scans, cards, keys, other visitors'
-//! baskets and waitlists.
+//! Lists more planted changes. They break prices, money, exchange chains, scans, acknowledgements,
+//! card limits, keys, holds, waitlists or the provider's books, or they break nothing.
 
 use serde_json::{Value, json};
 
@@ -8,9 +8,10 @@ use super::clean::{STARTS_MS, SelfTestRun, at, holder};
 use super::plants::plants;
 use super::swap::{exchanged, given_again, not_paid, over};
 
-/// Replaces every sum of this much, and of twice as much, in the ledger and in what people were
-/// told. The terms stay.
-fn rewritten(run: &mut SelfTestRun, from: i64, to: i64) {
+/// Replaces the amount `from` by `to`, and twice `from` by twice `to`, everywhere in the history
+/// and in the ledger. Prices in the terms and in the promoter's documents stay, as do times and the
+/// numbers of visitors.
+fn replace_amounts(run: &mut SelfTestRun, from: i64, to: i64) {
     fn walk(value: &mut Value, from: i64, to: i64) {
         match value {
             Value::Array(values) => values.iter_mut().for_each(|value| walk(value, from, to)),
@@ -31,44 +32,45 @@ fn rewritten(run: &mut SelfTestRun, from: i64, to: i64) {
     }
 }
 
-/// Returns the show's only terms, to be changed.
+/// Returns the show's first terms, so that a plant can change them.
 fn terms(run: &mut SelfTestRun) -> &mut Value {
     run.row("terms", "show", "night")
 }
 
-/// Adds a second version of the terms, in force from 80 s on, which differs from the first in one
-/// member.
-fn later_terms(run: &mut SelfTestRun, member: &str, value: Value) {
+/// Adds a second version of the terms, in force from 80 s on. It differs from the first version in
+/// `member`.
+fn add_later_terms(run: &mut SelfTestRun, member: &str, value: Value) {
     let mut terms = terms(run).clone();
     (terms["version"], terms["at_ms"]) = (json!(2), json!(at(80.0)));
     terms[member] = value;
     run.dump.insert(3, terms);
 }
 
-/// Sets what was kept of the refund of one ticket of order 0.
-fn kept(run: &mut SelfTestRun, fee: i64) {
+/// Sets the fee of the refund of order 0, which is a refund of one ticket.
+fn set_kept_fee(run: &mut SelfTestRun, fee: i64) {
     let refund = run.row("refund", "order", "order_0");
     (refund["amount"], refund["fee"]) = (json!(1_000 - fee), json!(fee));
     run.row("payment", "order", "order_0")["refunded"] = json!(1_000 - fee);
 }
 
-/// Adds an exchange for cheaper tickets, of which this much went back.
-fn cheaper(run: &mut SelfTestRun, back: i64) {
+/// Adds an exchange of a ticket of 1,000 for one of 800, which refunded `back` to the buyer.
+fn add_cheaper_exchange(run: &mut SelfTestRun, back: i64) {
     exchanged(run, 800);
     run.row("refund", "reason", "exchange_difference")["amount"] = json!(back);
     run.row("payment", "order", "order_1")["refunded"] = json!(back);
 }
 
-/// Adds an exchange for tickets that cost 30 more, which nobody was asked to pay.
-fn let_go(run: &mut SelfTestRun, provider: &str) {
+/// Adds an exchange for a ticket that costs 30 more. The ledger waives the 30, and `provider` is
+/// the provider of the new payment.
+fn add_waived_difference(run: &mut SelfTestRun, provider: &str) {
     over(run, 1_030, 0);
     run.row("order", "order", "order_1x")["let_go"] = json!(30);
     run.row("payment", "order", "order_1x")["provider"] = json!(provider);
 }
 
-/// Adds an exchange for dearer tickets whose difference was paid, and went back before anything was
-/// swapped.
-fn back_before_the_swap(run: &mut SelfTestRun) {
+/// Adds an exchange for a dearer ticket. Its difference was paid, and was refunded before the swap
+/// because the show was postponed.
+fn add_refund_before_the_swap(run: &mut SelfTestRun) {
     not_paid(run);
     let approve = json!({ "order": "order_1x", "payment": "payment_1x", "outcome": "approve" });
     run.call(1, "pay", 92.5, 200, approve);
@@ -96,8 +98,8 @@ fn back_before_the_swap(run: &mut SelfTestRun) {
     run.dump.extend(end);
 }
 
-/// Adds a scan of a ticket at the door.
-fn scan(run: &mut SelfTestRun, ticket: &str, s: f64, key: &str, status: u16) {
+/// Adds a scan of a ticket at the door. A scan with status 200 also marks the ticket as scanned.
+fn add_scan(run: &mut SelfTestRun, ticket: &str, s: f64, key: &str, status: u16) {
     run.call(
         0,
         "scan",
@@ -113,14 +115,20 @@ fn scan(run: &mut SelfTestRun, ticket: &str, s: f64, key: &str, status: u16) {
     }
 }
 
-/// Adds a call of visitor 1 with this key and body; nothing else differs between such calls.
-fn keyed(run: &mut SelfTestRun, s: f64, body: &str, status: u16) {
+/// Adds a call of visitor 1 with the key `key-twice`. Such calls differ only in time, body and
+/// status.
+fn add_call_with_same_key(run: &mut SelfTestRun, s: f64, body: &str, status: u16) {
     let asked = json!({ "order": "order_1", "key": "key-twice", "body": body });
     run.call(1, "consent", s, status, asked);
 }
 
-/// Adds a party to the ledger, with the reads of its state.
-fn waits(run: &mut SelfTestRun, (visitor, number): (u64, u64), offered_s: Option<f64>) {
+/// Adds a waitlist entry to the ledger, and the visitor's reads of it at 92 s and 98 s. The entry
+/// got an offer at `offered_s`, or none.
+fn add_waitlist_entry(
+    run: &mut SelfTestRun,
+    (visitor, number): (u64, u64),
+    offered_s: Option<f64>,
+) {
     let (waiter, hold) = (format!("waiter_{visitor}"), format!("hold_offer_{visitor}"));
     for s in [92.0, 98.0] {
         run.call(
@@ -141,98 +149,98 @@ fn waits(run: &mut SelfTestRun, (visitor, number): (u64, u64), offered_s: Option
     run.dump.extend(end);
 }
 
-/// Sets the sandbox's records of the one refund.
-fn sandbox_has(run: &mut SelfTestRun, refunds: &Value) {
+/// Refunds one ticket of order 0, and sets the refunds in the sandbox's own records.
+fn add_refund_with_sandbox_records(run: &mut SelfTestRun, refunds: &Value) {
     one_back(run);
     run.row("payment", "order", "order_0")["provider_refunds"] = refunds.clone();
 }
 
 plants! {
-    Prices "every seat was sold for next to nothing" |run| rewritten(run, 1_000, 1);
-    Prices "every seat was sold for less, and the terms say so too, and the promoter never wrote that" |run| {
-        rewritten(run, 1_000, 500);
+    Prices "every seat was sold for one cent" |run| replace_amounts(run, 1_000, 1);
+    Prices "every seat was sold at a price that is in the terms and that the promoter never wrote" |run| {
+        replace_amounts(run, 1_000, 500);
         terms(run)["prices"]["plain"] = json!(500);
     };
-    Prices "the terms were changed in the dump, and everything with them" |run| {
-        // This is the hash of the terms before the change.
+    Prices "the dump has terms with a hash that does not match them" |run| {
+        // The terms stay as they are, and this is not their hash.
         terms(run)["digest"] = json!("26ee7d24a3b0ad8c3d6a5a2ce8f6f2ea0d3a2b3f2b0a4a4d6c5f3a0f5ac1a0de");
     };
-    Prices "an order is over less than its seats cost" |run| {
+    Prices "an order's amount is less than its seats cost" |run| {
         for (kind, member) in [("order", "amount"), ("payment", "amount"), ("payment", "captured")] {
             run.row(kind, "order", "order_0")[member] = json!(1_500);
         }
         run.call_of(0, "order")["amount"] = json!(1_500);
         run.call_of(0, "order_read")["total"] = json!(1_500);
     };
-    Prices "an order goes by terms that never were" |run| run.row("order", "order", "order_6")["terms"] = json!(7);
+    Prices "an order names a version of the terms that does not exist" |run| run.row("order", "order", "order_6")["terms"] = json!(7);
     Prices "an order is in another currency than its terms" |run| terms(run)["currency"] = json!("CHF");
-    Prices "a seat of a train costs what another stretch does" |run| {
+    Prices "a train's seat costs the fare of another stretch" |run| {
         run.becomes_a_train();
         run.row("show", "show", "night")["fares"][0]["amount"] = json!(900);
     };
-    Prices "a train's stretch was sold that is not offered" |run| {
+    Prices "a train sold a stretch that it does not offer" |run| {
         run.becomes_a_train();
         run.row("show", "show", "night")["fares"][0]["to"] = json!(2);
     };
-    Prices "later terms that keep less were not counted" |run| {
+    Prices "a refund kept the order's fee, although later terms have a lower one" |run| {
         one_back(run);
-        later_terms(run, "refunds", json!([{ "until_h": 48, "fee_pct": 5 }]));
+        add_later_terms(run, "refunds", json!([{ "until_h": 48, "fee_pct": 5 }]));
     };
-    Nothing "odd, but right: later terms that keep less count" |run| {
+    Nothing "odd, but right: a refund kept the lower fee of later terms" |run| {
         one_back(run);
-        kept(run, 50);
-        later_terms(run, "refunds", json!([{ "until_h": 48, "fee_pct": 5 }]));
+        set_kept_fee(run, 50);
+        add_later_terms(run, "refunds", json!([{ "until_h": 48, "fee_pct": 5 }]));
     };
-    Nothing "odd, but right: later terms take nothing from who bought before" |run| {
+    Nothing "odd, but right: a refund followed its order's terms, although later terms allow no refund" |run| {
         one_back(run);
-        later_terms(run, "refunds", json!([]));
+        add_later_terms(run, "refunds", json!([]));
     };
-    Prices "tickets went back behind the last deadline" |run| {
-        one_back(run);
-        terms(run)["starts_ms"] = json!(at(88.0) + 47.0 * 3_600_000.0);
-    };
-    Nothing "odd, but right: the deadline counts from the later start" |run| {
+    Prices "a ticket was refunded after the last deadline" |run| {
         one_back(run);
         terms(run)["starts_ms"] = json!(at(88.0) + 47.0 * 3_600_000.0);
-        later_terms(run, "starts_ms", json!(STARTS_MS));
     };
-    Prices "a train's tickets went back behind the deadline of the stop where one boards" |run| {
+    Nothing "odd, but right: the refund deadline counts from the later start in newer terms" |run| {
+        one_back(run);
+        terms(run)["starts_ms"] = json!(at(88.0) + 47.0 * 3_600_000.0);
+        add_later_terms(run, "starts_ms", json!(STARTS_MS));
+    };
+    Prices "a train's ticket was refunded after the deadline for the stop where its passenger boards" |run| {
         one_back(run);
         run.becomes_a_train();
         run.row("show", "show", "night")["departs_ms"] = json!([at(88.0) + 47.0 * 3_600_000.0, STARTS_MS]);
     };
-    Prices "a postponed show's tickets went back without a fee after its buyers' time" |run| {
+    Prices "a postponed show's ticket was refunded after the deadline for refunds without a fee" |run| {
         one_back(run);
-        kept(run, 0);
+        set_kept_fee(run, 0);
         run.row("refund", "order", "order_0")["reason"] = json!("show_postponed");
         run.row("show", "show", "night")["fate"] = json!({ "fate": "postponed", "refunds_until_ms": at(60.0) });
     };
-    Nothing "odd, but right: a postponed show's tickets went back without a fee" |run| {
+    Nothing "odd, but right: a postponed show's ticket was refunded without a fee" |run| {
         one_back(run);
-        kept(run, 0);
+        set_kept_fee(run, 0);
         run.row("refund", "order", "order_0")["reason"] = json!("show_postponed");
         run.row("show", "show", "night")["fate"] = json!({ "fate": "postponed", "refunds_until_ms": at(500.0) });
     };
-    Nothing "odd, but right: what dearer tickets cost more went back before the swap" |run| back_before_the_swap(run);
-    Money "a refund says that its seat had cost more than it did" |run| {
+    Nothing "odd, but right: the paid difference of an exchange was refunded before the swap" |run| add_refund_before_the_swap(run);
+    Money "a refund names a higher price than its seat cost" |run| {
         one_back(run);
         let refund = run.row("refund", "order", "order_0");
         (refund["paid"], refund["amount"]) = (json!(1_100), json!(1_000));
         run.row("payment", "order", "order_0")["refunded"] = json!(1_000);
     };
-    Prices "cheaper tickets brought back all, and the rule keeps it" |run| {
-        cheaper(run, 200);
+    Prices "an exchange for cheaper tickets refunded the difference, although the rule keeps it" |run| {
+        add_cheaper_exchange(run, 200);
         terms(run)["exchange"]["cheaper"] = json!("keep");
     };
-    Prices "cheaper tickets brought back more than a refund would have" |run| {
-        cheaper(run, 200);
+    Prices "an exchange for cheaper tickets refunded more than the refund rule allows" |run| {
+        add_cheaper_exchange(run, 200);
         terms(run)["exchange"]["cheaper"] = json!("refund_rule");
     };
-    Nothing "odd, but right: cheaper tickets brought back what a refund would have" |run| {
-        cheaper(run, 180);
+    Nothing "odd, but right: an exchange for cheaper tickets refunded as much as the refund rule allows" |run| {
+        add_cheaper_exchange(run, 180);
         terms(run)["exchange"]["cheaper"] = json!("refund_rule");
     };
-    Prices "nobody paid an exchange's fee" |run| {
+    Prices "the fee of an exchange was not paid" |run| {
         exchanged(run, 1_300);
         terms(run)["exchange"]["fee"] = json!(50);
     };
@@ -241,109 +249,109 @@ plants! {
         run.row("exchange", "order", "order_1")["fee"] = json!(50);
         terms(run)["exchange"]["fee"] = json!(50);
     };
-    Prices "tickets were given for others where that is not offered" |run| {
+    Prices "tickets were exchanged, although the terms offer no exchange" |run| {
         exchanged(run, 1_000);
         terms(run)["exchange"] = Value::Null;
     };
-    Prices "tickets were given for others behind the last hour" |run| {
+    Prices "tickets were exchanged after the deadline for exchanges" |run| {
         exchanged(run, 1_000);
         terms(run)["starts_ms"] = json!(at(92.0) + 3_600_000.0);
     };
-    Prices "a difference was let go that the sandbox would have taken" |run| let_go(run, "sandbox");
-    Nothing "odd, but right: a difference was let go that the provider does not take" |run| let_go(run, "stripe");
+    Prices "a difference was waived, although the sandbox could have charged it" |run| add_waived_difference(run, "sandbox");
+    Nothing "odd, but right: a difference was waived, because it is below the provider's minimum" |run| add_waived_difference(run, "stripe");
 
-    Chains "an order was given for two others" |run| given_again(run);
-    Chains "an order counts for more than its seats had cost" |run| {
+    Chains "an order was exchanged for two others" |run| given_again(run);
+    Chains "an exchanged order counts for more than its seats had cost" |run| {
         over(run, 1_300, 100);
         run.row("exchange", "order", "order_1")["credit"] = json!(1_200);
     };
 
-    Nothing "odd, but right: a scan is sent again with its key, and another is refused" |run| {
-        scan(run, "ticket_0_0", 95.0, "scan-1", 200);
-        scan(run, "ticket_0_0", 95.5, "scan-1", 200);
-        scan(run, "ticket_0_0", 97.0, "scan-2", 409);
+    Nothing "odd, but right: a scan is sent again with its key, and a scan with another key is refused" |run| {
+        add_scan(run, "ticket_0_0", 95.0, "scan-1", 200);
+        add_scan(run, "ticket_0_0", 95.5, "scan-1", 200);
+        add_scan(run, "ticket_0_0", 97.0, "scan-2", 409);
     };
-    Scans "a ticket let in two" |run| {
-        scan(run, "ticket_0_0", 95.0, "scan-1", 200);
-        scan(run, "ticket_0_0", 97.0, "scan-2", 200);
+    Scans "one ticket admitted two people" |run| {
+        add_scan(run, "ticket_0_0", 95.0, "scan-1", 200);
+        add_scan(run, "ticket_0_0", 97.0, "scan-2", 200);
     };
-    Scans "a scan's key let in again, long after" |run| {
-        scan(run, "ticket_0_0", 40.0, "scan-1", 200);
-        scan(run, "ticket_0_0", 105.0, "scan-1", 200);
+    Scans "a repeated scan admitted a second person, because its key had expired" |run| {
+        add_scan(run, "ticket_0_0", 40.0, "scan-1", 200);
+        add_scan(run, "ticket_0_0", 105.0, "scan-1", 200);
     };
-    Scans "a ticket was scanned by nobody" |run| run.row("ticket", "ticket", "ticket_0_0")["scanned_ms"] = json!(at(95.0));
-    Scans "a ticket that had let in was given back" |run| {
-        scan(run, "ticket_0_2", 60.0, "scan-1", 200);
+    Scans "the ledger has a scan that no call made" |run| run.row("ticket", "ticket", "ticket_0_0")["scanned_ms"] = json!(at(95.0));
+    Scans "a ticket was refunded after it had admitted a visitor" |run| {
+        add_scan(run, "ticket_0_2", 60.0, "scan-1", 200);
         one_back(run);
     };
-    AckKept "a scan let in, and the ledger does not know" |run| {
-        scan(run, "ticket_0_0", 95.0, "scan-1", 200);
+    AckKept "the ledger does not have a scan that admitted a visitor" |run| {
+        add_scan(run, "ticket_0_0", 95.0, "scan-1", 200);
         run.row("ticket", "ticket", "ticket_0_0")["scanned_ms"] = Value::Null;
     };
 
-    Cards "a card has more seats than it may" |run| {
+    Cards "a card bought more seats than the limit" |run| {
         run.row("show", "show", "night")["seats_per_card"] = json!(1);
         run.row("payment", "order", "order_0")["cards"] = json!(["c0ffee"]);
     };
-    Nothing "odd, but right: a card has as many seats as it may" |run| {
+    Nothing "odd, but right: a card bought exactly as many seats as the limit" |run| {
         run.row("show", "show", "night")["seats_per_card"] = json!(2);
         run.row("payment", "order", "order_0")["cards"] = json!(["c0ffee"]);
     };
-    Cards "two visitors bought more with one card than it may" |run| {
+    Cards "two visitors bought more seats with one card than the limit" |run| {
         run.row("show", "show", "night")["seats_per_card"] = json!(2);
         for visitor in [0, 1] {
             run.call_of(visitor, "pay")["card"] = json!("card-1");
         }
     };
 
-    OneKey "two bodies under one key were carried out" |run| {
-        keyed(run, 95.0, "aa", 200);
-        keyed(run, 95.01, "bb", 200);
+    OneKey "two requests with the same key and different bodies both succeeded" |run| {
+        add_call_with_same_key(run, 95.0, "aa", 200);
+        add_call_with_same_key(run, 95.01, "bb", 200);
     };
-    Nothing "odd, but right: of two bodies under one key one was refused" |run| {
-        keyed(run, 95.0, "aa", 200);
-        keyed(run, 95.01, "bb", 422);
-        keyed(run, 95.3, "aa", 200);
+    Nothing "odd, but right: one of two requests with the same key and different bodies was refused" |run| {
+        add_call_with_same_key(run, 95.0, "aa", 200);
+        add_call_with_same_key(run, 95.01, "bb", 422);
+        add_call_with_same_key(run, 95.3, "aa", 200);
     };
 
-    OwnBasket "an order was made of another's basket" |run| {
+    OwnBasket "an order was made of another visitor's hold" |run| {
         run.call(9, "foreign_order", 88.0, 201, json!({ "hold": "hold_8" }));
     };
-    OwnBasket "an order stands in the ledger that was made of a hold nobody was given" |run| {
+    OwnBasket "the ledger has an order of a hold that no visitor was given" |run| {
         run.call(8, "order", 96.0, None, json!({ "hold": "hold_worked_out" }));
         let end = run.dump.pop();
         run.ledger_order((8, "order_8b", "hold_worked_out"), 96.0, &[9], &[(96.02, "pending"), (117.0, "expired")]);
         run.dump.extend(end);
     };
-    Nothing "odd, but right: somebody tries another's basket in vain" |run| {
+    Nothing "odd, but right: a visitor fails to order another visitor's hold" |run| {
         run.call(9, "foreign_order", 88.0, 410, json!({ "hold": "hold_8" }));
     };
 
-    Nothing "odd, but right: the first who waits is offered seats, and then the second" |run| {
-        waits(run, (2, 1), Some(103.0));
-        waits(run, (4, 2), Some(104.0));
+    Nothing "odd, but right: the first waitlist entry gets an offer, and then the second" |run| {
+        add_waitlist_entry(run, (2, 1), Some(103.0));
+        add_waitlist_entry(run, (4, 2), Some(104.0));
     };
-    Waitlist "somebody who waits was passed over" |run| {
-        waits(run, (2, 1), None);
-        waits(run, (4, 2), Some(104.0));
+    Waitlist "a waitlist entry was passed over for a later one" |run| {
+        add_waitlist_entry(run, (2, 1), None);
+        add_waitlist_entry(run, (4, 2), Some(104.0));
     };
-    Waitlist "seats were offered to two" |run| {
-        waits(run, (2, 1), Some(103.0));
-        waits(run, (4, 2), Some(104.0));
+    Waitlist "the same seats were offered to two waitlist entries" |run| {
+        add_waitlist_entry(run, (2, 1), Some(103.0));
+        add_waitlist_entry(run, (4, 2), Some(104.0));
         run.row("waiter", "waiter", "waiter_4")["offer"]["hold"] = json!("hold_offer_2");
     };
-    AckKept "a place in the waitlist was told, and is lost" |run| {
+    AckKept "an acknowledged waitlist entry is not in the ledger" |run| {
         run.call(2, "wait", 98.0, 200, json!({ "show": "night", "waiter": "waiter_lost" }));
     };
 
-    Nothing "odd, but right: the sandbox gave back one ticket's money" |run| {
-        sandbox_has(run, &json!([{ "refund": "refund_0", "amount": 900 }]));
+    Nothing "odd, but right: the sandbox refunded one ticket" |run| {
+        add_refund_with_sandbox_records(run, &json!([{ "refund": "refund_0", "amount": 900 }]));
     };
-    Books "the sandbox gave back less than the ledger says" |run| {
-        sandbox_has(run, &json!([{ "refund": "refund_0", "amount": 800 }]));
+    Books "the sandbox refunded less than the ledger says" |run| {
+        add_refund_with_sandbox_records(run, &json!([{ "refund": "refund_0", "amount": 800 }]));
     };
-    Books "the sandbox never heard of a refund" |run| sandbox_has(run, &json!([]));
-    Books "the sandbox gave back what the ledger does not know" |run| {
-        sandbox_has(run, &json!([{ "refund": "refund_0", "amount": 900 }, { "refund": "refund_x", "amount": 100 }]));
+    Books "the sandbox has no record of a refund" |run| add_refund_with_sandbox_records(run, &json!([]));
+    Books "the sandbox made a refund that the ledger does not know" |run| {
+        add_refund_with_sandbox_records(run, &json!([{ "refund": "refund_0", "amount": 900 }, { "refund": "refund_x", "amount": 100 }]));
     };
 }

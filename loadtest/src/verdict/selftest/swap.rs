@@ -1,21 +1,21 @@
-//! Plants exchanges in runs.
+//! Adds exchanges to runs, for plants to change.
 
 use serde_json::{Value, json};
 
 use super::back::refund;
 use super::clean::{CATEGORIES, SelfTestRun, at};
 
-/// The price that the given seat had.
+/// The price of the exchanged seat.
 const CREDIT: i64 = 1_000;
 
-/// Lets visitor 1 give A-4 for A-10, which costs `price`. The ledger's rows of the old order come
-/// first.
+/// Lets visitor 1 exchange A-4 for A-10, which costs `price`. In the ledger, the rows of the new
+/// order come after those of the old order.
 pub fn exchanged(run: &mut SelfTestRun, price: i64) {
     let more = (price - CREDIT).max(0);
     over(run, price, more);
 }
 
-/// Does the same as [`exchanged`], over another amount than the difference of the seats.
+/// Does the same as [`exchanged`], but visitor 1 pays `more`, whatever A-10 costs.
 pub fn over(run: &mut SelfTestRun, price: i64, more: i64) {
     asked(run, more);
     let done_s = if more > 0 { 92.7 } else { 92.02 };
@@ -71,7 +71,8 @@ pub fn not_paid(run: &mut SelfTestRun) {
     run.dump.extend(end);
 }
 
-/// Refunds everything after all, out of both payments.
+/// Lets visitor 1 exchange A-4 for the dearer A-10 and then return it. The refund comes from both
+/// payments.
 pub fn back_after_all(run: &mut SelfTestRun) {
     exchanged(run, 1_300);
     let asked =
@@ -101,7 +102,7 @@ fn asked(run: &mut SelfTestRun, more: i64) {
     }));
 }
 
-/// Puts A-10 into the category with this price.
+/// Puts A-10 into the category with this price, and gives the new order's item that price.
 fn priced(run: &mut SelfTestRun, price: i64) {
     let category = CATEGORIES.iter().position(|(_, amount)| *amount == price);
     let category = category.expect("a category of that price");
@@ -110,7 +111,7 @@ fn priced(run: &mut SelfTestRun, price: i64) {
     (item["amount"], item["category"]) = (json!(price), json!(CATEGORIES[category].0));
 }
 
-/// Makes the new order's own payment be over the difference.
+/// Sets the amount of the new order and of its payment to `more`. A payment of 0 is voided.
 fn costs(run: &mut SelfTestRun, more: i64) {
     run.row("order", "order", "order_1x")["amount"] = json!(more);
     let payment = run.row("payment", "order", "order_1x");
@@ -131,7 +132,7 @@ fn exchange(price: i64, done_ms: &Value) -> Value {
     })
 }
 
-/// Gives A-4 a second time, for A-11.
+/// Exchanges A-4 for A-10, and then a second time for A-11.
 pub fn given_again(run: &mut SelfTestRun) {
     exchanged(run, CREDIT);
     let again = |value: &Value| -> Value {

@@ -1,4 +1,4 @@
-//! Plants trains in runs: seats that are sold over one of two legs, and over both.
+//! Makes runs trains with two legs, for plants that hold or sell seats on one leg or on both.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ const fn further(cell: u32) -> u32 {
     SEATS + cell
 }
 
-/// Adds a visitor's basket of one seat over these legs.
+/// Adds a visitor's hold of one seat on these legs, and returns the id of the hold.
 pub fn hold(run: &mut SelfTestRun, visitor: u64, s: f64, seat: u32, legs: &[u16]) -> String {
     let id = format!("hold_{visitor}_{s}");
     run.hold(visitor, s, &[seat], &id);
@@ -18,21 +18,21 @@ pub fn hold(run: &mut SelfTestRun, visitor: u64, s: f64, seat: u32, legs: &[u16]
     id
 }
 
-/// Puts A-10 into the baskets of visitors 9 and 4 at the same time: one over the first leg, the
-/// other over these.
+/// Lets visitors 9 and 4 hold A-10 at the same time: visitor 9 on the first leg, visitor 4 on
+/// `legs`.
 pub fn two_baskets(run: &mut SelfTestRun, legs: &[u16]) {
     run.becomes_a_train();
     hold(run, 9, 95.0, 9, &[0]);
     hold(run, 4, 96.0, 9, legs);
 }
 
-/// Gives visitor 4 the seat A-1 over these legs, while visitor 0 has it over the first leg.
+/// Lets visitor 4 hold A-1 on `legs`, while visitor 0 has an order for A-1 on the first leg.
 pub fn over_an_order(run: &mut SelfTestRun, legs: &[u16]) {
     run.becomes_a_train();
     hold(run, 4, 110.0, 0, legs);
 }
 
-/// Lets visitor 9 order A-10 over the first leg and visitor 8 over these legs. Neither pays.
+/// Lets visitor 9 order A-10 on the first leg, and visitor 8 order A-10 on `legs`. Neither pays.
 pub fn two_orders(run: &mut SelfTestRun, legs: &[u16]) {
     run.becomes_a_train();
     for (visitor, s, legs) in [(9, 95.0, &[0][..]), (8, 95.5, legs)] {
@@ -48,8 +48,8 @@ pub fn two_orders(run: &mut SelfTestRun, legs: &[u16]) {
     }
 }
 
-/// Lets visitor 9's basket of A-10 over the second leg run out, and shows it as free after so many
-/// seconds.
+/// Lets visitor 9's hold of A-10 on the second leg run out at 115 s. The observer sees the seat
+/// free `after_s` seconds later.
 pub fn runs_out(run: &mut SelfTestRun, after_s: f64) {
     run.becomes_a_train();
     hold(run, 9, 95.0, 9, &[1]);
@@ -58,8 +58,8 @@ pub fn runs_out(run: &mut SelfTestRun, after_s: f64) {
     run.ends_as(further(9), 0);
 }
 
-/// Lets visitor 1 exchange A-4 over the first leg for A-4 over these cells, after asking for these
-/// legs.
+/// Lets visitor 1 exchange A-4 on the first leg for A-4 on other legs. The visitor asks for the
+/// legs `asked` and gets `cells`.
 pub fn rides_further(run: &mut SelfTestRun, cells: &[u32], asked: &[u16]) {
     exchanged(run, 1_000);
     run.becomes_a_train();
@@ -87,7 +87,7 @@ pub fn rides_further(run: &mut SelfTestRun, cells: &[u32], asked: &[u16]) {
     }
 }
 
-/// Lets visitor 1 ask for A-4 over both legs in exchange for the first leg, and never pay the
+/// Lets visitor 1 ask to exchange A-4 on the first leg for A-4 on both legs, and never pay the
 /// difference.
 pub fn would_ride_further(run: &mut SelfTestRun) {
     let gained = SEATS + 3;
@@ -115,7 +115,7 @@ pub fn tickets_over(run: &mut SelfTestRun, legs: &[u16]) {
     }
 }
 
-/// Makes visitor 1's order be for the second leg, although its basket is over the first.
+/// Moves visitor 1's order to the second leg, although its hold is on the first leg.
 pub fn orders_another_leg(run: &mut SelfTestRun) {
     run.becomes_a_train();
     run.row("order", "order", "order_1")["cells"] = json!([further(3)]);
@@ -126,8 +126,8 @@ pub fn orders_another_leg(run: &mut SelfTestRun) {
     run.ends_as(further(3), 2);
 }
 
-/// Lets visitor 4 hold a seat that visitor 9 had in a basket, after that basket was certainly given
-/// back.
+/// Lets visitor 4 hold A-10 on the second leg, after visitor 9 certainly dropped a hold of A-10 on
+/// both legs.
 pub fn after_both(run: &mut SelfTestRun) {
     run.becomes_a_train();
     hold(run, 9, 70.0, 9, &[0, 1]);

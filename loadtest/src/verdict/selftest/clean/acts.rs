@@ -136,7 +136,7 @@ impl SelfTestRun {
         }
     }
 
-    /// Adds an order from the call to the tickets, with the ledger's rows.
+    /// Adds the calls of an order, from the order to the tickets, and the ledger's rows.
     fn order(&mut self, visitor: u64, s: f64, cells: &[u32]) {
         let n = visitor;
         let amount = PRICE * i64::try_from(cells.len()).expect("few");
@@ -186,13 +186,13 @@ impl SelfTestRun {
     }
 
     pub(super) fn buy(&mut self) {
-        // This visitor changes its hold; the best two seats come first.
+        // Visitor 0 asks for the best two seats, and changes its hold at 31 s.
         self.hold(0, 30.0, &[0, 1], "hold_0");
         let hold = self.call_of(0, "hold");
         hold["asked"] = json!("best");
         hold["wanted"] = Value::Null;
         self.delta(30.1, &[(0, 1), (1, 1)]);
-        // The first answer is lost.
+        // Visitor 1's first call for a hold gets no answer.
         let seats = json!({ "show": SHOW, "asked": "seats", "wanted": ["A-4"], "quantity": 1, "key": "key-hold_1" });
         self.call(1, "hold", 30.5, None, seats);
         self.delta(30.7, &[(3, 1)]);
@@ -242,7 +242,7 @@ impl SelfTestRun {
         self.call(3, "order_read", 63.0, 200, json!({
             "order": "order_3", "state": "expired", "tickets": [], "seats": ["A-6"], "total": PRICE,
         }));
-        // A visitor with the observer's number leaves: its socket is not the observer's.
+        // The socket of visitor 0 closes. Observer 0 has the same number and another socket.
         let close = json!({ "kind": "socket", "visitor": 0, "at_ms": at(62.5), "what": "close", "close_code": 1000 });
         self.history.push(close);
         // Others take the seats that became free.
@@ -262,7 +262,7 @@ impl SelfTestRun {
         }));
         self.history.push(json!({ "kind": "socket", "observer": 0, "at_ms": at(84.0), "what": "close", "close_code": 1006 }));
         self.history.push(json!({ "kind": "socket", "observer": 0, "at_ms": at(86.5), "what": "open", "close_code": null }));
-        // The basket is forgotten, and somebody else takes the seat first.
+        // The store forgets visitor 9's hold, and visitor 8 takes the seat.
         self.version = 2 << 40;
         self.packed[7] = 0;
         self.snapshot(86.6);

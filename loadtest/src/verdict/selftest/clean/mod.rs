@@ -1,6 +1,7 @@
-//! Builds a small run that breaks no invariant and contains everything that may happen: a draw with
-//! a void, a late joiner, a pause, a hold that changes, one that lapses, one that is given back, a
-//! call without an answer, a declined payment, and a gateway that is killed while a basket is held.
+//! Builds a small run that breaks no invariant. It has a draw with a void, a late joiner, a pause,
+//! a hold that is changed, a hold that lapses, a hold that is dropped, a call without an answer, a
+//! declined payment, and a gateway that is killed while a visitor has a hold. Exchanges, refunds,
+//! scans and trains are added by the plants.
 
 mod acts;
 
@@ -9,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::verdict::oracle::Bytes32;
 
-/// When the run begins, in milliseconds since the epoch.
+/// When the run begins, in milliseconds since the Unix epoch.
 const BEGIN_MS: f64 = 1_800_000_000_000.0;
 /// The slug of the room.
 const ROOM: &str = "hall";
@@ -21,7 +22,7 @@ pub const SEATS: u32 = 12;
 pub const STARTS_MS: f64 = 1_811_880_000_000.0;
 /// The price of a seat, unless a run puts it into another category.
 const PRICE: i64 = 1_000;
-/// The categories and the price of their seats. All seats are of the first one.
+/// The categories and the prices of their seats. All seats are in the first category.
 pub const CATEGORIES: [(&str, i64); 4] = [
     ("plain", PRICE),
     ("near", 1_300),
@@ -30,25 +31,25 @@ pub const CATEGORIES: [(&str, i64); 4] = [
 ];
 /// The number of visitors planned.
 const PLANNED: u64 = 10;
-/// The numbers in the draw: nine visitors and the observer.
+/// How many numbers are drawn: those of nine visitors and of the observer.
 const DRAWN: u64 = 10;
-/// The number of the observer, who stands in the line as well.
+/// The visitor id of the observer, who also joins the line.
 const OBSERVER: u64 = 1_000;
-/// The last number of the draw is the observer's.
+/// The observer's number in the line, which is the last number that is drawn.
 const OBSERVERS_NUMBER: u64 = 9;
 /// The visitor who left before the draw.
 const LEAVER: u64 = 5;
 /// The visitor who joined after the draw.
 const LATE: u64 = 9;
 
-/// A run, as the records of the files that it leaves behind.
+/// A run, as the records of its files.
 #[derive(Clone)]
 pub struct SelfTestRun {
     /// The records of the history.
     pub history: Vec<Value>,
     /// The records of the dump.
     pub dump: Vec<Value>,
-    /// The provider's books, if the run keeps any.
+    /// The records of the provider's books; empty if the run has no books.
     pub intents: Vec<Value>,
     ranks: Vec<u64>,
     version: u64,
@@ -65,7 +66,7 @@ pub fn label(cell: u32) -> String {
     format!("A-{}", cell % SEATS + 1)
 }
 
-/// Returns the seats of an order, each over the one leg of its cell.
+/// Returns the seats of an order, each on the leg of its cell.
 pub fn items(cells: &[u32]) -> Vec<Value> {
     let item = |cell: &u32| {
         let (seat, leg) = (cell % SEATS, cell / SEATS);
@@ -125,13 +126,14 @@ impl SelfTestRun {
         (text(&self.history), text(&self.dump))
     }
 
-    /// Returns the provider's books as text; empty if the run keeps none.
+    /// Returns the provider's books as text. The text is empty if the run has no books.
     pub fn books(&self) -> String {
         let records = self.intents.iter();
         records.map(|record| format!("{record}\n")).collect()
     }
 
-    /// Makes the provider keep books that agree with the ledger. Returns the intent of an order.
+    /// Returns the intent of an order in the provider's books. The first call writes books that
+    /// agree with the ledger.
     pub fn intent(&mut self, order: &str) -> &mut Value {
         if self.intents.is_empty() {
             let payments = self.dump.iter().filter(|row| row["kind"] == "payment");
@@ -156,7 +158,7 @@ impl SelfTestRun {
         found.expect("the clean run has such an order")
     }
 
-    /// Adds a call that was answered.
+    /// Adds a call. A call without a status got no answer.
     pub fn call(
         &mut self,
         visitor: u64,
@@ -181,7 +183,7 @@ impl SelfTestRun {
         self.history.push(record);
     }
 
-    /// Changes cells in the observer's feed.
+    /// Adds a delta to the observer's feed.
     pub fn delta(&mut self, s: f64, cells: &[(u32, u8)]) {
         for (cell, state) in cells {
             self.packed[*cell as usize] = *state;
@@ -201,7 +203,7 @@ impl SelfTestRun {
         }));
     }
 
-    /// Makes the show a train with two legs. Everything sold so far is over the first leg.
+    /// Makes the show a train with two legs. Everything sold so far is for the first leg.
     pub fn becomes_a_train(&mut self) {
         let stretches = [(0, 1), (1, 2), (0, 2)];
         let fares = (0..).zip(CATEGORIES).flat_map(|(category, (_, amount))| {
@@ -236,7 +238,7 @@ impl SelfTestRun {
         last["packed"] = json!(packed);
     }
 
-    /// Returns the history's first record of a kind that fits.
+    /// Returns the history's first record of a kind for which `fits` is true.
     pub fn record(&mut self, kind: &str, fits: impl Fn(&Value) -> bool) -> &mut Value {
         let found = self
             .history
@@ -262,7 +264,7 @@ impl SelfTestRun {
         found.expect("the clean ledger has such a record")
     }
 
-    /// Removes records from the ledger.
+    /// Removes the ledger's records for which `gone` is true.
     pub fn forget_rows(&mut self, gone: impl Fn(&Value) -> bool) {
         self.dump.retain(|record| !gone(record));
     }
@@ -282,7 +284,7 @@ impl SelfTestRun {
             .unwrap_or(number)
     }
 
-    /// Adds a hold that is answered.
+    /// Adds an answered call for a hold of 20 s.
     pub fn hold(&mut self, visitor: u64, s: f64, cells: &[u32], id: &str) {
         self.call(visitor, "hold", s, 201, json!({
             "show": SHOW, "asked": "seats", "wanted": labels(cells), "quantity": cells.len(), "hold": id,
@@ -290,7 +292,8 @@ impl SelfTestRun {
         }));
     }
 
-    /// Adds the ledger's rows of an order: the order, its claims while it is live, its payment.
+    /// Adds the ledger's rows of an order: the order, its claims unless it expired, and its
+    /// payment.
     pub fn ledger_order(
         &mut self,
         (visitor, id, hold): (u64, &str, &str),

@@ -10,7 +10,8 @@ use tokio::sync::{broadcast, mpsc};
 
 use crate::upstream::HoldSignal;
 
-/// How many events one socket may leave unread. Beyond that, its page reads the hold itself.
+/// How many events one socket may leave unread. Further events are dropped, and the page reads the
+/// state of its hold itself.
 const UNREAD_MAX: usize = 8;
 
 /// An event that only one visitor gets.
@@ -71,7 +72,7 @@ impl PersonalEventHub {
         }
     }
 
-    /// Forwards booking's signals until booking has gone.
+    /// Forwards booking's signals until booking closes the channel.
     pub async fn forward_signals(self, mut signals: broadcast::Receiver<HoldSignal>) {
         loop {
             match signals.recv().await {
@@ -94,7 +95,8 @@ impl PersonalEventHub {
         let listeners = self.lock();
         if let Some(ears) = listeners.by_holder.get(&holder) {
             for (_, ear) in ears {
-                // A full queue belongs to a socket that is behind; its page reads the hold itself.
+                // The queue is full if the socket is slow. Its page reads the state of its hold
+                // itself.
                 let _ = ear.try_send(word.clone());
             }
         }

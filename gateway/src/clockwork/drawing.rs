@@ -1,5 +1,6 @@
-//! Carries a draw forward, one durable step at a time: freeze, root, draw. A crash between two
-//! steps resumes with the same n and root, because every step reads what the step before it wrote.
+//! Carries a draw forward, one durable step at a time: freeze, root, draw. After a crash between
+//! two steps the draw resumes with the same n and root, because every step reads what the last step
+//! wrote.
 
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ use crate::store::{StoreFailure, StoreFreezeOutcome};
 /// Takes the next step of the room's draw, if one is due. Returns whether anything changed.
 ///
 /// # Errors
-/// Fails if the ledger did not answer; the same step is tried again later.
+/// Fails if the ledger or the store did not answer, or the stored draw contradicts itself. The same
+/// step is tried again later.
 pub async fn advance(
     rooms: &RoomRegistry,
     hub: &RoomSocketHub,
@@ -37,8 +39,8 @@ pub async fn advance(
             publish_freeze(rooms, room, &mut state, freeze).await?;
         }
     } else {
-        // Another node may have frozen the line, so the store is asked only if the ledger has no
-        // freeze.
+        // Another node may have frozen the line already. The store is therefore asked only if the
+        // ledger has no freeze.
         let stands = rooms.ledger().draw(room.id()).await?.freeze;
         let freeze = match stands {
             Some(freeze) => freeze,
@@ -58,7 +60,7 @@ pub async fn advance(
     Ok(true)
 }
 
-/// Tells visitors who wait for the draw why it does not come yet.
+/// Notes until when the draw waits. If this has changed, sends it to the room's sockets.
 fn tell_wait(rooms: &RoomRegistry, hub: &RoomSocketHub, room: &Room, until: Option<i64>) {
     if !room.draw_waits(until) {
         return;
@@ -129,7 +131,7 @@ async fn draw_line(
     Ok(())
 }
 
-/// Builds an audit row for something that the loop did.
+/// Builds the audit row of a step that the loop took.
 fn audit_entry(
     rooms: &RoomRegistry,
     action: &'static str,

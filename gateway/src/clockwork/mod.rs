@@ -1,6 +1,6 @@
-//! The loop of one room. It checks phase and draw five times a second, releases once a second, and
-//! writes a sample every ten seconds. Every beat starts from what is stored, so the next beat does
-//! again what a failed beat did not.
+//! The loop of one room. It checks phase and draw five times a second, releases ranks once a
+//! second, and writes a sample every ten seconds. A nudge causes a beat and a release in between.
+//! Every beat starts from stored data, so the next beat repeats what a failed beat did not do.
 
 mod drawing;
 mod returning;
@@ -24,12 +24,12 @@ use returning::ReturningPlaces;
 const BEAT: Duration = Duration::from_millis(200);
 const RELEASE_EVERY: Duration = Duration::from_secs(1);
 const SAMPLE_EVERY: Duration = Duration::from_secs(10);
-/// How often the room's shows are looked up. Promoters change them by hand, and looking more often
-/// would only cost booking.
+/// How often the room's shows are looked up. Promoters change them by hand, so more look-ups would
+/// only add to booking's load.
 const RESOLVE_EVERY: Duration = Duration::from_secs(5);
 
-/// How often the store is told who is here. This is well within the minute after which a visitor
-/// who was not seen counts as away.
+/// How often the store is told who is here. This is much shorter than the minute after which an
+/// unseen visitor counts as away.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 struct RoomLoopState {
@@ -90,7 +90,7 @@ async fn run(
             tracing::warn!(room = room.id(), %error, "a beat of the room failed; the next one tries again");
         }
         if nudged {
-            // The line is told at most ten times a second, however many visitors join at once.
+            // This limits nudged beats to ten a second, even if many visitors join at once.
             tokio::time::sleep(BEAT / 2).await;
         }
     }
@@ -105,9 +105,9 @@ async fn one_beat(
 ) -> Result<(), StoreFailure> {
     let now = rooms.now_ms();
     let row = room.row();
-    // A draw that has begun is finished, whatever else happens to the room.
+    // A draw that has begun is finished in every phase of the room.
     let begun = room.draw_state().row.freeze.is_some() || room.is_begun_elsewhere();
-    // The store is told who is here, whatever becomes of the draw.
+    // The report is made even if the draw fails below.
     let reported = report(rooms, room, beats, now).await;
     let lives = begun || !matches!(room.phase(now), RoomPhase::Closed | RoomPhase::Scheduled);
     if row.document.method == LineMethod::Draw && lives {
@@ -117,8 +117,8 @@ async fn one_beat(
         }
     }
     reported?;
-    // A beat that comes a moment early counts as the release. Waiting for the next beat would lose
-    // the time beyond one second.
+    // A beat that comes a moment early still releases. The next beat would come more than a second
+    // after the last release, and a tick counts at most one second.
     let due = Instant::now() + BEAT / 2 >= beats.release;
     if due || nudged {
         let pulse = if due {
@@ -128,8 +128,8 @@ async fn one_beat(
         };
         release::run_tick(rooms, room, pulse, due, now).await?;
         if due {
-            // The next release is due a second after this one was due, not after it came, so that a
-            // late tick loses no time.
+            // The next release is due one second after the time at which this one was due, so that
+            // a late tick loses no time.
             beats.release = (beats.release + RELEASE_EVERY).max(Instant::now() + RELEASE_EVERY / 2);
         }
     }
@@ -144,8 +144,8 @@ async fn one_beat(
     Ok(())
 }
 
-/// Tells the store who is here, if that is due. If the store has begun a new life, visitors who are
-/// here show it their places again.
+/// Tells the store who is here, if a report is due. If the store has begun a new life, shows it the
+/// places of the visitors with open sockets again.
 async fn report(
     rooms: &RoomRegistry,
     room: &Room,
@@ -169,7 +169,8 @@ async fn report(
     told
 }
 
-/// Asks booking for its figures. If it does not answer, the room continues with the last ones.
+/// Asks booking for its figures, and stores the orders that were ticketed since. If booking does
+/// not answer, the room continues with the last figures.
 async fn fetch_pulse(
     rooms: &RoomRegistry,
     room: &Room,
@@ -210,8 +211,8 @@ async fn fetch_pulse(
     Ok(Some(pulse))
 }
 
-/// Builds the sample of the present ten seconds. The first node to come writes it, and the others
-/// find it written.
+/// Builds the sample of the present ten seconds. The ledger stores the sample of the first node and
+/// ignores those of the others.
 fn sample(room: &Room, now: i64) -> RoomSample {
     let tick = room.last_tick();
     let every_ms = i64::try_from(SAMPLE_EVERY.as_millis()).unwrap_or(i64::MAX);

@@ -1,22 +1,22 @@
-//! When the store begins a new life, this shows it the places of all visitors who are here, so that
-//! it gets back what the last life lost. It runs beside the room's beats, and starts again until it
-//! succeeds, because a visitor whose socket is silent would lose the place without noticing.
+//! Shows the places of all open sockets to a store that has begun a new life, because the store may
+//! have lost them. This runs in a task beside the room's beats, and is repeated until it succeeds.
+//! Otherwise a visitor with a silent socket would lose the place without noticing.
 
 use tokio::task::JoinHandle;
 
 use crate::room::{Room, RoomRegistry};
 use crate::store::StoreFailure;
 
-/// How often the places are shown to a life: at once, and again with the next report, because a
-/// socket may have been opening when the first list was made.
+/// How many times the places are shown to a life: at once, and again with the next report. A socket
+/// may have been opening when the first list was made.
 const TIMES: u8 = 2;
 
-/// How far the showing has come, for one room of this node.
+/// How many times the places of one room were shown, and to which life.
 #[derive(Default)]
 pub(super) struct ReturningPlaces {
-    /// The life that has the places of all visitors here.
+    /// The life that has the places of all open sockets.
     stands: Option<u64>,
-    /// The life that last noted who is here.
+    /// The life that took the last report of who is here.
     heard: Option<u64>,
     /// How often the places were shown to that life.
     shown: u8,
@@ -24,8 +24,8 @@ pub(super) struct ReturningPlaces {
 }
 
 impl ReturningPlaces {
-    /// Notes the life of the store that was told who is here. The first life has lost nothing; a
-    /// later one may have begun while this node accepted places by their signature alone.
+    /// Notes the life of the store that took a report. The first life has lost nothing. A later
+    /// life may have begun while this node accepted places by their signature alone.
     pub(super) fn heard(&mut self, life: u64) {
         if life <= 1 {
             self.stands = Some(life);
@@ -35,11 +35,11 @@ impl ReturningPlaces {
         }
     }
 
-    /// Starts the showing if it is due. `reported` says that the store has just been told who is
-    /// here.
+    /// Starts to show the places if that is due. `reported` says that the store has just taken a
+    /// report.
     pub(super) async fn go_on(&mut self, rooms: &RoomRegistry, room: &Room, reported: bool) {
         if let Some(showing) = self.showing.take_if(|showing| showing.is_finished()) {
-            // A task that panicked has not shown all places either.
+            // A task that panicked counts as failed, because it may not have shown all places.
             match showing.await {
                 Ok(Ok(life)) => self.through(life),
                 Ok(Err(error)) => warn_not_brought_back(room, &error),

@@ -1,5 +1,5 @@
-//! Lets one node at a time change room documents, so that no two rooms cover one show. It uses a
-//! lock within this process, and a lease in the ledger between nodes.
+//! Lets one node at a time change room documents, so that no two rooms cover one show. A lock does
+//! this within the process, and a lease in the ledger between nodes.
 
 use std::time::{Duration, Instant};
 
@@ -12,25 +12,26 @@ use crate::ledger::RoomLedgerFailure;
 
 /// The name of the lease under which nodes change room documents.
 const CHANGING: &str = "rooms";
-/// How long (ms) the others wait for a node that died in the middle of a change.
+/// How long (ms) a lease lasts. The other nodes wait this long if a node dies in the middle of a
+/// change.
 const TTL_MS: i64 = 5_000;
-/// How often the lease is renewed while the change is running, however long that takes.
+/// How often the lease is renewed while a change is running.
 const RENEWED_EVERY: Duration = Duration::from_millis(1_500);
 const WAIT_MAX: Duration = Duration::from_secs(8);
 const AGAIN: Duration = Duration::from_millis(40);
 
-/// The sole right to change room documents, on this node and the others.
+/// The sole right to change room documents, among all nodes and tasks.
 pub struct RoomChangeLease<'r> {
     follower: &'r RoomFollower,
     _here: tokio::sync::MutexGuard<'r, ()>,
-    /// Dropping this ends the renewing.
+    /// Dropping this sender ends the renewals.
     held: oneshot::Sender<()>,
     renewing: JoinHandle<()>,
 }
 
 impl RoomChangeLease<'_> {
-    /// Gives the right back, so that others can change rooms. If this is not called, or fails, they
-    /// wait until the lease has run out.
+    /// Gives the right back, so that others can change rooms. If this is not called, or fails,
+    /// other nodes wait until the lease has run out.
     pub async fn release_lease(self) {
         drop(self.held);
         // A renewal that is still running would take the lease again.
@@ -49,8 +50,8 @@ impl RoomChangeLease<'_> {
 }
 
 impl RoomFollower {
-    /// Waits for the sole right to change room documents. Once it is granted, this node knows
-    /// everything that the others wrote.
+    /// Waits for the sole right to change room documents, and then takes over everything that other
+    /// nodes wrote.
     ///
     /// # Errors
     /// Fails if the ledger did not answer, or another node kept changing rooms for too long.

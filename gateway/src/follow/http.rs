@@ -1,4 +1,4 @@
-//! Turns a failure to tell booking of the rooms into a problem.
+//! Turns a failure to tell booking the coverage into a problem.
 
 use fairgate_base::http::Problem;
 

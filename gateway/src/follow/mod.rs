@@ -1,5 +1,6 @@
-//! Follows what other nodes did to rooms. This node reads their changes, takes them over, and tells
-//! booking if they change which room covers which show. One node at a time changes room documents.
+//! Follows the changes that other nodes make to rooms. This node reads the changes and takes them
+//! over. It tells booking if another room now covers a show. Only one node at a time changes room
+//! documents.
 
 mod changing;
 mod http;
@@ -22,8 +23,8 @@ use crate::upstream::BookingFailure;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::room_document::RoomDocument;
 
-/// After this time without news of other nodes, this node's rooms may be out of date, and `/readyz`
-/// says so.
+/// After this time without a successful reading, this node's rooms may be out of date, and
+/// `/readyz` reports it.
 const STALE_AFTER: Duration = Duration::from_secs(3);
 
 /// When the ledger's rooms were last read.
@@ -45,7 +46,7 @@ impl LastLedgerRead {
         *self = Self::now();
     }
 
-    /// Logs a failed reading, once for each silence, however long it lasts.
+    /// Logs a failed reading, but only the first one after a successful reading.
     fn mark_unread(&mut self, error: &RoomLedgerFailure) {
         if !self.told {
             tracing::warn!(%error, "what other nodes did could not be read; it is read again");
@@ -53,7 +54,7 @@ impl LastLedgerRead {
         self.told = true;
     }
 
-    /// Returns how long nothing has been read, if that is too long.
+    /// Returns the time since the last reading, if it is too long.
     fn stale_for(&self) -> Option<Duration> {
         Some(self.at.elapsed()).filter(|silent| *silent >= STALE_AFTER)
     }
@@ -62,7 +63,7 @@ impl LastLedgerRead {
 /// Why booking was not told which room covers which shows.
 #[derive(Debug, thiserror::Error)]
 pub enum CoverageFailure {
-    /// What other nodes wrote could not be read.
+    /// The changes of other nodes could not be read.
     #[error(transparent)]
     Ledger(#[from] RoomLedgerFailure),
     /// Booking did not take the list.
@@ -70,7 +71,7 @@ pub enum CoverageFailure {
     Booking(#[from] BookingFailure),
 }
 
-/// Keeps this node's rooms as the ledger has them; a cheap handle.
+/// Updates this node's rooms from the ledger; a cheap handle.
 #[derive(Clone)]
 pub struct RoomFollower {
     inner: Arc<RoomFollowerState>,
@@ -85,12 +86,12 @@ struct RoomFollowerState {
     changing: tokio::sync::Mutex<()>,
     last_reading: Mutex<LastLedgerRead>,
     looked_at: UnknownRoomRead,
-    /// Whether booking has still to be told of the newest coverage.
+    /// Whether booking has not been told the newest coverage yet.
     owes_coverage: AtomicBool,
 }
 
 impl RoomFollower {
-    /// Makes the follower of these rooms. It tells their sockets through `hubs` what changed.
+    /// Makes the follower of these rooms. It sends changes to their sockets through `hubs`.
     #[must_use]
     pub fn new(rooms: RoomRegistry, hubs: RoomSocketHubs) -> Self {
         Self {
@@ -120,17 +121,17 @@ impl RoomFollower {
                 action: "room_created",
                 detail: serde_json::json!({"built_in": true}),
             };
-            // If several nodes start at once, one of them creates the room, and its secret is the
-            // room's.
+            // If several nodes start at once, the ledger takes the row of one node, and all use its
+            // secret.
             rooms.ledger().create_room(row, entry).await?;
         }
         self.catch_up().await?;
-        // The caller tells booking of all rooms at once.
+        // The caller tells booking the coverage of all rooms at once.
         self.owe_coverage(false);
         Ok(())
     }
 
-    /// Returns how long this node has not read what the others do, if that is too long.
+    /// Returns the time since this node last read the changes of other nodes, if it is too long.
     #[must_use]
     pub fn unheard_for(&self) -> Option<Duration> {
         self.last_reading().stale_for()
@@ -140,7 +141,7 @@ impl RoomFollower {
         &self.inner.rooms
     }
 
-    /// Sets whether booking has still to be told of the coverage.
+    /// Sets whether booking has not been told the newest coverage yet.
     fn owe_coverage(&self, owes: bool) {
         self.inner.owes_coverage.store(owes, Ordering::Release);
     }

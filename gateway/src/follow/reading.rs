@@ -1,6 +1,6 @@
-//! Reads several times a second, in one short statement, which rooms are new, changed or further
-//! with their draw. Only those rooms are read again. The next reading does again what a failed
-//! reading did not.
+//! Reads the versions of all rooms several times a second, in one short statement. Only rooms that
+//! are new or changed are read again. If another node has taken a step of a draw, the room's own
+//! loop reads it. The next reading repeats what a failed reading did not do.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::room::Room;
 /// fail or come late.
 const FOLLOW_EVERY: Duration = Duration::from_millis(300);
 
-/// After how many rooms without an answer the ledger counts as silent.
+/// After this many rooms without an answer a reading stops.
 const SILENT_MAX: usize = 3;
 
 impl RoomFollower {
-    /// Reads what changed several times a second, until the process drains.
+    /// Reads changes several times a second, until the process drains.
     pub async fn run(self, mut stopping: watch::Receiver<bool>) {
         let mut beat = interval(FOLLOW_EVERY);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -35,10 +35,11 @@ impl RoomFollower {
         }
     }
 
-    /// Reads what changed, once, and tells booking if it changes which room covers which show.
+    /// Reads changes once. Tells booking if another room now covers a show.
     async fn sync_once(&self) -> Result<(), RoomLedgerFailure> {
         let mut unread = self.read_changes().await?;
-        // One room may fail to answer by itself. If several do, the ledger is silent.
+        // If the ledger fails to answer for one room, the reading still counts. If it fails for
+        // several, the ledger is silent.
         if unread.len() > 1 {
             return Err(unread.swap_remove(0));
         }
@@ -46,8 +47,8 @@ impl RoomFollower {
         if !self.owes_coverage() {
             return Ok(());
         }
-        // Booking is told under the lease, from what the ledger has at that time, so that of two
-        // nodes that tell booking, the later one knows more.
+        // Booking is told under the lease, from what the ledger has then. If two nodes tell
+        // booking, the later one thus knows no less.
         let changing = self.changing_anywhere().await?;
         let told = self.publish_coverage().await;
         changing.release_lease().await;
@@ -63,7 +64,7 @@ impl RoomFollower {
     /// Takes over everything that other nodes wrote.
     ///
     /// # Errors
-    /// Fails if the ledger did not answer, even if only for one room.
+    /// Fails if the ledger did not answer, even for a single room.
     pub async fn catch_up(&self) -> Result<(), RoomLedgerFailure> {
         if let Some(silent) = self.read_changes().await?.pop() {
             return Err(silent);
@@ -73,8 +74,8 @@ impl RoomFollower {
     }
 
     /// Takes over everything that other nodes wrote, room by room. A room that cannot be read is
-    /// left as it was, and the rooms after it are still taken over. Returns the failures of the
-    /// rooms for which the ledger did not answer.
+    /// left as it was. The rooms after it are still taken over, until the ledger has not answered
+    /// for [`SILENT_MAX`] rooms. Returns the failures of those rooms.
     async fn read_changes(&self) -> Result<Vec<RoomLedgerFailure>, RoomLedgerFailure> {
         let mut silent = Vec::new();
         for version in self.rooms().ledger().versions().await? {
@@ -87,7 +88,7 @@ impl RoomFollower {
                     }
                 }
             }
-            // The remaining rooms would only meet the same silence.
+            // The ledger would probably not answer for the remaining rooms either.
             if silent.len() >= SILENT_MAX {
                 break;
             }

@@ -1,13 +1,13 @@
-//! Another node may have just created a room that this node does not know. Before a caller is told
-//! that there is no such room, the ledger is read once more. Callers who wait at the same time
-//! share one reading.
+//! Looks for a room that this node does not know, because another node may have just created it.
+//! The ledger is read once more before a caller gets the answer that there is no such room. Callers
+//! who wait at the same time share one reading.
 
 use std::time::{Duration, Instant};
 
 use super::RoomFollower;
 
 /// The shortest time between two such readings. People also ask for rooms that never existed, and
-/// the ledger must not be read for each of them.
+/// the ledger must not be read for each request.
 const APART: Duration = Duration::from_millis(100);
 
 /// When the ledger was last read because of a room that this node did not know.

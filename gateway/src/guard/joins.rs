@@ -1,4 +1,4 @@
-//! Limits the joins of a network that joins faster than people can.
+//! Limits how fast visitors of one network join.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -23,7 +23,7 @@ struct JoinGuardState<C: Clock> {
     /// When refused visitors are expected back, by network. `None` stands for the networks that
     /// share one quota.
     away: Mutex<HashMap<Option<ClientNetwork>, ReturnSchedule>>,
-    /// How many returning visitors of one network can be let in within one second.
+    /// How many returning visitors of one network can be admitted in one second.
     back_per_s: u64,
     begun: C::Instant,
     clock: C,
@@ -59,11 +59,11 @@ impl<C: Clock + Clone> JoinGuard<C> {
         }
     }
 
-    /// Counts one join.
+    /// Counts one join, or refuses it.
     ///
     /// # Errors
-    /// [`GuardRefusal::TooManyJoins`] if the network has used up its quota. Each refused visitor
-    /// gets a different time to come back, so that all are let in then.
+    /// [`GuardRefusal::TooManyJoins`] if the network has used up its quota. Refused visitors get
+    /// spread times to come back, so that all are admitted then.
     pub fn admit(&self, network: ClientNetwork) -> Result<(), GuardRefusal> {
         let inner = &*self.inner;
         let Err(QuotaExceeded { network, wait }) = inner.networks.check(network) else {
@@ -89,7 +89,7 @@ impl<C: Clock + Clone> JoinGuard<C> {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets networks whose quota is full again.
+    /// Forgets networks whose quota is full again, and the times to come back that have passed.
     pub fn evict(&self) {
         self.inner.networks.evict();
         let now = self.inner.since_begun(self.inner.clock.now());
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_comes_back_when_told_is_not_refused_again() {
+    fn a_visitor_who_comes_back_at_the_given_time_is_admitted() {
         use governor::clock::FakeRelativeClock;
         for (per_s, burst) in [(100, 2000), (7, 3), (1, 1)] {
             let clock = FakeRelativeClock::default();
@@ -139,7 +139,7 @@ mod tests {
                 second = at;
                 assert!(
                     guard.admit(one).is_ok(),
-                    "{per_s}/s, told to come after {at} s"
+                    "{per_s}/s: refused again after the given {at} s"
                 );
             }
             clock.advance(Duration::from_secs(3600));
@@ -149,15 +149,12 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_let_through_and_the_rest_told_when_to_come_back() {
+    fn a_burst_is_admitted_and_further_joins_of_that_network_are_refused() {
         let guard = JoinGuard::new(NonZeroU32::MIN, NonZeroU32::new(3).expect("not zero"));
         let (one, other) = (network("10.0.0.1:1"), network("10.0.0.2:1"));
         assert!((0..3).all(|_| guard.admit(one).is_ok()));
         let refused = guard.admit(one).expect_err("the fourth");
         assert!(matches!(refused, GuardRefusal::TooManyJoins { .. }));
-        assert!(
-            guard.admit(other).is_ok(),
-            "another network is not held back"
-        );
+        assert!(guard.admit(other).is_ok(), "another network is not limited");
     }
 }

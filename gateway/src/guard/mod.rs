@@ -1,5 +1,5 @@
 //! Limits how often a client may call: joins by network, searches by network or by a partner's key.
-//! Only this folder names governor.
+//! Only this folder uses the governor crate.
 
 mod http;
 mod joins;
@@ -9,10 +9,10 @@ mod searches;
 pub use joins::JoinGuard;
 pub use searches::{ApiKey, SearchQuotas};
 
-/// Why a call is not let through just now.
+/// Why a call is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GuardRefusal {
-    /// The network joins faster than people can.
+    /// The network has used up its joins.
     #[error("too many people join from one network; this one may come back in {wait_s} s")]
     TooManyJoins {
         /// Whole seconds until the visitor should come back.
@@ -24,13 +24,13 @@ pub enum GuardRefusal {
     /// The partner's key has used up its searches.
     #[error("the key's quota of searches is used up for {wait_s} s")]
     KeyQuotaUsed {
-        /// Whole seconds until the next search is let through.
+        /// Whole seconds until the next search is admitted.
         wait_s: u64,
     },
     /// The network has used up its searches.
     #[error("the network's quota of searches is used up for {wait_s} s")]
     NetworkQuotaUsed {
-        /// Whole seconds until the next search is let through.
+        /// Whole seconds until the next search is admitted.
         wait_s: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! Keeps one quota for each network, and one shared quota once there are too many networks.
+//! One quota for each network, and one shared quota while there are too many networks.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use governor::{Quota, RateLimiter};
 
 use crate::web::ClientNetwork;
 
-/// How many networks have their own quota. Further networks share one, so that memory stays
-/// bounded.
+/// How many networks are tracked, so that memory stays bounded. While there are as many, all
+/// networks share one quota.
 const NETWORKS_MAX: usize = 100_000;
 
 type PerNetworkLimiter<C> = RateLimiter<
@@ -34,7 +34,7 @@ pub(super) struct NetworkQuotas<C: Clock = DefaultClock> {
 pub(super) struct QuotaExceeded {
     /// The network of the quota; `None` for the shared quota.
     pub network: Option<ClientNetwork>,
-    /// How long until the quota lets a call through again.
+    /// The time until the quota admits a call again.
     pub wait: Duration,
 }
 
@@ -47,7 +47,7 @@ impl<C: Clock + Clone> NetworkQuotas<C> {
         }
     }
 
-    /// Counts one call of a network.
+    /// Counts one call of a network, or refuses it.
     pub(super) fn check(&self, network: ClientNetwork) -> Result<(), QuotaExceeded> {
         let told_apart = self.each.len() < NETWORKS_MAX;
         let checked = if told_apart {
@@ -61,7 +61,7 @@ impl<C: Clock + Clone> NetworkQuotas<C> {
         })
     }
 
-    /// Forgets the networks that have used nothing of their quota lately.
+    /// Forgets the networks whose quota is full again.
     pub(super) fn evict(&self) {
         self.each.retain_recent();
         self.each.shrink_to_fit();

@@ -1,5 +1,6 @@
-//! Limits searches (`/v1/rail/…`, `/v1/cinema/…`, `GET /v1/shows`, and their pages). Each network
-//! has a quota that is plenty for people. A partner's programs have a quota of their own, by a key.
+//! Limits searches: `/v1/rail/…`, `/v1/cinema/…`, `GET /v1/shows`, and the pages of rail and
+//! cinema. Each network has a quota that is more than people need. A partner's programs have a
+//! quota of their own, by a key.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -60,8 +61,8 @@ pub struct SearchQuotas {
 
 struct SearchQuotasState {
     networks: NetworkQuotas,
-    /// The partners' quotas by the digest of their key, so that the time of a look-up tells nothing
-    /// of other keys.
+    /// The partners' quotas by the digest of their key, so that the time of a look-up reveals
+    /// nothing about other keys.
     partners: HashMap<Digest, PartnerQuota>,
     clock: DefaultClock,
 }
@@ -77,7 +78,7 @@ fn quota(per_s: NonZeroU32, burst: NonZeroU32) -> Quota {
 
 impl SearchQuotas {
     /// Makes quotas that let each network search `per_s` times a second, and `burst` times at once.
-    /// Each key has the quota that it names.
+    /// Each key has its own rate and burst.
     #[must_use]
     pub fn new(per_s: NonZeroU32, burst: NonZeroU32, keys: &[ApiKey]) -> Self {
         let clock = DefaultClock::default();
@@ -98,7 +99,7 @@ impl SearchQuotas {
         }
     }
 
-    /// Counts one search.
+    /// Counts one search, or refuses it.
     ///
     /// # Errors
     /// [`GuardRefusal::ApiKeyUnknown`] for an unknown key; otherwise a refusal if a quota is used
@@ -132,7 +133,7 @@ impl SearchQuotas {
     }
 }
 
-/// Counts a refused search, and returns the whole seconds until the next one is let through.
+/// Counts a refused search, and returns the whole seconds until the next search is admitted.
 fn wait_s(wait: Duration) -> u64 {
     metrics::counter!("fairgate_searches_limited_total").increment(1);
     wait.as_secs_f64().ceil().max(1.0) as u64
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_has_its_own_quota_and_a_network_without_one_its_own() {
+    fn each_key_and_each_network_without_a_key_has_its_own_quota() {
         let text = "agency:a-key-of-an-agency-1:1:5";
         let keys = [ApiKey::parse(text).expect("good")];
         let searches = SearchQuotas::new(count(1), count(2), &keys);
@@ -171,13 +172,18 @@ mod tests {
         assert!(searches.admit(&none, other).is_ok(), "another network");
         let key = with("a-key-of-an-agency-1");
         assert!((0..5).all(|_| searches.admit(&key, one).is_ok()));
-        assert!(searches.admit(&key, other).is_err(), "wherever it is used");
-        let refused = searches.admit(&with("another"), other).expect_err("no key");
+        assert!(
+            searches.admit(&key, other).is_err(),
+            "the quota of a key counts in all networks"
+        );
+        let refused = searches
+            .admit(&with("another"), other)
+            .expect_err("an unknown key");
         assert_eq!(refused, GuardRefusal::ApiKeyUnknown);
     }
 
     #[test]
-    fn a_key_is_read_whole_or_not_at_all() {
+    fn a_malformed_key_is_not_read() {
         for bad in [
             "",
             "agency",

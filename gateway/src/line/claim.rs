@@ -1,5 +1,5 @@
-//! Claims passes. A pass is written before it is answered, and a visitor gets the same pass for as
-//! long as it lives.
+//! Claims passes. A pass is written to the ledger before the visitor gets it. Until it expires, the
+//! visitor gets the same pass again.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::store::{
     AdmissionDecision, Claimant, Place, RecordedPassClaim as WrittenClaim, StoreFailure,
 };
 
-/// How long to wait before a store that did not take a claim is told of it again.
+/// How long to wait before sending a claim again that the store did not take.
 const TOLD_AGAIN: Duration = Duration::from_millis(500);
 
 /// A pass as the visitor gets it.
@@ -46,12 +46,12 @@ pub enum PassClaimRefusal {
     Store(#[from] StoreFailure),
 }
 
-/// What a visitor whose turn it is not is told of the wait.
+/// What a visitor learns about the wait if their turn has not come.
 #[derive(Debug, Clone)]
 pub struct NotCalledYet {
-    /// Whether the promoter has paused the room, so that nobody is let in.
+    /// Whether the promoter has paused the room, so that nobody is admitted.
     pub paused: bool,
-    /// How long the turn will probably take.
+    /// How long the visitor will probably wait for the turn.
     pub wait: WaitEstimate,
     /// The place's rank; `None` before the draw.
     pub rank: Option<u64>,
@@ -64,8 +64,8 @@ pub struct NotCalledYet {
 /// Claims the pass of `place` at `now` (ms).
 ///
 /// # Errors
-/// Fails if the room is closed, it is not the place's turn, or ledger or store did not take the
-/// claim.
+/// Fails if the room is closed, the place's turn has not come, the ledger did not take the pass, or
+/// the store did not answer.
 pub async fn claim_pass(
     rooms: &RoomRegistry,
     room: &Room,
@@ -93,8 +93,8 @@ pub async fn claim_pass(
         exp: now_s.saturating_add(pass_s),
         jti: format!("pass_{:032x}", rand::rng().random::<u128>()),
     };
-    // The write runs in a task of its own. If the visitor hangs up in the middle, the pass is still
-    // counted as inside, and no admission stays reserved.
+    // The write runs in a task of its own. If the visitor disconnects in the middle, the visitor is
+    // still counted as inside, and no admission stays reserved.
     let written = tokio::spawn(write_claim(
         rooms.clone(),
         room.clone(),
@@ -122,7 +122,8 @@ pub async fn claim_pass(
     })
 }
 
-/// Writes the claim, then tells the store that the visitor with the reservation is inside.
+/// Writes the claim, then tells the store that the visitor is inside. If the claim cannot be
+/// written, takes the admission back.
 async fn write_claim(
     rooms: RoomRegistry,
     room: Room,
@@ -152,9 +153,9 @@ async fn write_claim(
     written
 }
 
-/// Tells the store that the pass's visitor is inside. If the store does not take it at once, tells
-/// it again in the background for as long as the pass lives, because until then the store counts
-/// one visitor too few. The answer does not wait for that.
+/// Tells the store that the visitor is inside. If the store does not take the claim at once, sends
+/// it again in the background until the pass expires, because the store counts one visitor too few.
+/// The visitor's answer does not wait for the background task.
 async fn count_inside(rooms: &RoomRegistry, room: &Room, claimed: WrittenClaim) {
     if report_claim_once(rooms, room, claimed).await {
         return;
@@ -171,7 +172,7 @@ async fn count_inside(rooms: &RoomRegistry, room: &Room, claimed: WrittenClaim) 
     });
 }
 
-/// Tells the store once, and returns whether the store knows.
+/// Sends the claim to the store once, and returns whether the store took it.
 async fn report_claim_once(rooms: &RoomRegistry, room: &Room, claimed: WrittenClaim) -> bool {
     match rooms.store().note_claim(room.id(), claimed).await {
         Ok(first) => {
@@ -230,8 +231,8 @@ async fn may_enter(
 fn not_called(room: &Room, place: &Place, now: i64) -> PassClaimRefusal {
     let view = describe(room, place, now);
     let row = room.row();
-    // The pace lets in visitors who come late to their call. The place's view would say "now", but
-    // this call has just found that the turn has not come.
+    // Visitors who come late to their call are admitted at the pace. The place's view would give no
+    // wait, but this call has just found that the visitor must wait.
     let wait = match view.state {
         PlaceState::Called if !row.facts.paused => {
             WaitEstimate::at_rates(1.0, room.last_tick().rates)

@@ -11,12 +11,12 @@ use super::rejoin::recognise;
 use crate::room::{Room, RoomRegistry};
 use crate::upstream::door::ComeBackTimes;
 
-/// The longest time (seconds) that a visitor is told to stay away, since things change.
+/// The longest time (seconds) that a visitor is told to stay away, because the wait may change.
 const BACK_MAX_S: u64 = 3600;
-/// When to look again (seconds) if nothing is known of the wait.
+/// When to look again (seconds) if the wait is not known.
 const BACK_UNKNOWN_S: u64 = 60;
 
-/// The times to come back, worked out from the rooms.
+/// Works out the times to come back from the rooms of this node.
 pub struct LineComeBackTimes {
     /// The rooms of this node.
     pub rooms: RoomRegistry,

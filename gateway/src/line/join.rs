@@ -43,7 +43,7 @@ pub struct JoinOutcome {
     pub secret: Option<String>,
 }
 
-/// Why nobody joined.
+/// Why a join was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinRefusal {
     /// The body names a feature that this room does not have.
@@ -116,8 +116,8 @@ impl WaitingLine {
             self.load.admit_join()?;
             self.guard.admit(network)?;
         }
-        // The store is asked even if the visitor has a place already, because another call of the
-        // same visitor may still be writing it.
+        // The store is asked even if the visitor has a place already, because another call of this
+        // visitor may still be writing that place.
         let code = body
             .code
             .as_deref()
@@ -161,8 +161,8 @@ impl WaitingLine {
         }
     }
 
-    /// Returns whether the holder has a place already. A place of the built-in room that has
-    /// expired is given up first.
+    /// Returns whether the holder has a place already. An expired place in the built-in room is
+    /// given up first.
     async fn has_place(&self, room: &Room, holder: Holder, now: i64) -> Result<bool, StoreFailure> {
         let place = self.rooms.store().place_of(room.id(), holder).await;
         let Some(place) = place? else {

@@ -9,8 +9,8 @@ impl WaitingLine {
     /// Gives up a place at `now` (ms).
     ///
     /// # Errors
-    /// Fails if the store did not take it. The place is then still there after a restart, and the
-    /// visitor can ask to leave again.
+    /// Fails if the store did not take the change. After a restart the visitor may then have the
+    /// place again, and can leave again.
     pub async fn leave(&self, room: &Room, place: &Place, now: i64) -> Result<(), StoreFailure> {
         let leaving = StoreLeaveRequest {
             number: place.number,

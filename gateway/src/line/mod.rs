@@ -23,8 +23,8 @@ use crate::room::{EVERYDAY_PLACE_S, Room, RoomRegistry};
 use crate::store::Place;
 use crate::web::WebRequestPolicy;
 
-/// The life of the room store that gives the numbers. The embedded store has one life, which is
-/// that of its data directory.
+/// The incarnation in every signed place. It never changes: the stores count the lives of their
+/// data themselves, and find a place by its number and holder.
 const INCARNATION: u64 = 1;
 
 /// The parts that the lobby's calls need; a cheap handle.
@@ -38,7 +38,7 @@ pub struct WaitingLine {
     pub guard: JoinGuard,
     /// Sheds joins while this process is overloaded.
     pub load: ProcessLoad,
-    /// Tells a visitor's sockets that the visitor left.
+    /// Sends to a visitor's sockets that the visitor left.
     pub personal: PersonalEventHub,
 }
 

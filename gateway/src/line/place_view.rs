@@ -1,4 +1,4 @@
-//! What a visitor is told of their place: the same for the poll, the socket and the page.
+//! The view that a visitor gets of their place. The poll, the socket and the page use the same one.
 
 use fairgate_base::clock::rfc3339;
 use fairgate_rules::estimate::{WaitEstimate, refresh_s};
@@ -10,9 +10,9 @@ use serde::Serialize;
 use crate::room::{Room, RoomTick};
 use crate::store::Place;
 
-/// Odds of a seat below which no wait is told.
+/// If the odds of a seat are lower, no wait is shown.
 const ODDS_KNOWN: f64 = 0.1;
-/// The longest time (seconds) between two looks at a place. While all seats are in baskets it is
+/// The longest time (seconds) between two looks at a place. If all seats left are in baskets, it is
 /// [`NEAR_THE_END_S`].
 const LOOK_MAX_S: u64 = 45;
 const NEAR_THE_END_S: u64 = 5;
@@ -75,7 +75,8 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
         PlaceState::Waiting
     };
     let wait = match (state, ahead) {
-        // If hardly a seat will be left, nobody knows when seats come back, or whether any do.
+        // If hardly a seat will be left, the wait depends on seats that may come back, and cannot
+        // be known.
         (PlaceState::Waiting, Some(ahead))
             if phase == RoomPhase::Selling
                 && !row.facts.paused
@@ -117,9 +118,9 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
     }
 }
 
-/// Returns when to look again, in seconds. If no seat is free, the line may go on or end at any
-/// moment, so even visitors far back look soon. Nobody looks so rarely that they would count as
-/// away.
+/// Returns when to look again, in seconds. If all seats left are in baskets, the line may end or go
+/// on at any moment, so even visitors far back look soon. Everybody looks often enough not to count
+/// as away.
 fn look_again_s(tick: &RoomTick, ahead: Option<u64>, per_s_u: u64) -> u64 {
     let near_the_end = tick.known && tick.pulse.free == 0 && tick.pulse.held > 0;
     let most = if near_the_end {
@@ -130,8 +131,8 @@ fn look_again_s(tick: &RoomTick, ahead: Option<u64>, per_s_u: u64) -> u64 {
     refresh_s(ahead, per_s_u).min(most)
 }
 
-/// Returns when the call of a rank is expected to be answered, RFC 3339. A call whose window has
-/// passed counts as one made now.
+/// Returns the time by which a called rank is expected to claim, RFC 3339. A call whose window has
+/// passed counts as a call made now.
 #[must_use]
 pub fn claim_before(room: &Room, rank: u64, now: i64) -> Option<String> {
     let claim_ms = i64::try_from(room.row().document.claim_s)

@@ -1,6 +1,6 @@
-//! Moves the release counter. A tick measures, lets the pace decide, writes by compare-and-set, and
-//! leaves the figures for the sockets and polls. Every node ticks once a second. The first node to
-//! come makes the second's tick, and the others take over its result.
+//! Moves the release counter. A tick reads the figures, lets the pace decide, writes the counter by
+//! compare-and-set, and publishes the figures to sockets and polls. Every node ticks once a second.
+//! The first node makes the tick of that second, and the others take over its result.
 
 use std::sync::Arc;
 
@@ -19,29 +19,29 @@ use crate::room::{Room, RoomRegistry, RoomTick};
 use crate::store::{StoreFailure, TickCarryover, TickEnd};
 use crate::upstream::BookingPulse;
 
-/// How much of a second (ms) must have passed since another node's tick before the next one begins,
-/// because that node may be a little early or late.
+/// How long (ms) after another node's tick this node may make the next one. It is less than a
+/// second, because either node may be a little early or late.
 const OTHERS_SECOND_MS: u64 = 800;
 
-/// Where a tick goes on from.
+/// The state that a tick continues from.
 #[derive(Clone, Copy)]
 struct TickStart {
-    /// Ranks below this have been told that they are called.
+    /// Visitors with ranks below this were told that they are called.
     told: u64,
     elapsed_ms: u64,
     until: i64,
-    /// Whether this second is another node's.
+    /// Whether another node has made the tick of this second.
     others: bool,
 }
 
 impl TickStart {
-    /// Finds it by the ledger's row and the store's figures.
+    /// Works out the start from the ledger's row and the store's figures.
     fn find(room: &Room, row: &ReleaseRow, found: &TickFindings) -> Self {
         let counted_until = row.ticked_at.max(found.figures.counted_until);
         let (elapsed_ms, until) = elapsed_ms(counted_until, found.now);
         Self {
-            // A ledger that lost moves lies behind what visitors were told. Visitors who were
-            // called stay called.
+            // If the ledger has lost moves, its counter is lower than the one that visitors were
+            // told. Called visitors stay called.
             told: row.released.max(room.last_tick().released),
             elapsed_ms,
             until,
@@ -49,7 +49,7 @@ impl TickStart {
         }
     }
 
-    /// What the pace decides on.
+    /// Builds the input of the pace's decision.
     fn pace_input(
         &self,
         row: &ReleaseRow,
@@ -72,13 +72,12 @@ impl TickStart {
     }
 }
 
-/// Carries out one tick of `room` at `now` (ms). With `second` it is the regular tick of a second;
-/// without it, a visitor's claim asked for it in between. With `pulse` the booking figures are
-/// replaced too. Until they are known, nobody in a line is called.
+/// Runs one tick of `room` at `now` (ms). With `second` it is the regular tick of a second. Without
+/// `second` it is a tick in between, for a nudge or a visitor's claim. With `pulse`, the tick also
+/// replaces booking's figures. Until booking's figures are known, nobody in a line is called.
 ///
 /// # Errors
-/// Fails if the store did not answer, or the ledger did not take the move. The counter then stays
-/// where it was.
+/// Fails if the store or the ledger did not answer.
 pub async fn run_tick(
     rooms: &RoomRegistry,
     room: &Room,
@@ -86,7 +85,7 @@ pub async fn run_tick(
     second: bool,
     now: i64,
 ) -> Result<(), StoreFailure> {
-    // The lock is held to the end, so that a node makes one tick at a time.
+    // The lock is held to the end, so that a node makes one tick of a room at a time.
     let mut counter = room.release().await;
     let settings = settings_of(&room.row().document);
     let mut found = gather_findings(rooms, room, pulse, second, now).await?;
@@ -105,11 +104,12 @@ pub async fn run_tick(
         && !room.row().facts.paused
         && (found.known || !settings.line);
     let input = start.pace_input(counter.release_row(), &found, &limits, selling);
-    // A room with nobody to call is not written every second. What it could gain in the meantime is
+    // A room with nobody to call is not written every second. The time that its next tick counts is
     // capped anyway.
     let nobody = !selling || start.told >= input.end;
     let idle = nobody && start.told == counter.release_row().released;
-    // In a room without a line, nobody waits for a second that belongs to another node.
+    // In a room without a line, a visitor is called even if another node has made the tick of this
+    // second.
     if !start.others || !(settings.line || idle) {
         let decided = pace::decide_release(&input, |rank| found.line.who_at_rank(rank));
         memory.record_tick(
@@ -138,15 +138,16 @@ pub async fn run_tick(
     Ok(())
 }
 
-/// Continues from what another node's tick left, unless this node knows better from the ledger.
+/// Continues from the row and memory that another node's tick left. Ignores a row that is older
+/// than this node's own, or that the ledger has lost.
 fn adopt_carryover(room: &Room, counter: &mut ReleaseCounter, left: TickCarryover) {
     if counter.heard(left.row) {
         *room.memory() = PaceMemory::parse(&left.memory);
     }
 }
 
-/// Reads the counter from the ledger again, after it had another row than this node thought. Either
-/// another node was first, or the ledger is an older copy.
+/// Reads the counter from the ledger again, after the ledger refused a move. Either another node
+/// moved the counter first, or the ledger is an older copy.
 async fn reload_release_row(
     rooms: &RoomRegistry,
     room: &Room,
@@ -176,7 +177,8 @@ struct DecidedTick {
     idle: bool,
 }
 
-/// Writes the tick by the ledger's compare-and-set. If it stands, tells the store.
+/// Writes the tick by the ledger's compare-and-set. If the ledger takes it, reports it to the
+/// store.
 async fn commit_tick(
     rooms: &RoomRegistry,
     room: &Room,
@@ -187,7 +189,7 @@ async fn commit_tick(
     let DecidedTick { decided, start, .. } = made;
     let mut called = None;
     let memory = made.memory.to_text();
-    // A tick that writes nothing leaves the ledger's row as it is, and only updates the memory.
+    // An idle tick leaves the ledger's row as it is. It only updates the memory and the store.
     if !made.idle {
         let to = ReleaseRow {
             released: decided.released.max(start.told),
@@ -227,7 +229,7 @@ async fn commit_tick(
     Ok(())
 }
 
-/// Leaves the figures for the sockets and polls.
+/// Publishes the figures to sockets and polls.
 fn publish_tick(
     room: &Room,
     released: u64,

@@ -1,4 +1,4 @@
-//! What a tick finds: the store's figures, booking's, and who is at each rank of the line.
+//! What a tick reads: the store's figures, booking's figures, and who is at each rank of the line.
 
 use std::sync::Arc;
 
@@ -13,24 +13,25 @@ use crate::room::{RankedLine, Room, RoomRegistry};
 use crate::store::{CalledRanks, NumberSet, StoreFailure, TickFigures, TickFiguresRequest};
 use crate::upstream::BookingPulse;
 
-/// A line up to this long is read anew every second; a longer one every [`LOOK_EVERY_MS`].
+/// In a room with at most this many numbers, the tick of each second reads who is away. In a larger
+/// room, a tick reads it every [`LOOK_EVERY_MS`].
 const LOOKED_AT_ALWAYS: u64 = 200_000;
 const LOOK_EVERY_MS: i64 = 5000;
 
-/// What one tick found.
+/// What one tick has read.
 pub(super) struct TickFindings {
     pub(super) figures: TickFigures,
     pub(super) pulse: BookingPulse,
     /// Whether booking has ever given figures.
     pub(super) known: bool,
     pub(super) line: LineSnapshot,
-    /// Whether the line was read anew in this tick.
+    /// Whether this tick has read who is away.
     pub(super) looked: bool,
     pub(super) now: i64,
 }
 
 impl TickFindings {
-    /// What the pace's limits are found by.
+    /// Returns the measurements that the pace's limits are worked out from.
     pub(super) fn measure_for_limits(&self) -> PaceMeasurements {
         let (figures, pulse) = (&self.figures, &self.pulse);
         let nodes: Vec<_> = figures
@@ -58,7 +59,7 @@ impl TickFindings {
         }
     }
 
-    /// Notes the call of the ranks from `from` to `to`, `people` of whom are here.
+    /// Notes that the ranks `from..to` are called, with `people` present visitors.
     pub(super) fn call_ranks(&mut self, from: u64, to: u64, people: u64) -> CalledRanks {
         let away = (from..to)
             .filter(|rank| self.line.who_at_rank(*rank) == RankPresence::Away)
@@ -76,11 +77,11 @@ impl TickFindings {
         }
     }
 
-    /// Who of those that wait, from `released` on, is here.
+    /// Returns which visitors from rank `released` on are here.
     pub(super) fn crowd(&self, released: u64, last: &Arc<PresenceBitmap>) -> Arc<PresenceBitmap> {
         let next = self.figures.counts.next;
-        // Visitors behind a place that was left are told at once, so a short line is counted anew
-        // on each tick.
+        // If somebody leaves, the visitors after that place move up at once. A short line is
+        // therefore counted anew on each tick.
         if self.looked || next.saturating_sub(released) <= LOOKED_AT_ALWAYS {
             Arc::new(PresenceBitmap::from_presence(released, next, |rank| {
                 self.line.who_at_rank(rank)
@@ -91,10 +92,11 @@ impl TickFindings {
     }
 }
 
-/// Asks the store what a tick needs to know; with `pulse` booking's figures are replaced as well.
+/// Reads from the store what a tick needs to know. With `pulse`, booking's figures are replaced as
+/// well.
 ///
 /// # Errors
-/// Where the store did not answer.
+/// Fails if the store did not answer.
 pub(super) async fn gather_findings(
     rooms: &RoomRegistry,
     room: &Room,
@@ -138,7 +140,7 @@ pub(super) async fn gather_findings(
     })
 }
 
-/// Who is at each rank, as the store knows it now.
+/// Who is at each rank. The absences may come from an earlier tick.
 pub(super) struct LineSnapshot {
     nobody: NumberSet,
     pub(super) away: NumberSet,
@@ -146,7 +148,7 @@ pub(super) struct LineSnapshot {
 }
 
 impl LineSnapshot {
-    /// Whether the visitor of a rank is here.
+    /// Returns whether the visitor of a rank is here or away, or nobody has the rank.
     pub(super) fn who_at_rank(&self, rank: u64) -> RankPresence {
         let number = self
             .ranked
@@ -162,7 +164,8 @@ impl LineSnapshot {
     }
 }
 
-/// Turns counts of visitors younger than each age, and of all visitors, into counts for each age.
+/// Returns the count of visitors in each age group. `younger` has the count below each age limit,
+/// and `all` is the count of all visitors.
 fn by_age(younger: &[u64], all: u64) -> [u64; 4] {
     let mut before = 0;
     let mut ages = [0; 4];
@@ -178,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_add_up_to_all_who_are_inside() {
+    fn age_groups_add_up_to_all_visitors_inside() {
         assert_eq!(by_age(&[3, 5, 9], 20), [3, 2, 4, 11]);
         assert_eq!(by_age(&[0, 0, 0], 0), [0; 4]);
     }

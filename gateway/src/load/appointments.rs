@@ -1,22 +1,22 @@
-//! Gives each refused client a different time to come back, so that clients who obey `Retry-After`
-//! are let in then.
+//! Spreads the times at which refused clients come back, so that clients who obey `Retry-After` are
+//! admitted then.
 
 use std::time::Duration;
 
-/// The longest time that a client is told to stay away. Beyond it, times are given anew from half
-/// of it on.
+/// The longest wait that a schedule gives, unless the caller's earliest time is later. When it is
+/// reached, the schedule starts again at half of it.
 const AWAY_MAX: Duration = Duration::from_secs(120);
 
-/// The next free time to come back, counted from a moment that the owner chooses. If nobody was
-/// refused for a while, the schedule is empty by itself.
+/// The next free time to come back, counted from a moment that the owner chooses. Once this time
+/// has passed, the schedule is empty.
 #[derive(Debug, Default)]
 pub struct ReturnSchedule {
     next: Duration,
 }
 
 impl ReturnSchedule {
-    /// Returns how long a client refused at `now` should wait: at least `earliest`, and behind all
-    /// clients refused before, at `per_s` clients a second.
+    /// Returns how long a client refused at `now` should wait: at least `earliest`, and after the
+    /// clients refused before, with `per_s` clients a second.
     pub fn reserve_return(&mut self, now: Duration, earliest: Duration, per_s: u64) -> Duration {
         let soonest = now + earliest;
         let mut at = self.next.max(soonest);
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn appointments_follow_one_another_at_the_pace_and_begin_anew_after_a_rest() {
+    fn waits_grow_at_the_given_rate_and_start_again_once_all_are_due() {
         let (mut book, now, second) = (
             ReturnSchedule::default(),
             Duration::from_secs(5),
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_sent_away_for_longer_than_two_minutes() {
+    fn a_wait_is_at_most_two_minutes() {
         let (mut book, now) = (ReturnSchedule::default(), Duration::ZERO);
         let longest = (0..1000).map(|_| book.reserve_return(now, Duration::from_secs(1), 1));
         assert_eq!(longest.max(), Some(AWAY_MAX));

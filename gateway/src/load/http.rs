@@ -1,4 +1,4 @@
-//! Turns refusals for the load's sake into problems that say when to come back.
+//! Turns refusals because of load into problems with the time to come back.
 
 use fairgate_base::http::{Problem, ProblemCode};
 
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_is_sent_away_is_told_by_code_and_when_to_come_back() {
+    fn a_refusal_has_its_status_its_code_and_the_time_to_come_back() {
         for (refusal, status, code) in [
             (
                 LoadRefusal::JoinsShed { wait_s: 7 },

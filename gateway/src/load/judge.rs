@@ -1,9 +1,9 @@
-//! Decides from measurements what to shed. The level rises after one second of overload, and falls
-//! step by step after three calm seconds each. Pure.
+//! Decides from measurements what to shed. The level rises after one second of overload. It falls
+//! by one step after every three calm seconds. Pure.
 
 use std::time::{Duration, Instant};
 
-/// What is shed. Each level also sheds what the levels before it do.
+/// What is shed. Each level also sheds what the lower levels shed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum LoadLevel {
@@ -12,13 +12,13 @@ pub enum LoadLevel {
     Calm,
     /// New joins are shed.
     Joins,
-    /// The deltas of seats come once a second.
+    /// The deltas of seats are sent only once a second.
     Deltas,
     /// New holds are shed.
     Holds,
 }
 
-/// The figures that the level is decided by.
+/// The figures that decide the level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LoadMeasurement {
     /// How late timers ran, 99th percentile, milliseconds.
@@ -27,16 +27,17 @@ pub struct LoadMeasurement {
     pub ledger_ms: u64,
 }
 
-/// The limits in milliseconds from which each level applies: what a person notices, what a page
-/// suffers from, and what makes a call time out.
+/// The lag in milliseconds from which each level applies. A person notices the first, a page works
+/// badly at the second, and calls time out at the third.
 const LAG_MS: [u64; 3] = [250, 500, 1_000];
+/// The wait for the ledger in milliseconds from which each level applies.
 const LEDGER_MS: [u64; 3] = [500, 1_000, 2_000];
-/// How long the limits must be exceeded before the level rises, because one stall is no overload.
+/// How long a limit must be reached before the level rises, because one stall is no overload.
 const RISE_AFTER: Duration = Duration::from_secs(1);
 /// How long everything must be under half of the level's limits before the level falls.
 pub(super) const FALL_AFTER: Duration = Duration::from_secs(3);
 
-/// Keeps the present level, and since when it should be another.
+/// Tracks the present level, and since when the measurements call for another one.
 #[derive(Debug, Default)]
 pub struct LoadLevelTracker {
     level: LoadLevel,
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
     use LoadLevel::{Calm, Deltas, Holds, Joins};
 
-    /// Feeds one figure for each tenth of a second, and returns the level after each.
+    /// Feeds one lag for each tenth of a second, and returns the level after each.
     fn run(lags: &[u64]) -> Vec<LoadLevel> {
         let (mut judge, begin) = (LoadLevelTracker::default(), Instant::now());
         let beats = (0..).map(|beat| begin + Duration::from_millis(100) * beat);
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn each_level_has_its_limits_whichever_figure_reaches_them() {
+    fn the_lag_or_the_ledgers_wait_alone_can_reach_each_level() {
         for (lag_p99_ms, ledger_ms, expected) in [
             (0, 0, Calm),
             (249, 499, Calm),
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn overload_sheds_after_a_second_and_is_given_up_step_by_step() {
+    fn the_level_rises_after_a_second_of_overload_and_falls_step_by_step() {
         let levels = run(&[[1_200; 11].as_slice(), &[0; 100]].concat());
         assert_eq!((levels[9], levels[10]), (Calm, Holds));
         let order: Vec<_> = levels
@@ -159,12 +160,12 @@ mod tests {
         assert_eq!(
             levels[10 + 30],
             Holds,
-            "three calm seconds are not over yet"
+            "before three calm seconds are over the level stays"
         );
     }
 
     #[test]
-    fn a_load_that_hovers_under_its_limit_keeps_its_level() {
+    fn a_level_stays_while_the_lag_is_above_half_of_its_limit() {
         let levels = run(&[[300; 11].as_slice(), &[130; 100]].concat());
         assert_eq!(levels[10..].iter().max(), Some(&Joins));
         assert!(levels[10..].iter().all(|level| *level == Joins));

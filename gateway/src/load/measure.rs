@@ -1,4 +1,4 @@
-//! Keeps the samples of the last few seconds, and computes their 99th percentile.
+//! Stores the samples of the last few seconds, and computes their 99th percentile.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_p99_passes_over_one_in_a_hundred_and_forgets_what_is_old() {
+    fn the_p99_ignores_one_sample_in_a_hundred_and_forgets_old_samples() {
         let (mut window, begin) = (LoadSampleWindow::default(), Instant::now());
         assert_eq!(window.p99(), 0);
         for sample in 0..200_u32 {
@@ -51,7 +51,11 @@ mod tests {
         }
         assert_eq!(window.p99(), 3);
         window.add_sample(begin + Duration::from_secs(2), 900);
-        assert_eq!(window.p99(), 900, "three in two hundred are more than one");
+        assert_eq!(
+            window.p99(),
+            900,
+            "three in two hundred are more than one in a hundred"
+        );
         window.add_sample(begin + Duration::from_secs(9), 1);
         assert_eq!(window.p99(), 1);
     }

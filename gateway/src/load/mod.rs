@@ -21,14 +21,14 @@ pub use measure::LoadSampleWindow;
 
 use crate::ledger::RoomLedger;
 
-/// Joins a second that this process is assumed to manage before it has measured any.
+/// The joins a second that this process is assumed to manage at least.
 const DRAIN_PER_S_MIN: u64 = 50;
-/// How much of the fastest recent second is still assumed a second later, in thousandths.
+/// The part of the assumed joins a second that still counts a second later, in thousandths.
 const DRAIN_FADE: u64 = 980;
-/// Added to the time in which a level falls, so that returning clients find that it has fallen.
+/// Added to the time after which a level falls, so that the level has fallen when clients return.
 const BACK_MARGIN: Duration = Duration::from_secs(1);
 
-/// What is refused for the load's sake, and for how long.
+/// What is refused because of load, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LoadRefusal {
     /// New joins must wait.
@@ -56,11 +56,13 @@ struct ProcessLoadState {
     level: AtomicU8,
     lag_p99_ms: AtomicU64,
     ledger_ms: AtomicU64,
-    /// Joins in the present second, and the fastest recent second.
+    /// The joins in the present second.
     joins: AtomicU64,
+    /// The joins a second that this process manages.
     drain_per_s: AtomicU64,
-    /// When refused visitors are expected back.
+    /// When visitors whose joins were refused come back.
     joiners: Mutex<ReturnSchedule>,
+    /// When visitors whose holds were refused come back.
     holders: Mutex<ReturnSchedule>,
 }
 
@@ -119,7 +121,7 @@ impl ProcessLoad {
         self.inner.ledger_ms.load(Ordering::Relaxed)
     }
 
-    /// Lets a new join through, or says when to come back.
+    /// Admits a new join, or returns when to come back.
     ///
     /// # Errors
     /// [`LoadRefusal::JoinsShed`] while new joins are shed.
@@ -132,12 +134,12 @@ impl ProcessLoad {
         Err(LoadRefusal::JoinsShed { wait_s })
     }
 
-    /// Counts a join that was carried out, which shows how many this process can manage.
+    /// Counts a join that succeeded. The count shows how many joins this process manages.
     pub fn joined(&self) {
         self.inner.joins.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Lets a new hold through, or says when to come back.
+    /// Admits a new hold, or returns when to come back.
     ///
     /// # Errors
     /// [`LoadRefusal::HoldsShed`] while new holds are shed.
@@ -151,9 +153,9 @@ impl ProcessLoad {
     }
 
     /// Returns the whole seconds until a visitor who is refused now should come back. By then the
-    /// load can have fallen below the level that sheds them, and the visitors refused before have
-    /// come. They come at the pace that this process has shown to manage, and never all at one
-    /// moment.
+    /// level can have fallen so far that nothing of this kind is shed. Refused visitors come back
+    /// one after the other, at the rate that this process manages. A random part of up to half of
+    /// the wait spreads them further.
     fn back_in(&self, book: &Mutex<ReturnSchedule>, shed_from: LoadLevel) -> u64 {
         let steps = (self.level() as u8).saturating_sub(shed_from as u8) + 1;
         let earliest = judge::FALL_AFTER * u32::from(steps) + BACK_MARGIN;
@@ -166,7 +168,7 @@ impl ProcessLoad {
         wait.mul_f64(1.0 + spread).as_secs_f64().ceil() as u64
     }
 
-    /// Takes over the latest measurements and the level.
+    /// Stores the latest lag and level, and publishes the metrics.
     fn apply_measurement(&self, measured: LoadMeasurement, level: LoadLevel) {
         let inner = &self.inner;
         inner
@@ -191,8 +193,8 @@ impl ProcessLoad {
         self.inner.ledger_ms.store(ms, Ordering::Relaxed);
     }
 
-    /// Ends a second: the fastest recent second is the number of joins that this process is known
-    /// to manage.
+    /// Ends a second of counting. The process manages as many joins a second as in its fastest
+    /// second; older seconds count less.
     fn second(&self) {
         let joined = self.inner.joins.swap(0, Ordering::Relaxed);
         let faded = self.inner.drain_per_s.load(Ordering::Relaxed) * DRAIN_FADE / 1000;
@@ -239,14 +241,13 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_sent_away_comes_back_spread_over_the_time_it_takes_to_serve_them() {
+    fn refused_visitors_are_told_times_spread_at_the_rate_that_the_process_manages() {
         let load = at(LoadLevel::Joins);
         let waits: Vec<u64> = (0..500)
             .map(|_| retry_after_s(load.admit_join().expect_err("shed")))
             .collect();
         assert!(waits.iter().all(|wait| *wait >= 4), "{waits:?}");
-        // 500 visitors at 50 a second are ten seconds' work, and no second is given to too many of
-        // them.
+        // 500 visitors at 50 a second take ten seconds, and no second gets too many of them.
         let most = (0..40)
             .map(|second| waits.iter().filter(|wait| **wait == second).count())
             .max();
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_to_come_back_grows_with_the_overload() {
+    fn the_time_to_come_back_grows_with_the_level() {
         let wait = |level| retry_after_s(at(level).admit_join().expect_err("shed"));
         assert!((4..=6).contains(&wait(LoadLevel::Joins)));
         assert!(wait(LoadLevel::Deltas) >= 7);

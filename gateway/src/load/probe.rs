@@ -8,12 +8,12 @@ use super::{LoadLevelTracker, LoadMeasurement, LoadSampleWindow, ProcessLoad};
 use crate::ledger::RoomLedger;
 
 const TIMER: Duration = Duration::from_millis(10);
-/// How many timers there are between two decisions about the level.
+/// How many timers fire between two decisions about the level.
 const JUDGE_EVERY: u32 = 10;
 const SECOND: Duration = Duration::from_secs(1);
 const LEDGER_EVERY: Duration = Duration::from_millis(250);
 
-/// Measures for ever how late timers run.
+/// Measures how late timers fire. Never returns.
 pub async fn measure_timer_lag(load: ProcessLoad) {
     let (mut window, mut judge) = (LoadSampleWindow::default(), LoadLevelTracker::default());
     let mut second = Instant::now();
@@ -36,8 +36,8 @@ pub async fn measure_timer_lag(load: ProcessLoad) {
     }
 }
 
-/// Measures for ever how long the ledger's writer keeps a write waiting. A write that has not
-/// returned yet counts with the time it has waited so far.
+/// Measures how long a write waits for the ledger's writer. Never returns. A write that has not
+/// returned yet counts with its waiting time so far.
 pub async fn measure_ledger_wait(load: ProcessLoad, ledger: Arc<dyn RoomLedger>) {
     loop {
         tokio::time::sleep(LEDGER_EVERY).await;

@@ -1,21 +1,21 @@
-//! How often a socket is woken. A visitor near the front is woken more often. Sockets are in a few
-//! groups, and each group is spread over its own seconds, so that a room never wakes all sockets at
-//! once for a frame that most of them do not need. Pure.
+//! Decides how often a socket is woken: the nearer the visitor is to the front, the more often.
+//! Each socket belongs to a group, and each group is spread over several seconds. A room thus never
+//! wakes all sockets at once for a frame that most of them do not need. Pure.
 
 use std::time::Duration;
 
 use fairgate_rules::estimate::refresh_s;
 
-/// The seconds between two wakes of each group. A socket that is due every 7 s is in the group of
-/// 5, and is told at about every other wake. The slowest group still wakes often enough to notice a
+/// The seconds between two wakes of each group. A socket that is due every 8 s is in the group of
+/// 5, and gets a frame at every second wake. The slowest group still wakes often enough to notice a
 /// client that has gone.
 const GROUPS: [u64; 4] = [1, 2, 5, 15];
 /// One slot for every second of every group.
 pub const SLOTS: usize = 1 + 2 + 5 + 15;
-/// How often (seconds) a called visitor gets the line, which they need for its figures only.
+/// Seconds between two `line` frames of a called visitor, who needs only the figures in them.
 const CALLED_S: u64 = 2;
 
-/// When a socket is woken, and when it is told of the line.
+/// When a socket is woken, and when it gets a `line` frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SocketCadence {
     /// The slot that wakes the socket.
@@ -27,9 +27,9 @@ pub struct SocketCadence {
 }
 
 impl SocketCadence {
-    /// Returns the cadence of a place with `ahead` people ahead (`None` before the draw), or of a
-    /// place that was `called`. `key` is any number of the place itself, and spreads the places
-    /// over the slots.
+    /// Returns the cadence of a place that is `called`, or has `ahead` people ahead (`None` before
+    /// the draw). `key` is any number that belongs to the place. It spreads the places over the
+    /// slots.
     #[must_use]
     pub fn for_place(ahead: Option<u64>, called: bool, per_s_u: u64, key: u64) -> Self {
         let every_s = if called {
@@ -53,8 +53,8 @@ impl SocketCadence {
         cadence
     }
 
-    /// Returns whether a socket that was last told `since` ago is told at this wake. It is told at
-    /// the wake nearest to its time.
+    /// Returns whether a socket gets a `line` frame at this wake, if it got the last one `since`
+    /// ago. It gets a frame at the wake nearest to its time.
     #[must_use]
     pub fn is_due(&self, since: Duration) -> bool {
         since + Duration::from_secs(self.wake_s) / 2 >= Duration::from_secs(self.every_s)
@@ -84,7 +84,7 @@ mod tests {
     const FIFTY_A_SECOND: u64 = 50_000_000;
 
     #[test]
-    fn nearness_decides_how_often_a_socket_is_woken_and_told() {
+    fn a_visitor_nearer_to_the_front_is_woken_and_gets_frames_more_often() {
         for (ahead, called, every_s, wake_s) in [
             (None, false, 5, 5),
             (Some(0), false, 1, 1),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn every_slot_wakes_once_in_its_groups_time_and_a_missed_second_is_made_up_for() {
+    fn every_slot_wakes_once_in_its_groups_time_even_if_seconds_were_skipped() {
         let mut woken = [0; SLOTS];
         for second in 0..30 {
             for (slot, times) in woken.iter_mut().enumerate() {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn in_any_second_only_a_part_of_those_far_back_is_woken() {
+    fn in_any_second_one_in_fifteen_of_the_visitors_far_back_is_woken() {
         let slots: Vec<_> = (0..15_000)
             .map(|key| SocketCadence::for_place(Some(1_000_000), false, FIFTY_A_SECOND, key).slot)
             .collect();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_told_at_the_wake_nearest_to_its_time() {
+    fn a_socket_gets_a_frame_at_the_wake_nearest_to_its_time() {
         for (ahead, expected_s) in [
             (Some(0), 1),
             (Some(7_000), 5),

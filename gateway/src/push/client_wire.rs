@@ -1,6 +1,6 @@
-//! The connection to one client. Frames are sent without waiting for the client, and no frames are
-//! added while some are stuck. At most one burst of frames lies in the socket's own buffer, and at
-//! most a window of unread bytes beyond it.
+//! The connection to one client. Frames are sent without waiting for the client. While the system
+//! does not take the bytes of earlier frames, or the client has too much unread, callers send no
+//! further frames. The socket's own buffer thus has at most one burst of frames.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -12,10 +12,10 @@ use futures_util::{Sink, SinkExt, Stream};
 
 use super::drain::ClientReadTracker;
 
-/// How long to try to send the close frame.
+/// The longest time to try to send the close frame.
 const BYE_MAX: Duration = Duration::from_secs(5);
 
-/// A socket and the count of what its client has read.
+/// A socket, and the count of the bytes that its client has not read.
 pub struct ClientWire {
     socket: WebSocket,
     drain: ClientReadTracker,
@@ -48,20 +48,21 @@ impl ClientWire {
         }
     }
 
-    /// Returns whether the client takes more. If not, the caller tells it later, as things stand
-    /// then.
+    /// Returns whether the client takes more frames. If not, the caller sends the newest state
+    /// later.
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.stuck && self.drain.may_send()
     }
 
-    /// Returns whether the client has read nothing for too long.
+    /// Returns whether the client has left a ping unanswered for too long.
     #[must_use]
     pub fn is_stalled(&self) -> bool {
         self.drain.is_stalled(Instant::now())
     }
 
-    /// Sends a frame. The caller asks [`ClientWire::is_open`] before a burst of frames.
+    /// Sends a frame, and a ping if one is due. The caller checks [`ClientWire::is_open`] before a
+    /// burst of frames.
     ///
     /// # Errors
     /// Fails if the client has gone.
@@ -78,7 +79,7 @@ impl ClientWire {
         self.flush().await
     }
 
-    /// Pings the client if a ping is due, to find out whether the client reads.
+    /// Pings the client if a ping is due. The answer shows how much the client has read.
     ///
     /// # Errors
     /// Fails if the client has gone.
@@ -98,7 +99,7 @@ impl ClientWire {
         Ok(true)
     }
 
-    /// Tries once to flush. What the system does not take goes out later, while others are served.
+    /// Tries once to flush. [`ClientWire::next`] sends later what the system does not take now.
     async fn flush(&mut self) -> Result<(), ClientGone> {
         let socket = &mut self.socket;
         let flushed = poll_fn(|cx| Poll::Ready(Pin::new(&mut *socket).poll_flush(cx))).await;
@@ -138,9 +139,10 @@ impl ClientWire {
         Poll::Ready(Ok(WireEvent::Heard(heard)))
     }
 
-    /// Sends the close frame, if the client still listens.
+    /// Sends the close frame, if the client still takes it.
     pub async fn close(mut self, frame: CloseFrame) {
-        // The client may have gone already or read nothing; then there is nobody to tell.
+        // The client may have gone or may read nothing. Then the frame is lost, and nothing else
+        // needs it.
         let _ = tokio::time::timeout(BYE_MAX, self.socket.send(Ws::Close(Some(frame)))).await;
     }
 }

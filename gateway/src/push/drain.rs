@@ -1,22 +1,22 @@
-//! Tracks how much a client has read of what was sent to it. Pings are sent in order with the
-//! frames. An answered ping therefore proves that the client itself, and not some buffer on the
-//! way, has read everything before it. Pure.
+//! Tracks how many of the sent bytes a client has read. Pings are sent in order with the frames. An
+//! answered ping therefore proves that the client itself, and not some buffer on the way, has read
+//! everything sent before the ping. Pure.
 
 use std::time::{Duration, Instant};
 
-/// How many bytes may be unread. A client with more gets nothing until it answers a ping.
+/// At this many unread bytes, a client gets nothing more until it answers a ping.
 const UNREAD_MAX: usize = 64 << 10;
-/// After how many bytes the client is pinged.
+/// After this many bytes the client is pinged.
 const ASK_AFTER: usize = 16 << 10;
-/// After how long the client is pinged, even if nothing was sent.
+/// After this time the client is pinged, even if nothing was sent.
 const ASK_EVERY: Duration = Duration::from_secs(25);
-/// How long a client may read nothing before it counts as gone.
+/// How long a ping may be unanswered before the client counts as gone.
 const UNREAD_FOR_MAX: Duration = Duration::from_secs(60);
 
-/// What one client was sent and has read.
+/// The bytes that one client was sent and has not proved to have read.
 #[derive(Debug)]
 pub struct ClientReadTracker {
-    /// Bytes sent before the ping that is not answered yet.
+    /// Unread bytes sent before the last ping.
     before: usize,
     /// Bytes sent after the last ping.
     after: usize,
@@ -39,12 +39,12 @@ impl ClientReadTracker {
         }
     }
 
-    /// Counts bytes that go out.
+    /// Counts bytes that are sent.
     pub fn count_sent(&mut self, bytes: usize) {
         self.after += bytes;
     }
 
-    /// Returns whether more may go out.
+    /// Returns whether more may be sent.
     #[must_use]
     pub fn may_send(&self) -> bool {
         self.before + self.after < UNREAD_MAX
@@ -62,8 +62,8 @@ impl ClientReadTracker {
         Some(self.number)
     }
 
-    /// Takes the answer to a ping. Returns `false` for an answer that was not asked for or was
-    /// given before; it proves nothing.
+    /// Takes the answer to a ping. Returns `false` if no such ping is open. Such an answer proves
+    /// nothing.
     pub fn take_pong(&mut self, number: u32) -> bool {
         let asked = self.open.is_some_and(|(open, _)| open == number);
         if asked {
@@ -72,7 +72,7 @@ impl ClientReadTracker {
         asked
     }
 
-    /// Returns whether the client has read nothing for too long.
+    /// Returns whether a ping has been unanswered for too long.
     #[must_use]
     pub fn is_stalled(&self, now: Instant) -> bool {
         self.open
@@ -87,7 +87,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn who_reads_is_sent_everything_and_asked_every_sixteen_kilobytes() {
+    fn a_client_that_reads_gets_everything_and_a_ping_every_sixteen_kilobytes() {
         let now = Instant::now();
         let mut drain = ClientReadTracker::new(now);
         let mut asked = 0;
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn who_reads_nothing_costs_so_many_bytes_and_is_gone_after_a_minute() {
+    fn a_client_that_reads_nothing_gets_no_more_and_counts_as_gone_after_a_minute() {
         let now = Instant::now();
         let mut drain = ClientReadTracker::new(now);
         let mut sent = 0;
@@ -114,16 +114,19 @@ mod tests {
             drain.next_ping(now);
         }
         assert_eq!(sent, 66_000);
-        assert!(!drain.take_pong(7), "what it says by itself proves nothing");
+        assert!(
+            !drain.take_pong(7),
+            "a pong without its ping proves nothing"
+        );
         assert!(!drain.may_send() && !drain.is_stalled(now + SECOND * 60));
         assert!(drain.is_stalled(now + SECOND * 61));
         assert!(drain.take_pong(1) && !drain.take_pong(1));
-        assert!(drain.may_send(), "it has begun to read");
+        assert!(drain.may_send(), "the client has answered its ping");
         assert!(!drain.is_stalled(now + SECOND * 61));
     }
 
     #[test]
-    fn a_quiet_client_is_asked_every_25_seconds() {
+    fn a_quiet_client_is_pinged_every_25_seconds() {
         let now = Instant::now();
         let mut drain = ClientReadTracker::new(now);
         assert_eq!(drain.next_ping(now + SECOND * 24), None);
@@ -131,7 +134,7 @@ mod tests {
         assert_eq!(
             drain.next_ping(now + SECOND * 70),
             None,
-            "one question at a time"
+            "only one ping is open at a time"
         );
         drain.take_pong(1);
         assert_eq!(drain.next_ping(now + SECOND * 70), Some(2));

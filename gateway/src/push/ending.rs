@@ -1,4 +1,4 @@
-//! Why a live socket ends, and what its client is told about the end.
+//! Why a live socket ends, and the close code and reason that its client gets.
 
 use axum::extract::ws::{Utf8Bytes, close_code};
 use rand::RngExt;

@@ -1,5 +1,5 @@
-//! Keeps the latest deltas of one show. A watcher that missed some gets one delta with the newest
-//! state of every cell, or nothing if a snapshot is the better answer. Pure.
+//! Stores the latest deltas of one show. A watcher that missed some gets one delta with the newest
+//! state of every changed cell. It gets `None` if it needs a snapshot. Pure.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -7,10 +7,9 @@ use bytes::Bytes;
 
 use super::seat_frames;
 
-/// How many deltas are kept. At four a second, that is a quarter of a minute.
+/// How many deltas are stored. At four a second, they cover 16 seconds.
 const DELTAS_MAX: usize = 64;
-/// How many cells the kept deltas may have together, so that a burst of sales costs no more memory
-/// than a quiet hour.
+/// How many cells the stored deltas may have together. This limits the memory in a burst of sales.
 const CELLS_MAX: usize = 20_000;
 
 struct StoredSeatDelta {
@@ -20,18 +19,18 @@ struct StoredSeatDelta {
     frame: Bytes,
 }
 
-/// The latest deltas, each following the one before.
+/// The latest deltas. Each begins at the version at which the last one ended.
 #[derive(Default)]
 pub struct SeatDeltaHistory {
     deltas: VecDeque<StoredSeatDelta>,
     cells: usize,
-    /// Merged deltas by the version they start from, made since the last delta. Watchers that
+    /// Merged deltas up to the newest version, by the version at which they start. Watchers that
     /// missed the same deltas share one.
     merged: HashMap<u64, Bytes>,
 }
 
 impl SeatDeltaHistory {
-    /// Adds the delta that brings the newest version. A delta that does not follow the last one
+    /// Adds the delta that leads to the newest version. A delta that does not follow the last one
     /// starts the history anew.
     pub fn add(&mut self, from: u64, to: u64, cells: Vec<(u32, u8)>) {
         if self.deltas.back().is_some_and(|last| last.to != from) {
@@ -58,8 +57,8 @@ impl SeatDeltaHistory {
         *self = Self::default();
     }
 
-    /// Returns one frame from version `have` to the newest. Returns `None` if the history does not
-    /// reach back to `have`, or the frame would be longer than `len_max`.
+    /// Returns one frame that leads from version `have` to the newest. Returns `None` if no stored
+    /// delta starts at `have`, or the frame would be longer than `len_max`.
     pub fn since(&mut self, have: u64, len_max: usize) -> Option<Bytes> {
         let first = self.deltas.iter().position(|delta| delta.from == have)?;
         let last = self.deltas.back()?;
@@ -94,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_missed_is_one_delta_with_the_newest_state_of_every_cell() {
+    fn missed_deltas_are_merged_with_the_newest_state_of_every_changed_cell() {
         let mut history = history();
         assert_eq!(
             history.since(4, ANY_LEN),
@@ -112,12 +111,12 @@ mod tests {
         assert_eq!(
             history.since(3, ANY_LEN),
             Some(seat_frames::delta(3, 10, &[(2, 0), (5, 2)])),
-            "what was merged before the newest delta is not told again"
+            "a delta merged before the newest one is not sent again"
         );
     }
 
     #[test]
-    fn what_is_not_known_or_longer_than_a_snapshot_is_none() {
+    fn without_a_delta_from_that_version_or_with_too_long_a_delta_there_is_none() {
         let mut history = history();
         assert_eq!(history.since(9, ANY_LEN), None, "nothing is newer");
         assert_eq!(history.since(2, ANY_LEN), None);

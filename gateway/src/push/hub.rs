@@ -1,6 +1,6 @@
 //! Sends the shared frames of one room. Each frame is encoded once and cloned by reference. News
-//! goes to every socket at once. How far the line has come goes to each socket as often as its
-//! nearness asks, and at once to the sockets of visitors who have just been called.
+//! goes to every socket at once. A `line` frame goes to each socket as often as its
+//! [cadence](super::cadence) says. Visitors who have just been called get it at once.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,22 +16,22 @@ use super::cadence::{SLOTS, wakes};
 use super::message::{LiveMessage, encode};
 use crate::room::{Room, RoomTick, RoomView};
 
-/// How much news a socket may miss before it is brought up to date instead. The news is kept once
-/// for all sockets.
+/// How many news frames are stored, once for all sockets. A socket that has missed more gets the
+/// current state instead.
 const BACKLOG: usize = 16;
 /// The value of a slot in which no rank waits to be called.
 const NOBODY: u64 = u64::MAX;
 
-/// What goes to every socket of a room at once.
+/// News that goes to every socket of a room at once.
 #[derive(Debug, Clone)]
 pub enum RoomNews {
-    /// The `room` frame, and the phase that it tells.
+    /// The `room` frame, and the phase in it.
     Room(Utf8Bytes, RoomPhase),
     /// The `draw` frame, and whether ranks are known now.
     Draw(Utf8Bytes, bool),
 }
 
-/// The `line` frame, and the tick behind it.
+/// The `line` frame, and its tick.
 #[derive(Debug, Clone)]
 pub struct LineFrame {
     /// The encoded frame.
@@ -70,20 +70,20 @@ impl RoomSocketHubs {
 pub struct RoomSocketHub {
     news: broadcast::Sender<RoomNews>,
     slots: Vec<WakeSlot>,
-    /// When this hub began, and up to which second since then the slots have been woken.
+    /// When this hub began. `woken` is the second since then up to which slots have been woken.
     begun: Instant,
     woken: Mutex<u64>,
-    /// The phase that was told last, by whichever loop or call. A phase that a change by hand has
-    /// told is not told again by the clock.
+    /// The phase that was sent last. If a change by hand has sent a phase, the room's loop does not
+    /// send it again.
     told: Mutex<Option<RoomPhase>>,
 }
 
-/// The sockets that are woken in the same seconds. The newest frame replaces the one before, so
-/// that no socket has a backlog.
+/// The sockets that are woken in the same seconds. The newest frame replaces the last one, so that
+/// no socket has a backlog.
 #[derive(Debug)]
 struct WakeSlot {
     line: watch::Sender<Option<LineFrame>>,
-    /// The lowest rank in this slot that was not called when its socket was last awake.
+    /// The lowest rank in this slot whose socket has not seen its call yet.
     nearest: AtomicU64,
 }
 
@@ -94,9 +94,9 @@ pub enum HubEvent {
     News(RoomNews),
     /// The newest line, because the listener's slot was woken.
     Line(LineFrame),
-    /// The listener missed more news than is kept.
+    /// The listener missed more news than is stored.
     Missed,
-    /// The room has gone.
+    /// The room's hub was dropped.
     Gone,
 }
 
@@ -147,9 +147,9 @@ impl RoomSocketHub {
         self.news.receiver_count()
     }
 
-    /// Wakes the listener with `slot` from now on, and earlier once the line comes to `rank`. The
-    /// caller must read the room's tick afterwards, because a line that came to `rank` just before
-    /// this call woke nobody.
+    /// Puts the listener into `slot` from now on, and wakes it at once when `rank` is called. The
+    /// caller must read the room's tick afterwards, because a call of `rank` just before this one
+    /// has woken nobody.
     pub fn set_wake(&self, listener: &mut HubListener, slot: usize, rank: Option<u64>) {
         let at = &self.slots[slot];
         if listener.slot != slot {
@@ -160,12 +160,12 @@ impl RoomSocketHub {
         }
     }
 
-    /// Sends phase, message and settings.
+    /// Sends the `room` frame, with phase, message and settings.
     pub fn announce_room(&self, room: &Room, now: i64) {
         self.announce_room_if(room, now, |_, _| true);
     }
 
-    /// Sends the phase, unless it was the last one told.
+    /// Sends the `room` frame, if the phase is not the one that was sent last.
     pub fn announce_phase(&self, room: &Room, now: i64) {
         self.announce_room_if(room, now, |told, phase| told != Some(phase));
     }
@@ -176,8 +176,8 @@ impl RoomSocketHub {
         now: i64,
         wanted: impl Fn(Option<RoomPhase>, RoomPhase) -> bool,
     ) {
-        // The lock is held while the frame goes out, so that the last frame sent has the last phase
-        // told.
+        // The lock is held while the frame is sent, so that frames go out in the order of the
+        // phases in `told`.
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let phase = room.phase(now);
         if wanted(*told, phase) {
@@ -187,7 +187,7 @@ impl RoomSocketHub {
         }
     }
 
-    /// Sends the freeze and the draw.
+    /// Sends the `draw` frame once the freeze is published, and then the `room` frame.
     pub fn announce_draw(&self, room: &Room, now: i64) {
         let draw = room.draw_state();
         // Between the freeze and its root there is nothing to publish yet.
@@ -200,8 +200,8 @@ impl RoomSocketHub {
         }
     }
 
-    /// Sends how far the line has come, according to the room's tick, to the slots whose second it
-    /// is and to the slots with a visitor who was called.
+    /// Sends the `line` frame of the room's last tick to the slots that are due in this second, and
+    /// to the slots with a visitor who was just called.
     pub fn announce_line(&self, room: &Room, now: i64) {
         let tick = room.last_tick();
         let text = || encode(&LiveMessage::line_of_tick(&tick, room.pace_per_s(), now));
@@ -217,8 +217,8 @@ impl RoomSocketHub {
             if !(called || wakes(slot, after, second)) || at.line.receiver_count() == 0 {
                 continue;
             }
-            // The slot is cleared before the frame is sent, because each woken socket then sets its
-            // rank anew.
+            // `nearest` is cleared before the frame is sent, because each woken socket then sets
+            // its rank again.
             at.nearest.store(NOBODY, Ordering::SeqCst);
             let line = frame.get_or_insert_with(|| LineFrame {
                 text: text(),
@@ -235,8 +235,8 @@ impl RoomSocketHub {
 }
 
 impl HubListener {
-    /// Waits for the next event. Without `with_news` it leaves news in the shared queue, because a
-    /// socket that cannot send just now must not keep a copy.
+    /// Waits for the next event. Without `with_news` it leaves news in the shared queue, so that a
+    /// socket that cannot send now stores no copy.
     pub async fn next(&mut self, with_news: bool) -> HubEvent {
         loop {
             tokio::select! {
@@ -257,7 +257,7 @@ impl HubListener {
         }
     }
 
-    /// Skips the news that was not received yet, and returns whether there was any.
+    /// Skips all news that this listener has not received, and returns whether there was any.
     pub fn skip_news(&mut self) -> bool {
         let missed = !self.news.is_empty();
         if missed {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_called_is_woken_at_once_and_those_who_are_not_sleep_on() {
+    fn a_called_visitor_is_woken_at_once_and_the_others_are_not() {
         let hub = RoomSocketHub::new();
         let slots = [SLOTS - 1, SLOTS - 2];
         let mut listeners = [hub.listen(), hub.listen()];
@@ -310,14 +310,14 @@ mod tests {
         assert_eq!(
             beat(502),
             (None, None),
-            "it was told, and did not ask again"
+            "the call woke the socket, and it has not set its rank again"
         );
         assert_eq!(beat(2000), (None, Some(2000)));
-        assert_eq!(encoded.get(), 2, "a frame that nobody needs is not written");
+        assert_eq!(encoded.get(), 2, "a frame that nobody needs is not encoded");
     }
 
     #[test]
-    fn a_listener_that_slept_hears_the_newest_line_and_no_backlog() {
+    fn a_slow_listener_gets_only_the_newest_line_frame() {
         let hub = RoomSocketHub::new();
         let mut listener = hub.listen();
         for second in 1..100 {

@@ -1,5 +1,5 @@
 //! Limits how many sockets this process holds at once. The limit is below the number of files that
-//! the process may open, so that calls are still answered.
+//! the process may open, so that HTTP calls still find a free file.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,11 +18,12 @@ struct SocketLimitState {
     open: AtomicUsize,
 }
 
-/// The refusal of a socket when this process holds as many as it can.
+/// The refusal of a socket because this process has as many as it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("as many sockets are open as may be; try again in {wait_s} s")]
 pub struct TooManySockets {
-    /// Seconds until the client should try again; a different number for each refusal.
+    /// Seconds until the client should try again. They are random, so that clients do not come back
+    /// at the same time.
     pub wait_s: u64,
 }
 
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_files_a_process_may_open_are_read_from_its_limits() {
+    fn the_soft_limit_of_open_files_is_read_from_the_process_limits() {
         let limits = "Limit                     Soft SocketLimit           Hard SocketLimit           Units     \n\
                       Max open files            1024                 20000                files     \n";
         assert_eq!(files_max(limits), Some(1024));
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn one_socket_too_many_is_told_when_to_come_back_and_gets_in_when_another_has_gone() {
+    fn a_socket_over_the_limit_is_refused_until_another_one_closes() {
         let limit = SocketLimit::new(2);
         let (one, _other) = (
             limit.acquire().expect("free"),

@@ -24,7 +24,7 @@ pub enum LiveMessage<'a> {
         /// People ahead of the visitor; null before the draw.
         ahead: Option<u64>,
     },
-    /// How far the line has come.
+    /// The figures of the line.
     Line {
         /// Numbers given so far.
         joined: u64,
@@ -32,7 +32,7 @@ pub enum LiveMessage<'a> {
         released: u64,
         /// Visitors released a second.
         per_s: f64,
-        /// People behind the release counter.
+        /// People here whose ranks are not released yet.
         waiting: u64,
         /// Seats of all shows.
         seats: LineSeats,
@@ -41,7 +41,7 @@ pub enum LiveMessage<'a> {
     },
     /// The visitor may claim the pass now.
     Turn {
-        /// When the call is expected to be answered, RFC 3339.
+        /// The time by which the visitor is expected to claim, RFC 3339.
         claim_before: Option<String>,
     },
     /// A change of the visitor's own hold.
@@ -53,7 +53,8 @@ pub enum LiveMessage<'a> {
         /// The hold's deadline, RFC 3339.
         expires_at: String,
     },
-    /// Seats that came free for a visitor on the waitlist, as a hold to be ordered in time.
+    /// Freed seats, held for a visitor on the waitlist, who must order them before the hold
+    /// expires.
     Offer {
         /// The show's slug.
         show: &'a str,
@@ -61,7 +62,7 @@ pub enum LiveMessage<'a> {
         hold: &'a str,
         /// The labels of the seats.
         seats: &'a [String],
-        /// Until when the seats are kept, RFC 3339.
+        /// Until when the seats are held, RFC 3339.
         expires_at: String,
     },
 }
@@ -77,10 +78,9 @@ pub struct LineSeats {
 }
 
 impl LiveMessage<'_> {
-    /// The `closed` frame of a line that has ended for now. It is the same for every visitor, so it
-    /// is written once.
+    /// The `closed` frame of a room that is sold out for now. It is the same for every visitor.
     pub const SOLD_OUT: &'static str = r#"{"type":"closed","reason":"sold_out"}"#;
-    /// The `closed` frame of a line that has ended for good.
+    /// The `closed` frame of a room that has closed for good.
     pub const CLOSED: &'static str = r#"{"type":"closed","reason":"closed"}"#;
 
     /// Builds the `line` frame of a tick.
@@ -121,7 +121,7 @@ pub enum LiveRequest {
         /// The show's slug.
         show: String,
     },
-    /// Ends the watching.
+    /// Stops the deltas.
     Unwatch {},
     /// Asks for a fresh snapshot.
     Resync {},
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_say_three_things_and_nothing_else() {
+    fn only_watch_unwatch_and_resync_are_requests() {
         check(
             r#"{"type":"watch","show":"n-1"}"#,
             Some(&LiveRequest::Watch { show: "n-1".into() }),
@@ -176,7 +176,7 @@ mod tests {
         serde_json::from_str(&text).expect("JSON")
     }
 
-    /// Checks that our message has every field of the golden one. Additional fields are allowed.
+    /// Checks that a message has every field of the golden message. Additional fields are allowed.
     fn check_golden(name: &str, message: &LiveMessage<'_>) {
         let golden = golden(name);
         let ours: serde_json::Value = serde_json::from_str(&encode(message)).expect("JSON");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_a_line_are_the_golden_messages() {
+    fn the_closed_frames_equal_the_golden_messages() {
         for (name, ours) in [
             ("closed", LiveMessage::CLOSED),
             ("closed-sold-out", LiveMessage::SOLD_OUT),

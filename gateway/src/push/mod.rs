@@ -1,5 +1,5 @@
-//! Live messages to all visitors at once. Messages are apart from frames, the hub is apart from the
-//! socket, and polling gives the same facts.
+//! Live messages to visitors over WebSockets. Messages and frames, and hub and socket, have
+//! separate modules. A visitor who polls gets the same facts.
 
 pub mod cadence;
 pub mod client_wire;

@@ -41,7 +41,7 @@ pub fn delta(from: u64, to: u64, cells: &[(u32, u8)]) -> Bytes {
     frame.freeze()
 }
 
-/// Sets one cell in packed bits, and ignores a cell beyond them.
+/// Sets one cell in packed bits. Ignores a cell beyond their end.
 pub fn set_cell(packed: &mut [u8], index: u32, state: u8) {
     let shift = (index % 4) * 2;
     if let Some(byte) = usize::try_from(index / 4)
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Reads a delta. It is written from the contract and not from the encoder above.
+    /// Reads a delta. This decoder was written from the contract, and not from the encoder above.
     fn read_delta(frame: &[u8]) -> (u64, u64, Vec<(u32, u8)>) {
         assert_eq!(frame[0], 2);
         let u64_at =
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_the_golden_bytes() {
+    fn encoded_frames_equal_bytes_worked_out_by_hand() {
         let mut packed = [0; 2];
         for (index, state) in [(0, 1), (1, 2), (4, 3)] {
             set_cell(&mut packed, index, state);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_those_that_the_pages_read() {
+    fn encoded_frames_equal_the_golden_frames_of_the_pages() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../waitroom-ui/wire/frames.json"
@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_delta_reads_back_as_it_was(cells in proptest::collection::btree_map(0_u32..500_000, 0_u8..4, 0..200), from: u64, to: u64) {
+        fn a_delta_decodes_to_what_was_encoded(cells in proptest::collection::btree_map(0_u32..500_000, 0_u8..4, 0..200), from: u64, to: u64) {
             let cells: Vec<_> = cells.into_iter().collect();
             prop_assert_eq!(read_delta(&delta(from, to, &cells)), (from, to, cells));
         }

@@ -1,6 +1,6 @@
-//! The seats of watched shows. One reader for each show keeps the current picture. Each watcher
-//! fetches what it has not seen yet when it can send. Nothing is queued for a watcher: one that
-//! comes late gets a longer delta, or a snapshot.
+//! The seats of watched shows. One reader for each show stores the current picture. When a watcher
+//! can send, it fetches what its client has not seen yet. Nothing is queued for a watcher. A slow
+//! watcher gets a longer delta, or a snapshot.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -64,7 +64,8 @@ pub struct SeatWatch {
 }
 
 impl WatchedShows {
-    /// Makes the watching over `core`. It reads less often when the `load` is high.
+    /// Makes an empty list of watched shows. Their seats are read from `core`, and less often if
+    /// the `load` is high.
     #[must_use]
     pub fn new(core: Arc<dyn BookingCore>, load: ProcessLoad) -> Self {
         Self {
@@ -126,7 +127,7 @@ impl WatchedShows {
     }
 }
 
-/// Returns how often deltas are sent at a level of load.
+/// Returns the time between two readings of changes at a level of load.
 fn every(level: LoadLevel) -> Duration {
     if level < LoadLevel::Deltas {
         EVERY
@@ -233,8 +234,8 @@ impl SeatWatch {
         }
     }
 
-    /// Waits for the next frame: a snapshot first, then what has changed since the frame before.
-    /// Returns `None` if the show has gone.
+    /// Waits for the next frame: first a snapshot, then the changes since the last frame. Returns
+    /// `None` if the show has gone.
     pub async fn next(&mut self) -> Option<Bytes> {
         loop {
             self.version.mark_unchanged();
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watcher_that_comes_late_gets_one_delta_or_a_snapshot_whichever_is_shorter() {
+    fn a_slow_watcher_gets_one_delta_or_a_snapshot_whichever_is_shorter() {
         let mut shown = shown();
         assert_eq!(shown.since(Some(7)), None);
         for version in 7..10 {
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_is_made_once_for_all_and_shows_the_newest_state() {
+    fn a_snapshot_is_encoded_once_for_all_and_shows_the_newest_state() {
         let mut shown = shown();
         shown.apply_delta(7, 8, vec![(0, 3)]);
         let (one, other) = (shown.since(None), shown.since(Some(1)));
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn deltas_come_four_times_a_second_and_under_load_once() {
+    fn deltas_are_sent_four_times_a_second_and_once_a_second_under_load() {
         for (level, ms) in [
             (LoadLevel::Calm, 250),
             (LoadLevel::Joins, 250),

@@ -1,6 +1,6 @@
-//! One visitor's socket. It forwards shared frames, works out its own turn, and keeps no timer of
-//! its own. It never waits for its client. What cannot be sent now is not queued; the client is
-//! told later how things stand then.
+//! One visitor's socket. It forwards shared frames, works out when its visitor is called, and has
+//! no timer of its own. It never waits for its client. A frame that cannot be sent now is not
+//! queued. The client gets the newest state later.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ use crate::room::{Room, RoomRegistry, RoomTick, RoomView};
 use crate::store::{Place, PresentedPlace, PresentedPlaceStatus};
 use crate::upstream::HoldSignal;
 
-/// How many messages a client may send in [`FLOOD_WINDOW`]; more are a flood.
+/// How many messages a client may send in [`FLOOD_WINDOW`]. One more closes the socket.
 const FLOOD_MAX: u32 = 30;
 const FLOOD_WINDOW: Duration = Duration::from_secs(10);
 
@@ -44,7 +44,7 @@ pub struct VisitorSocket {
     listener: HubListener,
     cadence: SocketCadence,
     line_sent: Option<Instant>,
-    /// Whether a `line` frame was due while the client took nothing.
+    /// Whether a `line` frame was due while the client took no frames.
     line_missed: bool,
     flood: (Instant, u32),
 }
@@ -96,15 +96,15 @@ impl VisitorSocket {
         self.greet().await?;
         self.reschedule_wake().await?;
         loop {
-            // While this is false, waiting events stay in queues shared by all sockets, so this
-            // client costs no memory.
+            // While this is false, nothing is queued for this client alone: news stays in the queue
+            // that all sockets share, and personal events in a short bounded queue.
             let open = self.wire.is_open();
             tokio::select! {
                 moved = self.wire.next() => self.happened(moved?, open).await?,
                 heard = self.listener.next(open) => match heard {
                     HubEvent::Line(line) => self.on_wake(line).await?,
                     HubEvent::News(news) => self.pass_on(news).await?,
-                    // The socket is too far behind, so the current state replaces what it missed.
+                    // The socket has missed news, so it gets the current state instead.
                     HubEvent::Missed => self.catch_up().await?,
                     HubEvent::Gone => return Err(SocketEnd::Gone),
                 },
@@ -115,8 +115,7 @@ impl VisitorSocket {
                 word = ear.next(), if open => match word {
                     Some(PersonalEvent::Hold(signal)) => self.tell_hold(&signal).await?,
                     Some(PersonalEvent::Left { room, number }) if self.is_place(&room, number) => return Err(SocketEnd::place_left()),
-                    // The event is for the same visitor's place in another room, or for an earlier
-                    // place.
+                    // The visitor left a place in another room, or an earlier place.
                     Some(PersonalEvent::Left { .. }) => {}
                     None => return Err(SocketEnd::Gone),
                 },
@@ -139,8 +138,8 @@ impl VisitorSocket {
         Ok(())
     }
 
-    /// Tells a client that takes frames again how things stand, once. Seats need nothing here,
-    /// because the watch knows what the client has.
+    /// Sends the newest state once to a client that takes frames again. Seats need nothing here,
+    /// because the watch knows which version the client has.
     async fn resume_after_backpressure(&mut self) -> Result<(), SocketEnd> {
         if self.listener.skip_news() {
             self.catch_up().await
@@ -151,7 +150,8 @@ impl VisitorSocket {
         }
     }
 
-    /// Tells the client how everything stands when it connects.
+    /// Sends the whole current state. A client gets it when it connects, and after it has missed
+    /// news.
     async fn greet(&mut self) -> Result<(), SocketEnd> {
         self.tell_room().await?;
         let draw = self.room.draw_state();
@@ -186,7 +186,8 @@ impl VisitorSocket {
         self.reschedule_wake().await
     }
 
-    /// Tells the line, since the socket's second or its rank has come.
+    /// Sends the `line` frame if it is due. The hub calls the socket in the seconds of its slot,
+    /// and when a rank of the slot is called.
     async fn on_wake(&mut self, line: LineFrame) -> Result<(), SocketEnd> {
         if self.wire.is_stalled() {
             return Err(SocketEnd::later(
@@ -206,8 +207,8 @@ impl VisitorSocket {
         self.reschedule_wake().await
     }
 
-    /// Sets anew when this socket is woken. If the line has come to its rank meanwhile, tells the
-    /// line at once.
+    /// Sets again when this socket is woken. If its visitor has been called meanwhile, sends the
+    /// `line` frame at once.
     async fn reschedule_wake(&mut self) -> Result<(), SocketEnd> {
         let tick = self.room.last_tick();
         let called = self.rank.is_some_and(|rank| rank < tick.released);
@@ -229,7 +230,7 @@ impl VisitorSocket {
         }
     }
 
-    /// Returns whether the line has come to this visitor and the visitor has not been told.
+    /// Returns whether this visitor is called and has not been told so.
     fn is_called(&self, tick: &RoomTick) -> bool {
         !self.turned && self.rank.is_some_and(|rank| rank < tick.released)
     }
@@ -251,7 +252,7 @@ impl VisitorSocket {
             return Ok(());
         };
         let now = self.rooms.now_ms();
-        // A visitor who was let in before this socket opened needs no call.
+        // A visitor who already has a pass, or whose order is done, gets no `turn` frame.
         let standing = self
             .rooms
             .store()
@@ -263,7 +264,7 @@ impl VisitorSocket {
                 self.turned = true;
                 return Ok(());
             }
-            // The store cannot answer just now; the next line asks again.
+            // The store cannot answer now. The next `line` frame asks again.
             Err(_) => return Ok(()),
         };
         self.turned = true;
@@ -336,8 +337,8 @@ impl VisitorSocket {
         }
         match heard {
             None | Some(Ok(Ws::Close(_))) => Err(SocketEnd::Gone),
-            // A message over the limit also ends here. If the client has gone, giving the reason
-            // does no harm.
+            // A message over the length limit also leads here. If the client has gone, sending a
+            // reason does no harm.
             Some(Err(_)) => Err(SocketEnd::policy(
                 "a message was too long, or not a WebSocket message",
             )),
@@ -391,7 +392,7 @@ impl VisitorSocket {
     }
 }
 
-/// Waits for the next seats, and waits for ever if nothing is watched.
+/// Waits for the next frame of seats. Waits for ever if nothing is watched.
 async fn next_seats(watch: &mut Option<SeatWatch>) -> Option<bytes::Bytes> {
     match watch {
         Some(watch) => watch.next().await,

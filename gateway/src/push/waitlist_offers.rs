@@ -1,5 +1,6 @@
-//! Keeps offers coming to visitors on the waitlist who have an open socket. Booking names the
-//! visitors who wait, and is told which of them are here. Booking learns of no other socket.
+//! Tells booking which visitors on the waitlist have an open socket here, because only present
+//! visitors get offers. Booking first names the visitors who wait. It learns nothing about the
+//! sockets of others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use tokio::time::MissedTickBehavior;
 use crate::personal::PersonalEventHub;
 use crate::upstream::BookingCore;
 
-/// How often booking is told. It counts a visitor as here for 15 s after it was told.
+/// How often booking is told. Booking counts a visitor as here for 15 s after each report.
 const TELL_EVERY: Duration = Duration::from_secs(4);
 
 /// Tells booking which waiting visitors are here, for as long as the process runs.

@@ -1,5 +1,5 @@
-//! How far a room's draw has come on this node: the ledger's row, the published record, and the
-//! line as it was frozen and ranked.
+//! The state of a room's draw on this node: the ledger's row, the published record, the frozen
+//! leaves and the ranked line.
 
 use std::sync::Arc;
 
@@ -27,10 +27,10 @@ pub struct FrozenLeaves {
     pub tree: MerkleTree,
 }
 
-/// How far the draw has come on this node.
+/// The state of the draw on this node.
 #[derive(Clone)]
 pub struct DrawState {
-    /// What the ledger has of the draw.
+    /// The draw as the ledger has it.
     pub row: DrawRow,
     /// The published record.
     pub record: Arc<DrawRecord>,
@@ -41,10 +41,10 @@ pub struct DrawState {
 }
 
 impl DrawState {
-    /// Reads the draw of a stored room, as far as it has come.
+    /// Reads the draw of a stored room, with all steps that are done.
     ///
     /// # Errors
-    /// Fails if the ledger cannot be read, or what it holds does not fit together.
+    /// Fails if the ledger cannot be read, or its parts of the draw contradict each other.
     pub async fn restore(
         ledger: &dyn RoomLedger,
         row: &RoomRow,
@@ -95,10 +95,11 @@ impl FrozenLeaves {
         self.leaves.iter().filter(|leaf| **leaf == VOID.0).count() as u64
     }
 
-    /// Checks that what another node published follows from the leaves that this node reads.
+    /// Checks that a published root and count of voids follow from these leaves. Another node may
+    /// have published them.
     ///
     /// # Errors
-    /// Fails if it does not follow.
+    /// Fails if they do not follow.
     pub fn check_published(
         &self,
         room: &str,
@@ -114,7 +115,7 @@ impl FrozenLeaves {
 }
 
 impl RankedLine {
-    /// Returns the number at a rank. Beyond the drawn line, rank and number are the same.
+    /// Returns the number at a rank. After the drawn line, rank and number are the same.
     #[must_use]
     pub fn number_at(&self, rank: u64) -> u64 {
         usize::try_from(rank)
@@ -140,7 +141,7 @@ impl RankedLine {
     }
 }
 
-/// Builds the record of what is published of a draw so far.
+/// Builds the record of the steps of a draw that are published.
 ///
 /// # Errors
 /// Fails if the stored draw does not follow from the room's secret.

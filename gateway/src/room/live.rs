@@ -1,5 +1,5 @@
-//! One room of this node: a cheap handle over what the loops learned last. Decisions read from
-//! here, and nothing here waits for a database.
+//! One room of this node: a cheap handle on the state that the loops read last. Decisions read this
+//! state without waiting for a database. Only [`Room::release`] waits for a running tick.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -35,7 +35,7 @@ struct RoomState {
     release: tokio::sync::Mutex<ReleaseCounter>,
     nudge: Notify,
     begun_elsewhere: AtomicBool,
-    /// The time (ms) from which the line may be frozen, while a due draw waits for it.
+    /// The time (ms) until which a due draw waits before it freezes the line.
     draw_waits: RwLock<Option<i64>>,
 }
 
@@ -102,8 +102,8 @@ impl Room {
         newer
     }
 
-    /// Notes that another node has begun the draw. This node then goes along, whatever its own row
-    /// says of the time.
+    /// Notes that another node has begun the draw. This node then runs the draw too, even if it is
+    /// not due by this node's row.
     pub(crate) fn begun_elsewhere(&self) {
         self.inner.begun_elsewhere.store(true, Ordering::Release);
         self.nudge();
@@ -116,7 +116,7 @@ impl Room {
     }
 
     /// Sets the time (ms) until which a due draw waits, or `None` if it no longer waits. The draw
-    /// waits so that visitors whom a lost store forgot can come back with their place. Returns
+    /// waits so that visitors can show their places again to a store that has lost them. Returns
     /// whether this changed anything.
     pub(crate) fn draw_waits(&self, until: Option<i64>) -> bool {
         let waits = &self.inner.draw_waits;
@@ -124,14 +124,14 @@ impl Room {
         std::mem::replace(&mut *waits, until) != until
     }
 
-    /// Returns until when (ms) a due draw waits for visitors whom a lost store forgot.
+    /// Returns until when (ms) a due draw waits for visitors whose places the store has lost.
     #[must_use]
     pub fn draw_waits_until(&self) -> Option<i64> {
         let waits = &self.inner.draw_waits;
         *waits.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns how far the draw has come.
+    /// Returns the state of the draw.
     #[must_use]
     pub fn draw_state(&self) -> DrawState {
         self.inner
@@ -170,21 +170,21 @@ impl Room {
             .unwrap_or_else(PoisonError::into_inner) = Arc::new(tick);
     }
 
-    /// Returns the visitors released a second: the measured rate, or the promoter's rate if no tick
-    /// has measured one.
+    /// Returns the visitors released a second: the measured rate, but at most the promoter's rate.
+    /// Before the first tick it is the promoter's rate.
     #[must_use]
     pub fn pace_per_s(&self) -> f64 {
         let (tick, asked) = (self.last_tick(), self.row().document.per_s);
         if tick.at == 0 {
             return asked;
         }
-        // Capped by the promoter's rate, so that a change shows at once. Rounded to thousandths,
-        // which nobody misses.
+        // The promoter's rate is the cap, so that a change shows at once. Digits after the
+        // thousandths are noise.
         let (mean, _) = tick.rates;
         (mean.min(asked) * 1000.0).round() / 1000.0
     }
 
-    /// Locks what the pace remembers of the seconds before.
+    /// Locks the pace's memory of the last seconds.
     pub fn memory(&self) -> MutexGuard<'_, PaceMemory> {
         self.inner
             .memory
@@ -192,14 +192,14 @@ impl Room {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns who is here, at this node.
+    /// Returns which visitors are here, as this node sees it.
     #[must_use]
     pub fn presence(&self) -> &VisitorPresence {
         &self.inner.presence
     }
 
-    /// Locks the release counter as this node knows it; the lock is held while the counter is
-    /// moved.
+    /// Locks the release counter as this node knows it. A tick holds the lock until it has moved
+    /// the counter.
     pub async fn release(&self) -> tokio::sync::MutexGuard<'_, ReleaseCounter> {
         self.inner.release.lock().await
     }
@@ -228,7 +228,8 @@ impl Room {
             .read()
             .unwrap_or_else(PoisonError::into_inner);
         PhaseInputs {
-            // The freeze is published with its root; until then the phase stays that of the lobby.
+            // The freeze is published with its root. Until then the phase is still that of the
+            // lobby.
             frozen: draw.row.sealed.is_some(),
             drawn: draw.ranked.is_some(),
             sold_out: self.last_tick().is_sold_out(),

@@ -1,6 +1,6 @@
-//! Tracks which visitors are here, as this node sees it: by open sockets, and by polls. The room's
-//! loop reports them to the store, which adds up all nodes. "Ahead of you" then counts people and
-//! not abandoned tabs.
+//! Tracks which visitors are here, as this node sees it: by open sockets, and by calls that show a
+//! place. The room's loop reports them to the store, which combines the reports of all nodes.
+//! "Ahead of you" then counts people and not abandoned tabs.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,13 +15,14 @@ pub struct VisitorPresence {
 
 #[derive(Debug, Default)]
 struct VisitorPresenceState {
-    /// Open sockets by number, as their count and their place. A visitor may have several sockets.
+    /// The count of open sockets and the place, by number. A visitor may have several sockets.
     open: HashMap<u64, (u32, PresentedPlace)>,
-    /// Visitors seen since the last report: those who polled, and those whose last socket closed.
+    /// Visitors seen since the last report: those who made a call, and those whose last socket
+    /// closed.
     seen: HashSet<u64>,
 }
 
-/// Keeps a visitor counted as here until it is dropped.
+/// Counts a visitor as here until this guard is dropped.
 #[derive(Debug)]
 pub struct PresenceGuard {
     presence: VisitorPresence,
@@ -40,12 +41,12 @@ impl VisitorPresence {
         }
     }
 
-    /// Notes that the visitor with that number polled.
+    /// Notes that the visitor with that number made a call.
     pub fn note_visitor(&self, number: u64) {
         self.lock().seen.insert(number);
     }
 
-    /// Returns everybody who is here, or was since the last report.
+    /// Returns everybody who is here, or was here since the last report. A number may come twice.
     #[must_use]
     pub fn report(&self) -> Vec<u64> {
         let mut inner = self.lock();
@@ -61,7 +62,7 @@ impl VisitorPresence {
     }
 
     fn lock(&self) -> MutexGuard<'_, VisitorPresenceState> {
-        // Counting does not panic half-way, so a poisoned lock only means that some caller did.
+        // Counting does not panic half-way, so even a poisoned lock has sound counts.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_visitor_is_here_until_the_last_socket_closes_and_a_poller_when_it_looks() {
+    fn a_visitor_is_reported_until_the_last_socket_closes_and_once_after_a_poll() {
         let presence = VisitorPresence::default();
         let shown = PresentedPlace {
             number: 1,
@@ -111,7 +112,11 @@ mod tests {
         drop(one);
         assert_eq!(reported(&presence), [1]);
         drop(other);
-        assert_eq!(reported(&presence), [1], "seen until the moment it closed");
+        assert_eq!(
+            reported(&presence),
+            [1],
+            "the last socket closed since the last report"
+        );
         assert!(reported(&presence).is_empty());
     }
 }

@@ -30,7 +30,7 @@ pub struct RoomDependencies {
     pub keyring: Keyring,
     /// The clock that `now` comes from.
     pub clock: Clock,
-    /// How well booking answers, as this node measures it.
+    /// How fast and how correctly booking answers, as this node measures it.
     pub health: BookingHealth,
     /// Becomes true when the process drains.
     pub stopping: watch::Receiver<bool>,
@@ -56,8 +56,8 @@ struct RoomRegistryState {
 }
 
 impl RoomRegistry {
-    /// Makes a registry without rooms. The receiver gets each room that is opened, so that its
-    /// caller can run the room's loop.
+    /// Makes a registry without rooms. The receiver gets each opened room, so that the caller can
+    /// run the room's loop.
     #[must_use]
     pub fn new(parts: RoomDependencies) -> (Self, mpsc::UnboundedReceiver<Room>) {
         let (opened, taken_up) = mpsc::unbounded_channel();
@@ -88,11 +88,11 @@ impl RoomRegistry {
         }
     }
 
-    /// Opens a stored room on this node and sends it to the task that runs its loop. A room that is
-    /// open already stays as it is.
+    /// Opens a stored room on this node and sends it to the task that runs its loop. An open room
+    /// stays as it is.
     ///
     /// # Errors
-    /// Fails if the ledger cannot be read.
+    /// Fails if the ledger cannot be read, or the store cannot open the room.
     pub async fn take_up(&self, row: RoomRow) -> Result<Room, RoomLedgerFailure> {
         let release = self.ledger().release(&row.room).await?;
         self.store().open(&row.room).await?;
@@ -104,12 +104,13 @@ impl RoomRegistry {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         match rooms.entry(room.id().to_owned()) {
-            // The call that made the room and the loop that found it may come here at once.
+            // The call that created the room and the loop that found it may run this at the same
+            // time.
             btree_map::Entry::Occupied(open) => return Ok(open.get().clone()),
             btree_map::Entry::Vacant(free) => free.insert(room.clone()),
         };
         drop(rooms);
-        // Sending fails only while the process drains, and then it runs no more loops.
+        // Sending fails only while the process drains, when no new loop is started.
         let _ = self.inner.opened.send(room.clone());
         Ok(room)
     }
@@ -168,7 +169,7 @@ impl RoomRegistry {
         Ok(shows)
     }
 
-    /// Returns the troubles that this node found with rooms.
+    /// Returns the troubles that this node found with its rooms.
     #[must_use]
     pub fn troubles(&self) -> &RoomTroubles {
         &self.inner.troubles
@@ -212,7 +213,7 @@ impl RoomRegistry {
         &self.inner.parts.keyring
     }
 
-    /// Returns how well booking answers.
+    /// Returns the measurements of booking's answers.
     #[must_use]
     pub fn health(&self) -> &BookingHealth {
         &self.inner.parts.health

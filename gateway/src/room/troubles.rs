@@ -1,5 +1,5 @@
-//! Collects what is wrong with rooms and with the ledger behind them. Operators see it at `/readyz`
-//! and in the metrics, while everything else goes on.
+//! Collects the troubles of rooms and of their ledger. Operators see them at `/readyz` and in the
+//! metrics. Everything else goes on.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use fairgate_base::clock::rfc3339;
 
 use crate::ledger::RoomLedgerFailure;
 
-/// How long (ms) a warning stays that a ledger was set back.
+/// How long (ms) operators are warned that the ledger was set back.
 const SET_BACK_TOLD_MS: i64 = 3_600_000;
 
 /// The troubles that this node found, by room.
@@ -42,7 +42,7 @@ impl RoomTroubles {
         }
     }
 
-    /// Notes that the ledger has less of the room than it had, and so is an older copy.
+    /// Notes that the ledger has less data of the room than before. It is then an older copy.
     pub fn set_back(&self, room: &str, now: i64) {
         metrics::counter!("fairgate_ledger_set_back_total", "room" => room.to_owned()).increment(1);
         self.lock().set_back.insert(room.to_owned(), now);
@@ -70,7 +70,7 @@ impl RoomTroubles {
     }
 
     fn lock(&self) -> MutexGuard<'_, RoomTroublesState> {
-        // Entries are put in and taken out whole, so a poisoned lock still guards sound data.
+        // Entries are inserted and removed whole, so even a poisoned lock has sound data.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -81,23 +81,23 @@ pub struct RoomView {
 }
 
 impl RoomView {
-    /// Builds the view of the room now, with visitors who joined since the last tick. It is for the
-    /// calls, which may ask the store.
+    /// Builds the view of the room now, with visitors who joined since the last tick. It asks the
+    /// store, so it is for an answer to one client.
     pub async fn fresh(rooms: &RoomRegistry, room: &Room) -> Self {
         let now = rooms.now_ms();
         let counts = rooms.store().counts(room.id(), now.div_euclid(1000)).await;
         let mut view = Self::from_last_tick(room, now);
-        // If the store does not answer, the view is as of the last tick.
+        // If the store does not answer, the view is that of the last tick.
         if let Ok(counts) = counts {
-            // Visitors who came after the tick stand behind everybody the tick counted.
+            // Visitors who joined after the tick are behind everybody whom the tick counted.
             view.waiting += counts.joined.saturating_sub(view.joined);
             view.joined = counts.joined;
         }
         view
     }
 
-    /// Builds the view at `now` (ms) from the last tick. It is for shared frames, which wait for
-    /// nothing.
+    /// Builds the view at `now` (ms) from the last tick. It is for shared frames, which must not
+    /// wait for the store.
     #[must_use]
     pub fn from_last_tick(room: &Room, now: i64) -> Self {
         let (row, tick) = (room.row(), room.last_tick());
@@ -108,7 +108,7 @@ impl RoomView {
             phase: room.phase(now),
             paused: row.facts.paused,
             opens_at: rfc3339(document.opens_at),
-            // A draw that was brought forward by hand is shown at its real time.
+            // If the draw was brought forward by hand, its real time is shown.
             draw_at: rfc3339(
                 row.facts
                     .draw_called_at

@@ -55,8 +55,8 @@ pub(crate) async fn pass(
         .into_response())
 }
 
-/// How long (seconds) the browser keeps a pass. An expired pass still finishes an order that was
-/// begun with it, so the cookie outlives the pass.
+/// How long (seconds) the browser stores a pass. A visitor with an expired pass can still finish an
+/// order that was begun with it, so the cookie lasts longer than the pass.
 pub const PASS_COOKIE_S: i64 = 2 * 86_400;
 
 /// The query of the check: the room that the pass is for.

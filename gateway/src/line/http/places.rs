@@ -17,7 +17,7 @@ use crate::room::{EVERYDAY_PLACE_S, Room};
 use crate::store::Place;
 use crate::web::{peer_of, place_cookie};
 
-/// How long (seconds) a browser keeps a place: longer than any on-sale lasts.
+/// How long (seconds) a browser stores a place: longer than any on-sale lasts.
 const PLACE_COOKIE_S: i64 = 180 * 86_400;
 
 /// The answer to a join.

@@ -1,8 +1,9 @@
-//! The seam to the durable record: each method is one domain transaction, which is written as a
-//! whole or not at all.
+//! The traits of the ledger, booking's durable record. Each method is one domain transaction: all
+//! of its changes are written, or none.
 //!
-//! **Architecture invariant:** SQL is written only under `ledger/sql`. Only the crate of both
-//! databases names rusqlite or tokio-postgres; this folder names neither.
+//! **Architecture invariant:** SQL is written only under `ledger/sql`. Only the crate
+//! `fairgate-databases` names rusqlite and tokio-postgres; this folder names neither outside its
+//! tests.
 
 #[cfg(test)]
 mod contract;
@@ -34,53 +35,55 @@ use fairgate_model::shows::fate::ShowFate;
 use fairgate_model::shows::terms::SaleTerms;
 use fairgate_model::waiters::{WaitEndReason, Waiter, WaitlistOffer, WaitlistOfferEnd};
 
-/// How long an effect is lent to one worker, in milliseconds: no other node carries the effect out
+/// How long an effect is lent to one worker, in milliseconds. No other node carries out the effect
 /// in this time. A worker whose call takes longer renews the loan. If the worker dies, another
-/// worker repeats the call, and the provider recognises it by its key.
+/// worker repeats the call, and the provider recognises the repeated call by its key.
 pub const EFFECT_LENT_MS: i64 = 5_000;
 
-/// How long a captured payment must stay unchanged before it is read back from the provider, in
-/// milliseconds. Each further reading waits twice as long, until [`TAKEN_READ_FOR_MS`].
+/// How long a captured payment must stay unchanged before its state is read from the provider, in
+/// milliseconds. Each further reading waits twice as long. After [`TAKEN_READ_FOR_MS`] there is
+/// none.
 pub const TAKEN_QUIET_MS: i64 = 3_600_000;
 
-/// How long after its last change a captured payment is still read back, in milliseconds.
+/// How long after its last change the state of a captured payment is still read from the provider,
+/// in milliseconds.
 pub const TAKEN_READ_FOR_MS: i64 = 120 * 24 * 3_600_000;
 
 /// How long a provider's event is lent to one worker, in milliseconds. If two workers settle the
-/// same event, it is still applied once.
+/// same event, the event is still applied once.
 pub const EVENT_LENT_MS: i64 = 5_000;
 
 /// How long a call under an `Idempotency-Key` belongs to one node without a renewal, in
-/// milliseconds. If that node dies, another node may carry out the same call after this time, and
-/// finds what was done.
+/// milliseconds. If the node dies, another node may carry out the same call after this time. It
+/// finds what the first node did.
 pub const CALL_LENT_MS: i64 = 3_000;
 
 /// How long a scan's key is valid, in milliseconds. A scanner that lost the answer repeats its scan
-/// at once; a later scan of the same ticket is taken for another person.
+/// at once. A later scan of the same ticket counts as the scan of another person.
 pub const SCAN_KEY_MS: i64 = 60_000;
 
-/// What all nodes over one ledger share.
+/// The id, the time and the leases that all nodes of one ledger share.
 #[async_trait]
 pub trait CommonLedger: Send + Sync {
-    /// Returns the ledger's id: it is made once, and no other ledger has it.
+    /// Returns the ledger's id, which is made once. No other ledger has the same id.
     async fn id(&self) -> Result<[u8; 32], LedgerError>;
     /// Returns the ledger's time, in milliseconds since the epoch.
     async fn now_ms(&self) -> Result<i64, LedgerError>;
     /// Makes a write to find out whether the database takes writes now.
     async fn check(&self) -> Result<(), LedgerError>;
-    /// Takes or renews a named lease for `owner` until `ttl_ms` from now by the ledger's time;
-    /// returns false while another owner has it. The owner must count `ttl_ms` from before this
-    /// call.
+    /// Takes or renews a named lease for `owner`. The lease ends after `ttl_ms` by the ledger's
+    /// time. Returns false while another owner has the lease. The owner must count `ttl_ms` from a
+    /// moment before this call.
     async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError>;
-    /// Gives a lease back before its end; a lease of another owner stays.
+    /// Ends a lease of `owner` early. A lease of another owner stays.
     async fn let_go(&self, name: &str, owner: &str) -> Result<(), LedgerError>;
 }
 
-/// Venues, shows, and which room covers which show.
+/// Venues, shows and secrets, and which room covers which show.
 #[async_trait]
 pub trait CatalogueLedger: Send + Sync {
-    /// Stores a plan as the venue's next version, unless the newest one is the same; returns the
-    /// version.
+    /// Stores a plan as the venue's next version and returns the version. If the newest plan is the
+    /// same, returns its version and stores nothing.
     async fn put_venue(
         &self,
         venue: &VenueId,
@@ -93,24 +96,25 @@ pub trait CatalogueLedger: Send + Sync {
     /// Returns the stored plan of a venue at a version.
     async fn plan(&self, venue: &VenueId, version: u32) -> Result<Option<String>, LedgerError>;
     /// Stores a show and returns the number of its terms. The terms in its document become a new
-    /// version, unless the newest version is the same. `keeps` says which used seats the new plan
-    /// leaves as they are; it is called only when the plan changes. The currency of a show cannot
-    /// change once seats were sold.
+    /// version, unless the newest version is the same. `keeps` returns whether the new plan leaves
+    /// a claimed seat as it is; `None` means that the plan stays the same. The currency of a show
+    /// cannot change while orders have seats.
     async fn put_show(
         &self,
         show: StoredShow,
         keeps: Option<UnchangedSeatCheck>,
         now_ms: i64,
     ) -> Result<u32, ShowRefused>;
-    /// Stores a departure as a show, unless one with its id exists, and returns the stored one. The
-    /// catalogue's version stays the same: nodes find new departures with [`Self::departures`].
+    /// Stores a departure as a show and returns the stored show. If a show with its id exists,
+    /// returns that show and stores nothing. The catalogue's version stays the same: nodes find new
+    /// departures with [`Self::departures`].
     async fn open_departure(
         &self,
         departure: StoredShow,
         now_ms: i64,
     ) -> Result<StoredShow, LedgerError>;
     /// Returns stored departures with a number above `after`, in order. Later commits have larger
-    /// numbers.
+    /// numbers. A departure that is cancelled or postponed gets a new number.
     async fn departures(
         &self,
         after: u64,
@@ -120,42 +124,43 @@ pub trait CatalogueLedger: Send + Sync {
     async fn shows(&self) -> Result<Vec<StoredShow>, LedgerError>;
     /// Returns a version of a show's terms.
     async fn terms(&self, show: &ShowId, version: u32) -> Result<Option<SaleTerms>, LedgerError>;
-    /// Replaces the list of (room, patterns).
+    /// Replaces the list of rooms, each with the patterns of the shows that it covers.
     async fn put_coverage(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), LedgerError>;
-    /// Returns the list of (room, patterns).
+    /// Returns the list of rooms, each with the patterns of the shows that it covers.
     async fn coverage(&self) -> Result<Vec<(String, Vec<String>)>, LedgerError>;
-    /// Returns a number that grows with every change of a venue, a show or the coverage, on any
-    /// node. This is cheap to ask.
+    /// Returns a number that grows whenever a node changes a venue, a show, the timetable, the
+    /// programme or the coverage. Opening a departure does not change it. This call is cheap.
     async fn catalogue_version(&self) -> Result<u64, LedgerError>;
     /// Returns a named secret of the installation; the first call stores `fresh` as the secret.
     async fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Result<[u8; 32], LedgerError>;
 }
 
-/// Tells whether a used seat is the same under the new plan.
+/// Returns whether a claimed seat is the same under the new plan.
 pub type UnchangedSeatCheck = Box<dyn Fn(u32) -> bool + Send>;
 
 /// Orders, claims and the seat outbox.
 #[async_trait]
 pub trait OrderLedger: Send + Sync {
-    /// Returns the number of the show's next incarnation, larger than every earlier one.
+    /// Returns the number of the show's next incarnation, which is larger than every earlier
+    /// number; returns 1 if there is no such show.
     async fn next_incarnation(&self, show: &ShowId) -> Result<u64, LedgerError>;
-    /// Returns the show's picture, to open the store with; claims that are being written are waited
-    /// for. `lost` says that the data of every incarnation before this one are gone and that this
-    /// one has begun in the store. From then on, claims that rest on locks of an earlier
-    /// incarnation are refused, because nothing in the store would show them.
+    /// Returns the show's picture, with which the store is opened. It first waits for claims that
+    /// are being written. `lost` is the incarnation that has begun in the store after the data of
+    /// all earlier incarnations were lost. From then on, claims that rest on locks of an earlier
+    /// incarnation are refused, because the store no longer has these locks.
     async fn open_show(&self, show: &ShowId, lost: Option<u64>)
     -> Result<ShowPicture, LedgerError>;
-    /// Writes transaction 1: claims, order, payment. The same order again returns the order as it
-    /// is. An attempt is refused if its hold was given up ([`AuditLedger::give_up`]) after the
-    /// order was made, by the time in the order.
+    /// Writes transaction 1: claims, order, payment. An order that costs nothing gets its tickets
+    /// in the same transaction. If the order exists already, returns it as it is. Refuses an order
+    /// whose hold was given up ([`AuditLedger::give_up`]) at or after the order's own time.
     async fn claim(
         &self,
         order: Order,
         payment: Payment,
         basis: ClaimBasis,
     ) -> Result<Order, SeatClaimRefused>;
-    /// Returns the visitor's order, pending or paid, that has seats of a show over exactly these
-    /// legs.
+    /// Returns an order of the visitor, pending or paid, that has a seat of the show on exactly
+    /// these legs.
     async fn order_over(
         &self,
         show: &ShowId,
@@ -164,45 +169,46 @@ pub trait OrderLedger: Send + Sync {
     ) -> Result<Option<OrderId>, LedgerError>;
     /// Returns an order with its history, tickets and payment.
     async fn order(&self, order: &OrderId) -> Result<Option<OrderRecord>, LedgerError>;
-    /// Applies an event to an order (transaction 2 among others); returns `None` if there is no
-    /// such order.
+    /// Applies an event to an order; returns `None` if there is no such order.
     async fn happen(
         &self,
         order: &OrderId,
         happening: OrderEvent,
         now_ms: i64,
     ) -> Result<Option<OrderChangeOutcome>, LedgerError>;
-    /// Expires up to `batch_max` pending orders whose claim is over, and returns them. An order is
-    /// left alone while an event about its payment, stored in time, is not settled: the event may
-    /// be the money.
+    /// Ends up to `batch_max` orders that wait for payment or consent beyond the claim's deadline,
+    /// and returns them. An order stays as it is while an event about its payment is unsettled that
+    /// was stored before the deadline: the event may report the money.
     async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>, LedgerError>;
-    /// Returns claims that stand beyond their deadline, ordered by deadline and then by order. Some
-    /// wait for an event to be settled; the others have not been expired yet. `after` is the last
-    /// claim of the previous batch.
+    /// Returns claims that still exist after their deadline, ordered by deadline and then by order.
+    /// The orders of some wait until an event is settled; the others have not been expired yet.
+    /// `after` is the last claim of the previous batch.
     async fn overdue_claims(
         &self,
         now_ms: i64,
         after: Option<(i64, OrderId)>,
         batch_max: u32,
     ) -> Result<Vec<OverdueClaim>, LedgerError>;
-    /// Numbers the committed outbox rows: by show, from 1, without gaps, and the rows of one cell
-    /// in the order of their commits. Returns the shows that have undelivered rows, each with the
-    /// number of its newest delivered row.
+    /// Numbers the committed rows of the seat outbox. The numbers of each show begin at 1 and have
+    /// no gaps. The rows of one cell are numbered in the order of their commits. Returns the shows
+    /// that have undelivered rows, each with the number of its newest delivered row.
     async fn number_seat_rows(&self) -> Result<Vec<(ShowId, u64)>, LedgerError>;
-    /// Returns a show's numbered outbox rows behind a cursor, in order.
+    /// Returns a show's outbox rows with a number above `after`, in order.
     async fn seat_rows(
         &self,
         show: &ShowId,
         after: u64,
         batch_max: u32,
     ) -> Result<Vec<SeatOutboxRow>, LedgerError>;
-    /// Marks a show's rows up to a number as delivered; a mark never goes back.
+    /// Marks a show's rows up to a number as delivered. A smaller number than the marked one
+    /// changes nothing.
     async fn seat_rows_delivered(&self, show: &ShowId, upto: u64) -> Result<(), LedgerError>;
-    /// Returns the number of a show's newest outbox row, 0 for none. A store with a higher cursor
-    /// has seen another ledger.
+    /// Returns the number of a show's newest numbered outbox row, or 0 if it has none. A store with
+    /// a larger cursor has read rows that this ledger does not have.
     async fn seat_cursor(&self, show: &ShowId) -> Result<u64, LedgerError>;
-    /// Returns visitors whose orders were ticketed, behind a cursor. Later commits have larger
-    /// numbers, so a reader that keeps its cursor misses nobody.
+    /// Returns visitors whose orders of these shows were ticketed, each with a number above
+    /// `after`. Later commits have larger numbers, so a reader that remembers the largest number
+    /// misses nobody.
     async fn finished(
         &self,
         after: u64,
@@ -210,13 +216,14 @@ pub trait OrderLedger: Send + Sync {
     ) -> Result<Vec<(u64, Holder)>, LedgerError>;
 }
 
-/// Payments: the inbox of events, and what is owed to the provider.
+/// Payments: the providers' events that are to be settled, and the calls to providers that are
+/// owed.
 #[async_trait]
 pub trait PaymentLedger: Send + Sync {
     /// Returns a payment.
     async fn payment(&self, payment: &PaymentId) -> Result<Option<Payment>, LedgerError>;
-    /// Stores a raw event under its id, with the payment that it is about; returns false if it was
-    /// stored before.
+    /// Stores a raw event under its id, with the payment that it names; returns false if the event
+    /// was stored before.
     async fn keep_event(
         &self,
         provider: &'static str,
@@ -246,9 +253,10 @@ pub trait PaymentLedger: Send + Sync {
         event: String,
         due_at_ms: i64,
     ) -> Result<(), LedgerError>;
-    /// Settles an event, as [`fairgate_model::orders::settling`] decides: writes the payment's
-    /// state, the order's event and the outcome in one transaction. Checks the card's limit here,
-    /// while every other sale to that card is shut out.
+    /// Settles an event, as [`fairgate_model::orders::settling`] decides, and returns the outcome
+    /// as a stable code. Writes the payment's state, the order's step and the outcome in one
+    /// transaction. It also checks the card's limit, while no other transaction may sell seats of
+    /// the show to this card.
     async fn settle(
         &self,
         provider: String,
@@ -266,23 +274,25 @@ pub trait PaymentLedger: Send + Sync {
     /// Renews the loan of an effect that is still being carried out, for [`EFFECT_LENT_MS`] from
     /// now.
     async fn lend_on(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
-    /// Records a successful capture: payment captured, tickets issued, order ticketed, effect done.
+    /// Records a successful capture: the payment is captured, the effect is done, the order is
+    /// ticketed and its tickets are issued. For the successor of an exchange, the capture swaps the
+    /// seats ([`ExchangeLedger`]).
     async fn captured(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
-    /// Records that the provider refused the capture for good: order `capture_failed`, seats freed,
-    /// effect done.
+    /// Records that the provider refused the capture for good: the order is `capture_failed`, its
+    /// seats are free, and the effect is done.
     async fn capture_refused(
         &self,
         effect: i64,
         why: String,
         now_ms: i64,
     ) -> Result<(), LedgerError>;
-    /// Records that the authorisation was voided.
+    /// Records that the authorisation was voided: the payment is voided, and the effect is done.
     async fn voided(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
-    /// Records that the payment to be voided had been captured: payment captured, effect done, and
-    /// a refund owed instead.
+    /// Records that the payment was captured before it could be voided: the payment is captured,
+    /// the effect is done, and a refund is owed instead.
     async fn refund_instead(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
     /// Records that the provider could not refund the money. The effect is tried again at
-    /// `due_at_ms`, and is a finding until it is done.
+    /// `due_at_ms`. Until it is done, the reconciler reports it as a finding.
     async fn refund_failed(
         &self,
         effect: i64,
@@ -290,12 +300,14 @@ pub trait PaymentLedger: Send + Sync {
         why: String,
         now_ms: i64,
     ) -> Result<(), LedgerError>;
-    /// Records that all the captured money went back: payment refunded, effect done.
+    /// Records that all the captured money was refunded: the payment is refunded, and the effect is
+    /// done.
     async fn refunded(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
-    /// Puts off an effect to `due_at_ms`.
+    /// Puts off an effect to `due_at_ms`, and counts one more attempt.
     async fn put_off(&self, effect: i64, due_at_ms: i64, why: String) -> Result<(), LedgerError>;
     /// Refunds a part of captured money in the sandbox, once per refund id, and never more than was
-    /// captured. Returns what has gone back so far, or `None` if nothing was captured.
+    /// captured. Returns the sum of all refunds so far. Returns `None` and refunds nothing if
+    /// nothing was captured or too little is left.
     async fn sandbox_refund(
         &self,
         payment: &PaymentId,
@@ -303,34 +315,35 @@ pub trait PaymentLedger: Send + Sync {
         amount: i64,
         captured: i64,
     ) -> Result<Option<i64>, LedgerError>;
-    /// Returns what the sandbox has refunded of a payment in parts.
+    /// Returns the sum of a payment's partial refunds in the sandbox.
     async fn sandbox_refunded(&self, payment: &PaymentId) -> Result<i64, LedgerError>;
-    /// Moves the sandbox's own state, if it is one of `from`; returns the state afterwards.
+    /// Sets the sandbox's own state of a payment to `to`, if the state is one of `from`; returns
+    /// the state afterwards. A new payment is `open`.
     async fn sandbox_move(
         &self,
         payment: &PaymentId,
         from: &'static [&'static str],
         to: &'static str,
     ) -> Result<String, LedgerError>;
-    /// Returns how many events and how many effects wait, for metrics.
+    /// Returns for metrics how many events wait, and how many effects and refunds.
     async fn backlog(&self) -> Result<(u64, u64), LedgerError>;
 }
 
 /// Money that came after its order had expired.
 #[async_trait]
 pub trait LateMoneyLedger: Send + Sync {
-    /// Returns expired orders whose late money is undecided and due. Each is due again only at
-    /// `again_at_ms`, so that no two nodes look at the same order.
+    /// Returns expired orders whose late money is undecided and due. Each is due again at
+    /// `again_at_ms`; until then no other node gets the same order.
     async fn late_due(
         &self,
         now_ms: i64,
         again_at_ms: i64,
         batch_max: u32,
     ) -> Result<Vec<OrderId>, LedgerError>;
-    /// Decides once what an order's late money buys: writes claims, order, offer, outboxes, and the
-    /// end of the search in one transaction. `basis` is needed if seats are claimed. If the card
-    /// has bought its share already, the money goes back instead. Returns `None` if there is no
-    /// such order.
+    /// Decides once what an order's late money buys. Writes claims, order, offer, outboxes, and the
+    /// end of the search in one transaction. A second decision changes nothing. `basis` is needed
+    /// if seats are claimed. If the card may not buy these seats as well, the money goes back
+    /// instead. Returns `None` if there is no such order.
     async fn late_settle(
         &self,
         order: &OrderId,
@@ -344,30 +357,33 @@ pub trait LateMoneyLedger: Send + Sync {
 /// postponed.
 #[async_trait]
 pub trait RefundLedger: Send + Sync {
-    /// Takes tickets back in one transaction: voids them, gives up exactly their claims, tells the
-    /// store, owes the refund, and writes the reason to the order's history. The show's rules, as
-    /// they stand in this transaction, decide how much goes back. Tickets that were given back
-    /// before change nothing. Returns `None` if there is no such order.
+    /// Takes tickets back in one transaction: voids them, ends exactly their claims, adds a row to
+    /// the seat outbox, owes the refund, and writes the reason to the order's history. The order's
+    /// terms and the show's present terms, read in this transaction, decide how much is refunded. A
+    /// call whose tickets were all given back before changes nothing. Returns `None` if there is no
+    /// such order.
     async fn refund(
         &self,
         order: &OrderId,
         which: TicketSelection,
         now_ms: i64,
     ) -> Result<Option<OrderChangeOutcome>, RefundRefused>;
-    /// Returns refunds that are due and whose payment was captured, and lends them to the caller:
-    /// no other caller gets them for [`EFFECT_LENT_MS`].
+    /// Returns due refunds of captured payments, and lends them to the caller: no other caller gets
+    /// them for [`EFFECT_LENT_MS`].
     async fn due_refunds(
         &self,
         now_ms: i64,
         batch_max: u32,
     ) -> Result<Vec<OwedRefund>, LedgerError>;
-    /// Renews the loan of a refund that is still being asked for, for [`EFFECT_LENT_MS`] from now.
+    /// Renews the loan of a refund for [`EFFECT_LENT_MS`] from now, while the call to the provider
+    /// lasts.
     async fn lend_refund_on(&self, refund: &RefundId, now_ms: i64) -> Result<(), LedgerError>;
-    /// Records that the money has gone back. If all money of the payment has gone back, the payment
-    /// is refunded.
+    /// Records that the provider has made a refund. When all money of a payment has been refunded,
+    /// the payment is `refunded`.
     async fn refund_done(&self, refund: &RefundId, now_ms: i64) -> Result<(), LedgerError>;
-    /// Puts off asking for a refund to `due_at_ms`. `failed_at_ms` says that the provider could not
-    /// do it; the refund is then a finding until it is done.
+    /// Puts off a refund to `due_at_ms`, and counts one more attempt. `failed_at_ms` is given if
+    /// the provider could not make the refund. Until the refund is done, the reconciler then
+    /// reports it as a finding.
     async fn put_off_refund(
         &self,
         refund: &RefundId,
@@ -375,8 +391,8 @@ pub trait RefundLedger: Send + Sync {
         why: String,
         failed_at_ms: Option<i64>,
     ) -> Result<(), LedgerError>;
-    /// Writes a show's fate, and its new beginning if it is postponed. Returns false and writes
-    /// nothing if there is no such show, or if it was cancelled before.
+    /// Writes that a show is cancelled or postponed; `starts_at` is its new beginning. Returns
+    /// false and writes nothing if there is no such show, or if it was cancelled before.
     async fn put_fate(
         &self,
         show: &ShowId,
@@ -384,23 +400,25 @@ pub trait RefundLedger: Send + Sync {
         starts_at: Option<String>,
         now_ms: i64,
     ) -> Result<bool, LedgerError>;
-    /// Returns paid orders of cancelled shows with something to give back, oldest first.
+    /// Returns paid orders of cancelled shows that have something to refund, oldest first. An order
+    /// whose exchange is being paid is left out until the exchange ends.
     async fn orders_of_cancelled(&self, batch_max: u32) -> Result<Vec<OrderId>, LedgerError>;
     /// Returns a show's refunds in figures.
     async fn refund_figures(&self, show: &ShowId) -> Result<RefundFigures, LedgerError>;
 }
 
-/// Exchanges: seats of a paid order given for other seats.
+/// Exchanges: a visitor returns seats of a paid order and gets other seats.
 #[async_trait]
 pub trait ExchangeLedger: Send + Sync {
-    /// Begins an exchange: claims the cells that the successor gains, as in transaction 1. If
-    /// nothing is to pay, the same transaction swaps the seats; otherwise the capture does.
+    /// Begins an exchange: claims the cells that the successor gains, as in transaction 1. If there
+    /// is nothing to pay, the same transaction swaps the seats. Otherwise the capture of the
+    /// difference swaps them.
     ///
-    /// The swap gives the new seats to the successor, gives up the old order's claims and tickets,
-    /// and refunds what the old order's money exceeds the new price by. If the old order was
-    /// scanned or changed in the meantime, the successor's money goes back and the old order stays
-    /// as it is. The same successor again is the same success. Returns `None` if there is no such
-    /// order.
+    /// The swap gives the new seats to the successor, ends the old order's claims, voids its
+    /// tickets, and owes the refund that the exchange names. If a ticket of the old order was
+    /// scanned or the order changed in the meantime, the successor's money goes back and the old
+    /// order stays as it is. A call with a successor that exists returns that successor. Returns
+    /// `None` if there is no such order.
     async fn exchange(
         &self,
         of: &OrderId,
@@ -410,84 +428,86 @@ pub trait ExchangeLedger: Send + Sync {
     ) -> Result<Option<Order>, ExchangeRefused>;
 }
 
-/// What the reconciler looks at, and its repairs.
+/// Reads for the reconciler, and its repairs.
 #[async_trait]
 pub trait AuditLedger: Send + Sync {
-    /// Returns orders that wait for something, and orders whose payment changed since `since_ms`
-    /// and does not fit them.
+    /// Returns orders that wait for something, orders with a failed refund, and orders whose
+    /// payment changed since `since_ms` and does not fit their state. `batch_max` limits each kind.
     async fn order_facts(
         &self,
         since_ms: i64,
         batch_max: u32,
     ) -> Result<Vec<OrderFacts>, LedgerError>;
     /// Returns payments that may still change and have not changed for `quiet_ms`, with the time of
-    /// their last change. Those that were not returned for the longest come first, and the older a
-    /// payment, the more seldom it is returned. A captured payment can change only by a refund: it
-    /// is returned after [`TAKEN_QUIET_MS`] at the earliest, and captured payments fill a quarter
-    /// of `batch_max` at most.
+    /// their last change. The payments that have been due the longest are chosen first. A returned
+    /// payment is due again after as long as it has been unchanged. A captured payment can change
+    /// only by a refund, so it is first due after [`TAKEN_QUIET_MS`]. A batch has up to `batch_max`
+    /// other payments, and up to a quarter of `batch_max` captured payments.
     async fn quiet_payments(
         &self,
         now_ms: i64,
         quiet_ms: i64,
         batch_max: u32,
     ) -> Result<Vec<(Payment, i64)>, LedgerError>;
-    /// Returns those of `holds` that no order has, and that no search of late money may still use.
+    /// Returns those of `holds` that belong to no order and that no search for late money may still
+    /// use.
     async fn without_order(&self, holds: Vec<HoldId>) -> Result<Vec<HoldId>, LedgerError>;
-    /// Gives up every attempt to make an order of a hold that began by `now_ms`: its claim is
-    /// refused from here on, as [`LedgerError::Unavailable`]. Returns false and gives up nothing if
-    /// the order exists.
+    /// Gives up a hold: an order of this hold that was made at `now_ms` or earlier can no longer
+    /// claim seats, and gets [`LedgerError::Unavailable`]. Returns false and changes nothing if the
+    /// order exists.
     async fn give_up(&self, hold: &HoldId, now_ms: i64) -> Result<bool, LedgerError>;
-    /// Returns shows with unfinished work: orders that are not done, rows of the seat outbox,
-    /// events, late money.
+    /// Returns shows with unfinished work: orders that are not done, undelivered rows of the seat
+    /// outbox, unsettled events, or undecided late money.
     async fn busy_shows(&self) -> Result<Vec<ShowId>, LedgerError>;
     /// Returns all claimed cells of a show.
     async fn claimed(&self, show: &ShowId) -> Result<Vec<ClaimedCell>, LedgerError>;
-    /// Owes again the effects that the order's state asks for, or issues its tickets; returns false
-    /// if nothing was missing.
+    /// Owes the effect that the order's state needs, or issues the order's tickets, if it is
+    /// missing. Returns false if nothing was missing.
     async fn mend(&self, order: &OrderId, now_ms: i64) -> Result<bool, LedgerError>;
 }
 
-/// Timetables: each is an immutable version, and the newest one counts.
+/// Timetables: each is an immutable version, and the newest version is in force.
 #[async_trait]
 pub trait TimetableLedger: Send + Sync {
-    /// Stores a timetable as the next version, with the plans of its trains. Each plan becomes its
-    /// venue's next version unless the newest one is the same. The newest timetable again, on the
-    /// same plans, is the same version.
+    /// Stores a timetable as the next version, with the plans of its trains, and returns the
+    /// version. Each plan becomes its venue's next version, unless the newest plan is the same. If
+    /// the newest timetable has the same text and plans, returns its version.
     async fn put_timetable(&self, new: NewTimetable, now_ms: i64) -> Result<u32, LedgerError>;
-    /// Returns the newest version, if there is one. This is cheap to ask.
+    /// Returns the newest version, if there is one. This call is cheap.
     async fn newest_timetable(&self) -> Result<Option<u32>, LedgerError>;
     /// Returns a version of the timetable.
     async fn timetable(&self, version: u32) -> Result<Option<StoredTimetable>, LedgerError>;
 }
 
-/// Tickets, and answers that are kept for repeated calls.
+/// Tickets, and answers that are stored for repeated calls.
 #[async_trait]
 pub trait TicketLedger: Send + Sync {
     /// Returns a ticket.
     async fn ticket(&self, ticket: &TicketId) -> Result<Option<Ticket>, LedgerError>;
     /// Marks a ticket as scanned, unless it was scanned before or was given back. `by` is the
-    /// digest of scanner and key: the same digest again within [`SCAN_KEY_MS`] still counts as the
-    /// first scan.
+    /// digest of scanner and key: a scan with the same digest within [`SCAN_KEY_MS`] still counts
+    /// as the first scan. Returns `None` if there is no such ticket.
     async fn scan(
         &self,
         ticket: &TicketId,
         by: Option<[u8; 32]>,
         now_ms: i64,
     ) -> Result<Option<TicketScanOutcome>, LedgerError>;
-    /// Registers a call under its caller's key before anything is done for it. So only one of two
-    /// different calls under one key ever acts, whichever nodes they reach. The call belongs to the
-    /// node until [`CALL_LENT_MS`] from now: no other node may begin it in this time, and the node
-    /// itself may begin it again.
+    /// Registers a call under its caller's key before a node carries out the call. So of two
+    /// different calls under one key only one is ever carried out, on whichever nodes they arrive.
+    /// The call belongs to the node for [`CALL_LENT_MS`]: no other node may begin it in this time,
+    /// but the node itself may begin it again.
     async fn begin_call(
         &self,
         call: KeyedCall,
         now_ms: i64,
     ) -> Result<BeginCallOutcome, LedgerError>;
-    /// Extends a call that still belongs to the node until `until_ms`. A node gives back a call
-    /// without a final answer by a time in the past: the call may then begin again at once, and the
-    /// key still belongs to it.
+    /// Sets until when a call belongs to its node, if the node still has the call. A node with no
+    /// final answer passes a time in the past: any node may then begin the same call again at once.
+    /// The key still belongs to this call.
     async fn lend_call(&self, call: KeyedCall, until_ms: i64) -> Result<(), LedgerError>;
-    /// Keeps an answer, which ends the call; the first answer stays.
+    /// Stores the answer of a call, which ends the call. If the call has an answer, that answer
+    /// stays.
     async fn keep(
         &self,
         scope: [u8; 32],
@@ -500,29 +520,30 @@ pub trait TicketLedger: Send + Sync {
 /// The waitlist: who waits in which order, and what each party was offered.
 #[async_trait]
 pub trait WaitlistLedger: Send + Sync {
-    /// Puts a party at the end of its show's line and returns it. Its number is its place: by show,
-    /// from 1, in the order of the commits. A visitor waits for a show once: a party that waits
-    /// already is returned unchanged.
+    /// Puts a party at the end of its show's line and returns the party with its number. Each show
+    /// has numbers of its own, from 1, in the order of the commits. A visitor waits for a show
+    /// once: if a party of the visitor waits already, it is returned unchanged.
     async fn join_waitlist(&self, waiter: Waiter) -> Result<Waiter, LedgerError>;
-    /// Returns a visitor's party, with how many parties stand before it: the waiting one, or else
-    /// the one that ended last.
+    /// Returns a visitor's party and the number of waiting parties ahead of it. Returns the party
+    /// that waits, or else the party that ended last.
     async fn waiter(
         &self,
         show: &ShowId,
         visitor: Holder,
     ) -> Result<Option<(Waiter, u64)>, LedgerError>;
-    /// Returns the parties that wait for a show, in line.
+    /// Returns the parties that wait for a show, in the order of the line.
     async fn waiters(&self, show: &ShowId) -> Result<Vec<Waiter>, LedgerError>;
     /// Returns the shows that somebody waits for, each with its number of waiting parties.
     async fn waited_shows(&self) -> Result<Vec<(ShowId, u64)>, LedgerError>;
-    /// Returns up to `most` visitors whose parties wait, those who have waited longest first.
+    /// Returns the visitors of up to `most` waiting parties, those who have waited longest first. A
+    /// visitor who waits for several shows is returned once for each show.
     async fn waiting_visitors(&self, most: u32) -> Result<Vec<Holder>, LedgerError>;
-    /// Records that these visitors were here at `now_ms`, with each party of theirs that waits.
+    /// Records for each waiting party of these visitors that its visitor was here at `now_ms`.
     async fn waiters_seen(&self, visitors: Vec<Holder>, now_ms: i64) -> Result<(), LedgerError>;
-    /// Records the offer made to a waiting party that has none; returns false if there is no such
-    /// party.
+    /// Records an offer to a waiting party. Returns false if the party does not wait or has an
+    /// offer already.
     async fn offered(&self, waiter: &WaiterId, offer: WaitlistOffer) -> Result<bool, LedgerError>;
-    /// Ends a party's offer; returns false if the party does not have this offer any more.
+    /// Ends a party's offer. Returns false if the party no longer has this offer.
     async fn offer_over(
         &self,
         waiter: &WaiterId,
@@ -530,7 +551,7 @@ pub trait WaitlistLedger: Send + Sync {
         end: WaitlistOfferEnd,
         now_ms: i64,
     ) -> Result<bool, LedgerError>;
-    /// Ends a party's waiting; returns false if it did not wait.
+    /// Ends a party's waiting. Returns false if the party did not wait.
     async fn end_waiter(
         &self,
         waiter: &WaiterId,
@@ -539,12 +560,13 @@ pub trait WaitlistLedger: Send + Sync {
     ) -> Result<bool, LedgerError>;
 }
 
-/// Deletes data that are older than they are kept.
+/// Deletes data that are older than their retention period.
 #[async_trait]
 pub trait RetentionLedger: Send + Sync {
-    /// Deletes up to `batch_max` rows of a kind that are older at `now_ms` than the kind is kept,
-    /// oldest first. `after` is 0 at first, and then the previous batch's [`PruneOutcome::next`].
-    /// Rows that are still to be done, read or delivered stay, however old.
+    /// Deletes up to `batch_max` rows of a kind whose retention period is over at `now_ms`, oldest
+    /// first. `after` is 0 at first, and then the previous batch's [`PruneOutcome::next`]. However
+    /// old they are, rows stay while work on them is open: effects that are owed, events that are
+    /// not settled, seat rows that are not delivered, parties that wait.
     async fn prune(
         &self,
         what: RetentionKind,

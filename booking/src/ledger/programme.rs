@@ -1,5 +1,5 @@
-//! The seam for a cinema programme: hundreds of halls and thousands of showings, written in one
-//! transaction.
+//! The ledger's trait for a cinema programme. Hundreds of halls and thousands of showings are
+//! written in one transaction.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use fairgate_databases::LedgerError;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::shows::document::ShowDocument;
 
-/// A whole programme, to be written.
+/// A whole programme that is to be stored.
 pub struct NewProgramme {
-    /// The text in which the programme is searched.
+    /// The programme as JSON, which every node reads for its searches.
     pub document: String,
-    /// The halls that bring a plan.
+    /// The plans of halls; a hall that is not listed keeps its plan.
     pub plans: Vec<NewHallPlan>,
     /// The showings, each id once. Each showing pins its hall's newest plan, which may be one of
     /// `plans`.
     pub shows: Vec<(ShowId, ShowDocument)>,
-    /// Tells whether a show's used seat is the same under its hall's new plan; called only if the
-    /// plan changes.
+    /// Returns whether a show's claimed seat is the same under its hall's new plan. Only called if
+    /// the plan changes.
     pub keeps: ProgrammeSeatCheck,
 }
 
-/// A hall's plan; halls with the same plan share the text.
+/// The plan of a hall. Halls with the same plan share the text in memory.
 pub struct NewHallPlan {
     /// The hall.
     pub venue: VenueId,
@@ -32,17 +32,17 @@ pub struct NewHallPlan {
     pub digest: [u8; 32],
 }
 
-/// Tells whether a show's used seat is the same under the new plan.
+/// Returns whether a show's claimed seat is the same under the new plan.
 pub type ProgrammeSeatCheck = Box<dyn Fn(&ShowId, u32) -> bool + Send + Sync>;
 
-/// What a programme changed.
+/// The number of plans and showings that a programme changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProgrammeOutcome {
-    /// Plans that became a new version of their hall.
+    /// Plans that became their hall's new version.
     pub plans: usize,
-    /// Showings that were not there before.
+    /// Showings that were not stored before.
     pub new: usize,
-    /// Showings that were there before, and differed.
+    /// Showings that were stored before with other content.
     pub changed: usize,
     /// Whether anything was written at all.
     pub written: bool,
@@ -51,13 +51,14 @@ pub struct ProgrammeOutcome {
 /// Why a programme was not written; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgrammeRefused {
-    /// Orders have cells that new plans move, drop or rename; these are the shows with those seats.
+    /// Orders have seats that new plans move, drop or rename. These are the shows, each with these
+    /// seats.
     #[error("plans are in use by {} shows", .0.len())]
     PlanInUse(Vec<(ShowId, Vec<u32>)>),
-    /// Orders of these shows were paid in another currency.
+    /// Orders have seats of these shows at prices in another currency.
     #[error("{} shows were sold in another currency", .0.len())]
     CurrencyInUse(Vec<ShowId>),
-    /// The ledger did not take the programme.
+    /// The ledger could not write the programme.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
@@ -65,15 +66,15 @@ pub enum ProgrammeRefused {
 /// Storing and reading the cinema programme.
 #[async_trait]
 pub trait ProgrammeLedger: Send + Sync {
-    /// Writes a programme with its plans and shows as a whole, or not at all. Plans and shows that
-    /// are unchanged stay as they are. A programme that changes nothing leaves the catalogue's
-    /// version, so other nodes read nothing again.
+    /// Writes a programme with its plans and shows as a whole, or not at all. Unchanged plans and
+    /// shows stay as they are. A programme that changes nothing does not change the catalogue's
+    /// version, so other nodes do not read the catalogue again.
     async fn put_programme(
         &self,
         programme: NewProgramme,
         now_ms: i64,
     ) -> Result<ProgrammeOutcome, ProgrammeRefused>;
-    /// Returns the programme with its number, if the number is larger than `known`; `known` is 0
-    /// for a caller that has none.
+    /// Returns the programme with its number, if the number is larger than `known`. A caller that
+    /// has no programme passes 0.
     async fn programme(&self, known: u64) -> Result<Option<(u64, String)>, LedgerError>;
 }

@@ -1,4 +1,4 @@
-//! What goes through the seam to the durable record: plain values, and why something was refused.
+//! The plain values that the ledger's traits take and return, and the reasons of refusals.
 
 use std::sync::Arc;
 
@@ -34,27 +34,28 @@ pub struct StoredShow {
     pub plan_version: u32,
     /// A departure's run; `None` for other shows.
     pub run: Option<Arc<TrainRun>>,
-    /// What became of the show (such as cancelled); written by [`super::RefundLedger::put_fate`]
-    /// only.
+    /// Whether the show was cancelled or postponed. Only [`super::RefundLedger::put_fate`] writes
+    /// this.
     pub fate: Option<ShowFate>,
-    /// The number of the terms in the document. The ledger gives it; storing a show ignores it.
+    /// The number of the terms in the document. The ledger gives the number; `put_show` ignores
+    /// this field.
     pub terms: u32,
 }
 
-/// Everything that the inventory store is opened with: what the show's outbox rows up to the cursor
-/// have done, and the orders that were pending at that moment.
+/// The data with which the inventory store is opened: the seats that are sold after all outbox rows
+/// up to the cursor, and the orders that waited for payment or consent at that moment.
 #[derive(Debug, Clone)]
 pub struct ShowPicture {
-    /// Confirmed seats by visitor.
+    /// Sold seats, by visitor.
     pub sold: Vec<(Holder, Vec<HeldSeat>)>,
-    /// Pending orders, as holds.
+    /// The holds of orders that wait for payment or consent.
     pub ordered: Vec<Hold>,
-    /// The newest of the show's outbox rows. The picture contains it and all rows before it, and no
-    /// later row.
+    /// The number of the show's newest outbox row. The picture shows the effect of this row and of
+    /// all earlier rows, and of no later row.
     pub cursor: u64,
 }
 
-/// A claim that the ledger keeps beyond its deadline.
+/// A claim that still exists in the ledger after its deadline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverdueClaim {
     /// The order that has the claim.
@@ -63,12 +64,12 @@ pub struct OverdueClaim {
     pub claim_until_ms: i64,
     /// The claimed cells, as the store must lock them.
     pub hold: Hold,
-    /// The newest numbered row of the show's seat outbox at the same moment: the row that ends this
-    /// claim has a larger number.
+    /// The number of the newest row of the show's seat outbox at the same moment. The row that will
+    /// end this claim has a larger number.
     pub cursor: u64,
 }
 
-/// What one batch deleted.
+/// The result of one batch of deletions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PruneOutcome {
     /// The number of deleted rows.
@@ -86,13 +87,13 @@ impl PruneOutcome {
     }
 }
 
-/// Why transaction 1 was refused; nothing was written.
+/// Why a claim of seats was refused; nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum SeatClaimRefused {
     /// Another order has these cells.
     #[error("cells are claimed: {0:?}")]
     Taken(Vec<u32>),
-    /// The visitor would have too many seats. This is checked again under the lock.
+    /// The visitor would have more seats than the show allows.
     #[error("the visitor has {have} seats and may have {limit}")]
     Limit {
         /// Seats that the visitor has.
@@ -100,7 +101,7 @@ pub enum SeatClaimRefused {
         /// Seats that the visitor may have.
         limit: u32,
     },
-    /// The card that bought the seats to be exchanged has bought its share of the show.
+    /// The card that bought the seats to be exchanged may not buy the new seats as well.
     #[error("the card has bought its share")]
     CardLimit,
     /// The show pins another plan now.
@@ -109,36 +110,37 @@ pub enum SeatClaimRefused {
     /// The show was cancelled.
     #[error("the show was cancelled")]
     Cancelled,
-    /// The hold was made for this purpose, and serves no other.
+    /// The hold was made for this other purpose.
     #[error("the hold was made for something else ({})", .0.as_str())]
     OtherPurpose(HoldPurpose),
-    /// The incarnation of the locks was lost, and the next one was built without this claim.
+    /// The incarnation of the locks was lost, and the next incarnation was built without this
+    /// claim.
     #[error("the locks were lost with their incarnation")]
     Superseded,
-    /// The ledger did not take the claim.
+    /// The ledger could not write the claim.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
 
-/// Why no ticket was given back; nothing was changed.
+/// Why no ticket was taken back; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RefundRefused {
     /// The order is in a state that has nothing to give back.
     #[error("the order is {}", .0.as_str())]
     State(OrderState),
-    /// No rule of the show lets tickets go back now.
+    /// No rule allows a refund now.
     #[error(transparent)]
     Rule(#[from] RefundRuleError),
     /// Tickets with these labels were scanned.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
-    /// The order's seats are being exchanged; this is the successor.
+    /// An exchange of the order is being paid; this is the successor.
     #[error("{0} is being paid")]
     Exchanging(OrderId),
     /// This ticket is not one of the order's.
     #[error("{0} is not a ticket of the order")]
     Unknown(TicketId),
-    /// The ledger did not take the refund.
+    /// The ledger could not write the refund.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
@@ -160,22 +162,22 @@ pub enum ExchangeRefused {
     /// The order is in a state that has nothing to exchange.
     #[error("the order is {}", .0.as_str())]
     State(OrderState),
-    /// No rule of its terms lets its seats be exchanged now.
+    /// No rule of its terms allows an exchange now.
     #[error(transparent)]
     Rule(#[from] ExchangeRuleError),
     /// Tickets with these labels were scanned.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
-    /// An exchange of the order waits for its money; this is the successor.
+    /// Another exchange of the order is being paid; this is the successor.
     #[error("{0} is being paid")]
     Open(OrderId),
     /// The order's seats have changed since the exchange was offered.
     #[error("the order has changed")]
     Changed,
-    /// The new seats cannot be had.
+    /// The new seats cannot be claimed.
     #[error(transparent)]
     Claim(#[from] SeatClaimRefused),
-    /// The ledger did not take the exchange.
+    /// The ledger could not write the exchange.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
@@ -191,10 +193,10 @@ impl From<OrderExchangeError> for ExchangeRefused {
     }
 }
 
-/// What the ledger checks a claim against.
+/// The facts about a show and a hold by which the ledger checks a claim.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimBasis {
-    /// The shape of the show.
+    /// The number of seats and legs of the show.
     pub grid: CellGrid,
     /// The most seats of the show that one visitor may have.
     pub limit: u32,
@@ -220,18 +222,18 @@ impl ClaimBasis {
 /// Why a show was not written; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ShowRefused {
-    /// Orders have cells that the new plan moves, drops or renames; these are their seats.
+    /// Orders have these seats, which the new plan moves, drops or renames.
     #[error("the plan is in use at seats {0:?}")]
     PlanInUse(Vec<u32>),
-    /// Orders were paid in this currency, so it cannot change.
+    /// Orders have seats at prices in this currency, so the currency cannot change.
     #[error("the show was sold in {}", .0.as_str())]
     CurrencyInUse(Currency),
-    /// The ledger did not take the show.
+    /// The ledger could not write the show.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
 
-/// What an event did to an order.
+/// The order after an event, and whether the event changed it.
 #[derive(Debug, Clone)]
 pub struct OrderChangeOutcome {
     /// The order after the event.
@@ -240,20 +242,20 @@ pub struct OrderChangeOutcome {
     pub changed: bool,
 }
 
-/// An effect on a payment that is due.
+/// A due call to the provider about a payment.
 #[derive(Debug, Clone)]
 pub struct DuePaymentEffect {
     /// The row's id in the ledger.
     pub id: i64,
-    /// What is to be done with the payment.
+    /// Whether the payment is to be captured, voided or refunded.
     pub kind: EffectKind,
-    /// How often it was tried.
+    /// How often the effect was tried without success.
     pub attempts: u32,
-    /// The payment it is about.
+    /// The payment.
     pub payment: Payment,
 }
 
-/// A provider's event that is stored and not settled.
+/// A provider's event that is stored and not settled yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredProviderEvent {
     /// The provider's name.
@@ -262,18 +264,18 @@ pub struct StoredProviderEvent {
     pub event: String,
     /// The raw body.
     pub body: Vec<u8>,
-    /// How often it was put off.
+    /// How often the event was put off.
     pub attempts: u32,
 }
 
-/// What late money buys.
+/// The decision about late money.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LateMoneyOutcome {
-    /// The order's own seats, kept by this hold.
+    /// The money buys the order's own seats, which this hold locks.
     SameSeats(HoldId),
-    /// Others, if the buyer says yes.
+    /// The money buys other seats if the buyer consents.
     OtherSeats(ReplacementOffer),
-    /// Nothing: the money goes back.
+    /// The money buys nothing and goes back.
     Back(LateRefundReason),
 }
 
@@ -292,7 +294,7 @@ impl LateMoneyOutcome {
 /// What a scan found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TicketScanOutcome {
-    /// This is the ticket's first scan, at this moment: let the person in.
+    /// This is the ticket's first scan, at this moment: the door admits the person.
     First(i64),
     /// The ticket was scanned before, at this moment.
     Again(i64),
@@ -303,7 +305,7 @@ pub enum TicketScanOutcome {
 /// The sum of some refunds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RefundSum {
-    /// How many refunds.
+    /// The number of refunds.
     pub count: u64,
     /// The refunded amount, in minor units.
     pub amount: i64,
@@ -312,19 +314,19 @@ pub struct RefundSum {
 /// A show's refunds in figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RefundFigures {
-    /// Paid orders with tickets that were not scanned.
+    /// Paid orders that have something to refund: no tickets yet, or tickets that were not scanned.
     pub orders_left: u64,
     /// Orders that were refunded in whole or in part.
     pub orders_refunded: u64,
-    /// Scanned tickets: they are not refunded.
+    /// Scanned tickets, which are not refunded.
     pub scanned: u64,
-    /// Refunds that are owed or on their way.
+    /// Refunds that are not done and have not failed.
     pub on_its_way: RefundSum,
-    /// Refunds that have gone back.
+    /// Refunds that the provider has made.
     pub done: RefundSum,
-    /// Refunds that the provider could not do so far.
+    /// Refunds that the provider could not make so far.
     pub failed: RefundSum,
-    /// Fees that were kept, in minor units.
+    /// Fees that were kept from refunds, in minor units.
     pub fees: i64,
 }
 
@@ -335,7 +337,7 @@ pub struct NewTimetable {
     pub text: String,
     /// SHA-256 of the document.
     pub digest: [u8; 32],
-    /// The carriages' plan of each kind of train, in the document's order.
+    /// The seating plan of each kind of train, in the document's order.
     pub plans: Vec<NewSeatingPlan>,
 }
 
@@ -359,7 +361,7 @@ pub struct StoredTimetable {
     pub plans: Vec<(VenueId, u32)>,
 }
 
-/// An answer kept for retries.
+/// The stored answer of a call, for retries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptAnswer {
     /// Digest of the request.
@@ -370,10 +372,10 @@ pub struct KeptAnswer {
     pub body: String,
 }
 
-/// A call under a caller's `Idempotency-Key`, which one node begins.
+/// A call under a caller's `Idempotency-Key` that one node wants to begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyedCall {
-    /// Digest that names the caller whose key this is.
+    /// The digest that names the caller, the owner of the key.
     pub scope: [u8; 32],
     /// The key.
     pub key: String,

@@ -1,5 +1,4 @@
-//! The forms in which values are stored. They are the same in every database, so this module reads
-//! and writes them for both.
+//! Reads and writes the stored forms of values, which are the same in both databases.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -86,8 +85,8 @@ pub(super) fn seat_word(kind: SeatOutboxAction) -> &'static str {
     }
 }
 
-/// Returns the number of a show's terms after `terms` are stated, and their text if they are a new
-/// version.
+/// Returns the number that `terms` have as the show's next terms. Also returns their text if they
+/// are a new version.
 pub(super) fn next_terms(
     newest: Option<(u32, String)>,
     terms: &SaleTerms,
@@ -101,12 +100,12 @@ pub(super) fn next_terms(
     Ok((1, Some(to_json(terms)?)))
 }
 
-/// Returns the error for an attempt to order that took so long that its hold was given up.
+/// Returns the error for an order that took so long that its hold was given up.
 pub(super) fn given_up() -> LedgerError {
     LedgerError::Unavailable("this try to order took too long and was given up".to_owned())
 }
 
-/// What a claim needs to know about its show.
+/// The state of a show that decides whether a visitor may claim seats.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShowClaimState {
     /// The plan version that the show pins; `None` if there is no such show.
@@ -143,7 +142,8 @@ pub(super) fn may_claim(
     Ok(())
 }
 
-/// Refuses seats whose prices are not those of the terms: the caller reckoned with other prices.
+/// Refuses seats at prices that differ from the terms, because the caller calculated with other
+/// prices.
 pub(super) fn priced(items: &[OrderItem], terms: &SaleTerms, run: Option<&TrainRun>) -> Result<()> {
     let fits = |item: &OrderItem| {
         let names = CategoryNames {
@@ -159,7 +159,7 @@ pub(super) fn priced(items: &[OrderItem], terms: &SaleTerms, run: Option<&TrainR
     }
 }
 
-/// Reads a show's fate in its stored form; most shows have none.
+/// Reads a show's fate from its stored form; most shows have none.
 pub(super) fn read_fate(
     word: Option<String>,
     refunds_until_ms: Option<i64>,
@@ -169,9 +169,9 @@ pub(super) fn read_fate(
     word.map(read).transpose()
 }
 
-/// Returns the outcome for a call that may not begin. `found` is the key's row, and whether the
-/// call still waits for its answer. If the row was deleted in between, the next attempt begins the
-/// call.
+/// Returns the outcome for a call that may not begin. `found` is the key's row and whether the call
+/// still waits for its answer. If the row was deleted in between, `found` is `None`, and the
+/// caller's next attempt begins the call.
 pub(super) fn call_outcome(asked: [u8; 32], found: Option<(KeptAnswer, bool)>) -> BeginCallOutcome {
     match found {
         Some((kept, _)) if kept.asked != asked => BeginCallOutcome::OtherCall,
@@ -180,8 +180,8 @@ pub(super) fn call_outcome(asked: [u8; 32], found: Option<(KeptAnswer, bool)>) -
     }
 }
 
-/// Returns the outcome of a scan from the ticket's row after it. `is_own` says that the row names
-/// this very scan.
+/// Returns the outcome of a scan from the ticket's row after the scan. `is_own` says that the scan
+/// in the row has the same key.
 pub(super) fn scan_outcome(
     is_own: bool,
     scanned_at: Option<i64>,
@@ -197,8 +197,8 @@ pub(super) fn scan_outcome(
 }
 
 /// One row of refunds: id, items, amount, fee, reason, the times when it was made, done and failed,
-/// and the refund that it is a part of. Then come three figures of its own parts: their amount, how
-/// many are not done, and how many have failed so far.
+/// and the refund that it is a part of. Then come three figures of the refund's parts: their
+/// amount, how many are not done, and how many of these have failed so far.
 pub(super) type RefundRow = (
     String,
     String,
@@ -220,7 +220,7 @@ pub(super) const REFUND_COLUMNS: &str = "r.refund, r.items, r.amount, r.fee, r.r
      (SELECT COUNT(*) FROM refunds x WHERE x.part_of = r.refund AND x.done_at IS NULL), \
      (SELECT COUNT(*) FROM refunds x WHERE x.part_of = r.refund AND x.done_at IS NULL AND x.failed_at IS NOT NULL)";
 
-/// Reads a refund in its stored form.
+/// Reads a refund from its stored form.
 pub(super) fn read_refund(row: RefundRow) -> Result<Refund> {
     let (
         id,
@@ -257,11 +257,11 @@ pub(super) fn read_refund(row: RefundRow) -> Result<Refund> {
     })
 }
 
-/// How long after its last change a payment of an order that nobody paid is still read back, in
-/// milliseconds.
+/// How long after its last change the state of an unpaid payment is still read from the provider,
+/// in milliseconds.
 pub(super) const READ_FOR_MS: i64 = 24 * 3_600 * 1_000;
 
-/// Returns the holds that no running search for late money may use.
+/// Returns those of `holds` that no running search for late money may use.
 pub(super) fn unsearched(mut holds: Vec<HoldId>, searches: &[OrderId]) -> Vec<HoldId> {
     let used: HashSet<HoldId> = searches
         .iter()
@@ -271,7 +271,7 @@ pub(super) fn unsearched(mut holds: Vec<HoldId>, searches: &[OrderId]) -> Vec<Ho
     holds
 }
 
-/// Returns the hold whose locks a pending order keeps.
+/// Returns the hold of a pending order, as the store must lock it.
 pub(super) fn as_hold(order: &Order) -> Hold {
     Hold {
         id: order.hold.clone(),

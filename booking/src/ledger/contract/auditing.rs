@@ -1,4 +1,4 @@
-//! Cases of what the reconciler reads, and of its repairs.
+//! Cases of what the reconciler reads from the ledger, and of its repairs.
 
 use OrderState::{Cancelled, Confirmed, Pending};
 use fairgate_model::findings::OrderFacts;
@@ -8,25 +8,25 @@ use super::*;
 use crate::ledger::{LateMoneyOutcome, LedgerError, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
 
 pub(super) const CASES: &[Case] = cases![
-    what_waits_is_shown_and_what_is_done_is_not,
-    money_on_an_ended_order_is_shown,
-    quiet_payments_are_given_out_seldom_and_to_one_at_a_time,
-    a_hold_with_an_order_is_never_told_as_one_without,
-    a_hold_that_late_money_keeps_has_an_order,
-    a_try_that_was_given_up_is_refused_and_a_later_one_is_not,
-    of_an_order_and_its_giving_up_at_once_exactly_one_stands,
-    a_show_is_busy_while_something_is_on_its_way,
-    a_refund_that_failed_is_shown_until_it_is_done,
-    claimed_cells_are_told_with_whether_they_are_sold,
-    what_stands_needs_no_mending,
-    what_goes_back_or_went_back_is_not_owed_again,
+    order_facts_list_orders_that_wait_and_no_finished_order,
+    order_facts_list_a_cancelled_order_that_gets_money,
+    a_quiet_payment_is_returned_once_and_then_less_and_less_often,
+    a_hold_with_an_order_is_not_among_the_holds_without_order,
+    a_hold_of_late_money_is_not_among_the_holds_without_order,
+    an_order_from_before_its_hold_was_given_up_is_refused_and_a_later_order_is_made,
+    of_a_claim_and_giving_up_its_hold_at_once_exactly_one_succeeds,
+    a_show_is_busy_while_an_order_a_seat_row_or_an_event_is_open,
+    order_facts_list_a_failed_refund_until_it_is_done,
+    claimed_cells_say_whether_they_are_sold,
+    an_order_that_lacks_nothing_is_not_mended,
+    a_void_that_is_owed_or_done_is_not_owed_again,
 ];
 
 async fn facts(ledger: &Books) -> Vec<OrderFacts> {
     ledger.order_facts(0, 100).await.expect("readable")
 }
 
-async fn what_waits_is_shown_and_what_is_done_is_not(ledger: Books) {
+async fn order_facts_list_orders_that_wait_and_no_finished_order(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0, 1]).await;
     let shown = facts(&ledger).await;
@@ -51,12 +51,15 @@ async fn what_waits_is_shown_and_what_is_done_is_not(ledger: Books) {
     assert!(facts(&ledger).await.is_empty());
 }
 
-async fn money_on_an_ended_order_is_shown(ledger: Books) {
+async fn order_facts_list_a_cancelled_order_that_gets_money(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let ended = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
     ended.expect("written");
-    assert!(facts(&ledger).await.is_empty(), "no money, no concern");
+    assert!(
+        facts(&ledger).await.is_empty(),
+        "an ended order without money is not listed"
+    );
     authorised(&ledger, &order).await;
     let shown = facts(&ledger).await;
     assert_eq!(
@@ -64,10 +67,13 @@ async fn money_on_an_ended_order_is_shown(ledger: Books) {
         (Cancelled, [EffectKind::Void].as_slice(), false)
     );
     let later = ledger.order_facts(NOW_MS + 2, 100).await;
-    assert!(later.expect("readable").is_empty(), "it moved before that");
+    assert!(
+        later.expect("readable").is_empty(),
+        "the payment changed before that time"
+    );
 }
 
-async fn quiet_payments_are_given_out_seldom_and_to_one_at_a_time(ledger: Books) {
+async fn a_quiet_payment_is_returned_once_and_then_less_and_less_often(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let quiet = async |now_ms| {
@@ -81,7 +87,7 @@ async fn quiet_payments_are_given_out_seldom_and_to_one_at_a_time(ledger: Books)
     assert_eq!(quiet(NOW_MS + 2_000).await.len(), 1);
     assert!(
         quiet(NOW_MS + 3_999).await.is_empty(),
-        "the older, the more seldom"
+        "a payment that stays unchanged is returned less often"
     );
     authorised(&ledger, &order).await;
     let capture = ledger.due_effects(NOW_MS + 1, 10).await.expect("readable")[0].id;
@@ -92,13 +98,13 @@ async fn quiet_payments_are_given_out_seldom_and_to_one_at_a_time(ledger: Books)
     assert_eq!(
         (again.len(), again[0].0.state),
         (1, PaymentState::Captured),
-        "it may have gone back"
+        "a captured payment may have been refunded"
     );
     assert!(quiet(taken_ms + 2 * TAKEN_QUIET_MS - 1).await.is_empty());
     assert_eq!(quiet(taken_ms + 2 * TAKEN_QUIET_MS).await.len(), 1);
     assert!(
         quiet(taken_ms + TAKEN_READ_FOR_MS).await.is_empty(),
-        "not for ever"
+        "a payment is read for a limited time"
     );
 }
 
@@ -107,7 +113,7 @@ async fn alone(ledger: &Books, holds: &[&HoldId]) -> Vec<HoldId> {
     ledger.without_order(holds).await.expect("readable")
 }
 
-async fn a_hold_with_an_order_is_never_told_as_one_without(ledger: Books) {
+async fn a_hold_with_an_order_is_not_among_the_holds_without_order(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let never = super::order("never", BEN, &[1]);
@@ -118,30 +124,32 @@ async fn a_hold_with_an_order_is_never_told_as_one_without(ledger: Books) {
     assert!(alone(&ledger, &[]).await.is_empty());
 }
 
-async fn a_hold_that_late_money_keeps_has_an_order(ledger: Books) {
+async fn a_hold_of_late_money_is_not_among_the_holds_without_order(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let [same, other] = HoldId::both_of_late_money(&order.id);
     let told = async || alone(&ledger, &[&same, &other]).await.len();
-    assert_eq!(told().await, 2, "nobody searches");
+    assert_eq!(told().await, 2, "there is no search for late money");
     let ended = ledger
         .happen(&order.id, OrderEvent::DeadlinePassed, CLAIM_UNTIL_MS)
         .await;
     ended.expect("written");
     authorised(&ledger, &order).await;
-    assert_eq!(told().await, 0, "either may be the one");
+    assert_eq!(told().await, 0, "the search may use either hold");
     let outcome = LateMoneyOutcome::SameSeats(same.clone());
     let decided = ledger.late_settle(&order.id, outcome, Some(LATE), CLAIM_UNTIL_MS);
     assert!(decided.await.expect("written").expect("known").changed);
     assert_eq!(alone(&ledger, &[&same, &other]).await, [other]);
 }
 
-async fn a_try_that_was_given_up_is_refused_and_a_later_one_is_not(ledger: Books) {
+async fn an_order_from_before_its_hold_was_given_up_is_refused_and_a_later_order_is_made(
+    ledger: Books,
+) {
     stocked(&ledger).await;
     let early = super::order("a", ANA, &[0]);
     let give_up = async |now_ms| ledger.give_up(&early.hold, now_ms).await.expect("written");
     assert!(give_up(NOW_MS).await);
-    assert!(give_up(NOW_MS - 1).await, "a moment never goes back");
+    assert!(give_up(NOW_MS - 1).await, "an earlier time changes nothing");
     let refused = claim(&ledger, &early).await;
     assert!(matches!(
         refused,
@@ -152,13 +160,15 @@ async fn a_try_that_was_given_up_is_refused_and_a_later_one_is_not(ledger: Books
         created_at_ms: NOW_MS + 1,
         ..early.clone()
     };
-    claim(&ledger, &later).await.expect("the next try");
-    assert!(!give_up(NOW_MS + 9).await, "it is there");
+    claim(&ledger, &later)
+        .await
+        .expect("a later order may claim");
+    assert!(!give_up(NOW_MS + 9).await, "the order exists");
     let again = claim(&ledger, &early).await.expect("the order as it is");
     assert_eq!(again.created_at_ms, NOW_MS + 1);
 }
 
-async fn of_an_order_and_its_giving_up_at_once_exactly_one_stands(ledger: Books) {
+async fn of_a_claim_and_giving_up_its_hold_at_once_exactly_one_succeeds(ledger: Books) {
     stocked(&ledger).await;
     for round in 0..20 {
         let order = super::order(&round.to_string(), ANA, &[0]);
@@ -175,16 +185,16 @@ async fn of_an_order_and_its_giving_up_at_once_exactly_one_stands(ledger: Books)
     }
 }
 
-async fn a_show_is_busy_while_something_is_on_its_way(ledger: Books) {
+async fn a_show_is_busy_while_an_order_a_seat_row_or_an_event_is_open(ledger: Books) {
     stocked(&ledger).await;
     let busy = async || !ledger.busy_shows().await.expect("readable").is_empty();
-    assert!(!busy().await, "it is only there");
+    assert!(!busy().await, "a show without orders is not busy");
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     assert_eq!(ledger.busy_shows().await.expect("readable"), [show()]);
     authorised(&ledger, &order).await;
     let capture = ledger.due_effects(NOW_MS + 1, 10).await.expect("readable")[0].id;
     ledger.captured(capture, NOW_MS + 2).await.expect("written");
-    assert!(busy().await, "its row is not delivered");
+    assert!(busy().await, "its seat row is not delivered");
     let newest = rows(&ledger).await.pop().expect("a row").seq;
     let delivered = ledger.seat_rows_delivered(&show(), newest).await;
     delivered.expect("written");
@@ -192,10 +202,10 @@ async fn a_show_is_busy_while_something_is_on_its_way(ledger: Books) {
     let about = Some(order.payment.clone());
     let kept = ledger.keep_event(PROVIDER, "news".to_owned(), about, vec![1], NOW_MS + 3);
     assert!(kept.await.expect("stored"));
-    assert!(busy().await, "an event waits");
+    assert!(busy().await, "an event is not settled");
 }
 
-async fn a_refund_that_failed_is_shown_until_it_is_done(ledger: Books) {
+async fn order_facts_list_a_failed_refund_until_it_is_done(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let ended = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
@@ -227,7 +237,7 @@ async fn a_refund_that_failed_is_shown_until_it_is_done(ledger: Books) {
     assert_eq!(known.expect("there").refunded, order.total);
 }
 
-async fn claimed_cells_are_told_with_whether_they_are_sold(ledger: Books) {
+async fn claimed_cells_say_whether_they_are_sold(ledger: Books) {
     stocked(&ledger).await;
     let sold = claimed(&ledger, "a", ANA, &[0]).await;
     authorised(&ledger, &sold).await;
@@ -240,21 +250,21 @@ async fn claimed_cells_are_told_with_whether_they_are_sold(ledger: Books) {
     );
 }
 
-async fn what_stands_needs_no_mending(ledger: Books) {
+async fn an_order_that_lacks_nothing_is_not_mended(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let mend = async || ledger.mend(&order.id, NOW_MS + 9).await.expect("written");
-    assert!(!mend().await, "it waits for its money");
+    assert!(!mend().await, "the order waits for its money");
     authorised(&ledger, &order).await;
-    assert!(!mend().await, "its capture is owed");
+    assert!(!mend().await, "the capture is owed already");
     let capture = ledger.due_effects(NOW_MS + 1, 10).await.expect("readable")[0].id;
     ledger.captured(capture, NOW_MS + 2).await.expect("written");
-    assert!(!mend().await, "it has its tickets");
+    assert!(!mend().await, "the order has its tickets");
     let never = super::order("never", BEN, &[1]);
     assert!(!ledger.mend(&never.id, NOW_MS).await.expect("written"));
 }
 
-async fn what_goes_back_or_went_back_is_not_owed_again(ledger: Books) {
+async fn a_void_that_is_owed_or_done_is_not_owed_again(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     authorised(&ledger, &order).await;
@@ -266,7 +276,7 @@ async fn what_goes_back_or_went_back_is_not_owed_again(ledger: Books) {
     let refused = ledger.capture_refused(capture.id, "no".into(), NOW_MS + 2);
     refused.await.expect("written");
     let mend = async || ledger.mend(&order.id, NOW_MS + 9).await.expect("written");
-    assert!(!mend().await, "its void is owed");
+    assert!(!mend().await, "the void is owed already");
     let void = ledger
         .due_effects(NOW_MS + 2, 10)
         .await
@@ -274,5 +284,5 @@ async fn what_goes_back_or_went_back_is_not_owed_again(ledger: Books) {
         .remove(0);
     assert_eq!(void.kind, EffectKind::Void);
     ledger.voided(void.id, NOW_MS + 3).await.expect("written");
-    assert!(!mend().await, "the money went back");
+    assert!(!mend().await, "the payment is voided");
 }

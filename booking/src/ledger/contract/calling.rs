@@ -1,15 +1,15 @@
-//! Cases of calls under an `Idempotency-Key`: of two different calls under one key one never acts,
-//! whichever nodes they reach.
+//! Cases of calls under an `Idempotency-Key`: of two different calls under one key only one is ever
+//! carried out, on whichever nodes they arrive.
 
 use super::*;
 use crate::ledger::{BeginCallOutcome, CALL_LENT_MS, KeptAnswer, KeyedCall};
 
 pub(super) const CASES: &[Case] = cases![
-    of_calls_with_one_key_at_once_one_acts,
-    a_key_belongs_to_its_caller,
-    a_call_that_runs_is_begun_elsewhere_only_after_its_node_was_silent,
-    a_call_that_was_given_back_is_begun_again_and_by_no_other_call,
-    an_answer_stays_the_first_and_ends_its_call,
+    of_many_calls_with_one_key_at_once_one_is_carried_out,
+    two_callers_may_use_the_same_key,
+    a_running_call_begins_at_another_node_only_after_its_time_ran_out,
+    a_call_that_its_node_gave_back_begins_again_and_keeps_its_key,
+    the_first_answer_stays_and_ends_the_call,
 ];
 
 /// The digests of two different calls.
@@ -48,7 +48,7 @@ async fn begin_at(ledger: &Books, call: KeyedCall, now_ms: i64) -> BeginCallOutc
     begun.expect("written")
 }
 
-async fn of_calls_with_one_key_at_once_one_acts(ledger: Books) {
+async fn of_many_calls_with_one_key_at_once_one_is_carried_out(ledger: Books) {
     for round in 0..10 {
         let mut beginning = tokio::task::JoinSet::new();
         for node in 0..6 {
@@ -72,7 +72,7 @@ async fn of_calls_with_one_key_at_once_one_acts(ledger: Books) {
     }
 }
 
-async fn a_key_belongs_to_its_caller(ledger: Books) {
+async fn two_callers_may_use_the_same_key(ledger: Books) {
     assert_eq!(begin(&ledger, call("k", 1)).await, BeginCallOutcome::Act);
     let stranger = KeyedCall {
         scope: [2; 32],
@@ -82,12 +82,12 @@ async fn a_key_belongs_to_its_caller(ledger: Books) {
     assert_eq!(begin(&ledger, call("l", 2)).await, BeginCallOutcome::Act);
 }
 
-async fn a_call_that_runs_is_begun_elsewhere_only_after_its_node_was_silent(ledger: Books) {
+async fn a_running_call_begins_at_another_node_only_after_its_time_ran_out(ledger: Books) {
     assert_eq!(begin(&ledger, call("k", 1)).await, BeginCallOutcome::Act);
     assert_eq!(
         begin(&ledger, call("k", 1)).await,
         BeginCallOutcome::Act,
-        "its own node"
+        "its own node may begin it again"
     );
     let until_ms = NOW_MS + CALL_LENT_MS;
     let elsewhere = async |now_ms| begin_at(&ledger, call("k", 2), now_ms).await;
@@ -96,17 +96,21 @@ async fn a_call_that_runs_is_begun_elsewhere_only_after_its_node_was_silent(ledg
     lent.expect("written");
     assert_eq!(elsewhere(until_ms + 99).await, BeginCallOutcome::Running);
     let begun = begin_at(&ledger, other(call("k", 2)), until_ms + 100).await;
-    assert_eq!(begun, BeginCallOutcome::OtherCall, "silence frees no key");
+    assert_eq!(
+        begun,
+        BeginCallOutcome::OtherCall,
+        "the key still belongs to the first call"
+    );
     assert_eq!(elsewhere(until_ms + 100).await, BeginCallOutcome::Act);
-    // The first node was only slow: the call belongs to the second node, and the first answer is
-    // kept.
+    // The first node was only slow. The call belongs to the second node now, so the first node
+    // cannot give it back.
     let back = ledger.lend_call(call("k", 1), 0).await;
     back.expect("nothing is written");
     let third = begin_at(&ledger, call("k", 3), until_ms + 101).await;
     assert_eq!(third, BeginCallOutcome::Running);
 }
 
-async fn a_call_that_was_given_back_is_begun_again_and_by_no_other_call(ledger: Books) {
+async fn a_call_that_its_node_gave_back_begins_again_and_keeps_its_key(ledger: Books) {
     assert_eq!(begin(&ledger, call("k", 1)).await, BeginCallOutcome::Act);
     ledger.lend_call(call("k", 1), 0).await.expect("written");
     let begun = begin(&ledger, other(call("k", 2))).await;
@@ -114,7 +118,7 @@ async fn a_call_that_was_given_back_is_begun_again_and_by_no_other_call(ledger: 
     assert_eq!(begin(&ledger, call("k", 2)).await, BeginCallOutcome::Act);
 }
 
-async fn an_answer_stays_the_first_and_ends_its_call(ledger: Books) {
+async fn the_first_answer_stays_and_ends_the_call(ledger: Books) {
     assert_eq!(begin(&ledger, call("k", 1)).await, BeginCallOutcome::Act);
     for status in [201, 409] {
         let written = ledger.keep([1; 32], "k".to_owned(), answer(status), NOW_MS + 1);
@@ -130,7 +134,7 @@ async fn an_answer_stays_the_first_and_ends_its_call(ledger: Books) {
         let begun = begin(&ledger, other(call("k", node))).await;
         assert_eq!(begun, BeginCallOutcome::OtherCall);
     }
-    // Answers that were kept before calls were registered have no such row.
+    // An answer from before calls were registered has a row that nobody registered.
     let written = ledger.keep([1; 32], "old".to_owned(), answer(201), NOW_MS);
     written.await.expect("written");
     assert_eq!(begin(&ledger, call("old", 1)).await, kept);

@@ -1,4 +1,4 @@
-//! Cases of transaction 1, of the deadline, and of the picture with which a store is opened.
+//! Cases of transaction 1, of deadlines, and of the picture with which a store is opened.
 
 use SeatOutboxAction::{Free, Sell};
 use fairgate_model::orders::transition::OrderEvent;
@@ -7,28 +7,28 @@ use super::*;
 use crate::ledger::ShowRefused;
 
 pub(super) const CASES: &[Case] = cases![
-    a_claim_is_all_or_none_and_names_the_cells,
-    two_journeys_claim_one_seat_where_their_legs_do_not_meet,
-    a_journey_is_ordered_from_its_claim_until_its_cells_are_free,
-    the_same_order_again_is_the_order_as_it_is,
-    the_visitors_count_is_checked_again,
+    a_claim_is_all_or_none_and_names_the_taken_cells,
+    two_orders_claim_one_seat_if_their_legs_do_not_overlap,
+    a_journey_has_an_order_from_its_claim_until_its_cells_are_free,
+    a_second_claim_of_an_order_returns_the_order_as_it_is,
+    a_claim_beyond_the_visitors_limit_is_refused,
     an_order_on_another_plan_is_refused,
     of_fifty_claims_at_once_on_one_cell_exactly_one_wins,
-    a_deadline_frees_the_claims_and_tells_the_store,
-    a_deadline_comes_on_time_and_in_bounded_batches,
-    an_order_of_which_something_was_told_in_time_waits_and_the_others_expire,
-    a_claim_beyond_its_deadline_is_told_with_what_was_decided_before,
-    money_before_the_deadline_wins_and_the_deadline_does_nothing,
-    money_and_deadline_at_once_find_exactly_one_winner,
-    an_order_given_up_frees_its_cells_once,
-    a_show_opens_with_what_was_sold_and_what_is_pending,
-    a_plan_that_moves_claimed_seats_is_in_use,
+    a_deadline_frees_the_claims_and_writes_a_free_row,
+    orders_expire_at_their_deadline_and_in_bounded_batches,
+    an_order_with_an_event_by_its_deadline_waits_and_other_orders_expire,
+    an_overdue_claim_is_listed_with_the_newest_outbox_number,
+    after_money_in_time_the_deadline_does_nothing,
+    of_money_and_deadline_at_once_exactly_one_wins,
+    a_cancelled_order_frees_its_cells_once,
+    a_picture_has_the_sold_seats_and_the_pending_orders,
+    a_new_plan_that_moves_claimed_seats_is_refused,
     each_incarnation_has_the_next_number,
     a_claim_on_locks_of_a_lost_incarnation_is_refused,
-    whatever_is_claimed_beside_the_opening_is_in_its_picture_or_refused,
+    a_claim_during_an_opening_is_in_the_picture_or_refused,
 ];
 
-async fn a_claim_is_all_or_none_and_names_the_cells(ledger: Books) {
+async fn a_claim_is_all_or_none_and_names_the_taken_cells(ledger: Books) {
     stocked(&ledger).await;
     claimed(&ledger, "a", ANA, &[2, 3]).await;
     let late = order("b", BEN, &[1, 2, 3]);
@@ -44,7 +44,7 @@ async fn a_claim_is_all_or_none_and_names_the_cells(ledger: Books) {
     claimed(&ledger, "c", BEN, &[1]).await;
 }
 
-async fn two_journeys_claim_one_seat_where_their_legs_do_not_meet(ledger: Books) {
+async fn two_orders_claim_one_seat_if_their_legs_do_not_overlap(ledger: Books) {
     stocked(&ledger).await;
     let over = |key, visitor, legs: std::ops::Range<u16>| {
         let mut order = order(key, visitor, &[5]);
@@ -57,7 +57,7 @@ async fn two_journeys_claim_one_seat_where_their_legs_do_not_meet(ledger: Books)
     assert!(matches!(refused, Err(SeatClaimRefused::Taken(cells)) if cells == [5, 13]));
 }
 
-async fn a_journey_is_ordered_from_its_claim_until_its_cells_are_free(ledger: Books) {
+async fn a_journey_has_an_order_from_its_claim_until_its_cells_are_free(ledger: Books) {
     stocked(&ledger).await;
     let over = async |visitor, legs| {
         let found = ledger.order_over(&show(), visitor, legs).await;
@@ -70,9 +70,17 @@ async fn a_journey_is_ordered_from_its_claim_until_its_cells_are_free(ledger: Bo
     assert_eq!(over(ANA, 0..1).await, None);
     claim(&ledger, &first).await.expect("the cells are free");
     assert_eq!(over(ANA, 0..1).await, Some(first.id.clone()));
-    assert_eq!(over(ANA, 0..2).await, None, "further on");
-    assert_eq!(over(ANA, 1..2).await, None, "from there on");
-    assert_eq!(over(BEN, 0..1).await, None, "somebody else");
+    assert_eq!(
+        over(ANA, 0..2).await,
+        None,
+        "no order goes on to the second leg"
+    );
+    assert_eq!(
+        over(ANA, 1..2).await,
+        None,
+        "no order begins at the second leg"
+    );
+    assert_eq!(over(BEN, 0..1).await, None, "another visitor has no order");
     // Two orders of one seat are two journeys, not one longer journey.
     let mut onward = order("b", ANA, &[4]);
     onward.items[0].held.legs = 1..2;
@@ -83,10 +91,10 @@ async fn a_journey_is_ordered_from_its_claim_until_its_cells_are_free(ledger: Bo
     assert_eq!(over(ANA, 0..1).await, Some(first.id), "paid");
     let expired = ledger.expire_due(CLAIM_UNTIL_MS, 10).await;
     assert_eq!(expired.expect("written").len(), 1);
-    assert_eq!(over(ANA, 1..2).await, None, "over");
+    assert_eq!(over(ANA, 1..2).await, None, "the order has expired");
 }
 
-async fn the_same_order_again_is_the_order_as_it_is(ledger: Books) {
+async fn a_second_claim_of_an_order_returns_the_order_as_it_is(ledger: Books) {
     stocked(&ledger).await;
     let first = claimed(&ledger, "a", ANA, &[0]).await;
     let later = Order {
@@ -100,7 +108,7 @@ async fn the_same_order_again_is_the_order_as_it_is(ledger: Books) {
     assert_eq!(history(&ledger, &first).await.len(), 2);
 }
 
-async fn the_visitors_count_is_checked_again(ledger: Books) {
+async fn a_claim_beyond_the_visitors_limit_is_refused(ledger: Books) {
     stocked(&ledger).await;
     let pending = claimed(&ledger, "a", ANA, &[0, 1]).await;
     let four = ClaimBasis { limit: 4, ..TERMS };
@@ -127,7 +135,7 @@ async fn the_visitors_count_is_checked_again(ledger: Books) {
             .claim(again.clone(), payment(&again), four)
             .await
             .is_ok(),
-        "what was given up counts no more"
+        "a cancelled order no longer counts"
     );
 }
 
@@ -156,7 +164,7 @@ async fn of_fifty_claims_at_once_on_one_cell_exactly_one_wins(ledger: Books) {
     assert_eq!(answers.iter().filter(|won| **won).count(), 1);
 }
 
-async fn a_deadline_frees_the_claims_and_tells_the_store(ledger: Books) {
+async fn a_deadline_frees_the_claims_and_writes_a_free_row(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0, 1]).await;
     let expired = ledger.expire_due(CLAIM_UNTIL_MS, 10).await;
@@ -170,7 +178,7 @@ async fn a_deadline_frees_the_claims_and_tells_the_store(ledger: Books) {
     claimed(&ledger, "b", BEN, &[0, 1]).await;
 }
 
-async fn a_deadline_comes_on_time_and_in_bounded_batches(ledger: Books) {
+async fn orders_expire_at_their_deadline_and_in_bounded_batches(ledger: Books) {
     stocked(&ledger).await;
     for seat in 0..5 {
         claimed(&ledger, &seat.to_string(), ANA, &[seat]).await;
@@ -182,7 +190,7 @@ async fn a_deadline_comes_on_time_and_in_bounded_batches(ledger: Books) {
     }
 }
 
-async fn an_order_of_which_something_was_told_in_time_waits_and_the_others_expire(ledger: Books) {
+async fn an_order_with_an_event_by_its_deadline_waits_and_other_orders_expire(ledger: Books) {
     stocked(&ledger).await;
     let mut orders = Vec::new();
     for (seat, told_ms) in [(0, Some(0)), (1, Some(1)), (2, None)] {
@@ -219,7 +227,7 @@ async fn an_order_of_which_something_was_told_in_time_waits_and_the_others_expir
     assert_eq!(expired.expect("written"), [order.id]);
 }
 
-async fn a_claim_beyond_its_deadline_is_told_with_what_was_decided_before(ledger: Books) {
+async fn an_overdue_claim_is_listed_with_the_newest_outbox_number(ledger: Books) {
     stocked(&ledger).await;
     let overdue = async |now_ms, after, batch_max| {
         let claims = ledger.overdue_claims(now_ms, after, batch_max).await;
@@ -237,7 +245,7 @@ async fn a_claim_beyond_its_deadline_is_told_with_what_was_decided_before(ledger
     let all = overdue(CLAIM_UNTIL_MS, None, 10).await;
     let told: Vec<_> = all.iter().map(|claim| &claim.order).collect();
     let own: Vec<_> = orders.iter().map(|order| &order.id).collect();
-    assert_eq!(told, own, "what is sold needs no lock");
+    assert_eq!(told, own, "a sold order is not listed");
     assert_eq!(all[0].hold.id, orders[0].hold);
     assert_eq!(all[0].hold.items, orders[0].held_seats());
     assert!(all[0].hold.lock_until_ms > CLAIM_UNTIL_MS);
@@ -253,7 +261,7 @@ async fn a_claim_beyond_its_deadline_is_told_with_what_was_decided_before(ledger
     assert!(overdue(CLAIM_UNTIL_MS, None, 10).await.is_empty());
 }
 
-async fn money_before_the_deadline_wins_and_the_deadline_does_nothing(ledger: Books) {
+async fn after_money_in_time_the_deadline_does_nothing(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     authorised(&ledger, &order).await;
@@ -268,7 +276,7 @@ async fn money_before_the_deadline_wins_and_the_deadline_does_nothing(ledger: Bo
     assert!(matches!(taken, Err(SeatClaimRefused::Taken(_))));
 }
 
-async fn money_and_deadline_at_once_find_exactly_one_winner(ledger: Books) {
+async fn of_money_and_deadline_at_once_exactly_one_wins(ledger: Books) {
     stocked(&ledger).await;
     for round in 0..20 {
         let order = claimed(&ledger, &round.to_string(), ANA, &[0]).await;
@@ -301,7 +309,7 @@ async fn money_and_deadline_at_once_find_exactly_one_winner(ledger: Books) {
     }
 }
 
-async fn an_order_given_up_frees_its_cells_once(ledger: Books) {
+async fn a_cancelled_order_frees_its_cells_once(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     for changed in [true, false] {
@@ -320,7 +328,7 @@ async fn an_order_given_up_frees_its_cells_once(ledger: Books) {
     assert!(applied.expect("written").is_none());
 }
 
-async fn a_show_opens_with_what_was_sold_and_what_is_pending(ledger: Books) {
+async fn a_picture_has_the_sold_seats_and_the_pending_orders(ledger: Books) {
     stocked(&ledger).await;
     let sold = claimed(&ledger, "a", ANA, &[0, 1]).await;
     authorised(&ledger, &sold).await;
@@ -340,11 +348,14 @@ async fn a_show_opens_with_what_was_sold_and_what_is_pending(ledger: Books) {
         hold.lock_until_ms > CLAIM_UNTIL_MS,
         "the lock outlives the claim"
     );
-    assert_eq!(picture.cursor, 2, "a sale, and what was given up");
+    assert_eq!(
+        picture.cursor, 2,
+        "one row of the sale, and one of the cancelled order"
+    );
     assert_eq!(ledger.seat_cursor(&show()).await.expect("readable"), 2);
 }
 
-async fn a_plan_that_moves_claimed_seats_is_in_use(ledger: Books) {
+async fn a_new_plan_that_moves_claimed_seats_is_refused(ledger: Books) {
     stocked(&ledger).await;
     claimed(&ledger, "a", ANA, &[0, 3]).await;
     let refused = ledger
@@ -389,21 +400,21 @@ async fn a_claim_on_locks_of_a_lost_incarnation_is_refused(ledger: Books) {
     assert!(matches!(refused, Err(SeatClaimRefused::Superseded)));
     assert!(ledger.order(&order.id).await.expect("readable").is_none());
     let again = claim(&ledger, &early).await;
-    assert_eq!(again.expect("what was written stays").id, early.id);
+    assert_eq!(again.expect("the written order stays").id, early.id);
     let in_the_next = ClaimBasis {
         incarnation: LIFE + 1,
         ..TERMS
     };
     let anew = ledger.claim(order.clone(), payment(&order), in_the_next);
     assert!(anew.await.is_ok());
-    // An older opening that comes late undoes nothing of the newer one.
+    // An older opening that comes late does not undo the newer opening.
     let older = ledger.open_show(&show(), Some(LIFE)).await;
     assert_eq!(older.expect("readable").ordered.len(), 3);
     let refused = claim(&ledger, &super::order("later", ANA, &[3])).await;
     assert!(matches!(refused, Err(SeatClaimRefused::Superseded)));
 }
 
-async fn whatever_is_claimed_beside_the_opening_is_in_its_picture_or_refused(ledger: Books) {
+async fn a_claim_during_an_opening_is_in_the_picture_or_refused(ledger: Books) {
     stocked(&ledger).await;
     for round in 0..15_u64 {
         let incarnation = LIFE + round;

@@ -1,4 +1,4 @@
-//! Cases of orders that cost nothing: the provider is asked for nothing at all.
+//! Cases of orders that cost nothing, for which the provider is never called.
 
 use OrderState::{Cancelled, Confirmed, Exchanged, Pending, Refunded, Ticketed};
 use SeatOutboxAction::{Free, Sell};
@@ -6,21 +6,21 @@ use fairgate_model::orders::refund::{RefundState, TicketSelection};
 use fairgate_model::orders::transition::OrderEvent;
 
 use super::exchanging::exchanged;
-use super::refunding::{kind, owed, ticketed};
+use super::refunding::{owed, ticketed, with_free_refunds};
 use super::*;
 
 pub(super) const CASES: &[Case] = cases![
-    a_free_order_has_its_tickets_in_the_transaction_that_claims_its_seats,
-    a_free_order_again_is_the_order_as_it_is,
-    of_a_free_order_twice_at_once_one_is_made,
-    a_free_order_that_is_refused_leaves_nothing,
-    an_order_that_costs_something_waits_for_its_payment,
+    the_claim_of_a_free_order_also_issues_its_tickets,
+    a_second_claim_of_a_free_order_returns_the_order_as_it_is,
+    two_claims_of_one_free_order_at_once_make_one_order,
+    a_refused_free_order_writes_nothing,
+    an_order_that_costs_money_waits_for_its_payment,
     a_free_order_is_refunded_at_once,
-    the_seats_of_a_free_order_are_given_for_others,
+    seats_are_exchanged_from_free_to_paid_and_back,
     an_order_whose_payment_is_refused_frees_its_seats_once,
 ];
 
-/// Builds an order as [`order`] does, at no price.
+/// Builds an order as [`order`] does, at a price of 0.
 fn free(key: &str, visitor: Holder, seats: &[u32]) -> Order {
     let mut order = order(key, visitor, seats);
     for item in &mut order.items {
@@ -41,14 +41,14 @@ async fn take(ledger: &Books, order: &Order) -> Result<Order, SeatClaimRefused> 
     ledger.claim(order.clone(), nothing(order), TERMS).await
 }
 
-/// Asserts that nothing is to be asked of the provider.
+/// Asserts that no call to the provider is due.
 async fn nothing_is_asked(ledger: &Books) {
     let due = ledger.due_effects(i64::MAX, 100).await.expect("readable");
     assert!(due.is_empty(), "{due:?}");
     assert!(owed(ledger, NOW_MS + 9).await.is_empty());
 }
 
-async fn a_free_order_has_its_tickets_in_the_transaction_that_claims_its_seats(ledger: Books) {
+async fn the_claim_of_a_free_order_also_issues_its_tickets(ledger: Books) {
     stocked(&ledger).await;
     let order = free("a", ANA, &[0, 1]);
     let made = take(&ledger, &order).await.expect("the cells are free");
@@ -74,7 +74,7 @@ async fn a_free_order_has_its_tickets_in_the_transaction_that_claims_its_seats(l
     assert!(expired.is_empty());
 }
 
-async fn a_free_order_again_is_the_order_as_it_is(ledger: Books) {
+async fn a_second_claim_of_a_free_order_returns_the_order_as_it_is(ledger: Books) {
     stocked(&ledger).await;
     let order = free("a", ANA, &[0]);
     let first = take(&ledger, &order).await.expect("the cells are free");
@@ -84,7 +84,7 @@ async fn a_free_order_again_is_the_order_as_it_is(ledger: Books) {
     assert_eq!(outbox(&ledger).await.len(), 1);
 }
 
-async fn of_a_free_order_twice_at_once_one_is_made(ledger: Books) {
+async fn two_claims_of_one_free_order_at_once_make_one_order(ledger: Books) {
     stocked(&ledger).await;
     let order = free("a", ANA, &[0]);
     let (one, two) = tokio::join!(take(&ledger, &order), take(&ledger, &order));
@@ -96,7 +96,7 @@ async fn of_a_free_order_twice_at_once_one_is_made(ledger: Books) {
     assert_eq!(finished.len(), 1);
 }
 
-async fn a_free_order_that_is_refused_leaves_nothing(ledger: Books) {
+async fn a_refused_free_order_writes_nothing(ledger: Books) {
     stocked(&ledger).await;
     claimed(&ledger, "a", BEN, &[1]).await;
     let order = free("b", ANA, &[0, 1]);
@@ -108,11 +108,11 @@ async fn a_free_order_that_is_refused_leaves_nothing(ledger: Books) {
     assert!(finished.is_empty());
 }
 
-async fn an_order_that_costs_something_waits_for_its_payment(ledger: Books) {
+async fn an_order_that_costs_money_waits_for_its_payment(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let again = take(&ledger, &free("a", ANA, &[0])).await;
-    assert_eq!(again.expect("a retry"), order, "as it was ordered");
+    assert_eq!(again.expect("a retry"), order, "the order as it was made");
     let record = record(&ledger, &order).await;
     assert_eq!(
         (record.order.state, record.payment),
@@ -121,7 +121,7 @@ async fn an_order_that_costs_something_waits_for_its_payment(ledger: Books) {
 }
 
 async fn a_free_order_is_refunded_at_once(ledger: Books) {
-    kind(&ledger).await;
+    with_free_refunds(&ledger).await;
     let order = free("a", ANA, &[0, 1]);
     take(&ledger, &order).await.expect("the cells are free");
     let applied = ledger
@@ -147,18 +147,18 @@ async fn a_free_order_is_refunded_at_once(ledger: Books) {
         .expect("free again");
 }
 
-async fn the_seats_of_a_free_order_are_given_for_others(ledger: Books) {
-    kind(&ledger).await;
+async fn seats_are_exchanged_from_free_to_paid_and_back(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let given = take(&ledger, &free("a", ANA, &[0])).await.expect("free");
     let made = exchanged(&ledger, &given, "x", &[(4, 0..2, 0)]).await;
     assert_eq!((made.state, made.items[0].held.seat), (Ticketed, 4));
     assert_eq!(record(&ledger, &given).await.order.state, Exchanged);
     nothing_is_asked(&ledger).await;
-    // Free seats are exchanged for seats that cost something: the difference is the whole price.
+    // Free seats are exchanged for seats that cost money, so the difference is the whole price.
     let given = take(&ledger, &free("b", BEN, &[1])).await.expect("free");
     let made = exchanged(&ledger, &given, "x", &[(5, 0..2, 700)]).await;
     assert_eq!((made.state, made.total), (Pending, 700));
-    // Paid seats are exchanged for free ones: all of the money goes back.
+    // Paid seats are exchanged for free seats, so all the money goes back.
     let paid = ticketed(&ledger, "c", BEN, &[2]).await;
     let paid = record(&ledger, &paid).await.order;
     let made = exchanged(&ledger, &paid, "x", &[(6, 0..2, 0)]).await;

@@ -1,4 +1,4 @@
-//! Cases of what is kept beside orders: plans, shows, coverage, secrets, scans and answers.
+//! Cases of plans, shows, departures, coverage, secrets and scans.
 
 use fairgate_model::ids::TicketId;
 use fairgate_model::runs::{DistanceRate, StationCall, TrainFares, TrainRun};
@@ -7,19 +7,19 @@ use super::*;
 use crate::ledger::{SCAN_KEY_MS, TicketScanOutcome};
 
 pub(super) const CASES: &[Case] = cases![
-    the_same_plan_again_is_the_same_version,
-    shows_are_read_back_as_they_were_put,
-    a_departure_is_stored_once_and_the_catalogue_does_not_grow,
-    departures_opened_at_once_are_each_found_behind_a_cursor,
-    the_names_of_travellers_stand_on_their_tickets,
-    coverage_is_replaced_whole_and_keeps_its_order,
+    the_newest_plan_stored_again_keeps_its_version,
+    shows_are_read_as_they_were_stored,
+    a_departure_is_stored_once_and_does_not_change_the_catalogues_version,
+    departures_opened_at_once_are_each_found_once_by_a_cursor,
+    tickets_show_the_names_of_their_travellers,
+    coverage_is_replaced_as_a_whole_and_keeps_its_order,
     a_secret_is_made_once,
     a_ticket_is_scanned_once,
-    the_same_scan_again_is_the_first_one_for_a_minute,
-    scans_of_one_ticket_at_once_let_one_in,
+    a_scan_repeated_with_its_key_counts_as_the_first_for_a_minute,
+    of_many_scans_of_one_ticket_at_once_exactly_one_is_the_first,
 ];
 
-async fn the_same_plan_again_is_the_same_version(ledger: Books) {
+async fn the_newest_plan_stored_again_keeps_its_version(ledger: Books) {
     let put = async |plan: &str, digest| {
         let version = ledger
             .put_venue(&venue(), plan.to_owned(), digest, NOW_MS)
@@ -30,7 +30,11 @@ async fn the_same_plan_again_is_the_same_version(ledger: Books) {
     assert_eq!(put("one", [1; 32]).await, 1);
     assert_eq!(put("one", [1; 32]).await, 1);
     assert_eq!(put("two", [2; 32]).await, 2);
-    assert_eq!(put("one", [1; 32]).await, 3, "an old plan may come back");
+    assert_eq!(
+        put("one", [1; 32]).await,
+        3,
+        "an older plan gets a new version"
+    );
     assert_eq!(
         ledger.newest_plan(&venue()).await.expect("readable"),
         Some(3)
@@ -46,7 +50,7 @@ async fn the_same_plan_again_is_the_same_version(ledger: Books) {
     }
 }
 
-async fn shows_are_read_back_as_they_were_put(ledger: Books) {
+async fn shows_are_read_as_they_were_stored(ledger: Books) {
     assert!(ledger.shows().await.expect("readable").is_empty());
     stocked(&ledger).await;
     let shows = ledger.shows().await.expect("readable");
@@ -89,7 +93,7 @@ fn by_distance() -> TrainFares {
     TrainFares::ByDistance([("second".to_owned(), rate)].into())
 }
 
-async fn a_departure_is_stored_once_and_the_catalogue_does_not_grow(ledger: Books) {
+async fn a_departure_is_stored_once_and_does_not_change_the_catalogues_version(ledger: Books) {
     stocked(&ledger).await;
     let version = ledger.catalogue_version().await.expect("readable");
     let first = departure("g1-2027-02-01", "B", by_distance());
@@ -97,7 +101,11 @@ async fn a_departure_is_stored_once_and_the_catalogue_does_not_grow(ledger: Book
     assert_eq!(opened.expect("stored").run, first.run);
     let changed = departure("g1-2027-02-01", "X", by_distance());
     let again = ledger.open_departure(changed, NOW_MS + 1).await;
-    assert_eq!(again.expect("stored").run, first.run, "the first one stays");
+    assert_eq!(
+        again.expect("stored").run,
+        first.run,
+        "the first departure stays"
+    );
     let table = |to: &str| (("second".to_owned(), "A".to_owned(), to.to_owned()), 500);
     let fares = TrainFares::Table([table("B"), table("Z")].into());
     let second = departure("g1-2027-02-02", "B", fares);
@@ -107,7 +115,7 @@ async fn a_departure_is_stored_once_and_the_catalogue_does_not_grow(ledger: Book
     assert_eq!(
         *own.fares,
         TrainFares::Table([table("B")].into()),
-        "its own stretches"
+        "only its own stretches are stored"
     );
 
     let known = ledger.departures(0, 10).await.expect("readable");
@@ -122,12 +130,12 @@ async fn a_departure_is_stored_once_and_the_catalogue_does_not_grow(ledger: Book
     let after = ledger.catalogue_version().await.expect("readable");
     assert_eq!(after, version);
 
-    // The departure is a show like any other: it has incarnations, and is claimed by its plan.
+    // A departure is a show like any other, so it has incarnations.
     let id = &known[0].1.id;
     assert_eq!(ledger.next_incarnation(id).await.expect("there"), 1);
 }
 
-async fn departures_opened_at_once_are_each_found_behind_a_cursor(ledger: Books) {
+async fn departures_opened_at_once_are_each_found_once_by_a_cursor(ledger: Books) {
     const DAYS: usize = 20;
     stocked(&ledger).await;
     let mut opening = tokio::task::JoinSet::new();
@@ -160,7 +168,7 @@ async fn departures_opened_at_once_are_each_found_behind_a_cursor(ledger: Books)
     assert_eq!(seen.len(), DAYS);
 }
 
-async fn the_names_of_travellers_stand_on_their_tickets(ledger: Books) {
+async fn tickets_show_the_names_of_their_travellers(ledger: Books) {
     stocked(&ledger).await;
     let mut order = order("a", ANA, &[2, 3]);
     order.items[1].traveller = Some("Eva Perez".to_owned());
@@ -182,7 +190,7 @@ async fn the_names_of_travellers_stand_on_their_tickets(ledger: Books) {
     );
 }
 
-async fn coverage_is_replaced_whole_and_keeps_its_order(ledger: Books) {
+async fn coverage_is_replaced_as_a_whole_and_keeps_its_order(ledger: Books) {
     let of = |rooms: &[(&str, &[&str])]| -> Vec<(String, Vec<String>)> {
         let owned = |patterns: &[&str]| patterns.iter().map(|p| (*p).to_owned()).collect();
         rooms
@@ -226,10 +234,10 @@ async fn a_ticket_is_scanned_once(ledger: Books) {
     assert_eq!(scan(20).await, Some(TicketScanOutcome::Again(10)));
     let tickets = record(&ledger, &order).await.tickets;
     let scanned: Vec<Option<i64>> = tickets.iter().map(|t| t.scanned_at_ms).collect();
-    assert_eq!(scanned, [Some(10), None], "the other one still opens");
+    assert_eq!(scanned, [Some(10), None], "the other ticket is not scanned");
 }
 
-/// Issues a ticket of a paid order.
+/// Sells one seat, and returns its ticket.
 async fn issued(ledger: &Books) -> TicketId {
     stocked(ledger).await;
     let order = claimed(ledger, "a", ANA, &[0]).await;
@@ -240,7 +248,7 @@ async fn issued(ledger: &Books) -> TicketId {
     TicketId::of_seat(&order.id, 0)
 }
 
-async fn the_same_scan_again_is_the_first_one_for_a_minute(ledger: Books) {
+async fn a_scan_repeated_with_its_key_counts_as_the_first_for_a_minute(ledger: Books) {
     let ticket = issued(&ledger).await;
     let scan = async |by: Option<u8>, now_ms| {
         let by = by.map(|by| [by; 32]);
@@ -268,7 +276,7 @@ async fn the_same_scan_again_is_the_first_one_for_a_minute(ledger: Books) {
     );
 }
 
-async fn scans_of_one_ticket_at_once_let_one_in(ledger: Books) {
+async fn of_many_scans_of_one_ticket_at_once_exactly_one_is_the_first(ledger: Books) {
     let ticket = issued(&ledger).await;
     let mut scanning = tokio::task::JoinSet::new();
     for by in 0..20 {

@@ -1,5 +1,5 @@
-//! Cases of money that came after its order had expired: one search, one outcome, and what becomes
-//! of the seats meanwhile.
+//! Cases of money that came after its order had expired: one search, one outcome, and the seats in
+//! the meantime.
 
 use OrderState::{AwaitingConsent, Cancelled, Confirmed, Expired};
 use SeatOutboxAction::{Free, Sell};
@@ -10,21 +10,21 @@ use super::*;
 use crate::ledger::LateMoneyOutcome;
 
 pub(super) const CASES: &[Case] = cases![
-    late_money_is_recorded_and_searched_for_by_one_at_a_time,
+    late_money_is_recorded_and_lent_to_one_worker_at_a_time,
     late_money_buys_the_same_seats_once,
-    late_money_never_takes_a_cell_that_somebody_else_has,
+    late_money_never_takes_a_claimed_cell,
     late_money_respects_the_limit_and_the_plan,
-    other_seats_are_kept_until_the_buyer_says_yes,
-    other_seats_are_given_back_when_the_buyer_says_no_or_nothing,
+    other_seats_stay_claimed_until_the_buyer_consents,
+    other_seats_are_freed_if_the_buyer_declines_or_does_not_answer,
     late_money_goes_back_with_its_reason,
     late_money_that_was_captured_is_refunded,
     of_two_outcomes_at_once_exactly_one_is_written,
-    consent_and_its_deadline_at_once_find_exactly_one_winner,
+    of_consent_and_its_deadline_at_once_exactly_one_wins,
 ];
 
 const UNTIL_MS: i64 = CLAIM_UNTIL_MS + 900_000;
 
-/// Makes an expired order whose money came.
+/// Makes an expired order, and then authorises its payment.
 async fn late(ledger: &Books, key: &str, visitor: Holder, seats: &[u32]) -> Order {
     let order = claimed(ledger, key, visitor, seats).await;
     let ended = ledger
@@ -77,7 +77,7 @@ async fn effects(ledger: &Books, order: &Order) -> Vec<EffectKind> {
     own.map(|due| due.kind).collect()
 }
 
-async fn late_money_is_recorded_and_searched_for_by_one_at_a_time(ledger: Books) {
+async fn late_money_is_recorded_and_lent_to_one_worker_at_a_time(ledger: Books) {
     stocked(&ledger).await;
     let order = late(&ledger, "a", ANA, &[0]).await;
     assert_eq!(
@@ -94,7 +94,7 @@ async fn late_money_is_recorded_and_searched_for_by_one_at_a_time(ledger: Books)
     );
     assert!(
         due(&ledger, NOW_MS + 1_000).await.is_empty(),
-        "somebody has it"
+        "another worker has it"
     );
     assert_eq!(
         due(&ledger, NOW_MS + 1_001).await,
@@ -127,13 +127,13 @@ async fn late_money_buys_the_same_seats_once(ledger: Books) {
     assert_eq!(
         outbox(&ledger).await,
         [(Free, order.hold.clone()), (Sell, late_hold)],
-        "each row has the hold of its own time"
+        "each row has the hold that had the seats at that time"
     );
     let taken = claim(&ledger, &super::order("b", BEN, &[1])).await;
     assert!(matches!(taken, Err(SeatClaimRefused::Taken(_))));
 }
 
-async fn late_money_never_takes_a_cell_that_somebody_else_has(ledger: Books) {
+async fn late_money_never_takes_a_claimed_cell(ledger: Books) {
     stocked(&ledger).await;
     let order = late(&ledger, "a", ANA, &[0, 1]).await;
     let ben = claimed(&ledger, "b", BEN, &[1]).await;
@@ -176,7 +176,7 @@ async fn late_money_respects_the_limit_and_the_plan(ledger: Books) {
     assert_eq!(state(&ledger, &order).await.0, Expired);
 }
 
-async fn other_seats_are_kept_until_the_buyer_says_yes(ledger: Books) {
+async fn other_seats_stay_claimed_until_the_buyer_consents(ledger: Books) {
     stocked(&ledger).await;
     let order = late(&ledger, "a", ANA, &[0, 1]).await;
     assert!(
@@ -228,7 +228,7 @@ async fn other_seats_are_kept_until_the_buyer_says_yes(ledger: Books) {
     assert_eq!(picture.sold, [(ANA, after.order.held_seats())]);
 }
 
-async fn other_seats_are_given_back_when_the_buyer_says_no_or_nothing(ledger: Books) {
+async fn other_seats_are_freed_if_the_buyer_declines_or_does_not_answer(ledger: Books) {
     stocked(&ledger).await;
     for (key, says, ends) in [
         (
@@ -263,7 +263,7 @@ async fn other_seats_are_given_back_when_the_buyer_says_no_or_nothing(ledger: Bo
         assert_eq!(
             (freed.kind, freed.items[0].seat),
             (Free, 4),
-            "the seats that were kept"
+            "the seats that were offered"
         );
         let late = ledger
             .happen(&order.id, OrderEvent::Consented, UNTIL_MS)
@@ -312,7 +312,7 @@ async fn of_two_outcomes_at_once_exactly_one_is_written(ledger: Books) {
             settle(&ledger, &order, other(&order, &[1])),
         );
         let written = [one.expect("written"), two.expect("written")];
-        assert_ne!(written[0], written[1], "exactly one");
+        assert_ne!(written[0], written[1], "exactly one outcome is written");
         let claims = ledger.claimed(&show()).await.expect("readable");
         assert_eq!(claims.len(), usize::from(GRID.legs));
         assert!(
@@ -341,7 +341,7 @@ async fn of_two_outcomes_at_once_exactly_one_is_written(ledger: Books) {
     }
 }
 
-async fn consent_and_its_deadline_at_once_find_exactly_one_winner(ledger: Books) {
+async fn of_consent_and_its_deadline_at_once_exactly_one_wins(ledger: Books) {
     stocked(&ledger).await;
     for (round, seat) in [(0, 4), (1, 5), (2, 6), (3, 7)] {
         let order = late(&ledger, &format!("r{round}"), ANA, &[round]).await;

@@ -1,5 +1,5 @@
-//! The contract of every ledger, whichever database it uses. Each case is a claim, gets a fresh
-//! ledger, and fails under its own name.
+//! The contract of the ledger, which must hold on both databases. The name of each case is what it
+//! claims. Each case gets a fresh ledger, and a failure reports the name of the case.
 
 mod auditing;
 mod calling;
@@ -39,7 +39,7 @@ use crate::store::{SeatOutboxAction, SeatOutboxRow};
 type Books = Arc<dyn Ledger>;
 type Case = ContractCase<'static, Books>;
 
-/// Cases of claims, payments, and money that came late.
+/// Cases of claims, payments and late money.
 const SELLING: &[&[Case]] = &[
     claiming::CASES,
     free::CASES,
@@ -47,7 +47,7 @@ const SELLING: &[&[Case]] = &[
     paying::CASES,
     late::CASES,
 ];
-/// Cases of tickets given back or exchanged.
+/// Cases of refunds and exchanges.
 const GIVING_BACK: &[&[Case]] = &[
     refunding::tickets::CASES,
     refunding::captures::CASES,
@@ -58,7 +58,7 @@ const GIVING_BACK: &[&[Case]] = &[
     exchanging::beside::CASES,
     terms::CASES,
 ];
-/// Cases of everything that is kept beside orders.
+/// Cases of all other data and of leases.
 const KEEPING: &[&[Case]] = &[
     auditing::CASES,
     calling::CASES,
@@ -70,10 +70,11 @@ const KEEPING: &[&[Case]] = &[
     timetabling::CASES,
 ];
 
-/// Two legs of eight seats: enough for a seat that two orders use one after the other.
+/// Two legs of eight seats, so that two orders can have one seat on different legs.
 const GRID: CellGrid = CellGrid { seats: 8, legs: 2 };
-/// The basis of claims: the incarnation of every lock, and limits that no case means to reach.
+/// The incarnation of all locks.
 const LIFE: u64 = 7;
+/// The basis of claims by baskets.
 pub(super) const TERMS: ClaimBasis = ClaimBasis {
     grid: GRID,
     limit: NO_LIMIT,
@@ -136,7 +137,7 @@ pub(super) async fn stocked(ledger: &Books) {
         .expect("stored");
 }
 
-/// Builds an order over all legs of some seats; the key names its hold.
+/// Builds an order of some seats on all legs. Its hold is made from the key.
 pub(super) fn order(key: &str, visitor: Holder, seats: &[u32]) -> Order {
     let hold = HoldId::of_key(&show(), visitor, key);
     let id = OrderId::of_hold(&hold);
@@ -260,7 +261,7 @@ async fn rows(ledger: &Books) -> Vec<SeatOutboxRow> {
     rows.expect("readable")
 }
 
-/// Returns the seat outbox in short: each action, and the hold of its order.
+/// Returns the action and the hold of each row of the seat outbox.
 async fn outbox(ledger: &Books) -> Vec<(SeatOutboxAction, HoldId)> {
     let rows = rows(ledger).await;
     rows.into_iter().map(|row| (row.kind, row.hold)).collect()
@@ -276,7 +277,7 @@ mod tests {
     use crate::ledger::sql::{MIGRATIONS, SqlLedger};
     use fairgate_databases::LedgerError;
 
-    /// The migrations before terms had numbers.
+    /// The migrations of the versions in which terms had no numbers.
     const BEFORE_TERMS: &[Migration] = MIGRATIONS.split_at(13).0;
 
     #[tokio::test(flavor = "multi_thread")]
@@ -297,22 +298,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_ledger_file_of_before_numbered_terms_goes_on() {
+    async fn an_old_ledger_file_without_numbered_terms_goes_on() {
         let folder = tempfile::tempdir().expect("a folder");
         let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a file");
         let installation = Installation::File(writer.clone());
         let migrated = installation.migrate("booking", BEFORE_TERMS).await;
-        migrated.expect("as it was");
+        migrated.expect("the old tables are created");
         let filling = upgrading::filling(|bytes| format!("X'{}'", hex::encode(bytes)));
         let filled = writer.write(move |tx| tx.execute_batch(&filling).map_err(LedgerError::from));
-        filled.await.expect("as it was filled");
+        filled.await.expect("the old rows are written");
         let ledger = SqlLedger::open(installation).await.expect("migrated");
         upgrading::goes_on(Arc::new(ledger)).await;
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_postgresql_ledger_of_before_numbered_terms_goes_on() {
-        if or_skip("a ledger of before in PostgreSQL") {
+    async fn an_old_postgresql_ledger_without_numbered_terms_goes_on() {
+        if or_skip("an old ledger in PostgreSQL") {
             return;
         }
         let server = PostgresServer::options().without_fsync().start().await;
@@ -322,9 +323,12 @@ mod tests {
             .expect("it answers");
         let installation = Installation::Server(database);
         let migrated = installation.migrate("booking", BEFORE_TERMS).await;
-        migrated.expect("as it was");
+        migrated.expect("the old tables are created");
         let filling = upgrading::filling(|bytes| format!("'\\x{}'::bytea", hex::encode(bytes)));
-        server.query(&filling).await.expect("as it was filled");
+        server
+            .query(&filling)
+            .await
+            .expect("the old rows are written");
         let ledger = SqlLedger::open(installation).await.expect("migrated");
         upgrading::goes_on(Arc::new(ledger)).await;
     }

@@ -1,4 +1,4 @@
-//! Cases of transaction 2, the inbox of events, and the effects that are owed to the provider.
+//! Cases of transaction 2, of the providers' events, and of the effects that are owed.
 
 use OrderState::{Cancelled, CaptureFailed, Confirmed, Pending, Ticketed};
 use SeatOutboxAction::{Free, Sell};
@@ -10,24 +10,24 @@ use crate::ledger::{DuePaymentEffect, StoredProviderEvent};
 
 pub(super) const CASES: &[Case] = cases![
     an_event_is_stored_once_and_settled_once,
-    events_wait_oldest_first_until_they_are_settled,
-    an_event_over_another_amount_changes_nothing,
+    due_events_are_returned_oldest_first,
+    an_event_with_another_amount_changes_nothing,
     an_event_of_an_unknown_payment_or_provider_changes_nothing,
-    an_event_that_cannot_be_read_is_settled_as_such,
+    an_unreadable_event_is_settled_as_unreadable,
     an_event_out_of_order_changes_nothing,
     a_declined_payment_may_be_approved_later,
-    money_for_an_order_given_up_is_let_go_in_the_same_transaction,
-    an_event_put_off_waits_and_the_others_go_on,
-    a_payment_is_made_once_and_events_of_another_one_change_nothing,
-    a_capture_told_by_its_event_issues_the_tickets,
+    money_for_a_cancelled_order_is_owed_as_a_void_in_the_same_transaction,
+    an_event_that_was_put_off_delays_no_other_event,
+    the_first_reference_of_a_payment_stays_and_events_with_another_change_nothing,
+    a_capture_event_issues_the_tickets,
     a_card_buys_no_more_than_the_show_allows,
-    of_many_payments_by_one_card_at_once_only_so_many_are_confirmed,
-    what_was_taken_though_it_should_be_let_go_is_refunded,
+    payments_by_one_card_at_once_stay_within_the_cards_limit,
+    a_payment_captured_before_its_void_is_refunded,
     a_capture_issues_the_tickets_once,
-    a_refused_capture_frees_the_seats_and_lets_the_money_go,
-    what_was_put_off_comes_back_later,
-    the_finished_are_told_once_and_by_show,
-    the_sandbox_moves_only_from_where_it_may,
+    a_refused_capture_frees_the_seats_and_owes_a_void,
+    an_effect_that_was_put_off_is_due_later,
+    finished_visitors_are_listed_by_show_and_after_a_cursor,
+    the_sandbox_changes_a_state_only_if_it_is_allowed,
 ];
 
 async fn due(ledger: &Books, now_ms: i64) -> Vec<DuePaymentEffect> {
@@ -61,7 +61,7 @@ async fn an_event_is_stored_once_and_settled_once(ledger: Books) {
     assert_eq!(due(&ledger, NOW_MS).await.len(), 1);
 }
 
-async fn events_wait_oldest_first_until_they_are_settled(ledger: Books) {
+async fn due_events_are_returned_oldest_first(ledger: Books) {
     for (event, at) in [("b", 2), ("a", 1), ("c", 3)] {
         let kept = ledger.keep_event(PROVIDER, event.to_owned(), None, vec![7], at);
         assert!(kept.await.expect("stored"));
@@ -74,7 +74,7 @@ async fn events_wait_oldest_first_until_they_are_settled(ledger: Books) {
     assert_eq!(ledger.backlog().await.expect("readable"), (3, 0));
 }
 
-async fn an_event_over_another_amount_changes_nothing(ledger: Books) {
+async fn an_event_with_another_amount_changes_nothing(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let short = ProviderEvent {
@@ -115,7 +115,7 @@ async fn an_event_of_an_unknown_payment_or_provider_changes_nothing(ledger: Book
     assert_eq!(payment_state(&ledger, &order).await, PaymentState::Created);
 }
 
-async fn an_event_that_cannot_be_read_is_settled_as_such(ledger: Books) {
+async fn an_unreadable_event_is_settled_as_unreadable(ledger: Books) {
     let kept = ledger.keep_event(PROVIDER, "x".to_owned(), None, vec![0xff], NOW_MS);
     assert!(kept.await.expect("stored"));
     let outcome = ledger
@@ -163,7 +163,7 @@ async fn a_declined_payment_may_be_approved_later(ledger: Books) {
     );
 }
 
-async fn money_for_an_order_given_up_is_let_go_in_the_same_transaction(ledger: Books) {
+async fn money_for_a_cancelled_order_is_owed_as_a_void_in_the_same_transaction(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let ended = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
@@ -187,7 +187,7 @@ async fn money_for_an_order_given_up_is_let_go_in_the_same_transaction(ledger: B
     assert_eq!(kinds, [Free], "nothing was sold");
 }
 
-async fn an_event_put_off_waits_and_the_others_go_on(ledger: Books) {
+async fn an_event_that_was_put_off_delays_no_other_event(ledger: Books) {
     for (event, at) in [("a", 1), ("b", 2)] {
         let kept = ledger.keep_event(PROVIDER, event.to_owned(), None, vec![7], at);
         assert!(kept.await.expect("stored"));
@@ -205,7 +205,9 @@ async fn an_event_put_off_waits_and_the_others_go_on(ledger: Books) {
     assert_eq!(waiting(NOW_MS + 1).await, [("a".to_owned(), 1)]);
 }
 
-async fn a_payment_is_made_once_and_events_of_another_one_change_nothing(ledger: Books) {
+async fn the_first_reference_of_a_payment_stays_and_events_with_another_change_nothing(
+    ledger: Books,
+) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let made = |n: u8| CreatedPayment {
@@ -214,7 +216,7 @@ async fn a_payment_is_made_once_and_events_of_another_one_change_nothing(ledger:
     };
     for n in [1, 2] {
         let kept = ledger.payment_made(&order.payment, made(n)).await;
-        assert_eq!(kept.expect("written"), made(1), "the first one stays");
+        assert_eq!(kept.expect("written"), made(1), "the first reference stays");
     }
     let known = ledger.payment(&order.payment).await.expect("readable");
     assert_eq!(
@@ -232,7 +234,7 @@ async fn a_payment_is_made_once_and_events_of_another_one_change_nothing(ledger:
     assert_eq!(settled(&ledger, event, NOW_MS).await, "applied");
 }
 
-async fn a_capture_told_by_its_event_issues_the_tickets(ledger: Books) {
+async fn a_capture_event_issues_the_tickets(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[4]).await;
     authorised(&ledger, &order).await;
@@ -278,13 +280,17 @@ async fn a_card_buys_no_more_than_the_show_allows(ledger: Books) {
         confirmed,
         "the seats are free again"
     );
-    assert_eq!(pay("d", BEN, &[4], "visa").await, confirmed, "the third");
+    assert_eq!(
+        pay("d", BEN, &[4], "visa").await,
+        confirmed,
+        "the card's third seat"
+    );
     let voids = due(&ledger, i64::MAX).await;
     let voids = voids.iter().filter(|due| due.kind == EffectKind::Void);
     assert_eq!(voids.count(), 1);
 }
 
-async fn of_many_payments_by_one_card_at_once_only_so_many_are_confirmed(ledger: Books) {
+async fn payments_by_one_card_at_once_stay_within_the_cards_limit(ledger: Books) {
     stocked(&ledger).await;
     let mut limited = stored(1);
     limited.document.seats_per_card = Some(3);
@@ -309,7 +315,7 @@ async fn of_many_payments_by_one_card_at_once_only_so_many_are_confirmed(ledger:
     assert_eq!(confirmed, 3, "{states:?}");
 }
 
-async fn what_was_taken_though_it_should_be_let_go_is_refunded(ledger: Books) {
+async fn a_payment_captured_before_its_void_is_refunded(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let ended = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
@@ -366,7 +372,7 @@ async fn a_capture_issues_the_tickets_once(ledger: Books) {
     assert_eq!(finished.expect("readable").len(), 1);
 }
 
-async fn a_refused_capture_frees_the_seats_and_lets_the_money_go(ledger: Books) {
+async fn a_refused_capture_frees_the_seats_and_owes_a_void(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     authorised(&ledger, &order).await;
@@ -385,7 +391,7 @@ async fn a_refused_capture_frees_the_seats_and_lets_the_money_go(ledger: Books) 
     claimed(&ledger, "b", BEN, &[0]).await;
 }
 
-async fn what_was_put_off_comes_back_later(ledger: Books) {
+async fn an_effect_that_was_put_off_is_due_later(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     authorised(&ledger, &order).await;
@@ -401,10 +407,13 @@ async fn what_was_put_off_comes_back_later(ledger: Books) {
     ledger.captured(first.id, later).await.expect("written");
     let put_off = ledger.put_off(first.id, later, "too late".into()).await;
     put_off.expect("written");
-    assert!(due(&ledger, i64::MAX).await.is_empty(), "done stays done");
+    assert!(
+        due(&ledger, i64::MAX).await.is_empty(),
+        "a done effect stays done"
+    );
 }
 
-async fn the_finished_are_told_once_and_by_show(ledger: Books) {
+async fn finished_visitors_are_listed_by_show_and_after_a_cursor(ledger: Books) {
     stocked(&ledger).await;
     for (key, visitor, seat) in [("a", ANA, 0), ("b", BEN, 1)] {
         let order = claimed(&ledger, key, visitor, &[seat]).await;
@@ -428,7 +437,7 @@ async fn the_finished_are_told_once_and_by_show(ledger: Books) {
     );
 }
 
-async fn the_sandbox_moves_only_from_where_it_may(ledger: Books) {
+async fn the_sandbox_changes_a_state_only_if_it_is_allowed(ledger: Books) {
     let payment = order("a", ANA, &[0]).payment;
     let moved = async |from, to| {
         let moved = ledger.sandbox_move(&payment, from, to).await;
@@ -443,6 +452,6 @@ async fn the_sandbox_moves_only_from_where_it_may(ledger: Books) {
     assert_eq!(
         moved(&["open"], "voided").await,
         "authorised",
-        "it is remembered"
+        "the state is stored"
     );
 }

@@ -1,4 +1,5 @@
-//! Cases of cinema programmes: written as a whole, once, and never against a sold seat.
+//! Cases of cinema programmes, which are written as a whole, once, and never if they would move a
+//! sold seat.
 
 use fairgate_model::shows::document::ShowDocument;
 
@@ -6,12 +7,12 @@ use super::*;
 use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeOutcome, ProgrammeRefused};
 
 pub(super) const CASES: &[Case] = cases![
-    a_programme_is_written_whole_and_told_once,
+    a_programme_is_written_as_a_whole_and_read_once,
     the_same_programme_again_changes_nothing,
-    a_changed_programme_writes_only_what_differs,
-    a_hall_without_a_plan_keeps_the_one_it_has,
-    a_programme_that_moves_sold_seats_is_refused_whole,
-    sold_seats_that_stay_do_not_stand_in_the_way_of_a_new_plan,
+    a_changed_programme_writes_only_changed_showings,
+    a_hall_without_a_new_plan_keeps_its_plan,
+    a_programme_that_moves_sold_seats_is_refused_as_a_whole,
+    a_new_plan_that_moves_no_sold_seat_is_written,
 ];
 
 fn showing(hall: &str, hour: u8, price: i64) -> (ShowId, ShowDocument) {
@@ -65,7 +66,7 @@ fn all_pinned(version: u32) -> Vec<(String, u32)> {
         .into()
 }
 
-async fn a_programme_is_written_whole_and_told_once(ledger: Books) {
+async fn a_programme_is_written_as_a_whole_and_read_once(ledger: Books) {
     assert_eq!(ledger.programme(0).await.expect("readable"), None);
     let before = version(&ledger).await;
     let done = put(&ledger, programme("first", 1, 1_000)).await;
@@ -101,7 +102,7 @@ async fn the_same_programme_again_changes_nothing(ledger: Books) {
     assert_eq!(pinned(&ledger).await, all_pinned(1));
 }
 
-async fn a_changed_programme_writes_only_what_differs(ledger: Books) {
+async fn a_changed_programme_writes_only_changed_showings(ledger: Books) {
     put(&ledger, programme("first", 1, 1_000)).await;
     let (known, _) = ledger
         .programme(0)
@@ -122,7 +123,7 @@ async fn a_changed_programme_writes_only_what_differs(ledger: Books) {
     assert_eq!(shows.len(), 4);
 }
 
-async fn a_hall_without_a_plan_keeps_the_one_it_has(ledger: Books) {
+async fn a_hall_without_a_new_plan_keeps_its_plan(ledger: Books) {
     put(&ledger, programme("first", 1, 1_000)).await;
     let second = NewProgramme {
         plans: Vec::new(),
@@ -153,7 +154,7 @@ async fn sold(ledger: &Books) -> ShowId {
     id
 }
 
-async fn a_programme_that_moves_sold_seats_is_refused_whole(ledger: Books) {
+async fn a_programme_that_moves_sold_seats_is_refused_as_a_whole(ledger: Books) {
     let id = sold(&ledger).await;
     let before = version(&ledger).await;
     let mut second = programme("second", 2, 1_200);
@@ -167,7 +168,7 @@ async fn a_programme_that_moves_sold_seats_is_refused_whole(ledger: Books) {
     assert_eq!(pinned(&ledger).await, all_pinned(1));
     let hall = "kino-2".parse().expect("a slug");
     let newest = ledger.newest_plan(&hall).await.expect("readable");
-    assert_eq!(newest, Some(1), "the other hall's plan is as it was, too");
+    assert_eq!(newest, Some(1), "the other hall's plan is unchanged, too");
     let (_, document) = ledger
         .programme(0)
         .await
@@ -176,7 +177,7 @@ async fn a_programme_that_moves_sold_seats_is_refused_whole(ledger: Books) {
     assert_eq!(document, "first");
 }
 
-async fn sold_seats_that_stay_do_not_stand_in_the_way_of_a_new_plan(ledger: Books) {
+async fn a_new_plan_that_moves_no_sold_seat_is_written(ledger: Books) {
     let id = sold(&ledger).await;
     let second = NewProgramme {
         keeps: Box::new(move |show, seat| *show == id && seat == 3),

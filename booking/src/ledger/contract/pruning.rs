@@ -1,4 +1,5 @@
-//! Cases of deleting old data: in bounded batches, never early, and never what is still needed.
+//! Cases of deleting old data: in bounded batches, never early, and never data that is still
+//! needed.
 
 use fairgate_model::waiters::WaitEndReason;
 
@@ -9,19 +10,19 @@ use crate::ledger::BeginCallOutcome;
 use crate::retention::RetentionKind;
 
 pub(super) const CASES: &[Case] = cases![
-    old_answers_go_in_batches_and_young_ones_stay,
-    who_ended_is_forgotten_and_who_waits_never,
-    a_try_that_was_given_up_is_forgotten_a_day_later,
-    delivered_seat_rows_go_a_day_later_and_numbers_go_on,
-    seat_rows_that_no_store_has_stay_however_old,
-    who_finished_is_told_for_a_week_and_new_ones_are_found_behind_the_cursor,
-    done_effects_go_after_half_a_year_and_owed_ones_stay,
-    an_event_is_known_for_180_days_and_an_unsettled_one_for_ever,
+    old_answers_are_deleted_in_batches_and_young_answers_stay,
+    ended_waitlist_parties_are_deleted_and_waiting_parties_stay,
+    a_given_up_hold_is_deleted_after_a_day,
+    delivered_seat_rows_are_deleted_after_a_day_and_numbers_continue,
+    undelivered_seat_rows_are_never_deleted,
+    finished_visitors_are_deleted_after_a_week_and_the_cursor_misses_nobody,
+    done_effects_are_deleted_after_180_days_and_owed_effects_stay,
+    settled_events_are_deleted_after_180_days_and_unsettled_events_stay,
 ];
 
 const BATCH: u32 = 3;
 
-/// Prunes until nothing more is old enough; returns how many rows each batch deleted, without empty
+/// Prunes until nothing more is old enough. Returns how many rows each batch deleted, without empty
 /// batches.
 async fn batches(ledger: &Books, what: RetentionKind, now_ms: i64) -> Vec<u64> {
     let (mut gone, mut after) = (Vec::new(), Some(0));
@@ -40,7 +41,7 @@ fn old_at(what: RetentionKind, ended_ms: i64) -> i64 {
     ended_ms + what.for_ms() + 1
 }
 
-async fn old_answers_go_in_batches_and_young_ones_stay(ledger: Books) {
+async fn old_answers_are_deleted_in_batches_and_young_answers_stay(ledger: Books) {
     for n in 0..7 {
         let kept = ledger.keep([1; 32], format!("old-{n}"), answer(201), NOW_MS + n);
         kept.await.expect("written");
@@ -65,7 +66,7 @@ async fn old_answers_go_in_batches_and_young_ones_stay(ledger: Books) {
     assert_eq!(begin(&ledger, call("young", 1)).await, kept);
 }
 
-async fn who_ended_is_forgotten_and_who_waits_never(ledger: Books) {
+async fn ended_waitlist_parties_are_deleted_and_waiting_parties_stay(ledger: Books) {
     for n in 1..4 {
         let waiter = joined(&ledger, n).await;
         if n < 3 {
@@ -94,7 +95,7 @@ async fn who_ended_is_forgotten_and_who_waits_never(ledger: Books) {
     }
 }
 
-async fn a_try_that_was_given_up_is_forgotten_a_day_later(ledger: Books) {
+async fn a_given_up_hold_is_deleted_after_a_day(ledger: Books) {
     stocked(&ledger).await;
     let try_of = order("a", ANA, &[0]);
     let given_up = ledger.give_up(&try_of.hold, NOW_MS).await;
@@ -128,7 +129,7 @@ async fn delivered(ledger: &Books, upto: u64) {
     marked.expect("written");
 }
 
-async fn delivered_seat_rows_go_a_day_later_and_numbers_go_on(ledger: Books) {
+async fn delivered_seat_rows_are_deleted_after_a_day_and_numbers_continue(ledger: Books) {
     stocked(&ledger).await;
     sold(&ledger, 0..5).await;
     delivered(&ledger, 4).await;
@@ -136,7 +137,7 @@ async fn delivered_seat_rows_go_a_day_later_and_numbers_go_on(ledger: Books) {
     let noted_ms = 10 * RetentionKind::SeatRows.for_ms();
     assert!(
         prune(noted_ms).await.is_empty(),
-        "how old they are is not known"
+        "when the rows were written is not known"
     );
     sold(&ledger, 5..6).await;
     delivered(&ledger, 6).await;
@@ -149,7 +150,7 @@ async fn delivered_seat_rows_go_a_day_later_and_numbers_go_on(ledger: Books) {
     assert_eq!(
         prune(now_ms).await,
         [3, 1],
-        "those that were delivered then"
+        "the rows that were delivered at the time of the note"
     );
     let left: Vec<u64> = rows(&ledger).await.iter().map(|row| row.seq).collect();
     assert_eq!(left, [5, 6]);
@@ -160,10 +161,14 @@ async fn delivered_seat_rows_go_a_day_later_and_numbers_go_on(ledger: Books) {
     assert_eq!(cursor.expect("readable"), 7);
     let picture = ledger.open_show(&show(), None).await.expect("readable");
     let sold: usize = picture.sold.iter().map(|(_, held)| held.len()).sum();
-    assert_eq!((sold, picture.cursor), (7, 7), "the picture needs none");
+    assert_eq!(
+        (sold, picture.cursor),
+        (7, 7),
+        "the picture does not need the deleted rows"
+    );
 }
 
-async fn seat_rows_that_no_store_has_stay_however_old(ledger: Books) {
+async fn undelivered_seat_rows_are_never_deleted(ledger: Books) {
     stocked(&ledger).await;
     sold(&ledger, 0..5).await;
     delivered(&ledger, 2).await;
@@ -191,7 +196,7 @@ async fn captured(ledger: &Books, now_ms: i64) {
     }
 }
 
-async fn who_finished_is_told_for_a_week_and_new_ones_are_found_behind_the_cursor(ledger: Books) {
+async fn finished_visitors_are_deleted_after_a_week_and_the_cursor_misses_nobody(ledger: Books) {
     stocked(&ledger).await;
     let finished = async |after| {
         let finished = ledger.finished(after, vec![show()]).await;
@@ -205,7 +210,7 @@ async fn who_finished_is_told_for_a_week_and_new_ones_are_found_behind_the_curso
     let cursor = read[3].0;
     assert!(
         prune(NOW_MS).await.is_empty(),
-        "how old they are is not known"
+        "when the rows were written is not known"
     );
     sold(&ledger, 4..5).await;
     captured(&ledger, NOW_MS + 20).await;
@@ -217,21 +222,21 @@ async fn who_finished_is_told_for_a_week_and_new_ones_are_found_behind_the_curso
     let now_ms = NOW_MS + RetentionKind::Finished.for_ms();
     assert_eq!(prune(now_ms).await, [3, 1]);
     assert_eq!(finished(0).await.len(), 1);
-    assert_eq!(finished(cursor).await.len(), 1, "nobody is missed");
+    assert_eq!(finished(cursor).await.len(), 1, "the new visitor is found");
     assert_eq!(prune(now_ms + RetentionKind::Finished.for_ms()).await, [1]);
     sold(&ledger, 5..6).await;
     captured(&ledger, NOW_MS + 30).await;
     let last = finished(cursor).await;
-    assert_eq!(last.len(), 1, "numbers never begin anew");
+    assert_eq!(last.len(), 1, "numbers continue after a deletion");
 }
 
-async fn done_effects_go_after_half_a_year_and_owed_ones_stay(ledger: Books) {
+async fn done_effects_are_deleted_after_180_days_and_owed_effects_stay(ledger: Books) {
     stocked(&ledger).await;
     let owed = sold(&ledger, 0..1).await;
     let owed_id = ledger.due_effects(NOW_MS + 5, 1).await.expect("readable")[0].id;
     sold(&ledger, 1..5).await;
     for effect in ledger.due_effects(NOW_MS + 5, 100).await.expect("readable") {
-        assert_ne!(effect.id, owed_id, "it is lent");
+        assert_ne!(effect.id, owed_id, "that effect is lent");
         let captured = ledger.captured(effect.id, NOW_MS + 10).await;
         captured.expect("written");
     }
@@ -246,10 +251,13 @@ async fn done_effects_go_after_half_a_year_and_owed_ones_stay(ledger: Books) {
     );
     ledger.captured(owed_id, now_ms).await.expect("written");
     assert_eq!(record(&ledger, &owed[0]).await.tickets.len(), 1);
-    assert!(prune(now_ms + 1).await.is_empty(), "it was done just now");
+    assert!(
+        prune(now_ms + 1).await.is_empty(),
+        "that effect was done just now"
+    );
 }
 
-async fn an_event_is_known_for_180_days_and_an_unsettled_one_for_ever(ledger: Books) {
+async fn settled_events_are_deleted_after_180_days_and_unsettled_events_stay(ledger: Books) {
     stocked(&ledger).await;
     let keep = async |event: &str, now_ms| {
         let kept = ledger.keep_event(PROVIDER, event.to_owned(), None, b"{}".to_vec(), now_ms);
@@ -271,9 +279,15 @@ async fn an_event_is_known_for_180_days_and_an_unsettled_one_for_ever(ledger: Bo
     let prune = async |now_ms| batches(&ledger, RetentionKind::ProviderEvents, now_ms).await;
     let now_ms = old_at(RetentionKind::ProviderEvents, NOW_MS + 1);
     assert!(prune(now_ms - 1).await.is_empty());
-    assert!(!keep("event-0", now_ms).await, "a replay is known");
+    assert!(
+        !keep("event-0", now_ms).await,
+        "a repeated event is recognised"
+    );
     assert_eq!(prune(now_ms).await.iter().sum::<u64>(), 4);
-    assert!(!keep("event-1", now_ms).await, "it is still to be settled");
+    assert!(
+        !keep("event-1", now_ms).await,
+        "the unsettled event is recognised"
+    );
     assert_eq!(
         ledger.due_events(now_ms, 10).await.expect("readable").len(),
         1

@@ -1,5 +1,5 @@
-//! Cases of what many nodes over one ledger rely on: leases, one id, one time, and that two nodes
-//! never both win.
+//! Cases of many nodes of one ledger: they share an id, a time and leases, and of two conflicting
+//! transactions only one succeeds.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,21 @@ use super::*;
 use crate::ledger::{EFFECT_LENT_MS, EVENT_LENT_MS};
 
 pub(super) const CASES: &[Case] = cases![
-    the_ledger_has_one_id_and_a_time_that_goes_on,
-    a_lease_has_one_owner_until_it_is_let_go,
-    a_lease_that_ran_out_is_anybodys,
-    of_many_that_want_a_lease_at_once_exactly_one_has_it,
-    every_change_of_the_catalogue_is_told_by_its_version,
-    claims_that_overlap_at_once_leave_nothing_of_the_losers,
-    one_visitor_at_many_nodes_stays_within_its_limit,
-    the_same_order_at_two_nodes_is_one_order,
+    the_ledger_has_one_id_and_a_time_that_never_goes_back,
+    a_lease_has_one_owner_until_the_owner_ends_it,
+    an_expired_lease_may_be_taken_by_another_owner,
+    of_many_owners_that_ask_for_a_lease_at_once_exactly_one_gets_it,
+    every_change_of_the_catalogue_raises_its_version,
+    overlapping_claims_at_once_write_nothing_for_the_losers,
+    many_claims_of_one_visitor_at_once_stay_within_the_limit,
+    two_claims_of_one_order_at_once_make_one_order,
     an_effect_is_lent_to_one_worker_at_a_time,
-    an_effect_that_takes_long_stays_lent_and_one_that_is_done_stays_done,
+    a_renewed_effect_stays_lent_and_a_done_effect_stays_done,
     an_event_is_lent_to_one_worker_at_a_time,
     an_event_that_two_nodes_settle_at_once_is_applied_once,
 ];
 
-async fn the_ledger_has_one_id_and_a_time_that_goes_on(ledger: Books) {
+async fn the_ledger_has_one_id_and_a_time_that_never_goes_back(ledger: Books) {
     let id = ledger.id().await.expect("readable");
     assert_ne!(id, [0; 32]);
     assert_eq!(ledger.id().await.expect("readable"), id);
@@ -31,27 +31,30 @@ async fn the_ledger_has_one_id_and_a_time_that_goes_on(ledger: Books) {
     assert!(before > 1_600_000_000_000 && after >= before);
 }
 
-async fn a_lease_has_one_owner_until_it_is_let_go(ledger: Books) {
+async fn a_lease_has_one_owner_until_the_owner_ends_it(ledger: Books) {
     let lease = async |name, owner| ledger.lease(name, owner, 60_000).await.expect("written");
     let let_go = async |owner| ledger.let_go("seats", owner).await.expect("written");
     assert!(lease("seats", "one").await);
     assert!(!lease("seats", "two").await);
     assert!(lease("seats", "one").await, "its owner renews it");
-    assert!(lease("other", "two").await, "each name is its own");
+    assert!(
+        lease("other", "two").await,
+        "each name is a lease of its own"
+    );
     let_go("two").await;
-    assert!(!lease("seats", "two").await, "nobody lets go for another");
+    assert!(!lease("seats", "two").await, "only its owner ends a lease");
     let_go("one").await;
     assert!(lease("seats", "two").await);
 }
 
-async fn a_lease_that_ran_out_is_anybodys(ledger: Books) {
+async fn an_expired_lease_may_be_taken_by_another_owner(ledger: Books) {
     let lease = async |owner, ttl_ms| ledger.lease("seats", owner, ttl_ms).await.expect("written");
     assert!(lease("one", 0).await);
     assert!(lease("two", 60_000).await);
     assert!(!lease("one", 60_000).await);
 }
 
-async fn of_many_that_want_a_lease_at_once_exactly_one_has_it(ledger: Books) {
+async fn of_many_owners_that_ask_for_a_lease_at_once_exactly_one_gets_it(ledger: Books) {
     let mut asking = tokio::task::JoinSet::new();
     for owner in 0..20 {
         let ledger = Arc::clone(&ledger);
@@ -64,7 +67,7 @@ async fn of_many_that_want_a_lease_at_once_exactly_one_has_it(ledger: Books) {
     assert_eq!(answers.iter().filter(|taken| **taken).count(), 1);
 }
 
-async fn every_change_of_the_catalogue_is_told_by_its_version(ledger: Books) {
+async fn every_change_of_the_catalogue_raises_its_version(ledger: Books) {
     let version = async || ledger.catalogue_version().await.expect("readable");
     let first = version().await;
     stocked(&ledger).await;
@@ -79,7 +82,7 @@ async fn every_change_of_the_catalogue_is_told_by_its_version(ledger: Books) {
     assert!(version().await > second);
 }
 
-async fn claims_that_overlap_at_once_leave_nothing_of_the_losers(ledger: Books) {
+async fn overlapping_claims_at_once_write_nothing_for_the_losers(ledger: Books) {
     stocked(&ledger).await;
     let mut running = tokio::task::JoinSet::new();
     for n in 0..40_u8 {
@@ -125,7 +128,7 @@ async fn claims_that_overlap_at_once_leave_nothing_of_the_losers(ledger: Books) 
     }
 }
 
-async fn one_visitor_at_many_nodes_stays_within_its_limit(ledger: Books) {
+async fn many_claims_of_one_visitor_at_once_stay_within_the_limit(ledger: Books) {
     stocked(&ledger).await;
     let mut running = tokio::task::JoinSet::new();
     for seat in 0..8 {
@@ -143,7 +146,7 @@ async fn one_visitor_at_many_nodes_stays_within_its_limit(ledger: Books) {
     assert_eq!(answers.iter().filter(|won| **won).count(), 3);
 }
 
-async fn the_same_order_at_two_nodes_is_one_order(ledger: Books) {
+async fn two_claims_of_one_order_at_once_make_one_order(ledger: Books) {
     stocked(&ledger).await;
     let order = order("a", ANA, &[0, 1]);
     let (one, two) = tokio::join!(claim(&ledger, &order), claim(&ledger, &order));
@@ -163,13 +166,17 @@ async fn an_effect_is_lent_to_one_worker_at_a_time(ledger: Books) {
     let mut lent: Vec<i64> = one.iter().chain(&two).map(|effect| effect.id).collect();
     lent.sort_unstable();
     lent.dedup();
-    assert_eq!((lent.len(), one.len() + two.len()), (8, 8), "each once");
+    assert_eq!(
+        (lent.len(), one.len() + two.len()),
+        (8, 8),
+        "each is lent once"
+    );
     assert!(due(now_ms + EFFECT_LENT_MS - 1).await.is_empty());
     let back = due(now_ms + EFFECT_LENT_MS).await;
-    assert_eq!(back.len(), 8, "what nobody did comes back");
+    assert_eq!(back.len(), 8, "effects that were not done are due again");
 }
 
-async fn an_effect_that_takes_long_stays_lent_and_one_that_is_done_stays_done(ledger: Books) {
+async fn a_renewed_effect_stays_lent_and_a_done_effect_stays_done(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     authorised(&ledger, &order).await;
@@ -199,8 +206,8 @@ async fn an_event_is_lent_to_one_worker_at_a_time(ledger: Books) {
         .collect();
     lent.sort_unstable();
     lent.dedup();
-    assert_eq!(lent.len(), one.len() + two.len(), "each once");
-    // Two nodes that look at the same moment may each skip what the other locks.
+    assert_eq!(lent.len(), one.len() + two.len(), "each is lent once");
+    // Of two nodes that look at the same moment, each may skip events that the other locks.
     let left = due(NOW_MS, 8).await.len();
     assert_eq!(lent.len() + left, 8);
     assert!(due(NOW_MS + EVENT_LENT_MS - 1, 8).await.is_empty());

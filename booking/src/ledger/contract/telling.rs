@@ -1,5 +1,5 @@
-//! Cases of the seat outbox: its numbers, marks and pictures, while many transactions commit at
-//! once.
+//! Cases of the seat outbox, of pictures, and of finished visitors, while many transactions commit
+//! at once.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +11,11 @@ use super::*;
 use crate::ledger::ShowPicture;
 
 pub(super) const CASES: &[Case] = cases![
-    outbox_rows_are_numbered_by_show_and_read_behind_a_cursor,
-    a_show_is_named_until_its_rows_are_marked_as_delivered,
-    a_picture_holds_exactly_the_rows_up_to_its_cursor,
-    a_cell_that_is_freed_and_sold_again_keeps_that_order,
-    whoever_finishes_later_has_a_larger_number,
+    outbox_rows_are_numbered_by_show_and_read_after_a_cursor,
+    a_show_is_listed_until_all_its_rows_are_marked_as_delivered,
+    a_picture_shows_the_effect_of_exactly_the_rows_up_to_its_cursor,
+    rows_of_a_cell_that_is_sold_and_freed_many_times_stay_in_order,
+    a_visitor_who_finishes_later_has_a_larger_number,
 ];
 
 /// A hall with a seat for each of many tasks.
@@ -46,7 +46,7 @@ async fn claimed_in_hall(ledger: &Books, key: &str, seat: u32) -> Order {
     claimed.expect("the seat is free")
 }
 
-async fn outbox_rows_are_numbered_by_show_and_read_behind_a_cursor(ledger: Books) {
+async fn outbox_rows_are_numbered_by_show_and_read_after_a_cursor(ledger: Books) {
     stocked(&ledger).await;
     let cursor = async || ledger.seat_cursor(&show()).await.expect("readable");
     assert_eq!(cursor().await, 0);
@@ -69,7 +69,7 @@ async fn outbox_rows_are_numbered_by_show_and_read_behind_a_cursor(ledger: Books
     assert!(none.is_empty(), "another show has numbers of its own");
 }
 
-async fn a_show_is_named_until_its_rows_are_marked_as_delivered(ledger: Books) {
+async fn a_show_is_listed_until_all_its_rows_are_marked_as_delivered(ledger: Books) {
     stocked(&ledger).await;
     let named = async || ledger.number_seat_rows().await.expect("numbered");
     assert!(named().await.is_empty());
@@ -98,7 +98,7 @@ fn sold_seats(picture: &ShowPicture) -> BTreeSet<u32> {
     held.map(|held| held.seat).collect()
 }
 
-async fn a_picture_holds_exactly_the_rows_up_to_its_cursor(ledger: Books) {
+async fn a_picture_shows_the_effect_of_exactly_the_rows_up_to_its_cursor(ledger: Books) {
     stocked(&ledger).await;
     let mut buying = tokio::task::JoinSet::new();
     for seat in 0..120 {
@@ -135,7 +135,7 @@ async fn a_picture_holds_exactly_the_rows_up_to_its_cursor(ledger: Books) {
     assert_eq!(pictures.last().map(|picture| picture.cursor), Some(120));
 }
 
-async fn a_cell_that_is_freed_and_sold_again_keeps_that_order(ledger: Books) {
+async fn rows_of_a_cell_that_is_sold_and_freed_many_times_stay_in_order(ledger: Books) {
     const ROUNDS: usize = 8;
     stocked(&ledger).await;
     let mut trading = tokio::task::JoinSet::new();
@@ -183,12 +183,15 @@ async fn a_cell_that_is_freed_and_sold_again_keeps_that_order(ledger: Books) {
             of_seat.map(|row| (row.kind, &row.hold)).collect();
         for pair in told.chunks(2) {
             assert_eq!([pair[0].0, pair[1].0], [Sell, Free], "seat {seat}");
-            assert_eq!(pair[0].1, pair[1].1, "whoever bought seat {seat} frees it");
+            assert_eq!(
+                pair[0].1, pair[1].1,
+                "the order that bought seat {seat} frees it"
+            );
         }
     }
 }
 
-async fn whoever_finishes_later_has_a_larger_number(ledger: Books) {
+async fn a_visitor_who_finishes_later_has_a_larger_number(ledger: Books) {
     stocked(&ledger).await;
     let mut finishing = tokio::task::JoinSet::new();
     for seat in 0..60 {
@@ -206,7 +209,7 @@ async fn whoever_finishes_later_has_a_larger_number(ledger: Books) {
         for (number, visitor) in told.expect("readable") {
             assert!(number > cursor, "in order");
             cursor = number;
-            assert!(seen.insert(visitor), "told once");
+            assert!(seen.insert(visitor), "each visitor is listed once");
         }
         if over {
             break;
@@ -217,6 +220,6 @@ async fn whoever_finishes_later_has_a_larger_number(ledger: Books) {
     assert_eq!(
         seen.len(),
         60,
-        "a reader that keeps its cursor misses nobody"
+        "a reader that remembers its cursor misses nobody"
     );
 }

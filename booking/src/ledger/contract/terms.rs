@@ -1,21 +1,21 @@
-//! Cases of terms of sale: numbered, immutable, and the source of every price.
+//! Cases of terms of sale, which are numbered and immutable, and decide every price.
 
 use fairgate_model::orders::refund::TicketSelection;
 
 use super::exchanging::{exchanged, try_exchange, wanted};
-use super::refunding::{kind, ticketed};
+use super::refunding::{ticketed, with_free_refunds};
 use super::*;
 use crate::ledger::{ExchangeRefused, ShowRefused};
 
 pub(super) const CASES: &[Case] = cases![
-    terms_are_numbered_and_a_number_never_means_others,
-    the_currency_of_a_show_that_was_sold_stays,
-    seats_at_other_prices_than_their_terms_say_are_refused,
-    a_hold_that_was_made_for_something_else_is_never_a_plain_order,
-    an_order_that_is_no_successor_is_never_taken_for_one,
-    what_an_exchange_costs_is_reckoned_where_it_is_written,
-    an_exchange_for_nothing_asks_what_the_card_may_buy,
-    leaving_out_the_rules_later_takes_nothing_from_those_who_bought,
+    changed_terms_get_the_next_number_and_old_numbers_keep_their_terms,
+    the_currency_of_a_show_with_claimed_seats_cannot_change,
+    seats_at_prices_that_differ_from_their_terms_are_refused,
+    a_hold_of_another_purpose_never_becomes_a_plain_order,
+    a_plain_order_is_never_taken_for_a_successor,
+    an_exchange_at_a_wrong_price_is_refused,
+    an_exchange_without_payment_is_checked_against_the_card_limit,
+    an_order_keeps_the_refund_and_exchange_rules_of_its_terms,
 ];
 
 async fn changed(ledger: &Books, change: impl FnOnce(&mut StoredShow)) -> u32 {
@@ -25,7 +25,7 @@ async fn changed(ledger: &Books, change: impl FnOnce(&mut StoredShow)) -> u32 {
     number.expect("stored")
 }
 
-async fn terms_are_numbered_and_a_number_never_means_others(ledger: Books) {
+async fn changed_terms_get_the_next_number_and_old_numbers_keep_their_terms(ledger: Books) {
     stocked(&ledger).await;
     let first = ledger.terms(&show(), 1).await.expect("readable");
     assert_eq!(
@@ -33,7 +33,7 @@ async fn terms_are_numbered_and_a_number_never_means_others(ledger: Books) {
         Some(1_000)
     );
     let renamed = changed(&ledger, |shown| shown.document.title = "Another".to_owned());
-    assert_eq!(renamed.await, 1, "a title is no term");
+    assert_eq!(renamed.await, 1, "the title does not belong to the terms");
     let dearer = changed(&ledger, |shown| {
         shown.document.prices.insert("cat1".to_owned(), 1_200);
     });
@@ -46,7 +46,7 @@ async fn terms_are_numbered_and_a_number_never_means_others(ledger: Books) {
     assert_eq!(shown.terms, 2);
 }
 
-async fn the_currency_of_a_show_that_was_sold_stays(ledger: Books) {
+async fn the_currency_of_a_show_with_claimed_seats_cannot_change(ledger: Books) {
     stocked(&ledger).await;
     let francs = Currency::parse("CHF").expect("a currency");
     let in_francs = changed(&ledger, |shown| shown.document.currency = francs);
@@ -62,7 +62,7 @@ async fn the_currency_of_a_show_that_was_sold_stays(ledger: Books) {
     assert_eq!((shown.document.currency, shown.terms), (francs, 2));
 }
 
-async fn seats_at_other_prices_than_their_terms_say_are_refused(ledger: Books) {
+async fn seats_at_prices_that_differ_from_their_terms_are_refused(ledger: Books) {
     stocked(&ledger).await;
     changed(&ledger, |shown| {
         shown.document.prices.insert("cat1".to_owned(), 1_200);
@@ -82,12 +82,12 @@ async fn seats_at_other_prices_than_their_terms_say_are_refused(ledger: Books) {
         Err(SeatClaimRefused::Ledger(_))
     ));
     assert!(ledger.claimed(&show()).await.expect("readable").is_empty());
-    // A visitor who held seats at the old price may order at it.
+    // A visitor who held seats under the old terms may order them at the old price.
     claimed(&ledger, "c", ANA, &[0]).await;
 }
 
-async fn a_hold_that_was_made_for_something_else_is_never_a_plain_order(ledger: Books) {
-    kind(&ledger).await;
+async fn a_hold_of_another_purpose_never_becomes_a_plain_order(ledger: Books) {
+    with_free_refunds(&ledger).await;
     for purpose in [HoldPurpose::Exchange, HoldPurpose::LateMoney] {
         let order = order("a", ANA, &[0]);
         let basis = ClaimBasis { purpose, ..TERMS };
@@ -104,8 +104,8 @@ async fn a_hold_that_was_made_for_something_else_is_never_a_plain_order(ledger: 
     ));
 }
 
-async fn an_order_that_is_no_successor_is_never_taken_for_one(ledger: Books) {
-    kind(&ledger).await;
+async fn a_plain_order_is_never_taken_for_a_successor(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let old = ticketed(&ledger, "a", ANA, &[0]).await;
     let old = record(&ledger, &old).await.order;
     let exchange = wanted(&old, "x", &[(4, 0..2, 1_000)]);
@@ -122,8 +122,8 @@ async fn an_order_that_is_no_successor_is_never_taken_for_one(ledger: Books) {
     );
 }
 
-async fn what_an_exchange_costs_is_reckoned_where_it_is_written(ledger: Books) {
-    kind(&ledger).await;
+async fn an_exchange_at_a_wrong_price_is_refused(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let old = ticketed(&ledger, "a", ANA, &[0]).await;
     let old = record(&ledger, &old).await.order;
     let try_with = async |change: fn(&mut fairgate_model::orders::exchange::Exchange)| {
@@ -146,8 +146,8 @@ async fn what_an_exchange_costs_is_reckoned_where_it_is_written(ledger: Books) {
     assert_eq!((honest.state, honest.total), (OrderState::Pending, 700));
 }
 
-async fn an_exchange_for_nothing_asks_what_the_card_may_buy(ledger: Books) {
-    kind(&ledger).await;
+async fn an_exchange_without_payment_is_checked_against_the_card_limit(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0, 1]).await;
     let mut event = says(&order, ProviderEventKind::Authorised);
     event.card = Some("visa".to_owned());
@@ -168,8 +168,8 @@ async fn an_exchange_for_nothing_asks_what_the_card_may_buy(ledger: Books) {
     assert_eq!(new.state, OrderState::Ticketed);
 }
 
-async fn leaving_out_the_rules_later_takes_nothing_from_those_who_bought(ledger: Books) {
-    kind(&ledger).await;
+async fn an_order_keeps_the_refund_and_exchange_rules_of_its_terms(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let number = ledger.shows().await.expect("readable").remove(0).terms;
     let mut order = super::order("a", ANA, &[0, 1]);
     order.terms = number;
@@ -185,7 +185,7 @@ async fn leaving_out_the_rules_later_takes_nothing_from_those_who_bought(ledger:
     let old = record(&ledger, &order).await.order;
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_000), (5, 0..2, 1_000)]).await;
     assert_eq!(new.state, OrderState::Ticketed);
-    // The successor has the terms of its order, so it keeps its rules.
+    // The successor has the terms of the old order, so it keeps the old order's refund rule.
     let back = ledger
         .refund(&new.id, TicketSelection::All, NOW_MS + 4)
         .await;

@@ -4,9 +4,9 @@ use super::*;
 use crate::ledger::{NewSeatingPlan, NewTimetable, StoredTimetable};
 
 pub(super) const CASES: &[Case] = cases![
-    a_timetable_is_kept_with_the_plans_of_its_trains,
-    the_same_timetable_on_the_same_plans_is_the_same_version,
-    a_new_timetable_tells_every_node_that_the_catalogue_changed,
+    a_timetable_is_stored_with_the_plans_of_its_trains,
+    the_newest_timetable_stored_again_keeps_its_version,
+    a_new_timetable_raises_the_version_of_the_catalogue,
 ];
 
 fn venue_of(name: &str) -> VenueId {
@@ -32,7 +32,7 @@ async fn put(ledger: &Books, text: &str, plans: &[(&str, &str)]) -> u32 {
     put.expect("written")
 }
 
-async fn a_timetable_is_kept_with_the_plans_of_its_trains(ledger: Books) {
+async fn a_timetable_is_stored_with_the_plans_of_its_trains(ledger: Books) {
     assert_eq!(ledger.newest_timetable().await.expect("readable"), None);
     assert_eq!(ledger.timetable(1).await.expect("readable"), None);
     let plans = [("rail-long", "abc"), ("rail-short", "a")];
@@ -56,16 +56,16 @@ async fn a_timetable_is_kept_with_the_plans_of_its_trains(ledger: Books) {
     assert_eq!(plan.expect("readable").as_deref(), Some("abcd"));
 }
 
-async fn the_same_timetable_on_the_same_plans_is_the_same_version(ledger: Books) {
+async fn the_newest_timetable_stored_again_keeps_its_version(ledger: Books) {
     assert_eq!(put(&ledger, "one", &[("rail", "a")]).await, 1);
     assert_eq!(put(&ledger, "one", &[("rail", "a")]).await, 1);
     assert_eq!(put(&ledger, "one", &[("rail", "ab")]).await, 2);
     assert_eq!(put(&ledger, "three", &[("rail", "ab")]).await, 3);
     let again = put(&ledger, "one", &[("rail", "ab")]).await;
-    assert_eq!(again, 4, "an old timetable may come back");
+    assert_eq!(again, 4, "an older timetable gets a new version");
 }
 
-async fn a_new_timetable_tells_every_node_that_the_catalogue_changed(ledger: Books) {
+async fn a_new_timetable_raises_the_version_of_the_catalogue(ledger: Books) {
     let version = async || ledger.catalogue_version().await.expect("readable");
     put(&ledger, "one", &[("rail", "a")]).await;
     let before = version().await;

@@ -1,4 +1,5 @@
-//! Cases of a ledger that was filled before terms had numbers: old orders keep their old rules.
+//! Cases of a ledger that an earlier version filled, in which terms had no numbers. Its orders keep
+//! their rules.
 
 use fairgate_model::orders::refund::TicketSelection;
 
@@ -56,8 +57,8 @@ fn old_order(of: &Order, items: &str, (state, paid): (&str, &str), bytes: Bytes)
     sql
 }
 
-/// The orders that [`filling`] writes: one with tickets, one that waits for its payment, and the
-/// dearer successor of a third order, which has tickets too.
+/// The orders that [`filling`] writes: one with tickets, one that waits for its payment, and a
+/// third with tickets whose exchange for a dearer successor waits for its payment.
 struct Filled {
     paid: Order,
     unpaid: Order,
@@ -75,8 +76,8 @@ fn filled() -> Filled {
     }
 }
 
-/// Returns the statements of an earlier version. Its show takes tickets back for a tenth of the
-/// price, and has no rules for exchanges.
+/// Returns the statements with which an earlier version filled a ledger. Its show refunds tickets
+/// for a fee of a tenth of the price, and has no rule for exchanges.
 pub(super) fn filling(bytes: Bytes) -> String {
     let Filled {
         paid,
@@ -109,7 +110,7 @@ pub(super) fn filling(bytes: Bytes) -> String {
     .concat()
 }
 
-/// Checks that old orders, holds, refunds and exchanges still work.
+/// Checks that old orders can still be paid, refunded and exchanged.
 pub(super) async fn goes_on(ledger: Books) {
     let Filled {
         paid,
@@ -119,12 +120,12 @@ pub(super) async fn goes_on(ledger: Books) {
     } = filled();
     let shown = ledger.shows().await.expect("readable").remove(0);
     assert_eq!((shown.terms, &shown.document.exchange), (2, &None));
-    // From now on the show takes nothing back. Old orders keep the rules that the upgrade recorded.
+    // From now on the show refunds nothing. Old orders keep the rules that the upgrade recorded.
     let mut bare = shown.clone();
     bare.document.refunds.clear();
     let bare = ledger.put_show(bare, None, NOW_MS).await;
     assert_eq!(bare.expect("stored"), 3);
-    // The paid order is exchanged by the rules of its time, and refunded by them.
+    // The paid order is exchanged and refunded by the rules under which it was made.
     let old = record(&ledger, &paid).await.order;
     assert_eq!((old.terms, old.let_go), (1, 0));
     let new_terms = |mut exchange: fairgate_model::orders::exchange::Exchange| {
@@ -162,7 +163,7 @@ pub(super) async fn goes_on(ledger: Books) {
         record(&ledger, &given).await.order.state,
         OrderState::Exchanged
     );
-    // A new order is under the show's own terms, which allow no exchange.
+    // A new order has the show's own terms, which allow no exchange.
     let mut fresh = order("d", ANA, &[3]);
     fresh.terms = 2;
     claim(&ledger, &fresh).await.expect("free");
@@ -175,7 +176,7 @@ pub(super) async fn goes_on(ledger: Books) {
         matches!(refused, Err(ExchangeRefused::Rule(_))),
         "{refused:?}"
     );
-    // A card still counts what it paid for before the upgrade.
+    // Seats that a card bought before the upgrade still count for the card.
     let mut limited = ledger.shows().await.expect("readable").remove(0);
     limited.document.seats_per_card = Some(1);
     ledger

@@ -1,4 +1,5 @@
-//! Cases of the waitlist: the order of the line, one party for each visitor, and the end of offers.
+//! Cases of the waitlist: the order of the line, one party for each visitor, and the ends of
+//! offers.
 
 use fairgate_model::ids::WaiterId;
 use fairgate_model::waiters::{
@@ -9,17 +10,17 @@ use fairgate_model::waiters::{
 use super::*;
 
 pub(super) const CASES: &[Case] = cases![
-    parties_stand_in_the_order_in_which_they_came,
-    a_party_wants_what_it_came_for,
-    a_visitor_waits_for_a_show_once_and_may_come_back,
-    parties_that_come_at_many_nodes_at_once_have_a_number_each,
-    one_visitor_that_comes_at_many_nodes_at_once_waits_once,
-    an_offer_is_made_to_a_party_that_waits_and_has_none,
-    a_party_that_took_its_offer_waits_no_longer,
-    a_party_that_let_its_offer_pass_stands_behind_all_others,
-    a_party_whose_offer_was_lost_stands_where_it_stood,
-    who_was_seen_is_remembered_and_never_seen_earlier,
-    a_party_that_ended_is_told_why,
+    parties_wait_in_the_order_in_which_they_joined,
+    the_wishes_of_a_party_are_stored,
+    a_visitor_waits_for_a_show_once_and_may_join_again_at_the_end,
+    parties_that_join_at_once_get_different_numbers,
+    a_visitor_who_joins_many_times_at_once_waits_once,
+    an_offer_is_recorded_only_for_a_waiting_party_without_an_offer,
+    a_party_that_took_its_offer_no_longer_waits,
+    a_party_that_missed_its_offer_goes_to_the_end_of_the_line,
+    a_party_whose_offer_was_lost_keeps_its_number,
+    the_time_of_the_last_visit_is_stored_and_never_goes_back,
+    a_party_that_ended_is_returned_with_its_reason,
 ];
 
 fn party(n: u8, visitor: Holder) -> Waiter {
@@ -98,7 +99,7 @@ async fn over(
     over.await.expect("written")
 }
 
-async fn a_party_wants_what_it_came_for(ledger: Books) {
+async fn the_wishes_of_a_party_are_stored(ledger: Books) {
     let mut on_a_train = party(2, Holder([2; 32]));
     on_a_train.party.categories.clear();
     on_a_train.party.stretch = Some(WaitlistStretch {
@@ -114,7 +115,7 @@ async fn a_party_wants_what_it_came_for(ledger: Books) {
     }
 }
 
-async fn parties_stand_in_the_order_in_which_they_came(ledger: Books) {
+async fn parties_wait_in_the_order_in_which_they_joined(ledger: Books) {
     assert!(ledger.waited_shows().await.expect("readable").is_empty());
     for n in [7, 3, 5] {
         let came = joined(&ledger, n).await;
@@ -130,7 +131,7 @@ async fn parties_stand_in_the_order_in_which_they_came(ledger: Books) {
     assert_eq!(
         elsewhere.expect("written").number,
         1,
-        "numbers are a show's own"
+        "each show has numbers of its own"
     );
     assert_eq!(visitors(&ledger).await, [7, 3, 5]);
     assert_eq!(found(&ledger, 5).await.1, 2);
@@ -138,12 +139,16 @@ async fn parties_stand_in_the_order_in_which_they_came(ledger: Books) {
     shows.sort();
     assert_eq!(shows, [(show(), 3), (other, 1)]);
     let who = ledger.waiting_visitors(3).await.expect("readable");
-    assert_eq!(who, [3, 5, 7].map(|n| Holder([n; 32])), "who came first");
+    assert_eq!(
+        who,
+        [3, 5, 7].map(|n| Holder([n; 32])),
+        "those who joined first"
+    );
     let nobody = ledger.waiter(&show(), Holder([99; 32])).await;
     assert!(nobody.expect("readable").is_none());
 }
 
-async fn a_visitor_waits_for_a_show_once_and_may_come_back(ledger: Books) {
+async fn a_visitor_waits_for_a_show_once_and_may_join_again_at_the_end(ledger: Books) {
     let first = joined(&ledger, 1).await;
     joined(&ledger, 2).await;
     let again = ledger.join_waitlist(party(9, Holder([1; 32]))).await;
@@ -160,16 +165,16 @@ async fn a_visitor_waits_for_a_show_once_and_may_come_back(ledger: Books) {
     let back = back.expect("written");
     assert!(back.number > first.number);
     assert_eq!(visitors(&ledger).await, [2, 1]);
-    assert_eq!(found(&ledger, 1).await, (back, 1), "the one that waits");
+    assert_eq!(found(&ledger, 1).await, (back, 1), "the party that waits");
 }
 
-async fn parties_that_come_at_many_nodes_at_once_have_a_number_each(ledger: Books) {
+async fn parties_that_join_at_once_get_different_numbers(ledger: Books) {
     let mut coming = tokio::task::JoinSet::new();
     for n in 0..40 {
         let ledger = Arc::clone(&ledger);
         coming.spawn(async move {
             let own = joined(&ledger, n).await;
-            // Every party that came before is in the line by now.
+            // Every party with a smaller number is in the line by now.
             let line = line(&ledger).await;
             let ahead = line.iter().filter(|other| other.number < own.number);
             (own.number, ahead.count() as u64, own.visitor)
@@ -178,14 +183,14 @@ async fn parties_that_come_at_many_nodes_at_once_have_a_number_each(ledger: Book
     let mut came: Vec<_> = coming.join_all().await;
     came.sort_unstable_by_key(|(number, ..)| *number);
     for (before, (_, ahead, _)) in (0..).zip(&came) {
-        assert_eq!(*ahead, before, "nobody comes in between later");
+        assert_eq!(*ahead, before, "no party gets a place ahead later");
     }
     let line: Vec<Holder> = line(&ledger).await.iter().map(|w| w.visitor).collect();
     let expected: Vec<Holder> = came.iter().map(|(_, _, visitor)| *visitor).collect();
     assert_eq!(line, expected);
 }
 
-async fn one_visitor_that_comes_at_many_nodes_at_once_waits_once(ledger: Books) {
+async fn a_visitor_who_joins_many_times_at_once_waits_once(ledger: Books) {
     let mut coming = tokio::task::JoinSet::new();
     for n in 0..10 {
         let ledger = Arc::clone(&ledger);
@@ -197,13 +202,13 @@ async fn one_visitor_that_comes_at_many_nodes_at_once_waits_once(ledger: Books) 
     assert!(came.iter().all(|waiter| *waiter == line[0]));
 }
 
-async fn an_offer_is_made_to_a_party_that_waits_and_has_none(ledger: Books) {
+async fn an_offer_is_recorded_only_for_a_waiting_party_without_an_offer(ledger: Books) {
     let waiter = joined(&ledger, 1).await;
     let made = offered(&ledger, &waiter, 0).await;
     let (now, _) = found(&ledger, 1).await;
     assert_eq!((now.offers, now.offer), (1, Some(made.clone())));
     let second = ledger.offered(&waiter.id, offer(&waiter, 1)).await;
-    assert!(!second.expect("written"), "one at a time");
+    assert!(!second.expect("written"), "a party has one offer at a time");
     let stranger: WaiterId = party(8, BEN).id;
     let nobody = ledger.offered(&stranger, offer(&waiter, 1)).await;
     assert!(!nobody.expect("written"));
@@ -213,10 +218,10 @@ async fn an_offer_is_made_to_a_party_that_waits_and_has_none(ledger: Books) {
         .await
         .expect("written");
     let late = ledger.offered(&gone.id, offer(&gone, 0)).await;
-    assert!(!late.expect("written"), "it left");
+    assert!(!late.expect("written"), "the party left");
 }
 
-async fn a_party_that_took_its_offer_waits_no_longer(ledger: Books) {
+async fn a_party_that_took_its_offer_no_longer_waits(ledger: Books) {
     let waiter = joined(&ledger, 1).await;
     let made = offered(&ledger, &waiter, 0).await;
     assert!(
@@ -238,7 +243,7 @@ async fn a_party_that_took_its_offer_waits_no_longer(ledger: Books) {
     assert_eq!(then.ended, Some((NOW_MS + 5, WaitEndReason::Taken)));
 }
 
-async fn a_party_that_let_its_offer_pass_stands_behind_all_others(ledger: Books) {
+async fn a_party_that_missed_its_offer_goes_to_the_end_of_the_line(ledger: Books) {
     for n in 1..4 {
         joined(&ledger, n).await;
     }
@@ -260,7 +265,7 @@ async fn a_party_that_let_its_offer_pass_stands_behind_all_others(ledger: Books)
     offered(&ledger, &first, 1).await;
 }
 
-async fn a_party_whose_offer_was_lost_stands_where_it_stood(ledger: Books) {
+async fn a_party_whose_offer_was_lost_keeps_its_number(ledger: Books) {
     joined(&ledger, 1).await;
     let second = joined(&ledger, 2).await;
     joined(&ledger, 3).await;
@@ -274,7 +279,7 @@ async fn a_party_whose_offer_was_lost_stands_where_it_stood(ledger: Books) {
     );
 }
 
-async fn who_was_seen_is_remembered_and_never_seen_earlier(ledger: Books) {
+async fn the_time_of_the_last_visit_is_stored_and_never_goes_back(ledger: Books) {
     joined(&ledger, 1).await;
     joined(&ledger, 2).await;
     let see = async |who: &[u8], at_ms| {
@@ -289,7 +294,7 @@ async fn who_was_seen_is_remembered_and_never_seen_earlier(ledger: Books) {
     assert_eq!(seen, [4, 9]);
 }
 
-async fn a_party_that_ended_is_told_why(ledger: Books) {
+async fn a_party_that_ended_is_returned_with_its_reason(ledger: Books) {
     let why = [
         WaitEndReason::TimeOver,
         WaitEndReason::TooFew,

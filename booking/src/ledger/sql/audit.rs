@@ -1,4 +1,4 @@
-//! What the reconciler reads from the ledger, and its repairs.
+//! Reads from the ledger for the reconciler, and makes its repairs.
 
 use std::collections::HashSet;
 
@@ -22,7 +22,7 @@ use crate::ledger::{AuditLedger, ClaimedCell, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS}
 #[async_trait]
 impl AuditLedger for SqlLedger {
     async fn order_facts(&self, since_ms: i64, batch_max: u32) -> Result<Vec<OrderFacts>> {
-        // One statement sees one snapshot.
+        // One statement reads everything, so all facts are of one snapshot.
         self.installation
             .read((), move |tx, ()| Box::pin(facts(tx, since_ms, batch_max)))
             .await
@@ -82,7 +82,7 @@ impl AuditLedger for SqlLedger {
     }
 }
 
-/// Returns payments that have not changed for a while, and writes when each may be returned again.
+/// Returns payments that have not changed for a while, and writes when each is due again.
 async fn quiet_payments(
     tx: &SqlTransaction,
     now_ms: i64,
@@ -122,8 +122,8 @@ fn quiet_payment(row: &SqlRow) -> Result<(Payment, i64)> {
     Ok((rows::payment(row, 0)?, row.get(9)?))
 }
 
-/// Does the work of [`quiet_payments`] in one round trip, instead of one for each payment. Payments
-/// that another node is reading are skipped.
+/// Does the work of [`quiet_payments`] in one round trip, instead of one for each payment. Skips
+/// payments that another node is reading at this moment.
 async fn quiet_payments_fused(
     tx: &SqlTransaction,
     now_ms: i64,
@@ -229,9 +229,9 @@ async fn facts(tx: &SqlTransaction, since_ms: i64, batch_max: u32) -> Result<Vec
     found.iter().map(read).collect()
 }
 
-/// Returns those of `holds` that no order has, and that no search of late money may use. The
-/// searches are read first: a search that is decided in between has written its hold by the second
-/// statement.
+/// Returns those of `holds` that belong to no order and that no search for late money may use. The
+/// searches are read first. If a search is decided between the two statements, the second statement
+/// reads the hold that the decision wrote.
 async fn without_order(tx: &SqlTransaction, holds: &[HoldId]) -> Result<Vec<HoldId>> {
     let sql = "SELECT order_id FROM late_money WHERE outcome IS NULL";
     let searches = tx.query(sql, &[]).await?;
@@ -258,8 +258,8 @@ async fn without_order(tx: &SqlTransaction, holds: &[HoldId]) -> Result<Vec<Hold
     ))
 }
 
-/// Gives a hold up under the lock for making its order. A claim that has begun is waited for, and a
-/// later claim sees that the hold was given up.
+/// Gives up a hold, under the lock for the writing of its order. This waits for a claim that has
+/// begun. A later claim sees that the hold was given up.
 async fn give_up(tx: &SqlTransaction, hold: &HoldId, now_ms: i64) -> Result<bool> {
     let order = OrderId::of_hold(hold);
     tx.lock(&[NamedLock::alone(lock::ORDER, order.as_str())])
@@ -292,7 +292,8 @@ async fn mend_order(tx: &SqlTransaction, id: &OrderId, now_ms: i64) -> Result<bo
             return Ok(before != count_tickets(tx, id).await?);
         }
     };
-    // An effect that was done once is requested again: the provider recognises the call by its key.
+    // An effect that was done once is requested again. The provider recognises the repeated call by
+    // its key.
     let sql = "UPDATE payments SET owes = NULL WHERE order_id = $1";
     tx.execute(sql, &[&id.as_str()]).await?;
     record_owed_effect(tx, id, owed, now_ms).await?;

@@ -1,6 +1,6 @@
-//! Venues, shows, coverage and secrets. Changes of the catalogue come one after another: each locks
-//! the row with the catalogue's version. So a version that a node reads says exactly which changes
-//! the node will find.
+//! Stores venues, shows, coverage and secrets. Changes of the catalogue are made one after another,
+//! because each locks the row with the catalogue's version. So a node that reads a version also
+//! finds all changes up to this version. Opening a departure does not change the catalogue.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -197,8 +197,8 @@ async fn put_show(
 ) -> std::result::Result<u32, ShowRefused> {
     one_at_a_time(tx).await?;
     let id = show.id.as_str();
-    // The lock keeps everybody from claiming seats between reading the claims and writing the new
-    // plan.
+    // With this lock, no other transaction claims seats after the claims are read here and before
+    // the new plan is written.
     tx.lock(&[NamedLock::alone(lock::PLAN, id)]).await?;
     let sql = "SELECT document::text, EXISTS (SELECT 1 FROM claims WHERE show = $1) \
          FROM shows WHERE show = $1";
@@ -259,13 +259,14 @@ async fn open_departure(
         return stored(&row);
     }
     let insert = match tx.dialect() {
-        // A single writer gives the numbers.
+        // A file has a single writer, so no two departures get the same number.
         SqlDialect::Sqlite => {
             "INSERT INTO shows (show, document, plan_version, updated_at, run, departure) \
              SELECT $1, $2, $3, $4, $5, COALESCE(MAX(departure), 0) + 1 FROM shows WHERE TRUE \
              ON CONFLICT (show) DO NOTHING"
         }
-        // A second transaction waits for the number's row, and then finds the show of the first.
+        // A second transaction for the same show waits for the row of the last number. It then
+        // finds the show that the first transaction wrote.
         SqlDialect::Postgres => {
             "WITH given AS (UPDATE departure_numbers SET last = last + 1 RETURNING last) \
              INSERT INTO shows (show, document, plan_version, updated_at, run, departure) \
@@ -311,7 +312,7 @@ async fn put_coverage(tx: &SqlTransaction, coverage: &[(String, Vec<String>)]) -
     changed(tx).await
 }
 
-/// Writes all patterns in one statement, instead of a round trip for each pattern: every other
+/// Writes all patterns in one statement instead of one round trip for each, because every other
 /// change of the catalogue waits for this one.
 async fn put_patterns_fused(tx: &SqlTransaction, rooms: &[&str], patterns: &[&str]) -> Result<()> {
     let sql = "INSERT INTO coverage (room, pattern) SELECT room, pattern \
@@ -321,8 +322,8 @@ async fn put_patterns_fused(tx: &SqlTransaction, rooms: &[&str], patterns: &[&st
     Ok(())
 }
 
-/// Stores a plan as the venue's next version, unless the newest one is the same. The caller must
-/// have shut out other changes of the catalogue.
+/// Stores a plan as the venue's next version, unless the newest plan is the same; returns the
+/// version. The caller must have called [`one_at_a_time`].
 pub(super) async fn put_plan(
     tx: &SqlTransaction,
     venue: &str,

@@ -1,4 +1,4 @@
-//! Transaction 1: checks who may claim, and claims the cells.
+//! Transaction 1: checks that an order may claim its cells, and claims them.
 
 use std::ops::Range;
 
@@ -17,7 +17,8 @@ use super::rows::{
 use super::{exchange_rows, lock, order_history};
 use crate::ledger::{ClaimBasis, SeatClaimRefused};
 
-/// Makes an order of a basket, or of an offer from the waitlist.
+/// Makes an order of a basket or of a waitlist offer. An order that exists already is returned as
+/// it is, unless an exchange made it.
 pub(super) async fn claim(
     tx: &SqlTransaction,
     order: &Order,
@@ -38,8 +39,8 @@ pub(super) async fn claim(
     write_claim(tx, order, payment, basis).await
 }
 
-/// Makes the order of an exchange for these seats. An order that exists already is returned as it
-/// is.
+/// Makes the successor of an exchange. `items` are the seats that it will have, whose prices are
+/// checked. An order that exists already is returned as it is.
 pub(super) async fn claim_for_exchange(
     tx: &SqlTransaction,
     order: &Order,
@@ -69,10 +70,11 @@ async fn write_claim(
     Ok(order.clone())
 }
 
-/// Takes the locks that shut out other transactions. From here on the show's plan stays as it is,
-/// nobody reads the show's picture, this visitor's other orders wait, and nobody gives this order
-/// up. No lock touches a row, so claims of different visitors do not wait for each other. (Two
-/// visitors with the same first bytes do wait, without harm.)
+/// Takes the locks that keep out other transactions. Until this transaction ends, the show's plan
+/// stays the same, the show's picture is not read, this visitor's other orders wait, and this
+/// order's hold is not given up. The locks are on names, not on rows, so claims of different
+/// visitors do not wait for each other. (Two visitors whose first four bytes are the same do wait,
+/// without harm.)
 pub(super) async fn keep_out(tx: &SqlTransaction, order: &Order) -> Result<()> {
     let [a, b, c, d, ..] = order.visitor.0;
     let visitor = i32::from_be_bytes([a, b, c, d]);
@@ -91,9 +93,9 @@ const STANDING: &str = "SELECT \
      (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $1 AND visitor = $2), \
      EXISTS (SELECT 1 FROM show_fates WHERE show = $1 AND fate = 'cancelled')";
 
-/// Refuses a claim that may not be made even if its cells are free, and seats at other prices than
-/// their terms say. Returns the order if it exists already. The statement sees what the
-/// transactions that were waited for have committed.
+/// Makes the checks of a claim that do not depend on its cells, and the check of the prices of
+/// `items`. Returns the order if it exists already. The caller holds the locks of [`keep_out`], so
+/// the statement sees all that earlier transactions have committed.
 async fn check_claim(
     tx: &SqlTransaction,
     order: &Order,
@@ -125,8 +127,8 @@ async fn check_claim(
     Ok(None)
 }
 
-/// Refuses seats whose prices are not those of their terms, which stand in a row of
-/// [`check_claim`].
+/// Refuses seats at prices that differ from their terms. `row` is the row of [`check_claim`], which
+/// has the terms.
 fn are_prices_of(row: &SqlRow, items: &[OrderItem]) -> Result<()> {
     let (terms, run): (Option<&str>, Option<&str>) = (row.get(6)?, row.get(7)?);
     let terms = terms.ok_or_else(|| corrupt("an order under terms that nobody noted"))?;
@@ -134,7 +136,8 @@ fn are_prices_of(row: &SqlRow, items: &[OrderItem]) -> Result<()> {
     priced(items, &from_json(terms)?, run.as_deref())
 }
 
-/// Makes the checks of [`check_claim`] for an order that exists already.
+/// Makes those checks of [`check_claim`] that apply to an order that exists already: the
+/// incarnation, the show's fate and plan, and the visitor's limit.
 pub(super) async fn allowed(
     tx: &SqlTransaction,
     order: &Order,
@@ -154,7 +157,7 @@ fn show_claim_state(row: &SqlRow) -> Result<ShowClaimState> {
     })
 }
 
-/// Finds a visitor's order that has a seat over exactly these legs.
+/// Finds an order of the visitor that has a seat on exactly these legs.
 pub(super) async fn order_over(
     tx: &SqlTransaction,
     show: &ShowId,
@@ -196,8 +199,8 @@ async fn insert_order(tx: &SqlTransaction, order: &Order, payment: &Payment) -> 
     .await
 }
 
-/// Does the work of [`insert_order`] in one round trip instead of three: the visitor's other orders
-/// wait for its lock, and in a sell-out every purchase passes here.
+/// Does the work of [`insert_order`] in one round trip instead of three. The visitor's other orders
+/// wait for this transaction's lock, and in a sell-out every purchase runs this statement.
 async fn insert_order_fused(tx: &SqlTransaction, order: &Order, payment: &Payment) -> Result<()> {
     let sql = format!(
         "WITH made AS ({ORDER}), paid AS ({PAYMENT}) \
@@ -281,8 +284,8 @@ impl<'a> NewOrderValues<'a> {
     }
 }
 
-/// Claims cells. `UNIQUE (show, seat, leg)` decides. All refused cells are named, and the rollback
-/// gives the others back.
+/// Claims cells; `UNIQUE (show, seat, leg)` decides. If some cells are taken, the error names all
+/// of them, and the rollback frees the others.
 pub(super) async fn insert_claims(
     tx: &SqlTransaction,
     order: &Order,

@@ -1,5 +1,6 @@
-//! Reads the whole ledger for a dump. One snapshot makes all records of the same moment, even while
-//! nodes write on. Tables are read row by row, so that no table is ever held in memory.
+//! Reads the whole ledger for a dump. All records are read in one snapshot, so they show the same
+//! moment even while nodes write. Tables are read row by row, so that no table is ever held in
+//! memory.
 
 use fairgate_databases::{Migration, SqlDialect, SqlRow, SqlTransaction};
 use fairgate_model::ids::ShowId;
@@ -20,11 +21,11 @@ use crate::dump::{
 /// A function that takes one record; its error ends the reading.
 type RecordSink<'a> = dyn FnMut(&DumpRecord) -> Result<()> + Send + 'a;
 
-/// Gives every record of the ledger to `sink`, with the first and the last line.
+/// Passes every record of the ledger to `sink`, and the first and the last line of the dump.
 ///
 /// # Errors
-/// Where the database holds no ledger of this version, or cannot be read. An error of `sink` is
-/// returned as it is.
+/// Returns an error if the database holds no ledger of this version, or cannot be read. Also
+/// returns an error of `sink`, unchanged.
 pub async fn read_records(
     tx: &SqlTransaction,
     now_ms: i64,
@@ -121,7 +122,7 @@ async fn dump_orders(
         .await
 }
 
-/// Gives an order and its refunds to `sink`.
+/// Passes an order and its refunds to `sink`.
 fn dump_order(row: &SqlRow, grids: &ShowGrids, sink: &mut RecordSink<'_>) -> Result<()> {
     let order = rows::order(row, 0)?;
     let history: Vec<OrderStepRecord> = from_json(text(row, 18)?)?;
@@ -263,7 +264,8 @@ async fn pending_record(tx: &SqlTransaction) -> Result<DumpRecord> {
          (SELECT COUNT(*) FROM provider_events WHERE settled_at IS NULL)";
     let row = tx.query_one(sql, &[]).await?;
     Ok(DumpRecord::Pending {
-        // With a file, only the process that writes it has the store and knows this.
+        // With a file, the store is in the memory of the process that writes the file, so a dump
+        // does not know which rows the store still lacks.
         seat_rows: tx.is_postgres().then(|| count(&row, 0)).transpose()?,
         effects: count(&row, 1)?,
         events: count(&row, 2)?,

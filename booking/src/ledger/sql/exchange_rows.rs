@@ -1,4 +1,4 @@
-//! Reads what is stored of exchanges, for other transactions.
+//! Reads stored exchanges for other transactions.
 
 use fairgate_databases::{SqlRow, SqlTransaction};
 use fairgate_model::ids::OrderId;
@@ -7,13 +7,13 @@ use fairgate_model::orders::{Order, OrderItem, OrderState};
 
 use super::rows::{Result, corrupt, items, parsed, text};
 
-/// An exchange that was begun and is not done.
+/// An exchange whose seats are not swapped yet.
 pub(super) struct OpenExchange {
     pub of: OrderId,
     pub items: Vec<OrderItem>,
     pub given: Vec<OrderItem>,
-    /// The amount that goes back, in minor units; `None` if the exchange was begun before this was
-    /// stored.
+    /// The amount to refund, in minor units; `None` if the exchange began under a version that did
+    /// not store it.
     pub back: Option<i64>,
 }
 
@@ -34,7 +34,7 @@ pub(super) async fn find_open(
     row.map(read).transpose()
 }
 
-/// Returns the order's successor that is being paid.
+/// Returns the successor for which an exchange of this order is being paid.
 pub(super) async fn being_paid(tx: &SqlTransaction, order: &OrderId) -> Result<Option<OrderId>> {
     let sql = "SELECT e.successor FROM exchanges e JOIN orders s ON s.order_id = e.successor \
          WHERE e.order_id = $1 AND e.done_at IS NULL AND s.state IN ('pending', 'confirmed')";
@@ -42,21 +42,22 @@ pub(super) async fn being_paid(tx: &SqlTransaction, order: &OrderId) -> Result<O
     row.map(|row| parsed(text(&row, 0)?)).transpose()
 }
 
-/// Returns the order that was exchanged for this one, if the exchange is done.
+/// Returns the order whose seats were exchanged for those of `successor`, if the exchange is done.
 pub(super) async fn paid_by(tx: &SqlTransaction, successor: &OrderId) -> Result<Option<OrderId>> {
     let sql = "SELECT order_id FROM exchanges WHERE successor = $1 AND done_at IS NOT NULL";
     let row = tx.first(sql, &[&successor.as_str()]).await?;
     row.map(|row| parsed(text(&row, 0)?)).transpose()
 }
 
-/// Returns the order that was, or was to be, exchanged for this one.
+/// Returns the order whose seats are exchanged for those of `successor`, whatever the state of the
+/// exchange.
 pub(super) async fn succeeds(tx: &SqlTransaction, successor: &OrderId) -> Result<Option<OrderId>> {
     let sql = "SELECT order_id FROM exchanges WHERE successor = $1";
     let row = tx.first(sql, &[&successor.as_str()]).await?;
     row.map(|row| parsed(text(&row, 0)?)).transpose()
 }
 
-/// Returns the exchanges that an order is part of.
+/// Returns the exchange that made an order, and the newest exchange of its own seats.
 pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec<ExchangeRole>> {
     let sql = "SELECT order_id, items, done_at FROM exchanges WHERE successor = $1";
     let mut found = Vec::new();
@@ -78,8 +79,8 @@ pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec
     Ok(found)
 }
 
-/// Returns how many seats an order will have once it is paid; a successor also counts the seats
-/// that stay the same.
+/// Returns how many seats an order will have once it is paid. For a successor this includes the
+/// seats that stay the same.
 pub(super) async fn seats_when_paid(tx: &SqlTransaction, order: &Order) -> Result<usize> {
     let exchanged = find_open(tx, &order.id).await?;
     Ok(exchanged.map_or(order.items.len(), |open| open.items.len()))

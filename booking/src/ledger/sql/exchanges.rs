@@ -1,5 +1,6 @@
-//! Exchanges an order's seats for other seats, in one transaction once the difference is paid. If a
-//! transaction locks both orders' rows, it locks the successor's row first.
+//! Exchanges an order's seats for other seats. One transaction swaps the seats once the difference
+//! is captured, or at once if there is nothing to pay. A transaction that locks the rows of both
+//! orders locks the successor's row first, unless it has itself inserted the successor.
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlTransaction, ToSqlValue};
@@ -38,8 +39,8 @@ impl ExchangeLedger for SqlLedger {
     }
 }
 
-/// Returns the existing order if it is the successor of `of`. Otherwise the hold was used for
-/// another order, and the exchange is refused.
+/// Returns the existing order `present` if it is the successor of `of`. Otherwise its hold was used
+/// for another order, and the exchange is refused.
 async fn its_own(
     tx: &SqlTransaction,
     present: Order,
@@ -99,7 +100,7 @@ async fn begin_exchange(
     Ok(find_order(tx, &successor.id).await?)
 }
 
-/// Writes which order the successor replaces, and the cards that bought its seats.
+/// Writes which order the successor replaces, and the cards that bought the old seats.
 async fn insert_exchange(
     tx: &SqlTransaction,
     of: &OrderId,
@@ -119,15 +120,15 @@ async fn insert_exchange(
         &exchange.deal.back,
     ];
     tx.execute(sql, &with).await?;
-    // The cards that bought the old seats count as buyers of the new ones, even if nothing more is
-    // paid.
+    // The cards that bought the old seats count as buyers of the new seats, even if there is
+    // nothing to pay.
     let sql = "INSERT INTO order_cards (order_id, card) SELECT $1, card FROM order_cards WHERE order_id = $2";
     tx.execute(sql, &[&successor, &of.as_str()]).await?;
     Ok(())
 }
 
-/// Locks and returns the tickets of an order. A scan of one of them at the same moment comes before
-/// or after.
+/// Locks and returns the tickets of an order. A scan of one of the tickets at the same moment
+/// either is committed before this lock or waits for it.
 async fn locked_tickets(
     tx: &SqlTransaction,
     order: &Order,
@@ -136,8 +137,9 @@ async fn locked_tickets(
     tickets::of_order(tx, order).await
 }
 
-/// Returns the event that happens to a successor instead of `happening`. Late money buys no
-/// exchange, and no money is captured for an exchange that can no longer be made.
+/// Returns the event for an order, which differs from `happening` for some successors. Late money
+/// buys no exchange, so it goes back. No money is captured for an exchange that can no longer be
+/// made.
 pub(super) async fn instead(
     tx: &SqlTransaction,
     successor: &Order,
@@ -162,7 +164,7 @@ pub(super) async fn instead(
     )
 }
 
-/// Locks the old order, and returns it if its seats may still be exchanged.
+/// Locks the old order, and returns the order if its seats may still be exchanged.
 async fn still(tx: &SqlTransaction, open: &OpenExchange) -> Result<Option<Order>> {
     let old = lock_order(tx, open.of.as_str()).await?;
     let old = old.ok_or_else(|| corrupt("an exchange of no order"))?;
@@ -170,8 +172,9 @@ async fn still(tx: &SqlTransaction, open: &OpenExchange) -> Result<Option<Order>
     Ok(may_give(&old, &tickets, &open.given).is_ok().then_some(old))
 }
 
-/// Swaps the seats after the difference was captured. If the old seats may not be exchanged any
-/// more, ends the exchange so that the money goes back. Returns the order if it is not a successor.
+/// Swaps the seats after the difference was captured. If the old seats may no longer be exchanged,
+/// ends the exchange, so that the money goes back. Returns the order unchanged if no exchange waits
+/// for it.
 pub(super) async fn captured(
     tx: &SqlTransaction,
     successor: Order,
@@ -217,8 +220,8 @@ async fn finish_exchange(
     issue(tx, &new, now_ms).await
 }
 
-/// Writes that the exchange is done: gives the successor its items, and claims the cells that it
-/// does not have yet.
+/// Writes that the exchange is done: gives the successor all its items, and claims the cells that
+/// only the old order had.
 async fn complete_successor(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> {
     let id = new.id.as_str();
     let sql = "UPDATE orders SET items = $2 WHERE order_id = $1";
@@ -237,8 +240,8 @@ async fn complete_successor(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Re
     Ok(())
 }
 
-/// Does the work of [`complete_successor`] in one round trip for all cells, because both orders'
-/// rows are locked meanwhile.
+/// Does the work of [`complete_successor`] in one round trip for all cells, because the rows of
+/// both orders stay locked meanwhile.
 async fn complete_successor_fused(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> {
     let (mut seats, mut legs) = (Vec::<i64>::new(), Vec::<i64>::new());
     for held in new.held_seats() {
@@ -265,8 +268,7 @@ async fn complete_successor_fused(tx: &SqlTransaction, new: &Order, now_ms: i64)
     Ok(())
 }
 
-/// Ends the old order: gives up its claims and tickets, and owes the part of its money that goes
-/// back.
+/// Ends the old order: deletes its claims, voids its tickets, and owes a refund of `back`.
 async fn give_up(
     tx: &SqlTransaction,
     old: &Order,

@@ -1,5 +1,5 @@
-//! Shows that are cancelled or postponed: their fate, the orders to be paid back, and the figures
-//! of their refunds.
+//! Shows that are cancelled or postponed: their fate, the orders to be refunded, and the figures of
+//! their refunds.
 
 use fairgate_databases::{NamedLock, SqlDialect, SqlTransaction, ToSqlValue};
 use fairgate_model::ids::{OrderId, ShowId};
@@ -12,12 +12,13 @@ use super::rows::{Result, count, from_json, parsed, text};
 use super::{lock, terms};
 use crate::ledger::{RefundFigures, RefundSum};
 
-/// The condition for a paid order `o` with something to give back.
+/// The condition for a paid order `o` that has something to refund.
 const HAS_LEFT: &str = "(o.state = 'confirmed' OR o.state IN ('ticketed', 'partly_refunded') \
      AND EXISTS (SELECT 1 FROM tickets t WHERE t.order_id = o.order_id \
          AND t.scanned_at IS NULL AND t.voided_at IS NULL))";
 
-/// Returns paid orders of cancelled shows with something to give back, oldest first.
+/// Returns paid orders of cancelled shows that have something to refund, oldest first. Leaves out
+/// an order while an exchange of it is being paid.
 pub(super) async fn orders_of_cancelled(
     tx: &SqlTransaction,
     batch_max: u32,
@@ -34,8 +35,8 @@ pub(super) async fn orders_of_cancelled(
     left.iter().map(|row| parsed(text(row, 0)?)).collect()
 }
 
-/// Writes a show's fate, and its new beginning if it is postponed. Returns false if there is no
-/// such show, or if it was cancelled before.
+/// Writes a show's fate, and its new beginning if `starts_at` is given. Returns false if there is
+/// no such show, or if it was cancelled before.
 pub(super) async fn put(
     tx: &SqlTransaction,
     show: &ShowId,
@@ -45,7 +46,8 @@ pub(super) async fn put(
 ) -> Result<bool> {
     one_at_a_time(tx).await?;
     let id = show.as_str();
-    // Claims and refunds that are being written are waited for, and later ones see this fate.
+    // This waits for claims and refunds that are being written. Later claims and refunds see this
+    // fate.
     tx.lock(&[NamedLock::alone(lock::PLAN, id)]).await?;
     let sql = "SELECT 1 FROM shows s WHERE s.show = $1 AND NOT EXISTS \
          (SELECT 1 FROM show_fates f WHERE f.show = s.show AND f.fate = 'cancelled')";
@@ -74,7 +76,8 @@ pub(super) async fn put(
         let document: ShowDocument = from_json(text(&tx.query_one(sql, &[&id]).await?, 0)?)?;
         terms::record_versions(tx, &[(id, SaleTerms::from_document(&document))], now_ms).await?;
     }
-    // Nodes follow departures by their numbers, so a new number tells them of the change.
+    // Nodes read departures with numbers above their cursor, so they find the change under a new
+    // number.
     let sql = match tx.dialect() {
         SqlDialect::Postgres => {
             "WITH given AS (UPDATE departure_numbers SET last = last + 1 WHERE EXISTS \

@@ -1,14 +1,14 @@
-//! Calls under an `Idempotency-Key`. A call is registered before it is carried out, and its answer
-//! is kept afterwards. Two calls with one key at the same time meet at the key's row: the second
-//! waits until the first is written.
+//! Stores calls under an `Idempotency-Key`. A call is registered before a node carries it out, and
+//! its answer is stored afterwards. Of two calls with one key at the same time, the second waits at
+//! the key's row until the first is written.
 
 use fairgate_databases::SqlTransaction;
 
 use super::rows::{Result, bytes32, call_outcome, small, text};
 use crate::ledger::{BeginCallOutcome, CALL_LENT_MS, KeptAnswer, KeyedCall};
 
-/// Registers a call, or takes over a call that no node carries out. If the call may not begin,
-/// returns what stands under the key.
+/// Registers a call. A registered call may begin again at its own node, and at another node after
+/// its time has run out. If the call may not begin, the outcome says what is stored under the key.
 pub(super) async fn begin_call(
     tx: &SqlTransaction,
     call: &KeyedCall,
@@ -60,7 +60,7 @@ pub(super) async fn lend_call(tx: &SqlTransaction, call: &KeyedCall, until_ms: i
     Ok(())
 }
 
-/// Keeps a call's answer, unless it has one.
+/// Stores a call's answer, unless the call has an answer.
 pub(super) async fn keep_answer(
     tx: &SqlTransaction,
     scope: [u8; 32],

@@ -1,4 +1,5 @@
-//! Late money: the search for what it still buys, and the transaction that ends it.
+//! Late money: the search for seats that the money still buys, and the transaction that ends the
+//! search.
 
 use async_trait::async_trait;
 use fairgate_databases::SqlTransaction;
@@ -108,7 +109,7 @@ async fn settle_late_money(
     Ok(Some(applied))
 }
 
-/// Claims seats for an order that has none any more, and remembers the hold that keeps them.
+/// Claims seats for an order that has lost its own, and stores the hold that locks them.
 async fn claim_late_seats(
     tx: &SqlTransaction,
     order: &Order,

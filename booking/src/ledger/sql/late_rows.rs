@@ -1,4 +1,4 @@
-//! Reads and writes what is stored of searches for late money, for other transactions.
+//! Reads and writes the stored searches for late money, for other transactions.
 
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::OrderId;
@@ -6,14 +6,15 @@ use fairgate_model::orders::ReplacementOffer;
 
 use super::rows::{Result, items, parsed, text};
 
-/// Begins the search for an order, in the transaction that records its late money.
+/// Begins the search for seats that an order's late money can buy, in the transaction that records
+/// the money.
 pub(super) async fn search(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<()> {
     let sql = "INSERT INTO late_money (order_id, since, due_at) VALUES ($1, $2, $2) ON CONFLICT (order_id) DO NOTHING";
     tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
     Ok(())
 }
 
-/// Returns the seats that late money was given or offered; `None` if the order had only its own.
+/// Returns the seats that an order's late money bought or was offered; `None` if there are none.
 pub(super) async fn late_seats(
     tx: &SqlTransaction,
     order: &OrderId,

@@ -1,9 +1,9 @@
 //! The ledger over SQL: each transaction is written once, for a SQLite file and for PostgreSQL.
 //!
 //! In a file, one writer makes all changes one after the other. On a server, many nodes write at
-//! once, and unique keys, row locks and the named locks of `lock` keep conflicting transactions
-//! apart. A transaction that changes an order or its payment locks the order's row first, so that
-//! two nodes never change one order at the same time.
+//! once. Unique keys, row locks and the named locks of `lock` then keep conflicting transactions
+//! apart. A transaction that changes the state of an order or of its payment locks the order's row
+//! first, so that two nodes never change one order at the same time.
 //!
 //! Statements are written for PostgreSQL. Some transactions spend most of their time on round trips
 //! to the server, so on PostgreSQL one statement does the work of several. The name of a function
@@ -48,23 +48,24 @@ use super::CommonLedger;
 #[cfg(test)]
 pub(super) use migrations::MIGRATIONS;
 
-/// The kinds of named locks. A lock ends with its transaction. Its name is its kind and a word or a
-/// number, such as the visitor's.
+/// The kinds of named locks. A lock ends with its transaction. It is named by its kind and by a
+/// word or a number, such as the show's id or the visitor's number.
 mod lock {
-    /// A show's plan: claims share the lock, and a change of the plan takes it alone.
+    /// A show's plan, terms and fate. Claims and refunds share the lock. A change of the show takes
+    /// it alone, and so does a reading of the show's picture.
     pub const PLAN: i32 = 1;
-    /// One visitor's claims. Nobody else claims seats for the visitor between the check of the
-    /// visitor's limit and the write.
+    /// One visitor's claims. No other transaction claims seats for the visitor between the check of
+    /// the visitor's limit and the write.
     pub const VISITOR: i32 = 2;
     /// Numbering the committed seat rows.
     pub const SEAT_NUMBERS: i32 = 3;
     /// Numbering the visitors who have finished.
     pub const FINISHED_NUMBERS: i32 = 4;
-    /// One card's purchases of one show. Nobody else buys with the card between the check of the
-    /// card's limit and the write.
+    /// One card's purchases of one show. No other transaction sells to the card between the check
+    /// of the card's limit and the write.
     pub const CARD: i32 = 5;
-    /// The writing of one order. A call that gives the order up waits until the order is written,
-    /// or comes first and prevents it.
+    /// The writing of one order. A transaction that gives up the order's hold either waits until
+    /// the order is written, or comes first and prevents the order.
     pub const ORDER: i32 = 6;
 }
 
@@ -87,8 +88,8 @@ impl SqlLedger {
     }
 
     /// Returns whether `sql`, which takes the time as `$1`, finds a row. Every node looks for due
-    /// work several times a second and nearly always finds none, so a writing transaction begins
-    /// only where there is some.
+    /// work several times a second and nearly always finds none. So a writing transaction begins
+    /// only if there is work.
     async fn is_due(&self, sql: &str, now_ms: i64) -> Result<bool, LedgerError> {
         let due = self.installation.read(sql.to_owned(), move |tx, sql| {
             Box::pin(async move { tx.first(sql, &[&now_ms]).await })

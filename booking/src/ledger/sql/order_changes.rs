@@ -1,4 +1,5 @@
-//! Applies events to an order: writes its next step, and what is owed to the provider.
+//! Applies events to an order: writes the order's next step and the call that is owed to the
+//! provider.
 
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::OrderId;
@@ -13,11 +14,12 @@ use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
 use super::rows::{Result, corrupt, text};
 use crate::ledger::OrderChangeOutcome;
 
-/// Carries out what [`decide`] says. The caller has locked the order's row.
+/// Writes the step that [`decide`] returns for an event, if the event changes the order. The caller
+/// has locked the order's row.
 ///
-/// The outbox row's id is drawn here, after an earlier transaction or statement made the order's
-/// claims. So of two rows about one cell, the later row has the larger id: the claims' unique key
-/// lets a cell be claimed again only after the transaction that gave it up has ended.
+/// Of two outbox rows about one cell, the later row has the larger id. The id is drawn here, after
+/// the order's claims were written. And because the key of the claims is unique, a cell can be
+/// claimed again only after the transaction that freed it has ended.
 pub(super) async fn apply_to_order(
     tx: &SqlTransaction,
     mut order: Order,
@@ -30,7 +32,7 @@ pub(super) async fn apply_to_order(
             changed: false,
         });
     };
-    // Only an order that has expired once can have other seats than those it was made for.
+    // A pending order has never expired, so late money has bought no seats for it.
     let late = match order.state {
         OrderState::Pending => None,
         _ => late_rows::late_seats(tx, &order.id).await?,
@@ -74,7 +76,7 @@ pub(super) async fn apply_to_order(
     })
 }
 
-/// Returns the hold and the seats that an order was made with.
+/// Returns the order's own hold and seats.
 fn own_seats(order: &Order) -> ReplacementOffer {
     ReplacementOffer {
         hold: order.hold.clone(),
@@ -83,15 +85,16 @@ fn own_seats(order: &Order) -> ReplacementOffer {
     }
 }
 
-/// Returns the hold and the seats that are kept for an order: its own, or those that late money was
-/// given.
+/// Returns the hold and the seats that the store keeps for an order: the order's own, or those that
+/// its late money bought.
 pub(super) async fn kept_seats(tx: &SqlTransaction, order: &Order) -> Result<ReplacementOffer> {
     let late = late_rows::late_seats(tx, &order.id).await?;
     Ok(late.unwrap_or_else(|| own_seats(order)))
 }
 
-/// Writes what is owed to the provider, as one compare-and-set of the payment. A capture is owed
-/// only if nothing else was, and an effect that brings the money back replaces it for good.
+/// Writes the call that is owed to the provider, as one compare-and-set of the payment. A capture
+/// is owed only if nothing was owed before. A void or a refund replaces a capture, and no later
+/// capture replaces a void or a refund.
 pub(super) async fn record_owed_effect(
     tx: &SqlTransaction,
     order: &OrderId,
@@ -116,8 +119,8 @@ pub(super) async fn record_owed_effect(
     Ok(())
 }
 
-/// Returns the state of an order's payment; with `is_locked`, no other transaction changes it from
-/// here on.
+/// Returns the state of an order's payment. With `is_locked`, no other transaction changes the
+/// payment until this transaction ends.
 pub(super) async fn payment_state(
     tx: &SqlTransaction,
     order: &OrderId,

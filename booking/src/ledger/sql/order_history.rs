@@ -7,7 +7,7 @@ use fairgate_model::orders::OrderState;
 use super::rows::Result;
 
 /// Adds a step to an order's history. The caller may have read its clock before another step was
-/// committed, so the step's time is never before the last step's.
+/// committed. So a time earlier than the last step's is replaced by the last step's time.
 pub(super) async fn add_step(
     tx: &SqlTransaction,
     order: &OrderId,

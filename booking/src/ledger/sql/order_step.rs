@@ -1,5 +1,5 @@
-//! Writes one step of an order with everything that goes with it: its history, its claims, the seat
-//! outbox and its tickets.
+//! Writes one step of an order: its state, its history, its claims, its tickets and a row of the
+//! seat outbox.
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_model::holds::HeldSeat;
@@ -10,21 +10,22 @@ use super::rows::{Result, corrupt, items_text, seat_word};
 use super::{order_history, outbox};
 use crate::store::SeatOutboxAction;
 
-/// What is written when an order takes a step. The caller has locked the order's row.
+/// One step of an order, as it is to be written. The caller has locked the order's row.
 pub(super) struct OrderStep<'a> {
     /// The order before the step.
     pub order: &'a Order,
     /// The order's state after the step.
     pub state: OrderState,
-    /// The reason of the step, a stable code.
+    /// The reason for the step, as a stable code.
     pub reason: &'a str,
-    /// The order's items after the step; `None` if they stay the same.
+    /// The order's items after the step; `None` leaves them the same.
     pub items: Option<&'a [OrderItem]>,
-    /// How much [`Order::let_go`] falls by the step, in minor units.
+    /// The amount by which the step lowers [`Order::let_go`], in minor units.
     pub uncharged: i64,
     /// The claims of the order that end.
     pub freed: FreedClaims<'a>,
-    /// What the store must do, with which hold and seats; `None` if it must do nothing.
+    /// The row of the seat outbox: what the store must do, with which hold and seats. `None` if the
+    /// store must do nothing.
     pub told: Option<(SeatOutboxAction, &'a HoldId, &'a [OrderItem])>,
     /// The tickets of the order that become void.
     pub voided: VoidedTickets<'a>,
@@ -39,7 +40,7 @@ pub(super) enum FreedClaims<'a> {
     Nothing,
     /// All of them.
     All,
-    /// Those of some items.
+    /// The claims of these items.
     Of(&'a [OrderItem]),
 }
 
@@ -48,9 +49,9 @@ pub(super) enum FreedClaims<'a> {
 pub(super) enum VoidedTickets<'a> {
     /// None of them.
     Nothing,
-    /// All that are not void already.
+    /// All that are not void yet.
     All,
-    /// Some of them.
+    /// These tickets.
     Named(&'a [TicketId]),
 }
 
@@ -129,8 +130,8 @@ impl OrderStep<'_> {
         Ok(())
     }
 
-    /// Writes the step in one round trip instead of four to six: the order's row is locked in this
-    /// time, and each purchase takes three such steps.
+    /// Writes the step in one round trip instead of two or more, because the order's row stays
+    /// locked meanwhile. Each purchase takes two such steps.
     async fn write_fused(&self, tx: &SqlTransaction) -> Result<bool> {
         let (every, freed): (bool, &[OrderItem]) = match self.freed {
             FreedClaims::Nothing => (false, &[]),
@@ -174,8 +175,8 @@ impl OrderStep<'_> {
     }
 }
 
-/// The statement of [`OrderStep::write_fused`]. Constants cut off the parts that tell, free or void
-/// nothing.
+/// The statement of [`OrderStep::write_fused`]. Its parameters switch off the parts that have
+/// nothing to free, to void or to send to the store.
 const FUSED: &str = "WITH moved AS (UPDATE orders SET state = $2, reason = $3, \
          items = COALESCE($5, items), let_go = let_go - $6 \
          WHERE order_id = $1 AND state = $4 RETURNING order_id, show, visitor), \

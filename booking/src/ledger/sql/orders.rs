@@ -1,4 +1,4 @@
-//! Orders: transactions 1 and 2, and the deadline.
+//! Orders: transaction 1, the events of an order, its deadline, and the reading of its seat rows.
 
 use std::ops::Range;
 
@@ -19,8 +19,8 @@ use crate::ledger::{
 };
 use crate::store::SeatOutboxRow;
 
-/// The condition for orders whose claim is over by $1, and whose payment has no unsettled event
-/// that came in time.
+/// The condition for orders `o` that wait for payment or consent, whose claim's deadline is at or
+/// before $1, and whose payment has no unsettled event from before the deadline.
 const OVERDUE: &str = "o.state IN ('pending', 'awaiting_consent') AND o.claim_until <= $1 \
      AND NOT EXISTS (SELECT 1 FROM provider_events e WHERE e.payment = o.payment \
          AND e.settled_at IS NULL AND e.received_at <= o.claim_until)";
@@ -168,8 +168,8 @@ impl OrderLedger for SqlLedger {
     }
 }
 
-/// Expires orders that are due. Orders that another node is expiring or confirming are skipped, and
-/// looked at in the next run.
+/// Expires orders that are due. Skips orders that another node is expiring or confirming; the next
+/// run looks at them again.
 async fn expire(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
     let sql = format!(
         "SELECT {ORDER_COLUMNS} FROM orders o WHERE {OVERDUE} ORDER BY o.claim_until LIMIT $2 \

@@ -1,10 +1,10 @@
-//! The seat outbox, the picture of a show that goes with it, and the list of visitors who have
-//! finished: lists that other parts read behind a cursor.
+//! The seat outbox, the picture of a show at a number of its outbox, and the list of visitors who
+//! have finished. Readers of the two lists remember a cursor, the last number that they have read.
 //!
 //! In a file, one writer makes the rows and numbers them at once. On a server, ids are drawn while
-//! transactions run, and rows become visible in the order of the commits. A reader that kept the
-//! largest id it saw would miss a later commit with a smaller id. So readers on a server follow
-//! *numbers*: one transaction at a time gives them to committed rows only.
+//! transactions run, but rows become visible in the order of the commits. A reader whose cursor was
+//! the largest visible id would miss a row with a smaller id that is committed later. So readers on
+//! a server follow *numbers*, which one transaction at a time gives to committed rows only.
 
 use std::collections::HashMap;
 
@@ -22,12 +22,12 @@ use super::rows::{
 use crate::ledger::{OverdueClaim, ShowPicture};
 use crate::store::SeatOutboxRow;
 
-/// The most visitors in one answer.
+/// The most visitors that one call of [`finished`] returns.
 const FINISHED_MAX: i64 = 10_000;
 
-/// Common table expressions that number the rows in `fresh`; the statement must define `fresh`
-/// before them. The rows of one show follow its newest number in the order of their ids, which for
-/// one cell is the order of the commits (see `order_changes::apply_to_order`).
+/// Common table expressions that number the rows in `fresh`, which the statement must define first.
+/// The rows of a show get the next numbers of the show, in the order of their ids. For the rows of
+/// one cell this is the order of the commits (see `order_changes::apply_to_order`).
 const NUMBERED: &str = "\
     sized AS (SELECT show, MAX(nth) AS size FROM fresh GROUP BY show), \
     grown AS (INSERT INTO seat_marks AS m (show, numbered) \
@@ -38,8 +38,8 @@ const NUMBERED: &str = "\
         FROM fresh f JOIN grown g USING (show) JOIN sized s USING (show) WHERE o.id = f.id)";
 
 /// Writes a row of the show's seat outbox, with the next number. The row has its own hold and
-/// seats, because those of the order may have changed when it is delivered. Only for a file: on a
-/// server the row is a part of [`super::order_step`]'s statement.
+/// seats, because those of the order may have changed when the row is delivered. Only for a file:
+/// on a server, the statement of [`super::order_step`] writes the row.
 pub(super) async fn tell_store(
     tx: &SqlTransaction,
     order: &Order,
@@ -91,8 +91,8 @@ async fn undelivered(tx: &SqlTransaction) -> Result<Vec<(ShowId, u64)>> {
     rows.iter().map(read).collect()
 }
 
-/// Waits until no other transaction gives numbers. The numbers must be given by one *later*
-/// statement, whose snapshot contains every earlier number.
+/// Waits until no other transaction gives numbers to seat rows. A *later* statement must give the
+/// numbers, because only its snapshot contains every earlier number.
 async fn one_at_a_time(tx: &SqlTransaction) -> Result<()> {
     tx.lock(&[NamedLock::numbered(lock::SEAT_NUMBERS, 0)]).await
 }
@@ -107,22 +107,22 @@ async fn number_all(tx: &SqlTransaction) -> Result<()> {
     Ok(())
 }
 
-/// Returns a show's newest number.
+/// Returns the newest number of a show's outbox, or 0.
 pub(super) async fn cursor(tx: &SqlTransaction, show: &ShowId) -> Result<u64> {
     let sql = "SELECT COALESCE((SELECT numbered FROM seat_marks WHERE show = $1), 0)";
     count(&tx.query_one(sql, &[&show.as_str()]).await?, 0)
 }
 
-/// Returns the show's picture and its newest number, in one statement and so in one snapshot. One
-/// transaction writes an order's state and its outbox row, so the picture contains exactly what the
-/// numbered rows have done. Rows that are committed after this snapshot are in neither.
+/// Returns the show's picture and its newest number, read by one statement and so in one snapshot.
+/// One transaction writes an order's state and its outbox row. So the picture shows the effect of
+/// exactly the numbered rows. A row that is committed later has no number yet, and its effect is
+/// not in the picture.
 pub(super) async fn picture(
     tx: &SqlTransaction,
     show: &ShowId,
     lost: Option<u64>,
 ) -> Result<ShowPicture> {
-    // Claims that are being written are waited for, and later claims see which locks do not count
-    // any more.
+    // This waits for claims that are being written. Later claims see which locks no longer count.
     tx.lock(&[NamedLock::alone(lock::PLAN, show.as_str())])
         .await?;
     if let Some(incarnation) = lost {
@@ -159,8 +159,8 @@ pub(super) async fn picture(
     Ok(picture)
 }
 
-/// Builds the statement of the picture. On a server it also numbers committed rows that have no
-/// number.
+/// Builds the statement of the picture. On a server, the statement also numbers the show's
+/// committed rows that have no number.
 fn picture_sql(tx: &SqlTransaction) -> String {
     let (fresh, newest) = match tx.dialect() {
         SqlDialect::Postgres => (
@@ -182,9 +182,9 @@ fn picture_sql(tx: &SqlTransaction) -> String {
     )
 }
 
-/// Returns the hold of an order that has claims and is not sold. While the order waits for consent,
-/// this is the hold that keeps seats for its late money; its id and items stand in the columns from
-/// `at` on.
+/// Returns the hold that locks the seats of an order that waits for payment or consent. While the
+/// order waits for consent, this is the hold of the seats that were offered for its late money. The
+/// id and the items of that hold are in the columns from `at` on.
 fn lock_of(order: &Order, row: &SqlRow, at: usize) -> Result<Hold> {
     if order.state != OrderState::AwaitingConsent {
         return Ok(as_hold(order));
@@ -197,8 +197,8 @@ fn lock_of(order: &Order, row: &SqlRow, at: usize) -> Result<Hold> {
     })
 }
 
-/// Returns claims that stand beyond their deadline. One statement makes each claim and its show's
-/// newest row of the same moment.
+/// Returns claims that still exist after their deadline. One statement reads each claim and its
+/// show's newest number, so both are of the same moment.
 pub(super) async fn overdue(
     tx: &SqlTransaction,
     now_ms: i64,
@@ -228,7 +228,7 @@ pub(super) async fn overdue(
     found.iter().map(claim).collect()
 }
 
-/// Returns a show's numbered rows behind a cursor, in order.
+/// Returns a show's rows with a number above `after`, in order.
 pub(super) async fn seat_rows(
     tx: &SqlTransaction,
     show: &ShowId,
@@ -252,7 +252,7 @@ pub(super) async fn seat_rows(
     rows.iter().map(read).collect()
 }
 
-/// Returns visitors whose orders of some shows were ticketed, behind a cursor.
+/// Returns visitors whose orders of these shows were ticketed, each with a number above `after`.
 pub(super) async fn finished(
     installation: &Installation,
     after: i64,
@@ -289,8 +289,8 @@ async fn number_finished(installation: &Installation) -> Result<()> {
     numbered.await.map(drop)
 }
 
-/// Returns the visitors who finished behind a number. The shows are chosen before the rows are
-/// limited, so that rows of other shows never crowd these out.
+/// Returns visitors who finished, each with a number above `after`. The limit counts only rows of
+/// these shows, so rows of other shows do not use it up.
 async fn finished_behind(
     tx: &SqlTransaction,
     after: i64,

@@ -6,7 +6,7 @@ use fairgate_model::payments::{Payment, PaymentState};
 
 use super::rows::{self, PAYMENT_COLUMNS, Result};
 
-/// Finds a payment as it stands.
+/// Finds a payment, without a lock.
 pub(super) async fn find_payment(tx: &SqlTransaction, payment: &str) -> Result<Option<Payment>> {
     let sql = format!("SELECT {PAYMENT_COLUMNS} FROM payments p WHERE p.payment = $1");
     let row = tx.first(&sql, &[&payment]).await?;
@@ -26,7 +26,7 @@ pub(super) async fn move_payment(
 }
 
 /// Marks an order's refunds as done if the whole payment was voided or refunded, because their
-/// money went back with it.
+/// money went back with the payment. If the payment was voided, also deletes its capture.
 pub(super) async fn close_refunds(
     tx: &SqlTransaction,
     order: &OrderId,
@@ -38,7 +38,7 @@ pub(super) async fn close_refunds(
         tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
     }
     if state == PaymentState::Voided {
-        // A voided payment is not captured any more, so its capture is not requested.
+        // A voided payment can no longer be captured, so the capture is not requested.
         let sql = "DELETE FROM effects WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL \
              AND EXISTS (SELECT 1 FROM payments WHERE order_id = $1 AND owes <> 'capture')";
         tx.execute(sql, &[&order.as_str()]).await?;

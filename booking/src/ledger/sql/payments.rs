@@ -1,4 +1,5 @@
-//! Payments: the inbox of events, transaction 2, and the effects outbox.
+//! Stores and settles the providers' events, lends the effects that are owed, and records their
+//! results.
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction, ToSqlValue};
@@ -62,7 +63,7 @@ impl PaymentLedger for SqlLedger {
     }
 
     async fn due_events(&self, now_ms: i64, batch_max: u32) -> Result<Vec<StoredProviderEvent>> {
-        // Every node asks once a second, and mostly finds nothing.
+        // Every node asks once a second, and mostly finds nothing due.
         let sql = "SELECT 1 FROM provider_events WHERE settled_at IS NULL AND due_at <= $1 LIMIT 1";
         if !self.is_due(sql, now_ms).await? {
             return Ok(Vec::new());
@@ -322,8 +323,8 @@ async fn settle_event(
     Ok(outcome)
 }
 
-/// Lends events that are due and are not lent to another worker, oldest first. In a file, the rows'
-/// ids tell in which order they came.
+/// Lends events that are due and are not lent to another worker, oldest first. Events of the same
+/// millisecond are in the order in which they were stored.
 async fn lend_events(
     tx: &SqlTransaction,
     now_ms: i64,
@@ -401,8 +402,8 @@ async fn lend_effects(
     Ok(due)
 }
 
-/// Finds and lends effects in one round trip. Effects that another node is lending are skipped, and
-/// no effect can be lent twice in between.
+/// Finds and lends effects in one round trip. One statement cannot lend an effect twice, and skips
+/// effects that another node is lending.
 async fn lend_effects_fused(
     tx: &SqlTransaction,
     now_ms: i64,
@@ -433,7 +434,8 @@ async fn refund_instead(tx: &SqlTransaction, effect: i64, now_ms: i64) -> Result
     record_owed_effect(tx, &order.id, OwedProviderCall::MoneyBack, now_ms).await
 }
 
-/// Locks the effect's order and marks the effect as done; returns `None` if it was done already.
+/// Locks the effect's order, marks the effect as done, and returns the order. Returns `None` if the
+/// effect was done already or does not exist.
 async fn finish_effect(
     tx: &SqlTransaction,
     effect: i64,

@@ -1,5 +1,5 @@
-//! Writes a cinema programme in one transaction of a few statements over lists. Thousands of
-//! showings cost a handful of statements, not one round trip each.
+//! Writes a cinema programme in one transaction. On a server, thousands of showings cost a handful
+//! of statements over lists, not one round trip each.
 
 use std::collections::HashMap;
 
@@ -106,8 +106,8 @@ async fn newest_plans(tx: &SqlTransaction, programme: &NewProgramme) -> Result<N
     rows.iter().map(read).collect()
 }
 
-/// Stores the plans that differ from their halls' newest plans, and returns how many they are. They
-/// are the newest plans from here on.
+/// Stores the plans that differ from their halls' newest plans, enters them in `newest`, and
+/// returns how many they are.
 async fn put_plans(
     tx: &SqlTransaction,
     programme: &NewProgramme,
@@ -148,9 +148,9 @@ struct NewShowing<'a> {
 struct ProgrammeChanges<'a> {
     put: ProgrammeOutcome,
     rows: Vec<NewShowing<'a>>,
-    /// Shows that change their plan.
+    /// Shows that get another plan version.
     pinned_anew: Vec<String>,
-    /// Shows that change their currency.
+    /// Shows that get another currency.
     other_currency: Vec<String>,
 }
 
@@ -195,7 +195,7 @@ async fn compare<'a>(
     Ok(changes)
 }
 
-/// Returns those of some shows that have sold seats, and locks the shows against new claims.
+/// Returns those of `shows` that have claimed seats, and locks all of `shows` against new claims.
 async fn sold_of(tx: &SqlTransaction, shows: &[String]) -> Result<Vec<ShowId>> {
     if shows.is_empty() {
         return Ok(Vec::new());
@@ -206,8 +206,8 @@ async fn sold_of(tx: &SqlTransaction, shows: &[String]) -> Result<Vec<ShowId>> {
     sold.iter().map(|row| parsed(text(row, 0)?)).collect()
 }
 
-/// Returns the claimed seats that new plans do not leave as they are. The shows are locked, so
-/// nobody claims a seat between this reading and writing the new plans.
+/// Returns the claimed seats that new plans do not leave as they are. Locks the shows, so that no
+/// seat is claimed before the new plans are written.
 async fn moved_seats(
     tx: &SqlTransaction,
     programme: &NewProgramme,
@@ -232,7 +232,7 @@ async fn moved_seats(
     Ok(in_use)
 }
 
-/// Writes shows, and the terms under which they are sold from now on.
+/// Writes shows, and the terms of sale in their documents.
 async fn put_shows(tx: &SqlTransaction, rows: Vec<NewShowing<'_>>, now_ms: i64) -> Result<()> {
     if tx.is_postgres() {
         put_shows_fused(tx, &rows, now_ms).await?;
@@ -255,8 +255,8 @@ async fn put_shows(tx: &SqlTransaction, rows: Vec<NewShowing<'_>>, now_ms: i64) 
     Ok(())
 }
 
-/// Writes all shows in one statement, instead of thousands of round trips: every other change of
-/// the catalogue waits for this one.
+/// Writes all shows in one statement instead of thousands of round trips, because every other
+/// change of the catalogue waits for this one.
 async fn put_shows_fused(tx: &SqlTransaction, rows: &[NewShowing<'_>], now_ms: i64) -> Result<()> {
     let (mut shows, mut documents, mut versions) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {

@@ -1,4 +1,4 @@
-//! Takes tickets back, and keeps track of the money that goes back for them.
+//! Takes tickets back, and records the refunds that are owed and made for them.
 
 use async_trait::async_trait;
 use fairgate_databases::{NamedLock, SqlRow, SqlTransaction, ToSqlValue};
@@ -42,7 +42,7 @@ impl RefundLedger for SqlLedger {
     }
 
     async fn due_refunds(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OwedRefund>> {
-        // Every node asks once a second, and mostly finds nothing.
+        // Every node asks once a second, and mostly finds nothing due.
         let sql = "SELECT 1 FROM refunds WHERE done_at IS NULL AND due_at <= $1 LIMIT 1";
         if !self.is_due(sql, now_ms).await? {
             return Ok(Vec::new());
@@ -128,7 +128,7 @@ impl RefundLedger for SqlLedger {
     }
 }
 
-/// Returns the refunds of an order, in order.
+/// Returns the refunds of an order, oldest first.
 pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec<Refund>> {
     let sql =
         format!("SELECT {REFUND_COLUMNS} FROM refunds r WHERE r.order_id = $1 ORDER BY r.nth");
@@ -165,7 +165,8 @@ async fn take_back(
         return Err(RefundRefused::Exchanging(successor));
     }
     let terms = terms_of(tx, &order).await?;
-    // A scan of one of the tickets at the same moment comes before or after.
+    // A scan of one of the tickets at the same moment either is committed before this lock or waits
+    // for it.
     tickets::lock(tx, id).await?;
     let standing = RefundInput {
         order: &order,
@@ -188,8 +189,8 @@ async fn take_back(
     }))
 }
 
-/// Returns the terms that count for an order; nobody changes those of its show until this
-/// transaction ends.
+/// Returns the terms that count for an order. No other transaction changes the terms of its show
+/// until this transaction ends.
 pub(super) async fn terms_of(tx: &SqlTransaction, order: &Order) -> Result<OrderTerms> {
     tx.lock(&[NamedLock::shared(lock::PLAN, order.show.as_str())])
         .await?;
@@ -235,8 +236,9 @@ async fn write_refund(
     Ok(())
 }
 
-/// Owes a refund from the order's own payment. If that payment has too little, the rest comes from
-/// payments of the orders that were exchanged for this one. The caller has locked the order's row.
+/// Owes a refund from the order's own payment. If too little is left of that payment, the rest
+/// comes from the payments of the orders that were exchanged for this order. The caller has locked
+/// the order's row.
 pub(super) async fn insert(
     tx: &SqlTransaction,
     order: &Order,
@@ -289,7 +291,7 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// Returns what is left of an order's payment, in minor units.
+/// Returns the part of an order's payment that no refund has taken, in minor units.
 async fn amount_left(tx: &SqlTransaction, order: &OrderId) -> Result<i64> {
     let sql = "SELECT o.total - (SELECT COALESCE(SUM(r.amount), 0)::bigint FROM refunds r \
              WHERE r.order_id = o.order_id) FROM orders o WHERE o.order_id = $1";
@@ -326,8 +328,8 @@ async fn lend_refunds(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Resul
     Ok(due)
 }
 
-/// Finds and lends refunds in one round trip. Refunds that another node is lending are skipped, and
-/// no refund can be lent twice in between.
+/// Finds and lends refunds in one round trip. One statement cannot lend a refund twice, and skips
+/// refunds that another node is lending.
 async fn lend_refunds_fused(
     tx: &SqlTransaction,
     now_ms: i64,

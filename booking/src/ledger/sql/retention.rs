@@ -1,5 +1,5 @@
-//! Deletes old data. Old rows are looked for first, so that a transaction begins only if there are
-//! some.
+//! Deletes old data. A read first looks for old rows, so that a writing transaction begins only if
+//! there are some.
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction};
@@ -9,17 +9,18 @@ use super::rows::Result;
 use crate::ledger::{PruneOutcome, RetentionLedger};
 use crate::retention::{RetentionKind, RetentionRow, old_among};
 
-/// The most shows whose seat rows one batch looks at.
+/// The most shows whose seat rows one batch deletes.
 const SHOWS_MAX: u32 = 20;
 
-/// The statements that find and delete rows through an index over their age. In `delete`, `$1` is
-/// the age and `$2` how many rows may go.
+/// The statements that find and delete rows through an index on their time. `$1` is the time before
+/// which rows are old. In `delete`, `$2` is the most rows to delete.
 struct PruneByAgeSql {
     find: &'static str,
     delete: &'static str,
 }
 
-/// The statements that find and delete rows whose ids have the order in which the rows were made.
+/// The statements that find and delete rows whose ids grow in the order in which the rows were
+/// made.
 struct PruneInOrderSql {
     find: &'static str,
     delete: &'static str,
@@ -37,7 +38,7 @@ const WAITERS: PruneByAgeSql = PruneByAgeSql {
          WHERE ended_at < $1 ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED))",
 };
 
-/// Returns the statements for kept answers, whose key has two columns.
+/// Returns the statements for stored answers, whose key has two columns.
 fn answers(dialect: SqlDialect) -> PruneByAgeSql {
     PruneByAgeSql {
         find: "SELECT 1 FROM kept_answers WHERE kept_at < $1 LIMIT 1",
@@ -46,7 +47,7 @@ fn answers(dialect: SqlDialect) -> PruneByAgeSql {
                 "DELETE FROM kept_answers WHERE (scope, key) IN (SELECT scope, key \
                  FROM kept_answers WHERE kept_at < $1 ORDER BY kept_at LIMIT $2)"
             }
-            // An array makes the subquery run once, whichever plan the deletion gets.
+            // The array makes the subquery run once, whichever query plan the database chooses.
             SqlDialect::Postgres => {
                 "DELETE FROM kept_answers WHERE ctid = ANY (ARRAY (SELECT ctid FROM kept_answers \
                  WHERE kept_at < $1 ORDER BY kept_at LIMIT $2 FOR UPDATE SKIP LOCKED))"
@@ -109,7 +110,7 @@ impl RetentionLedger for SqlLedger {
 }
 
 impl SqlLedger {
-    /// Deletes rows through an index over their age.
+    /// Deletes rows through an index on their time.
     async fn prune_by_age(
         &self,
         rows: PruneByAgeSql,
@@ -133,7 +134,7 @@ impl SqlLedger {
             .await
     }
 
-    /// Deletes rows whose ids have the order in which the rows were made.
+    /// Deletes rows whose ids grow in the order in which the rows were made.
     async fn prune_in_order(
         &self,
         rows: PruneInOrderSql,
@@ -179,7 +180,7 @@ impl SqlLedger {
             })
         });
         let mut shows = shows.await?;
-        // The transactions that give numbers lock shows in this order, too.
+        // The transactions that number seat rows lock shows in the same order.
         shows.sort();
         if shows.is_empty() {
             return Ok(PruneOutcome::default());
@@ -226,8 +227,8 @@ impl SqlLedger {
     }
 }
 
-/// Deletes a show's rows up to the number that was noted as delivered. When they are all deleted,
-/// notes the number that is delivered now.
+/// Deletes a show's rows up to the noted number, which was the newest delivered number at the time
+/// of the note. When these rows are all deleted, notes the newest delivered number of now.
 async fn prune_seat_rows_of(
     tx: &SqlTransaction,
     show: &str,
@@ -248,8 +249,8 @@ async fn prune_seat_rows_of(
     Ok(i64::try_from(rows).unwrap_or(i64::MAX))
 }
 
-/// Deletes the entries of finished visitors up to the noted id `upto`. When they are all deleted,
-/// notes the newest id there is now.
+/// Deletes the entries of finished visitors up to `upto`, the id that was the newest at the time of
+/// the note. When these entries are all deleted, notes the newest id of now.
 async fn prune_finished(
     tx: &SqlTransaction,
     upto: Option<i64>,

@@ -1,4 +1,4 @@
-//! Reads values from rows, in one place, so that the form of each column is known only here.
+//! Reads values from rows. Only this module knows the forms of the columns of orders and payments.
 
 use fairgate_databases::{SqlRow, SqlTransaction};
 
@@ -67,14 +67,14 @@ pub(super) fn order(row: &SqlRow, at: usize) -> Result<Order> {
     })
 }
 
-/// Finds an order as it stands, without a lock.
+/// Finds an order, without a lock.
 pub(super) async fn find_order(tx: &SqlTransaction, id: &OrderId) -> Result<Option<Order>> {
     let sql = format!("SELECT {ORDER_COLUMNS} FROM orders o WHERE o.order_id = $1");
     let row = tx.first(&sql, &[&id.as_str()]).await?;
     row.as_ref().map(|row| order(row, 0)).transpose()
 }
 
-/// Finds and locks an order: no other transaction changes it from here on.
+/// Finds and locks an order. No other transaction changes the order until this transaction ends.
 pub(super) async fn lock_order(tx: &SqlTransaction, id: &str) -> Result<Option<Order>> {
     let sql = format!("SELECT {ORDER_COLUMNS} FROM orders o WHERE o.order_id = $1 FOR UPDATE");
     let row = tx.first(&sql, &[&id]).await?;

@@ -1,12 +1,12 @@
-//! The sandbox provider's own data: the state of each payment, and the parts of it that were given
-//! back.
+//! Stores the sandbox provider's own data: the state of each payment, and its partial refunds.
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_model::ids::{PaymentId, RefundId};
 
 use super::rows::{Result, text};
 
-/// Sets the state of a payment, if it is one of `from`; returns the state afterwards.
+/// Sets the state of a payment to `to`, if the state is one of `from`; returns the state
+/// afterwards. A new payment is `open`.
 pub(super) async fn change_state(
     tx: &SqlTransaction,
     payment: &PaymentId,
@@ -28,8 +28,9 @@ pub(super) async fn change_state(
     Ok(to.to_owned())
 }
 
-/// Gives an amount back, once per refund id, and never more than was captured. Returns what has
-/// gone back so far, or `None` if nothing was captured.
+/// Refunds an amount, once per refund id, and never more than was captured. Returns the sum of all
+/// refunds so far. Returns `None` and refunds nothing if nothing was captured or too little is
+/// left.
 pub(super) async fn give_back(
     tx: &SqlTransaction,
     payment: &PaymentId,
@@ -58,7 +59,7 @@ pub(super) async fn give_back(
     Ok(known.map(|_| back))
 }
 
-/// Returns what was given back of a payment in parts.
+/// Returns the sum of a payment's partial refunds.
 pub(super) async fn given_back(tx: &SqlTransaction, payment: &PaymentId) -> Result<i64> {
     let sql = "SELECT COALESCE(SUM(amount), 0)::bigint FROM sandbox_refunds WHERE payment = $1";
     tx.query_one(sql, &[&payment.as_str()]).await?.get(0)

@@ -14,8 +14,8 @@ use super::payment_rows::{close_refunds, find_payment, move_payment};
 use super::rows::{Result, corrupt, lock_order, text};
 use super::tickets::issue;
 
-/// Makes transaction 2: moves the payment forward, and the order with it. Both are read after the
-/// order's row is locked.
+/// Applies an event to the payment and its order, and returns the outcome as a stable code. Both
+/// are read after the order's row is locked.
 pub(super) async fn outcome_of(
     tx: &SqlTransaction,
     provider: &str,
@@ -59,8 +59,8 @@ pub(super) async fn outcome_of(
             true
         }
         Some(happening) => apply_to_order(tx, order, happening, now_ms).await?.changed,
-        // The whole order was given back while its capture was on its way, so nothing more is to be
-        // requested.
+        // The whole order was refunded while its capture was on its way, so the capture must not be
+        // requested again.
         None if state == Some(PaymentState::Captured) && order.state == OrderState::Refunded => {
             capture_done(tx, &order.id, now_ms).await?;
             false
@@ -70,7 +70,7 @@ pub(super) async fn outcome_of(
     Ok(if changed { "applied" } else { outcome })
 }
 
-/// Writes the new state of a payment, and the card that paid it.
+/// Writes the new state of a payment, and the card that paid.
 async fn advance_payment(
     tx: &SqlTransaction,
     order: &OrderId,
@@ -97,9 +97,9 @@ async fn capture_done(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Resu
     Ok(())
 }
 
-/// Owes an order's refunds again, because not all of the money that was written as refunded
-/// arrived. Each is requested again, and is a finding until it is done. Returns false if no refund
-/// was written as done.
+/// Owes an order's refunds again, because the provider reports less refunded money than the ledger
+/// has recorded. Each refund is requested again, and is a finding until it is done. Returns false
+/// if no refund was recorded as done.
 async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<bool> {
     let sql = "UPDATE payments SET refunded = 0, state = 'captured', updated_at = $2 \
          WHERE order_id = $1 AND state IN ('captured', 'refunded') AND owes = 'capture' \
@@ -107,14 +107,16 @@ async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<
     if tx.execute(sql, &[&order.as_str(), &now_ms]).await? == 0 {
         return owe_whole_again(tx, order, now_ms).await;
     }
-    // With an attempt counted, the provider is first asked what became of the earlier request.
+    // Because one attempt is counted, the result of the earlier request is first read from the
+    // provider.
     let sql = "UPDATE refunds SET done_at = NULL, failed_at = $2, due_at = $2, attempts = GREATEST(attempts, 1), \
          note = 'it did not arrive' WHERE order_id = $1 AND done_at IS NOT NULL AND amount > 0";
     tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
     Ok(true)
 }
 
-/// Owes a whole payment's refund again, which was owed because nothing was sold for the money.
+/// Owes again the refund of a whole payment for which nothing was sold. Returns false if no such
+/// refund was recorded as done.
 async fn owe_whole_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<bool> {
     let sql = "UPDATE effects SET done_at = NULL, failed_at = $2, due_at = $2, \
          attempts = GREATEST(attempts, 1), note = 'it did not arrive' \
@@ -130,7 +132,8 @@ async fn owe_whole_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> R
     Ok(true)
 }
 
-/// Issues a captured order's tickets, once. A successor gets the seats that it was made for.
+/// Issues a captured order's tickets, once. For the successor of an exchange, swaps the seats
+/// instead, which also issues tickets.
 pub(super) async fn ticket(tx: &SqlTransaction, order: Order, now_ms: i64) -> Result<()> {
     let Some(order) = exchanges::captured(tx, order, now_ms).await? else {
         return Ok(());
@@ -143,8 +146,8 @@ pub(super) async fn ticket(tx: &SqlTransaction, order: Order, now_ms: i64) -> Re
     Ok(())
 }
 
-/// Issues the tickets of an order that costs nothing, in the transaction that claims its seats; no
-/// provider is asked. Every other order stays as it is.
+/// Issues the tickets of an order that costs nothing, in the transaction that claims its seats. No
+/// provider is called. Returns every other order as it is.
 pub(super) async fn nothing_to_pay(tx: &SqlTransaction, order: Order) -> Result<Order> {
     if order.total != 0 || order.state != OrderState::Pending {
         return Ok(order);
@@ -163,7 +166,7 @@ pub(super) async fn nothing_to_pay(tx: &SqlTransaction, order: Order) -> Result<
     Ok(ticketed.order)
 }
 
-/// Records that the order's visitor has finished buying.
+/// Records that the order's visitor has finished buying, for [`super::outbox::finished`].
 async fn has_finished(tx: &SqlTransaction, order: &Order) -> Result<()> {
     let sql = "INSERT INTO finished (show, visitor) VALUES ($1, $2)";
     let visitor = order.visitor.0;

@@ -1,5 +1,5 @@
-//! Terms of sale as numbered versions. A caller that records new terms must have shut out other
-//! changes of the catalogue.
+//! Stores terms of sale as numbered versions. A caller that records terms must have kept out other
+//! transactions that change the same shows.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use fairgate_model::shows::terms::SaleTerms;
 
 use super::rows::{Result, corrupt, from_json, next_terms, read_fate, run_of, small, text};
 
-/// A version of terms that is not stored yet: show, version, and the document.
+/// A version of terms that is not stored yet: the show, the version, and the terms as JSON.
 type NewTermsVersion<'a> = (&'a str, u32, String);
 
-/// Records the terms under which shows are sold from now on, each as the next version unless the
-/// newest one is the same. Returns the versions' numbers.
+/// Records the terms under which shows are sold from now on. Terms that differ from the show's
+/// newest version become its next version. Returns each show's number.
 pub(super) async fn record_versions(
     tx: &SqlTransaction,
     shows: &[(&str, SaleTerms)],
@@ -42,7 +42,7 @@ pub(super) async fn record_versions(
     Ok(noted)
 }
 
-/// Returns the newest version of each show that has one, with its document.
+/// Returns the newest version of each show that has terms, with the terms as JSON.
 async fn newest_versions(
     tx: &SqlTransaction,
     shows: &[(&str, SaleTerms)],
@@ -70,7 +70,7 @@ async fn put_versions(
 }
 
 /// Does the work of [`put_versions`] in one statement, instead of two round trips for each of a
-/// programme's thousands of shows: every other change of the catalogue waits for this one.
+/// programme's thousands of shows. Every other change of the catalogue waits for this one.
 async fn put_versions_fused(
     tx: &SqlTransaction,
     new: Vec<NewTermsVersion<'_>>,
@@ -103,8 +103,8 @@ pub(super) async fn read(
     stored.map(|row| from_json(text(&row, 0)?)).transpose()
 }
 
-/// Reads the terms that count for an order. If the caller has locked the show's plan, they stay as
-/// they are until this transaction ends.
+/// Reads the terms that count for an order. If the caller has locked the show's plan, no other
+/// transaction changes these terms until this transaction ends.
 pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<OrderTerms> {
     let sql = "SELECT s.document::text, s.run, f.fate, f.refunds_until, t.terms FROM shows s \
          LEFT JOIN show_fates f ON f.show = s.show \

@@ -1,4 +1,4 @@
-//! Tests of states that show only while a transaction is stopped halfway.
+//! Tests of states that are visible only while a transaction is stopped halfway.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ async fn until_waited_for(server: &PostgresServer, kind: &str, waiting: u32) {
         }
     };
     let met = tokio::time::timeout(Duration::from_secs(10), met).await;
-    met.unwrap_or_else(|_| panic!("{waiting} never waited for a lock of kind {kind}"));
+    met.unwrap_or_else(|_| panic!("{waiting} transactions never waited for a lock of kind {kind}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -41,7 +41,8 @@ async fn a_picture_waits_for_a_claim_that_is_being_written() {
         .await
         .expect("it answers");
     tokio::spawn(session);
-    // In this time a claim is half written: its order is there, but its cells are not.
+    // While this lock is held, a claim is half written: its order is inserted, but its cells are
+    // not.
     let half = other.batch_execute("BEGIN; LOCK TABLE claims IN SHARE MODE");
     half.await.expect("locked");
     let order = order("a", fairgate_pass::Holder([1; 32]), &[3]);

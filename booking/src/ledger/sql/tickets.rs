@@ -1,4 +1,4 @@
-//! Tickets and kept answers.
+//! Issues, reads and scans tickets. The calls under an `Idempotency-Key` are in `keyed`.
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction};
@@ -144,8 +144,8 @@ pub(super) async fn issue(tx: &SqlTransaction, order: &Order, now_ms: i64) -> Re
     Ok(())
 }
 
-/// Writes all tickets of an order in one statement, because a round trip for each would lengthen
-/// the time of the order's lock.
+/// Writes all tickets of an order in one statement instead of one round trip for each, because the
+/// order's row stays locked meanwhile.
 async fn put_tickets_fused(
     tx: &SqlTransaction,
     (order, show): (&str, &str),
@@ -161,7 +161,8 @@ async fn put_tickets_fused(
     Ok(())
 }
 
-/// Locks an order's tickets. A scan of one of them at the same moment comes before or after.
+/// Locks an order's tickets. A scan of one of the tickets at the same moment either is committed
+/// before this lock or waits for it. A file needs no lock, because it has a single writer.
 pub(super) async fn lock(tx: &SqlTransaction, order: &OrderId) -> Result<()> {
     if tx.is_postgres() {
         let sql = "SELECT 1 FROM tickets WHERE order_id = $1 ORDER BY position FOR UPDATE";

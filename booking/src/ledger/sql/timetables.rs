@@ -1,4 +1,4 @@
-//! Timetables with the plans of their trains.
+//! Stores and reads timetables with the plans of their trains.
 
 use async_trait::async_trait;
 use fairgate_databases::SqlTransaction;

@@ -1,5 +1,5 @@
-//! The waitlist. A number is given under the lock of its show's row, which ends with the
-//! transaction. So a reader that sees a number sees all numbers before it.
+//! Stores the waitlist. A transaction that takes a number locks the show's row in `waiter_marks`
+//! until it ends. So a reader that sees a number also sees all smaller numbers.
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlRow, SqlTransaction};
@@ -13,7 +13,7 @@ use super::rows::{
 };
 use crate::ledger::WaitlistLedger;
 
-/// A party's columns, in the order in which [`read_waiter`] takes them.
+/// A party's columns, in the order in which [`read_waiter`] reads them.
 pub(super) const WAITER_COLUMNS: &str = "waiter, visitor, room, party, number, since, until, \
      seen_at, offers, missed, hold, hold_until, hold_life, ended_at, reason";
 
@@ -83,7 +83,7 @@ impl WaitlistLedger for SqlLedger {
             .write(visitors, move |tx, visitors| {
                 Box::pin(async move {
                     // All transactions lock parties in the same order, so two nodes that saw the
-                    // same visitors never wait for each other in a circle.
+                    // same visitors never wait for each other.
                     let sql = "UPDATE waiters AS w SET seen_at = $2 FROM (SELECT waiter FROM waiters \
                          WHERE visitor = ANY ($1::bytea[]) AND ended_at IS NULL AND seen_at < $2 \
                          ORDER BY waiter FOR UPDATE) AS here WHERE w.waiter = here.waiter";
@@ -180,8 +180,8 @@ pub(super) fn read_waiter(row: &SqlRow) -> Result<Waiter> {
     })
 }
 
-/// Reads a visitor's party and how many parties stand before it: the waiting party, or else the one
-/// that ended last.
+/// Reads a visitor's party and the number of waiting parties ahead of it. Reads the party that
+/// waits, or else the party that ended last.
 async fn party_of(
     tx: &SqlTransaction,
     show: &ShowId,
@@ -198,8 +198,8 @@ async fn party_of(
         .transpose()
 }
 
-/// Returns the next number for a show. The lock of the show's row keeps other transactions from
-/// taking a number until this one ends.
+/// Returns the next number for a show. The lock on the show's row keeps other transactions from
+/// taking a number until this transaction ends.
 async fn next_number(tx: &SqlTransaction, show: &ShowId) -> Result<i64> {
     let sql = "INSERT INTO waiter_marks AS m (show, last) VALUES ($1, 1) \
          ON CONFLICT (show) DO UPDATE SET last = m.last + 1 RETURNING last";
@@ -208,8 +208,8 @@ async fn next_number(tx: &SqlTransaction, show: &ShowId) -> Result<i64> {
 
 async fn join_waitlist(tx: &SqlTransaction, waiter: &Waiter) -> Result<Waiter> {
     let show = waiter.id.show();
-    // The lock of the number makes a second call of this visitor wait here, and it then finds the
-    // first call's party below. The number that the second call does not need is skipped.
+    // A second call of this visitor waits here for the show's row, and then finds the party of the
+    // first call below. The number that the second call took is not used.
     let number = next_number(tx, &show).await?;
     let sql = format!(
         "SELECT {WAITER_COLUMNS} FROM waiters \

@@ -1,18 +1,19 @@
-//! Cases of exchanges beside refunds, cancelled shows and other exchanges of the same order.
+//! Cases of exchanges of orders that are also refunded, exchanged by another call, or of a
+//! cancelled show.
 
 use super::*;
 
 pub(in super::super) const CASES: &[Case] = cases![
-    while_an_exchange_is_paid_nothing_else_is_done_with_the_order,
+    while_an_exchange_is_being_paid_other_exchanges_and_refunds_are_refused,
     an_order_that_changed_meanwhile_is_not_exchanged,
     of_an_exchange_and_a_refund_at_once_exactly_one_wins,
-    of_many_exchanges_at_once_one_is_begun,
-    a_refund_of_exchanged_seats_comes_from_all_their_payments,
-    a_show_opens_with_exactly_what_each_order_has,
-    a_cancelled_show_waits_for_the_exchange_and_then_gives_back,
+    of_many_exchanges_of_one_order_at_once_exactly_one_begins,
+    a_refund_of_exchanged_seats_comes_from_the_payments_of_both_orders,
+    a_picture_has_each_cell_of_an_exchange_once,
+    an_order_of_a_cancelled_show_is_refunded_only_after_its_exchange_ends,
 ];
 
-async fn while_an_exchange_is_paid_nothing_else_is_done_with_the_order(ledger: Books) {
+async fn while_an_exchange_is_being_paid_other_exchanges_and_refunds_are_refused(ledger: Books) {
     let old = bought(&ledger, &[0, 1]).await;
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700), (5, 0..2, 1_000)]).await;
     let nothing_else = async || {
@@ -52,7 +53,7 @@ async fn of_an_exchange_and_a_refund_at_once_exactly_one_wins(ledger: Books) {
         ledger.refund(&old.id, TicketSelection::All, NOW_MS + 3)
     );
     let refund = refund.is_ok_and(|applied| applied.is_some_and(|applied| applied.changed));
-    assert!(swap.is_ok() != refund, "one of the two: {swap:?}");
+    assert!(swap.is_ok() != refund, "exactly one succeeds: {swap:?}");
     let left = cells(&ledger).await;
     assert_eq!(
         left,
@@ -64,7 +65,7 @@ async fn of_an_exchange_and_a_refund_at_once_exactly_one_wins(ledger: Books) {
     );
 }
 
-async fn of_many_exchanges_at_once_one_is_begun(ledger: Books) {
+async fn of_many_exchanges_of_one_order_at_once_exactly_one_begins(ledger: Books) {
     let old = bought(&ledger, &[0]).await;
     let keys = ["p", "q", "r", "s"];
     let tries = keys.into_iter().zip(4..).map(|(key, seat)| {
@@ -83,11 +84,11 @@ async fn of_many_exchanges_at_once_one_is_begun(ledger: Books) {
     assert_eq!(
         cells(&ledger).await.len(),
         4,
-        "the old seat and one new one"
+        "the cells of the old seat and of one new seat"
     );
 }
 
-async fn a_refund_of_exchanged_seats_comes_from_all_their_payments(ledger: Books) {
+async fn a_refund_of_exchanged_seats_comes_from_the_payments_of_both_orders(ledger: Books) {
     let old = bought(&ledger, &[0, 1]).await;
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_300), (5, 0..2, 1_000)]).await;
     let new = paid(&ledger, &new).await;
@@ -129,7 +130,7 @@ async fn a_refund_of_exchanged_seats_comes_from_all_their_payments(ledger: Books
     assert_eq!(parts[0].part_of.as_ref(), Some(&told[0].id));
 }
 
-async fn a_show_opens_with_exactly_what_each_order_has(ledger: Books) {
+async fn a_picture_has_each_cell_of_an_exchange_once(ledger: Books) {
     let old = bought(&ledger, &[2, 3]).await;
     let wish: Wish<'_> = &[(3, 0..1, 1_700), (6, 0..2, 1_000)];
     let new = exchanged(&ledger, &old, "x", wish).await;
@@ -147,7 +148,7 @@ async fn a_show_opens_with_exactly_what_each_order_has(ledger: Books) {
     assert_eq!(
         locked,
         [6, 14],
-        "what the old order has is not locked besides"
+        "the successor's hold has only the gained cells"
     );
     paid(&ledger, &new).await;
     let picture = ledger.open_show(&show(), None).await.expect("readable");
@@ -156,7 +157,7 @@ async fn a_show_opens_with_exactly_what_each_order_has(ledger: Books) {
     assert_eq!(sold(&picture), cells(&ledger).await);
 }
 
-async fn a_cancelled_show_waits_for_the_exchange_and_then_gives_back(ledger: Books) {
+async fn an_order_of_a_cancelled_show_is_refunded_only_after_its_exchange_ends(ledger: Books) {
     let old = bought(&ledger, &[0]).await;
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
     let fate = ledger

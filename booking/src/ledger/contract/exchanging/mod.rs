@@ -1,4 +1,5 @@
-//! Cases of exchanges: one transaction swaps the seats, and until then the old order stays whole.
+//! Cases of exchanges: one transaction swaps the seats, and until then the old order keeps its
+//! seats and tickets.
 
 pub(super) mod beside;
 pub(super) mod swapping;
@@ -16,11 +17,11 @@ use fairgate_model::orders::refund::{RefundState, TicketSelection};
 use fairgate_model::orders::transition::{EffectKind, OrderEvent};
 use fairgate_model::shows::fate::ShowFate;
 
-use super::refunding::{capture_of, confirmed, kind, named, owed, ticketed};
+use super::refunding::{capture_of, confirmed, named, owed, ticketed, with_free_refunds};
 use super::*;
 use crate::ledger::{ExchangeRefused, RefundRefused, TicketScanOutcome};
 
-/// The wished seats: for each its number, its legs and its price in minor units.
+/// The wished seats, each with its number, its legs and its price in minor units.
 type Wish<'a> = &'a [(u32, Range<u16>, i64)];
 
 fn items(wish: Wish<'_>) -> Vec<OrderItem> {
@@ -38,7 +39,7 @@ fn items(wish: Wish<'_>) -> Vec<OrderItem> {
     wish.iter().map(item).collect()
 }
 
-/// Builds an exchange of an order's seats for these.
+/// Builds an exchange of all seats of an order for the wished seats.
 pub(super) fn wanted(old: &Order, key: &str, wish: Wish<'_>) -> Exchange {
     let items = items(wish);
     let hold = HoldId::of_exchange(&show(), &old.id, key);
@@ -122,7 +123,7 @@ fn both_legs(seats: &[u32]) -> BTreeSet<(u32, u16)> {
         .collect()
 }
 
-/// Asserts that the old order is as it was, with its seats and valid tickets.
+/// Asserts that the old order still has its state, seats, claims and valid tickets.
 async fn is_whole(ledger: &Books, old: &Order) {
     let record = record(ledger, old).await;
     assert_eq!(
@@ -141,7 +142,7 @@ async fn is_whole(ledger: &Books, old: &Order) {
 }
 
 async fn bought(ledger: &Books, seats: &[u32]) -> Order {
-    kind(ledger).await;
+    with_free_refunds(ledger).await;
     let order = ticketed(ledger, "a", ANA, seats).await;
     record(ledger, &order).await.order
 }

@@ -1,20 +1,21 @@
-//! Cases of the swap: it comes at once if nothing is to be paid, and else with the capture.
+//! Cases of the swap, which happens at once if nothing is to be paid, and otherwise with the
+//! capture.
 
 use super::*;
 
 pub(in super::super) const CASES: &[Case] = cases![
     without_a_difference_the_seats_are_swapped_at_once,
-    what_is_dearer_is_swapped_with_the_capture_and_not_before,
-    what_is_cheaper_gives_the_difference_back,
-    only_the_cells_that_are_gained_are_claimed_and_only_those_lost_are_freed,
+    dearer_seats_are_swapped_with_the_capture_and_not_before,
+    cheaper_seats_owe_a_refund_of_the_difference,
+    only_gained_cells_are_claimed_and_only_lost_cells_are_freed,
     a_successor_that_claims_other_cells_than_its_seats_is_refused,
-    cells_that_somebody_has_leave_everything_as_it_was,
-    the_same_successor_again_is_the_same_success,
-    the_limit_counts_what_the_visitor_has_afterwards,
-    a_card_has_bought_what_its_seats_were_exchanged_for,
-    a_difference_asks_the_card_that_pays_it_and_the_card_that_bought_the_seats,
-    a_card_that_was_declined_has_bought_nothing,
-    an_exchange_of_an_exchange_is_one_more,
+    an_exchange_for_claimed_cells_changes_nothing,
+    a_second_call_for_one_successor_returns_the_successor,
+    the_limit_counts_the_old_seats_and_the_gained_seats,
+    gained_seats_count_for_the_card_that_bought_the_old_seats,
+    gained_seats_count_for_the_card_that_pays_the_difference_too,
+    seats_do_not_count_for_a_declined_card,
+    the_seats_of_an_exchange_may_be_exchanged_again,
 ];
 
 async fn without_a_difference_the_seats_are_swapped_at_once(ledger: Books) {
@@ -52,10 +53,10 @@ async fn without_a_difference_the_seats_are_swapped_at_once(ledger: Books) {
     assert_eq!(freed.items, old.held_seats());
     assert!(owed(&ledger, NOW_MS + 9).await.is_empty());
     let due = ledger.due_effects(NOW_MS + 9, 100).await.expect("readable");
-    assert!(due.is_empty(), "there is nothing to take: {due:?}");
+    assert!(due.is_empty(), "nothing is to be captured: {due:?}");
 }
 
-async fn what_is_dearer_is_swapped_with_the_capture_and_not_before(ledger: Books) {
+async fn dearer_seats_are_swapped_with_the_capture_and_not_before(ledger: Books) {
     let old = bought(&ledger, &[0]).await;
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
     assert_eq!((new.state, new.total), (Pending, 700));
@@ -73,7 +74,7 @@ async fn what_is_dearer_is_swapped_with_the_capture_and_not_before(ledger: Books
     assert!(owed(&ledger, NOW_MS + 9).await.is_empty());
 }
 
-async fn what_is_cheaper_gives_the_difference_back(ledger: Books) {
+async fn cheaper_seats_owe_a_refund_of_the_difference(ledger: Books) {
     let old = bought(&ledger, &[0, 1]).await;
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 600), (5, 0..2, 1_000)]).await;
     assert_eq!(new.state, Ticketed);
@@ -101,7 +102,7 @@ async fn what_is_cheaper_gives_the_difference_back(ledger: Books) {
     );
 }
 
-async fn only_the_cells_that_are_gained_are_claimed_and_only_those_lost_are_freed(ledger: Books) {
+async fn only_gained_cells_are_claimed_and_only_lost_cells_are_freed(ledger: Books) {
     let old = bought(&ledger, &[3]).await;
     // The journey ends earlier, for less.
     let new = exchanged(&ledger, &old, "x", &[(3, 0..1, 500)]).await;
@@ -139,7 +140,7 @@ async fn a_successor_that_claims_other_cells_than_its_seats_is_refused(ledger: B
     assert_eq!(cells(&ledger).await, both_legs(&[0]));
 }
 
-async fn cells_that_somebody_has_leave_everything_as_it_was(ledger: Books) {
+async fn an_exchange_for_claimed_cells_changes_nothing(ledger: Books) {
     let old = bought(&ledger, &[0]).await;
     claimed(&ledger, "b", BEN, &[4]).await;
     let before = rows(&ledger).await;
@@ -153,7 +154,7 @@ async fn cells_that_somebody_has_leave_everything_as_it_was(ledger: Books) {
     assert_eq!(record(&ledger, &old).await.exchanges, []);
 }
 
-async fn the_same_successor_again_is_the_same_success(ledger: Books) {
+async fn a_second_call_for_one_successor_returns_the_successor(ledger: Books) {
     let old = bought(&ledger, &[0]).await;
     let wish: Wish<'_> = &[(4, 0..2, 1_000)];
     let first = exchanged(&ledger, &old, "x", wish).await;
@@ -163,11 +164,12 @@ async fn the_same_successor_again_is_the_same_success(ledger: Books) {
     assert_eq!(rows(&ledger).await, told);
 }
 
-async fn the_limit_counts_what_the_visitor_has_afterwards(ledger: Books) {
+async fn the_limit_counts_the_old_seats_and_the_gained_seats(ledger: Books) {
     let old = bought(&ledger, &[0, 1]).await;
     let basis = |limit| ClaimBasis { limit, ..EXCHANGE };
     let wish: Wish<'_> = &[(4, 0..2, 1_000), (5, 0..2, 1_000)];
-    // Two seats are exchanged for two: for a moment the ledger has all four.
+    // Two seats are exchanged for two other seats. Until the swap the visitor has claims on all
+    // four.
     let refused = ledger
         .exchange(&old.id, wanted(&old, "x", wish), basis(3), NOW_MS + 3)
         .await;
@@ -184,8 +186,8 @@ async fn the_limit_counts_what_the_visitor_has_afterwards(ledger: Books) {
     assert_eq!(made.expect("allowed").expect("known").state, Ticketed);
 }
 
-async fn a_card_has_bought_what_its_seats_were_exchanged_for(ledger: Books) {
-    kind(&ledger).await;
+async fn gained_seats_count_for_the_card_that_bought_the_old_seats(ledger: Books) {
+    with_free_refunds(&ledger).await;
     limit_cards(&ledger, 2).await;
     let old = claimed(&ledger, "a", ANA, &[0, 1]).await;
     assert_eq!(pays_with(&ledger, &old, "visa").await.state, Confirmed);
@@ -202,7 +204,7 @@ async fn a_card_has_bought_what_its_seats_were_exchanged_for(ledger: Books) {
     );
 }
 
-/// Pays with a card, and returns the order as it is then.
+/// Pays with a card, and returns the order after the payment.
 async fn pays_with(ledger: &Books, order: &Order, card: &str) -> Order {
     let mut event = says(order, ProviderEventKind::Authorised);
     event.card = Some(card.to_owned());
@@ -219,8 +221,8 @@ async fn limit_cards(ledger: &Books, seats: u32) {
         .expect("stored");
 }
 
-async fn a_difference_asks_the_card_that_pays_it_and_the_card_that_bought_the_seats(ledger: Books) {
-    kind(&ledger).await;
+async fn gained_seats_count_for_the_card_that_pays_the_difference_too(ledger: Books) {
+    with_free_refunds(&ledger).await;
     limit_cards(&ledger, 2).await;
     let old = claimed(&ledger, "a", ANA, &[0, 1]).await;
     pays_with(&ledger, &old, "visa").await;
@@ -229,7 +231,7 @@ async fn a_difference_asks_the_card_that_pays_it_and_the_card_that_bought_the_se
     let old = record(&ledger, &old).await.order;
     let other = claimed(&ledger, "b", BEN, &[2]).await;
     assert_eq!(pays_with(&ledger, &other, "master").await.state, Confirmed);
-    // One seat is kept, one is gained: both count for the card that pays.
+    // One seat stays and one is gained. Both count for the card that pays the difference.
     let wish: Wish<'_> = &[(1, 0..2, 1_000), (3, 0..2, 1_500)];
     let refused = exchanged(&ledger, &old, "x", wish).await;
     let refused = pays_with(&ledger, &refused, "master").await;
@@ -254,26 +256,26 @@ async fn a_difference_asks_the_card_that_pays_it_and_the_card_that_bought_the_se
     }
 }
 
-async fn a_card_that_was_declined_has_bought_nothing(ledger: Books) {
-    kind(&ledger).await;
+async fn seats_do_not_count_for_a_declined_card(ledger: Books) {
+    with_free_refunds(&ledger).await;
     limit_cards(&ledger, 1).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let mut event = says(&order, ProviderEventKind::Declined);
     event.card = Some("visa".to_owned());
     assert_eq!(settled(&ledger, event, NOW_MS).await, "applied");
     assert_eq!(pays_with(&ledger, &order, "master").await.state, Confirmed);
-    // The card that paid has bought its share, even if another card was tried before.
+    // The seat counts for the card that paid, and not for the card that was declined.
     for (key, seat, card, state) in [("b", 1, "visa", Confirmed), ("c", 2, "master", Cancelled)] {
         let more = claimed(&ledger, key, BEN, &[seat]).await;
         assert_eq!(pays_with(&ledger, &more, card).await.state, state, "{card}");
     }
 }
 
-async fn an_exchange_of_an_exchange_is_one_more(ledger: Books) {
+async fn the_seats_of_an_exchange_may_be_exchanged_again(ledger: Books) {
     let first = bought(&ledger, &[0]).await;
     let second = exchanged(&ledger, &first, "x", &[(4, 0..2, 1_500)]).await;
     let second = paid(&ledger, &second).await;
-    // The new seats cost less than was paid: the newest payment gives money back first.
+    // The new seats cost less than was paid. The money is refunded from the newest payment first.
     let third = exchanged(&ledger, &second, "y", &[(5, 0..2, 800)]).await;
     assert_eq!(third.state, Ticketed);
     let mut due = owed(&ledger, NOW_MS + 9).await;

@@ -1,17 +1,18 @@
-//! Cases of exchanges that fail: the old order stays whole, and no money is kept.
+//! Cases of exchanges that fail: the old order stays unchanged, and all money for the difference
+//! goes back.
 
 use super::*;
 
 pub(in super::super) const CASES: &[Case] = cases![
-    a_difference_that_is_not_paid_leaves_the_old_order_whole,
-    a_difference_that_comes_late_goes_back,
-    of_a_scanned_order_nothing_is_exchanged,
-    a_scan_before_the_payment_lets_the_difference_go,
-    a_scan_before_the_capture_gives_the_difference_back,
-    a_capture_that_is_refused_leaves_the_old_order_whole,
+    an_unpaid_difference_leaves_the_old_order_unchanged,
+    a_difference_paid_late_goes_back,
+    an_order_with_a_scanned_ticket_is_not_exchanged,
+    a_scan_before_the_payment_voids_the_difference,
+    a_scan_before_the_capture_refunds_the_difference,
+    a_refused_capture_leaves_the_old_order_unchanged,
 ];
 
-async fn a_difference_that_is_not_paid_leaves_the_old_order_whole(ledger: Books) {
+async fn an_unpaid_difference_leaves_the_old_order_unchanged(ledger: Books) {
     let old = bought(&ledger, &[0]).await;
     exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
     let expired = ledger
@@ -21,7 +22,7 @@ async fn a_difference_that_is_not_paid_leaves_the_old_order_whole(ledger: Books)
     assert_eq!(expired.len(), 1);
     is_whole(&ledger, &old).await;
     assert_eq!(cells(&ledger).await, both_legs(&[0]));
-    // Another exchange may follow, and so may a refund.
+    // The old order may be exchanged again, and may be refunded.
     let given_up = exchanged(&ledger, &old, "y", &[(5, 0..2, 1_700)]).await;
     let gone = ledger
         .happen(&given_up.id, OrderEvent::GivenUp, NOW_MS + 5)
@@ -37,7 +38,7 @@ async fn a_difference_that_is_not_paid_leaves_the_old_order_whole(ledger: Books)
     assert_eq!(refund.order.state, Refunded);
 }
 
-async fn a_difference_that_comes_late_goes_back(ledger: Books) {
+async fn a_difference_paid_late_goes_back(ledger: Books) {
     let old = bought(&ledger, &[0]).await;
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
     ledger
@@ -62,7 +63,7 @@ async fn a_difference_that_comes_late_goes_back(ledger: Books) {
     is_whole(&ledger, &old).await;
 }
 
-async fn of_a_scanned_order_nothing_is_exchanged(ledger: Books) {
+async fn an_order_with_a_scanned_ticket_is_not_exchanged(ledger: Books) {
     let old = bought(&ledger, &[0, 1]).await;
     scan(&ledger, &old, 1).await;
     let refused = try_exchange(&ledger, &old, "x", &[(4, 0..2, 1_000), (5, 0..2, 1_000)]).await;
@@ -70,7 +71,7 @@ async fn of_a_scanned_order_nothing_is_exchanged(ledger: Books) {
     is_whole(&ledger, &old).await;
 }
 
-async fn a_scan_before_the_payment_lets_the_difference_go(ledger: Books) {
+async fn a_scan_before_the_payment_voids_the_difference(ledger: Books) {
     let old = bought(&ledger, &[0]).await;
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
     scan(&ledger, &old, 0).await;
@@ -83,7 +84,7 @@ async fn a_scan_before_the_payment_lets_the_difference_go(ledger: Books) {
     assert_eq!(cells(&ledger).await, both_legs(&[0]));
 }
 
-async fn a_scan_before_the_capture_gives_the_difference_back(ledger: Books) {
+async fn a_scan_before_the_capture_refunds_the_difference(ledger: Books) {
     let old = bought(&ledger, &[0]).await;
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
     authorised(&ledger, &new).await;
@@ -99,7 +100,7 @@ async fn a_scan_before_the_capture_gives_the_difference_back(ledger: Books) {
     assert_eq!(freed, Some((Free, new.hold)));
 }
 
-async fn a_capture_that_is_refused_leaves_the_old_order_whole(ledger: Books) {
+async fn a_refused_capture_leaves_the_old_order_unchanged(ledger: Books) {
     let old = bought(&ledger, &[0]).await;
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
     authorised(&ledger, &new).await;

@@ -1,19 +1,20 @@
-//! Cases of refunds during a capture: the money moves once, whichever comes first.
+//! Cases of refunds before and during a capture: the money is refunded once, whichever of the two
+//! is first.
 
 use super::*;
 
 pub(in super::super) const CASES: &[Case] = cases![
-    an_order_that_was_not_captured_is_let_go,
-    a_capture_that_went_through_before_it_could_be_let_go_is_refunded,
-    a_capture_that_nobody_heard_of_is_refunded_and_owed_no_more,
-    with_a_fee_the_capture_comes_first_and_no_ticket_of_it,
+    a_refund_before_the_capture_owes_a_void,
+    a_capture_that_succeeded_before_the_void_is_refunded,
+    a_capture_whose_answer_was_lost_is_refunded_and_no_longer_owed,
+    a_refund_with_a_fee_waits_for_the_capture_which_issues_no_ticket,
     of_a_capture_and_a_refund_at_once_the_money_is_owed_once,
-    a_capture_refused_after_the_refund_owes_nothing,
+    a_capture_refused_after_the_refund_owes_only_a_void,
     an_order_that_was_not_paid_is_not_refunded,
 ];
 
-async fn an_order_that_was_not_captured_is_let_go(ledger: Books) {
-    kind(&ledger).await;
+async fn a_refund_before_the_capture_owes_a_void(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let order = confirmed(&ledger, "a", ANA, &[0, 1]).await;
     let after = refunded(&ledger, &order, TicketSelection::All).await;
     assert_eq!(after.state, Refunded);
@@ -26,23 +27,23 @@ async fn an_order_that_was_not_captured_is_let_go(ledger: Books) {
     assert_eq!(after.refunds[0].state, RefundState::Done);
     assert!(after.tickets.is_empty());
     let backlog = ledger.backlog().await.expect("readable");
-    assert_eq!(backlog.1, 0, "its capture is owed no more");
+    assert_eq!(backlog.1, 0, "the capture is no longer owed");
     let hold = order.hold.clone();
     assert_eq!(outbox(&ledger).await, [(Sell, hold.clone()), (Free, hold)]);
 }
 
-async fn a_capture_that_went_through_before_it_could_be_let_go_is_refunded(ledger: Books) {
-    kind(&ledger).await;
+async fn a_capture_that_succeeded_before_the_void_is_refunded(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let order = confirmed(&ledger, "a", ANA, &[0]).await;
     let capture = capture_of(&ledger, &order).await;
     refunded(&ledger, &order, TicketSelection::All).await;
-    // The capture had been lent before, and still succeeds.
+    // A worker had the capture before the refund, and the capture succeeds.
     ledger.captured(capture, NOW_MS + 4).await.expect("written");
     let between = record(&ledger, &order).await;
     assert_eq!((between.order.state, between.tickets.len()), (Refunded, 0));
     assert!(
         owed(&ledger, NOW_MS + 4).await.is_empty(),
-        "it is owed once"
+        "only the void is owed"
     );
     let void = ledger
         .due_effects(NOW_MS + 4, 100)
@@ -70,8 +71,8 @@ async fn a_capture_that_went_through_before_it_could_be_let_go_is_refunded(ledge
     assert_eq!(ledger.backlog().await.expect("readable").1, 0);
 }
 
-async fn a_capture_that_nobody_heard_of_is_refunded_and_owed_no_more(ledger: Books) {
-    kind(&ledger).await;
+async fn a_capture_whose_answer_was_lost_is_refunded_and_no_longer_owed(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let order = confirmed(&ledger, "a", ANA, &[0]).await;
     let capture = capture_of(&ledger, &order).await;
     let put_off = ledger.put_off(capture, NOW_MS + 9, "no answer".into());
@@ -94,7 +95,7 @@ async fn a_capture_that_nobody_heard_of_is_refunded_and_owed_no_more(ledger: Boo
     assert_eq!(ledger.backlog().await.expect("readable").1, 0);
 }
 
-async fn with_a_fee_the_capture_comes_first_and_no_ticket_of_it(ledger: Books) {
+async fn a_refund_with_a_fee_waits_for_the_capture_which_issues_no_ticket(ledger: Books) {
     with_rules(&ledger, serde_json::json!([{"until_h": 1, "fee_pct": 10}])).await;
     for told in [false, true] {
         let seat = u32::from(told);
@@ -102,7 +103,7 @@ async fn with_a_fee_the_capture_comes_first_and_no_ticket_of_it(ledger: Books) {
         refunded(&ledger, &order, TicketSelection::All).await;
         assert!(
             owed(&ledger, NOW_MS + 3).await.is_empty(),
-            "nothing was taken yet"
+            "nothing was captured yet"
         );
         if told {
             let event = says(&order, ProviderEventKind::Captured);
@@ -124,7 +125,7 @@ async fn with_a_fee_the_capture_comes_first_and_no_ticket_of_it(ledger: Books) {
 }
 
 async fn of_a_capture_and_a_refund_at_once_the_money_is_owed_once(ledger: Books) {
-    kind(&ledger).await;
+    with_free_refunds(&ledger).await;
     for seat in 0..8 {
         let order = confirmed(&ledger, &format!("k{seat}"), ANA, &[seat]).await;
         let capture = capture_of(&ledger, &order).await;
@@ -157,7 +158,7 @@ async fn of_a_capture_and_a_refund_at_once_the_money_is_owed_once(ledger: Books)
     }
 }
 
-async fn a_capture_refused_after_the_refund_owes_nothing(ledger: Books) {
+async fn a_capture_refused_after_the_refund_owes_only_a_void(ledger: Books) {
     with_rules(&ledger, serde_json::json!([{"until_h": 1, "fee_pct": 10}])).await;
     let order = confirmed(&ledger, "a", ANA, &[0]).await;
     let capture = capture_of(&ledger, &order).await;
@@ -181,7 +182,7 @@ async fn a_capture_refused_after_the_refund_owes_nothing(ledger: Books) {
 }
 
 async fn an_order_that_was_not_paid_is_not_refunded(ledger: Books) {
-    kind(&ledger).await;
+    with_free_refunds(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let refused = ledger
         .refund(&order.id, TicketSelection::All, NOW_MS + 1)

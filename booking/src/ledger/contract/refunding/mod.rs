@@ -1,5 +1,5 @@
-//! Cases of refunds: of tickets, of orders that are being captured, of shows; and where the money
-//! goes.
+//! Cases of refunds: of tickets, of orders during their capture, and of cancelled shows; and of the
+//! refunded money.
 
 pub(super) mod captures;
 pub(super) mod money;
@@ -29,8 +29,8 @@ pub(super) async fn with_rules(ledger: &Books, rules: serde_json::Value) {
     ledger.put_show(show, None, NOW_MS).await.expect("stored");
 }
 
-/// Stores a show that takes all tickets back without a fee.
-pub(super) async fn kind(ledger: &Books) {
+/// Stores a show that refunds and exchanges all tickets without a fee.
+pub(super) async fn with_free_refunds(ledger: &Books) {
     with_rules(ledger, serde_json::json!([{"until_h": 0, "fee_pct": 0}])).await;
 }
 

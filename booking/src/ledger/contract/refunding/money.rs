@@ -1,17 +1,18 @@
-//! Cases of the refunded money: it is owed until it has gone back, and again if it comes back.
+//! Cases of the refunded money: a refund is owed until it is done, and is owed again if its money
+//! comes back.
 
 use super::*;
 
 pub(in super::super) const CASES: &[Case] = cases![
-    a_refund_is_lent_to_one_and_comes_back,
-    a_refund_that_failed_is_shown_until_it_has_gone,
-    what_came_back_after_it_had_gone_is_owed_again,
-    money_that_came_back_though_nothing_was_sold_for_it_is_owed_again,
-    the_sandbox_gives_no_more_back_than_it_took,
+    a_refund_is_lent_to_one_worker_at_a_time,
+    a_failed_refund_is_a_finding_until_it_is_done,
+    refunds_whose_money_came_back_are_owed_again,
+    a_whole_refund_whose_money_came_back_is_owed_again,
+    the_sandbox_refunds_no_more_than_it_captured,
 ];
 
-async fn a_refund_is_lent_to_one_and_comes_back(ledger: Books) {
-    kind(&ledger).await;
+async fn a_refund_is_lent_to_one_worker_at_a_time(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0]).await;
     refunded(&ledger, &order, TicketSelection::All).await;
     let lent = owed(&ledger, NOW_MS + 3).await.remove(0);
@@ -24,7 +25,7 @@ async fn a_refund_is_lent_to_one_and_comes_back(ledger: Books) {
     assert_eq!(
         owed(&ledger, NOW_MS + 10_000).await.len(),
         1,
-        "whoever had it died"
+        "its worker died"
     );
     let later = ledger.put_off_refund(&lent.id, NOW_MS + 60_000, "away".into(), None);
     later.await.expect("written");
@@ -32,8 +33,8 @@ async fn a_refund_is_lent_to_one_and_comes_back(ledger: Books) {
     assert_eq!(owed(&ledger, NOW_MS + 60_000).await[0].attempts, 1);
 }
 
-async fn a_refund_that_failed_is_shown_until_it_has_gone(ledger: Books) {
-    kind(&ledger).await;
+async fn a_failed_refund_is_a_finding_until_it_is_done(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
     refunded(&ledger, &order, named(&order, &[0])).await;
     let refund = owed(&ledger, NOW_MS + 3).await.remove(0);
@@ -54,8 +55,8 @@ async fn a_refund_that_failed_is_shown_until_it_has_gone(ledger: Books) {
     assert!(facts().await.is_empty());
 }
 
-async fn what_came_back_after_it_had_gone_is_owed_again(ledger: Books) {
-    kind(&ledger).await;
+async fn refunds_whose_money_came_back_are_owed_again(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
     refunded(&ledger, &order, named(&order, &[0])).await;
     refunded(&ledger, &order, TicketSelection::All).await;
@@ -95,15 +96,12 @@ async fn what_came_back_after_it_had_gone_is_owed_again(ledger: Books) {
     let shown = ledger.order_facts(0, 100).await.expect("readable");
     assert!(shown.is_empty(), "{shown:?}");
     let record = record(&ledger, &order).await;
-    assert_eq!(
-        record.order.state, Refunded,
-        "the tickets are gone for good"
-    );
+    assert_eq!(record.order.state, Refunded, "the tickets stay refunded");
     assert_eq!(ledger.backlog().await.expect("readable"), (0, 0));
 }
 
-async fn money_that_came_back_though_nothing_was_sold_for_it_is_owed_again(ledger: Books) {
-    kind(&ledger).await;
+async fn a_whole_refund_whose_money_came_back_is_owed_again(ledger: Books) {
+    with_free_refunds(&ledger).await;
     // The capture is refused and the authorisation cannot be voided any more, so all the money goes
     // back.
     let order = confirmed(&ledger, "a", ANA, &[0]).await;
@@ -133,7 +131,11 @@ async fn money_that_came_back_though_nothing_was_sold_for_it_is_owed_again(ledge
     };
     assert_eq!(told(1_000, 5).await, "refund_noted");
     assert_eq!(told(0, 6).await, "refund_came_back");
-    assert_eq!(told(0, 7).await, "refund_noted", "it is owed already");
+    assert_eq!(
+        told(0, 7).await,
+        "refund_noted",
+        "the refund is owed already"
+    );
     let shown = ledger.order_facts(0, 100).await.expect("readable");
     assert_eq!((shown.len(), shown[0].refund_failed), (1, true));
     // The refund was requested before, so the provider is first asked what became of it.
@@ -154,8 +156,8 @@ async fn money_that_came_back_though_nothing_was_sold_for_it_is_owed_again(ledge
     assert_eq!(ledger.backlog().await.expect("readable"), (0, 0));
 }
 
-async fn the_sandbox_gives_no_more_back_than_it_took(ledger: Books) {
-    kind(&ledger).await;
+async fn the_sandbox_refunds_no_more_than_it_captured(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1, 2]).await;
     let id = |nth| fairgate_model::ids::RefundId::of_order(&order.id, nth);
     let give = async |nth, amount| {
@@ -163,7 +165,7 @@ async fn the_sandbox_gives_no_more_back_than_it_took(ledger: Books) {
         let given = ledger.sandbox_refund(&order.payment, &id, amount, 3_000);
         given.await.expect("written")
     };
-    assert_eq!(give(1, 1_000).await, None, "nothing was taken");
+    assert_eq!(give(1, 1_000).await, None, "nothing was captured");
     for to in ["authorised", "captured"] {
         let moved = ledger
             .sandbox_move(&order.payment, &["open", "authorised"], to)
@@ -171,9 +173,13 @@ async fn the_sandbox_gives_no_more_back_than_it_took(ledger: Books) {
         moved.expect("written");
     }
     for _ in 0..2 {
-        assert_eq!(give(1, 1_000).await, Some(1_000), "once by its id");
+        assert_eq!(
+            give(1, 1_000).await,
+            Some(1_000),
+            "each refund id counts once"
+        );
     }
-    assert_eq!(give(2, 2_001).await, None, "there is not so much left");
+    assert_eq!(give(2, 2_001).await, None, "too little is left");
     assert_eq!(give(2, 2_000).await, Some(3_000));
     let state = ledger.sandbox_move(&order.payment, &[], "read").await;
     assert_eq!(state.expect("readable"), "refunded");

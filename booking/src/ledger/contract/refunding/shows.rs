@@ -3,11 +3,11 @@
 use super::*;
 
 pub(in super::super) const CASES: &[Case] = cases![
-    a_cancelled_show_sells_nothing_and_gives_everything_back,
-    a_postponed_show_begins_later_and_takes_tickets_back_until_its_date,
+    a_cancelled_show_sells_nothing_and_refunds_all_unscanned_tickets,
+    a_postponed_show_has_a_new_start_and_refunds_tickets_for_a_time,
 ];
 
-async fn a_cancelled_show_sells_nothing_and_gives_everything_back(ledger: Books) {
+async fn a_cancelled_show_sells_nothing_and_refunds_all_unscanned_tickets(ledger: Books) {
     stocked(&ledger).await;
     let paid = ticketed(&ledger, "a", ANA, &[0, 1]).await;
     let taken = confirmed(&ledger, "b", BEN, &[2]).await;
@@ -18,7 +18,10 @@ async fn a_cancelled_show_sells_nothing_and_gives_everything_back(ledger: Books)
             .await
     };
     assert!(cancelled().await.expect("written"));
-    assert!(!cancelled().await.expect("written"), "once");
+    assert!(
+        !cancelled().await.expect("written"),
+        "a show is cancelled once"
+    );
     assert!(ledger.catalogue_version().await.expect("readable") > version);
     let shows = ledger.shows().await.expect("readable");
     assert_eq!(shows[0].fate, Some(ShowFate::Cancelled));
@@ -76,7 +79,7 @@ async fn a_cancelled_show_sells_nothing_and_gives_everything_back(ledger: Books)
     );
 }
 
-async fn a_postponed_show_begins_later_and_takes_tickets_back_until_its_date(ledger: Books) {
+async fn a_postponed_show_has_a_new_start_and_refunds_tickets_for_a_time(ledger: Books) {
     stocked(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
     let postponed = ShowFate::Postponed {

@@ -1,22 +1,23 @@
-//! Cases of tickets given back: which go, which stay, and who wins a race for the same ticket.
+//! Cases of refunded tickets: which tickets are refunded, which stay, and which transaction wins a
+//! race for one ticket.
 
 use super::*;
 
 pub(in super::super) const CASES: &[Case] = cases![
-    one_ticket_goes_back_and_exactly_its_cells_with_it,
-    the_last_ticket_ends_the_order_and_the_payment,
-    what_went_back_changes_nothing_again,
-    the_fee_is_rounded_for_the_buyer,
-    without_a_rule_nothing_goes_back,
-    a_scanned_ticket_never_goes_back,
+    the_refund_of_one_ticket_frees_exactly_its_cells,
+    the_refund_of_the_last_ticket_ends_the_order_and_the_payment,
+    a_second_refund_of_a_ticket_changes_nothing,
+    the_fee_is_rounded_in_favour_of_the_buyer,
+    without_a_rule_nothing_is_refunded,
+    a_scanned_ticket_is_never_refunded,
     of_a_scan_and_a_refund_at_once_exactly_one_wins,
-    of_many_refunds_of_one_order_at_once_each_ticket_goes_back_once,
-    a_seat_given_back_is_somebody_elses_and_the_next_refund_leaves_it,
-    a_show_opens_without_what_was_given_back,
+    of_many_refunds_of_one_order_at_once_each_ticket_is_refunded_once,
+    a_later_refund_leaves_a_refunded_seat_to_its_new_buyer,
+    a_picture_has_no_refunded_seats,
 ];
 
-async fn one_ticket_goes_back_and_exactly_its_cells_with_it(ledger: Books) {
-    kind(&ledger).await;
+async fn the_refund_of_one_ticket_frees_exactly_its_cells(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[4, 2, 5]).await;
     let after = refunded(&ledger, &order, named(&order, &[2])).await;
     assert_eq!((after.state, after.items.len()), (PartlyRefunded, 2));
@@ -27,7 +28,11 @@ async fn one_ticket_goes_back_and_exactly_its_cells_with_it(ledger: Books) {
         (freed.kind, &freed.hold, freed.visitor),
         (Free, &order.hold, ANA)
     );
-    assert_eq!(freed.items, [order.items[1].held.clone()], "all its legs");
+    assert_eq!(
+        freed.items,
+        [order.items[1].held.clone()],
+        "the ticket's seat on all legs"
+    );
     let record = record(&ledger, &order).await;
     assert_eq!(record.order, after);
     let void: Vec<Option<i64>> = record.tickets.iter().map(|t| t.voided_at_ms).collect();
@@ -59,8 +64,8 @@ async fn one_ticket_goes_back_and_exactly_its_cells_with_it(ledger: Books) {
     );
 }
 
-async fn the_last_ticket_ends_the_order_and_the_payment(ledger: Books) {
-    kind(&ledger).await;
+async fn the_refund_of_the_last_ticket_ends_the_order_and_the_payment(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
     refunded(&ledger, &order, named(&order, &[0])).await;
     let last = refunded(&ledger, &order, TicketSelection::All).await;
@@ -70,7 +75,7 @@ async fn the_last_ticket_ends_the_order_and_the_payment(ledger: Books) {
     assert_eq!(due.len(), 2);
     for (n, refund) in due.iter().enumerate() {
         let state = record(&ledger, &order).await.payment;
-        assert_eq!(state, PaymentState::Captured, "after {n}");
+        assert_eq!(state, PaymentState::Captured, "after {n} refunds");
         for _ in 0..2 {
             ledger
                 .refund_done(&refund.id, NOW_MS + 4)
@@ -90,8 +95,8 @@ async fn the_last_ticket_ends_the_order_and_the_payment(ledger: Books) {
     assert_eq!(ledger.backlog().await.expect("readable"), (0, 0));
 }
 
-async fn what_went_back_changes_nothing_again(ledger: Books) {
-    kind(&ledger).await;
+async fn a_second_refund_of_a_ticket_changes_nothing(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
     for which in [named(&order, &[0]), TicketSelection::All] {
         refunded(&ledger, &order, which.clone()).await;
@@ -113,7 +118,7 @@ async fn what_went_back_changes_nothing_again(ledger: Books) {
     assert!(matches!(stranger, Err(RefundRefused::Unknown(_))));
 }
 
-async fn the_fee_is_rounded_for_the_buyer(ledger: Books) {
+async fn the_fee_is_rounded_in_favour_of_the_buyer(ledger: Books) {
     with_rules(&ledger, serde_json::json!([{"until_h": 1, "fee_pct": 33}])).await;
     let mut odd = ledger.shows().await.expect("readable").remove(0);
     let prices = [("odd".to_owned(), 101), ("one".to_owned(), 1)];
@@ -145,7 +150,7 @@ async fn the_fee_is_rounded_for_the_buyer(ledger: Books) {
     );
 }
 
-async fn without_a_rule_nothing_goes_back(ledger: Books) {
+async fn without_a_rule_nothing_is_refunded(ledger: Books) {
     stocked(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0]).await;
     let before = (history(&ledger, &order).await, outbox(&ledger).await);
@@ -172,8 +177,8 @@ async fn without_a_rule_nothing_goes_back(ledger: Books) {
     assert!(in_time.expect("allowed").expect("known").changed);
 }
 
-async fn a_scanned_ticket_never_goes_back(ledger: Books) {
-    kind(&ledger).await;
+async fn a_scanned_ticket_is_never_refunded(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
     let ticket = TicketId::of_seat(&order.id, 0);
     let scanned = ledger
@@ -198,7 +203,7 @@ async fn a_scanned_ticket_never_goes_back(ledger: Books) {
 }
 
 async fn of_a_scan_and_a_refund_at_once_exactly_one_wins(ledger: Books) {
-    kind(&ledger).await;
+    with_free_refunds(&ledger).await;
     for seat in 0..8 {
         let order = ticketed(&ledger, &format!("k{seat}"), ANA, &[seat]).await;
         let ticket = TicketId::of_seat(&order.id, seat);
@@ -212,8 +217,8 @@ async fn of_a_scan_and_a_refund_at_once_exactly_one_wins(ledger: Books) {
     }
 }
 
-async fn of_many_refunds_of_one_order_at_once_each_ticket_goes_back_once(ledger: Books) {
-    kind(&ledger).await;
+async fn of_many_refunds_of_one_order_at_once_each_ticket_is_refunded_once(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1, 2, 3]).await;
     let mut running = tokio::task::JoinSet::new();
     let asked: [&[u32]; 6] = [&[0], &[0, 1], &[1, 2], &[3], &[2, 3], &[0, 1, 2, 3]];
@@ -238,8 +243,8 @@ async fn of_many_refunds_of_one_order_at_once_each_ticket_goes_back_once(ledger:
     assert_eq!(freed, [0, 1, 2, 3]);
 }
 
-async fn a_seat_given_back_is_somebody_elses_and_the_next_refund_leaves_it(ledger: Books) {
-    kind(&ledger).await;
+async fn a_later_refund_leaves_a_refunded_seat_to_its_new_buyer(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
     refunded(&ledger, &order, named(&order, &[0])).await;
     let next = ticketed(&ledger, "b", BEN, &[0]).await;
@@ -253,8 +258,8 @@ async fn a_seat_given_back_is_somebody_elses_and_the_next_refund_leaves_it(ledge
     );
 }
 
-async fn a_show_opens_without_what_was_given_back(ledger: Books) {
-    kind(&ledger).await;
+async fn a_picture_has_no_refunded_seats(ledger: Books) {
+    with_free_refunds(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
     let whole = ticketed(&ledger, "b", BEN, &[2]).await;
     refunded(&ledger, &order, named(&order, &[0])).await;
@@ -266,5 +271,5 @@ async fn a_show_opens_without_what_was_given_back(ledger: Books) {
     let limit = ClaimBasis { limit: 2, ..TERMS };
     let more = super::order("c", ANA, &[3]);
     let more = ledger.claim(more.clone(), payment(&more), limit).await;
-    assert!(more.is_ok(), "what went back counts no more: {more:?}");
+    assert!(more.is_ok(), "a refunded seat no longer counts: {more:?}");
 }

@@ -38,7 +38,7 @@ pub struct WaitingLine {
     pub guard: JoinGuard,
     /// Sheds joins while this process is overloaded.
     pub load: ProcessLoad,
-    /// Sends to a visitor's sockets that the visitor left.
+    /// Sends an event to a visitor's sockets when the visitor leaves.
     pub personal: PersonalEventHub,
 }
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-/// The longest wait that a schedule gives, unless the caller's earliest time is later. When it is
-/// reached, the schedule starts again at half of it.
+/// The longest wait that a schedule gives, unless the caller's earliest time is later. A caller may
+/// add to it. When it is reached, the schedule starts again at half of it.
 const AWAY_MAX: Duration = Duration::from_secs(120);
 
 /// The next free time to come back, counted from a moment that the owner chooses. Once this time

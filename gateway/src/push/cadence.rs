@@ -7,7 +7,7 @@ use std::time::Duration;
 use fairgate_rules::estimate::refresh_s;
 
 /// The seconds between two wakes of each group. A socket that is due every 8 s is in the group of
-/// 5, and gets a frame at every second wake. The slowest group still wakes often enough to notice a
+/// 5, and gets a frame at every other wake. The slowest group still wakes often enough to notice a
 /// client that has gone.
 const GROUPS: [u64; 4] = [1, 2, 5, 15];
 /// One slot for every second of every group.

@@ -1,6 +1,6 @@
 //! The connection to one client. Frames are sent without waiting for the client. While the system
-//! does not take the bytes of earlier frames, or the client has too much unread, callers send no
-//! further frames. The socket's own buffer thus has at most one burst of frames.
+//! does not take the bytes of earlier frames, or the client has too many unread bytes, callers send
+//! no further frames. The socket's own buffer thus has at most one burst of frames.
 
 use std::future::poll_fn;
 use std::pin::Pin;

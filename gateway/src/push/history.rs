@@ -1,5 +1,5 @@
 //! Stores the latest deltas of one show. A watcher that missed some gets one delta with the newest
-//! state of every changed cell. It gets `None` if it needs a snapshot. Pure.
+//! state of every changed cell. If a watcher needs a snapshot, there is no delta for it. Pure.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 

@@ -83,7 +83,7 @@ pub struct RoomSocketHub {
 #[derive(Debug)]
 struct WakeSlot {
     line: watch::Sender<Option<LineFrame>>,
-    /// The lowest rank in this slot whose socket has not seen its call yet.
+    /// The lowest rank in this slot that was not called when its socket last set its rank.
     nearest: AtomicU64,
 }
 
@@ -92,7 +92,7 @@ struct WakeSlot {
 pub enum HubEvent {
     /// News for every socket.
     News(RoomNews),
-    /// The newest line, because the listener's slot was woken.
+    /// The newest `line` frame, because the listener's slot was woken.
     Line(LineFrame),
     /// The listener missed more news than is stored.
     Missed,

@@ -96,8 +96,8 @@ impl VisitorSocket {
         self.greet().await?;
         self.reschedule_wake().await?;
         loop {
-            // While this is false, nothing is queued for this client alone: news stays in the queue
-            // that all sockets share, and personal events in a short bounded queue.
+            // While this is false, news stays in the queue that all sockets share, and at most a
+            // few personal events wait for this client.
             let open = self.wire.is_open();
             tokio::select! {
                 moved = self.wire.next() => self.happened(moved?, open).await?,
@@ -186,7 +186,7 @@ impl VisitorSocket {
         self.reschedule_wake().await
     }
 
-    /// Sends the `line` frame if it is due. The hub calls the socket in the seconds of its slot,
+    /// Sends the `line` frame if it is due. The hub wakes the socket in the seconds of its slot,
     /// and when a rank of the slot is called.
     async fn on_wake(&mut self, line: LineFrame) -> Result<(), SocketEnd> {
         if self.wire.is_stalled() {
@@ -207,8 +207,8 @@ impl VisitorSocket {
         self.reschedule_wake().await
     }
 
-    /// Sets again when this socket is woken. If its visitor has been called meanwhile, sends the
-    /// `line` frame at once.
+    /// Updates the cadence and slot of this socket. If its visitor has been called meanwhile, sends
+    /// the `line` frame at once.
     async fn reschedule_wake(&mut self) -> Result<(), SocketEnd> {
         let tick = self.room.last_tick();
         let called = self.rank.is_some_and(|rank| rank < tick.released);
@@ -230,7 +230,7 @@ impl VisitorSocket {
         }
     }
 
-    /// Returns whether this visitor is called and has not been told so.
+    /// Returns whether this visitor is called, and this socket has not handled the call yet.
     fn is_called(&self, tick: &RoomTick) -> bool {
         !self.turned && self.rank.is_some_and(|rank| rank < tick.released)
     }

@@ -27,7 +27,7 @@ struct ProviderIntent {
     currency: String,
     captured: i64,
     refunded: i64,
-    /// Each refund that is done or under way; absent if the books do not tell.
+    /// The refunds that are done or under way; absent if the books do not list refunds.
     refunds: Option<Vec<ProviderBookRefund>>,
 }
 
@@ -43,7 +43,7 @@ impl ProviderBooks {
     /// Reads the books.
     ///
     /// # Errors
-    /// The first line that is not as it should be.
+    /// If a line is no valid intent, the first such line.
     pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<Self> {
         let mut books = Self::default();
         each_line(name, text, |_, line| {
@@ -96,7 +96,7 @@ impl ProviderBooks {
 }
 
 impl ProviderIntent {
-    /// Returns whether all that was taken went back at once, without a refund's id.
+    /// Returns whether the whole captured amount was refunded at once, without a refund's id.
     fn went_back_whole(&self) -> bool {
         let refunds = self.refunds.as_deref().unwrap_or_default();
         matches!(refunds, [all] if all.refund.is_empty() && all.amount == self.captured)
@@ -104,8 +104,8 @@ impl ProviderIntent {
 }
 
 impl ProviderBooks {
-    /// Checks that each refund which the ledger has as done is in the books once, with its amount,
-    /// and that the books have no other.
+    /// Checks that each refund that the ledger has as done is in the books once, with its amount,
+    /// and that the books have no other refund.
     fn refunds(&self, dump: &DumpedLedger, findings: &mut Findings) {
         let mut owed: HashMap<&str, (&str, i64)> = HashMap::new();
         let done = dump
@@ -132,8 +132,8 @@ impl ProviderBooks {
         if self.intents.iter().any(|intent| intent.refunds.is_none()) {
             return;
         }
-        // Money that was never taken goes back by being released. Money that was taken while it was
-        // to be released goes back whole.
+        // Money that was never captured is released, not refunded. Money that was captured while it
+        // was to be released is refunded whole.
         let taken = |order: &str| {
             let mut intents = self.intents.iter().filter(|intent| intent.order == order);
             intents.any(|intent| intent.captured != 0 && !intent.went_back_whole())
@@ -154,8 +154,8 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
     findings.add(Invariant::Books, evidence);
 }
 
-/// Checks that no buyer's money is left neither captured nor released. Only an order that waits for
-/// consent may keep it so.
+/// Checks that a payment is captured or released. Only the payment of an order that awaits consent
+/// may still be open.
 fn undecided(intent: &ProviderIntent, dump: &DumpedLedger, findings: &mut Findings) {
     let waits = dump
         .order(&intent.order)
@@ -189,8 +189,8 @@ fn agree(
         });
     }
     let sold = dump.order(&payment.order).filter(|order| order.sold());
-    // The show's rule decides what is kept of a partial refund, and the ledger's own books are
-    // checked against that rule.
+    // The show's rules decide how much a partial refund keeps. Other checks compare the ledger with
+    // those rules.
     let exact = sold.is_none_or(|order| order.state != "partly_refunded");
     let refunded_by_rule = dump
         .order(&payment.order)

@@ -26,7 +26,7 @@ struct ReportedPlace {
     rank: Option<u64>,
 }
 
-/// Checks numbers, ranks and, if there is one, the draw.
+/// Checks numbers, ranks and, if a draw was published, the draw.
 pub fn judge(
     timeline: &RunTimeline<'_>,
     published: Option<&ObservedDraw<'_>>,
@@ -124,7 +124,8 @@ fn numbers(told: &[ReportedPlace], left: &HashSet<u64>, findings: &mut Findings)
     }
 }
 
-/// Returns the ranks by number, if the record is correct.
+/// Checks the record of a draw. Returns the rank of each number, or `None` if the record cannot be
+/// read.
 fn check(published: &ObservedDraw<'_>, findings: &mut Findings) -> Option<Vec<u64>> {
     let record = published.record;
     let mut wrong =
@@ -202,8 +203,8 @@ fn check_ranks(
             own.insert(told.visitor, number);
         }
         let Some(rank) = told.rank else { continue };
-        // A pass tells no number. A visitor who may have had two numbers is not checked against
-        // either.
+        // The answer with a pass has no number, so the visitor's last number is used. A visitor who
+        // left may have had two numbers, so it is not checked by such an answer.
         let number = told.number.or_else(|| {
             own.get(&told.visitor)
                 .copied()
@@ -232,7 +233,7 @@ fn check_ranks(
     }
 }
 
-/// Checks that every visitor's own leaf is under the root.
+/// Checks that the leaf of each visitor's number is neither void nor another holder's.
 fn check_leaves(
     timeline: &RunTimeline<'_>,
     told: &[ReportedPlace],

@@ -9,17 +9,17 @@ use super::timeline::RunTimeline;
 /// How much later than its deadline an order may expire, in milliseconds.
 const EXPIRY_LATE_MS: f64 = 2_000.0;
 
-/// The percentage of the planned visitors who must be accounted for.
+/// The percentage of the planned visitors that must have an end other than `failed`.
 const ACCOUNTED_PCT: u64 = 95;
 
-/// Checks all of it.
+/// Checks pending work, open orders and payments, and the visitors.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     work_pending(timeline.dump, findings);
     orders_pending(timeline.dump, findings);
     accounted(timeline, findings);
 }
 
-/// Nothing is left of what the ledger owes: its outboxes, effects, events and refunds.
+/// Checks that the ledger has no unfinished seat rows, effects, provider events or refunds.
 fn work_pending(dump: &DumpedLedger, findings: &mut Findings) {
     let mut on_the_way = |what: String| findings.add(Invariant::Settled, || what);
     let pending = &dump.pending;
@@ -51,7 +51,8 @@ fn work_pending(dump: &DumpedLedger, findings: &mut Findings) {
     }
 }
 
-/// No order waits for its buyer or its money any more.
+/// Checks that no order is open after its deadline, that no order is still confirmed without
+/// tickets, and that no payment is still authorised.
 fn orders_pending(dump: &DumpedLedger, findings: &mut Findings) {
     let mut on_the_way = |what: String| findings.add(Invariant::Settled, || what);
     for order in &dump.orders {
@@ -73,7 +74,7 @@ fn orders_pending(dump: &DumpedLedger, findings: &mut Findings) {
         }
     }
     let waits = |order: &str| {
-        // The buyer may still accept or refuse; the order's own deadline is checked above.
+        // The buyer may still accept or refuse. The deadline of the order is checked above.
         dump.order(order)
             .is_some_and(|order| order.state == "awaiting_consent")
     };

@@ -1,5 +1,5 @@
-//! Checks exchanges from the buyers' side: nobody's seats are given without a request, and every
-//! answer is true. [`super::money`] checks the price difference, and [`super::seats`] checks who
+//! Checks exchanges from the buyers' side: no seats are exchanged without a request, and every
+//! answer is true. [`super::prices`] checks the price difference, and [`super::seats`] checks who
 //! owns the seats when.
 
 use std::collections::BTreeSet;
@@ -45,7 +45,7 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
     findings.add(Invariant::Exchanges, evidence);
 }
 
-/// Checks that the buyer asked for the exchange, and for these seats.
+/// Checks that the buyer asked for the exchange and for the new order's seats.
 fn check_requested(
     timeline: &RunTimeline<'_>,
     exchange: &DumpedExchange,
@@ -61,7 +61,7 @@ fn check_requested(
         let labels = new.labels.iter();
         let wanted = show.map(|show| labels.flat_map(|label| show.cells(label, legs)).collect());
         wanted.is_none_or(|mut wanted: BTreeSet<u32>| {
-            // Until the swap, seats that are in both orders belong to the old one.
+            // Until the swap, cells that both orders want belong to the old order.
             if exchange.done_ms.is_none() && show_of_old == Some(&new.show) {
                 wanted.retain(|cell| !exchange.given.cells.contains(cell));
             }

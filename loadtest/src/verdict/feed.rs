@@ -1,5 +1,5 @@
-//! Checks the seats as observers saw them: versions have no gap, and every picture ends as the
-//! final seats and the ledger do.
+//! Checks the seats as observers saw them: versions have no gap and never fall, every picture ends
+//! like the final seats, and the final seats match the ledger.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ use super::history::{HistoryFeedBody, HistoryFeedFrame};
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// After a gap, a snapshot must come or the socket must close within this, in milliseconds.
+/// How soon after a gap a snapshot must come or the socket must close, in milliseconds.
 const HEALED_WITHIN_MS: f64 = 3_000.0;
 
 const FREE: u8 = 0;
@@ -23,7 +23,7 @@ pub struct ObserverPicture<'a> {
     pub show: &'a str,
     version: u64,
     cells: Vec<u8>,
-    /// When each cell came into a state, for cells that changed while the observer watched.
+    /// The changes of each cell while the observer watched: when, and to which state.
     changes: HashMap<u32, Vec<(f64, u8)>>,
     /// The states of the cells in the first snapshot.
     base: Vec<u8>,
@@ -32,12 +32,12 @@ pub struct ObserverPicture<'a> {
     fed_ms: f64,
     /// When the observer was last sent anything at all.
     last_ms: f64,
-    /// The spans in which the observer may have missed changes before a new snapshot.
+    /// The spans before each new snapshot, in which the observer may have missed changes.
     blind: Vec<(f64, f64)>,
     broken: bool,
 }
 
-/// Checks the versions, and returns what every observer saw.
+/// Checks the versions and the final seats. Returns what every observer saw of each show.
 pub fn judge<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> Vec<ObserverPicture<'a>> {
     let mut pictures: BTreeMap<(&str, &str), ObserverPicture<'a>> = BTreeMap::new();
     let mut lost: BTreeMap<(&str, &str), &HistoryFeedFrame> = BTreeMap::new();
@@ -70,7 +70,7 @@ pub fn judge<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> Vec<Obs
                 lost.entry(key).or_insert(feed);
             }
             (HistoryFeedBody::Delta { from, to, cells }, Some(picture)) => {
-                // After a gap only a snapshot helps. One finding reports the gap, whatever follows.
+                // Deltas after a gap are skipped until a snapshot. A gap gives one finding at most.
                 if !lost.contains_key(&key) && !picture.follow(feed, (*from, *to), cells, findings)
                 {
                     lost.insert(key, feed);
@@ -99,7 +99,8 @@ pub fn judge<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> Vec<Obs
     pictures
 }
 
-/// Returns whether a gap ended in time, with a snapshot at that moment or with a closed socket.
+/// Returns whether a gap ended in time, by a snapshot at `snapshot_ms` or because the socket
+/// closed.
 fn healed(timeline: &RunTimeline<'_>, gap: &HistoryFeedFrame, snapshot_ms: f64) -> bool {
     let in_time = gap.at_ms..=gap.at_ms + HEALED_WITHIN_MS;
     let closed = |(who, at): &(String, f64)| *who == gap.observer && in_time.contains(at);
@@ -144,8 +145,8 @@ impl<'a> ObserverPicture<'a> {
         (version, cells): (u64, Vec<u8>),
         findings: &mut Findings,
     ) {
-        // While the store is lost every node shows the last picture that it has, and one of two
-        // nodes has an older picture than the other.
+        // While the store is lost, every node shows its last picture. The picture of the next node
+        // may be older than that of the node before.
         let since = self.fed_ms..=feed.at_ms;
         let moved = |(who, at): &(String, f64)| who == self.observer && since.contains(at);
         let other_node = timeline.history.closes.iter().any(moved)
@@ -171,7 +172,7 @@ impl<'a> ObserverPicture<'a> {
         (self.fed_ms, self.last_ms) = (feed.at_ms, feed.at_ms);
     }
 
-    /// Takes a delta. Returns false if the delta does not follow the last version.
+    /// Applies a delta. Returns false if the delta does not follow the last version.
     fn follow(
         &mut self,
         feed: &HistoryFeedFrame,
@@ -232,7 +233,7 @@ impl<'a> ObserverPicture<'a> {
         }
     }
 
-    /// Returns when a cell came into a state within a span of time.
+    /// Returns when a cell first changed to a fitting state within a span of time.
     pub fn came_to(
         &self,
         cell: u32,
@@ -248,7 +249,7 @@ impl<'a> ObserverPicture<'a> {
     }
 }
 
-/// Returns whether the state is that of a cell in a basket.
+/// Returns whether the state is that of a held cell.
 pub fn is_held(state: u8) -> bool {
     state == HELD
 }
@@ -275,7 +276,7 @@ fn ends(timeline: &RunTimeline<'_>, pictures: &[ObserverPicture<'_>], findings: 
             let gone = before
                 .iter()
                 .any(|(who, at)| who == picture.observer && *at >= picture.fed_ms);
-            // An observer that left before the end is checked only up to the version it saw.
+            // An observer that left before the end is checked only if it saw the final version.
             if gone && picture.version != last.version {
                 continue;
             }
@@ -340,7 +341,7 @@ fn against_ledger(
     }
 }
 
-/// Returns whether a basket that had not run out may still have a cell at the end.
+/// Returns whether a hold that had not run out may still have a cell at the end.
 fn basket_lives(timeline: &RunTimeline<'_>, show: &str, cell: u32) -> bool {
     let end = timeline
         .history

@@ -11,8 +11,8 @@ use serde::Deserialize;
 /// Hands each line and its number (from 1) to `see`. Blank lines are skipped.
 ///
 /// # Errors
-/// Where the text cannot be read, or where `see` does not take a line: the message begins with
-/// `name` and the line.
+/// If the text cannot be read, or if `see` returns an error. The message begins with `name` and the
+/// number of the line.
 pub fn each_line(
     name: &str,
     mut text: impl BufRead,
@@ -37,7 +37,7 @@ pub fn each_line(
 /// Opens a file for [`each_line`].
 ///
 /// # Errors
-/// Where it cannot be opened; the message names it.
+/// If the file cannot be opened. The message names the file.
 pub fn open(path: &Path) -> anyhow::Result<BufReader<File>> {
     let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
     Ok(BufReader::with_capacity(1 << 20, file))
@@ -46,22 +46,22 @@ pub fn open(path: &Path) -> anyhow::Result<BufReader<File>> {
 /// Returns the `kind` of a line.
 ///
 /// # Errors
-/// Where the line is no record.
+/// If the line is no record.
 pub fn kind_of(line: &str) -> anyhow::Result<JsonRecordKind> {
     serde_json::from_str(line).context("this is no record with a \"kind\"")
 }
 
-/// The field with which every record begins.
+/// The field that every record has.
 #[derive(Deserialize)]
 pub struct JsonRecordKind {
     /// The kind of the record.
     pub kind: String,
 }
 
-/// Reads a hex text as whole bytes.
+/// Decodes a hex text into bytes. Errors name the field `what`.
 ///
 /// # Errors
-/// Where the text is no hex.
+/// If the text is no hex.
 pub fn hex_bytes(what: &str, text: &str) -> anyhow::Result<Vec<u8>> {
     hex::decode(text).with_context(|| format!("{what} is not hex"))
 }

@@ -1,5 +1,5 @@
-//! Checks holds over time: they last until their deadline and are gone soon after it. A restart may
-//! forget baskets, so holds that were live during a restart are not checked.
+//! Checks holds over time: they last until their deadline and are gone soon after it. A fault may
+//! forget holds or delay their end, so most checks skip holds that a fault may have affected.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::history::HistoryFrameBody;
 use super::report::{Findings, Invariant};
 use super::timeline::{HoldTimeline, RunTimeline};
 
-/// How long after deadline and grace a hold may still be seen, in milliseconds.
+/// How long after deadline and grace a hold may still have effects, in milliseconds.
 const GONE_WITHIN_MS: f64 = 2_000.0;
 
 /// How long a frame may be under way, in milliseconds: its content may be older than its arrival.
@@ -17,7 +17,8 @@ const FRAME_LATE_MS: f64 = 1_500.0;
 /// How long the system may lag after a fault, in milliseconds.
 const RECOVERY_MS: f64 = 5_000.0;
 
-/// Which visitors were given a cell, by show and cell, and when each call was sent and answered.
+/// The holds and orders that were given a cell, by show and cell, and when each call was sent and
+/// answered.
 type CellTakers<'a> = HashMap<(&'a str, u32), Vec<(&'a str, f64, f64)>>;
 
 fn takers<'a>(timeline: &RunTimeline<'a>) -> CellTakers<'a> {
@@ -38,7 +39,7 @@ fn takers<'a>(timeline: &RunTimeline<'a>) -> CellTakers<'a> {
             }
         }
     }
-    // The seats gained in an exchange are taken without a basket.
+    // The order of an exchange takes its new seats without a hold.
     for order in &timeline.dump.orders {
         let gained = order.made_in.iter();
         let gained = gained.flat_map(|exchange| &exchange.gained.cells);
@@ -53,7 +54,7 @@ fn takers<'a>(timeline: &RunTimeline<'a>) -> CellTakers<'a> {
     takers
 }
 
-/// Checks all holds. Returns for how many lapsed holds an observer saw what became of the seats.
+/// Checks all holds. Returns how many lapsed holds had a cell that an observer watched.
 pub fn judge(
     timeline: &RunTimeline<'_>,
     pictures: &[ObserverPicture<'_>],
@@ -86,11 +87,11 @@ pub fn judge(
     watched
 }
 
-/// Checks that nothing is done with a hold that is over.
+/// Checks that no call changes, drops or orders a hold after its end.
 fn honoured_late(id: &str, hold: &HoldTimeline<'_>, gone_ms: f64, findings: &mut Findings) {
     let changes = hold.changes.iter().map(|(call, _)| (*call, "changed"));
     let drops = hold.drops.iter().map(|call| (*call, "given back"));
-    // An order that was made before may be answered again at any time.
+    // The answer to an order may be repeated at any time, so only the first call counts.
     let first_order = hold
         .orders
         .iter()
@@ -115,8 +116,8 @@ fn honoured_late(id: &str, hold: &HoldTimeline<'_>, gone_ms: f64, findings: &mut
     }
 }
 
-/// Checks that the cells of a lapsed hold are seen free or in another basket. Returns true if an
-/// observer watched one of them.
+/// Checks that the cells of a lapsed hold are no longer seen as held, unless another hold or an
+/// exchange took them. Returns true if an observer watched one of the cells.
 fn held_late(
     timeline: &RunTimeline<'_>,
     pictures: &[ObserverPicture<'_>],
@@ -130,8 +131,8 @@ fn held_late(
     };
     let deadline = hold.asked.expires_ms;
     let seen_ms = gone_ms + FRAME_LATE_MS;
-    // A kill forgets the basket. A fault shortly before the deadline may delay what follows the
-    // deadline.
+    // A fault may have forgotten the hold. A fault from shortly before the deadline on may delay
+    // the end of the hold.
     if timeline.history.forgot_within(hold.call.done_ms, seen_ms)
         || timeline
             .history
@@ -184,7 +185,8 @@ fn held_late(
     watched
 }
 
-/// Checks that the cells of a live hold are never seen free, unless its owner freed them.
+/// Checks that no cell of a live hold is seen to become free. The check ends at the owner's first
+/// call that may have freed cells.
 fn freed_early(
     timeline: &RunTimeline<'_>,
     pictures: &[ObserverPicture<'_>],
@@ -227,7 +229,7 @@ fn freed_early(
 /// The spans in which a hold certainly had a cell, by show and cell.
 type CellHoldSpans<'a> = HashMap<(&'a str, u32), Vec<(f64, f64, &'a str)>>;
 
-/// Checks that nobody is given a cell that is in somebody's basket.
+/// Checks that no cell of a live hold is given to another hold.
 fn taken_early(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_cell: CellHoldSpans<'_> = HashMap::new();
     for (id, hold) in &timeline.holds {
@@ -261,7 +263,7 @@ fn taken_early(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Checks that nobody is told that a hold lapsed before its deadline.
+/// Checks that no visitor is told before the deadline that a hold lapsed.
 fn told_early(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     for frame in &timeline.history.frames {
         let HistoryFrameBody::Hold { hold, state } = &frame.seen else {
@@ -269,7 +271,7 @@ fn told_early(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         };
         if let Some(known) = timeline.holds.get(&**hold)
             && &**state == "lapsed"
-            // Before this hold was asked for, an earlier basket of the same journey had its id.
+            // An earlier hold of the same journey may have had the same id.
             && frame.at_ms >= known.call.sent_ms
             && frame.at_ms < known.asked.expires_ms
             && !timeline.history.forgot_within(known.call.sent_ms, frame.at_ms)

@@ -1,5 +1,5 @@
-//! Checks the limits on seats for each visitor and on people inside. What is uncertain counts in
-//! the visitors' favour.
+//! Checks two limits: the seats of each visitor, and the visitors inside at once. Only what
+//! certainly happened counts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,7 +7,7 @@ use super::history::HistoryOperation;
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// Checks both.
+/// Checks both limits.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     seats_in_the_end(timeline, findings);
     seats_at_any_time(timeline, findings);
@@ -38,7 +38,7 @@ fn limit(timeline: &RunTimeline<'_>, show: &str) -> u64 {
         .map_or(u64::MAX, |show| show.seats_per_visitor)
 }
 
-/// A span in which a visitor certainly had which seats.
+/// A span, and the seats that a visitor certainly had in it.
 type VisitorSeatSpan<'a> = (f64, f64, Vec<&'a str>);
 
 fn seats_at_any_time(timeline: &RunTimeline<'_>, findings: &mut Findings) {
@@ -48,7 +48,7 @@ fn seats_at_any_time(timeline: &RunTimeline<'_>, findings: &mut Findings) {
             .entry((&hold.asked.show, hold.call.visitor))
             .or_default();
         for stretch in &hold.stretches {
-            // The owner's calls may end a hold, and a restart may forget it.
+            // The owner's calls may end a hold, and a fault may forget a hold.
             let kills = timeline
                 .history
                 .faults
@@ -96,8 +96,8 @@ fn seats_at_any_time(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Checks how many passes were live at once. A pass is live from its answer until it ran out or its
-/// visitor got tickets or left.
+/// Checks how many passes were live at once. A pass is live from its answer until it expires, or
+/// until its visitor first gets tickets or leaves.
 fn inside(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let Some(run) = &timeline.history.run else {
         return;

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 /// A digest, a seed or a holder: 32 bytes.
 pub type Bytes32 = [u8; 32];
 
-/// The holder of a number that nobody holds.
+/// The holder of a void number.
 pub const VOID: Bytes32 = [0; 32];
 
 fn sha(parts: &[&[u8]]) -> Bytes32 {
@@ -18,7 +18,7 @@ fn sha(parts: &[&[u8]]) -> Bytes32 {
     hasher.finalize().into()
 }
 
-/// Returns the commitment by which a secret was announced.
+/// Returns the commitment to a secret, which a room publishes before the draw.
 pub fn commitment(secret: &Bytes32) -> Bytes32 {
     sha(&[b"fairgate/draw/v1/commit", secret])
 }
@@ -167,10 +167,7 @@ mod tests {
             .join(folder);
         let path = path.join("vectors.json");
         let Ok(text) = std::fs::read_to_string(&path) else {
-            #[expect(
-                clippy::print_stdout,
-                reason = "whoever reads the log must see what was not tested"
-            )]
+            #[expect(clippy::print_stdout, reason = "the log must show what was not tested")]
             {
                 println!("SKIPPED: {} is not there", path.display());
             }

@@ -1,5 +1,5 @@
-//! Checks who was let in: only ranks below the release counter, and nobody while the room is
-//! paused. It also checks that the counter never falls.
+//! Checks passes: only ranks below the release counter get passes, and nobody gets a pass while the
+//! room is paused. It also checks that the counter never falls.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,11 @@ use super::history::{HistoryCall, HistoryFrame, HistoryFrameBody, HistoryOperati
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// How long a frame may be under way, in milliseconds. A frame that came later tells of a moment
-/// after the claim.
+/// How long a frame may be under way, in milliseconds. A frame that arrives longer than this after
+/// a claim was made after the claim.
 const FRAME_LATE_MS: f64 = 1_500.0;
 
-/// Checks all three. Returns how many passes could be compared with the counter.
+/// Checks passes and the counter. Returns how many passes could be compared with the counter.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut compared = 0;
     never_falls(timeline, findings);
@@ -35,7 +35,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
             }
             HistoryOperation::Claim { exp_ms, rank } => {
                 let before = passes.entry(call.visitor).or_default();
-                // A valid pass, or one whose first answer was lost, is given again at any time.
+                // A valid pass, or a pass whose first answer was lost, is given again at any time.
                 let lives = before.iter().any(|exp| *exp > call.sent_ms);
                 if !call.done() {
                     before.push(f64::INFINITY);
@@ -65,7 +65,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     compared
 }
 
-/// The rank that each visitor was last pushed.
+/// Returns the last rank that each visitor's socket was sent.
 fn pushed_ranks(timeline: &RunTimeline<'_>) -> HashMap<u64, u64> {
     let frames = timeline.history.frames.iter();
     let ranks = frames.filter_map(|frame| match frame.seen {
@@ -75,7 +75,7 @@ fn pushed_ranks(timeline: &RunTimeline<'_>) -> HashMap<u64, u64> {
     ranks.collect()
 }
 
-/// Nobody gets a pass while the room is paused.
+/// Checks that a pass was not given while the room was paused.
 fn not_while_paused(call: &HistoryCall, paused: &[(f64, f64)], findings: &mut Findings) {
     let within = |(from, to): &&(f64, f64)| call.sent_ms >= *from && call.done_ms <= *to;
     if let Some((from, to)) = paused.iter().find(within) {
@@ -88,7 +88,7 @@ fn not_while_paused(call: &HistoryCall, paused: &[(f64, f64)], findings: &mut Fi
     }
 }
 
-/// Returns the highest counter that anybody had been told, in the order of time.
+/// Returns, for the time of each frame, the highest counter in any frame so far.
 fn reported_counters(timeline: &RunTimeline<'_>) -> Vec<(f64, u64)> {
     let mut told: Vec<(f64, u64)> = timeline
         .history
@@ -97,7 +97,7 @@ fn reported_counters(timeline: &RunTimeline<'_>) -> Vec<(f64, u64)> {
         .filter_map(|frame| Some((frame.at_ms, counter(frame)?)))
         .collect();
     told.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // An earlier frame may have told a higher counter than a late one.
+    // A delayed frame may have a lower counter than an earlier frame.
     let mut most = 0;
     for (_, released) in &mut told {
         most = most.max(*released);
@@ -114,9 +114,9 @@ fn counter(frame: &HistoryFrame) -> Option<u64> {
     }
 }
 
-/// Returns the counter of a frame that was certainly made after a moment, or `None` if there is no
-/// such frame, because then nothing is certain. Frames may be a minute apart, so a frame from
-/// before the moment proves nothing either.
+/// Returns the counter in the first frame that was certainly made after a moment, and when the
+/// frame arrived. Returns `None` if there is no such frame. Frames may be a minute apart, so a
+/// frame from before the moment proves nothing.
 fn bound(told: &[(f64, u64)], done_ms: f64) -> Option<(f64, u64)> {
     let after = told.partition_point(|(at, _)| *at < done_ms + FRAME_LATE_MS);
     told.get(after).copied()
@@ -134,7 +134,7 @@ fn never_falls(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         let (before, line, at_ms) = last
             .insert((&frame.who, of_line), (released, frame.line, frame.at_ms))
             .unwrap_or_default();
-        // Another gateway may be a moment behind the gateway whose socket closed.
+        // After a socket closed, the next gateway may have a slightly older counter.
         let moved = frame.at_ms - at_ms < FRAME_LATE_MS
             && timeline
                 .history
@@ -152,9 +152,9 @@ fn never_falls(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Returns the spans in which the room was certainly paused: from when an observer was told so
-/// until its socket closed, until a gateway was stopped, or until shortly before it was told
-/// otherwise.
+/// Returns the spans in which the room was certainly paused. A span begins when a frame says that
+/// the room is paused. It ends shortly before the next frame to that socket's owner says otherwise,
+/// or when the socket closes or any fault begins.
 fn paused(timeline: &RunTimeline<'_>) -> Vec<(f64, f64)> {
     let mut open: HashMap<&str, f64> = HashMap::new();
     let mut paused = Vec::new();

@@ -1,5 +1,5 @@
-//! Puts the run in order once for all invariants: the history of each hold, and the visitor of each
-//! order.
+//! Arranges the records of the run once for all invariants: the calls about each hold and each
+//! order, and the visitor of each order.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,13 +19,13 @@ pub struct RunTimeline<'a> {
     pub holds: BTreeMap<&'a str, HoldTimeline<'a>>,
     /// The calls about each order, by the order's id.
     pub orders: BTreeMap<&'a str, OrderTimeline<'a>>,
-    /// The visitor of each holder in the ledger, if the history tells.
+    /// The visitor of each holder, by the joins in the history.
     pub visitor_of_holder: HashMap<&'a str, u64>,
     /// The calls for a hold whose result nobody ever learned.
     pub lost_holds: Vec<LostHold<'a>>,
 }
 
-/// A hold that may have been given without anybody hearing of it.
+/// A call for a hold that may have succeeded, although no answer arrived.
 pub struct LostHold<'a> {
     /// The visitor who asked.
     pub visitor: u64,
@@ -37,7 +37,8 @@ pub struct LostHold<'a> {
 
 /// One hold, from its first answer on.
 pub struct HoldTimeline<'a> {
-    /// The call with the first answer.
+    /// The call with the first answer, or with the first answer that gave a train journey its last
+    /// seats.
     pub call: &'a HistoryCall,
     /// The fields of that call and its answer.
     pub asked: &'a HoldCall,
@@ -47,11 +48,11 @@ pub struct HoldTimeline<'a> {
     pub seats: Option<Vec<&'a str>>,
     /// When the owner first made a call that may have ended or changed the hold.
     pub touched_ms: f64,
-    /// Whether the hold was, or may have been, given back.
+    /// Whether the owner dropped the hold, or may have dropped it.
     pub dropped: bool,
     /// The calls to change the hold.
     pub changes: Vec<(&'a HistoryCall, &'a ChangeCall)>,
-    /// The calls to give the hold back.
+    /// The calls to drop the hold.
     pub drops: Vec<&'a HistoryCall>,
     /// The calls to make an order of the hold.
     pub orders: Vec<(&'a HistoryCall, &'a OrderCall)>,
@@ -61,7 +62,7 @@ pub struct HoldTimeline<'a> {
 pub struct HoldSeatSpan<'a> {
     /// When the answer came that gave these seats.
     pub from_ms: f64,
-    /// When the call was sent that may have ended this, or the deadline.
+    /// When a call was sent that may have changed or ended the hold, or the deadline.
     pub until_ms: f64,
     /// The labels of the seats.
     pub seats: Vec<&'a str>,
@@ -79,14 +80,14 @@ pub struct OrderTimeline<'a> {
     pub reads: Vec<(&'a HistoryCall, &'a OrderRead)>,
     /// The calls to cancel the order.
     pub cancels: Vec<&'a HistoryCall>,
-    /// The calls to give tickets back.
+    /// The calls to refund tickets.
     pub refunds: Vec<(&'a HistoryCall, &'a RefundCall)>,
     /// The calls to exchange the order's seats for others.
     pub exchanges: Vec<(&'a HistoryCall, &'a ExchangeCall)>,
 }
 
 impl<'a> RunTimeline<'a> {
-    /// Puts a run in order.
+    /// Arranges the records of a run.
     pub fn new(history: &'a RunHistory, dump: &'a DumpedLedger) -> Self {
         let mut calls: Vec<&HistoryCall> = history.calls.iter().collect();
         calls.sort_by(|a, b| a.sent_ms.total_cmp(&b.sent_ms));
@@ -108,7 +109,8 @@ impl<'a> RunTimeline<'a> {
         timeline
     }
 
-    /// Begins with the holds, because calls about a hold may stand before its late answer.
+    /// Adds the holds before all other calls, because a call about a hold may come before the
+    /// hold's late answer. Also collects the calls for a hold whose result is unknown.
     fn begin_holds(&mut self, calls: &[&'a HistoryCall]) {
         let mut answered: HashMap<(u64, &str), ()> = HashMap::new();
         for call in calls.iter().filter(|call| call.done()) {
@@ -132,8 +134,8 @@ impl<'a> RunTimeline<'a> {
                     drops: Vec::new(),
                     orders: Vec::new(),
                 });
-            // A journey on a train has one id until it is ordered. Once its basket ran out or was
-            // lost, the next basket has other seats under the same id, and those are ordered.
+            // A train journey has one hold id until it is ordered. If its hold ran out or was lost,
+            // the next hold may have other seats under the same id, and those seats are ordered.
             let is_anew = asked.legs.is_some() && call.visitor == hold.call.visitor;
             if is_anew && asked.seats != hold.asked.seats {
                 (hold.call, hold.asked) = (call, asked);
@@ -244,7 +246,7 @@ impl<'a> RunTimeline<'a> {
         by_order.or_else(by_hold).or_else(by_holder)
     }
 
-    /// Returns the cells that a hold takes with a seat.
+    /// Returns the cells of a seat on the legs that a hold asked for.
     pub fn cells(&self, asked: &HoldCall, seat: &str) -> Vec<u32> {
         let show = self.dump.shows.get(&*asked.show);
         show.map_or_else(Vec::new, |show| show.cells(seat, asked.legs.as_deref()))
@@ -265,7 +267,7 @@ impl<'a> HoldTimeline<'a> {
         self.orders.iter().any(|(call, _)| call.perhaps())
     }
 
-    /// Works out the spans in which the hold certainly had which seats.
+    /// Computes the spans in which the hold certainly had its seats.
     fn compute_stretches(&mut self, history: &RunHistory) {
         let mut seats: Option<Vec<&'a str>> =
             Some(self.asked.seats.iter().map(|seat| &**seat).collect());
@@ -276,8 +278,7 @@ impl<'a> HoldTimeline<'a> {
             .map(|call| call.sent_ms)
             .fold(self.asked.expires_ms, f64::min);
         for (call, change) in &self.changes {
-            // A change that was refused changed nothing, but that is certain only if no other
-            // change was under way.
+            // While a change is under way, the seats are not certain, even if it is refused.
             if let Some(seats) = &seats {
                 self.stretches.push(HoldSeatSpan {
                     from_ms,
@@ -288,7 +289,7 @@ impl<'a> HoldTimeline<'a> {
             if call.done() {
                 seats = Some(change.seats.iter().map(|seat| &**seat).collect());
             } else if call.perhaps() || history.forgot_within(self.call.done_ms, call.done_ms) {
-                // After a kill the change may have been refused because the basket was forgotten.
+                // The change may have been refused because a fault had forgotten the hold.
                 seats = None;
             }
             from_ms = call.done_ms;
@@ -307,7 +308,7 @@ impl<'a> HoldTimeline<'a> {
 }
 
 impl HoldTimeline<'_> {
-    /// Returns when the owner may first have ended the hold by giving it back or ordering it.
+    /// Returns when the owner may first have ended the hold by dropping or ordering it.
     pub fn ended_ms(&self) -> f64 {
         let orders = self.orders.iter().map(|(call, _)| call.sent_ms);
         let drops = self.drops.iter().map(|call| call.sent_ms);

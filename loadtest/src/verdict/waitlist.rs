@@ -1,5 +1,6 @@
-//! Checks waitlists: freed seats are offered to the first party that waits, is present and fits
-//! them, and an acknowledged place is in the ledger.
+//! Checks waitlists: freed seats are offered to the first party that waits, is present and would
+//! take them. No hold is offered to two parties, and an acknowledged waitlist entry is in the
+//! ledger.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,9 +9,9 @@ use super::history::{HistoryCall, HistoryOperation, WaitCall};
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// How long a party counts as present after it was seen, in milliseconds.
+/// How long a party counts as present after its last call about the waitlist, in milliseconds.
 const HERE_MS: f64 = 15_000.0;
-/// How long the line may take to learn that a party was seen, in milliseconds.
+/// How long the waitlist may take to learn that a party is present, in milliseconds.
 const TOLD_WITHIN_MS: f64 = 4_000.0;
 
 /// Checks all waitlists. Returns how many offers were compared with the parties that waited.
@@ -82,9 +83,9 @@ fn acknowledged(
     }
 }
 
-/// Returns whether a party that never had an offer stood before another party when that one got its
-/// offer, and would have taken the same seats. Numbers only grow, so a party with a lower number
-/// now had a lower one then.
+/// Returns whether `other` should have got the offer that `waiter` got: it waited with a lower
+/// number, had had no offer, and would have taken the same seats. Numbers only grow, so a party
+/// with a lower number now had a lower one then.
 fn comes_first(other: &DumpedWaiter, waiter: &DumpedWaiter, offer: &DumpedOffer) -> bool {
     let at = offer.made_ms;
     let stood = other.number < waiter.number
@@ -102,7 +103,7 @@ fn comes_first(other: &DumpedWaiter, waiter: &DumpedWaiter, offer: &DumpedOffer)
 fn is_here(timeline: &RunTimeline<'_>, looks: &[&HistoryCall], at_ms: f64) -> bool {
     looks.iter().any(|look| {
         let told_ms = look.done_ms + TOLD_WITHIN_MS;
-        // What a process had not yet written down was lost with it.
+        // A fault may lose what a process had not yet stored.
         let disturbed = timeline.history.disturbed_within(look.sent_ms, told_ms);
         told_ms < at_ms && look.sent_ms + HERE_MS > at_ms && !disturbed
     })

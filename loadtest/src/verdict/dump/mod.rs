@@ -28,7 +28,7 @@ pub struct DumpedLedger {
     pub orders: Vec<DumpedOrder>,
     /// The positions in `orders` by the order's id.
     by_id: HashMap<String, usize>,
-    /// The cells that orders have.
+    /// The cells that belong to orders.
     pub claims: Vec<DumpedClaim>,
     /// The payments, one for each order.
     pub payments: Vec<DumpedPayment>,
@@ -36,7 +36,7 @@ pub struct DumpedLedger {
     pub tickets: Vec<DumpedTicket>,
     /// The effects that are or were to be sent to the provider.
     pub effects: Vec<DumpedEffect>,
-    /// The refunds, with the seats and the money of each.
+    /// The refunds, in the order of the file.
     pub refunds: Vec<DumpedRefund>,
     /// The parties on the waitlists.
     pub waiters: Vec<DumpedWaiter>,
@@ -80,7 +80,7 @@ pub struct DumpedProviderRefund {
     pub amount: i64,
 }
 
-/// A ticket, valid or given back.
+/// A ticket, valid or void.
 #[derive(Debug, Deserialize)]
 pub struct DumpedTicket {
     pub ticket: String,
@@ -89,7 +89,7 @@ pub struct DumpedTicket {
     pub label: String,
     pub legs: Vec<u16>,
     pub issued_ms: f64,
-    /// When the ticket was given back. The ticket is valid while this is absent.
+    /// When the ticket was refunded or exchanged. The ticket is valid while this is absent.
     #[serde(default)]
     pub void_ms: Option<f64>,
     /// When somebody entered with the ticket.
@@ -97,17 +97,18 @@ pub struct DumpedTicket {
     pub scanned_ms: Option<f64>,
 }
 
-/// Tickets of an order that were given back together.
+/// A refund of tickets of an order, or of the difference of an exchange.
 #[derive(Debug, Deserialize)]
 pub struct DumpedRefund {
     pub refund: String,
-    /// The later order's refund that this refund is a part of.
+    /// The refund that this refund is a part of. After an exchange, a refund of the later order may
+    /// be paid in part from the earlier order's payment.
     #[serde(default)]
     pub part_of: Option<String>,
     pub order: String,
     pub cells: Vec<u32>,
     pub labels: Vec<String>,
-    /// The price of the tickets.
+    /// The price of the refunded tickets.
     pub paid: i64,
     pub amount: i64,
     pub fee: i64,
@@ -121,18 +122,18 @@ pub struct DumpedRefund {
 pub struct DumpedExchange {
     /// The order that was made for the new seats.
     successor: String,
-    /// The order whose seats are given.
+    /// The order whose seats are exchanged.
     pub order: String,
-    /// The price that the given seats had.
+    /// The price that the exchanged seats had.
     pub credit: i64,
     /// The price of the new seats.
     pub price: i64,
     /// The fee of the exchange itself.
     #[serde(default)]
     pub fee: i64,
-    /// The seats that are given.
+    /// The seats that are exchanged.
     pub given: DumpedSeats,
-    /// The cells of the new seats that the old order did not have.
+    /// The new seats, with only the cells that the old order did not have.
     pub gained: DumpedSeats,
     /// When the exchange was begun.
     pub at_ms: f64,
@@ -157,7 +158,7 @@ pub struct DumpedWaiter {
     pub any: bool,
     /// How many offers the party got.
     pub offers: u64,
-    /// The offer that the party has now, or the one that it took.
+    /// The offer that the party has now, or the offer that it took.
     pub offer: Option<DumpedOffer>,
     /// When the party stopped waiting.
     pub ended_ms: Option<f64>,
@@ -196,7 +197,7 @@ struct DumpHeader {
 /// Reads a dump.
 ///
 /// # Errors
-/// The first line that is not as the form wants it; a dump without its first or last record.
+/// If a line is no valid record, the first such line; or if the dump has no first or last record.
 pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<DumpedLedger> {
     let mut dump = DumpedLedger::default();
     let (mut begun, mut ended) = (false, false);
@@ -238,7 +239,7 @@ pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<DumpedLedger> {
 }
 
 impl DumpedLedger {
-    /// Takes a record that is neither the first nor the last.
+    /// Adds a record that is neither the first nor the last.
     fn take(&mut self, kind: &str, line: &str) -> anyhow::Result<()> {
         match kind {
             "show" => {

@@ -1,4 +1,4 @@
-//! Reads an order of the dump: its history, and which seats it had when.
+//! Reads an order of the dump, and computes from its history which seats it had when.
 
 use serde::Deserialize;
 
@@ -19,24 +19,24 @@ pub struct DumpedOrder {
     pub currency: String,
     /// The version of the show's terms that apply to the order.
     pub terms: u64,
-    /// The price of each seat, including seats that were given back.
+    /// The price of each seat, including refunded seats.
     pub items: Vec<DumpedOrderItem>,
-    /// The part of the price that was too little to be charged.
+    /// The part of the price that was waived, because it was too small to be charged.
     #[serde(default)]
     pub let_go: i64,
     pub cells: Vec<u32>,
     pub labels: Vec<String>,
-    /// The seats that the order was first made for, if late money bought it others.
+    /// The seats that the order was first made for, if late money bought other seats.
     #[serde(default)]
     pub made_for: Option<DumpedSeats>,
-    /// The seats that late money was offered, whatever became of the offer.
+    /// The seats that were offered to a buyer whose money came late, whether accepted or not.
     #[serde(default)]
     pub offered: Option<DumpedSeats>,
     pub created_ms: f64,
     pub pay_until_ms: f64,
     pub claim_until_ms: f64,
     pub history: Vec<DumpedOrderStep>,
-    /// The seats of the order that were given back, by refund.
+    /// The seats of the order that were refunded, by refund.
     #[serde(skip)]
     pub given_back: Vec<ReturnedSeats>,
     /// The exchange in which the order was made.
@@ -44,10 +44,10 @@ pub struct DumpedOrder {
     pub made_in: Option<DumpedExchange>,
 }
 
-/// Seats that were given back.
+/// The seats of one refund.
 #[derive(Debug)]
 pub struct ReturnedSeats {
-    /// When the seats were given back.
+    /// When the seats were refunded.
     pub at_ms: f64,
     pub cells: Vec<u32>,
     pub labels: Vec<String>,
@@ -60,7 +60,7 @@ pub struct DumpedOrderItem {
     pub seat: u32,
     /// The first leg.
     pub from: u16,
-    /// One behind the last leg.
+    /// The leg after the last one.
     pub to: u16,
     pub amount: i64,
 }
@@ -108,8 +108,8 @@ impl DumpedOrder {
         )
     }
 
-    /// Returns the price of the seats. Of seats that others were given for, the order paid only the
-    /// difference.
+    /// Returns the price of the order's seats. An order that an exchange made paid only the
+    /// difference of that price.
     pub fn cost(&self) -> i64 {
         self.amount
             + self
@@ -118,13 +118,13 @@ impl DumpedOrder {
                 .map_or(0, |exchange| exchange.price - self.amount)
     }
 
-    /// Returns whether there was nothing to pay, because the seats are free or other seats paid for
-    /// them.
+    /// Returns whether there was nothing to pay, because the seats are free or exchanged seats paid
+    /// for them.
     pub fn nothing_to_pay(&self) -> bool {
         self.amount == 0
     }
 
-    /// Returns the seats of some cells with their prices. All legs of a train's seat count as one.
+    /// Returns the items whose first cell is in `cells`. All legs of a train's seat are one item.
     pub fn items_over(&self, seats: usize, cells: &[u32]) -> Vec<&DumpedOrderItem> {
         let cell = |item: &DumpedOrderItem| {
             u32::from(item.from) * u32::try_from(seats).unwrap_or(0) + item.seat
@@ -141,7 +141,7 @@ impl DumpedOrder {
             .map(|step| step.at_ms)
     }
 
-    /// Returns the labels that the order was made for.
+    /// Returns the labels of the seats that the order was made for.
     pub fn made_labels(&self) -> &[String] {
         self.made_for
             .as_ref()
@@ -155,13 +155,13 @@ impl DumpedOrder {
             .map_or(&self.cells, |seats| &seats.cells)
     }
 
-    /// Returns the labels that are kept for the order now, while it is live.
+    /// Returns the labels of the seats that a live order has now.
     pub fn kept_labels(&self) -> Vec<&str> {
         let (_, labels) = self.seats_kept_now();
         self.without_labels(labels)
     }
 
-    /// Returns the cells that are kept for the order now, while it is live.
+    /// Returns the cells that a live order has now.
     pub fn kept_cells(&self) -> Vec<u32> {
         let (cells, _) = self.seats_kept_now();
         self.without_cells(cells)
@@ -188,8 +188,8 @@ impl DumpedOrder {
         labels.filter(|label| !gone(label)).collect()
     }
 
-    /// Works out when the order had which seats, from its history. An expired order has seats again
-    /// when late money buys some.
+    /// Returns the spans in which the order had its seats, from its history. An expired order has
+    /// seats again if late money buys some.
     pub fn stays(&self) -> Vec<OrderSeatSpan<'_>> {
         let mut stays: Vec<OrderSeatSpan<'_>> = Vec::new();
         for step in &self.history {
@@ -227,8 +227,8 @@ impl DumpedOrder {
         stays
     }
 
-    /// Begins with the seats that the old order did not have: until the swap the new order has no
-    /// others.
+    /// Inserts a first span with only the seats that the old order did not have, because until the
+    /// swap the new order has no other seats.
     fn begin_with_what_is_gained<'a>(&'a self, stays: &mut Vec<OrderSeatSpan<'a>>) {
         let Some(exchange) = &self.made_in else {
             return;
@@ -246,7 +246,7 @@ impl DumpedOrder {
         stays.insert(0, before);
     }
 
-    /// Ends the last stay of seats that were given back at the time they were.
+    /// Ends the last span of refunded seats at the time of their refund.
     fn end_early<'a>(&'a self, stays: &mut Vec<OrderSeatSpan<'a>>) {
         let Some(last) = stays.last_mut() else { return };
         if self.given_back.is_empty() {

@@ -1,4 +1,4 @@
-//! Reads a show of the dump: its seats, its rules, and the prices that its terms set.
+//! Reads a show of the dump: its seats, its rules and its prices.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -12,7 +12,7 @@ pub struct DumpedShow {
     pub(super) show: String,
     pub grace_s: f64,
     pub seats_per_visitor: u64,
-    /// How many seats one card may buy; any number if this is absent.
+    /// How many seats one card may buy; `None` if there is no limit.
     #[serde(default)]
     pub seats_per_card: Option<u64>,
     pub labels: Vec<String>,
@@ -55,7 +55,7 @@ struct DumpedFare {
     category: usize,
     /// The first leg.
     from: u16,
-    /// One behind the last leg.
+    /// The leg after the last one.
     to: u16,
     amount: i64,
 }
@@ -65,7 +65,7 @@ struct DumpedFare {
 pub struct DumpedShowFate {
     /// `cancelled` or `postponed`.
     pub fate: String,
-    /// Until when tickets of a postponed show go back without a fee.
+    /// Until when tickets of a postponed show are refunded without a fee.
     #[serde(default)]
     pub refunds_until_ms: Option<f64>,
 }
@@ -78,7 +78,7 @@ pub struct DumpedTerms {
     /// When this version came into force.
     pub at_ms: f64,
     pub currency: String,
-    /// When the show begins, as people were told.
+    /// When the show begins, as this version tells buyers.
     pub starts_ms: f64,
     /// Prices in minor units, by category key or label.
     #[serde(default)]
@@ -93,7 +93,7 @@ pub struct DumpedTerms {
     digest: Option<String>,
 }
 
-/// A refund rule: until so many hours before the start, this share is kept of a returned ticket.
+/// A refund rule: until `until_h` hours before the start, a refund keeps `fee_pct` percent.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct DumpedRefundRule {
     pub until_h: f64,
@@ -115,21 +115,21 @@ pub struct DumpedExchangeRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DumpedCheaperRule {
-    /// As much of the difference goes back as the refund rule would pay back.
+    /// The part of the difference that the refund rule would refund is refunded.
     RefundRule,
-    /// Nothing goes back.
+    /// Nothing is refunded.
     Keep,
-    /// All of it goes back.
+    /// The whole difference is refunded.
     Refund,
 }
 
 impl DumpedTerms {
-    /// Returns the name by which people know the category.
+    /// Returns a name for this version of the terms, for findings.
     pub fn name(&self) -> String {
         format!("version {} of the terms of {}", self.version, self.show)
     }
 
-    /// Returns whether the dumped hash matches the fields of the terms.
+    /// Returns whether the dumped hash matches the fields of the terms, or is absent.
     pub fn is_as_dumped(&self) -> bool {
         let Some(digest) = &self.digest else {
             return true;
@@ -165,8 +165,8 @@ impl DumpedCheaperRule {
 }
 
 impl DumpedShow {
-    /// Returns the cells of a seat over these legs, or over all legs. Returns none if the show has
-    /// no such seat.
+    /// Returns the cells of a seat on these legs, or on all legs if `legs` is `None`. The list is
+    /// empty if the show has no such seat.
     pub fn cells(&self, label: &str, legs: Option<&[u16]>) -> Vec<u32> {
         let Some(seat) = self.seats.get(label) else {
             return Vec::new();
@@ -185,7 +185,7 @@ impl DumpedShow {
             .collect()
     }
 
-    /// Returns the label of a cell. Cells are ordered by leg and then by seat.
+    /// Returns the label of a cell's seat. Cells are ordered by leg and then by seat.
     pub fn label(&self, cell: u32) -> &str {
         let seats = self.labels.len().max(1);
         self.labels
@@ -193,8 +193,8 @@ impl DumpedShow {
             .map_or("?", String::as_str)
     }
 
-    /// Returns the price of a seat over these legs under some terms, or `None` if the terms do not
-    /// sell it. A train uses its fares.
+    /// Returns the price of a seat on these legs under some terms, or `None` if the seat has no
+    /// price for them. A train's prices are its fares, whatever the terms.
     pub fn price(&self, terms: &DumpedTerms, seat: u32, legs: &Range<u16>) -> Option<i64> {
         let position = *self.seat_categories.get(seat as usize)?;
         if !self.fares.is_empty() {
@@ -208,15 +208,16 @@ impl DumpedShow {
         price.or(terms.prices.get(&category.label)).copied()
     }
 
-    /// Returns the terms that were in force at a moment.
+    /// Returns the terms that were in force at a moment. Before the first version, these are the
+    /// terms of that version.
     pub fn terms_at(&self, at_ms: f64) -> Option<&DumpedTerms> {
         let known = self.terms.values().rev();
         let mut known = known.filter(|terms| terms.at_ms <= at_ms);
         known.next().or(self.terms.values().next())
     }
 
-    /// Returns when a train leaves the stop at which a leg begins, or `None` for a show that is no
-    /// train.
+    /// Returns when a train leaves the stop at which a leg begins. Returns `None` if the time is
+    /// not known or the show is no train.
     pub fn departs_ms(&self, leg: u16) -> Option<f64> {
         self.departs_ms.get(usize::from(leg)).copied().flatten()
     }

@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use serde::Deserialize;
 
-/// One call, from sending until its answer came or the visitor gave up.
+/// One call and its answer, if one came.
 pub struct HistoryCall {
     /// The line of the history file.
     pub line: u32,
@@ -51,7 +51,8 @@ pub enum HistoryOperation {
     Leave,
     /// `POST …/pass`.
     Claim { exp_ms: f64, rank: Option<u64> },
-    /// A read that changes nothing and proves nothing.
+    /// A call whose operation no invariant needs, such as a read of seats, `stop_waiting` or
+    /// `consent`.
     Read,
     /// `POST …/holds`.
     Hold(Box<HoldCall>),
@@ -61,7 +62,7 @@ pub enum HistoryOperation {
     Drop { hold: Box<str> },
     /// `POST …/order`.
     Order(Box<OrderCall>),
-    /// The sandbox's button.
+    /// A payment, by the sandbox's button or by a card.
     Pay(Box<PayCall>),
     /// `GET /v1/orders/{order}`.
     OrderRead(Box<OrderRead>),
@@ -69,7 +70,7 @@ pub enum HistoryOperation {
     ForeignOrder { hold: Box<str> },
     /// `POST …/scan`.
     Scan { ticket: Box<str> },
-    /// `POST …/waitlist`, and reads of the party's state.
+    /// `POST …/waitlist`, or a read of the party's state.
     Wait(Box<WaitCall>),
     /// `POST …/cancel`.
     Cancel { order: Box<str> },
@@ -135,10 +136,10 @@ pub struct OrderRead {
     pub total: Option<i64>,
 }
 
-/// A call that gives tickets back.
+/// A call that refunds tickets.
 pub struct RefundCall {
     pub order: Box<str>,
-    /// The tickets; all of the order if none are named.
+    /// The tickets that the buyer named; `None` for all tickets of the order.
     pub named: Option<Vec<Box<str>>>,
 }
 
@@ -151,7 +152,7 @@ pub struct ExchangeCall {
     pub legs: Option<Vec<u16>>,
     /// The order for the new seats; empty without an answer.
     pub successor: Box<str>,
-    /// The difference that the new seats cost more.
+    /// The amount to pay for the exchange, as the answer says.
     pub amount: i64,
 }
 
@@ -194,8 +195,8 @@ struct RawHistoryCall {
     waiter: Option<Box<str>>,
 }
 
-/// The fields of a read of seats. The seats themselves are left out, because they may be written in
-/// another form than labels.
+/// The needed fields of a read of seats, a show, a room or a draw. The seats are left out, because
+/// they may be written in another form than labels.
 #[derive(Deserialize)]
 struct RawSeatsRead {
     visitor: u64,
@@ -289,7 +290,7 @@ fn answered_field<T: Default>(done: bool, field: &str, value: Option<T>) -> anyh
     }
 }
 
-/// Reads a call to the line.
+/// Reads a call about the visitor's place in the line or its pass.
 fn line_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
     Ok(match raw.op.as_str() {
         "join" => {
@@ -312,7 +313,7 @@ fn line_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> 
     })
 }
 
-/// Reads a call for seats.
+/// Reads a call about a hold or the waitlist.
 fn seat_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
     Ok(match raw.op.as_str() {
         "hold" => HistoryOperation::Hold(Box::new(HoldCall {
@@ -345,7 +346,7 @@ fn seat_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> 
     })
 }
 
-/// Reads a call for an order that is not paid yet.
+/// Reads a call about an order, but not about its tickets.
 fn order_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
     Ok(match raw.op.as_str() {
         "order" => HistoryOperation::Order(Box::new(OrderCall {
@@ -388,7 +389,7 @@ fn order_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation>
     })
 }
 
-/// Reads a call for tickets or for what follows them.
+/// Reads a call about tickets: a read, a scan, a refund or an exchange.
 fn ticket_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
     Ok(match raw.op.as_str() {
         "ticket" => {

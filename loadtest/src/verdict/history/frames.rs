@@ -1,5 +1,5 @@
-//! Reads the frames that sockets got: a visitor's own frames, the line as observers saw it, and the
-//! seats.
+//! Reads the frames that sockets got: frames about a visitor's place and holds, frames about the
+//! room and the line, and frames about seats.
 
 use anyhow::{bail, ensure};
 use serde::Deserialize;
@@ -11,7 +11,8 @@ use super::hex_bytes;
 pub struct HistoryFrame {
     /// The line of the history file.
     pub line: u32,
-    /// The owner of the socket, as a text: observers and visitors may have the same numbers.
+    /// The owner of the socket, as a text, because an observer and a visitor may have the same
+    /// number.
     pub who: String,
     /// The number of the visitor; `None` for an observer.
     pub visitor: Option<u64>,

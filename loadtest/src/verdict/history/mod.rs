@@ -40,7 +40,7 @@ pub struct RunHistory {
     pub feed: Vec<HistoryFeedFrame>,
     /// The owner of each socket that closed, observer or visitor, and when it closed.
     pub closes: Vec<(String, f64)>,
-    /// How many of `closes` stand before the first of `finals`.
+    /// How many of `closes` come before the first of `finals` in the file.
     pub closes_before_finals: usize,
     /// The faults that were inflicted on the system.
     pub faults: Vec<HistoryFault>,
@@ -54,7 +54,7 @@ pub struct RunHistory {
     pub draws: Vec<HistoryDraw>,
     /// The seats after everything was settled, by show.
     pub finals: HashMap<String, FinalSeats>,
-    /// When the swarm found nothing left to wait for.
+    /// When the swarm saw that the system had no work left.
     pub settled_ms: Option<f64>,
     /// When the run ended by itself.
     pub finished_ms: Option<f64>,
@@ -76,7 +76,7 @@ pub struct HistoryRunRecord {
     /// The shows' documents, by slug.
     #[serde(default)]
     pub show_docs: Value,
-    /// The show that was to be cancelled.
+    /// The show that the scenario cancels, if any.
     #[serde(default)]
     pub cancels: Option<String>,
 }
@@ -115,7 +115,7 @@ pub struct RefundReportFigures {
     pub fees: RefundReportAmount,
 }
 
-/// How many refunds there are, and over how much money.
+/// A number of refunds and their total amount.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 pub struct RefundReportSum {
     pub refunds: u64,
@@ -134,7 +134,7 @@ impl HistoryRunRecord {
         self.room_doc["method"].as_str().unwrap_or("draw")
     }
 
-    /// Returns how many may be inside at once.
+    /// Returns how many visitors may be inside at once.
     pub fn max_inside(&self) -> u64 {
         self.room_doc["max_inside"].as_u64().unwrap_or(5_000)
     }
@@ -143,9 +143,9 @@ impl HistoryRunRecord {
 /// A fault, and the span in which it may have effects.
 #[derive(Debug, Clone)]
 pub struct HistoryFault {
-    /// Whether baskets may be forgotten because of the fault.
+    /// Whether the fault may make a process or a Redis forget holds.
     pub forgets: bool,
-    /// Whether the fault may make a payment too late that was approved in time.
+    /// Whether the fault may delay a payment that was approved in time until it is too late.
     pub halts: bool,
     /// The start of the span.
     pub at_ms: f64,
@@ -181,9 +181,9 @@ pub struct FinalSeats {
 #[derive(Deserialize)]
 struct RawFault {
     what: String,
-    /// Whether baskets may be forgotten. Without this field, a kill forgets them.
+    /// Whether holds may be forgotten. Without this field, a kill forgets them.
     forgets: Option<bool>,
-    /// Whether what was struck stood still for at least as long as a buyer has to pay an order.
+    /// Whether the fault may halt a part of the system for as long as a buyer has to pay an order.
     #[serde(default)]
     halts: bool,
     at_ms: f64,
@@ -230,10 +230,10 @@ const OUTCOMES: [&str; 12] = [
     "failed",
 ];
 
-/// Reads a history. An empty history is read too: the verdict says that it proves nothing.
+/// Reads a history. An empty history is no error, because the verdict reports that it is empty.
 ///
 /// # Errors
-/// The first line that is not as the form wants it.
+/// If a line is no valid record, the first such line.
 pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<RunHistory> {
     let mut history = RunHistory::default();
     each_line(name, text, |number, line| history.take(number, line))?;
@@ -337,15 +337,15 @@ impl RunHistory {
         Ok(())
     }
 
-    /// Returns whether baskets may have been forgotten in a span of time, because their gateway or
-    /// their Redis was lost.
+    /// Returns whether holds may have been forgotten in a span of time, because the process or
+    /// the Redis that stored them was lost.
     pub fn forgot_within(&self, from_ms: f64, to_ms: f64) -> bool {
         self.faults
             .iter()
             .any(|fault| fault.forgets && fault.touches(from_ms, to_ms))
     }
 
-    /// Returns whether some part stood still for long in a span of time.
+    /// Returns whether a part of the system may have halted for long in a span of time.
     pub fn halted_within(&self, from_ms: f64, to_ms: f64) -> bool {
         self.faults
             .iter()

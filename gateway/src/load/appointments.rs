@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-/// The longest wait that a schedule gives, unless the caller's earliest time is later. A caller may
-/// add to it. When it is reached, the schedule starts again at half of it.
+/// The longest wait that a schedule gives, unless the caller's earliest time is later. Callers may
+/// add to a wait. After the longest wait, the schedule starts again at half of this time.
 const AWAY_MAX: Duration = Duration::from_secs(120);
 
 /// The next free time to come back, counted from a moment that the owner chooses. Once this time

@@ -30,7 +30,7 @@ pub struct Pruner {
 }
 
 impl Pruner {
-    /// Makes the worker over a ledger.
+    /// Makes the worker for a ledger.
     #[must_use]
     pub fn new(ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
         let owner = hex::encode(rand::rng().random::<[u8; 8]>());
@@ -45,7 +45,7 @@ impl Pruner {
     /// rows were deleted. Stops early where another node has the lease.
     ///
     /// # Errors
-    /// Returns an error where the ledger does not answer; the next run goes on with what is left.
+    /// Returns an error where the ledger does not answer; the next run deletes the rest.
     pub async fn prune_all(&self) -> Result<u64, LedgerError> {
         let mut leased_at = None;
         let gone = self.prune_under(&mut leased_at).await;

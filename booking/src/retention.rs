@@ -1,5 +1,5 @@
-//! Says how long data is kept, and how it is deleted: the oldest first, in small batches with
-//! pauses between them, so that no buyer waits for it. The crate's `pruner` is the worker.
+//! Says how long data is stored, and how it is deleted: the oldest first, in small batches with
+//! pauses between them, so that no buyer has to wait. The worker is in the crate's `pruner`.
 
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ pub enum RetentionKind {
     /// Waitlist parties that have ended. Until a party is deleted, its visitor can read why it
     /// ended.
     Waiters,
-    /// Seat outbox rows that the store has. If a store lacks deleted rows because it was set back,
-    /// its shows are opened anew.
+    /// Seat outbox rows that were delivered to the store. If a store lacks deleted rows because it
+    /// was set back, its shows are opened anew.
     SeatRows,
     /// Visitors who have finished. Gateways read them by a cursor within seconds, and passes live
     /// for hours.
@@ -50,7 +50,7 @@ impl RetentionKind {
         Self::GivenUpTries,
     ];
 
-    /// Returns how long a row is kept at least, in milliseconds.
+    /// Returns for how many milliseconds a row is stored at least.
     #[must_use]
     pub const fn for_ms(self) -> i64 {
         match self {

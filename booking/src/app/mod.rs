@@ -44,7 +44,7 @@ pub struct BookingSetup {
     pub keyring: Keyring,
     /// The keys of promoters and doors.
     pub keys: RoleKeys,
-    /// The clock that all of booking goes by.
+    /// The clock that all of booking uses.
     pub clock: Clock,
     /// The payment provider and its settings.
     pub payments: PaymentSettings,
@@ -65,7 +65,7 @@ pub struct Booking {
     watch: LockedHoldWatch,
 }
 
-/// Where shows come from, and what is searched.
+/// The sources of shows, and the data for searches.
 #[derive(Clone)]
 struct ShowSources {
     catalogue: Catalogue,
@@ -84,7 +84,7 @@ impl Booking {
         Self::with_store(Arc::new(MemoryStore::default()), ledger, setup).await
     }
 
-    /// Builds booking over any store and ledger.
+    /// Builds booking on any store and ledger.
     ///
     /// # Errors
     /// Returns an error where the ledger cannot be read.

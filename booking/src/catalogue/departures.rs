@@ -1,6 +1,6 @@
-//! Departures as shows. A departure is made from the timetable when it is asked for, kept for a
-//! while, and written into the ledger when somebody first holds a seat of it. From then on the
-//! ledger's version counts, even if the timetable changes.
+//! Departures as shows. A departure is made from the timetable when it is first asked for, and is
+//! then cached. It is written into the ledger when somebody first holds a seat of it. From then on
+//! the ledger's version counts, even if the timetable changes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,8 +40,8 @@ pub trait DepartureSource: Send + Sync + 'static {
     /// Returns the departure of this id, if the timetable has one. Departures are found up to the
     /// last date on sale, and as far back as their service runs.
     fn departure(&self, show: &ShowId) -> Option<DepartureShow>;
-    /// Calls `each` for every departure on sale at a moment that matches the patterns. Its seats
-    /// are counted as if nobody had taken one. The call takes long for a large timetable.
+    /// Calls `each` for every departure that matches the patterns and is on sale at `now_ms`. Its
+    /// seats are counted as if nobody had taken one. The call takes long for a large timetable.
     fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(DepartureOnSale));
     /// Returns the plans that its departures use.
     fn stocks(&self) -> Vec<(VenueId, u32)>;

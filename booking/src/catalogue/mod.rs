@@ -1,6 +1,6 @@
-//! The catalogue: venues with their versioned plans, shows that each pin one plan version, and
-//! which room covers which show. Data that every request needs is kept in memory; the ledger is the
-//! authority.
+//! The catalogue: venues with their versioned plans, shows that each pin one plan version, and the
+//! list of which room covers which show. Data that every request needs is in memory; the ledger is
+//! the authority.
 
 pub mod departures;
 pub mod places;

@@ -31,7 +31,7 @@ impl Catalogue {
     #[must_use]
     pub fn place_of(&self, show: &Show) -> VenueLocation {
         if let Some(run) = &show.run {
-            // A train's venue is its kind of carriages, which is no place.
+            // A train's venue is its kind of carriages, which is not a place.
             return VenueLocation {
                 name: None,
                 time_zone: run.time_zone.clone(),

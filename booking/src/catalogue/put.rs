@@ -94,7 +94,7 @@ impl Catalogue {
             run: None,
             untouched: false,
             // The document does not say whether the show is cancelled or postponed; the ledger
-            // stores that apart from it.
+            // stores that separately.
             fate: present.and_then(|present| present.fate),
             terms,
         });

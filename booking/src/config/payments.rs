@@ -79,8 +79,8 @@ impl PaymentSettings {
         }
     }
 
-    /// Returns the origins that a page must be able to load to take the money, as a content
-    /// security policy lists them.
+    /// Returns the origins that a payment page calls and loads from, as a content security policy
+    /// lists them.
     #[must_use]
     pub fn form_origins(&self) -> Vec<String> {
         match self {

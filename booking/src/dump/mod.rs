@@ -71,11 +71,11 @@ pub enum DumpRecord {
         show: String,
         /// The seat's label.
         label: String,
-        /// The legs it is good for.
+        /// The legs that it is valid for.
         legs: Vec<u16>,
         /// When it was issued.
         issued_ms: i64,
-        /// When it was given back; null while it is good.
+        /// When it became void; null while it is valid.
         void_ms: Option<i64>,
         /// When the ticket's owner was admitted; null before.
         scanned_ms: Option<i64>,
@@ -122,7 +122,7 @@ pub enum DumpRecord {
         gained: SeatsRecord,
         /// The fee of the exchange itself, in minor units.
         fee: i64,
-        /// What goes back, in minor units; null for an exchange from before this was recorded.
+        /// What goes back, in minor units; null for old exchanges that did not record it.
         back: Option<i64>,
         /// When it was begun.
         at_ms: i64,
@@ -131,7 +131,7 @@ pub enum DumpRecord {
     },
     /// A party on a waitlist.
     Waiter(WaiterRecord),
-    /// A task that is or was owed to the provider.
+    /// A call to the provider that has to be made or was made.
     Effect {
         /// The order it belongs to.
         order: String,
@@ -179,7 +179,7 @@ pub struct ShowRecord {
     pub seats_per_visitor: u32,
     /// The newest version of its terms.
     pub terms: u32,
-    /// How many seats one card may have; null for any number.
+    /// How many seats one card may buy; null for any number.
     pub seats_per_card: Option<u32>,
     /// The labels of the plan's seats, by seat index.
     pub labels: Vec<String>,

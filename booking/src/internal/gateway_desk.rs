@@ -24,7 +24,7 @@ use crate::waitlist::here::SeenVisitors;
 /// How long ledger and store may take to answer. Gateways wait a little longer.
 const CONDITION_MAX: Duration = Duration::from_millis(800);
 
-/// The most waiting visitors in one answer, which is then 3 MiB long.
+/// The most waiting visitors in one answer, which is then about 6.4 MiB long.
 const WAITING_MAX: u32 = 100_000;
 
 /// A show in short.
@@ -102,13 +102,13 @@ impl BookingPulse {
 /// Answers gateways. Clones share everything.
 #[derive(Clone)]
 pub struct GatewayDesk {
-    /// Which shows there are.
+    /// The catalogue of shows.
     pub catalogue: Catalogue,
     /// Which shows are on a cinema's programme.
     pub cinemas: CinemaCatalogue,
     /// The seats of the shows.
     pub seats: SeatInventory,
-    /// What was sold, and who waits.
+    /// The ledger, which knows the finished orders and the waiting visitors.
     pub ledger: Arc<dyn Ledger>,
     /// Which visitors have a socket at a gateway.
     pub here: SeenVisitors,
@@ -150,7 +150,7 @@ impl GatewayDesk {
             .collect()
     }
 
-    /// Returns the room whose passes open a show.
+    /// Returns the room whose passes are valid for a show.
     #[must_use]
     pub fn room_of(&self, show: &ShowId) -> String {
         self.catalogue.room_of(show)
@@ -162,7 +162,8 @@ impl GatewayDesk {
         self.catalogue.coverage()
     }
 
-    /// Returns why booking cannot sell, where the ledger takes no writes, and the store's warnings.
+    /// Checks whether the ledger takes writes. Returns why booking cannot sell, if it cannot, and
+    /// the store's warnings.
     pub async fn condition(&self) -> BookingCondition {
         let mut condition = BookingCondition::default();
         // Both are asked at the same time, so that the answer comes soon. A gateway that gets no

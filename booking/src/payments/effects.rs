@@ -1,5 +1,6 @@
 //! Carries out what the ledger owes the provider: captures, voids and refunds. Each is repeated
-//! until it is done or the provider refuses it. A capture leads to tickets.
+//! until it is done, but a capture or a void that the provider refuses is not repeated. A capture
+//! leads to tickets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,7 +87,7 @@ impl PaymentEffectWorker {
     /// other.
     ///
     /// # Errors
-    /// Returns an error where the ledger does not answer; the next run goes on.
+    /// Returns an error where the ledger does not answer; the next run tries again.
     pub async fn carry_out_due(&self) -> Result<usize, LedgerError> {
         let lend = |room| {
             let (ledger, now_ms) = (Arc::clone(&self.ledger), self.clock.now_ms());

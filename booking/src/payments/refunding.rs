@@ -39,7 +39,7 @@ impl RefundWorker {
     /// other.
     ///
     /// # Errors
-    /// Returns an error where the ledger does not answer; the next run goes on.
+    /// Returns an error where the ledger does not answer; the next run tries again.
     pub async fn ask_due(&self) -> Result<usize, LedgerError> {
         let lend = |room| {
             let (ledger, now_ms) = (Arc::clone(&self.ledger), self.clock.now_ms());

@@ -122,7 +122,7 @@ impl PaymentEventInbox {
     /// tried again later and delays no other.
     ///
     /// # Errors
-    /// Returns an error where the ledger does not answer; the next run goes on.
+    /// Returns an error where the ledger does not answer; the next run tries again.
     pub async fn settle_all(&self) -> Result<usize, LedgerError> {
         let lend = |room| {
             let (ledger, now_ms) = (Arc::clone(&self.ledger), self.clock.now_ms());

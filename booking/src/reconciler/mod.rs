@@ -83,7 +83,7 @@ impl Reconciler {
         self.pass_over(since_ms, shows).await
     }
 
-    /// Compares some shows, and all due orders and payments.
+    /// Compares some shows, the orders and payments that may differ, and the locked holds.
     async fn pass_over(
         &self,
         since_ms: i64,

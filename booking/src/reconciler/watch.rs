@@ -1,7 +1,7 @@
 //! Finds holds that are locked for an order which was never made, because the ledger did not answer
 //! or the process died between the lock and the claim. Their seats would stay locked until long
-//! after the claim's deadline. So every process keeps looking for such holds among the holds it
-//! knows.
+//! after the claim's deadline. So every process looks for such holds once a second, among the holds
+//! that it knows.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,12 +28,12 @@ pub struct LockedHoldWatch {
 enum LockedHoldState {
     /// The hold's order exists. An order is never removed, so the hold need not be looked up again.
     Ordered,
-    /// The ledger was first seen without an order for the hold at this time.
+    /// The ledger has no order for the hold. This was first seen at `since_ms`.
     Alone { since_ms: i64 },
 }
 
 impl LockedHoldWatch {
-    /// Forgets holds that are gone, and returns those whose orders were not found yet.
+    /// Forgets holds that have ended, and returns the holds whose orders were not found yet.
     fn unseen(&self, ordered: Vec<SecuredHold>) -> Vec<SecuredHold> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let there: HashSet<&HoldId> = ordered.iter().map(|secured| &secured.hold).collect();
@@ -118,8 +118,8 @@ impl Reconciler {
         Ok(given_up)
     }
 
-    /// Finds and repairs holds without orders for as long as the process runs. Each process looks
-    /// at the holds it knows.
+    /// Finds and repairs holds without orders for as long as the process runs. Each process checks
+    /// the holds that it knows.
     pub async fn watch_forever(self) {
         let mut every = tokio::time::interval(EVERY);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

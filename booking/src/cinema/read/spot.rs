@@ -247,7 +247,7 @@ impl<'a> ProgrammeObject<'a> {
     }
 }
 
-/// Returns a short quote of a value for a fault, whatever the value's size.
+/// Returns a short quote of a value of any size, for a fault.
 pub fn short_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

@@ -1,7 +1,7 @@
 //! Counts the seats of many shows for the line, at a bounded cost. A room may cover ten thousand
-//! departures and asks about every second. Shows in use are counted again each time. A hundred
-//! shows at rest are counted each time, and the others keep their last figures. Trains, and shows
-//! without sold seats, are not opened for this.
+//! departures and asks about every second. Shows in use are counted again each time. Up to a
+//! hundred shows at rest are counted each time, and the others keep their last figures. Trains, and
+//! shows without sold seats, are not opened for this.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::{SeatInventory, locked, train, unavailable};
 use crate::ledger::LedgerError;
 use crate::store::{InventoryRefusal, ShowHoldFigures};
 
-/// The most shows at rest that one call counts; those that were counted longest ago come first.
+/// The most shows at rest that one call counts. The shows that were counted longest ago come first.
 const ASKED_MAX: usize = 100;
 
 /// Held cells whose holds run out within this time are reported to the line, in milliseconds.
@@ -28,7 +28,7 @@ const SOON_MS: i64 = 10 * 1_000;
 pub struct ShowSeatFigures {
     /// The cells by state.
     pub counts: CellCounts,
-    /// The holds, with those that run out within five minutes.
+    /// How many holds there are, and how many of them run out within five minutes.
     pub baskets: ShowHoldFigures,
     /// Held cells whose holds run out so soon that they count as free for a visitor who is called
     /// now.
@@ -53,8 +53,8 @@ impl ShowSeatFigures {
         self
     }
 
-    /// Returns a show's figures as the line gets them at a moment. When the show is over, its cells
-    /// are neither free nor waited for.
+    /// Returns a show's figures as the line gets them at a moment. The cells of a show that is over
+    /// are neither free nor held.
     fn public_figures(self, show: &Show, now_ms: i64) -> Self {
         if !show.is_over(now_ms) {
             return self;

@@ -90,7 +90,7 @@ mod tests {
         )
     }
 
-    /// Returns whether another owner could take the lease, and takes it if so.
+    /// Tries to take the lease for another owner, and returns whether it did.
     async fn lost_to_another(ledger: &Arc<dyn Ledger>) -> bool {
         let taken = ledger.lease("work", "another", TTL_MS).await;
         taken.expect("it answers")

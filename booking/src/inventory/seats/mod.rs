@@ -56,7 +56,7 @@ const CLOCK_OFF_MS_MAX: i64 = 5_000;
 /// A handle on the seats of all shows.
 #[derive(Clone)]
 pub struct SeatInventory {
-    /// The fast state.
+    /// The store of the seats.
     pub store: Arc<dyn InventoryStore>,
     ledger: Arc<dyn Ledger>,
     clock: Clock,
@@ -74,7 +74,7 @@ struct SeatInventoryState {
     other_since: Lock<HashMap<ShowId, Instant>>,
     /// The last figures of each show, for the line.
     counted: Lock<HashMap<ShowId, CountedFigures>>,
-    /// The last numbers of seats left in each show, for lists.
+    /// The last counts of seats left in each show, for lists.
     seen: Lock<HashMap<ShowId, left::CachedSeatsLeft>>,
     /// Shows for which the store has seen decisions that the ledger does not know.
     regressed: Lock<HashSet<ShowId>>,
@@ -128,21 +128,22 @@ impl SeatInventory {
         }
     }
 
-    /// Makes sure that the store has a picture to show. An old picture is better than none.
+    /// Makes sure that the store has a picture of the show. An old picture is enough.
     ///
     /// # Errors
     /// As `ensure_open`, if there is no picture at all.
     async fn ensure_seen(&self, show: &Show) -> Result<(), LedgerError> {
         let open = tokio::time::timeout(LOOKED_FOR_MAX, self.store.edition(&show.id)).await;
         if !matches!(open, Ok(Ok(Some(_)))) && self.store.packed(&show.id).await.is_some() {
-            // Another task opens the show again; a request that only looks need not wait for it.
+            // Another task opens the show again. A request that only reads the seats need not wait
+            // for that task.
             return Ok(());
         }
         self.ensure_open(show).await
     }
 
-    /// Returns the whole picture for display. A departure that nobody has held seats of is not
-    /// opened for this: all its seats on sale are free. A cancelled show has no free cells.
+    /// Returns the whole picture of a show. A departure that nobody has held seats of is not opened
+    /// for this: all its seats on sale are free. A cancelled show has no free cells.
     ///
     /// # Errors
     /// As `ensure_open`, if there is no picture at all.
@@ -161,8 +162,9 @@ impl SeatInventory {
         Ok(view)
     }
 
-    /// Returns the picture packed for the wire: version, number of cells, and two bits a cell. The
-    /// picture of a cancelled show is returned unchanged, so that the change feed fits it.
+    /// Returns the picture packed for the wire: version, number of cells, and two bits for each
+    /// cell. The picture of a cancelled show is returned unchanged, so that the change feed fits
+    /// it.
     ///
     /// # Errors
     /// As [`SeatInventory::current_view`].
@@ -284,9 +286,9 @@ impl SeatInventory {
         let is_open = matches!(self.store.edition(&show.id).await, Ok(Some(_)));
         let mut lost = None;
         if !is_open {
-            // The old life ends before the picture is read. So an order whose seats were locked in
-            // the old life is in the picture, or is refused. In an open show, the locks of that
-            // order would prevent the new life.
+            // The show's old life ends before the ledger's picture is read. So an order whose seats
+            // were locked in the old life is in the picture, or is refused. If the show is open, no
+            // life ends here, because such locks prevent the new life.
             if let Err(refused) = self.store.begin(&show.id, &opening).await {
                 return Ok(Err(refused));
             }
@@ -295,8 +297,8 @@ impl SeatInventory {
         let picture = self.ledger.open_show(&show.id, lost).await?;
         let cursor = picture.cursor;
         (opening.sold, opening.ordered) = (picture.sold, picture.ordered);
-        // The claim of an order that is settled late may already be over; its lock must outlive the
-        // opening.
+        // The claim of an order whose payment is settled late may already have ended. Its lock must
+        // last longer than the opening.
         let least_ms = lock_until_ms(self.clock.now_ms());
         for hold in &mut opening.ordered {
             if hold.lock_until_ms < least_ms {
@@ -314,7 +316,7 @@ impl SeatInventory {
         Ok(opened)
     }
 
-    /// Frees all overdue holds in all open shows; returns how many holds lapsed.
+    /// Frees all overdue holds in all open shows, and returns how many holds lapsed.
     pub async fn sweep(&self, now_ms: i64) -> usize {
         let mut lapsed = 0;
         loop {

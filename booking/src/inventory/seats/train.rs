@@ -11,9 +11,9 @@ use super::ShowSeatFigures;
 /// last leg. `None` means that no offered stretch begins at this leg.
 type ShortestStretches = Vec<Vec<Option<u16>>>;
 
-/// Counts the seats of a train at a moment. Only offered stretches count that the train has not
-/// left yet. A seat is *free* if one of them is free. It is *held* if one of them would be free
-/// after all holds ran out. It is *sold* if each of them is sold in part. Otherwise it is *gone*:
+/// Counts the seats of a train at a moment. Only the offered stretches that the train has not left
+/// yet count. A seat is *free* if one of them is free. It is *held* if one of them would be free
+/// after all holds ran out. It is *sold* if all of them are sold in part. Otherwise it is *gone*:
 /// the train has left all of them or is cancelled, or the seat is blocked. Seats without an offered
 /// stretch are not counted.
 #[must_use]

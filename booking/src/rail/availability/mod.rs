@@ -1,7 +1,7 @@
 //! Free seats of trains for searches, from memory. Answers may be a moment old, but holding seats
-//! always asks the store itself. A search that finds an expired answer still uses it, and starts a
-//! new reading in the background. So a train that everybody asks for is read only a few times a
-//! second. A search waits only a moment for a train that cannot be read.
+//! always asks the store itself. An answer older than a quarter of a second is read anew in the
+//! background, while searches still use it. So a train that everybody asks for is read only a few
+//! times a second. If an answer is older than two seconds, a search waits a moment for a newer one.
 
 mod source;
 mod tally;

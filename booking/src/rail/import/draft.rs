@@ -115,7 +115,7 @@ pub struct TripDetails {
     pub line: u64,
     /// The names that the trip's kind of train may have.
     pub kinds: Vec<String>,
-    /// How many calls the trip should have, if the feed says so.
+    /// How many calls the trip should have, if the feed has that number.
     pub calls: Option<u32>,
 }
 

@@ -1,5 +1,5 @@
-//! A gateway whose booking is elsewhere: the whole way over HTTP between the two, and what people
-//! are told while booking is away. Both share one ledger, as two processes share a database.
+//! Tests a gateway whose booking runs elsewhere: a purchase over HTTP between the two, and the
+//! answers while booking is away. Both share one ledger, as two processes share a database.
 
 mod support;
 
@@ -30,7 +30,7 @@ use support::PROMOTER;
 
 const INTERNAL: &str = "internal-key-of-the-tests";
 
-/// A gateway, and what a booking beside it is opened with.
+/// A gateway, and the parts with which its separate booking is opened.
 struct Apart {
     gateway: SocketAddr,
     booking: SocketAddr,
@@ -40,7 +40,7 @@ struct Apart {
     _running: JoinHandle<()>,
 }
 
-/// A booking that serves until it is told to end.
+/// A booking that runs until it is stopped.
 struct Serving {
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<()>,
@@ -54,14 +54,14 @@ impl Serving {
     }
 }
 
-/// An address that nobody listens on.
+/// Returns an address that nobody listens on.
 async fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     listener.local_addr().expect("an address")
 }
 
 impl Apart {
-    /// The gateway starts first, and booking is nowhere yet.
+    /// Starts the gateway without its booking.
     async fn start(data: &Path) -> Self {
         let booking = free_address().await;
         let flags = [
@@ -97,7 +97,7 @@ impl Apart {
         }
     }
 
-    /// Booking comes up at its address, over the same ledger.
+    /// Starts booking at its address, over the same ledger.
     async fn booking_comes(&self) -> Serving {
         let setup = BookingSetup {
             keyring: self.shared.keyring.clone(),
@@ -137,7 +137,7 @@ impl Apart {
         assert!(answer.status < 300, "{path}: {}", answer.text());
     }
 
-    /// A hall of 40 seats with the show `night-1`.
+    /// Puts a hall of 40 seats and its show `night-1`.
     async fn on_sale(&self) {
         self.put("venues/hall", json!({"plan": "grid:4x10"})).await;
         let show = json!({"venue": "hall", "title": "Night", "starts_at": "2027-06-01T20:00:00Z",
@@ -145,13 +145,13 @@ impl Apart {
         self.put("shows/night-1", show).await;
     }
 
-    /// Somebody new in the room `everyday`, whose line is never closed: the place's JWT.
+    /// Joins the room `everyday`, which never closes, as a new visitor. Returns the place's JWT.
     async fn newcomer(&self) -> String {
         let join = post("/v1/rooms/everyday/places", &json!({}));
         text(&self.ask(join).await.is(201), "place")
     }
 
-    /// A pass of the room `everyday`.
+    /// Returns a pass of a new visitor in the room `everyday`.
     async fn pass(&self) -> String {
         let place = self.newcomer().await;
         let claim = call("POST", "/v1/rooms/everyday/pass").by(&place);
@@ -159,7 +159,7 @@ impl Apart {
         text(&claimed.json(), "pass")
     }
 
-    /// Asks until the answer satisfies.
+    /// Repeats a call until its answer satisfies `done`.
     async fn until(&self, call: &TestCall, done: impl Fn(&TestAnswer) -> bool) -> TestAnswer {
         self.calls.ask_until(call, done).await
     }
@@ -196,11 +196,11 @@ async fn a_visitor_buys_through_a_gateway_whose_booking_is_elsewhere() {
     let hold = apart.hold(&pass, &["A-1", "A-2"]).await;
     let changes = apart.core.changes("night-1", before.version).await;
     let CellChanges::Delta { to, cells, .. } = changes.expect("an answer") else {
-        panic!("two seats went");
+        panic!("two held seats make a delta");
     };
     assert_eq!(cells, [(0, 1), (1, 1)]);
     let quiet = apart.core.changes("night-1", to).await.expect("an answer");
-    assert_eq!(quiet, CellChanges::None, "a quiet show says so");
+    assert_eq!(quiet, CellChanges::None, "a show without changes has none");
 
     let order = apart.checkout(&pass, &hold).await;
     apart.pay(&order, "approve").await.is(200);
@@ -210,7 +210,7 @@ async fn a_visitor_buys_through_a_gateway_whose_booking_is_elsewhere() {
     let code = apart.ask(code).await;
     assert!(code.text().contains("<svg"), "{}", code.status);
     let signal = tokio::time::timeout(PATIENCE, signals.recv()).await;
-    let signal = signal.expect("in time").expect("a word");
+    let signal = signal.expect("in time").expect("a signal");
     assert_eq!(
         (signal.hold, signal.state.as_str()),
         (text(&hold, "hold"), "ordered")
@@ -225,7 +225,7 @@ async fn a_visitor_buys_through_a_gateway_whose_booking_is_elsewhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_booking_is_away_the_line_goes_on_and_everybody_is_told_why_there_are_no_seats() {
+async fn while_booking_is_away_the_line_goes_on_and_calls_for_seats_are_refused_with_the_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let apart = Apart::start(folder.path()).await;
     let (status, code) = apart.until_booking_is(503).await.refusal();
@@ -250,13 +250,18 @@ async fn while_booking_is_away_the_line_goes_on_and_everybody_is_told_why_there_
             answer.text().contains("no booking answers")
         })
         .await;
-    assert_eq!(ready.status, 200, "the lobby goes on: {}", ready.text());
+    assert_eq!(
+        ready.status,
+        200,
+        "the gateway stays ready: {}",
+        ready.text()
+    );
     let named = format!("booking at http://{}/", apart.booking);
     assert!(ready.text().contains(&named), "{}", ready.text());
     let place = apart.newcomer().await;
     let look = get("/v1/rooms/everyday/place").by(&place);
     apart.ask(look).await.is(200);
-    // A room that is put meanwhile is told to booking as soon as it is back.
+    // When booking is back, it learns of a room that was put in the meantime.
     let room = json!({"title": "Night", "shows": ["night-1"], "opens_at": "2020-01-01T00:00:00Z",
         "draw_at": "2099-01-01T00:00:00Z"});
     apart.put("rooms/sale", room).await;
@@ -272,7 +277,7 @@ async fn while_booking_is_away_the_line_goes_on_and_everybody_is_told_why_there_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_has_no_key_gets_nothing_from_inside_and_nobody_gets_there_through_a_gateway() {
+async fn internal_calls_need_the_internal_key_and_no_gateway_forwards_them() {
     let folder = tempfile::tempdir().expect("a folder");
     let apart = Apart::start(folder.path()).await;
     let _booking = apart.booking_comes().await;
@@ -286,7 +291,8 @@ async fn whoever_has_no_key_gets_nothing_from_inside_and_nobody_gets_there_throu
         "/internal/v1/state",
         "/v1/rail/%2e%2e/%2e%2e/internal/v1/state",
     ] {
-        // Written by hand: a client would tidy the dots up before they are sent.
+        // The request is written by hand, because a client would resolve the dots before it sends
+        // the path.
         let mut stream = TcpStream::connect(apart.gateway).await.expect("it listens");
         let call = format!(
             "GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {INTERNAL}\r\nconnection: close\r\n\r\n"
@@ -300,7 +306,7 @@ async fn whoever_has_no_key_gets_nothing_from_inside_and_nobody_gets_there_throu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_list_of_calls_is_the_same_wherever_booking_is() {
+async fn the_api_description_is_the_same_with_booking_inside_and_elsewhere() {
     let folder = tempfile::tempdir().expect("a folder");
     let apart = Apart::start(folder.path()).await;
     let far = apart.ask(get("/openapi.json")).await.json();
@@ -324,16 +330,18 @@ async fn the_list_of_calls_is_the_same_wherever_booking_is() {
     assert_eq!(
         serde_json::to_value(inside).expect("JSON"),
         own,
-        "the document of a running core is the one that is shown without it"
+        "a running booking describes the same calls as the fixed document"
     );
 }
 
-/// A booking that says it is well and hangs up on every other call.
+/// Starts a booking that reports itself as ready and closes the connection of every other call.
+/// Returns its address and a counter of the POST calls.
 async fn hangs_up(ledger: String) -> (SocketAddr, Arc<AtomicUsize>) {
     answers(ledger, "").await
 }
 
-/// A booking that is well, and answers every call with these bytes.
+/// Starts a booking that reports itself as ready and answers every other call with these bytes.
+/// Returns its address and a counter of the POST calls.
 async fn answers(ledger: String, always: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -346,8 +354,8 @@ async fn answers(ledger: String, always: &'static str) -> (SocketAddr, Arc<Atomi
                 let mut heard = vec![0; 8 << 10];
                 let read = stream.read(&mut heard).await.unwrap_or(0);
                 if !heard[..read].starts_with(b"GET /internal/v1/state") {
-                    // A question after its state that was given up half-way brings a connection
-                    // without a word.
+                    // Only POST calls are counted, because a state request that was given up
+                    // half-way is a connection without bytes.
                     if heard.starts_with(b"POST ") {
                         counted.fetch_add(1, Ordering::SeqCst);
                     }
@@ -367,7 +375,8 @@ async fn answers(ledger: String, always: &'static str) -> (SocketAddr, Arc<Atomi
     (address, calls)
 }
 
-/// A router over these bookings, once all that can be are well.
+/// Returns a router over these bookings. Waits until `well` of them have reported themselves as
+/// ready.
 async fn router_over(bases: &[SocketAddr], well: usize) -> TestClient {
     let bases: Vec<_> = bases
         .iter()
@@ -375,13 +384,14 @@ async fn router_over(bases: &[SocketAddr], well: usize) -> TestClient {
         .collect();
     let silent = bases.len() - well;
     let core = Arc::new(RemoteBooking::new(&bases, None, "aa").expect("a client"));
-    until("they are heard", async || {
+    until("the bookings have reported", async || {
         let warnings = core.condition().await.warnings.len();
         (warnings <= silent + usize::from(well == 0)).then_some(())
     })
     .await;
     let (router, _) = core.router().split_for_parts();
-    // The watching ends with the core, and the router goes on with what was heard last.
+    // The bookings are no longer watched once `core` is dropped. The router then uses the last
+    // reports.
     TestClient::of_router(router)
 }
 
@@ -400,7 +410,7 @@ async fn sent(router: &TestClient, method: &str, key: Option<&str>) -> (u16, Str
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_whose_answer_was_lost_is_sent_again_only_under_its_key() {
+async fn a_call_whose_answer_was_lost_is_sent_again_only_with_an_idempotency_key() {
     let (one, heard_by_one) = hangs_up("aa".to_owned()).await;
     let (other, heard_by_other) = hangs_up("aa".to_owned()).await;
     let heard =
@@ -412,14 +422,14 @@ async fn a_call_whose_answer_was_lost_is_sent_again_only_under_its_key() {
     assert_eq!(
         heard(),
         1,
-        "nobody knows whether it was done, so it is not done again"
+        "the lost call may have been carried out, so it is not sent again"
     );
     assert_eq!(sent(&router, "POST", Some("k-1")).await, lost);
-    assert_eq!(heard(), 2, "booking knows it again by its key");
+    assert_eq!(heard(), 2, "booking recognises a repeated call by its key");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_booking_cannot_do_is_asked_of_the_next_where_that_does_no_harm() {
+async fn a_keyed_call_that_one_booking_fails_is_sent_to_the_next() {
     const ILL: &str = "HTTP/1.1 500 No\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
     const DONE: &str = "HTTP/1.1 201 Yes\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
     let (ill, heard_by_ill) = answers("aa".to_owned(), ILL).await;
@@ -434,9 +444,9 @@ async fn what_one_booking_cannot_do_is_asked_of_the_next_where_that_does_no_harm
     let tries = heard();
     assert!(
         tries > 8,
-        "{tries}: some keys belong to the one that is ill"
+        "{tries}: some calls go to the failing booking first"
     );
-    // Without a key nobody knows what the first one did.
+    // Without a key the call is not sent again, because the first booking may have carried it out.
     let answers = [
         sent(&router, "POST", None).await.0,
         sent(&router, "POST", None).await.0,
@@ -447,12 +457,12 @@ async fn what_one_booking_cannot_do_is_asked_of_the_next_where_that_does_no_harm
     assert_eq!(
         sent(&none, "POST", Some("k")).await.0,
         500,
-        "as it was answered"
+        "the only booking's own answer"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_booking_that_refuses_connections_or_has_another_ledger_is_never_sent_a_call() {
+async fn no_call_is_sent_to_a_booking_that_refuses_connections_or_has_another_ledger() {
     let gone = free_address().await;
     let (foreign, heard_by_foreign) = hangs_up("bb".to_owned()).await;
     let (own, heard_by_own) = hangs_up("aa".to_owned()).await;

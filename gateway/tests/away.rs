@@ -1,6 +1,6 @@
-//! Tests a whole gateway, with booking inside, whose Redis and PostgreSQL both fall silent.
-//! Visitors who only look are answered from memory, visitors who want something new are told what
-//! was not done, and everything goes on when the servers are back.
+//! Tests a whole gateway, with booking inside, whose Redis and PostgreSQL both fall silent. Calls
+//! that only read are answered from memory, joins and holds are refused, and everything works again
+//! when the servers are back.
 
 mod support;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use support::{Gateway, PROMOTER, TestAnswer, TestShop};
 
-/// The longest time until something is seen.
+/// The longest time until the gateway shows that the servers are silent, or that they are back.
 const SEEN_WITHIN: Duration = Duration::from_secs(20);
 /// The longest wait for a page while the servers are silent.
 const PAGE_MAX: Duration = Duration::from_secs(3);
@@ -38,7 +38,8 @@ async fn hold(gateway: &Gateway, pass: &str) -> TestAnswer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_ledger_and_redis_silent_lobby_map_and_places_answer_and_afterwards_all_goes_on() {
+async fn while_ledger_and_redis_are_silent_reads_are_answered_and_afterwards_joins_and_holds_work()
+{
     if or_skip("a gateway whose ledger and Redis are silent") {
         return;
     }

@@ -1,4 +1,4 @@
-//! One line from join to pass, on a real listener.
+//! Tests one line from join to pass, on a real listener.
 
 mod support;
 
@@ -45,7 +45,7 @@ async fn a_visitor_joins_is_drawn_is_called_and_claims_a_pass_that_verifies() {
     let late = gateway.newcomer("demo").await;
     assert_eq!(
         late.1, 20,
-        "whoever comes after the freeze stands behind everybody drawn"
+        "a visitor who joins after the freeze comes after everybody drawn"
     );
     assert_eq!(gateway.place("demo", &late.0).await["rank"], 20);
 
@@ -80,7 +80,7 @@ async fn a_visitor_joins_is_drawn_is_called_and_claims_a_pass_that_verifies() {
         assert_eq!(elsewhere.refusal(), (401, "pass_invalid".into()));
         assert_eq!(gateway.place("demo", place).await["state"], "admitted");
     }
-    assert_eq!(ranks, (0..21).collect(), "every rank is somebody's");
+    assert_eq!(ranks, (0..21).collect(), "every rank is given once");
 }
 
 #[tokio::test]
@@ -195,7 +195,7 @@ async fn coming_back_by_place_cookie_or_secret_finds_the_same_place_and_a_holder
     assert_eq!(
         (thief.status, &thief.json()["number"]),
         (201, &json!(1)),
-        "a published hash opens nothing: it is a new place"
+        "as a secret, a published hash gives a new place"
     );
 
     let (made, number) = (gateway.join("demo", json!({})).await.json(), 2);
@@ -248,7 +248,7 @@ async fn stale_foreign_and_tampered_places_are_refused_and_change_nothing() {
     assert_eq!(
         gateway.place("demo", &place).await["state"],
         "waiting",
-        "the good place still stands"
+        "the good place is still valid"
     );
 
     let left = gateway
@@ -265,7 +265,7 @@ async fn stale_foreign_and_tampered_places_are_refused_and_change_nothing() {
 }
 
 #[tokio::test]
-async fn bad_input_is_a_problem_that_names_the_field_and_gives_no_place() {
+async fn bad_input_to_a_join_is_refused_and_gives_no_place() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
     gateway.open_room("demo", json!({})).await;
@@ -344,7 +344,7 @@ async fn bad_input_is_a_problem_that_names_the_field_and_gives_no_place() {
 }
 
 #[tokio::test]
-async fn a_code_gives_one_place_and_is_fixed_once_somebody_joined() {
+async fn a_code_gives_one_place_and_the_codes_are_fixed_from_the_first_join_on() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
     gateway
@@ -398,7 +398,7 @@ async fn a_code_gives_one_place_and_is_fixed_once_somebody_joined() {
             .await
             .refusal(),
         (403, "code_used".into()),
-        "leaving keeps the code used"
+        "the code stays used after its visitor left"
     );
 }
 
@@ -488,7 +488,7 @@ async fn a_restart_keeps_every_place_rank_pass_and_the_counter() {
 }
 
 #[tokio::test]
-async fn a_draw_that_died_after_its_freeze_or_after_its_root_ends_with_the_same_n_and_root() {
+async fn a_draw_interrupted_after_its_freeze_or_its_root_ends_with_the_same_n_and_root() {
     use fairgate_pass::Holder;
     use fairgate_rules::phase::RoomFacts;
     use fairgate_rules::room_document::{LineMethod, RoomDocument};
@@ -505,7 +505,7 @@ async fn a_draw_that_died_after_its_freeze_or_after_its_root_ends_with_the_same_
     let holders: Vec<[u8; 32]> = (0..5_u8).map(|at| [at + 1; 32]).collect();
     let root = fairgate_rules::draw::merkle::root(&holders);
     for room in ["frozen", "rooted"] {
-        // Nobody's clock says that the draw is due: what has begun is finished all the same.
+        // By the clock the draw is not due, but a draw that has begun is completed anyway.
         let document = RoomDocument {
             method: LineMethod::Draw,
             draw_at: 4_000_000_000_000,
@@ -570,17 +570,17 @@ async fn a_draw_that_died_after_its_freeze_or_after_its_root_ends_with_the_same_
         assert_eq!(
             gateway.newcomer(room).await.1,
             5,
-            "numbers go on behind the freeze"
+            "numbers go on after the frozen ones"
         );
     }
     let kept = gateway.get("/v1/rooms/rooted/draw").await.json();
     assert_eq!(
         kept["signature"], "made.before.the.crash",
-        "what was published is not signed anew"
+        "a published root is not signed again"
     );
 }
 
-/// Claims for all of them at once; gives how many got a pass.
+/// Claims with all places at the same time. Returns how many claims got a pass.
 async fn claim_at_once(gateway: &Gateway, room: &str, places: &[String]) -> usize {
     let path = format!("/v1/rooms/{room}/pass");
     let claims = places.iter().map(|place| {
@@ -606,7 +606,7 @@ async fn patch(gateway: &Gateway, room: &str, body: Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn forty_claims_at_once_let_in_as_many_as_there_is_room_for_and_no_more() {
+async fn of_forty_claims_at_once_only_as_many_get_a_pass_as_there_is_room_for() {
     let data = tempfile::tempdir().expect("a folder");
     let mut gateway = Gateway::start(data.path()).await;
     patch(&gateway, "everyday", json!({"max_inside": 5})).await;
@@ -627,10 +627,10 @@ async fn forty_claims_at_once_let_in_as_many_as_there_is_room_for_and_no_more() 
         .await;
     patch(&gateway, "fifo", json!({"max_inside": 5})).await;
     gateway.stop().await;
-    // After a restart no window is open any more: all forty come late.
+    // After a restart no window is open, so all forty claims are late.
     let gateway = Gateway::start(data.path()).await;
     let mut let_in = 0;
-    // Late comers share the pace, which begins with the first tick.
+    // Late claims need a share of the pace, which they get from the first tick on.
     for _ in 0..100 {
         let_in += claim_at_once(&gateway, "fifo", &fifo[let_in..]).await;
         if let_in > 0 {
@@ -643,7 +643,7 @@ async fn forty_claims_at_once_let_in_as_many_as_there_is_room_for_and_no_more() 
 }
 
 #[tokio::test]
-async fn leaving_with_a_living_pass_makes_no_room_inside() {
+async fn leaving_with_a_valid_pass_makes_no_room_inside() {
     let data = tempfile::tempdir().expect("a folder");
     let mut gateway = Gateway::start(data.path()).await;
     patch(&gateway, "everyday", json!({"max_inside": 1})).await;
@@ -667,11 +667,11 @@ async fn leaving_with_a_living_pass_makes_no_room_inside() {
     let verified = gateway
         .call("GET", "/v1/verify?room=everyday", Some(&pass), None)
         .await;
-    assert_eq!(verified.status, 204, "the pass itself lives on");
+    assert_eq!(verified.status, 204, "the pass is still valid");
 }
 
 #[tokio::test]
-async fn a_code_where_none_is_asked_for_is_refused_and_gives_no_place() {
+async fn a_code_in_a_room_without_codes_is_refused_and_gives_no_place() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
     gateway.open_room("demo", json!({})).await;
@@ -682,7 +682,7 @@ async fn a_code_where_none_is_asked_for_is_refused_and_gives_no_place() {
 }
 
 #[tokio::test]
-async fn no_pass_is_given_before_the_sale_even_at_a_rank_that_was_released() {
+async fn no_pass_is_given_before_the_sale_even_to_a_released_rank() {
     use fairgate_rules::phase::RoomFacts;
     use fairgate_rules::room_document::{LineMethod, RoomDocument};
     use gateway::ledger::{
@@ -739,8 +739,8 @@ async fn no_pass_is_given_before_the_sale_even_at_a_rank_that_was_released() {
         .join("fifo", json!({"secret": hex::encode(secret)}))
         .await
         .json();
-    // Late comers have a share of the pace from the first tick on, so this is not refused for want
-    // of it.
+    // After the first tick late claims have a share of the pace, so the claim below is refused for
+    // another reason.
     gateway
         .until("/v1/rooms/fifo", None, |room| room["released"] == 1)
         .await;

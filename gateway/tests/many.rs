@@ -1,5 +1,5 @@
 //! Tests two whole gateways over one Redis and one PostgreSQL, on real listeners. A visitor may
-//! come to either at any moment.
+//! call either gateway at any time.
 
 mod support;
 
@@ -61,7 +61,11 @@ async fn a_place_from_one_gateway_is_drawn_called_and_claimed_at_the_other() {
         visitors.push(gateway.newcomer("demo").await);
     }
     let numbers: BTreeSet<_> = visitors.iter().map(|(_, number)| *number).collect();
-    assert_eq!(numbers, (0..20).collect(), "one line, whoever asked where");
+    assert_eq!(
+        numbers,
+        (0..20).collect(),
+        "both gateways give numbers of one line"
+    );
 
     other.by_hand("demo", "draw").await;
     let record = one.until_drawn("demo").await;
@@ -85,7 +89,7 @@ async fn a_place_from_one_gateway_is_drawn_called_and_claimed_at_the_other() {
         );
     }
 
-    // A node that ends takes nobody's place with it.
+    // All places are still valid after one gateway has stopped.
     other.stop().await;
     for (place, number) in &visitors {
         assert_eq!(one.place("demo", place).await["number"], *number);
@@ -93,7 +97,7 @@ async fn a_place_from_one_gateway_is_drawn_called_and_claimed_at_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_emptied_redis_under_two_gateways_costs_nobody_a_place_and_gives_no_number_twice() {
+async fn after_redis_was_emptied_every_place_is_kept_and_no_number_is_given_twice() {
     if or_skip("an emptied Redis under two gateways") {
         return;
     }
@@ -134,7 +138,7 @@ async fn an_emptied_redis_under_two_gateways_costs_nobody_a_place_and_gives_no_n
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_claim_that_the_store_did_not_hear_of_is_counted_when_it_hears_again() {
+async fn a_claim_made_while_redis_is_silent_is_counted_once_redis_answers() {
     if or_skip("a claim that the store did not hear of") {
         return;
     }
@@ -148,7 +152,7 @@ async fn a_claim_that_the_store_did_not_hear_of_is_counted_when_it_hears_again()
     house.database.pause();
     let claiming = claim(&gateway, &place);
     let silencing = async {
-        // The visitor is entering: only the ledger's answer is missing.
+        // The visitor's entry is reserved, and only the ledger's answer is missing.
         let entering = "{room:demo}:entering";
         while count(&house, entering).await != 1 {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;

@@ -1,5 +1,5 @@
-//! Several gateways over one ledger: what one does to a room the others see, and none undoes
-//! another's.
+//! Tests several gateways that share one ledger: each sees what the others change, and none undoes
+//! a change of another.
 
 mod support;
 
@@ -30,10 +30,10 @@ use tokio::sync::watch;
 
 use support::{Bare, Gateway};
 
-/// What a node has to see of another's doings by then, with a busy machine's leave.
+/// The longest time until one node sees a change of another, on a busy machine too.
 const SEEN_WITHIN: Duration = Duration::from_secs(10);
 
-/// A gateway without its listener: rooms, their loops, and the promoter's hand.
+/// A gateway without a listener: the rooms, their loops, and the promoter's controls.
 struct Node {
     rooms: RoomRegistry,
     promoter: PromoterControls,
@@ -97,7 +97,7 @@ impl Node {
         assert!(patched.is_ok(), "{patched:?}");
     }
 
-    /// The room, once this node has it and `wanted` is true of it.
+    /// Waits until this node has the room and `wanted` holds for it. Returns the room.
     async fn sees(&self, room: &str, wanted: impl Fn(&Room) -> bool) -> Room {
         let asked = Instant::now();
         loop {
@@ -109,7 +109,7 @@ impl Node {
         }
     }
 
-    /// Waits until booking was told so.
+    /// Waits until booking has been sent exactly this coverage.
     async fn covers(&self, expected: &[(&str, &str)]) {
         let expected: Vec<(String, Vec<String>)> = expected
             .iter()
@@ -135,7 +135,7 @@ async fn two_nodes(what: &str) -> Option<(Server, Node, Node)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_that_start_at_once_have_one_built_in_room() {
+async fn nodes_that_start_at_the_same_time_share_one_built_in_room() {
     let Some((_server, one, two)) = two_nodes("starting at once").await else {
         return;
     };
@@ -173,7 +173,7 @@ async fn a_room_made_or_changed_at_one_node_is_seen_at_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_is_found_at_the_other_node_as_soon_as_somebody_asks_for_it() {
+async fn a_new_room_is_found_at_the_other_node_as_soon_as_it_is_looked_for() {
     let Some((_server, one, two)) = two_nodes("finding rooms of other nodes").await else {
         return;
     };
@@ -189,7 +189,7 @@ async fn a_room_is_found_at_the_other_node_as_soon_as_somebody_asks_for_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_at_two_nodes_at_once_lose_nothing() {
+async fn changes_made_at_two_nodes_at_the_same_time_are_both_kept() {
     let Some((_server, one, two)) = two_nodes("changes at once").await else {
         return;
     };
@@ -216,7 +216,7 @@ async fn changes_at_two_nodes_at_once_lose_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_rooms_that_cover_one_show_are_not_both_made() {
+async fn of_two_rooms_that_cover_one_show_only_one_is_made() {
     let Some((_server, one, two)) = two_nodes("covering one show twice").await else {
         return;
     };
@@ -239,7 +239,7 @@ async fn two_rooms_that_cover_one_show_are_not_both_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_draw_begun_at_one_node_is_the_same_draw_at_the_other() {
+async fn a_draw_that_one_node_begins_is_the_same_at_the_other() {
     let Some((_server, one, two)) = two_nodes("one draw at two nodes").await else {
         return;
     };
@@ -255,7 +255,8 @@ async fn a_draw_begun_at_one_node_is_the_same_draw_at_the_other() {
         let joined = one.rooms.store().join("a", entrant).await;
         assert!(joined.is_ok());
     }
-    // As a node that died right after its freeze leaves it: the others carry the draw on.
+    // This is the state that a node leaves if it dies right after its freeze. Any node completes
+    // the draw.
     let frozen = one.rooms.store().freeze("a", 1_000).await;
     assert!(frozen.is_ok());
     let drawn = |room: &Room| room.draw_state().row.drawn.is_some();
@@ -274,7 +275,7 @@ async fn a_draw_begun_at_one_node_is_the_same_draw_at_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_takes_long_is_not_overtaken() {
+async fn during_a_long_change_no_other_node_gets_the_lease() {
     let Some((_server, one, two)) = two_nodes("a change that takes long").await else {
         return;
     };
@@ -289,13 +290,16 @@ async fn a_change_that_takes_long_is_not_overtaken() {
     changing.release_lease().await;
     while ledger.lease("rooms", "another", 100).await.ok() != Some(true) {
         let lasting = began.elapsed();
-        assert!(lasting < Duration::from_secs(9), "it was not given back");
+        assert!(
+            lasting < Duration::from_secs(9),
+            "the lease was not given back"
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_that_cannot_be_read_keeps_no_other_from_being_seen() {
+async fn a_room_that_cannot_be_read_does_not_hide_the_others() {
     let Some((server, one, two)) = two_nodes("a room that cannot be read").await else {
         return;
     };
@@ -319,7 +323,7 @@ async fn a_room_that_cannot_be_read_keeps_no_other_from_being_seen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ledger_that_lost_releases_calls_nobody_back_and_the_line_goes_on() {
+async fn after_the_ledger_lost_releases_the_counter_does_not_fall_and_the_line_goes_on() {
     if or_skip("a ledger that lost releases") {
         return;
     }
@@ -354,7 +358,7 @@ async fn a_ledger_that_lost_releases_calls_nobody_back_and_the_line_goes_on() {
     let room = node
         .sees("a", |room| {
             let released = room.last_tick().released;
-            assert!(released >= 5, "{released}: somebody was called back");
+            assert!(released >= 5, "the counter fell to {released}");
             released == 6
         })
         .await;
@@ -365,7 +369,7 @@ async fn a_ledger_that_lost_releases_calls_nobody_back_and_the_line_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_the_ledger_is_down_lobby_and_places_still_answer() {
+async fn while_the_ledger_is_down_the_lobby_and_places_are_still_answered() {
     if or_skip("a gateway whose ledger is down") {
         return;
     }
@@ -405,7 +409,7 @@ async fn while_the_ledger_is_down_lobby_and_places_still_answer() {
         }
         assert!(
             asked.elapsed() < Duration::from_secs(2),
-            "it is told in time"
+            "readiness reports it in time"
         );
     };
     assert!(
@@ -420,7 +424,7 @@ async fn while_the_ledger_is_down_lobby_and_places_still_answer() {
         assert!(asked.elapsed() < SEEN_WITHIN, "it is ready again");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    // What was shed for the silence is taken again soon after.
+    // Joins that were refused during the silence are accepted again soon after it.
     let asked = Instant::now();
     loop {
         let joined = gateway.join("demo", json!({})).await;

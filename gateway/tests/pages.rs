@@ -64,7 +64,7 @@ async fn the_lobby_works_without_scripts() {
 }
 
 #[tokio::test]
-async fn people_get_pages_and_programs_get_problems() {
+async fn unknown_paths_get_a_404_page_and_assets_can_be_revalidated() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
     let page = gateway.get("/no/such/page").await;
@@ -93,8 +93,9 @@ async fn people_get_pages_and_programs_get_problems() {
     assert_eq!(gateway.get("/assets/../Cargo.toml").await.status, 404);
 }
 
-/// What the pages have words for besides codes: kinds of failure that they name themselves, reasons
-/// inside a problem, and `challenge_failed`, which no part sends yet.
+/// The words that are no problem codes and for which the pages have texts: kinds of failure that
+/// the pages name themselves, reasons inside a problem, and `challenge_failed`, which is not sent
+/// yet.
 const WORDED_BESIDE_CODES: &[&str] = &[
     "capacity",
     "capacity_sold",

@@ -6,7 +6,7 @@ use serde_json::json;
 use support::{Gateway, PROMOTER, VIEWER};
 
 #[tokio::test]
-async fn a_room_is_made_changed_and_audited_by_the_promoter_only() {
+async fn only_the_promoter_makes_and_changes_a_room_and_every_change_is_audited() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
     let path = "/v1/promoter/rooms/demo";
@@ -41,7 +41,7 @@ async fn a_room_is_made_changed_and_audited_by_the_promoter_only() {
     assert_eq!(
         gateway.get("/v1/rooms/demo").await.status,
         404,
-        "nothing half-done"
+        "the refused room was not made"
     );
 
     gateway
@@ -107,7 +107,7 @@ async fn a_room_is_made_changed_and_audited_by_the_promoter_only() {
 }
 
 #[tokio::test]
-async fn what_bears_on_the_draw_is_fixed_from_the_first_join_on_but_it_may_be_postponed() {
+async fn settings_of_the_draw_are_fixed_from_the_first_join_on_but_the_draw_can_be_postponed() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
     gateway.open_room("demo", json!({})).await;
@@ -146,7 +146,7 @@ async fn what_bears_on_the_draw_is_fixed_from_the_first_join_on_but_it_may_be_po
 }
 
 #[tokio::test]
-async fn a_paused_room_draws_but_lets_nobody_in_and_a_closed_one_ends() {
+async fn a_paused_room_draws_but_admits_nobody_and_a_closed_room_stays_closed() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
     gateway.open_room("demo", json!({})).await;
@@ -199,7 +199,7 @@ async fn a_paused_room_draws_but_lets_nobody_in_and_a_closed_one_ends() {
 }
 
 #[tokio::test]
-async fn a_finished_order_makes_room_and_sold_seats_are_told() {
+async fn a_finished_order_makes_room_for_the_next_visitor_and_the_phase_follows_the_seats() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
     gateway
@@ -226,7 +226,7 @@ async fn a_finished_order_makes_room_and_sold_seats_are_told() {
     assert_eq!(
         gateway.place("demo", &second).await["state"],
         "waiting",
-        "one inside is all there is room for"
+        "there is room for only one visitor"
     );
     gateway
         .core
@@ -249,7 +249,7 @@ async fn a_finished_order_makes_room_and_sold_seats_are_told() {
 }
 
 #[tokio::test]
-async fn a_room_whose_shows_are_over_or_have_left_is_sold_out_and_its_line_has_no_odds() {
+async fn a_room_whose_seats_cannot_be_bought_any_more_is_sold_out_and_its_odds_are_zero() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
     gateway
@@ -271,7 +271,7 @@ async fn a_room_whose_shows_are_over_or_have_left_is_sold_out_and_its_line_has_n
 }
 
 #[tokio::test]
-async fn operators_find_health_figures_keys_and_the_list_of_calls() {
+async fn operators_get_health_metrics_keys_a_report_and_the_api_description() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start_with(data.path(), &[("payments", "sandbox")]).await;
     assert_eq!(gateway.get("/healthz").await.text(), "alive\n");
@@ -319,7 +319,7 @@ async fn operators_find_health_figures_keys_and_the_list_of_calls() {
 }
 
 #[tokio::test]
-async fn a_network_that_joins_too_fast_is_told_when_to_come_back() {
+async fn joins_over_a_networks_quota_are_refused_with_a_time_to_come_back() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway =
         Gateway::start_with(data.path(), &[("joins_per_s", "1"), ("joins_burst", "3")]).await;
@@ -338,11 +338,11 @@ async fn a_network_that_joins_too_fast_is_told_when_to_come_back() {
             Some(json!({})),
         )
         .await;
-    assert_eq!(back.status, 200, "coming back is never held back");
+    assert_eq!(back.status, 200, "a visitor who has a place needs no quota");
 }
 
 #[tokio::test]
-async fn a_room_that_has_begun_does_not_go_back_to_a_phase_before() {
+async fn a_room_that_has_begun_cannot_return_to_an_earlier_phase() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
     let fifo = json!({"method": "fifo", "draw_at": "2020-01-02T00:00:00Z", "closes_at": "2098-01-01T00:00:00Z"});
@@ -379,9 +379,9 @@ async fn a_room_that_has_begun_does_not_go_back_to_a_phase_before() {
     assert_eq!(
         with(longer).await.refusal(),
         (409, "room_closed".into()),
-        "who was told that it is over is not told otherwise"
+        "a closed room does not open again"
     );
-    // The same times, given anew, change nothing.
+    // Another opening time in the past does not change the phase.
     gateway.open_room("lobby", json!({})).await;
     let again = gateway
         .put_room("lobby", json!({"opens_at": "2020-01-01T00:00:01Z"}))
@@ -401,7 +401,7 @@ async fn a_room_that_has_begun_does_not_go_back_to_a_phase_before() {
 }
 
 #[tokio::test]
-async fn a_patch_of_nothing_is_refused_with_the_settings_there_are_and_not_audited() {
+async fn an_empty_patch_is_refused_with_the_known_settings_and_is_not_audited() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
     gateway.open_room("demo", json!({})).await;

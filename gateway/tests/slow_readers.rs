@@ -1,5 +1,5 @@
-//! Tests clients that do not read: they cost a bounded number of bytes, delay nobody, and are told
-//! the present state when they read again.
+//! Tests clients that do not read: they cost a bounded number of bytes, delay nobody, and get the
+//! present state when they read again.
 
 mod support;
 
@@ -51,7 +51,7 @@ impl Sleeper {
             .expect("it is sent");
     }
 
-    /// Reads until a text frame satisfies.
+    /// Reads until a text frame satisfies `done`.
     async fn read_until(&mut self, done: impl Fn(&Value) -> bool) -> Heard {
         let mut heard = Heard {
             texts: Vec::new(),
@@ -81,7 +81,7 @@ impl Sleeper {
         };
         tokio::time::timeout(Duration::from_secs(20), reading)
             .await
-            .expect("it hears what it waits for");
+            .expect("the frame comes in time");
         heard
     }
 }
@@ -98,7 +98,7 @@ async fn room() -> (tempfile::TempDir, Gateway, Socket, Sleeper) {
     (data, gateway, awake, asleep)
 }
 
-/// Sends more to the room than anybody's buffers hold. The visitor who reads hears all of it.
+/// Sends this many messages to the room. Waits for each message at the socket that is read.
 async fn shout(gateway: &Gateway, awake: &mut Socket, times: usize) {
     for time in 0..times {
         let message = format!("{time} {}", "x".repeat(450));
@@ -121,7 +121,7 @@ async fn say(gateway: &Gateway, message: &str) {
 }
 
 #[tokio::test]
-async fn who_does_not_read_is_sent_a_bounded_number_of_bytes_and_then_how_things_stand_once() {
+async fn a_client_that_does_not_read_gets_a_bounded_number_of_bytes_and_then_the_present_state() {
     let (_data, gateway, mut awake, mut asleep) = room().await;
     // Each frame has about a kilobyte, so this is more than three times what a client may leave
     // unread.
@@ -130,7 +130,7 @@ async fn who_does_not_read_is_sent_a_bounded_number_of_bytes_and_then_how_things
     let heard = asleep
         .read_until(|frame| frame["type"] == "room" && frame["message"] == "The end.")
         .await;
-    assert!(heard.bytes < 80_000, "{} bytes were kept", heard.bytes);
+    assert!(heard.bytes < 80_000, "{} bytes were sent", heard.bytes);
     let rooms: Vec<_> = heard
         .texts
         .iter()
@@ -151,7 +151,7 @@ async fn who_does_not_read_is_sent_a_bounded_number_of_bytes_and_then_how_things
     let after = asleep.read_until(|frame| frame["type"] == "line").await;
     assert_eq!(
         after.texts[0]["type"], "place",
-        "how things stand: room, place, line"
+        "the present state: room, place, line"
     );
     say(&gateway, "And on.").await;
     asleep
@@ -160,7 +160,7 @@ async fn who_does_not_read_is_sent_a_bounded_number_of_bytes_and_then_how_things
 }
 
 #[tokio::test]
-async fn who_does_not_read_gets_what_it_missed_of_the_seats_as_one_delta() {
+async fn a_client_that_did_not_read_gets_all_missed_seat_changes_in_one_or_two_deltas() {
     let (_data, gateway, mut awake, mut asleep) = room().await;
     for socket in ["awake", "asleep"] {
         let watch = r#"{"type":"watch","show":"demo-1"}"#;
@@ -194,12 +194,12 @@ async fn who_does_not_read_gets_what_it_missed_of_the_seats_as_one_delta() {
     assert_eq!(
         (deltas[0][1], deltas[0][9] >= 4),
         (0, true),
-        "from what it had to the newest"
+        "the first delta leads from the client's version at least to the fourth change"
     );
 }
 
 #[tokio::test]
-async fn one_who_does_not_read_holds_up_nobody_and_can_still_be_drained() {
+async fn a_client_that_does_not_read_delays_nobody_and_does_not_stop_the_drain() {
     let (_data, mut gateway, mut awake, asleep) = room().await;
     let begun = std::time::Instant::now();
     shout(&gateway, &mut awake, 100).await;
@@ -248,5 +248,5 @@ async fn beyond_the_limit_a_socket_is_refused_with_a_time_to_come_back_and_polli
     };
     tokio::time::timeout(Duration::from_secs(20), again)
         .await
-        .expect("who has gone makes room");
+        .expect("a closed socket makes room for another");
 }

@@ -1,4 +1,4 @@
-//! Tests the live socket with a client that is no browser.
+//! Tests the live socket with a client that is not a browser.
 
 mod support;
 
@@ -20,7 +20,7 @@ async fn with_socket() -> (tempfile::TempDir, Gateway, String, Socket) {
 }
 
 #[tokio::test]
-async fn a_socket_tells_the_whole_way_from_lobby_to_turn() {
+async fn a_socket_reports_every_step_from_the_lobby_to_the_turn() {
     let (_data, gateway, place, mut socket) = with_socket().await;
     assert_eq!(
         socket.echoed.as_deref(),
@@ -38,7 +38,7 @@ async fn a_socket_tells_the_whole_way_from_lobby_to_turn() {
     assert_eq!(
         (&frozen["n"], frozen["root"].is_string(), &frozen["secret"]),
         (&json!(1), true, &Value::Null),
-        "the root goes out before the secret"
+        "the root is published before the secret"
     );
     let drawn = socket.frame("draw").await;
     assert_eq!(
@@ -59,7 +59,7 @@ async fn a_socket_tells_the_whole_way_from_lobby_to_turn() {
 }
 
 #[tokio::test]
-async fn a_message_or_a_new_pace_reaches_every_socket() {
+async fn a_message_a_pause_and_the_closing_reach_the_socket() {
     let (_data, gateway, _, mut socket) = with_socket().await;
     socket.frame("room").await;
     let patch = json!({"message": "Doors at seven.", "paused": true});
@@ -106,7 +106,7 @@ async fn watching_gives_a_snapshot_then_shared_deltas() {
 }
 
 #[tokio::test]
-async fn signals_of_a_hold_reach_its_visitor_only() {
+async fn signals_of_a_hold_reach_its_visitors_socket() {
     let (_data, gateway, _, mut other) = with_socket().await;
     let secret = [9; 32];
     let place = gateway
@@ -148,7 +148,7 @@ async fn signals_of_a_hold_reach_its_visitor_only() {
 }
 
 #[tokio::test]
-async fn booking_is_told_which_of_those_who_wait_have_a_socket_and_of_nobody_else() {
+async fn booking_learns_which_waitlisted_visitors_have_a_socket() {
     let (_data, gateway, _, _other) = with_socket().await;
     let [here, away] = [[9; 32], [8; 32]];
     let join = json!({"secret": hex::encode(here)});
@@ -159,14 +159,17 @@ async fn booking_is_told_which_of_those_who_wait_have_a_socket_and_of_nobody_els
     gateway.core.wait(vec![away, here]);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while gateway.core.here().is_empty() {
-        assert!(std::time::Instant::now() < deadline, "nobody was told");
+        assert!(
+            std::time::Instant::now() < deadline,
+            "booking was told of nobody"
+        );
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     assert!(gateway.core.here().iter().all(|told| *told == here));
 }
 
 #[tokio::test]
-async fn whatever_a_socket_does_not_understand_closes_it_with_1008() {
+async fn an_unknown_or_oversized_message_or_a_flood_closes_the_socket_with_1008() {
     let bad = [
         Message::text("hello"),
         Message::text(r#"{"type":"shout"}"#),
@@ -189,7 +192,7 @@ async fn whatever_a_socket_does_not_understand_closes_it_with_1008() {
 }
 
 #[tokio::test]
-async fn a_foreign_page_or_a_missing_place_gets_no_socket() {
+async fn no_socket_opens_without_a_place_or_for_a_foreign_page() {
     let (_data, gateway, place, _) = with_socket().await;
     let request = || {
         format!("ws://{}/v1/rooms/demo/live", gateway.address)
@@ -223,7 +226,7 @@ async fn a_foreign_page_or_a_missing_place_gets_no_socket() {
 }
 
 #[tokio::test]
-async fn a_drain_sends_everybody_away_with_a_time_to_come_back() {
+async fn a_drain_closes_the_socket_with_a_time_to_come_back() {
     let (_data, mut gateway, _, mut socket) = with_socket().await;
     socket.frame("line").await;
     gateway.begin_stop();
@@ -235,7 +238,7 @@ async fn a_drain_sends_everybody_away_with_a_time_to_come_back() {
 }
 
 #[tokio::test]
-async fn a_phase_is_told_once_whether_a_hand_or_the_clock_brought_it() {
+async fn a_socket_gets_each_new_phase_once() {
     let (_data, gateway, _, mut socket) = with_socket().await;
     socket.frame("line").await;
     gateway.by_hand("demo", "draw").await;
@@ -255,7 +258,7 @@ async fn a_phase_is_told_once_whether_a_hand_or_the_clock_brought_it() {
 }
 
 #[tokio::test]
-async fn a_socket_whose_place_was_left_is_closed_and_others_are_not() {
+async fn leaving_a_place_closes_its_socket_and_no_other() {
     let (_data, gateway, place, mut socket) = with_socket().await;
     let (other, _) = gateway.newcomer("demo").await;
     let mut other = gateway.socket("demo", &other).await.expect("a socket");
@@ -272,10 +275,11 @@ async fn a_socket_whose_place_was_left_is_closed_and_others_are_not() {
 }
 
 #[tokio::test]
-async fn those_far_back_hear_of_their_turn_and_of_the_end_within_two_seconds() {
+async fn a_visitor_far_back_gets_the_turn_and_the_sold_out_frame_within_two_seconds() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
-    // At one visitor in a thousand seconds the second is told of the line once in fifty seconds.
+    // At this pace the second visitor waits a thousand seconds, so its socket gets the line only
+    // every fifty seconds.
     gateway.open_room("demo", json!({"per_s": 0.001})).await;
     let mut sockets = Vec::new();
     for _ in 0..2 {

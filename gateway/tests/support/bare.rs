@@ -1,4 +1,5 @@
-//! A stand-in for booking with nothing to sell but a picture of seats.
+//! Stands in for booking. It sells nothing, and only reports the seats and figures that a test
+//! sets.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -58,7 +59,7 @@ impl Bare {
         (state.pulse.free, state.pulse.held, state.pulse.sold) = (free, held, sold);
     }
 
-    /// So many seats cannot be had any more.
+    /// Sets how many seats nobody can buy any more.
     pub fn set_gone(&self, gone: u64) {
         self.state().pulse.gone = gone;
     }
@@ -71,12 +72,12 @@ impl Bare {
         self.signals.send(signal).expect("the gateway listens");
     }
 
-    /// These visitors wait for seats.
+    /// Sets the visitors who are on the waitlist.
     pub fn wait(&self, waiting: Vec<Holder>) {
         self.state().waiting = waiting;
     }
 
-    /// Those of them who have been told to be here.
+    /// Returns the visitors whom the gateway has reported as present.
     pub fn here(&self) -> Vec<Holder> {
         self.state().here.clone()
     }

@@ -55,7 +55,7 @@ impl Gateway {
         Self::over(data, settings, core, open).await
     }
 
-    /// Starts a gateway with booking inside, as in a process of its own. `core` is unused then.
+    /// Starts a gateway that hosts booking itself. Its `core` is unused.
     pub async fn start_whole(data: &Path, settings: &[(&'static str, &str)]) -> Self {
         let core = Bare::default();
         Self::over(data, settings, core, gateway::upstream::local::open).await
@@ -211,7 +211,7 @@ impl Gateway {
             .json()
     }
 
-    /// Asks until the answer satisfies, as a polling page would.
+    /// Repeats a GET until its answer satisfies `done`, as a polling page would.
     pub async fn until(
         &self,
         path: &str,

@@ -1,4 +1,4 @@
-//! Reads and checks a visitor's request to hold seats, as a whole and before anything is held.
+//! Reads and checks a visitor's whole request before any seat is held.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::refusal::{HoldRefusal, HoldRefusalOutcome, HoldRequestFault};
 use super::stretch::{StretchRefusal, class_of, legs_of};
 
-/// The most entries of a list in a request. The limits of shows are far below.
+/// The most seats that a list in a request may name.
 const LIST_MAX: usize = 1_000;
 
 /// `POST /v1/shows/{show}/holds`.
@@ -261,7 +261,7 @@ fn seats_by_label(
     Ok(seats)
 }
 
-/// Reads the party that travels. A train accepts `{quantity, class}` and nothing else.
+/// Reads `best` as a party of travellers. On a train, `best` may have only `quantity` and `class`.
 fn party_of(
     best: &BestSeatsRequest,
     show: &Show,

@@ -15,7 +15,7 @@ use super::stretch::on_sale;
 use super::take::{HoldDesk, for_sale, refuse_orphans, side_by_side};
 
 impl HoldDesk {
-    /// Makes the whole change, or none of it.
+    /// Adds and removes all seats of the change, or changes nothing.
     ///
     /// # Errors
     /// [`HoldRefusal`], which says why the hold is unchanged.
@@ -65,7 +65,8 @@ impl HoldDesk {
         }
     }
 
-    /// Checks that seats may be added to a hold now, as far as is known before the store decides.
+    /// Checks everything that does not need the store before seats are added to a hold: the terms,
+    /// the time of the sale, and single seats that would be left.
     async fn check_added(
         &self,
         show: &Show,

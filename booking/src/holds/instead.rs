@@ -1,6 +1,6 @@
-//! Takes seats in exchange for those of an order. The buyer's old seats count as free while the new
-//! ones are chosen, if they may be among them, and only the cells that the order does not have
-//! already are taken.
+//! Takes the new seats of an exchange. The order's own seats count as free while the new seats are
+//! chosen, if the buyer may choose the own seats again. Only cells that the order does not have are
+//! taken.
 
 use std::sync::Arc;
 
@@ -17,21 +17,20 @@ use super::refusal::HoldRefusal;
 use super::take::{HoldDesk, SPREADS, for_sale, may_choose_again};
 use crate::store::{InventoryRefusal, VersionedCells};
 
-/// The seats that were chosen in exchange.
+/// The new seats of an exchange.
 pub struct ExchangeSeats {
-    /// The hold on the cells that the order does not have already.
+    /// The hold on the cells that the order does not have.
     pub hold: Hold,
-    /// All new seats, including those the order has already.
+    /// All new seats, including seats that the order already has.
     pub items: Vec<OrderItem>,
 }
 
-/// Returns the cells to take for some chosen seats, and the visitor's limit for them.
+/// Returns the cells to take for the chosen seats, and the seat limit that the store checks.
 pub type GainedCellsFn<'a, E> =
     &'a (dyn Fn(&[OrderItem]) -> Result<(Vec<HeldSeat>, u32), E> + Sync);
 
 impl HoldDesk {
-    /// Chooses seats as [`HoldDesk::take`] does, and takes the cells that the order does not have
-    /// already.
+    /// Chooses seats as [`HoldDesk::take`] does, and takes the cells that the order does not have.
     ///
     /// # Errors
     /// As [`HoldDesk::take`], and any error of `gain`.
@@ -92,7 +91,7 @@ impl HoldDesk {
 
     /// Returns all new seats of a hold. The hold may come from an earlier try of the same call that
     /// chose other seats, so the seats are read from the hold. The hold names every new seat, even
-    /// a seat for which no cell had to be taken.
+    /// a seat whose cells the order already has.
     async fn seats_of_hold(
         &self,
         show: &Show,
@@ -117,11 +116,12 @@ impl HoldDesk {
     }
 }
 
-/// The longest time for which the new cells stay locked while the exchange is being written; a
-/// basket's time is used if it is shorter. If the process dies, the cells are soon free again.
+/// The longest time until the hold of the new cells expires, while the exchange is being written.
+/// The show's `hold_s` is used if it is shorter. If the process dies, the cells are soon free
+/// again.
 const KEPT_MAX_MS: i64 = 30_000;
 
-/// The visitor who will own an exchange's new seats.
+/// The owner of the new seats of an exchange.
 #[derive(Debug, Clone)]
 pub struct NewSeatOwner {
     /// The visitor who exchanges.
@@ -130,8 +130,8 @@ pub struct NewSeatOwner {
     pub room: String,
 }
 
-/// Returns whether the old seats may be chosen again. A visitor who asks for the best seats over
-/// the same stretch wants other seats than the order has.
+/// Returns whether the order's own seats may be chosen again. They may not if a visitor asks for
+/// the best seats or a class on the same stretch: the visitor then wants other seats.
 fn may_keep(order: &Order, asked: &ResolvedSeatRequest) -> bool {
     let named = matches!(asked.wanted, SeatSelection::Named { .. });
     named || order.items.iter().any(|item| item.held.legs != asked.legs)

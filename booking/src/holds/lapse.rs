@@ -13,15 +13,16 @@ use super::take::HoldDesk;
 use crate::inventory::seats::SeatInventory;
 use crate::store::CallId;
 
-/// How often overdue holds are looked for.
+/// How often the seats of overdue holds are freed.
 const SWEEP_EVERY: Duration = Duration::from_millis(100);
 
 impl HoldDesk {
-    /// Moves the deadline of a hold by another `hold_s`, as often as the show allows. Repeating the
-    /// same call changes nothing more.
+    /// Moves the deadline of a basket to `hold_s` after `now_ms`, unless it is already later. The
+    /// show limits how often. If the last extension had the same `call`, nothing changes.
     ///
     /// # Errors
-    /// 409 `no_extensions_left`, `hold_ordered`; 410 `hold_expired`; 403 `not_yours`.
+    /// Most often [`HoldRefusal::NoExtensionsLeft`], [`HoldRefusal::Ordered`],
+    /// [`HoldRefusal::Expired`] or [`HoldRefusal::NotYours`].
     pub async fn extend(
         &self,
         show: &Show,

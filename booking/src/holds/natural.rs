@@ -1,7 +1,6 @@
-//! Natural idempotency on trains. A visitor has one basket for each departure and stretch, whatever
-//! key a call has, or none. So a second click, a second tab or the same call on another day finds
-//! the seats of the first call. A visitor also cannot order the same journey twice, unless the call
-//! says that it wants more seats of it.
+//! Natural idempotency on trains. A visitor has one basket for each departure and stretch, with or
+//! without an `Idempotency-Key`. So a second click or a second tab finds the basket of the first
+//! call. A visitor also cannot order the same journey twice, unless the call has `again: true`.
 
 use fairgate_model::holds::{Hold, HoldStage};
 use fairgate_model::ids::{HoldId, OrderId};
@@ -13,11 +12,11 @@ use super::refusal::HoldRefusal;
 use super::take::HoldDesk;
 use crate::store::InventoryRefusal;
 
-/// How many orders of one visitor for one stretch are looked through. Beyond that, only the calls'
-/// keys tell a visitor's calls apart.
+/// The most orders of one visitor for one stretch that are checked. After these, a new basket has
+/// the id that the call itself gives.
 const ROUNDS_MAX: u32 = 32;
 
-/// What a visitor already has on the legs of its request.
+/// The basket that a visitor may already have on the legs of its request.
 pub(super) enum ExistingHold {
     /// The visitor's basket.
     Living(Hold),
@@ -26,14 +25,15 @@ pub(super) enum ExistingHold {
 }
 
 impl HoldDesk {
-    /// Returns the visitor's own basket over the same legs, if it has what the visitor asks for
-    /// now. `id` is the id that the call itself gives, which is used for shows without stops. If
-    /// `again` is true, the visitor's orders of this journey are ignored.
+    /// Returns the visitor's own basket on the same legs, if the basket has what the visitor asks
+    /// for now. Otherwise returns the id for a new basket: for shows without stops this is `id`,
+    /// the id that the call itself gives. If `again` is true, the visitor's orders of this journey
+    /// are ignored.
     ///
     /// # Errors
     /// [`HoldRefusal::JourneyHeld`] where the basket has other seats,
-    /// [`HoldRefusal::JourneyOrdered`] where an order has seats of this journey. Also where store
-    /// or ledger do not answer.
+    /// [`HoldRefusal::JourneyOrdered`] where an order has seats of this journey. Also an error
+    /// where the store or the ledger does not answer.
     pub(super) async fn existing_hold(
         &self,
         show: &Show,
@@ -65,8 +65,7 @@ impl HoldDesk {
                 // Before the order is written, only the store knows that the hold is being ordered.
                 Ok(_) if again || self.ledger.order(&order).await?.is_some() => {}
                 Ok(_) => return Err(HoldRefusal::JourneyOrdered(order)),
-                // If the hold became an order, its id belongs to that order and is never used for a
-                // basket again.
+                // If the hold became an order, no later basket may have its id.
                 Err(InventoryRefusal::Gone) => {
                     if self.ledger.order(&order).await?.is_none() {
                         unused = own;
@@ -86,9 +85,9 @@ impl HoldDesk {
     }
 }
 
-/// Returns a hold that was found under the id of a call, if it has what the call asks for. On a
-/// train, another call for the same journey may have been quicker, at this node or another one, and
-/// may have taken other seats.
+/// Returns a hold that was found under the id of a call, if the hold has what the call asks for. On
+/// a train, a quicker call for the same journey, at any node, may have taken other seats. For a
+/// show without stops the hold is not checked.
 ///
 /// # Errors
 /// [`HoldRefusal::JourneyHeld`] where the hold has other seats, [`HoldRefusal::JourneyOrdered`]

@@ -11,7 +11,7 @@ use fairgate_model::shows::terms::SaleTerms;
 use super::refusal::HoldRefusal;
 use super::take::HoldDesk;
 
-/// Returns seats in the form that an order has, with the prices of some terms.
+/// Returns seats as items of an order, with the prices that `terms` has for these seats.
 ///
 /// # Errors
 /// [`HoldRefusal::NotForSale`] where the terms have no price for a seat.

@@ -1,4 +1,5 @@
-//! Why seats are not held, changed or kept. `http/refusals` turns these values into messages.
+//! The reasons for which a call that holds, changes, extends or orders seats is refused.
+//! `http/refusals` turns these values into messages.
 
 use fairgate_databases::LedgerError;
 use fairgate_model::choosing::BestSeatsWishFault;
@@ -16,7 +17,8 @@ pub enum HoldRefusalOutcome {
     HoldUnchanged,
 }
 
-/// Why a call for seats was refused. Nothing was changed.
+/// Why a call for seats was refused. Nothing was changed, except perhaps after
+/// [`HoldRefusal::Unreachable`] and [`HoldRefusal::Ledger`].
 #[derive(Debug, thiserror::Error)]
 pub enum HoldRefusal {
     /// The stretch of a journey or the class does not exist or is not sold.
@@ -28,10 +30,10 @@ pub enum HoldRefusal {
     /// Seats that have no price, by their labels.
     #[error("seats are not for sale: {0:?}")]
     NotForSale(Vec<String>),
-    /// The visitor would have more seats of the show than it may.
+    /// The visitor would have more seats than the show's limit.
     #[error("the visitor has {have} seats, asked for {asked} and may have {limit}")]
     TooManySeats {
-        /// Seats held and bought so far.
+        /// Seats held and bought so far; 0 if the request alone exceeds the limit.
         have: u32,
         /// Seats asked for.
         asked: u64,
@@ -81,7 +83,7 @@ pub enum HoldRefusal {
     /// The hold was extended as often as the show allows.
     #[error("no extensions are left")]
     NoExtensionsLeft,
-    /// The plan has changed since.
+    /// The show's plan changed after the seats were chosen.
     #[error("the plan has changed")]
     PlanChanged,
     /// The show's prices or rules changed after the hold was taken.

@@ -21,7 +21,7 @@ pub(super) fn not_found(
     }
 }
 
-/// Counts the suitable places that others hold, which become free if the baskets run out.
+/// Counts the suitable places that are held now. They become free if their baskets run out.
 fn in_baskets(train: &TrainSeatStates<'_>, asked: &ResolvedSeatRequest) -> usize {
     let in_basket = |seat: u32| {
         let cells = train.grid.cells_of(seat, asked.legs.clone());

@@ -1,5 +1,5 @@
-//! Resolves where a journey begins and ends by the codes of a train's stations, and checks that
-//! seats and a class are still sold there. A show without stops has neither beginning nor end.
+//! Resolves the two stations of a journey into legs of the train, and checks that seats and a class
+//! are still sold on these legs. A show without stops has one leg and no stations.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ const CODE_SHOWN_MAX: usize = 40;
 /// How many characters of an unknown class an error repeats.
 const CLASS_SHOWN_MAX: usize = 80;
 
-/// Why seats over a stretch cannot be had.
+/// Why seats for a stretch are refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StretchRefusal {
     /// The show has no stops, but this field names one.
@@ -48,9 +48,9 @@ pub enum StretchRefusal {
     OtherWay {
         /// The train's code.
         train: String,
-        /// The station where the journey was to begin.
+        /// The station where the journey should begin.
         from: String,
-        /// The station where the journey was to end.
+        /// The station where the journey should end.
         to: String,
         /// The codes of its stations, in order.
         stations: Vec<String>,
@@ -76,7 +76,7 @@ pub enum StretchRefusal {
     NoSuchClass {
         /// The field that names the class, or should.
         field: &'static str,
-        /// The class as the request named it, shortened; `None` where it named none.
+        /// The class as the request named it, shortened; `None` if the request named no class.
         shown: Option<String>,
         /// The classes that are sold.
         sold: Vec<String>,
@@ -84,7 +84,7 @@ pub enum StretchRefusal {
 }
 
 impl StretchRefusal {
-    /// Returns whether the refusal is only about time: at an earlier moment the seats could be had.
+    /// Returns whether the call only came too late: an earlier call would not have been refused.
     #[must_use]
     pub fn is_too_late(&self) -> bool {
         matches!(self, Self::Departed { .. } | Self::SalesEnded { .. })
@@ -94,7 +94,7 @@ impl StretchRefusal {
 /// Returns the legs of a show from one station to another, or the only leg of a show without stops.
 ///
 /// # Errors
-/// [`StretchRefusal`], also as [`on_sale`].
+/// [`StretchRefusal`], including the errors of [`on_sale`].
 pub fn legs_of(
     show: &Show,
     from: Option<&str>,
@@ -148,7 +148,8 @@ pub fn on_sale(show: &Show, legs: &Range<u16>, now_ms: i64) -> Result<(), Stretc
     })
 }
 
-/// Finds a class by its name, if it is sold over these legs. `field` is the field that named it.
+/// Finds a class by its key or label, if the class is sold on these legs. `field` is the field that
+/// names the class.
 ///
 /// # Errors
 /// [`StretchRefusal::NoSuchClass`].

@@ -1,5 +1,5 @@
-//! Takes holds: chooses seats on the live picture, lets the store decide who gets them, and chooses
-//! again if another visitor was quicker.
+//! Takes holds. Chooses seats on the live picture and takes them in the store. If another visitor
+//! was quicker, chooses again.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,24 +24,24 @@ use crate::ledger::Ledger;
 use crate::rail::journey::JourneySummary;
 use crate::store::{InventoryRefusal, VersionedCells};
 
-/// The number of best blocks from which each try chooses. The first try takes the very best; each
-/// later try chooses from more, since another visitor was quicker.
+/// The number of best blocks from which each try chooses at random. The first try takes the best
+/// block. Each later try chooses from more blocks, so that visitors do not collide again.
 pub(super) const SPREADS: [usize; 6] = [0, 8, 32, 128, 512, 2_048];
 
-/// The desk that takes, changes and gives back holds.
+/// Takes, prices, changes and extends holds.
 #[derive(Clone)]
 pub struct HoldDesk {
     /// The catalogue of shows.
     pub catalogue: Catalogue,
     /// The seats of the shows.
     pub seats: SeatInventory,
-    /// The ledger, which has the last word on who gets a seat.
+    /// The ledger, which finally decides who gets a seat.
     pub ledger: Arc<dyn Ledger>,
     /// Derives the ids of holds from the calls that make them.
     pub ids: HoldIdDeriver,
 }
 
-/// The ids of a call's hold.
+/// The ids under which the store may have a call's hold.
 #[derive(Debug, Clone)]
 pub struct CallHoldIds {
     /// The hold's id.
@@ -121,7 +121,7 @@ impl HoldDesk {
     }
 
     /// Returns the hold that an earlier try of the same call took before the sale ended, or else
-    /// the refusal.
+    /// the refusal. A basket on a train has another id, so this does not find it.
     async fn taken_in_time(
         &self,
         show: &Show,
@@ -192,8 +192,8 @@ impl HoldDesk {
         }
     }
 
-    /// Turns a refusal of the store into one for the visitor. `asked` are the seats that the
-    /// visitor wanted, over all legs of the show.
+    /// Turns a refusal of the store into a refusal for the visitor. `asked` names the seats that
+    /// the visitor wanted, on all legs of the show.
     pub async fn explain(
         &self,
         show: &Show,
@@ -203,7 +203,7 @@ impl HoldDesk {
         self.explain_over(show, refused, asked, &show.legs()).await
     }
 
-    /// Explains a refusal as [`HoldDesk::explain`] does, for seats over some legs.
+    /// Explains a refusal as [`HoldDesk::explain`] does, for seats on `legs`.
     pub async fn explain_over(
         &self,
         show: &Show,
@@ -245,7 +245,7 @@ impl HoldDesk {
             .iter()
             .map(|cell| show.seat_label(grid.seat_of(*cell)).to_owned())
             .collect();
-        // The store may refuse a seat on several legs.
+        // The store may refuse several cells of one seat, one for each leg.
         let mut seen = std::collections::HashSet::new();
         labels.retain(|label| seen.insert(label.clone()));
         let view = self.seats.store.view(&show.id).await;
@@ -282,7 +282,7 @@ fn fresh(
     })
 }
 
-/// Returns the seats over some legs, if all of them are for sale now.
+/// Returns the seats on `legs` as items of a hold, if every seat has a price there.
 ///
 /// # Errors
 /// [`HoldRefusal::NotForSale`] where a seat has no price.
@@ -323,8 +323,9 @@ fn train<'a>(show: &'a Show, view: &'a VersionedCells) -> TrainSeatStates<'a> {
     }
 }
 
-/// Refuses seats that would leave single seats between them. Trains have no such rule, because a
-/// single seat may fit another stretch.
+/// Refuses seats whose sale would leave a single empty seat. Trains have no such rule, because a
+/// single seat may suit another stretch. A show may allow single seats. If a seat is already taken,
+/// the store refuses the seats later.
 pub(super) fn refuse_orphans(
     show: &Show,
     view: &VersionedCells,

@@ -318,7 +318,7 @@ pub async fn seats(
             .current_view(&show)
             .await?
             .ok_or_else(missing)?;
-        // The seats are counted in this very picture, since a second read may see a newer one.
+        // The seats are counted in this picture, because a second read could return a newer one.
         let count = |of| view.states.iter().filter(|state| **state == of).count();
         let body = serde_json::json!({
             "version": view.version.to_string(),
@@ -354,8 +354,8 @@ impl CatalogueRoutes {
     }
 }
 
-/// Returns the seats that are not free, by label. A seat with several legs shows the worst state of
-/// them.
+/// Returns the states of the seats that are not free, by label. A seat with several legs has the
+/// worst state of its legs.
 fn unavailable(show: &Show, view: &VersionedCells) -> serde_json::Map<String, serde_json::Value> {
     let grid = show.grid();
     let mut states = vec![CellState::Free; grid.seats as usize];
@@ -384,7 +384,8 @@ fn accepts(headers: &HeaderMap, media: &str) -> bool {
     })
 }
 
-/// Reads a moment, or a day in UTC. A day as an end means its last moment.
+/// Reads a moment, or a day in UTC. A day means the midnight at its beginning, or with `end` the
+/// midnight at its end.
 fn parse_moment(
     field: &'static str,
     text: Option<&str>,

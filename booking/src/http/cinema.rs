@@ -1,4 +1,4 @@
-//! Cities, films and showings over HTTP, and the call by which a promoter puts the programme.
+//! Cities, films and showings over HTTP, and the call with which a promoter stores the programme.
 
 use std::sync::Arc;
 
@@ -23,7 +23,8 @@ use crate::cinema::{ChartSource, CinemaCatalogue, ProgrammePutRefusal, Programme
 use crate::http::answers::JsonAnswer;
 use crate::inventory::seats::{SeatInventory, SeatsLeft};
 
-/// A category is almost full if one of this many seats is free, or if only one seat is free.
+/// A category is almost full if at most one in this many of its seats is free, or if only one seat
+/// is free.
 const ALMOST_FULL_OF: u32 = 10;
 
 /// What the handlers of the cinemas need.
@@ -315,7 +316,7 @@ impl ShowingView {
                 .unwrap_or(start),
             sells_until: show.sells_until(&show.legs()),
             sales_ended: show.sale_has_ended(&show.legs(), now_ms),
-            // Rounded to ten metres: nobody needs it more exactly.
+            // The distance is rounded to ten metres, which is exact enough.
             distance_km: hit.distance_km.map(|km| (km * 100.0).round() / 100.0),
             categories: statuses(show, left),
             fate: show.fate.map(ShowFate::as_str),

@@ -1,4 +1,4 @@
-//! Exchanges over HTTP: the call that gives an order's seats for others.
+//! Exchanges over HTTP: the call that exchanges an order's seats for other seats.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -76,7 +76,8 @@ pub async fn exchange(
         let asked = wish.resolve(&show, now_ms)?;
         let hold = match &key {
             Some(key) => {
-                // An earlier version may have made the order of this same call already.
+                // An earlier version of this program may already have made the order of this call,
+                // under an id that it derived in another way.
                 let before = OrderId::of_hold(&HoldId::of_exchange(&show.id, &id, key));
                 if let Some(made) = routes.desk.successor(&id, &before, now_ms).await? {
                     let record = routes.desk.order_record(&made.id).await?;
@@ -108,13 +109,14 @@ pub async fn exchange(
         .await)
 }
 
-/// The header for an order's key when the Bearer is a pass.
+/// The header that carries an order's key if the Bearer is a pass.
 const ORDER_KEY: &str = "order-key";
 
 impl OrderRoutes {
-    /// Opens an order for an exchange, to its visitor or to somebody with its key. A caller with
-    /// the key in `Order-Key` may show the pass of another room as Bearer. Returns the order, and
-    /// whether the Bearer is left for such a pass.
+    /// Opens an order for an exchange, to its visitor or to somebody with its key. A caller that
+    /// sends the key in `Order-Key` can send the pass of another room as Bearer. Returns the order,
+    /// and whether the new seats need a pass: true if the key came in `Order-Key` and the Bearer is
+    /// not an order key.
     async fn open_to_exchange(
         &self,
         order: &str,
@@ -137,9 +139,10 @@ impl OrderRoutes {
     }
 }
 
-/// Returns the visitor who will have the new seats. A visitor who waited in one room's line has not
-/// waited in another's: seats behind another room need that room's pass, and belong to the pass's
-/// holder.
+/// Returns the owner of the new seats. Without a pass this is the order's visitor, and the show
+/// must belong to the order's room or to `everyday`. Otherwise a live pass of the show's room is
+/// needed, because waiting in one room does not count in another. The holder of the pass then owns
+/// the seats.
 fn in_line(
     routes: &OrderRoutes,
     headers: &HeaderMap,

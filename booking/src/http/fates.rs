@@ -1,5 +1,5 @@
-//! The calls by which a promoter cancels or postpones a show, and reads how far its refunds have
-//! come.
+//! The calls with which a promoter cancels or postpones a show, and with which staff read the
+//! figures of its refunds.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::wake::WorkerNotifier;
 pub struct ShowFateRoutes {
     /// The shows.
     pub catalogue: Catalogue,
-    /// The ledger, which keeps fates and refunds.
+    /// The ledger, which stores fates and refunds.
     pub ledger: Arc<dyn Ledger>,
     /// The keys of those who may call.
     pub keys: RoleKeys,
@@ -98,7 +98,8 @@ pub async fn cancel(
     routes.keys.require_role(&headers, Role::Promoter)?;
     let now_ms = routes.clock.now_ms();
     let show = routes.find_current_show(&show).await?;
-    // Only the timetable knows a departure that nobody has held anything of.
+    // A departure of which no seat was ever held is only in the timetable. `touched` writes it into
+    // the ledger, so that it can be cancelled there.
     let show = routes.catalogue.touched(&show, now_ms).await?;
     if show.fate != Some(ShowFate::Cancelled) {
         // If another node cancelled the show a moment ago, nothing is written, and the result is

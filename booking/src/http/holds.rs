@@ -32,7 +32,7 @@ pub struct HoldRoutes {
     pub desk: HoldDesk,
     /// Checks who may call.
     pub door: CallerVerifier,
-    /// Answers kept for repeated calls.
+    /// Answers stored for repeated calls.
     pub answers: IdempotencyAnswers,
     /// The clock.
     pub clock: Clock,
@@ -185,7 +185,7 @@ pub async fn change(
 ) -> Result<JsonAnswer, Problem> {
     let (show, id) = routes.show_of_hold(&hold).await?;
     let now_ms = routes.clock.now_ms();
-    // An expired pass may give seats back, but may not take new ones.
+    // A visitor with an expired pass may give seats back, but may not take new seats.
     let visitor = if change.add.is_empty() {
         routes
             .door
@@ -244,7 +244,7 @@ pub async fn extend(
         .require_pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
     let key = key_of(&headers)?;
     let call = format!("POST /v1/holds/{id}/extend");
-    // The key makes a repeated call the same extension, if its first answer was lost.
+    // If the first answer was lost, a repeated call with the same key is the same extension.
     let extension = match &key {
         Some(key) => CallId::of_key(pass.holder(), key),
         None => CallId(rand::rng().random()),
@@ -283,9 +283,9 @@ impl HoldRoutes {
         found.ok_or_else(|| Problem::not_found("show", show))
     }
 
-    /// Returns a hold's id and its show, which the id names. A hold of an unknown show cannot have
-    /// been made here. The show is opened first, so that after a restart a lost hold is reported as
-    /// gone.
+    /// Returns the id of a hold and the show that the id names. If the show is unknown or has no
+    /// holds yet, the hold counts as expired. The show is opened first, so that after a restart a
+    /// lost hold is reported as expired.
     async fn show_of_hold(&self, hold: &str) -> Result<(Arc<Show>, HoldId), Problem> {
         let id: HoldId = hold.parse().map_err(|_| Problem::not_found("hold", hold))?;
         let show = self

@@ -1,5 +1,5 @@
-//! The internal calls over HTTP. A call that reads changes of a quiet show waits until there is
-//! something to tell, so that many shows without buyers cost next to nothing.
+//! The internal calls over HTTP. A call for the changes of a show waits, for a limited time, until
+//! there are changes. So shows without buyers cost only a few calls.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -153,7 +153,7 @@ async fn next_line(
         heard = timeout(ALIVE_EVERY, signals.recv()) => match heard {
             Ok(Ok(signal)) => Some(signal_line(&signal, routes.desk.seats_told(&signal).await)),
             Ok(Err(RecvError::Closed)) => None,
-            // A caller that missed signals reads the hold itself.
+            // The stream does not repeat missed signals.
             Ok(Err(RecvError::Lagged(_))) | Err(_) => Some(Bytes::from_static(b"\n")),
         },
     }
@@ -161,7 +161,8 @@ async fn next_line(
 
 fn signal_line(signal: &HoldSignal, seats: Vec<String>) -> Bytes {
     let told = InternalHoldSignal::new(signal, seats);
-    // A struct of strings and numbers is always valid JSON. Readers would skip an empty line.
+    // A struct of strings and numbers can always be written as JSON. If it could not, the line
+    // would be empty, and readers skip empty lines.
     let mut text = serde_json::to_string(&told).unwrap_or_default();
     text.push('\n');
     text.into()

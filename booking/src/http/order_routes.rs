@@ -1,4 +1,5 @@
-//! What the handlers of orders need. It opens orders to their callers and builds their views.
+//! The handles of the order routes. They check who may open an order, and build the views of
+//! orders.
 
 use axum::http::HeaderMap;
 use fairgate_base::clock::{Clock, rfc3339};
@@ -31,11 +32,11 @@ pub struct OrderRoutes {
     pub desk: OrderDesk,
     /// Checks who may call.
     pub door: CallerVerifier,
-    /// Answers kept for repeated calls.
+    /// Answers stored for repeated calls.
     pub answers: IdempotencyAnswers,
     /// The clock.
     pub clock: Clock,
-    /// Wakes the workers that free seats and bring money back.
+    /// Wakes the workers that deliver seats, call the payment provider and refund tickets.
     pub bells: LedgerNotifiers,
 }
 
@@ -80,7 +81,7 @@ impl OrderRoutes {
         })
     }
 
-    /// Builds the view of an order with all that is known of it.
+    /// Builds the view of an order with its payment, tickets, refunds and exchanges.
     pub(super) async fn order_view(&self, record: OrderRecord) -> Result<OrderView, Problem> {
         let OrderRecord {
             order,
@@ -96,7 +97,8 @@ impl OrderRoutes {
         let show = catalogue.show(&order.show);
         let place = show.as_ref().map(|show| catalogue.place_of(show));
         let VenueLocation { name, time_zone } = place.unwrap_or_default();
-        // The payment was read with the history; a later read might not agree with it.
+        // The payment's state was read together with the history. A state that is read now might
+        // not fit the history.
         let payment = self.payment_view(&order, Some(payment)).await?;
         let currency = order.currency;
         let run = show.as_ref().and_then(|show| show.run.as_deref());
@@ -178,7 +180,7 @@ struct ExchangedOrder {
 }
 
 impl ExchangedOrder {
-    /// Returns whether the successor is still being paid.
+    /// Returns whether there is a successor that is not fully paid yet.
     fn is_open(&self) -> bool {
         let state = self.into.as_ref().map(|into| into.state);
         matches!(state, Some(OrderState::Pending | OrderState::Confirmed))

@@ -1,5 +1,5 @@
 //! The views of an order over HTTP: the order, its payment, the exchange and refund that its owner
-//! may make, and those that were made.
+//! may make now, and the exchange and refunds that were made.
 
 use fairgate_base::clock::rfc3339;
 use fairgate_model::ids::{OrderId, PaymentId, RefundId, TicketId};
@@ -177,8 +177,8 @@ pub struct RefundView {
     done_at: Option<String>,
 }
 
-/// Returns the exchange that an order's owner is offered; `None` if the seats may not be exchanged
-/// now.
+/// Returns the exchange that an order's owner may make now; `None` if the seats may not be
+/// exchanged now.
 #[must_use]
 pub fn exchange_offer(
     order: &Order,
@@ -195,7 +195,8 @@ pub fn exchange_offer(
     })
 }
 
-/// Returns what of an order may be given back now; `None` if nothing may.
+/// Returns the refund that an order's owner may get now for the tickets that are not scanned;
+/// `None` if there is none.
 #[must_use]
 pub fn refund_offer(
     order: &Order,

@@ -1,5 +1,5 @@
-//! What a promoter changes: venues and shows. Each is a whole document, and a refusal names every
-//! fault of the document.
+//! The calls with which a promoter stores venues and shows. Each call sends a whole document. If
+//! the document can be read but has faults, the refusal lists every fault.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -156,8 +156,8 @@ pub async fn put_show(
         before.prices != show.prices || before.plan.version != show.plan.version
     });
     if changed && matches!(routes.seats.store.edition(&id).await, Ok(Some(_))) {
-        // Baskets keep the picture on which they were made. It is replaced once they have lapsed or
-        // become orders.
+        // A basket is valid only on the picture on which it was made. So the picture is replaced
+        // after the baskets that prevent this have lapsed or become orders.
         if let Err(busy) = routes.seats.reopen(&show).await? {
             tracing::info!(show = %id, %busy, "the show's picture is replaced once its baskets are gone");
         }

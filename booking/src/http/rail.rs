@@ -19,9 +19,9 @@ use crate::http::answers::JsonAnswer;
 use crate::rail::free::{DepartureFreeSeats, FreeSeatLookup};
 use crate::rail::timetables::{CurrentTimetable, Timetables};
 
-/// The radius in which stations are near, in kilometres: the default, and the most that a caller
-/// may ask for.
+/// The default radius of a search for stations near a point, in kilometres.
 const NEAR_KM: f64 = 50.0;
+/// The largest radius that a caller may ask for, in kilometres.
 const NEAR_KM_MAX: f64 = 1_000.0;
 
 /// The most characters of an unknown name that an answer repeats.
@@ -262,7 +262,7 @@ pub async fn journeys(
     let now_ms = routes.clock.now_ms();
     let (_, last) = timetable.window(now_ms);
     let mut journeys = timetable.journeys(asked.from, asked.to, asked.date);
-    // A second train may leave a day after the last day on sale; it is not on sale yet.
+    // A journey is left out if its second train leaves on a day that is not on sale yet.
     journeys.retain(|journey| journey.second.date <= last);
     let pair = |of: &TransferJourney| [of.first.clone(), of.second.clone()];
     let rides: Vec<TrainRide> = journeys.iter().flat_map(pair).collect();
@@ -370,7 +370,7 @@ impl RailRoutes {
     }
 }
 
-/// Returns the station of this name; the error lists similar names.
+/// Returns the station with this code or name. The error lists stations with similar names.
 fn resolve_station(timetable: &Timetable, field: &'static str, text: &str) -> Result<u32, Problem> {
     timetable.station(text).ok_or_else(|| {
         let like = timetable.names_like(text);

@@ -1,5 +1,5 @@
-//! Tickets over HTTP: `GET /v1/tickets/{ticket}` also as `.svg` and `.ics`, and the scan at the
-//! door.
+//! Tickets over HTTP: a ticket as JSON, as a QR code (`.svg`) and as a calendar entry (`.ics`), and
+//! the scan at the door.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, header};

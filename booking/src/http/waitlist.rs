@@ -21,17 +21,17 @@ use crate::store::InventoryRefusal;
 use crate::waitlist::ask::WaitlistJoinRequest;
 use crate::waitlist::serve::Waitlist;
 
-/// How often a party without a socket should ask.
+/// After how many seconds a party without a socket should ask again.
 const REFRESH_S: u32 = 5;
 
 /// What the handlers of the waitlist need.
 #[derive(Clone)]
 pub struct WaitlistRoutes {
-    /// The waitlist itself.
+    /// The waitlists of all shows.
     pub waitlist: Waitlist,
     /// Checks who may call.
     pub door: CallerVerifier,
-    /// Answers kept for repeated calls.
+    /// Answers stored for repeated calls.
     pub answers: IdempotencyAnswers,
 }
 
@@ -186,7 +186,7 @@ pub async fn leave(
         .waitlist
         .end_waiting(&waiter, WaitEndReason::Left, now_ms)
         .await?;
-    // The party is read again, so that seats offered in between also go to the next party.
+    // The party is read again, so that seats that were offered in the meantime are released, too.
     let (left, _) = routes.find_waiter(&show, &pass.holder()).await?;
     let noted = if left.id == waiter.id { left } else { waiter };
     if let Some(offer) = &noted.offer {
@@ -198,7 +198,7 @@ pub async fn leave(
             .release(&offer.hold, noted.visitor, &[HoldPurpose::Offer])
             .await
         {
-            // An offer that became an order belongs to the order.
+            // The seats of an offer that became an order belong to the order.
             Ok(()) | Err(InventoryRefusal::Gone | InventoryRefusal::Ordered) => {}
             Err(refused) => {
                 tracing::debug!(hold = %offer.hold, %refused, "an offer that was left runs out by itself");
@@ -210,8 +210,8 @@ pub async fn leave(
 }
 
 impl WaitlistRoutes {
-    /// Returns the show. If this node knows a departure without holds only, the catalogue is read
-    /// again, because another node may have sold seats of it.
+    /// Returns the show. If this node knows only the timetable's entry of a departure, it reads the
+    /// catalogue again, because another node may have sold seats of the departure.
     async fn find_show_for_waiter(&self, show: &str) -> Result<Arc<Show>, Problem> {
         let catalogue = &self.waitlist.catalogue;
         let id = show.parse::<ShowId>().ok();
@@ -223,7 +223,8 @@ impl WaitlistRoutes {
         found.ok_or_else(|| Problem::not_found("show", show))
     }
 
-    /// Refuses a party that would wait in vain, or that could have its seats at once.
+    /// Refuses a party if the show is cancelled, if too few seats can become free, or if all seats
+    /// of a departure are free.
     async fn check_may_wait(&self, show: &Show, party: &WaitlistParty) -> Result<(), Problem> {
         if show.is_cancelled() {
             let detail = "It does not take place, and no more seats of it are sold. You are not on the waitlist. Look for another show.";
@@ -311,7 +312,7 @@ impl WaitlistRoutes {
         }
     }
 
-    /// Returns the offer as the store has it; `None` if the offer ran out.
+    /// Returns the offer from the store; `None` if the offer ran out or the store does not answer.
     async fn offer_view(
         &self,
         show: &Show,

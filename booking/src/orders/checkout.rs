@@ -1,5 +1,5 @@
-//! Turns a hold into an order, writing to store and ledger in an order that never loses money or a
-//! seat.
+//! Turns a hold into an order. The sequence of the writes to store and ledger ensures that neither
+//! money nor a seat is lost.
 
 use std::sync::Arc;
 
@@ -23,20 +23,20 @@ use crate::ledger::{ClaimBasis, Ledger, SeatClaimRefused};
 use crate::payments::PaymentProvider;
 use crate::store::{ClaimableHold, InventoryRefusal};
 
-/// The most characters of a name or an e-mail address.
+/// The most characters of a buyer's name or e-mail address.
 const BUYER_FIELD_MAX: usize = 200;
 
-/// How often one call tries to make a payment at the provider.
+/// How many times one call tries to make a payment at the provider.
 const MAKES_MAX: u32 = 3;
 
-/// The desk where holds become orders.
+/// Turns holds into orders, and makes exchanges.
 #[derive(Clone)]
 pub struct OrderDesk {
     /// The desk for shows, seats and holds.
     pub holds: HoldDesk,
-    /// The ledger, which has the last word on who gets a seat.
+    /// The ledger, which finally decides who gets a seat.
     pub ledger: Arc<dyn Ledger>,
-    /// The provider that takes the money, or none where payments are not configured.
+    /// The payment provider; `None` if payments are not configured.
     pub provider: Option<Arc<dyn PaymentProvider>>,
 }
 
@@ -55,8 +55,8 @@ impl OrderDesk {
         now_ms: i64,
     ) -> Result<Order, OrderRefusal> {
         check_buyer(&buyer)?;
-        // After a restart the show may not be open in the store yet, though the ledger has pending
-        // orders for it.
+        // After a restart the store may not have opened the show yet, although the ledger has
+        // pending orders of the show.
         self.holds.seats.ensure_open(show).await?;
         let store = &self.holds.seats.store;
         let (shown_until_ms, names) = match store.hold(hold, visitor).await {
@@ -88,7 +88,7 @@ impl OrderDesk {
             .await
     }
 
-    /// Writes the order of a locked hold, and makes its payment.
+    /// Writes the order of a locked hold, and makes the order's payment.
     async fn order_locked_hold(
         &self,
         show: &Show,
@@ -106,7 +106,7 @@ impl OrderDesk {
         let order = draft(show, &secured.hold, buyer, now_ms, pay_until_ms);
         let payment = match self.payment_of(&order) {
             Ok(payment) => payment,
-            // The basket was changed after it was read.
+            // The hold was changed after its sum was checked.
             Err(refused) => {
                 self.restore_basket(show, &secured.hold, now_ms).await;
                 return Err(refused);
@@ -127,8 +127,8 @@ impl OrderDesk {
         }
     }
 
-    /// Makes the payment at the provider if that was not done yet, so that the page can take the
-    /// money. If the provider will never take the payment, the order ends.
+    /// Makes the payment at the provider if that was not done yet, so that the buyer can pay. If
+    /// the provider refuses the payment for good, the order ends.
     pub(super) async fn payable(&self, order: &Order, now_ms: i64) -> Result<(), OrderRefusal> {
         if order.reason == PAYMENT_REFUSED {
             return Err(payment_refused(order, None));
@@ -146,8 +146,8 @@ impl OrderDesk {
             return Ok(());
         };
         let mut told = String::new();
-        // A provider may keep a faulty answer under an idempotency key. So a call that comes a
-        // second later uses other keys.
+        // A provider may repeat an error that it stored for an idempotency key. The attempt's
+        // number is part of the key, so a call that comes a second later uses other keys.
         let earlier = u32::try_from((now_ms - order.created_at_ms).max(0) / 1_000).unwrap_or(0);
         let first = earlier.saturating_mul(MAKES_MAX);
         for attempt in first..first.saturating_add(MAKES_MAX) {
@@ -167,8 +167,7 @@ impl OrderDesk {
         Err(provider_unreachable(order))
     }
 
-    /// Ends an order whose payment the provider refuses, so that its seats do not wait for money
-    /// that cannot come.
+    /// Ends an order whose payment the provider refuses, so that its seats become free at once.
     async fn end_unpayable(
         &self,
         order: &Order,
@@ -186,7 +185,7 @@ impl OrderDesk {
         }
     }
 
-    /// Returns the order that an earlier try made from the hold.
+    /// Returns the visitor's order that an earlier try made from the hold.
     async fn found(
         &self,
         hold: &HoldId,
@@ -207,7 +206,8 @@ impl OrderDesk {
         Ok(order)
     }
 
-    /// Turns the hold back into a basket with its own deadline.
+    /// Shortens the lock of a hold that is not ordered: to the hold's own deadline, or to now if
+    /// that is later, plus the show's `grace_s`.
     pub(super) async fn restore_basket(&self, show: &Show, hold: &Hold, now_ms: i64) {
         let grace_ms = i64::from(show.document.grace_s) * 1_000;
         let basket_until_ms = hold.expires_at_ms.max(now_ms) + grace_ms;
@@ -217,8 +217,9 @@ impl OrderDesk {
             .await;
     }
 
-    /// Undoes the lock after the ledger refused the claim: the hold becomes a basket again, or is
-    /// given back if others have the seats.
+    /// Undoes the lock after the ledger refused the claim, and returns the refusal for the visitor.
+    /// The hold is unlocked, and is also released if others have the seats. If the ledger did not
+    /// answer, the lock stays.
     pub(super) async fn undo_refused_claim(
         &self,
         show: &Show,
@@ -228,8 +229,8 @@ impl OrderDesk {
     ) -> OrderRefusal {
         let store = &self.holds.seats.store;
         // After an error of the ledger, the order may have been written, or a parallel try may
-        // still write it. So the lock stays, and a retry finds its own order. If there is none, the
-        // reconciler gives the basket its deadline back.
+        // still write it. So the lock stays, and a retry finds the order. If no order was written,
+        // the reconciler restores the basket's deadline.
         if !matches!(refused, SeatClaimRefused::Ledger(_)) {
             self.restore_basket(show, hold, now_ms).await;
         }
@@ -262,7 +263,7 @@ impl OrderDesk {
         }
     }
 
-    /// Returns an order with its history.
+    /// Returns an order with its history, tickets, refunds and exchanges.
     ///
     /// # Errors
     /// [`OrderRefusal::NoSuchOrder`], or an error where the ledger does not answer.
@@ -274,12 +275,12 @@ impl OrderDesk {
     }
 }
 
-/// Until when an order keeps its seats that is to be paid until then.
+/// Returns the deadline of an order's claim to its seats: `claim_grace_s` after `pay_until_ms`.
 fn claim_until_ms(show: &Show, pay_until_ms: i64) -> i64 {
     pay_until_ms + i64::from(show.document.claim_grace_s) * 1_000
 }
 
-/// The order of a hold, before anything of it is written.
+/// Builds the order of a hold, without writing it.
 pub(super) fn draft(
     show: &Show,
     hold: &Hold,

@@ -9,7 +9,7 @@ use fairgate_base::clock::Clock;
 use crate::ledger::{Ledger, LedgerError};
 use crate::wake::WorkerNotifier;
 
-/// How often overdue orders are looked for.
+/// How often the worker looks for overdue orders.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// The most orders that one transaction expires.
@@ -18,7 +18,7 @@ const BATCH_MAX: u32 = 200;
 /// Expires overdue orders and returns how many there were.
 ///
 /// # Errors
-/// Returns an error where the ledger does not answer; the next run goes on.
+/// Returns an error where the ledger does not answer. The next run then continues.
 pub async fn expire_due(
     ledger: &Arc<dyn Ledger>,
     seats: &WorkerNotifier,
@@ -37,9 +37,9 @@ pub async fn expire_due(
     }
 }
 
-/// Expires overdue orders for as long as the process runs. If the provider reported on an order's
-/// payment in time, the order is left until the inbox has settled that event. So money that waits
-/// in the inbox, for example after a restart, does not count as late.
+/// Expires overdue orders for as long as the process runs. If an event about an order's payment was
+/// stored in time, the order does not expire before the inbox has settled that event. So money
+/// whose event still waits in the inbox, for example after a restart, does not count as late.
 pub async fn expire_forever(ledger: Arc<dyn Ledger>, seats: WorkerNotifier, clock: Clock) {
     let mut every = tokio::time::interval(LOOK_EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -10,13 +10,13 @@ use crate::ledger::{ExchangeRefused, LedgerError};
 /// Why a call for an order was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderRefusal {
-    /// The seats cannot be had.
+    /// The seats or the hold were refused.
     #[error(transparent)]
     Hold(#[from] HoldRefusal),
     /// The name of the buyer or of a traveller is missing or wrong.
     #[error("the names are wrong: {0}")]
     Names(#[from] NamesFault),
-    /// The card that paid for the seats would have more of the show than a card may.
+    /// The card that paid would have more seats of the show than the limit for one card.
     #[error("a card may buy {limit:?} seats")]
     CardLimit {
         /// The show's limit.
@@ -59,7 +59,7 @@ pub enum OrderRefusal {
     /// The order's show no longer exists.
     #[error("there is no show {0}")]
     NoSuchShow(ShowId),
-    /// The seats wanted in exchange are sold in another currency.
+    /// The new seats of the exchange are sold in another currency.
     #[error("the show is sold in {}, the order in {}", show.as_str(), order.as_str())]
     OtherCurrency {
         /// The currency of the show.
@@ -95,7 +95,7 @@ pub enum NamesFault {
     /// The buyer's e-mail address is not valid.
     #[error("the buyer's e-mail address")]
     BuyerEmail,
-    /// Names of travellers came for a show that wants none.
+    /// Names of travellers were sent for a show that is not a train.
     #[error("names nobody asked for")]
     NotWanted,
     /// The number of names is not the number of seats.
@@ -103,10 +103,10 @@ pub enum NamesFault {
     NotOneEach {
         /// How many seats the order has.
         seats: usize,
-        /// How many names came.
+        /// How many names were sent.
         came: usize,
     },
-    /// The name of the traveller at this place is empty, too long or not printable.
+    /// The name at this index is empty, too long or not printable.
     #[error("the name of traveller {0}")]
     TravellerName(usize),
 }

@@ -1,4 +1,5 @@
-//! Checks the sum of an order: a sum of nothing needs no provider, and a provider has limits.
+//! Checks the sum of an order. A sum of 0 needs no provider. Any other sum must be within the
+//! provider's limits.
 
 use fairgate_model::money::Money;
 use fairgate_model::orders::Order;
@@ -12,7 +13,7 @@ use super::refusal::OrderRefusal;
 const NO_PROVIDER: &str = "none";
 
 impl OrderDesk {
-    /// Checks that this sum can be paid. A sum of nothing needs no provider.
+    /// Checks that this sum can be paid. A sum of 0 needs no provider.
     ///
     /// # Errors
     /// [`OrderRefusal::Sum`], [`OrderRefusal::PaymentsNotConfigured`].
@@ -36,7 +37,7 @@ impl OrderDesk {
         })
     }
 
-    /// Returns the payment of an order. A payment of nothing is voided from the beginning.
+    /// Builds the payment of an order. A payment of 0 is `Voided` from the beginning.
     ///
     /// # Errors
     /// As [`OrderDesk::check_sum`].

@@ -1,5 +1,5 @@
-//! The names of the travellers, for shows that want them: one for each seat, in the order of the
-//! hold's seats.
+//! The names of the travellers on a train: one name for each seat, in the order of the hold's
+//! seats.
 
 use fairgate_model::orders::Traveller;
 use fairgate_model::shows::Show;
@@ -9,11 +9,12 @@ use super::refusal::NamesFault;
 /// The most characters of a name.
 pub const NAME_CHARS_MAX: usize = 200;
 
-/// Returns the names as the tickets will show them. The list is empty for a show that asks for
-/// none.
+/// Returns the names as the tickets will show them. The list is empty for a show that is not a
+/// train.
 ///
 /// # Errors
-/// [`NamesFault`], where a train's names are missing or wrong, or names came that nobody asked for.
+/// [`NamesFault`], where a train's names are missing or wrong, or names were sent for a show that
+/// is not a train.
 pub fn ticket_names(
     show: &Show,
     travellers: Option<Vec<Traveller>>,

@@ -1,5 +1,5 @@
-//! Reads and checks what a party wants to wait for: seats of a hall, or seats of a class of a train
-//! between two stops.
+//! Reads and checks a request to join the waitlist. A party waits for seats of a hall, or for seats
+//! of one class of a train between two stops.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,8 @@ pub struct WaitlistJoinRequest {
 }
 
 impl WaitlistJoinRequest {
-    /// Returns the party that joins the waitlist. Every name must exist in the show.
+    /// Returns the party that joins the waitlist. All categories, classes and stations that the
+    /// request names must exist in the show.
     ///
     /// # Errors
     /// [`WaitRefusal`].

@@ -1,26 +1,26 @@
-//! The visitors who are present: those who polled their place in the waitlist, and those with a
-//! socket at a gateway. Each node reports the visitors it has seen to the ledger in batches, so
-//! that every node knows them and a restart forgets nobody.
+//! The visitors who are present: they joined the waitlist or asked for their place in it, or have a
+//! socket at a gateway. Each node reports the visitors that it has seen to the ledger in batches.
+//! So every node knows all present visitors, also after a restart.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fairgate_pass::Holder;
 
-/// The visitors seen since the last report. A cheap handle.
+/// A cheap handle to the set of visitors who were seen since the last report.
 #[derive(Clone, Default)]
 pub struct SeenVisitors {
     seen: Arc<Mutex<HashSet<Holder>>>,
 }
 
 impl SeenVisitors {
-    /// Notes that these visitors were seen now.
+    /// Adds these visitors to the next report.
     pub fn record_seen(&self, visitors: impl IntoIterator<Item = Holder>) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.extend(visitors);
     }
 
-    /// Takes the visitors out, to report them.
+    /// Removes and returns all visitors, for a report.
     pub(super) fn take_seen(&self) -> Vec<Holder> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *seen).into_iter().collect()

@@ -1,5 +1,6 @@
-//! The waitlist: parties wait for seats of a show, first come, first served. Freed seats are kept
-//! for them (`store`), and offered to the first present party that they fit.
+//! The waitlist: parties wait for seats of a show, first come, first served. The store keeps freed
+//! seats locked for the waitlist, and the seats are offered to the first present party that they
+//! fit.
 
 pub mod ask;
 pub mod here;

@@ -1,7 +1,7 @@
-//! Offers freed seats to the waitlist. One node per show holds a lease and runs this loop: it ends
-//! waiting and offers that are over, keeps seats that become free, and offers them. Every step may
-//! be interrupted and repeated, because the id of an offer's hold is derived from its party, and
-//! the ledger records each step once.
+//! Offers freed seats to the waitlist. One node per show has a lease and runs this loop. It ends
+//! offers and waits that are over, locks freed seats for the waitlist, and offers the seats to
+//! parties. Every step may be interrupted and repeated, because the id of an offer's hold is
+//! derived from its party, and the ledger records each step once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,20 +27,20 @@ use crate::ledger::{Ledger, LedgerError};
 use crate::store::{InventoryRefusal, VersionedCells};
 use crate::wake::WorkerNotifier;
 
-/// How often the waitlist is looked at when nothing wakes the worker.
+/// How often the worker serves the waitlists if nothing wakes it.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How often the ledger is told which visitors are present.
+/// How often a node reports the visitors that it has seen to the ledger.
 const TELL_EVERY: Duration = Duration::from_secs(2);
 /// How long a node's lease on a show's waitlist lasts without being renewed.
 const LEASE_MS: i64 = 3_000;
-/// How long freed cells are kept for the waitlist without being renewed. If all nodes die, they
-/// become free after this.
+/// How long freed cells stay locked for the waitlist without being renewed. If all nodes die, the
+/// cells become free after this time.
 const KEEP_MS: i64 = 15_000;
 
-/// A cheap handle on the waitlists of all shows.
+/// A cheap handle to the waitlists of all shows.
 #[derive(Clone)]
 pub struct Waitlist {
-    /// The ledger that has the waitlists.
+    /// The ledger that stores the waitlists.
     pub ledger: Arc<dyn Ledger>,
     /// The catalogue of shows.
     pub catalogue: Catalogue,
@@ -67,7 +67,7 @@ impl Waitlist {
         }
     }
 
-    /// Tells the ledger which visitors are present, for as long as the process runs.
+    /// Reports the visitors that this node has seen to the ledger, for as long as the process runs.
     pub async fn tell_forever(self) {
         let mut every = tokio::time::interval(TELL_EVERY);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -79,11 +79,11 @@ impl Waitlist {
         }
     }
 
-    /// Tells the ledger which visitors this node has seen since the last report.
+    /// Reports the visitors that this node has seen since the last report to the ledger.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not take the report; a visitor who stays is seen
-    /// again.
+    /// Returns an error where the ledger did not take the report. That report is lost, but a
+    /// visitor who stays is seen again.
     pub async fn tell_who_is_here(&self) -> Result<(), LedgerError> {
         let seen = self.here.take_seen();
         if seen.is_empty() {
@@ -92,11 +92,11 @@ impl Waitlist {
         self.ledger.waiters_seen(seen, self.clock.now_ms()).await
     }
 
-    /// Serves each show's waitlist once. `served` has the shows of the last round. A show that
-    /// nobody waits for any more gives its kept seats back.
+    /// Serves each show's waitlist once. `served` has the shows of the last round. If no party
+    /// waits for such a show any more, its seats are no longer locked for the waitlist.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be asked; the next round goes on.
+    /// Returns an error where the ledger does not answer. The next round then continues.
     pub async fn serve_shows(
         &self,
         owner: &str,
@@ -112,7 +112,8 @@ impl Waitlist {
             let Some(show) = self.catalogue.show(&id) else {
                 continue;
             };
-            // This node has not yet heard that the departure has a row in the ledger. It will soon.
+            // The departure has a row in the ledger, but this node has not read the row yet. A
+            // later round serves the show.
             if show.untouched {
                 continue;
             }
@@ -172,8 +173,8 @@ impl Waitlist {
         }
     }
 
-    /// Ends what is over: offers that were ordered, missed or lost, and the waiting of parties
-    /// whose time has run out.
+    /// Ends a party's offer if the offer was ordered, missed or lost. Ends the party's waiting if
+    /// its time is over or if it missed too many offers.
     async fn settle_waiter(
         &self,
         show: &Show,
@@ -254,8 +255,8 @@ impl Waitlist {
         let Some(view) = self.seats.store.view(&show.id).await else {
             return Ok(());
         };
-        // The time is read after the picture, so that seats which became free after the sale are
-        // offered to nobody.
+        // The time is read after the picture, so that seats which became free after the end of the
+        // sale are not offered.
         let now_ms = self.clock.now_ms();
         let house = ShowLayout::for_show(show);
         let shares = share(house, &view.states, kept, line, now_ms, &mut rand::rng());
@@ -264,8 +265,8 @@ impl Waitlist {
                 .offer_seats(show, &view, &line[at], &seated, now_ms)
                 .await?
             {
-                // The next round chooses for this party again before it serves the parties behind,
-                // so that nobody is overtaken.
+                // The next round chooses for this party again before it serves later parties, so
+                // that nobody overtakes this party.
                 return Ok(());
             }
         }
@@ -277,8 +278,8 @@ impl Waitlist {
         Ok(())
     }
 
-    /// Offers seats to a party. Returns false if the store refused in a way that another choice or
-    /// a later moment may solve.
+    /// Offers seats to a party. Returns false if the store refused these seats now, but other seats
+    /// or a later try may succeed.
     async fn offer_seats(
         &self,
         show: &Show,
@@ -298,8 +299,7 @@ impl Waitlist {
                     .await?;
                 return Ok(true);
             }
-            // Another visitor was quicker, or the store cannot take it now. The next round chooses
-            // anew.
+            // Another visitor was quicker, or the store is not ready. The next round chooses again.
             Err(
                 refused @ (InventoryRefusal::Taken(_)
                 | InventoryRefusal::NotReady
@@ -347,8 +347,8 @@ impl Waitlist {
     }
 }
 
-/// The hold that offers a party its seats. None where one of them is not for sale any more, or the
-/// sale ended since the round began: the next round ends the waiting.
+/// Builds the hold that offers seats to a party. Returns `None` if a seat has no price any more, or
+/// if the sale ended after the round began; the next round then ends the waiting.
 fn hold_for_offer(show: &Show, waiter: &Waiter, seated: &PartySeats, now_ms: i64) -> Option<Hold> {
     let items = for_sale(show, &seated.seats, &seated.legs).ok()?;
     let end = waiter.party.sale_end(show);
@@ -356,7 +356,7 @@ fn hold_for_offer(show: &Show, waiter: &Waiter, seated: &PartySeats, now_ms: i64
         return None;
     }
     let expires_at_ms = match end {
-        // Seats of a train that has left are useless, so the offer ends then.
+        // Seats of a train that has left are useless, so the offer ends when the train leaves.
         PartySaleEnd::Leaves(at_ms) => at_ms.min(now_ms + OFFER_MS),
         // An offer that was made before the end of the sale stays valid after it, like a
         // basket.

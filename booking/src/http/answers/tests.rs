@@ -100,7 +100,7 @@ fn told(status: u16, code: &str) -> (u16, Value) {
 /// Polls a call until its action begins.
 async fn begun(call: &mut (impl Future<Output = (u16, Value)> + Unpin), acting: &Notify) {
     tokio::select! {
-        ended = call => panic!("it ended: {ended:?}"),
+        ended = call => panic!("the call ended before its action began: {ended:?}"),
         () = acting.notified() => {}
     }
 }

@@ -1,4 +1,4 @@
-//! Words the refusals of holding, changing or keeping seats.
+//! Words the refusals of calls that hold, change, extend or order seats.
 
 use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_model::holds::HoldPurpose;
@@ -8,8 +8,9 @@ use serde_json::{Map, json};
 use super::stretch::stretch_problem;
 use crate::holds::refusal::{HoldRefusal, HoldRefusalOutcome, HoldRequestFault, SeatSuggestion};
 
-/// The most names that an answer repeats, and the most characters of each.
+/// The most unknown labels that an answer repeats.
 const LABELS_SHOWN_MAX: usize = 10;
+/// The most characters of an unknown label that an answer repeats.
 const LABEL_SHOWN_MAX: usize = 80;
 
 impl From<HoldRefusal> for Problem {

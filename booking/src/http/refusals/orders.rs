@@ -12,8 +12,8 @@ use crate::ledger::ExchangeRefused;
 use crate::orders::refusal::{NamesFault, OrderRefusal};
 use crate::orders::travellers::NAME_CHARS_MAX;
 
-/// After how many seconds to try again when payments are not configured. Only the organiser can set
-/// payments up, so asking more often would help nobody.
+/// After how many seconds to try again if payments are not configured. Only the organiser can
+/// configure payments, so trying sooner is useless.
 const NOT_CONFIGURED_RETRY_S: u64 = 600;
 
 impl From<OrderRefusal> for Problem {
@@ -166,8 +166,8 @@ fn payment_refused(order: &OrderId, sum: Money, why: Option<PaymentSumError>) ->
         .with_member("total", MoneyView(sum))
 }
 
-/// Builds 409 `exchange_open`: nothing else is done with the order until its exchange is paid or
-/// given up.
+/// Builds 409 `exchange_open`: the order cannot be refunded or exchanged again until its open
+/// exchange is paid or cancelled.
 #[must_use]
 pub fn exchange_open(successor: &OrderId) -> Problem {
     let detail = format!(
@@ -212,7 +212,8 @@ fn exchange_problem(refused: ExchangeRefused) -> Problem {
             "The order changed while you were choosing. Nothing was exchanged. Read the order and choose anew.",
         )
         .with_title("The order has changed"),
-        // Callers with more details word both of these themselves.
+        // A refused claim is already turned into another refusal by `OrderDesk::exchange`, which
+        // knows the seats.
         ExchangeRefused::Claim(refused) => Problem::new(ProblemCode::NotExchangeable, refused.to_string()),
         ExchangeRefused::Ledger(error) => error.into(),
     }

@@ -1,4 +1,4 @@
-//! Words why seats over a stretch cannot be had.
+//! Words the refusals of seats for a stretch of a train, and of seats after the end of a sale.
 
 use fairgate_base::http::{Problem, ProblemCode};
 use jiff::Timestamp;

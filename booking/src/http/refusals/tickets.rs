@@ -1,4 +1,4 @@
-//! Words why a ticket is not shown.
+//! Words the refusals to show a ticket.
 
 use fairgate_base::http::{Problem, ProblemCode};
 

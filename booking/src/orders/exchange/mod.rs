@@ -1,4 +1,4 @@
-//! Exchanges the seats of a paid order for others.
+//! Exchanges the seats of a paid order for other seats.
 
 pub mod successor;
 mod wanted;

@@ -1,5 +1,5 @@
-//! Makes the order that succeeds another one in an exchange. The writes come in the same order as
-//! in a checkout, but only for the cells that the old order does not have.
+//! Makes the successor: the order that replaces the old order in an exchange. The steps are the
+//! steps of a checkout, but only the cells that the old order does not have are taken and claimed.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ use crate::store::{ClaimableHold, InventoryRefusal};
 
 impl OrderDesk {
     /// Begins an exchange and returns the successor. The successor is pending if there is a
-    /// difference to pay, and otherwise has its tickets at once. `id` is the hold of the new seats.
-    /// Repeating the call returns the same successor.
+    /// difference to pay, and otherwise has its tickets at once. `id` is the id of the new seats'
+    /// hold. Repeating the call with the same `id` returns the same successor.
     ///
     /// # Errors
     /// [`OrderRefusal`], which says why nothing was exchanged, or why the difference cannot be
@@ -58,14 +58,15 @@ impl OrderDesk {
         for (item, name) in found.items.iter_mut().zip(names) {
             item.traveller = Some(name);
         }
-        // The seats may have become free while the store was waited for. The new order must not
-        // begin before the end of the order that had them.
+        // The seats may have become free only while this call waited for the store. The successor
+        // must not begin before the end of the order that had the seats.
         self.exchange_for(&wanted, &terms, found, clock.now_ms())
             .await
     }
 
-    /// Locks the new seats, writes the successor that claims them, and makes its payment. Seats
-    /// that are refused are given back.
+    /// Locks the new seats, writes the successor that claims the seats, and makes its payment. If a
+    /// step is refused, the seats are released. If the ledger does not answer to the exchange, they
+    /// stay locked.
     async fn exchange_for(
         &self,
         wanted: &WantedExchange<'_>,
@@ -120,8 +121,8 @@ impl OrderDesk {
         }
     }
 
-    /// The limit that holds for the new seats, the least sum that the provider takes, and what the
-    /// exchange costs.
+    /// Returns the seat limit of the exchange, the smallest sum that the provider takes, and the
+    /// cost of the exchange.
     fn price_exchange(
         &self,
         wanted: &WantedExchange<'_>,
@@ -146,7 +147,7 @@ impl OrderDesk {
         Ok((limit, least, deal))
     }
 
-    /// Locks the hold of the new seats until the successor's claim to them is over.
+    /// Locks the hold of the new seats until after the deadline of the successor's claim.
     async fn lock_new_seats(
         &self,
         wanted: &WantedExchange<'_>,
@@ -164,7 +165,8 @@ impl OrderDesk {
         }
     }
 
-    /// What a refused exchange is for its visitor; its seats are given back.
+    /// Releases the new seats of an exchange that the ledger refused, and returns the refusal for
+    /// the visitor. If the ledger did not answer, the seats stay locked.
     async fn undo_refused_exchange(
         &self,
         show: &Show,
@@ -173,7 +175,8 @@ impl OrderDesk {
         now_ms: i64,
     ) -> OrderRefusal {
         let told = match refused {
-            // The exchange may have been written. The lock stays, and a retry finds out.
+            // The exchange may have been written. The lock stays, and a retry finds the successor
+            // if there is one.
             ExchangeRefused::Ledger(error)
             | ExchangeRefused::Claim(SeatClaimRefused::Ledger(error)) => return error.into(),
             ExchangeRefused::Claim(refused) => {
@@ -184,11 +187,12 @@ impl OrderDesk {
         self.release_failed_exchange(hold, told).await
     }
 
-    /// Returns the successor that an earlier try made under this id, ready to be paid.
+    /// Returns the successor that an earlier try made under this id; `None` if there is none. Makes
+    /// the payment at the provider if that is missing.
     ///
     /// # Errors
-    /// [`ExchangeRefused::Changed`] where the order of this id is not a successor of `of`. Also
-    /// where ledger or provider do not answer.
+    /// [`ExchangeRefused::Changed`] where the order of this id is not a successor of `of`. Also an
+    /// error where the ledger or the provider does not answer, or the provider refuses the payment.
     pub async fn successor(
         &self,
         of: &OrderId,
@@ -217,7 +221,7 @@ impl OrderDesk {
             .release(&hold.id, hold.visitor, &[HoldPurpose::Exchange])
             .await
         {
-            // Another try of the same call ordered the hold, or gave it back.
+            // Another try of the same call ordered or released the hold.
             Ok(()) | Err(InventoryRefusal::Gone | InventoryRefusal::Ordered) => {}
             Err(error) => {
                 tracing::warn!(%error, hold = %hold.id, "the seats of a lost exchange were not given back; they run out by themselves");
@@ -226,8 +230,8 @@ impl OrderDesk {
         told
     }
 
-    /// Whether the order's seats may be given for seats of `new` now, as far as can be told before
-    /// anything is held.
+    /// Returns the order's terms if the order's seats may be exchanged for seats of `new` now.
+    /// Makes the checks that need no hold.
     async fn givable(
         &self,
         record: &OrderRecord,
@@ -266,8 +270,8 @@ impl OrderDesk {
     }
 }
 
-/// Returns the names of the travellers, one for each seat. They stay the same unless new names are
-/// given.
+/// Returns the names of the travellers on a train, one for each seat. Without new names, the
+/// order's names stay. For a show that is not a train, the list is empty.
 fn names(
     order: &Order,
     show: &Show,

@@ -1,5 +1,5 @@
-//! What an exchange would be: which cells it gains, for how many seats at most, and the order that
-//! takes the first one's place.
+//! Plans an exchange: the cells to take, the seat limit that applies, and the order that replaces
+//! the old order.
 
 use fairgate_model::holds::{HeldSeat, Hold};
 use fairgate_model::orders::exchange::deal::ExchangeCost;
@@ -11,7 +11,7 @@ use crate::holds::instead::NewSeatOwner;
 use crate::orders::checkout::draft;
 use crate::orders::refusal::OrderRefusal;
 
-/// An order whose seats somebody wants to exchange for others of a show.
+/// An order and the show of the seats for which its buyer wants to exchange its seats.
 pub(super) struct WantedExchange<'a> {
     pub(super) order: &'a Order,
     pub(super) show: &'a Show,
@@ -19,11 +19,12 @@ pub(super) struct WantedExchange<'a> {
 }
 
 impl WantedExchange<'_> {
-    /// Returns the cells that the order does not have already, and the visitor's limit for taking
-    /// them.
+    /// Returns the cells that the order does not have, and the seat limit for taking these cells.
     ///
     /// # Errors
-    /// Where there are more or fewer seats than the order has, or nothing is exchanged.
+    /// [`OrderRefusal::OtherQuantity`] if the number of seats is not the order's.
+    /// [`OrderRefusal::NothingToExchange`] if no cell is gained, and no cell is lost or the new
+    /// seats cost more.
     pub(super) fn gained(&self, items: &[OrderItem]) -> Result<(Vec<HeldSeat>, u32), OrderRefusal> {
         let order = self.order;
         if items.len() != order.items.len() {
@@ -52,8 +53,8 @@ impl WantedExchange<'_> {
         parts(own, items)
     }
 
-    /// Seats that the new owner may have while both orders stand, so that afterwards it has what
-    /// one may.
+    /// Returns how many seats of the show the new owner may have while both orders exist. With this
+    /// limit, the owner has no more than `seats_per_visitor` after the exchange.
     fn limit(&self, seats: usize, gained: usize) -> u32 {
         let order = self.order;
         let own = if order.show == self.show.id && order.visitor == self.whose.visitor {
@@ -66,8 +67,8 @@ impl WantedExchange<'_> {
         u32::try_from((may - count(seats)).max(0)).unwrap_or(u32::MAX)
     }
 
-    /// The order of the new seats, with the gained cells as its items: together they cost the
-    /// difference.
+    /// Builds the successor, whose items are the gained cells. The first item costs the whole
+    /// difference, and the other items cost 0.
     pub(super) fn successor(
         &self,
         hold: &Hold,

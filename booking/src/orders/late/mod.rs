@@ -1,7 +1,8 @@
-//! Decides what money still buys that came after its order had expired. If the order's own seats
-//! are free, it buys those. Otherwise similar seats are kept until the buyer says yes or no. If
-//! there are none, the money goes back. Seats are taken in the store before anything is written,
-//! and never out of somebody's basket.
+//! Decides about late money: money that came after its order had expired. If the order's own seats
+//! are free, the money buys these seats. Otherwise similar seats are locked until the buyer accepts
+//! or declines them. If no similar seats are free, or the order is outside the limits for late
+//! money, the money goes back. Seats are taken in the store before the ledger writes the decision.
+//! Seats in somebody's basket are never taken.
 //!
 //! Every step may be repeated. The ids of the holds are derived from the order, so an interrupted
 //! run finds its own locks. The ledger's transaction is a compare-and-set of the order.
@@ -26,33 +27,35 @@ use crate::ledger::{
 use crate::store::{ClaimableHold, InventoryRefusal};
 use crate::wake::WorkerNotifier;
 
-/// How long a buyer has to say yes or no to other seats.
+/// How long a buyer has to accept or decline other seats.
 pub const CONSENT_MS: i64 = 15 * 60 * 1_000;
 
-/// How long seats stay locked while the ledger's transaction is on its way.
+/// How long seats stay locked while the ledger writes the decision.
 const LOCK_MS: i64 = 60_000;
 
-/// When another node or a later run may look at the same money again.
+/// How long other nodes and later runs leave an order to the run that took it.
 const AGAIN_MS: i64 = 4_000;
 
-/// How many orders are lent at once. If one show is slow, other nodes go on with the rest.
+/// How many orders a run takes at once. If one show is slow, other nodes can settle the remaining
+/// orders.
 const BATCH_MAX: u32 = 32;
 
-/// How often other seats are chosen anew when another visitor was quicker.
+/// How many times a run chooses other seats for an order. Another visitor may be quicker each time.
 const CHOICES_MAX: usize = 12;
 
-/// How long a run waits for the store to hear of an expiry. After that the money waits for a later
-/// run.
+/// How long a run waits until the store has freed the seats of the expired order. After that the
+/// order is left to a later run.
 const HEARS_WITHIN: Duration = Duration::from_millis(500);
+/// How often a waiting run asks the store.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// How long the worker sleeps when nothing wakes it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The worker that decides what late money still buys.
+/// The worker that decides about late money.
 #[derive(Clone)]
 pub struct LateMoneyWorker {
-    /// The ledger, which has the last word on who gets a seat.
+    /// The ledger, which finally decides who gets a seat.
     pub ledger: Arc<dyn Ledger>,
     /// The catalogue of shows.
     pub catalogue: Catalogue,
@@ -68,24 +71,24 @@ pub struct LateMoneyWorker {
     pub effects: WorkerNotifier,
 }
 
-/// The result of one try to keep seats for an order.
+/// The result of one try to lock seats for an order.
 enum KeepSeatsOutcome {
-    /// The order was decided, by this try or by another one.
+    /// This try or another one decided about the order.
     Decided,
-    /// The seats could not be had.
+    /// The seats are not free.
     Taken,
     /// The money goes back, for this reason.
     Back(LateRefundReason),
-    /// The store is not ready, so a later run tries again.
+    /// The store cannot lock the seats yet, or does not answer. A later run tries again.
     NotNow,
 }
 
 impl LateMoneyWorker {
-    /// Decides the due orders, and returns how many it looked at. An order that cannot be decided
-    /// now is tried again later, and delays neither other orders nor other shows.
+    /// Settles the late money of all due orders, and returns how many orders it looked at. An order
+    /// that cannot be settled now is tried again later. Shows do not wait for each other.
     ///
     /// # Errors
-    /// Returns an error where the ledger does not answer; the next run goes on.
+    /// Returns an error where the ledger does not answer. The next run then continues.
     pub async fn settle_due(&self) -> Result<usize, LedgerError> {
         let mut seen = 0;
         loop {
@@ -113,8 +116,8 @@ impl LateMoneyWorker {
         }
     }
 
-    /// Settles a show's orders one after the other, because each chooses among the seats that the
-    /// one before left.
+    /// Settles a show's orders one after the other, because an order can only choose seats that the
+    /// earlier orders did not take.
     async fn settle_show(&self, show: &ShowId, orders: Vec<OrderId>) {
         let show = self.catalogue.show(show);
         let open = match &show {
@@ -125,7 +128,7 @@ impl LateMoneyWorker {
             let waits = orders.len();
             tracing::warn!(%error, waits, "late money waits for the seats of its show");
         }
-        // If the show's seats cannot be read, money that goes back in any case can still go back.
+        // An order outside the limits is refunded even if the show's seats cannot be read.
         let show = (show.as_deref(), open.is_ok());
         for order in orders {
             if let Err(error) = self.settle_late_order(&order, show).await {
@@ -215,7 +218,7 @@ impl LateMoneyWorker {
                 Err(InventoryRefusal::Taken(_)) => continue,
                 Err(refused) => return Ok(tried(&refused)),
             };
-            // An interrupted run may have kept other seats than the ones chosen now.
+            // The hold may come from an interrupted run that chose other seats.
             let Some(items) = items_of(show, order, &kept.hold.items) else {
                 self.release_seats(&kept.hold, now_ms).await;
                 return Ok(KeepSeatsOutcome::Taken);
@@ -234,9 +237,9 @@ impl LateMoneyWorker {
         Ok(KeepSeatsOutcome::Taken)
     }
 
-    /// Waits shortly until the store knows that the order's first hold is over, so that the order's
-    /// own lock does not count as another visitor's. Only the answer that the hold is gone counts;
-    /// if the store does not answer, it may still have the hold.
+    /// Waits a short time until the store no longer has the order's first hold, and returns whether
+    /// the hold is gone. Otherwise the order's own lock would look like another visitor's lock. If
+    /// the store does not answer, the hold counts as not gone.
     async fn own_lock_fell(&self, order: &Order) -> bool {
         let hears_until = Instant::now() + HEARS_WITHIN;
         loop {
@@ -251,8 +254,8 @@ impl LateMoneyWorker {
         }
     }
 
-    /// Takes a hold for a short time, and then locks it until `until_ms`, so that the lock stays if
-    /// this process dies.
+    /// Takes a hold for a short time, and then locks the hold until `until_ms`. The lock stays even
+    /// if this process dies.
     async fn take_and_secure(
         &self,
         show: &Show,
@@ -271,16 +274,16 @@ impl LateMoneyWorker {
         secured
     }
 
-    /// Writes the outcome. If the ledger refuses it, the seats that were kept for it are given
-    /// back.
+    /// Writes the outcome. If the ledger refuses the outcome, the seats that were locked for it are
+    /// released. If the ledger does not answer, the lock stays.
     async fn decide(
         &self,
         order: &Order,
         outcome: LateMoneyOutcome,
         kept: Option<(&Show, &ClaimableHold)>,
     ) -> Result<KeepSeatsOutcome, LedgerError> {
-        // The time is read after the seats were kept, because they may have become free only while
-        // the store was waited for.
+        // The time is read after the seats were locked, because the seats may have become free only
+        // while this run waited for the store.
         let now_ms = self.clock.now_ms();
         let basis = kept.map(|(show, kept)| ClaimBasis::for_locked_hold(show, kept));
         let written = self
@@ -295,23 +298,22 @@ impl LateMoneyWorker {
                     metrics::counter!("fairgate_late_money_total", "outcome" => outcome)
                         .increment(1);
                 }
-                // If kept seats are not used, the caller gives them back with everything else that
-                // was kept for this order.
+                // If the locked seats are not used, `give_back_unused` releases them later.
                 return Ok(KeepSeatsOutcome::Decided);
             }
             Err(SeatClaimRefused::Taken(_)) => KeepSeatsOutcome::Taken,
             Err(SeatClaimRefused::Limit { .. }) => KeepSeatsOutcome::Back(LateRefundReason::Limit),
             Err(SeatClaimRefused::CardLimit) => KeepSeatsOutcome::Back(LateRefundReason::CardLimit),
-            // If the show is cancelled, the order cannot buy what it was made for, as if the plan
-            // had changed.
+            // A cancelled show and another purpose get the reason of a changed plan: the order
+            // cannot have its seats.
             Err(
                 SeatClaimRefused::PlanChanged
                 | SeatClaimRefused::Cancelled
                 | SeatClaimRefused::OtherPurpose(_),
             ) => KeepSeatsOutcome::Back(LateRefundReason::PlanChanged),
             Err(SeatClaimRefused::Superseded) => KeepSeatsOutcome::NotNow,
-            // It is unknown whether the outcome was written. The lock stays, and the next run finds
-            // out.
+            // The outcome may have been written. The lock stays, and the next run reads the order
+            // again.
             Err(SeatClaimRefused::Ledger(error)) => return Err(error),
         };
         if let Some((_, kept)) = kept {
@@ -320,9 +322,8 @@ impl LateMoneyWorker {
         Ok(tried)
     }
 
-    /// Gives back the holds that were kept for an order and are not used after its money was
-    /// decided. They may be left from this run, from an interrupted run, or because another run
-    /// decided.
+    /// Releases the holds that were taken for an order's late money and that the decision does not
+    /// use. This run or an interrupted run may have left them, or another run made the decision.
     async fn give_back_unused(
         &self,
         id: &OrderId,
@@ -388,8 +389,8 @@ fn tried(refused: &InventoryRefusal) -> KeepSeatsOutcome {
     }
 }
 
-/// Returns a hold for the order's visitor that is not a basket: no page shows it, and it runs out
-/// as soon as no order needs it.
+/// Builds the hold that locks seats for an order's late money. Its purpose keeps checkouts and
+/// changes away from it. Without a longer lock, its seats are free again after [`LOCK_MS`].
 fn keeping(order: &Order, id: HoldId, items: Vec<HeldSeat>, now_ms: i64) -> Hold {
     Hold {
         id,

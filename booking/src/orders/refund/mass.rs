@@ -1,6 +1,6 @@
-//! The mass refund of cancelled shows. Everything that was paid for and not used at the door goes
-//! back, order by order. The ledger alone says what is left, so after a crash the refund continues
-//! where it was, on the node that has the lease.
+//! The mass refund of cancelled shows. All paid tickets that were not scanned at the door are
+//! refunded, order by order. Only the ledger knows which orders are left. So after a crash the node
+//! that has the lease continues with these orders.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,37 +11,39 @@ use fairgate_model::orders::refund::TicketSelection;
 use crate::ledger::{Ledger, LedgerError, RefundRefused};
 use crate::wake::{LedgerNotifiers, WorkerNotifier};
 
-/// The lease under which one node at a time refunds. If that node dies, the refund pauses for the
-/// length of the lease.
+/// The name of the lease. Only the node that has the lease refunds orders.
 const LEASE: &str = "mass_refund";
+/// How long the lease lasts. If the node with the lease dies, the refund pauses until the lease
+/// ends.
 const LEASE_MS: i64 = 10_000;
 
 /// How many orders are read at once.
 const BATCH_MAX: u32 = 100;
 
-/// How often cancelled shows are looked for when nothing wakes the worker, since an order may be
+/// How often the worker looks for orders of cancelled shows if nothing wakes it. An order may be
 /// paid after its show was cancelled.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// The worker that gives back what was paid for cancelled shows.
+/// The worker that refunds the orders of cancelled shows.
 #[derive(Clone)]
 pub struct MassRefundWorker {
-    /// The ledger that has the orders.
+    /// The ledger that stores the orders.
     pub ledger: Arc<dyn Ledger>,
     /// The installation's clock.
     pub clock: Clock,
     /// Wakes this worker.
     pub bell: WorkerNotifier,
-    /// Wake the workers that free the seats and send the money back.
+    /// Wakes the workers that free the seats and send the money back.
     pub bells: LedgerNotifiers,
 }
 
 impl MassRefundWorker {
-    /// Gives back everything that is left, as `owner`, and returns how many orders. An order that
-    /// fails now is left to the next run, and delays no other.
+    /// Refunds all orders that are left while `owner` has the lease, and returns how many orders it
+    /// refunded. If the ledger refuses an order, the rest of the batch is still refunded, and the
+    /// next run tries that order again.
     ///
     /// # Errors
-    /// Returns an error where the ledger does not answer; the next run goes on.
+    /// Returns an error where the ledger does not answer. The next run then continues.
     pub async fn refund_cancelled_shows(&self, owner: &str) -> Result<usize, LedgerError> {
         let mut given = 0;
         loop {

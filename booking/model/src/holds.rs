@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::grid::CellGrid;
 use crate::ids::HoldId;
 
-/// One seat in a hold, over the legs that were asked for. Its price follows from the terms that the
-/// hold names.
+/// One seat in a hold, and the legs for which it is held. The terms that the hold names give its
+/// price.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldSeat {
     /// The seat's index in the plan.
@@ -22,14 +22,14 @@ pub struct HeldSeat {
 /// What a hold was made for. It cannot be used for anything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldPurpose {
-    /// A visitor's own choice; it may become an order.
+    /// Seats that a visitor chose; the hold may become an order.
     Basket,
-    /// Cells that an order's seats are exchanged for.
+    /// New cells for which an order's seats are exchanged.
     Exchange,
     /// Seats offered to a party on the waitlist. The hold becomes a basket when the offer is
     /// accepted.
     Offer,
-    /// Seats kept for an order whose money came late.
+    /// Seats that are locked for an order whose money came late.
     LateMoney,
 }
 
@@ -48,7 +48,8 @@ impl HoldPurpose {
         }
     }
 
-    /// Reads the word back. Any other word reads as a basket, because older holds have no purpose.
+    /// Returns the purpose with this word. Any other word means a basket, because holds of earlier
+    /// versions have no purpose.
     #[must_use]
     pub fn from_stored(word: &[u8]) -> Self {
         let is_it = |purpose: &Self| purpose.as_str().as_bytes() == word;
@@ -59,13 +60,13 @@ impl HoldPurpose {
 /// Whether a hold is still a basket or has become an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldStage {
-    /// It may be changed, extended and given back, and it lapses at its deadline.
+    /// The visitor may change, extend and release the hold, and the hold lapses at its deadline.
     Basket,
-    /// An order has its cells: only the ledger frees them now.
+    /// The hold has become an order, and only the ledger frees its cells now.
     Ordered,
 }
 
-/// A change of a hold that its visitor hears of at once, because the visitor did not make it.
+/// A change of a hold of which its visitor is informed at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldSignalState {
@@ -94,14 +95,15 @@ impl HoldSignalState {
         }
     }
 
-    /// Reads the word back. Returns none for other changes of a hold, which are not signalled.
+    /// Returns the signal with this word; none for other changes of a hold, which are not
+    /// signalled.
     #[must_use]
     pub fn from_stored(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
     }
 }
 
-/// A hold as the inventory store keeps it.
+/// A hold as the inventory store has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
     /// The id, which is also the fencing value of its locks.
@@ -117,7 +119,7 @@ pub struct Hold {
     /// The version of the show's terms that its cells are priced by;
     /// [`crate::shows::terms::UNNUMBERED`] if it was made before terms had numbers.
     pub terms: u32,
-    /// The plan its seat indices belong to.
+    /// The version of the plan that its seat indices belong to.
     pub plan_version: u32,
     /// Whether its seats lie side by side.
     pub next_to_each_other: bool,
@@ -153,7 +155,8 @@ pub fn cells_of(items: &[HeldSeat], grid: CellGrid) -> Vec<u32> {
 pub enum SeatOutboxAction {
     /// Marks the cells as sold, even if they are locked by another hold.
     Sell,
-    /// Frees the cells that are still this hold's.
+    /// Frees the cells that are sold or locked by this hold. A cell that another hold has locked
+    /// stays locked.
     Free,
 }
 
@@ -168,8 +171,8 @@ pub struct SecuredHold {
     pub lock_until_ms: i64,
 }
 
-/// How many milliseconds the lock outlasts the claim. In this time the ledger's expiry must reach
-/// the store.
+/// How many milliseconds the lock lasts longer than the claim. Within this time, the news that the
+/// ledger has expired the order must reach the store.
 const LOCK_BEYOND_CLAIM_MS: i64 = 60_000;
 
 /// Returns when the lock of an ordered hold ends, in milliseconds since the epoch.

@@ -1,5 +1,6 @@
-//! The registry of ids. Each kind of id is a type of its own and opaque to clients. Each id
-//! contains its show, so that any node finds the show's slot from the id alone.
+//! The registry of ids. Each kind of id is a type of its own. The ids of shows and venues are
+//! slugs. All other ids are opaque to clients, and contain their show, so that any node finds the
+//! show's slot from the id alone.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,7 +22,7 @@ pub enum IdError {
     /// digit.
     #[error("a name is 1 to {SLUG_MAX} of a-z, 0-9 and \"-\", and begins with a letter or a digit")]
     Slug,
-    /// The text is no id of the kind asked for.
+    /// The text is no id of the expected kind.
     #[error("this is not a {0} id")]
     Kind(&'static str),
 }
@@ -93,7 +94,7 @@ macro_rules! show_id {
         .is_some());
 
         impl $name {
-            /// Returns the show this id belongs to.
+            /// Returns the show that this id contains.
             #[must_use]
             pub fn show(&self) -> ShowId {
                 let show = split($prefix, &self.0).map_or("", |(show, _)| show);
@@ -134,8 +135,8 @@ show_id!(
 );
 show_id!(RefundId, "refund", "A refund: `refund_{show}_{32 hex}`.");
 
-/// Derives the ids of holds from the calls that make them, with a secret of the installation. So a
-/// retry finds its own hold on any node, and nobody can guess the id that a call makes.
+/// Derives the id of a hold from the call that makes the hold, with a secret of the installation.
+/// So a retry finds its own hold on any node, and nobody can guess the id.
 #[derive(Clone)]
 pub struct HoldIdDeriver {
     secret: [u8; 32],
@@ -148,15 +149,15 @@ impl HoldIdDeriver {
         Self { secret }
     }
 
-    /// Returns the id of the hold that a visitor's call with a key makes.
+    /// Returns the id of the hold that a visitor's call makes with an idempotency key.
     #[must_use]
     pub fn hold_of_key(&self, show: &ShowId, visitor: Holder, key: &str) -> HoldId {
         self.derive_hold_id(show, &[b"key", &visitor.0, key.as_bytes()])
     }
 
     /// Returns the id of the hold for a visitor's journey over some legs of a train. The same
-    /// journey always gives the same id. `round` counts the visitor's holds for it that have become
-    /// orders.
+    /// journey always gives the same id. `round` counts the visitor's earlier holds for this
+    /// journey that have become orders.
     #[must_use]
     pub fn hold_of_journey(
         &self,
@@ -170,8 +171,8 @@ impl HoldIdDeriver {
         self.derive_hold_id(show, &parts)
     }
 
-    /// Returns the id of the hold that an exchange call with a key makes for the new seats of an
-    /// order.
+    /// Returns the id of the hold that an exchange call with an idempotency key makes for the new
+    /// seats of an order.
     #[must_use]
     pub fn hold_of_exchange(&self, show: &ShowId, order: &OrderId, key: &str) -> HoldId {
         let parts: [&[u8]; 3] = [b"exchange", order.0.as_bytes(), key.as_bytes()];
@@ -193,16 +194,18 @@ impl HoldIdDeriver {
     }
 }
 
-/// The functions below derive ids without a secret, as earlier versions did. They still find the
-/// holds that those versions made.
+/// The ids of holds are derived without a secret here. The first three functions do this as earlier
+/// versions did, and serve to find the holds that those versions made.
 impl HoldId {
-    /// Returns the id of the hold that a visitor's call with a key made.
+    /// Returns the id of the hold that a visitor's call with an idempotency key made in earlier
+    /// versions.
     #[must_use]
     pub fn of_key(show: &ShowId, visitor: Holder, key: &str) -> Self {
         Self::derived(show, &[&visitor.0, key.as_bytes()])
     }
 
-    /// Returns the id of the hold for a visitor's journey over some legs of a train.
+    /// Returns the id of the hold for a visitor's journey over some legs of a train in earlier
+    /// versions.
     #[must_use]
     pub fn of_journey(show: &ShowId, visitor: Holder, legs: &Range<u16>, round: u32) -> Self {
         let (from, to) = (legs.start.to_be_bytes(), legs.end.to_be_bytes());
@@ -210,25 +213,25 @@ impl HoldId {
         Self::derived(show, &parts)
     }
 
-    /// Returns the id of the hold that an exchange call with a key made for the new seats of an
-    /// order.
+    /// Returns the id of the hold that an exchange call with an idempotency key made in earlier
+    /// versions for the new seats of an order.
     #[must_use]
     pub fn of_exchange(show: &ShowId, order: &OrderId, key: &str) -> Self {
         let parts: [&[u8]; 3] = [b"exchange", order.0.as_bytes(), key.as_bytes()];
         Self::derived(show, &parts)
     }
 
-    /// Returns the id of the hold that keeps seats for an order whose money came late. It follows
-    /// from the order and from what is kept, so that a worker that was interrupted finds its own
-    /// locks.
+    /// Returns the id of the hold that locks seats for an order whose money came late. `what` is
+    /// `same` for the order's own seats and `other` for seats like them. A worker that was
+    /// interrupted derives the same id again, and so finds its own locks.
     #[must_use]
     pub fn of_late_money(order: &OrderId, what: &str) -> Self {
         let parts: [&[u8]; 3] = [b"late-money", order.0.as_bytes(), what.as_bytes()];
         Self::derived(&order.show(), &parts)
     }
 
-    /// Returns the ids of the holds that may keep seats for an order's late money: its own seats,
-    /// or seats like them.
+    /// Returns the ids of the two holds that may lock seats for an order's late money: its own
+    /// seats, or seats like them.
     #[must_use]
     pub fn both_of_late_money(order: &OrderId) -> [Self; 2] {
         ["same", "other"].map(|what| Self::of_late_money(order, what))
@@ -258,8 +261,7 @@ impl WaiterId {
 }
 
 impl OrderId {
-    /// Returns the order's id, which follows from the hold's, because a hold becomes at most one
-    /// order.
+    /// Returns the id of the order that a hold becomes. A hold becomes at most one order.
     #[must_use]
     pub fn of_hold(hold: &HoldId) -> Self {
         Self::derived(&hold.show(), &[hold.0.as_bytes()])
@@ -320,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_tells_its_show_and_only_its_own_kind_is_read() {
+    fn an_id_contains_its_show_and_is_not_read_as_another_kind() {
         let show: ShowId = "night-1".parse().expect("a slug");
         let hold = HoldId::of_key(&show, Holder([7; 32]), "k");
         assert_eq!(hold.show(), show);
@@ -348,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_works_out_the_id_of_a_call_without_the_installations_secret() {
+    fn the_id_of_a_call_cannot_be_derived_without_the_installations_secret() {
         let show: ShowId = "s".parse().expect("a slug");
         let (ours, theirs) = (HoldIdDeriver::new([1; 32]), HoldIdDeriver::new([2; 32]));
         let ana = Holder([1; 32]);
@@ -369,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_is_no_id() {
+    fn malformed_texts_are_no_ids() {
         for text in [
             "",
             "hold_",

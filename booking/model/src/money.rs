@@ -59,7 +59,7 @@ const NO_DECIMALS: [&str; 16] = [
 /// The currencies with three decimals in ISO 4217.
 const THREE_DECIMALS: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
 
-/// Writes the amount as people do, in the currency's own units: `0.40 EUR`, `500 JPY`.
+/// Writes the amount with the currency's decimals and code: `0.40 EUR`, `500 JPY`.
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let code = self.currency.as_str();
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn money_is_written_in_the_currencys_own_units() {
+    fn money_is_written_with_the_currencys_decimals() {
         let check = |code: &str, amount, expected: &str| {
             let currency = Currency::parse(code).expect("a currency");
             assert_eq!(currency.with_amount(amount).to_string(), expected);

@@ -1,5 +1,5 @@
-//! A train's run on one service date: its calls in order, and what its stretches cost. This is all
-//! of the timetable that is needed to sell legs of the train.
+//! A train's run on one service date: its calls in order, and what its stretches cost. The sale of
+//! the train's legs needs nothing else from the timetable.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -51,8 +51,8 @@ pub enum TrainFares {
     Table(BTreeMap<(String, String, String), i64>),
 }
 
-/// The price of a class by distance. `base` and `least` are minor units, `per_km` is hundredths of
-/// one.
+/// The price of a class by distance. `base` and `least` are in minor units, and `per_km` is in
+/// hundredths of a minor unit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DistanceRate {
@@ -81,23 +81,24 @@ impl DistanceRate {
 }
 
 impl TrainRun {
-    /// Returns the number of stretches.
+    /// Returns the number of legs.
     #[must_use]
     pub fn leg_count(&self) -> u16 {
         u16::try_from(self.calls.len().saturating_sub(1)).unwrap_or(u16::MAX)
     }
 
     /// Returns the legs from one station to another, by their codes. On a train that calls twice at
-    /// a station, they go from the last call at `from` to the next call at `to` after it. Returns
-    /// none if the train does not go from one to the other.
+    /// a station, the legs end at the first call at `to` that comes after a call at `from`, and
+    /// begin at the last call at `from` before that. Returns none if the train does not go from one
+    /// to the other.
     #[must_use]
     pub fn between(&self, from: &str, to: &str) -> Option<Range<u16>> {
         let stations = self.calls.iter().map(|call| call.station.as_str());
         legs_between(stations, from, to)
     }
 
-    /// Returns when the train leaves the station where the legs begin; none if the timetable does
-    /// not say.
+    /// Returns when the train leaves the station where the legs begin, or when it arrives there if
+    /// the timetable has no departure; none if the timetable has neither.
     #[must_use]
     pub fn departs_at(&self, legs: &Range<u16>) -> Option<Timestamp> {
         let call = self.calls.get(usize::from(legs.start))?;
@@ -105,7 +106,7 @@ impl TrainRun {
     }
 
     /// Returns what a seat of a class costs over some legs, in minor units. Returns none if the
-    /// class is not sold there, or the legs do not belong to this run.
+    /// class is not sold there, if there are no legs, or if they do not belong to this run.
     #[must_use]
     pub fn fare(&self, class: &str, legs: &Range<u16>) -> Option<i64> {
         if legs.is_empty() {
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_train_calls_twice_the_shortest_first_stretch_is_meant() {
+    fn on_a_train_that_calls_twice_the_first_and_shortest_stretch_is_chosen() {
         let run = run(&["A", "B", "A", "C", "B"], by_distance());
         assert_eq!(run.between("A", "C"), Some(2..3));
         assert_eq!(run.between("A", "B"), Some(0..1));
@@ -200,7 +201,7 @@ mod tests {
     #[test]
     fn a_fare_by_distance_is_rounded_up_and_never_below_the_least() {
         let run = run(&["A", "B", "C"], by_distance());
-        // 10.5 km at 46 minor units a kilometre are 483.
+        // 10.5 km at 46 minor units a kilometre cost 483.
         assert_eq!(run.fare("second", &(0..1)), Some(1_200));
         assert_eq!(run.fare("second", &(0..2)), Some(500 + 966));
         assert_eq!(run.fare("first", &(0..2)), None);
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fare_by_table_is_the_one_that_stands_there() {
+    fn a_fare_by_table_is_read_from_the_table() {
         let key = |from: &str, to: &str| ("second".to_owned(), from.to_owned(), to.to_owned());
         let table = TrainFares::Table([(key("A", "C"), 975), (key("B", "C"), 600)].into());
         let run = run(&["A", "B", "C"], table);

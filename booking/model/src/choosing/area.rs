@@ -12,7 +12,7 @@ use crate::plans::seatmap::{AdmissionArea, SeatMap};
 /// Takes `quantity` free units of the area, beginning at a random one.
 ///
 /// # Errors
-/// [`SeatsNotFound::Capacity`] where fewer are free.
+/// [`SeatsNotFound::Capacity`] if fewer are free.
 pub fn pick_area(
     map: &SeatMap,
     free: &dyn Fn(u32) -> bool,

@@ -58,7 +58,7 @@ pub fn best(
     })
 }
 
-/// Returns whether some block leaves no single seat.
+/// Returns whether some block for the wish leaves no single seat.
 pub fn has_clean(view: &WishSeatView<'_>, wish: &BestSeatsWish) -> bool {
     let mut windows = Vec::new();
     (0..).zip(view.map.benches()).any(|(number, bench)| {

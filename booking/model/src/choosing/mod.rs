@@ -1,6 +1,6 @@
-//! "Best available": decides which seats a party gets, from a picture of what is free. The picture,
-//! the wish and the dice are arguments, so the module is pure. The caller locks the chosen seats.
-//! If somebody else was quicker, the caller chooses again with more `spread`.
+//! "Best available": decides which seats a party gets, from a picture of the free seats. The
+//! picture, the wish and the random numbers are arguments, so the module is pure. The caller locks
+//! the chosen seats. If somebody else was quicker, the caller chooses again with more `spread`.
 //!
 //! Order of preference:
 //! 1. one row, side by side, no single empty seat left, nearest the focal point;
@@ -8,20 +8,20 @@
 //! 3. across rows of one section, as few people alone as possible, near the focal point and each
 //!    other;
 //! 4. the same across sections;
-//! 5. one standing area, if the wish names categories or sections: nobody is sent to stand who did
-//!    not ask.
+//! 5. one standing area, if the wish names categories or sections and no accessible seats: a party
+//!    that did not ask for standing places does not get any.
 //!
 //! What the words mean here:
-//! - *Nearest*: by the mean of the party's distances to the focal point. A wish that names a zone
-//!   is measured to that zone's focal point. On a map that has focal points of zones only, each
-//!   seat is measured to its own zone's. On a map without any, the middle of the upper edge is the
-//!   focal point.
+//! - *Nearest*: by the mean of the party's distances to the focal point. If the wish names a zone,
+//!   that zone's focal point counts. If only the zones of a map have focal points, the focal point
+//!   of each seat's own zone counts. On a map without any focal point, the middle of the upper edge
+//!   counts.
 //! - *Side by side*: neighbours on a bench, so never across an aisle.
-//! - *Single empty seat*: a free seat whose neighbours on the bench are both taken, missing or
-//!   across an aisle. A free seat counts as free for everybody: seats that are kept for wheelchairs
-//!   or sold through another channel do not count as taken.
-//! - *Accessible* seats go only to those who ask, exactly as many as they ask for; companion seats
-//!   only to parties with an accessible wish. Booths are never chosen.
+//! - *Single empty seat*: a free seat without a free neighbour on its bench. A neighbour that this
+//!   party cannot have counts as free, too, if it is not taken: for example a place for a
+//!   wheelchair, or a seat of another channel.
+//! - A party gets exactly as many *accessible* seats as it asks for. Companion seats go only to
+//!   parties that ask for accessible seats. Booths are never chosen.
 //!
 //! Among equals (within rounding) the choice is random. It does not depend on the order of the
 //! plan.
@@ -90,26 +90,26 @@ pub enum SeatsNotFound {
     NoBlock,
 }
 
-/// Counts the places in `has` that the wish may have, wherever they are.
+/// Counts the places that the wish may have among those for which `has` is true, wherever they are.
 #[must_use]
 pub fn fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -> usize {
     let count = WishSeatView::for_wish(map, has, wish).count_eligible();
     count.seats as usize + count.accessible as usize + count.standing as usize
 }
 
-/// Chooses seats for the wish among those that `free` says are free.
+/// Chooses seats for the wish among the seats for which `free` is true.
 ///
-/// With `spread` 0 or 1 the best choice wins, and the dice only decide between equals. With a
-/// larger `spread` the dice decide between that many best blocks of the same preference that share
-/// no seat. Raise it after each refusal, so that many choosers who saw the same picture stop trying
-/// the same seats.
+/// With `spread` 0 or 1 the best choice wins, and chance only decides between equals. With a larger
+/// `spread`, chance decides between that many of the best choices, all of the same preference and
+/// without a common seat. Raise `spread` after each refusal, so that many choosers with the same
+/// picture stop trying the same seats.
 ///
 /// # Errors
 /// [`SeatsNotFound`] if nothing fits.
 ///
 /// # Panics
-/// Never for a wish of this map; a wish resolved on another map may name categories this one lacks,
-/// which then simply match nothing.
+/// Never for a wish that was resolved on this map. A wish that was resolved on another map may name
+/// categories that this map lacks, which match nothing.
 pub fn choose(
     map: &SeatMap,
     free: &dyn Fn(u32) -> bool,

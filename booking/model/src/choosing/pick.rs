@@ -2,7 +2,7 @@
 
 use rand::{Rng, RngExt};
 
-/// A choice of seats that the dice may pick.
+/// A choice of seats that may be picked.
 pub trait SeatCandidate {
     /// Returns the preference, which counts before the distance. Smaller is better.
     fn rank(&self) -> u32;
@@ -18,9 +18,9 @@ fn equal_up_to(best: f32) -> f32 {
     best + 0.001 + best.abs() * 1e-6
 }
 
-/// Picks among the equal best or, with `spread` above 1, among the `spread` best of the same rank
-/// that share no seat. `width` is the largest number of candidates that can overlap one candidate,
-/// itself included.
+/// Picks at random among the equal best candidates or, with `spread` above 1, among the `spread`
+/// best candidates of the same rank that share no seat. `width` is the largest number of candidates
+/// that can overlap one candidate, itself included.
 pub fn pick_candidate<C: SeatCandidate>(
     mut all: Vec<C>,
     spread: usize,

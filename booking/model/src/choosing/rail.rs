@@ -1,14 +1,15 @@
 //! Chooses seats on a train. Among the seats that are free over the whole stretch, it takes those
-//! whose free interval fits the stretch most tightly, so that A→B and C→D do not strand B→C (best
-//! fit, as for memory: Knuth, TAOCP 1, 2.5). Pure, like the other modules here.
+//! whose free interval fits the stretch most tightly, so that A→B and C→D do not strand B→C (the
+//! best-fit rule of memory allocation: Knuth, TAOCP 1, 2.5). The module is pure.
 //!
 //! Order of preference:
 //! 1. side by side on one bench; 2. in one row; 3. in one carriage (a section of the plan); 4.
 //!    anywhere.
 //!
-//! Within a preference, the choice with the fewest free legs left over beside the stretch wins. For
-//! one traveller, the seat with the fewest free neighbours is next, so that pairs stay for pairs.
-//! Then the dice decide. Accessible and companion seats go only to those who name them.
+//! Within a preference, the choice that leaves over the fewest free legs directly before and after
+//! the stretch wins. Among equals, one traveller gets the seat with the fewest free neighbours, so
+//! that pairs of seats stay free for pairs of travellers. Then chance decides. Accessible seats,
+//! companion seats and booths are never chosen here. Travellers have to name them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -53,8 +54,8 @@ impl TrainSeatStates<'_> {
                 .all(|cell| self.states.get(cell as usize) == Some(&CellState::Free))
     }
 
-    /// Counts the free legs of the seat directly before and after these legs. A traveller over
-    /// these legs leaves them over.
+    /// Counts the free legs of the seat directly before and after these legs. They are left over if
+    /// a traveller takes these legs.
     fn left_over(&self, seat: u32, legs: &Range<u16>) -> u16 {
         let is_free = |leg: &u16| self.is_free(seat, &(*leg..*leg + 1));
         let before = (0..legs.start).rev().take_while(is_free).count();
@@ -109,7 +110,7 @@ impl SeatCandidate for TrainSeatGroup {
 /// [`super::choose`].
 ///
 /// # Errors
-/// [`SeatsNotFound::Capacity`] where fewer seats are free over all of the legs.
+/// [`SeatsNotFound::Capacity`] if too few seats of the class are free over all of the legs.
 pub fn choose(
     train: &TrainSeatStates<'_>,
     legs: &Range<u16>,
@@ -157,8 +158,8 @@ pub fn choose(
     picked(anywhere, spread, 1, SeatArrangement::AcrossSections, rng)
 }
 
-/// Returns whether a seat is given to anybody who asks for its class. All other seats must be
-/// named.
+/// Returns whether a seat may be chosen for anybody who asks for its class. Travellers have to name
+/// all other seats.
 #[must_use]
 pub fn is_offered(seat: &Seat) -> bool {
     !seat.accessible && !seat.companion && seat.kind != SeatKind::Booth
@@ -172,7 +173,7 @@ pub fn has_room(train: &TrainSeatStates<'_>, legs: &Range<u16>, party: TrainPart
     free_seats(train, legs, party.class).take(quantity).count() == quantity
 }
 
-/// Lists the seats of the class that are given to anybody who asks for it.
+/// Lists the seats of the class that may be chosen for anybody who asks for the class.
 pub fn of_class(map: &SeatMap, class: u16) -> impl Iterator<Item = u32> + '_ {
     let seats = (0..).zip(&map.seats);
     let offered = seats.filter(move |(_, seat)| seat.category == class && is_offered(seat));
@@ -222,8 +223,8 @@ fn side_by_side(
     groups
 }
 
-/// Takes, of each group with enough seats, the `quantity` that fit most tightly. `fits` must be in
-/// this order, tightest first.
+/// Takes the `quantity` seats that fit most tightly from each group that has enough seats. `fits`
+/// must be sorted by how tightly the seats fit, tightest first.
 fn grouped(
     fits: &[FittingSeat],
     quantity: usize,

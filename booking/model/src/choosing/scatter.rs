@@ -1,7 +1,7 @@
 //! Preferences 3 and 4: seats parties that cannot sit side by side. In each section, groups are
 //! grown around a few anchors: the stretches nearest to the wish's focal point, and the longest
-//! ones. The best group wins. Only if no section holds the party, anchors of the whole house are
-//! tried.
+//! ones. If the wish asks for accessible seats, the anchors are the nearest of those. The best
+//! group wins. Anchors of the whole house are tried only if no section has enough seats.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,8 +14,9 @@ use crate::choosing::view::{CellEligibility, WishSeatView, apart};
 use crate::choosing::wish::BestSeatsWish;
 use crate::plans::seatmap::PlanPoint;
 
-/// How many of the nearest and of the longest stretches are tried as anchors in each scope.
+/// How many of the nearest stretches, or accessible seats, are tried as anchors in each scope.
 const NEAREST: usize = 8;
+/// How many of the longest stretches are tried as anchors in each scope.
 const LONGEST: usize = 4;
 
 struct SeatGroup {
@@ -23,7 +24,7 @@ struct SeatGroup {
     cells: Vec<u32>,
     /// How many sit without a neighbour of their party.
     alone: u32,
-    /// The mean distance from the focal point plus that from the group's own middle.
+    /// The mean distance from the focal point, plus the mean distance from the group's own middle.
     score: f32,
 }
 
@@ -131,8 +132,8 @@ fn nearest_to_focus(view: &WishSeatView<'_>, mut cells: Vec<u32>) -> Vec<u32> {
     cells
 }
 
-/// Returns the points to grow groups from: of each anchor stretch, the seat nearest to the focal
-/// point.
+/// Returns the points from which groups are grown: in each anchor stretch, the seat nearest to the
+/// focal point.
 fn anchors(view: &WishSeatView<'_>, stretches: &[BenchStretch]) -> Vec<PlanPoint> {
     let mut near: Vec<(f32, u32, usize)> = stretches
         .iter()
@@ -154,8 +155,8 @@ fn anchors(view: &WishSeatView<'_>, stretches: &[BenchStretch]) -> Vec<PlanPoint
         .collect()
 }
 
-/// Takes the accessible seats nearest to the point, companion and other seats beside them, and the
-/// rest of the party in pieces nearby.
+/// Takes the accessible seats nearest to the point, then companion and other seats beside them, and
+/// then pieces nearby for the rest of the party.
 fn with_accessible(
     view: &WishSeatView<'_>,
     scope: &ScatterScope,
@@ -169,8 +170,8 @@ fn with_accessible(
     accessible.truncate(wish.accessible as usize);
     let ordinary = (wish.quantity - wish.accessible) as usize;
     let beside = beside(view, &accessible, ordinary, point);
-    // One of those seated beside may move to the others, if one of the others would sit alone
-    // otherwise.
+    // If one of the rest would sit alone, one of the people beside the accessible seats moves to
+    // the rest.
     let fewer = beside.len().saturating_sub(1);
     [(beside.len(), false), (fewer, false), (beside.len(), true)]
         .into_iter()
@@ -184,8 +185,8 @@ fn with_accessible(
         })
 }
 
-/// Adds up to `most` ordinary seats beside the taken ones, along their benches, companion seats
-/// first.
+/// Returns up to `most` ordinary seats that continue the seats in `from` along their benches,
+/// companion seats first.
 fn beside(view: &WishSeatView<'_>, from: &[u32], most: usize, point: PlanPoint) -> Vec<u32> {
     let mut taken: HashSet<u32> = from.iter().copied().collect();
     let mut grown = Vec::new();

@@ -1,10 +1,10 @@
-//! Cuts parties that no row holds into pieces, and takes the pieces from the stretches of seats
+//! Cuts a party that fits into no row into pieces, and takes the pieces from the stretches of seats
 //! nearest to a point. Nobody sits alone if that can be avoided at all.
 //!
-//! A piece is 2 or more neighbouring seats. Take stretches of 2 or more seats each, with `t` seats
-//! in all. If one of them has 3 or more, every number from 2 to `t` can be dealt; if not, every
-//! even number. This rule lets the dealing be greedy (the nearest stretch gives as much as it can)
-//! without ever reaching a dead end.
+//! A piece is 2 or more neighbouring seats. Suppose there are stretches of 2 or more seats each,
+//! with `t` seats in all. If one of them has 3 or more seats, every number from 2 to `t` can be
+//! dealt in pieces; if not, every even number up to `t`. With this rule the dealing can be greedy:
+//! the nearest stretch gives as many seats as it can, and the rest can still be dealt.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,8 @@ use crate::choosing::block::single_sides;
 use crate::choosing::view::{CellEligibility, WishSeatView, apart};
 use crate::plans::seatmap::PlanPoint;
 
-/// The longest possible run of neighbouring ordinary seats on a bench that the wish may have.
+/// A run of neighbouring ordinary seats on a bench that the wish may have. It is as long as
+/// possible.
 #[derive(Debug, Clone, Copy)]
 pub struct BenchStretch {
     /// Index into the map's benches.
@@ -147,13 +148,14 @@ impl BenchStretch {
     }
 }
 
-/// Returns whether `wanted` seats can be dealt in pieces of 2 or more.
+/// Returns whether `wanted` seats can be dealt in pieces of 2 or more, from stretches of 2 or more
+/// seats with `total` seats in all. `any_long` says whether a stretch has 3 or more seats.
 fn can_deal(wanted: usize, total: usize, any_long: bool) -> bool {
     wanted == 0 || (2..=total).contains(&wanted) && (any_long || wanted.is_multiple_of(2))
 }
 
-/// Deals `wanted` seats near `point`. If `alone` allows single seats, there are as few of them as
-/// possible.
+/// Deals `wanted` seats near `point`; none if that is not possible. Single seats are dealt only if
+/// `alone` allows them, and as few as possible.
 pub fn pick_seats_near(
     view: &WishSeatView<'_>,
     stretches: &[BenchStretch],
@@ -176,7 +178,7 @@ pub fn pick_seats_near(
     let together = if can_deal(wanted, total, any_long) {
         wanted
     } else if alone {
-        // Either all pieces together do not suffice, or one odd seat is left over.
+        // Either the stretches have too few seats in all, or one odd seat is left over.
         let most = total.min(wanted);
         if can_deal(most, total, any_long) {
             most

@@ -1,4 +1,4 @@
-//! Suggests seats instead of refused ones: as many, in the same price categories, near them.
+//! Suggests seats instead of refused seats: as many, in the same price categories, and near them.
 
 use rand::Rng;
 
@@ -8,10 +8,10 @@ use crate::plans::seatmap::{PlanPoint, SeatMap};
 
 /// Suggests as many free places as `refused` has. For refused seats, these are seats near them (the
 /// same section first), in their categories and with as many accessible ones. For refused standing
-/// places, they are units of the same areas. Free places of `refused` may be part of the
-/// suggestion, unless `clean` asks for a block that leaves no single seat and they would leave one.
+/// places, they are units of the same areas. Places in `refused` that are free may be part of the
+/// suggestion. If `clean` is set, the suggestion leaves no single seat.
 ///
-/// Returns `None` if there is nothing like it. It also returns `None` if a booth was refused,
+/// Returns `None` if there are no such places. It also returns `None` if a booth was refused,
 /// because no other booth is the same.
 #[must_use]
 pub fn suggest(

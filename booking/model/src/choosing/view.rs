@@ -1,6 +1,5 @@
-//! The map as one wish sees it. For every cell it says whether it is free, whether the wish may
-//! have it, and how far it is from the wish's focal point. It is computed once, so that the
-//! searches need not ask again.
+//! The map as one wish sees it: for every cell, whether the cell is free, whether the wish may have
+//! it, and its distance from the wish's focal point. The view is computed once for all searches.
 
 use crate::choosing::wish::BestSeatsWish;
 use crate::plans::seatmap::{PlanPoint, Seat, SeatKind, SeatMap};
@@ -40,7 +39,7 @@ pub struct WishSeatView<'a> {
     /// The map of the plan.
     pub map: &'a SeatMap,
     class: Vec<CellEligibility>,
-    /// From the focal point, in the plan's units; 0 if the wish may not have the cell.
+    /// The distance from the focal point, in the plan's units; 0 if the wish may not have the cell.
     distance: Vec<f32>,
 }
 
@@ -138,7 +137,7 @@ fn classify(cell: u32, seat: &Seat, wish: &BestSeatsWish) -> CellEligibility {
 /// The point from which a wish measures distances.
 enum WishFocus<'a> {
     At(PlanPoint),
-    /// Each seat's own zone's focal point, or this point if its zone has none.
+    /// The focal point of each seat's own zone, or this point if there is none.
     OwnZone(&'a SeatMap, PlanPoint),
 }
 
@@ -178,8 +177,8 @@ impl<'a> WishFocus<'a> {
     }
 }
 
-/// Returns the straight distance between two points. It does not use `hypot`, whose care for
-/// overflow costs more than all else here; coordinates are bounded.
+/// Returns the straight distance between two points. It does not use `hypot`, because protection
+/// against overflow is slow and coordinates are bounded.
 pub fn apart(a: PlanPoint, b: PlanPoint) -> f32 {
     let (x, y) = (a.x - b.x, a.y - b.y);
     (x * x + y * y).sqrt()

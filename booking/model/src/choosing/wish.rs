@@ -1,6 +1,7 @@
-//! What a party wants: as a client asks for it (`best` of the contract, in names) and as resolved
-//! on one map (in indices). A name that the map does not know is refused here with the field it
-//! stood in, so that the client does not get a mere "nothing found".
+//! What a party wants, in two forms: the request that a client sends, with names (`best` of the
+//! contract), and the wish that is resolved on one map, with indices. A name that the map does not
+//! have is refused here together with its field. Otherwise the client would only learn that nothing
+//! was found.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plans::seatmap::{PlanPoint, SeatMap};
 
-/// The most characters of an unknown name that are repeated in the refusal.
+/// The most characters of an unknown name that the refusal repeats.
 const NAME_SHOWN_MAX: usize = 80;
 
 /// A set of cells, one bit each.
@@ -78,7 +79,7 @@ pub struct BestSeatsRequest {
     /// How many of the seats are for wheelchairs.
     #[serde(default)]
     pub accessible: u32,
-    /// Leave no single empty seat where another block can be had.
+    /// Whether a block that leaves no single empty seat is preferred.
     #[serde(default = "default_true")]
     pub avoid_orphans: bool,
 }
@@ -131,9 +132,10 @@ pub struct BestSeatsWish {
     pub sections: Option<Vec<u32>>,
     /// Zone index; none when the wish names no zone.
     pub zone: Option<u16>,
-    /// Only these cells may be chosen: those of the asked-for channels.
+    /// Only these cells may be chosen: the cells of the channels that the request names.
     pub only: Option<CellSet>,
-    /// These cells are never chosen: those of channels that were not asked for.
+    /// These cells are never chosen: the cells of all channels, if the request neither names nor
+    /// ignores channels.
     pub blocked: Option<CellSet>,
     /// How many of the seats are accessible ones, at most `quantity`.
     pub accessible: u32,
@@ -162,8 +164,9 @@ impl BestSeatsWish {
 }
 
 impl BestSeatsRequest {
-    /// Looks up every name on the map. `channels` are the show's. For a show without channels it is
-    /// an empty map, so that a named channel is refused as unknown.
+    /// Looks up every name on the map. `channels` has the cells of each of the show's channels. For
+    /// a show without channels it is empty, so that every channel that the request names is refused
+    /// as unknown.
     ///
     /// # Errors
     /// [`BestSeatsWishFault`] for the first field that the map or the contract does not allow.

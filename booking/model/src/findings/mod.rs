@@ -1,5 +1,5 @@
 //! Finds where the provider, the ledger and the store disagree, from one snapshot of all three. The
-//! module is pure. Each kind of drift is one finding, and each finding has one repair.
+//! module is pure. Each kind of drift gives one kind of finding, and each finding has one repair.
 
 use std::fmt;
 
@@ -16,8 +16,8 @@ use crate::payments::{Payment, PaymentState, ProviderPayment};
 /// A change that is younger than this, in milliseconds, may still be on its way, and is no drift.
 pub const ON_ITS_WAY_MS: i64 = 5_000;
 
-/// A hold that is locked for an order, but whose order does not follow within this many
-/// milliseconds, is given up.
+/// If a hold is locked for an order, the ledger must have the order within this many milliseconds.
+/// Otherwise the hold is drift.
 pub const ORDER_COMES_WITHIN_MS: i64 = 2_000;
 
 /// The most cells that one finding names.
@@ -29,13 +29,13 @@ const CELLS_TOLD_MAX: usize = 8;
 pub enum DriftKind {
     /// An order is past its deadline and has not ended.
     OrderOverdue,
-    /// An order is confirmed, and its capture is not owed.
+    /// An order is confirmed, but no capture is owed for it in the effects outbox.
     CaptureNotOwed,
     /// An order has ended, its payment has the buyer's money, and no return of the money is owed.
     MoneyNotReturned,
     /// An order is ticketed without its tickets.
     TicketsMissing,
-    /// The provider has news that never reached the ledger: a lost event.
+    /// The provider reports a change that never reached the ledger: an event was lost.
     NewsMissed,
     /// Cells are sold in the ledger and not in the store.
     SoldOnlyInLedger,
@@ -50,7 +50,7 @@ pub enum DriftKind {
 }
 
 impl DriftKind {
-    /// All kinds, so that every count exists from the start.
+    /// All kinds. The metrics use them, so that each kind has a count from the start.
     pub const ALL: [Self; 10] = [
         Self::OrderOverdue,
         Self::CaptureNotOwed,
@@ -87,11 +87,11 @@ impl DriftKind {
 pub enum DriftSubject {
     /// An order in the ledger.
     Order(OrderId),
-    /// A payment, and how the provider has it.
+    /// A payment in the ledger, and the same payment at the provider.
     Payment(Box<Payment>, ProviderPayment),
     /// A show's cells.
     Show(ShowId),
-    /// A hold in the store that no order follows.
+    /// A hold in the store that is locked for an order that does not exist.
     Hold(SecuredHold),
 }
 
@@ -113,7 +113,8 @@ pub struct DriftFinding {
     pub kind: DriftKind,
     /// What it is about.
     pub about: DriftSubject,
-    /// Since when it has stood, as far as is known, in milliseconds since the epoch.
+    /// Since when the disagreement has existed, as far as is known, in milliseconds since the
+    /// epoch.
     pub since_ms: i64,
     /// A description in words.
     pub told: String,
@@ -138,11 +139,11 @@ pub struct OrderFacts {
     pub payment: PaymentId,
     /// The payment's state.
     pub money: PaymentState,
-    /// The effects that are owed for it and not done.
+    /// The effects that are owed for it and not done yet.
     pub owed: Vec<EffectKind>,
     /// Whether the worker for late money still has to decide about it.
     pub late: bool,
-    /// Whether a refund of its money is owed that the provider could not do so far.
+    /// Whether the provider has failed to make a refund that is owed for the order.
     pub refund_failed: bool,
 }
 
@@ -151,7 +152,7 @@ pub struct OrderFacts {
 pub struct ShowFacts {
     /// The show.
     pub show: ShowId,
-    /// Claimed cells, and whether they are sold.
+    /// Each claimed cell, and whether it is sold.
     pub claims: Vec<(u32, bool)>,
     /// The state of each cell in the store.
     pub states: Vec<CellState>,
@@ -171,10 +172,10 @@ pub struct HoldFacts {
 /// All the facts that are compared at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReconcilerSnapshot {
-    /// Orders that may not be in order.
+    /// Orders that may disagree with the rest.
     pub orders: Vec<OrderFacts>,
-    /// Payments that were read back from the provider: as the ledger has them, when the ledger's
-    /// last changed (milliseconds since the epoch), and as the provider has them.
+    /// Payments that were read back from the provider. Each entry has the ledger's payment, when it
+    /// last changed (in milliseconds since the epoch), and the provider's payment.
     pub payments: Vec<(Payment, i64, ProviderPayment)>,
     /// Shows that are open in the store.
     pub shows: Vec<ShowFacts>,
@@ -191,9 +192,9 @@ pub enum MissingOrderPart {
     Owed(OwedProviderCall),
 }
 
-/// Returns what may be missing for an order in a state. `owed` says whether a call is owed for it,
-/// `searched` whether seats for its late money are still searched for, and `money` whether the
-/// provider has its money.
+/// Returns what may be missing for an order in a state. `owed` says whether a call to the provider
+/// is owed for the order. `searched` says whether the worker for late money still has to decide
+/// about it. `money` says whether the provider has the buyer's money.
 #[must_use]
 pub fn missing_for_order(
     state: OrderState,
@@ -213,7 +214,7 @@ pub fn missing_for_order(
     }
 }
 
-/// Finds everything in the snapshot that does not agree.
+/// Returns a finding for each disagreement in the snapshot.
 #[must_use]
 pub fn findings(snapshot: &ReconcilerSnapshot, now_ms: i64) -> Vec<DriftFinding> {
     let mut found: Vec<DriftFinding> = snapshot
@@ -292,8 +293,8 @@ fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<DriftFinding> {
                 told,
             ))?
         }
-        // Money that is owed for tickets given back has rows of its own, which are written together
-        // with the refund.
+        // Refunds of tickets have rows of their own, which are written in the transaction of the
+        // refund.
         OrderState::PartlyRefunded | OrderState::Refunded | OrderState::Exchanged => return None,
         OrderState::Ticketed => {
             let told = format!("ticketed with {} of {} tickets", facts.tickets, facts.seats);

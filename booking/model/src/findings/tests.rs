@@ -38,7 +38,7 @@ fn check(facts: &OrderFacts, expected: Option<DriftKind>) {
 }
 
 #[test]
-fn what_is_in_order_or_on_its_way_is_no_finding() {
+fn consistent_orders_and_recent_changes_give_no_finding() {
     use OrderState as S;
     use PaymentState as P;
     check(&facts(S::Pending, P::Created), None);
@@ -84,7 +84,7 @@ fn each_kind_of_drift_of_an_order_is_found() {
 }
 
 #[test]
-fn news_of_the_provider_is_found_and_old_news_is_not() {
+fn a_change_at_the_provider_is_found_and_a_known_state_is_not() {
     use PaymentState as P;
     let facts = facts(OrderState::Pending, P::Created);
     let payment = |state| Payment {
@@ -120,7 +120,7 @@ fn news_of_the_provider_is_found_and_old_news_is_not() {
 }
 
 #[test]
-fn cells_are_compared_both_ways_and_baskets_are_no_drift() {
+fn cells_are_compared_in_both_directions_and_baskets_are_no_drift() {
     use CellState as C;
     let facts = |claims: &[(u32, bool)], states: &[CellState]| ShowFacts {
         show: "night-1".parse().expect("a slug"),

@@ -1,17 +1,17 @@
 //! A show as a grid of cells, leg-major: `cell = leg × seats + seat`. A concert has one leg. A
-//! train has one for each stretch between two stops. So the same core sells both.
+//! train has one leg for each stretch between neighbouring stops. So the same core sells both.
 
 pub mod picture;
 
 use std::ops::Range;
 
-/// The state of one cell. The numbers are those of the wire.
+/// The state of one cell. Clients get the states as these numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum CellState {
     /// Anybody with a pass may hold it.
     Free = 0,
-    /// In a visitor's basket, or waiting for a payment.
+    /// In a visitor's basket, claimed by an unpaid order, or kept for the waitlist.
     Held = 1,
     /// Sold.
     Sold = 2,
@@ -31,8 +31,8 @@ impl CellState {
         }
     }
 
-    /// Returns the higher of two states. One picture of a seat over several legs shows the highest:
-    /// blocked, then sold, then held, then free.
+    /// Returns the state with the higher number. If one state stands for several legs of a seat, it
+    /// is the highest of them: blocked, then sold, then held, then free.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         if (self as u8) < (other as u8) {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbouring_intervals_of_one_seat_share_no_cell() {
+    fn neighbouring_stretches_of_one_seat_share_no_cell() {
         let train = CellGrid {
             seats: 100,
             legs: 4,

@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CellState;
 
-/// How many changes of cells are kept for followers. A follower that is further behind takes the
-/// whole picture.
+/// The most changes of cells in the log. A follower that has missed more takes the whole picture.
 const LOG_MAX: usize = 65_536;
 
 /// The changes that lead a follower from its version to the present one.
@@ -28,7 +27,7 @@ pub enum CellChanges {
         /// The index and the present state of each cell.
         cells: Vec<(u32, u8)>,
     },
-    /// The changes are no longer known: take the whole picture.
+    /// The changes are not known. The follower must take the whole picture.
     Gap,
 }
 
@@ -64,8 +63,8 @@ pub struct CellPicture {
     counts: [u64; 4],
 }
 
-/// How many low bits of a version count the changes within one life of the data. The bits above are
-/// the number of the life.
+/// How many low bits of a version count the changes within one life of the data, also called its
+/// incarnation. The bits above are the number of the life.
 const COUNTER_BITS: u32 = 40;
 
 /// Returns the first version of a life of the data.
@@ -87,8 +86,8 @@ impl CellPicture {
         Self::at_counter(incarnation, 0, states)
     }
 
-    /// Makes a copy of a picture whose changes another process counts, as it was at `counter` of
-    /// its incarnation.
+    /// Makes a copy of a picture as it was at `counter` of its incarnation. Another process counts
+    /// the changes of the picture.
     #[must_use]
     pub fn at_counter(incarnation: u64, counter: u64, states: Vec<CellState>) -> Self {
         let mut counts = [0; 4];
@@ -248,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_follower_of_another_incarnation_is_told_to_start_over() {
+    fn a_follower_of_another_incarnation_gets_a_gap() {
         let picture = CellPicture::new(2, vec![CellState::Free; 4]);
         assert_eq!(
             picture.changes_since(CellPicture::new(1, vec![]).version()),
@@ -262,20 +261,20 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_tells_what_it_followed_and_nothing_of_before() {
+    fn a_copy_has_the_changes_since_it_began_and_none_before() {
         let mut copy = CellPicture::at_counter(1, 40, vec![CellState::Free; 4]);
         let start = copy.version();
         copy.apply_change(41, [(2, CellState::Held), (3, CellState::Free)]);
         assert_eq!(copy.version(), start + 1);
         assert_eq!(copy.changes_since(start - 1), CellChanges::Gap);
         let CellChanges::Delta { cells, .. } = copy.changes_since(start) else {
-            panic!("it followed that change");
+            panic!("the copy applied this change");
         };
         assert_eq!(cells, [(2, 1)]);
     }
 
     #[test]
-    fn what_the_log_no_longer_holds_is_a_gap_and_never_a_wrong_delta() {
+    fn changes_that_the_log_has_dropped_give_a_gap() {
         let cells = u32::try_from(LOG_MAX).expect("small") + 10;
         let mut picture = CellPicture::new(1, vec![CellState::Free; cells as usize]);
         let start = picture.version();

@@ -1,4 +1,4 @@
-//! Makes the seat of an order from a seat of a show.
+//! Makes an order's item from a seat of a show.
 
 use super::OrderItem;
 use crate::holds::HeldSeat;

@@ -1,5 +1,5 @@
-//! Decides what money that came late may still buy. The module is pure, except that the dice decide
-//! between equals.
+//! Decides what money that came late may still buy. The module is pure. Chance decides between
+//! equal seats, and the random numbers are an argument.
 
 use crate::choosing;
 use crate::choosing::rail::TrainSeatStates;
@@ -11,7 +11,7 @@ use crate::orders::{Order, OrderItem};
 use crate::payments::PaymentState;
 use crate::shows::Show;
 
-/// Returns the reason that forbids the sale even if seats are free; `None` if there is none.
+/// Returns why the money can buy nothing even if seats are free; `None` if there is no such reason.
 #[must_use]
 pub fn out_of_bounds(
     order: &Order,
@@ -40,8 +40,8 @@ pub fn out_of_bounds(
 }
 
 /// Chooses free seats that are like the order's own: as many of each category, over the same legs,
-/// near the old ones, and only if today's price is the same. Returns `None` if there are not
-/// enough.
+/// near the old ones, and only if today's price is the same. Returns `None` if a price has changed
+/// or there are not enough such seats.
 #[must_use]
 pub fn seats_like(
     show: &Show,
@@ -97,9 +97,9 @@ fn item_of(show: &Show, seat: u32, like: &OrderItem) -> OrderItem {
     }
 }
 
-/// Returns the items of a hold that keeps seats for an order. Each gets the price and the traveller
-/// of one of the order's seats in its category. Returns `None` if the categories differ from the
-/// order's.
+/// Returns the items of a hold that locks seats for an order. Each item gets the price and the
+/// traveller of one of the order's seats in its category. Returns `None` if the categories differ
+/// from the order's.
 #[must_use]
 pub fn items_of(show: &Show, order: &Order, kept: &[HeldSeat]) -> Option<Vec<OrderItem>> {
     let mut left: Vec<&OrderItem> = order.items.iter().collect();

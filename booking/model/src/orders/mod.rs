@@ -44,7 +44,7 @@ pub enum OrderState {
 }
 
 impl OrderState {
-    /// All states, for reading them back.
+    /// All states.
     pub const ALL: [Self; 10] = [
         Self::Pending,
         Self::Confirmed,
@@ -75,7 +75,7 @@ impl OrderState {
         }
     }
 
-    /// Reads the word back.
+    /// Returns the state with this word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
@@ -118,7 +118,7 @@ pub struct OrderItem {
     pub traveller: Option<String>,
 }
 
-/// An order as the ledger keeps it.
+/// An order as the ledger stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     /// Its id.
@@ -135,16 +135,17 @@ pub struct Order {
     pub buyer: Buyer,
     /// The currency of all its amounts.
     pub currency: Currency,
-    /// The price of all seats it was made for, in minor units. Refunds do not change it.
+    /// What the buyer has to pay, in minor units: the price of all seats that the order was made
+    /// for or, if an exchange made it, the difference. Refunds do not change it.
     pub total: i64,
     /// Its seats, without those that were given back.
     pub items: Vec<OrderItem>,
-    /// The plan its seat indices belong to.
+    /// The version of the plan that its seat indices belong to.
     pub plan_version: u32,
     /// The version of the show's terms that it was made under.
     pub terms: u32,
-    /// How much of its seats' prices was never charged, in minor units, because the provider does
-    /// not take so small a sum. It is 0 in orders that no exchange made.
+    /// The part of its seats' prices that was waived, in minor units, because the provider does not
+    /// take so small a sum. Only exchanges waive a sum, so it is 0 in all other orders.
     pub let_go: i64,
     /// Its state.
     pub state: OrderState,
@@ -156,7 +157,7 @@ pub struct Order {
     pub pay_until_ms: i64,
     /// Until when a payment is still accepted, in milliseconds since the epoch.
     pub claim_until_ms: i64,
-    /// Its payment.
+    /// The id of its payment.
     pub payment: PaymentId,
 }
 
@@ -175,10 +176,10 @@ impl Order {
     }
 }
 
-/// Other seats that are offered for money that came after the order's own seats had gone.
+/// Other seats that are offered to a buyer whose money came after the order's own seats had gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplacementOffer {
-    /// The hold that keeps the seats.
+    /// The hold that locks the seats.
     pub hold: HoldId,
     /// The seats. Together they cost the same as the order's own.
     pub items: Vec<OrderItem>,
@@ -198,7 +199,7 @@ pub struct OrderHistoryEntry {
     pub reason: String,
 }
 
-/// A ticket as the ledger keeps it. Its signed form is computed from these fields.
+/// A ticket as the ledger stores it. Its signed form is computed from these fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ticket {
     /// Its id.
@@ -217,7 +218,7 @@ pub struct Ticket {
     pub issued_at_ms: i64,
     /// When it was scanned at a door, in milliseconds since the epoch.
     pub scanned_at_ms: Option<i64>,
-    /// When it was given back, in milliseconds since the epoch. It then opens no door.
+    /// When it was given back, in milliseconds since the epoch. From then on it is not valid.
     pub voided_at_ms: Option<i64>,
     /// The order's visitor.
     pub visitor: Holder,
@@ -236,7 +237,7 @@ pub struct OrderRecord {
     pub tickets: Vec<Ticket>,
     /// The state of its payment.
     pub payment: crate::payments::PaymentState,
-    /// The seats that it waits for the buyer to accept; none in every other state.
+    /// The seats that are offered to the buyer; none unless the order awaits the buyer's consent.
     pub offer: Option<ReplacementOffer>,
     /// Its refunds, in order.
     pub refunds: Vec<refund::Refund>,

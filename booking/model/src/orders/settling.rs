@@ -14,8 +14,8 @@ pub struct PaymentSettlement {
     pub happening: Option<OrderEvent>,
     /// How much has gone back so far, in minor units, if the event says it.
     pub refunded: Option<i64>,
-    /// Whether the provider reports less money returned than the ledger has noted. Then the refunds
-    /// of tickets that were given back must be asked for again.
+    /// Whether the provider reports less returned money than the ledger has noted. Then the refunds
+    /// of tickets must be requested again.
     pub came_back: bool,
     /// The outcome that is noted for the event if the order does not change.
     pub outcome: &'static str,
@@ -33,8 +33,8 @@ impl PaymentSettlement {
     }
 }
 
-/// Decides what follows from an event. `over_card_limit` says whether the order's seats and those
-/// bought with the same card are more than the show allows.
+/// Decides what follows from an event. `over_card_limit` says whether the order's seats, together
+/// with the seats that the same card has bought, are more than the show allows one card.
 #[must_use]
 pub fn settle_event(
     payment: &Payment,
@@ -72,9 +72,9 @@ pub fn settle_event(
         PaymentState::Declined => Some(OrderEvent::Declined),
         // The event of our own capture may arrive before the answer to the capture call.
         PaymentState::Captured if order == OrderState::Confirmed => Some(OrderEvent::Captured),
-        // Money that the provider took without authorising it first counts as an authorised
-        // payment.
+        // In every other state, the order has already had the event of the authorisation.
         PaymentState::Captured if payment.state == PaymentState::Authorised => None,
+        // Money that was captured without an authorisation counts as authorised.
         PaymentState::Captured if over_card_limit => Some(OrderEvent::CardFull),
         PaymentState::Captured => Some(OrderEvent::Authorised),
         _ => None,
@@ -94,8 +94,8 @@ fn refunded(payment: &Payment, says: &ProviderEvent) -> PaymentSettlement {
     {
         return PaymentSettlement::nothing("wrong_amount");
     }
-    // A refund of a payment that is not known to be captured waits for the reconciler, which reads
-    // both from the provider in order.
+    // If the payment is not known to be captured, the refund has no effect here. The reconciler
+    // will read the capture from the provider, and then the refund.
     if !matches!(
         payment.state,
         PaymentState::Captured | PaymentState::Refunded
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_told_by_its_event_is_the_capture() {
+    fn the_event_of_a_capture_captures_the_confirmed_order() {
         let told = check(
             PaymentState::Authorised,
             OrderState::Confirmed,
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn money_taken_without_being_held_first_counts_as_money_that_came() {
+    fn money_captured_without_an_authorisation_counts_as_authorised() {
         for order in [
             OrderState::Pending,
             OrderState::Expired,
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_went_back_is_noted_and_only_the_whole_ends_the_payment() {
+    fn a_part_that_was_returned_is_noted_and_only_the_whole_sum_ends_the_payment() {
         let mut part = says(ProviderEventKind::Refunded);
         part.amount.amount = 500;
         let told = check(PaymentState::Captured, OrderState::Ticketed, &part);

@@ -1,5 +1,5 @@
-//! The terms that count for an order. They are those that it was made under and the show's present
-//! ones; of the two, those that are better for the buyer count.
+//! The terms that count for an order: the terms that it was made under, and the show's present
+//! terms. Where they differ, those that are better for the buyer count.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct OrderTerms {
 
 impl OrderTerms {
     /// Returns when the show or the journey of some seats begins, in milliseconds since the epoch.
-    /// If the buyer was given another time than the present one, the later of both counts.
+    /// If the show was moved since the order was made, the later of the two times counts.
     #[must_use]
     pub fn begins_ms(&self, items: &[OrderItem]) -> i64 {
         let first_leg = items.iter().map(|item| item.held.legs.start).min();

@@ -1,6 +1,6 @@
 //! Decides what may happen to an order and what follows from it. All decisions are in one pure
-//! table, so that of a deadline, a webhook and a visitor's click that race on the same order
-//! exactly one wins.
+//! table. So if a deadline, a webhook and a visitor's click race for the same order, exactly one of
+//! them wins.
 
 use super::OrderState;
 use super::refund::RefundReason;
@@ -15,16 +15,16 @@ pub const PAYMENT_REFUSED: &str = "payment_refused";
 pub enum OrderEvent {
     /// The provider holds the money for us.
     Authorised,
-    /// The provider holds the money for us, but the card has already bought as many seats of the
-    /// show as it may.
+    /// The provider holds the money for us, but with this order the card would have bought more
+    /// seats of the show than one card may buy.
     CardFull,
     /// The provider refused the money; the buyer may try again until the deadline.
     Declined,
-    /// The captured money is ours.
+    /// The provider has captured the money.
     Captured,
-    /// The provider refuses to hand over what it had authorised.
+    /// The provider refuses to capture the money that it had authorised.
     CaptureRefused,
-    /// The provider refused even to prepare the payment, so it will never be paid.
+    /// The provider refused to prepare the payment, so the order can never be paid.
     PaymentRefused,
     /// The deadline to pay, or to consent, has passed.
     DeadlinePassed,
@@ -45,7 +45,7 @@ pub enum OrderEvent {
     RefundedPart(RefundReason),
     /// All remaining tickets of the order are given back.
     RefundedAll(RefundReason),
-    /// The order costs nothing, or it is a successor whose price the old seats pay in full.
+    /// The order costs nothing, or it is a successor for which no difference has to be paid.
     NothingToPay,
     /// The order's seats are exchanged for others.
     Exchanged,
@@ -58,9 +58,9 @@ pub enum OrderEvent {
 pub enum LateRefundReason {
     /// Neither the seats nor any like them are free.
     SeatsGone,
-    /// The visitor already has as many seats as one visitor may have.
+    /// The visitor would have more seats than one visitor may have.
     Limit,
-    /// The card has already bought as many seats as one card may buy.
+    /// The card would have bought more seats than one card may buy.
     CardLimit,
     /// The show, its plan or its prices are not what they were.
     PlanChanged,
@@ -125,7 +125,7 @@ impl EffectKind {
         }
     }
 
-    /// Reads the word back.
+    /// Returns the effect with this word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Capture, Self::Void, Self::Refund]
@@ -134,7 +134,7 @@ impl EffectKind {
     }
 }
 
-/// A call that is owed to the provider.
+/// The kind of call to the provider that a transition owes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwedProviderCall {
     /// The capture of the authorised money.
@@ -144,8 +144,8 @@ pub enum OwedProviderCall {
 }
 
 impl OwedProviderCall {
-    /// Returns the effect by the payment's state: captured money is refunded, and anything else is
-    /// voided.
+    /// Returns the effect for this call. Money is returned by a refund if it was captured, and by a
+    /// void otherwise.
     #[must_use]
     pub fn effect(self, payment: PaymentState) -> EffectKind {
         match (self, payment) {

@@ -1,4 +1,4 @@
-//! The kinds of payment providers, and what follows from the kind alone.
+//! The kinds of payment providers, and what a provider of each kind can do.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use crate::money::Currency;
 /// The payment provider of an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderKind {
-    /// There is no provider: only orders that cost nothing can be sold.
+    /// There is no provider. Only orders that cost nothing are accepted.
     None,
     /// The built-in test provider.
     Sandbox,
@@ -18,14 +18,15 @@ pub enum ProviderKind {
 }
 
 impl ProviderKind {
-    /// Returns whether the provider tells one card from another.
+    /// Returns whether the provider recognises a card that was used before.
     #[must_use]
     pub const fn names_cards(self) -> bool {
         matches!(self, Self::Stripe)
     }
 
-    /// Returns the sums that the provider takes in one payment. If there is no provider yet, prices
-    /// are not limited.
+    /// Returns the limits on the sum of one payment. Only Stripe limits it. The sandbox takes every
+    /// sum. Without a provider nobody can pay, but documents may still have any price, because a
+    /// provider may be chosen later.
     #[must_use]
     pub fn limits(self, currency: Currency) -> PaymentLimits {
         match self {
@@ -34,7 +35,7 @@ impl ProviderKind {
         }
     }
 
-    /// Returns what the provider can do, as far as documents in this currency depend on it.
+    /// Returns the rules for documents of shows in this currency.
     #[must_use]
     pub fn rules(self, currency: Currency) -> ProviderRules {
         ProviderRules {
@@ -44,17 +45,21 @@ impl ProviderKind {
     }
 }
 
-/// What the payment provider of this installation can do, as far as documents depend on it.
+/// The abilities and limits of a payment provider that restrict what the document of a show may ask
+/// for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProviderRules {
-    /// Whether the provider tells one card from another.
+    /// Whether the provider recognises a card that was used before. A limit of seats per card needs
+    /// this.
     pub names_cards: bool,
     /// The sums that the provider takes in one payment.
     pub limits: PaymentLimits,
 }
 
 impl ProviderRules {
-    /// The rules for stored documents, which may have been stored under another provider.
+    /// The rules for documents that are read from the ledger. They allow everything: such a
+    /// document was checked when it was stored, perhaps for another provider, and a change of the
+    /// provider must not make it unreadable.
     pub const STORED: Self = Self {
         names_cards: true,
         limits: PaymentLimits::NONE,
@@ -64,13 +69,13 @@ impl ProviderRules {
 impl FromStr for ProviderKind {
     type Err = &'static str;
 
-    /// Reads the provider's name as `FAIRGATE_PAYMENTS` has it.
+    /// Reads the kind from its name in `FAIRGATE_PAYMENTS`.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         match name {
             "none" => Ok(Self::None),
             "sandbox" => Ok(Self::Sandbox),
             "stripe" => Ok(Self::Stripe),
-            _ => Err("it is one of none, sandbox, stripe"),
+            _ => Err("must be none, sandbox or stripe"),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The sums that a provider takes in one payment. It is never asked for a total of 0.
+//! The sums that a provider takes in one payment. An order with a total of 0 never reaches the
+//! provider.
 
 use crate::money::Money;
 
@@ -46,9 +47,8 @@ impl PaymentLimits {
         self.check_price(sum.amount)
     }
 
-    /// Checks that something may have this price. A price below the smallest sum is allowed,
-    /// because several such prices can add up to a sum that is large enough, and so is a price of
-    /// 0.
+    /// Checks that a seat may have this price. A price of 0 is allowed. A price below the smallest
+    /// sum is allowed, too, because several seats together may reach the smallest sum.
     ///
     /// # Errors
     /// [`PaymentSumError::TooLarge`] or [`PaymentSumError::TooFine`].
@@ -62,7 +62,7 @@ impl PaymentLimits {
         }
     }
 
-    /// Says why nobody could ever pay this price.
+    /// Explains why nobody could ever pay this price.
     #[must_use]
     pub fn why_not(self, price: Money, refused: PaymentSumError) -> String {
         let of = |amount| price.currency.with_amount(amount);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_may_be_below_the_smallest_sum_and_nothing_at_all() {
+    fn a_price_may_be_0_or_below_the_smallest_sum() {
         let limits = PaymentLimits {
             smallest: 50,
             ..PaymentLimits::NONE

@@ -1,4 +1,5 @@
-//! Payments: their states, the sums that providers take, and how providers write them.
+//! Payments: their states, the kinds of providers, the sums that a provider takes, and Stripe's
+//! units.
 
 pub mod kind;
 pub mod limits;

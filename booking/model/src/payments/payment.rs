@@ -48,8 +48,8 @@ impl PaymentState {
         }
     }
 
-    /// Returns whether a report of `next` changes anything. If not, it is a repetition or came out
-    /// of order.
+    /// Returns whether a report of the state `next` changes the payment. If not, the report is a
+    /// repetition or came out of order.
     #[must_use]
     pub fn may_become(self, next: Self) -> bool {
         use PaymentState as P;
@@ -74,14 +74,14 @@ impl PaymentState {
         matches!(self, Self::Captured | Self::Refunded)
     }
 
-    /// Reads the word back.
+    /// Returns the state with this word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
     }
 }
 
-/// A payment as the ledger keeps it.
+/// A payment as the ledger stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
     /// Its id.
@@ -94,25 +94,26 @@ pub struct Payment {
     pub amount: Money,
     /// Its state.
     pub state: PaymentState,
-    /// The provider's id of the payment, once it was made there.
+    /// The provider's id of the payment; none until the provider has made the payment.
     pub reference: Option<String>,
-    /// What the provider's script in the page needs, as the provider gave it.
+    /// The text that the provider's script in the page needs, unchanged from the provider's answer.
     pub client: Option<String>,
-    /// How much is known to have gone back, in minor units.
+    /// The sum that is known to be returned to the buyer, in minor units.
     pub refunded: i64,
 }
 
-/// What a provider's event says, read after its signature was checked.
+/// An event about a payment. It was read from a message of the provider whose signature was
+/// checked, or made from the provider's payment by [`ProviderPayment::events`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderEvent {
-    /// The provider's id of the event. Each id is stored once.
+    /// The id of the event. Each id is stored once.
     pub event: String,
     /// The kind of event.
     pub kind: ProviderEventKind,
-    /// The payment that it happened to.
+    /// The payment that the event is about.
     pub payment: PaymentId,
-    /// The amount of the payment; in a refund, how much has gone back so far.
+    /// The amount of the payment; for a refund, the sum of all refunds so far.
     pub amount: Money,
     /// The provider's id of the payment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,13 +129,13 @@ pub struct ProviderEvent {
 pub enum ProviderEventKind {
     /// The money is held for us.
     Authorised,
-    /// The money was refused.
+    /// The provider refused the payment.
     Declined,
     /// The money is ours.
     Captured,
-    /// The hold on the money was let go, by us or by the provider.
+    /// The authorisation was voided, by us or by the provider.
     Voided,
-    /// Money went back.
+    /// The sum that was returned to the buyer has changed.
     Refunded,
 }
 
@@ -146,25 +147,25 @@ impl ProviderEventKind {
     }
 }
 
-/// How a stored event body was read.
+/// The result of reading a stored message of the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParsedProviderEvent {
-    /// It says something about a payment.
+    /// It is an event about a payment.
     Event(ProviderEvent),
-    /// It says something that does not matter here.
+    /// It is an event that does not matter here.
     Ignored,
-    /// This version does not understand it.
+    /// This version cannot read it.
     Unreadable,
 }
 
-/// A payment as the provider has it.
+/// A payment as the provider reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderPayment {
     /// Its state at the provider.
     pub state: PaymentState,
     /// The amount that is held or was captured.
     pub amount: Money,
-    /// How much has gone back, in minor units, without what is still on its way.
+    /// The sum of the finished refunds, in minor units. Refunds that are on their way do not count.
     pub refunded: i64,
     /// The fingerprint of the card, if the provider gives one.
     pub card: Option<String>,
@@ -198,8 +199,8 @@ impl ProviderPayment {
             }
         };
         if payment.state.is_taken() && self.refunded < payment.refunded {
-            // Returned money may come back to us and be returned again, and each time is a new
-            // event.
+            // Money that we return can come back to us and be returned again. The id also contains
+            // the sum that was known before, so that each of these changes has an event of its own.
             let back = payment.amount.currency.with_amount(self.refunded);
             let word = format!("of_{}_refunded", payment.refunded);
             events.push(event(K::Refunded, back, &word));
@@ -216,28 +217,29 @@ impl ProviderPayment {
 pub struct CreatedPayment {
     /// The provider's id of the payment.
     pub reference: String,
-    /// What the provider's script in the page needs.
+    /// The text that the provider's script in the page needs.
     pub client: String,
 }
 
-/// Why a call to the provider did not do what it should. Only failures that may pass are
-/// [`ProviderError::Later`].
+/// Why a call to the provider did not succeed. [`ProviderError::Later`] is only for failures that
+/// may pass.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
-    /// There was no answer, or a fault on the provider's side. The call may work later, or may even
-    /// have been carried out.
+    /// There was no answer, or the provider had a fault. The call may work later, or the provider
+    /// may even have done it.
     #[error("the provider could not be reached: {0}")]
     Later(String),
-    /// The provider refused it for good.
+    /// The provider refused the call for good.
     #[error("the provider refused: {0}")]
     Refused(String),
-    /// The provider never takes such a sum. Only making a payment fails so.
+    /// The provider never takes this sum. Only the call that makes a payment fails like this.
     #[error("the provider does not take this sum: it is {0}")]
     Sum(PaymentSumError),
     /// The provider has accepted the call but has not finished it: returning money takes time.
     #[error("the provider is not done: {0}")]
     Pending(String),
-    /// The provider accepted the call but failed. If asked again, it makes a new attempt.
+    /// The provider accepted the call but could not do it. If the call is repeated, the provider
+    /// makes a new attempt.
     #[error("the provider could not do it: {0}")]
     Failed(String),
 }
@@ -250,7 +252,7 @@ mod tests {
     fn a_payment_only_moves_forward() {
         for from in P::ALL {
             for to in P::ALL {
-                // No change is reported twice, and no two states can each follow the other.
+                // No state follows itself, and no two states can each follow the other.
                 assert!(
                     !(from.may_become(to) && to.may_become(from)),
                     "{from:?} {to:?}"
@@ -263,7 +265,7 @@ mod tests {
         );
         assert!(
             !P::Captured.may_become(P::Voided),
-            "what was taken is given back, not let go"
+            "captured money is refunded, not voided"
         );
     }
 }

@@ -1,7 +1,7 @@
 //! Converts amounts to and from Stripe's units. Our amounts are minor units of ISO 4217. Stripe's
-//! are the same except in a few currencies, which its documentation of zero-decimal and
-//! special-case currencies lists (<https://docs.stripe.com/currencies>, as are the smallest and
-//! largest charges).
+//! units are the same except in a few currencies. Stripe's page on currencies lists them as
+//! zero-decimal and special-case currencies, and also has the smallest and largest charges:
+//! <https://docs.stripe.com/currencies>.
 
 use crate::money::{Currency, Money};
 use crate::payments::limits::PaymentLimits;
@@ -15,7 +15,10 @@ const SENT_WITH_NONE: [&str; 1] = ["MGA"];
 /// Currencies with three decimals, of which the last must be a zero.
 const LAST_MUST_BE_ZERO: [&str; 5] = ["BHD", "JOD", "KWD", "OMR", "TND"];
 
-/// The smallest charge, in Stripe's units, by the currency that the account is paid out in.
+/// The smallest charge in a currency, in Stripe's units, if the account is paid out in the same
+/// currency. If the account is paid out in another currency, the converted charge must reach the
+/// smallest charge of that currency. Only Stripe knows the rate, so Stripe itself refuses a charge
+/// that is too small after conversion.
 const SMALLEST: [(&str, i64); 24] = [
     ("USD", 50),
     ("AED", 200),
@@ -43,14 +46,10 @@ const SMALLEST: [(&str, i64); 24] = [
     ("THB", 1_000),
 ];
 
-/// The smallest charge in most currencies, in Stripe's units. If the account is paid out in another
-/// currency, a charge must also reach that currency's smallest charge after conversion, at a rate
-/// that only Stripe knows. Stripe itself refuses charges that are above this constant but still too
-/// small.
+/// The smallest charge in all other currencies, in Stripe's units.
 const SMALLEST_ELSEWHERE: i64 = 50;
 
-/// The largest charge by a card, in Stripe's units, in currencies where it is not
-/// [`LARGEST_ELSEWHERE`].
+/// The largest charge by a card, in Stripe's units, in currencies with a limit of their own.
 const LARGEST: [(&str, i64); 6] = [
     ("IDR", 999_999_999_999),
     ("INR", 999_999_999),
@@ -60,7 +59,7 @@ const LARGEST: [(&str, i64); 6] = [
     ("LBP", 99_999_999_999),
 ];
 
-/// The largest charge by a card in most currencies, in Stripe's units: eight digits.
+/// The largest charge by a card in all other currencies, in Stripe's units: eight digits.
 const LARGEST_ELSEWHERE: i64 = 99_999_999;
 
 /// Returns the sums that Stripe takes, in our minor units.
@@ -107,7 +106,8 @@ pub struct StripeSumError(i64, String);
 /// Converts our minor units to Stripe's units.
 ///
 /// # Errors
-/// [`StripeSumError`] if Stripe's unit is coarser than the amount.
+/// [`StripeSumError`] if the amount is no whole number of Stripe's units, or is too large to
+/// convert.
 pub fn to_stripe(money: Money) -> Result<i64, StripeSumError> {
     let (amount, code) = (money.amount, money.currency.as_str());
     let not_exact = || StripeSumError(amount, code.to_owned());
@@ -126,7 +126,8 @@ pub fn to_stripe(money: Money) -> Result<i64, StripeSumError> {
 }
 
 /// Converts Stripe's units to our minor units. Stripe writes currency codes in lower case. Returns
-/// `None` if the result is no amount of ours.
+/// `None` if the code is no currency code, or if the amount is no whole number of our minor units
+/// or too large to convert.
 #[must_use]
 pub fn from_stripe(amount: i64, code: &str) -> Option<Money> {
     let currency = Currency::parse(&code.to_ascii_uppercase())?;
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_limits_allow_is_sent_exactly() {
+    fn the_smallest_and_largest_sums_convert_exactly() {
         for code in ["EUR", "JPY", "ISK", "UGX", "MGA", "KWD", "TND"] {
             let currency = Currency::parse(code).expect("a currency");
             let PaymentLimits {
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_sent_as_stripe_counts_them_and_come_back_the_same() {
+    fn amounts_convert_to_stripes_units_and_back() {
         check("EUR", 12_000, Some(12_000));
         check("JPY", 500, Some(500));
         check("ISK", 500, Some(50_000));
@@ -203,7 +204,7 @@ mod tests {
         check("MGA", 12_301, None);
         check("KWD", 5_120, Some(5_120));
         check("KWD", 5_123, None);
-        assert_eq!(from_stripe(550, "isk"), None, "half a króna is nobody's");
+        assert_eq!(from_stripe(550, "isk"), None, "the króna has no minor unit");
         assert_eq!(from_stripe(1, "euro"), None);
     }
 }

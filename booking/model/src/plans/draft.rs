@@ -1,5 +1,5 @@
-//! A map under construction. Names get indices in the order in which they are met. A label that
-//! comes twice is a fault, which says where the label came first.
+//! A map under construction. Sections get indices in the order in which they are added. A label
+//! that comes twice is a fault. The fault says where the label came first.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,8 @@ pub struct SeatMapDraft {
     sections: HashMap<String, u32>,
     /// For each label, where it came first.
     first_at: HashMap<String, String>,
-    /// How many seats were met, kept or not. The limit holds for all seats in the plan.
+    /// How many units were counted, faulty ones included. The limit applies to all units in the
+    /// plan.
     met: usize,
     overflowed: bool,
 }
@@ -97,7 +98,8 @@ impl SeatMapDraft {
         self.parts.areas.push(AdmissionArea { first, ..area });
     }
 
-    /// Takes a label. Adds a fault that says where the label came first, if it is taken.
+    /// Takes a label. If the label is taken already, adds a fault that says where it came first,
+    /// and returns `None`.
     pub fn claim_label(
         &mut self,
         label: &str,

@@ -1,5 +1,5 @@
-//! Reads foreign JSON without giving up at the first fault. Each object knows its place in the
-//! document and can describe it. All faults go to one list.
+//! Reads foreign JSON without giving up at the first fault. Each [`PlanObject`] has its place in
+//! the document and can describe it. All faults go to one list.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::{COORDINATE_MAX, LABEL_CHARS_MAX, PlanFault};
 use crate::plans::seatmap::PlanPoint;
 
 /// The most faults that are listed; the others are only counted. Otherwise a plan of half a million
-/// broken seats would give an answer many times its size.
+/// broken seats would give an answer many times as long as the plan.
 const FAULTS_TOLD_MAX: usize = 10_000;
 
 /// The faults found while a document is read.
@@ -41,7 +41,8 @@ impl PlanFaults {
         self.told.is_empty()
     }
 
-    /// Returns the list of faults, in the order of the document.
+    /// Returns the faults in the order in which they were found. If some are not listed, the last
+    /// fault says how many.
     pub fn into_vec(mut self) -> Vec<PlanFault> {
         if self.untold > 0 {
             let message = format!(
@@ -110,7 +111,7 @@ impl<'a> PlanObject<'a> {
         }
     }
 
-    /// Returns a member that is there and not null.
+    /// Returns a member, unless it is missing or null.
     pub fn get(&self, key: &str) -> Option<&'a Value> {
         self.object.get(key).filter(|value| !value.is_null())
     }
@@ -254,7 +255,8 @@ impl<'a> PlanObject<'a> {
     }
 }
 
-/// Returns a point in the map's units. Adds a fault if offsets moved it beyond what a map may hold.
+/// Returns a point in the map's units. If the point is beyond [`COORDINATE_MAX`], adds a fault and
+/// returns `None`.
 pub fn placed(
     at: impl FnOnce() -> String,
     (x, y): (f64, f64),

@@ -1,18 +1,18 @@
-//! The formats of seating plans that are read from outside, and which reader each has.
+//! The formats of seating plans from outside, and the reader of each format.
 
 use super::{PlanImportResult, parse_grid, parse_seatsio};
 
 /// The formats of plans from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanFormat {
-    /// `ROWSxSEATS`.
+    /// A hall of equal rows, written as `ROWSxSEATS`.
     Grid,
     /// A chart of seats.io.
     Seatsio,
 }
 
 impl PlanFormat {
-    /// Reads the word by which calls and programs name the format.
+    /// Returns the format that a call or a programme names by this word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         match word {

@@ -2,11 +2,11 @@
 //! tests.
 //!
 //! Rows are lettered `A` … `Z`, `AA` … from the front, and seats are numbered from the left: `A-1`.
-//! A row of more than 40 seats is cut by aisles into blocks of nearly equal width, so that nobody
-//! has to climb over four hundred knees. The blocks are the sections (`Block 1` … from the left).
-//! Labels do not name the block, since row and number already identify a seat. Prices fall with the
-//! distance from the stage: the front half of the rows is `cat1`, the rest `cat2`, as in the
-//! on-sale file's example. The focal point is in the middle, in front of row A.
+//! Aisles cut a row of more than 40 seats into blocks of nearly equal width, as in a real hall. The
+//! blocks are the sections (`Block 1` … from the left). Labels do not name the block, since row and
+//! number already identify a seat. The category depends on the distance from the stage: the front
+//! half of the rows is `cat1`, and the rest is `cat2`. The example of an on-sale file prices these
+//! categories. The focal point is in the middle, in front of row A.
 
 use super::{PlanFault, PlanImportResult};
 use crate::plans::draft::SeatMapDraft;
@@ -15,9 +15,9 @@ use crate::plans::seatmap::{PlanPoint, PriceCategory, Seat, SeatKind, SeatingRow
 
 /// The most seats of a grid.
 const SEATS_MAX: u32 = 200_000;
-/// The most rows, and the most seats in a row.
+/// The most rows, and also the most seats in a row.
 const SIDE_MAX: u32 = 2_000;
-/// The widest block without an aisle.
+/// The most seats side by side without an aisle.
 const BLOCK_MAX: u32 = 40;
 /// Units from chair to chair.
 const CHAIR: f32 = 20.0;
@@ -35,7 +35,7 @@ const BANDS: u32 = 2;
 /// Makes the plan of `ROWSxSEATS`, such as `50x400`.
 ///
 /// # Errors
-/// Faults if the text is not two whole numbers with an `x` between them, or the hall is empty or
+/// A fault if the text is not two whole numbers with an `x` between them, or the hall is empty or
 /// too large.
 pub fn parse_grid(text: &str) -> PlanImportResult {
     let (rows, columns) = sides(text)?;
@@ -129,7 +129,8 @@ fn sides(text: &str) -> Result<(u32, u32), Vec<PlanFault>> {
     Ok((rows, columns))
 }
 
-/// Multiplies a whole number of up to some thousands by a length. The result is exact in an `f32`.
+/// Multiplies a whole number of at most some thousands by a length. The result is exact in an
+/// `f32`.
 fn scaled(count: u32, unit: f32) -> f32 {
     f32::from(u16::try_from(count).expect("a side has at most 2,000 seats")) * unit
 }

@@ -1,6 +1,7 @@
 //! Seating plans, and how they are read from outside formats. `format` lists the formats, and each
-//! has a file of its own. An importer returns a whole [`SeatMap`], or *every* fault that it found,
-//! each with its place in the document. So the author of the plan can correct all faults in one go.
+//! format has a file of its own. An importer returns a whole [`SeatMap`], or *every* fault that it
+//! found, each with its place in the document. So the author of the plan can correct all faults in
+//! one go.
 
 mod draft;
 mod foreign_json;
@@ -24,14 +25,15 @@ use crate::plans::seatmap::SeatMap;
 pub const PLAN_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The most seats (with the units of general admission) that a plan may have.
 pub const PLAN_SEATS_MAX: usize = 500_000;
-/// Positions beyond this are mistakes; within it an `f32` still tells neighbouring chairs apart.
+/// The largest coordinate. A larger one is a mistake. Up to this one, an `f32` is exact enough to
+/// keep neighbouring chairs apart.
 pub const COORDINATE_MAX: f64 = 1_000_000.0;
 /// The largest capacity of one area.
 pub const CAPACITY_MAX: u64 = 1_000_000;
 /// The longest label, in characters.
 pub const LABEL_CHARS_MAX: usize = 100;
 
-/// One fault of a plan. A plan with faults is not kept at all.
+/// One fault of a plan. A plan with faults is not stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlanFault {
     /// Where the fault is: `sections[2] "Goal Stand 4" › row[0] "A" › seat[11] "12"`, or a line and

@@ -1,4 +1,4 @@
-//! A plan version that shows pin: its seats, and the encoded seat map that clients get.
+//! A version of a plan, as shows pin it: its seats, and the encoded seat map that clients get.
 
 use super::seatmap::SeatMap;
 

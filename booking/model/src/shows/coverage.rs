@@ -22,7 +22,7 @@ impl RoomCoverage {
         &self.0
     }
 
-    /// Returns the room of a show. It is `everyday` if no room names the show.
+    /// Returns the first room that names the show, or `everyday` if no room names it.
     #[must_use]
     pub fn room_of(&self, show: &ShowId) -> String {
         let named = self.0.iter().find(|(_, patterns)| {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_run_and_nothing_else_is_special() {
+    fn a_star_stands_for_any_characters_and_nothing_else_is_special() {
         for (pattern, show, expected) in [
             ("g1-*", "g1-2027-01-10", true),
             ("g1-*", "g1", false),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_room_names_is_the_everyday_rooms() {
+    fn a_show_that_no_room_names_is_in_the_everyday_room() {
         let coverage = RoomCoverage::new(vec![("demo".into(), vec!["night-*".into()])]);
         let room = |show: &str| coverage.room_of(&show.parse().expect("a slug"));
         assert_eq!(

@@ -113,10 +113,11 @@ pub struct FieldFault {
     pub detail: String,
 }
 
-/// Prices by category index, in minor units. `None` is not for sale.
+/// Prices by category index, in minor units. A category with `None` is not for sale.
 pub type CategoryPrices = Vec<Option<i64>>;
 
-/// Checks a document against the plan it would pin, and against what the payment provider can do.
+/// Checks a document against the plan that the show would pin, and against what the payment
+/// provider can do.
 ///
 /// # Errors
 /// Every fault of the document.
@@ -157,7 +158,7 @@ impl ShowDocumentFaults {
     }
 }
 
-/// Checks the title, and the numbers by their least and most.
+/// Checks the title, and that each number is within its limits.
 fn check_limits(document: &ShowDocument, faults: &mut ShowDocumentFaults) {
     let title_chars = document.title.chars().count();
     if !(1..=200).contains(&title_chars) || document.title.chars().any(char::is_control) {
@@ -179,7 +180,7 @@ fn check_limits(document: &ShowDocument, faults: &mut ShowDocumentFaults) {
     }
 }
 
-/// Checks that nothing is asked for that this installation cannot do.
+/// Checks that the document asks for nothing that this installation cannot do.
 fn check_available(
     document: &ShowDocument,
     provider: ProviderRules,
@@ -195,7 +196,7 @@ fn check_available(
     }
 }
 
-/// The prices by category; those that are at fault are left out.
+/// Returns the prices by category, without the faulty ones.
 fn check_prices(
     document: &ShowDocument,
     map: &SeatMap,

@@ -32,7 +32,7 @@ impl ShowFate {
         }
     }
 
-    /// Reads the word and the end of refunds back.
+    /// Returns the fate with this word and this end of refunds.
     #[must_use]
     pub fn from_stored(word: &str, refunds_until_ms: Option<i64>) -> Option<Self> {
         match (word, refunds_until_ms) {

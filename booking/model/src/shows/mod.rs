@@ -22,9 +22,9 @@ use document::{CategoryPrices, ShowDocument};
 use fate::ShowFate;
 use terms::{CategoryNames, SaleTerms};
 
-/// Returns what the classes of a plan cost over a whole run. It is the fare of the whole run or, if
-/// there is none, that of the dearest stretch with a fare. A class without any fare is not for
-/// sale.
+/// Returns what the classes of a plan cost over a whole run. The price of a class is its fare for
+/// the whole run. If there is no such fare, the price is its highest fare for any stretch. A class
+/// without any fare is not for sale.
 #[must_use]
 pub fn prices_of_run(run: &TrainRun, map: &SeatMap) -> CategoryPrices {
     let legs = run.leg_count();
@@ -54,8 +54,8 @@ pub struct Show {
     pub prices: CategoryPrices,
     /// A train's run on one date: its legs, and what they cost. None if the show is not a train.
     pub run: Option<Arc<TrainRun>>,
-    /// Whether it is a departure of which no seat was ever held. Such a departure has no row in the
-    /// ledger and no keys in the store.
+    /// Whether the show is a departure of which no seat was ever held. Such a departure has no row
+    /// in the ledger and no keys in the store.
     pub untouched: bool,
     /// Whether it was cancelled or postponed; none if it takes place as planned.
     pub fate: Option<ShowFate>,
@@ -80,9 +80,9 @@ impl Show {
         0..self.grid().legs
     }
 
-    /// Returns a number that changes with the plan and with the prices. It shows whether a picture
-    /// of the seats was made from the present plan and prices. A run's stops need not be included,
-    /// because they never change once a seat of it was held.
+    /// Returns a number that changes with the plan and with the prices. A picture of the seats with
+    /// another number was made from another plan or other prices. The number does not depend on a
+    /// run's stops, because they never change once a seat of the run was held.
     #[must_use]
     pub fn edition(&self) -> u64 {
         let mut hasher = Sha256::new();
@@ -115,8 +115,8 @@ impl Show {
         run.fare(&category.key, legs)
     }
 
-    /// Returns what the seat costs over some legs under some terms of the show, if it was for sale
-    /// there.
+    /// Returns what the seat costs over some legs under some terms of the show; none if these terms
+    /// do not sell it there.
     #[must_use]
     pub fn price_under(&self, terms: &SaleTerms, seat: u32, legs: &Range<u16>) -> Option<i64> {
         terms.price(self.category_names(seat)?, legs, self.run.as_deref())
@@ -146,7 +146,7 @@ impl Show {
         cells
     }
 
-    /// Returns the states of its cells if nothing of it were held or sold.
+    /// Returns the states that its cells have while nothing is held or sold.
     #[must_use]
     pub fn unsold(&self) -> Vec<CellState> {
         let mut states = vec![CellState::Free; self.grid().cell_count() as usize];

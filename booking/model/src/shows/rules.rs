@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::AMOUNT_MAX;
 
-/// The most rules of one show, and the most hours before the show that a rule may end: ten years.
+/// The most refund rules of one show.
 const RULES_MAX: usize = 20;
+/// The most hours before the show at which a rule may end: ten years.
 const UNTIL_H_MAX: u32 = 87_600;
 
 /// Money back until `until_h` hours before the show, less `fee_pct` per cent.

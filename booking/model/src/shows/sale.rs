@@ -1,6 +1,6 @@
 //! Decides until when seats are sold. A show is sold until its `sells_until`, or else until it
-//! begins. A train's seats are sold at each stop until the train leaves it. Seats that were held in
-//! time may still be ordered and paid.
+//! begins. A train's seats are sold from each stop until the train leaves it. Seats that were held
+//! in time may still be ordered and paid.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use crate::shows::Show;
 use crate::shows::fate::ShowFate;
 
 impl Show {
-    /// Returns until when seats are sold over some legs. For a show without stops, these are all
-    /// legs.
+    /// Returns until when seats are sold over some legs. On a train, the sale ends when the train
+    /// leaves the station where the legs begin. For any other show, the legs do not matter.
     #[must_use]
     pub fn sells_until(&self, legs: &Range<u16>) -> Timestamp {
         let ends = self.departs_at(legs).or(self.document.sells_until);
@@ -19,7 +19,7 @@ impl Show {
     }
 
     /// Returns when the train leaves the station where the legs begin. If the train was postponed,
-    /// it leaves every station later by the same time.
+    /// it leaves every station later by the same number of hours and minutes.
     fn departs_at(&self, legs: &Range<u16>) -> Option<Timestamp> {
         let run = self.run.as_ref()?;
         let put_off = self
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_is_sold_at_each_stop_until_it_leaves_there() {
+    fn a_train_is_sold_from_each_stop_until_it_leaves_that_stop() {
         let call = |station: &str, departs: Option<i64>| StationCall {
             station: station.to_owned(),
             name: station.to_owned(),

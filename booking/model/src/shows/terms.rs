@@ -1,6 +1,7 @@
 //! The terms that seats are sold under. Each change of a show's terms makes a numbered version in
-//! the ledger, and a version never changes. A hold names the version that it was made under, and an
-//! order keeps it. Later versions count only if they are better for the buyer.
+//! the ledger, and a version never changes. A hold names the version that it was made under, and
+//! its order names the same version. For refunds and exchanges, the show's present version counts
+//! where it is better for the buyer.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,7 +23,8 @@ pub const UNNUMBERED: u32 = 0;
 pub struct SaleTerms {
     /// ISO 4217.
     pub currency: Currency,
-    /// Prices in minor units, by category key or label. A train's fares are those of its run.
+    /// Prices in minor units, by category key or label. They do not count for a train, whose run
+    /// has the fares.
     pub prices: BTreeMap<String, i64>,
     /// The rules for giving tickets back.
     #[serde(default)]
@@ -74,8 +76,8 @@ impl SaleTerms {
         }
     }
 
-    /// Returns when the show begins, or when the train leaves the station where it is boarded, in
-    /// milliseconds since the epoch.
+    /// Returns when the show begins, or when the train leaves the station where the traveller gets
+    /// on, in milliseconds since the epoch.
     #[must_use]
     pub fn begins_ms(&self, first_leg: Option<u16>, run: Option<&TrainRun>) -> i64 {
         let starts_ms = self.starts_at.as_millisecond();
@@ -85,7 +87,8 @@ impl SaleTerms {
                 let call = run.calls.get(leg)?;
                 Some(call.departs.or(call.arrives)?.as_millisecond())
             };
-            // If the train was postponed, it leaves every station later by the same time.
+            // If the train was postponed, it leaves every station later by the same number of hours
+            // and minutes.
             Some(at(usize::from(first_leg?))? + starts_ms - at(0)?)
         };
         boarded_ms().unwrap_or(starts_ms)

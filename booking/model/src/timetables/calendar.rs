@@ -17,10 +17,10 @@ pub struct ServiceCalendar {
     /// The last date; none if there is no last date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Date>,
-    /// Dates on which it runs in addition.
+    /// Dates on which the service runs in addition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<Date>,
-    /// Dates on which it does not run.
+    /// Dates on which the service does not run, unless they are also in `added`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<Date>,
 }
@@ -42,7 +42,8 @@ impl ServiceCalendar {
             && !self.removed.contains(&date)
     }
 
-    /// Returns whether there is no date at all on which the service could run.
+    /// Returns whether there is no date at all on which the service could run. Removed dates do not
+    /// count here.
     #[must_use]
     pub fn never_runs(&self) -> bool {
         let backwards =
@@ -57,7 +58,7 @@ mod tests {
     use jiff::civil::date;
 
     #[test]
-    fn weekdays_count_between_the_dates_and_exceptions_above_all() {
+    fn a_service_runs_on_its_weekdays_between_its_dates_except_for_exceptions() {
         // 2026-11-21 is a Saturday.
         let service = ServiceCalendar {
             weekdays: 0b110_0000,
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn every_day_has_no_end() {
+    fn a_service_without_dates_always_runs_and_one_with_reversed_dates_never() {
         let service = ServiceCalendar {
             weekdays: EVERY_DAY,
             ..ServiceCalendar::default()

@@ -1,4 +1,4 @@
-//! Makes the departure of a trip on a date, with all that is needed to sell it.
+//! Makes the departure of a trip on a date, with all data that its sale needs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct Departure {
     pub show: ShowId,
     /// Its calls and fares.
     pub run: TrainRun,
-    /// The venue whose plan its carriages are.
+    /// The venue whose plan has its carriages.
     pub stock: VenueId,
     /// The version of that plan.
     pub plan_version: u32,
@@ -100,8 +100,8 @@ impl Timetable {
             .collect()
     }
 
-    /// Returns the departure for a show's id. `plan` returns the venue and the plan version of a
-    /// kind of train's carriages.
+    /// Returns the departure for a show's id. `plan` returns the venue and the plan version for the
+    /// index of a kind of train.
     #[must_use]
     pub fn departure_for_show(
         &self,

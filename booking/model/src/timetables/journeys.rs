@@ -8,8 +8,9 @@ use jiff::civil::Date;
 use super::{DAY_S, Timetable, TrainRide, days_on, seconds_on};
 use crate::timetables::rides::ServiceDayStarts;
 
-/// The shortest and the longest time for a change of trains, in seconds.
+/// The shortest time for a change of trains, in seconds.
 const CHANGE_S_MIN: i64 = 15 * 60;
+/// The longest time for a change of trains, in seconds.
 const CHANGE_S_MAX: i64 = 4 * 3_600;
 
 /// The most journeys in one answer.
@@ -42,8 +43,8 @@ impl TransferJourney {
 
 impl Timetable {
     /// Finds journeys with one change that leave `from` on a date, fastest first, at most twenty. A
-    /// journey is left out if another one leaves no earlier and arrives no later. Between the
-    /// trains lie at least 15 minutes and at most four hours.
+    /// journey is left out if another one leaves no earlier and arrives no later. A change takes at
+    /// least 15 minutes and at most four hours.
     #[must_use]
     pub fn journeys(&self, from: u32, to: u32, date: Date) -> Vec<TransferJourney> {
         let mut days = ServiceDayStarts::new(self);
@@ -72,8 +73,8 @@ impl Timetable {
                 first,
             };
             let key = (journey.first.trip, journey.first.departs);
-            // If two stations allow a change between the same trains, the one with more time for it
-            // is better.
+            // The journey that arrives first is the best one with this first train. If several
+            // arrive at the same time, the one with more time for the change is better.
             let worth = |of: &TransferJourney| (-of.second.arrives.as_second(), of.change_s());
             match best.get(&key) {
                 Some(known) if worth(known) >= worth(&journey) => {}
@@ -123,8 +124,8 @@ impl Timetable {
         rides
     }
 
-    /// Lists the stretches that end at `to` and leave on a date or the day after, by the station
-    /// where they begin, earliest first.
+    /// Lists the stretches that leave on a date or the day after and end at `to`. They are grouped
+    /// by the station where they begin, earliest first.
     fn onward(
         &self,
         to: u32,
@@ -171,8 +172,8 @@ impl Timetable {
     }
 }
 
-/// Removes journeys for which another one leaves no earlier and arrives no later, and returns the
-/// fastest others.
+/// Returns the fastest journeys. A journey is left out if another one leaves no earlier and arrives
+/// no later.
 fn fastest(mut all: Vec<TransferJourney>) -> Vec<TransferJourney> {
     let order = |of: &TransferJourney| {
         let leaves = std::cmp::Reverse(of.first.departs);

@@ -38,8 +38,8 @@ use crate::timetables::stock::{RollingStock, TravelClass};
 /// Seconds of a service day. Times of calls may be greater.
 pub const DAY_S: u32 = 86_400;
 
-/// How many service days a train may be on its way, the first one included. The search for trains
-/// that leave on a date looks back this far.
+/// How many service days a train may be on its way, the first one included. [`Timetable::next_day`]
+/// and [`Timetable::on_sale`] do not find trains that began their run earlier.
 const NIGHTS_MAX: i64 = 4;
 
 /// A station where trains call.
@@ -56,7 +56,7 @@ pub struct Station {
     /// Short forms that people type.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub short: Vec<String>,
-    /// Codes of its platforms, which mean the station, too.
+    /// Codes of its platforms. They stand for the station, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub platforms: Vec<String>,
     /// Degrees east of Greenwich.
@@ -125,7 +125,7 @@ pub struct Trip {
     pub tariff: u32,
     /// Index into [`TimetableParts::patterns`].
     pub pattern: u32,
-    /// How many seconds it runs later than the pattern's times. So one pattern serves all
+    /// How many seconds the trip runs later than the pattern's times. So one pattern serves all
     /// departures of a train that runs at regular intervals.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shift_s: u32,
@@ -191,7 +191,7 @@ pub enum TimetableError {
         /// The position in that list.
         at: usize,
     },
-    /// Two stations have the same code.
+    /// Two stations or platforms have the same code.
     #[error("the station code {0:?} stands twice")]
     DuplicateStation(String),
     /// Two trips would be the same show.
@@ -265,7 +265,7 @@ impl Timetable {
     /// Reads a timetable from the JSON that the ledger keeps.
     ///
     /// # Errors
-    /// If it is not a timetable.
+    /// If the text is not a timetable.
     pub fn read(text: &str) -> Result<Self, String> {
         let parts: TimetableParts =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -306,7 +306,8 @@ impl Timetable {
     /// Returns whether a train leaves any station on a date, after a moment.
     fn any_train_leaves(&self, date: Date, now_ms: i64) -> bool {
         // A train that leaves on this date may have begun its run some days before. For each number
-        // of days, this has the beginning of that service day and which services ran on it.
+        // of days back, this list has the beginning of the service day and says which services ran
+        // on it.
         let began: Vec<(i64, Vec<bool>)> = (0..NIGHTS_MAX)
             .map(|nights| days_on(date, -nights))
             .map(|date| {
@@ -338,7 +339,7 @@ impl Timetable {
         &self.parts.patterns[trip.pattern as usize]
     }
 
-    /// Returns when a service day begins.
+    /// Returns when a service day begins: twelve hours before its noon.
     fn day_start(&self, date: Date) -> Timestamp {
         let noon = date.at(12, 0, 0, 0).to_zoned(self.zone.clone());
         let noon = noon.map_or(Timestamp::UNIX_EPOCH, |noon| noon.timestamp());
@@ -370,7 +371,7 @@ impl Timetable {
     }
 }
 
-/// Checks that every index points to something, and that every trip has at least two calls.
+/// Checks that every index points to something, and that every list of calls has at least two.
 fn check_parts(parts: &TimetableParts) -> Result<(), TimetableError> {
     let dangling = |what, at| Err(TimetableError::Dangling { what, at });
     for (at, pattern) in parts.patterns.iter().enumerate() {
@@ -392,7 +393,7 @@ fn check_parts(parts: &TimetableParts) -> Result<(), TimetableError> {
     Ok(())
 }
 
-/// Returns the date some days later or earlier, at most the last possible date.
+/// Returns the date some days later or earlier, within the possible dates.
 fn days_on(date: Date, days: i64) -> Date {
     date.saturating_add(jiff::Span::new().days(days))
 }

@@ -1,4 +1,5 @@
-//! The ids of departures: `{train}-{date}`, which is also a show's slug.
+//! The ids of departures, which are the slugs of their shows: `{train}-{date}` or
+//! `{train}-{date}-{trip}`.
 
 use std::collections::HashMap;
 
@@ -8,14 +9,15 @@ use sha2::{Digest, Sha256};
 use super::{Timetable, TimetableError, Trip};
 use crate::ids::ShowId;
 
-/// The most characters of the train's part and of the trip's part. With the date between them, the
-/// id fits into the 64 characters of a show's slug.
+/// The most characters of the train's part.
 const TRAIN_MAX: usize = 24;
+/// The most characters of the trip's part. Together with the train's part and the date, the id fits
+/// into the 64 characters of a show's slug.
 const TRIP_MAX: usize = 28;
 
-/// Makes a part of a slug from a name: lower case, with `-` for anything but letters and digits. A
-/// part that would be too long or lose letters ends in a digest of the whole name, so that it stays
-/// unique.
+/// Makes a part of a slug from a name: lower case, with `-` for anything but letters and digits. If
+/// the part would be too long, or if letters would be lost, it ends in a digest of the whole name,
+/// so that it stays unique.
 #[must_use]
 pub fn slug(name: &str, chars_max: usize) -> String {
     let mut text = String::with_capacity(name.len());
@@ -104,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_becomes_a_slug_that_is_its_own() {
+    fn different_names_become_different_slugs() {
         for (name, expected) in [
             ("G1", "g1"),
             ("C2901/C2904", "c2901-c2904"),

@@ -7,7 +7,7 @@ use super::{NIGHTS_MAX, Timetable, Trip, TripStop, days_on, seconds_on};
 use crate::ids::ShowId;
 use crate::shows::coverage::matches;
 
-/// A departure on sale, with its seats as they are while none is held or sold.
+/// A departure on sale. Its seats are counted as if none were held or sold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DepartureOnSale {
     /// Its show.
@@ -19,8 +19,9 @@ pub struct DepartureOnSale {
 }
 
 impl Timetable {
-    /// Calls `each` with the departures that some patterns name, from today to the last date on
-    /// sale, and with those that began their run earlier and are still on their way.
+    /// Calls `each` with the departures that the patterns name, from today to the last date on
+    /// sale. Departures that began their run earlier are included while seats of theirs can still
+    /// be sold.
     pub fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(DepartureOnSale)) {
         let (today, last) = self.window(now_ms);
         let mut days: Vec<(Date, Timestamp)> = Vec::new();
@@ -75,7 +76,7 @@ impl Timetable {
         self.stops(trip).iter().position(leaves_later)
     }
 
-    /// Counts the seats that are sold over a stretch that begins at `call` or later.
+    /// Counts the seats that can be sold over a stretch that begins at `call` or later.
     fn seats_from(&self, trip: &Trip, call: usize) -> u32 {
         let stock = &self.stocks[usize::from(trip.stock)];
         let calls = u16::try_from(self.stops(trip).len()).unwrap_or(u16::MAX);
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_names_the_trains_that_it_could() {
+    fn a_pattern_may_name_the_trains_that_fit_its_text_before_the_star() {
         for (pattern, train, may) in [
             ("*", "g1", true),
             ("g*", "g1", true),

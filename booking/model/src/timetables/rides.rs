@@ -17,15 +17,15 @@ pub struct TrainRide {
     pub date: Date,
     /// The legs of the ride.
     pub legs: Range<u16>,
-    /// When it leaves the first station.
+    /// When the train leaves the station where the ride begins.
     pub departs: Timestamp,
-    /// When it arrives at the other station.
+    /// When the train arrives at the station where the ride ends.
     pub arrives: Timestamp,
 }
 
 impl Timetable {
-    /// Finds the trains that leave `from` on a date and go to `to`, earliest first. The date is the
-    /// one at `from`, so a train that began its run the day before may be among them.
+    /// Finds the trains that leave `from` on a date and go to `to`, earliest first. The date counts
+    /// at `from`, so a train that began its run on an earlier day may be among them.
     #[must_use]
     pub fn rides(&self, from: u32, to: u32, date: Date) -> Vec<TrainRide> {
         let mut days = ServiceDayStarts::new(self);

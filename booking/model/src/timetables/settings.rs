@@ -13,8 +13,8 @@ use crate::timetables::stock::{Carriage, RollingStock, SEATS_MAX, TravelClass};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DepartureTerms {
-    /// ISO 4217. If there is none, the feed's currency counts, or else CNY for the CSV form and EUR
-    /// for GTFS.
+    /// ISO 4217. If it is missing, the currency is CNY for the CSV form. For GTFS it is the feed's
+    /// currency, or else EUR.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<Currency>,
     /// For how many days departures are on sale, today included.
@@ -67,7 +67,7 @@ pub struct RailFile {
     /// The kinds of train. A train gets the first one that names its kind, or else the first one
     /// that names no kinds.
     pub stock: Vec<RollingStock>,
-    /// The table of fares. If it has any, no other stretches are sold.
+    /// The table of fares. If it is not empty, only the stretches in it are sold.
     pub fare: Vec<TableFare>,
 }
 
@@ -126,7 +126,7 @@ const COLORS: [&str; 6] = [
 
 impl Default for RailFile {
     /// Returns a train of eight carriages and three classes. A second-class seat costs 0.46 a
-    /// kilometre, and at least 5.00.
+    /// kilometre, and at least 4.60.
     fn default() -> Self {
         let class = |at: usize, key: &str, label: &str, per_km, feed_pct| TravelClass {
             key: key.to_owned(),
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_file_is_taken() {
+    fn values_in_the_file_replace_the_defaults() {
         let text = r#"
             fare = [{ class = "one", from = "A", to = "B", amount = 975 }]
             [terms]
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_told_with_where_it_stands() {
+    fn every_fault_is_reported_with_its_place() {
         let text = r#"
             fare = [{ class = "gold", from = "A", to = "B", amount = -1 }]
             [terms]

@@ -127,7 +127,9 @@ impl Timetable {
         near
     }
 
-    /// Finds stations whose names are similar to an unknown one, most similar first.
+    /// Suggests at most five stations for an unknown name. They are the stations that
+    /// [`Self::find_stations`] finds or, if it finds none, those whose name, pinyin or code is most
+    /// similar.
     #[must_use]
     pub fn names_like(&self, typed: &str) -> Vec<u32> {
         let found = self.find_stations(typed);

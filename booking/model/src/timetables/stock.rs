@@ -11,9 +11,11 @@ use crate::runs::DistanceRate;
 /// The most seats of one train.
 pub const SEATS_MAX: u32 = 5_000;
 
-/// Units from chair to chair, from row to row, and from carriage to carriage.
+/// Units from chair to chair.
 const CHAIR: f32 = 20.0;
+/// Units from row to row.
 const ROW: f32 = 24.0;
+/// Units that are added between two carriages.
 const COUPLING: f32 = 60.0;
 
 /// A class of travel.
@@ -99,7 +101,8 @@ impl RollingStock {
     /// with its front to the left.
     ///
     /// # Errors
-    /// [`SeatMapError`] if two seats of a row have the same letter.
+    /// [`SeatMapError`] if two seats of a row have the same letter, or the class of a carriage is
+    /// not among `classes`.
     pub fn seat_map(&self, classes: &[TravelClass]) -> Result<SeatMap, SeatMapError> {
         let mut parts = SeatMapParts {
             name: self.id.clone(),
@@ -156,7 +159,7 @@ fn add_carriage(parts: &mut SeatMapParts, carriage: &Carriage, class: u16, mut x
                     kind: SeatKind::Seat,
                 });
             }
-            // An aisle is as wide as a chair and a half.
+            // An aisle is one and a half times as wide as a chair.
             y += if letter == ' ' { CHAIR * 1.5 } else { CHAIR };
         }
         parts.rows.push(SeatingRow {
@@ -194,6 +197,6 @@ mod tests {
             map.seats[first as usize].label.starts_with("8-17")
         });
         let sizes: Vec<_> = benches.map(|bench| map.on_bench(bench).len()).collect();
-        assert_eq!(sizes, [3, 2], "the aisle parts a row");
+        assert_eq!(sizes, [3, 2], "the aisle divides a row");
     }
 }

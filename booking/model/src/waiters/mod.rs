@@ -1,6 +1,6 @@
-//! The waitlist: parties that wait for seats of a show, first come, first served. Seats that come
-//! free meanwhile are kept for them in the store. They are offered to the first party that is here
-//! and that they fit.
+//! The waitlist: parties that wait for seats of a show, first come, first served. While parties
+//! wait, the store keeps freed seats for them. The seats are offered to the first party that is
+//! present and that they fit.
 
 pub mod share;
 pub mod wish;
@@ -14,9 +14,9 @@ use crate::ids::{HoldId, WaiterId};
 pub const WAIT_MS_MAX: i64 = 3_600_000;
 /// How long an offer is kept for its party, in milliseconds.
 pub const OFFER_MS: i64 = 60_000;
-/// How long after its page or socket was last seen a party still counts as here, in milliseconds.
+/// How long a party counts as present after its page or socket was last seen, in milliseconds.
 pub const HERE_MS: i64 = 15_000;
-/// A party that lets this many offers in a row pass is taken off the waitlist.
+/// A party that lets this many offers pass is taken off the waitlist.
 pub const MISSED_MAX: u32 = 3;
 
 /// The size and the wishes of a party.
@@ -24,13 +24,13 @@ pub const MISSED_MAX: u32 = 3;
 pub struct WaitlistParty {
     /// How many seats.
     pub quantity: u32,
-    /// Category keys or labels, any of which will do; all if there are none.
+    /// Category keys or labels. Any of them will do; if there are none, every category will do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
     /// How many of the seats are for wheelchairs.
     #[serde(default)]
     pub accessible: u32,
-    /// The journey and the class that it wants, if the show is a train.
+    /// The journey and the class that the party wants, if the show is a train.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stretch: Option<WaitlistStretch>,
 }
@@ -82,8 +82,8 @@ pub struct WaitlistOffer {
     pub hold: HoldId,
     /// Until when the party may take the seats, in milliseconds since the epoch.
     pub until_ms: i64,
-    /// The life of the store's data that the offer was made in. If the data is lost, the hold is
-    /// lost with it, and the offer does not count as missed.
+    /// The life of the store's data during which the offer was made. If the data is lost, the hold
+    /// is lost with it, and the offer does not count as missed.
     pub life: u64,
 }
 
@@ -92,7 +92,7 @@ pub struct WaitlistOffer {
 pub enum WaitlistOfferEnd {
     /// The party ordered the seats, and waits no longer.
     Taken,
-    /// The party let the offer pass. It goes on waiting behind all others.
+    /// The party let the offer pass. It goes on waiting at the end of the line.
     Missed,
     /// The offer was lost with the store's data. The party goes on waiting in its old place.
     Lost,
@@ -101,9 +101,9 @@ pub enum WaitlistOfferEnd {
 /// When the sale of seats for a party ends, in milliseconds since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartySaleEnd {
-    /// It ends when the train leaves the station where the party wants to get on.
+    /// The sale ends when the train leaves the station where the party wants to get on.
     Leaves(i64),
-    /// It ends with the show's sale.
+    /// The sale ends with the show's sale.
     Ends(i64),
 }
 
@@ -126,7 +126,7 @@ pub enum WaitEndReason {
     Left,
     /// It waited as long as is allowed.
     TimeOver,
-    /// Too few seats for it may still come free.
+    /// Too few seats for the party can still come free.
     TooFew,
     /// It let too many offers pass.
     Missed,
@@ -134,7 +134,7 @@ pub enum WaitEndReason {
     Limit,
     /// The show was cancelled.
     Cancelled,
-    /// The train has left the station where it wanted to get on.
+    /// The train has left the station where the party wanted to get on.
     Departed,
     /// The show's sale has ended.
     SalesEnded,
@@ -169,7 +169,7 @@ impl WaitEndReason {
         }
     }
 
-    /// Reads the word back.
+    /// Returns the reason with this word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|end| end.as_str() == word)
@@ -177,14 +177,15 @@ impl WaitEndReason {
 }
 
 impl Waiter {
-    /// Returns whether the party was seen lately.
+    /// Returns whether the party was seen within [`HERE_MS`].
     #[must_use]
     pub fn is_here(&self, now_ms: i64) -> bool {
         self.seen_ms + HERE_MS > now_ms
     }
 
     /// Returns why the party's time is over, or none if it is not. `sale` is when the sale of seats
-    /// for it ends. A postponed show is sold longer than it was when the party joined.
+    /// for it ends. If the show was postponed, the sale may end later than it would have when the
+    /// party joined.
     #[must_use]
     pub fn time_over(&self, sale: PartySaleEnd, now_ms: i64) -> Option<WaitEndReason> {
         let over = match sale {
@@ -206,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_party_that_was_written_before_trains_had_a_waitlist_is_read_as_it_was() {
+    fn a_party_stored_without_a_stretch_is_read_and_written_unchanged() {
         let old = r#"{"quantity":2,"categories":["cat1"],"accessible":1}"#;
         let party: WaitlistParty = serde_json::from_str(old).expect("a party");
         assert_eq!((party.quantity, &party.stretch), (2, &None));

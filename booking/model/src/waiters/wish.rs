@@ -13,7 +13,8 @@ use crate::plans::seatmap::SeatMap;
 use crate::runs::TrainRun;
 use crate::shows::Show;
 
-/// The parts of a show that sharing out needs: its seats, and its stops if it is a train.
+/// The parts of a show that are needed to share out seats: its seats, and its stops if it is a
+/// train.
 #[derive(Debug, Clone, Copy)]
 pub struct ShowLayout<'a> {
     /// The plan of its seats.
@@ -36,7 +37,7 @@ pub enum PartyWish {
 pub struct PartySeats {
     /// The indices of the seats.
     pub seats: Vec<u32>,
-    /// The legs they are chosen for.
+    /// The legs for which the seats are chosen.
     pub legs: Range<u16>,
     /// Whether the seats lie side by side.
     pub next_to_each_other: bool,
@@ -71,7 +72,7 @@ impl<'a> ShowLayout<'a> {
 }
 
 impl WaitlistParty {
-    /// Makes the party's wish for a hall, in names.
+    /// Makes the party's request for seats of a show without stops, with names instead of indices.
     #[must_use]
     pub fn best_seats_request(&self, categories: Option<Vec<String>>) -> BestSeatsRequest {
         BestSeatsRequest {
@@ -88,8 +89,8 @@ impl WaitlistParty {
     }
 
     /// Resolves the party's wish. Returns `None` if the show lacks a category, a class or a stretch
-    /// that the wish names. In a show with standing places only, every party is taken to accept
-    /// standing.
+    /// that the wish names. If the show has only standing places, every party is assumed to accept
+    /// them.
     #[must_use]
     pub fn wanted(&self, house: ShowLayout<'_>) -> Option<PartyWish> {
         let map = house.map;
@@ -123,7 +124,7 @@ impl WaitlistParty {
         }
     }
 
-    /// Returns whether seats for the party may ever come free: whether the unsold seats would be
+    /// Returns whether the party may ever get seats: whether all unsold seats together would be
     /// enough for it.
     #[must_use]
     pub fn may_be_served(

@@ -15,8 +15,8 @@ pub struct ExchangeCost {
     /// What the exchange itself costs. The fee is a part of what is due, or is taken from what goes
     /// back.
     pub fee: i64,
-    /// What would be due but is less than the payment provider takes. It is not charged now; the
-    /// order's later refunds and exchanges take it into account.
+    /// A sum that would be due but is less than the payment provider takes. The sum is waived now,
+    /// and the order's later refunds and exchanges take it into account.
     pub let_go: i64,
 }
 
@@ -29,15 +29,16 @@ pub enum ExchangeRuleError {
     /// The show offered exchanges until this moment.
     #[error("the show offered exchanges until {until_ms}")]
     Over {
-        /// The last moment, in milliseconds since the epoch.
+        /// The end of the last rule, in milliseconds since the epoch. At this moment it is already
+        /// too late.
         until_ms: i64,
     },
 }
 
-/// Returns the rules of an order's terms by which its seats may be exchanged at `now_ms`.
+/// Returns the rules in an order's terms that allow an exchange of its seats at `now_ms`.
 ///
 /// # Errors
-/// [`ExchangeRuleError`] if there is no such rule.
+/// [`ExchangeRuleError`] if no rule allows an exchange now.
 pub fn rules(
     terms: &OrderTerms,
     items: &[OrderItem],
@@ -59,7 +60,7 @@ pub fn rules(
     Ok(living)
 }
 
-/// Returns the per cent of the difference that a rule keeps if the new seats are cheaper.
+/// Returns how many per cent of the difference a rule keeps if the new seats are cheaper.
 fn kept_pct(rule: &ExchangeRule, terms: &OrderTerms, begins_ms: i64, now_ms: i64) -> u32 {
     match rule.cheaper {
         CheaperSeatsRule::Refund => 0,
@@ -81,7 +82,8 @@ pub struct ExchangeQuote {
     pub kept_pct: u32,
 }
 
-/// Returns the best terms that an order's owner can exchange by at `now_ms`.
+/// Returns the best quote for an exchange at `now_ms`: the one with the lowest fee or, among equal
+/// fees, the one that keeps the least.
 ///
 /// # Errors
 /// [`ExchangeRuleError`] if no rule allows an exchange now.

@@ -18,11 +18,11 @@ use super::{Order, OrderItem, OrderState, Ticket};
 use crate::ids::OrderId;
 use crate::payments::Payment;
 
-/// An exchange at its beginning.
+/// An exchange, as it is written when it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
     /// The order for the new seats. Until the swap, its items are only the cells that the old order
-    /// does not have, and the sum of their prices is the difference.
+    /// does not have, and together they cost what is due.
     pub successor: Order,
     /// The payment of the difference. It is voided from the beginning if there is nothing to pay.
     pub payment: Payment,
@@ -37,12 +37,12 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Checks that the exchange still costs what was computed. It computes the cost again, with the
-    /// old order's terms and payments as they are now.
+    /// Checks that the exchange still costs what was computed. It computes the cost again from the
+    /// old order and its terms as they are now.
     ///
     /// # Errors
     /// [`OrderExchangeError::Rule`] if no rule allows the exchange any more,
-    /// [`OrderExchangeError::Changed`] if it would cost something else.
+    /// [`OrderExchangeError::Changed`] if the exchange would cost something else.
     pub fn is_as_reckoned(
         &self,
         of: &Order,
@@ -113,8 +113,8 @@ pub enum OrderExchangeError {
     Changed,
 }
 
-/// Checks that an order's seats may be exchanged now. `given` are the seats that the difference was
-/// computed with.
+/// Checks that an order's seats may be exchanged now. `given` are the seats for which the
+/// difference was computed.
 ///
 /// # Errors
 /// [`OrderExchangeError`], for a reason in the order or its tickets.
@@ -158,8 +158,8 @@ pub fn lost_items(old: &Order, new: &Order) -> Vec<OrderItem> {
 }
 
 /// Splits a refund over the payments of the orders in a chain of exchanges, newest first. `left` is
-/// the sum that can still be refunded from each payment. All of `left` together is the price of the
-/// seats that remain.
+/// the sum that can still be refunded from each payment. All sums in `left` together are the price
+/// of the seats that remain.
 #[must_use]
 pub fn split_over_payments(amount: i64, left: &[i64]) -> Vec<i64> {
     let mut wanted = amount;

@@ -7,8 +7,8 @@ use crate::holds::HeldSeat;
 use crate::orders::OrderItem;
 
 /// The cells that change in an exchange. An item without legs has no cell, but counts as a seat. A
-/// seat that both orders have appears equally often in both lists, so that counting the items of
-/// the lists gives the right number of seats.
+/// seat that both orders have appears equally often in both lists, so that the lengths of the lists
+/// give the right change in the number of seats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExchangedSeats {
     /// The cells to claim.
@@ -131,14 +131,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_gained_and_lost_is_exactly_the_difference(old in party(), new in party()) {
+        fn the_gained_and_lost_cells_are_exactly_the_difference(old in party(), new in party()) {
             let parts = parts(&old, &new);
             let (had, has) = (cells(&old), cells(&new));
             prop_assert_eq!(cells(&parts.gained), &has - &had);
             prop_assert_eq!(cells(&parts.lost), &had - &has);
             let pieces: usize = parts.gained.iter().map(|item| item.held.legs.len()).sum();
-            prop_assert_eq!(pieces, (&has - &had).len(), "no cell twice");
-            // Counting the items of the lists gives the same as counting the seats.
+            prop_assert_eq!(pieces, (&has - &had).len(), "no cell is gained twice");
+            // The lengths of the lists give the change in the number of seats.
             prop_assert_eq!(old.len() + parts.gained.len() - parts.lost.len(), new.len());
         }
     }

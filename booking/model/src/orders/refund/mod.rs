@@ -43,7 +43,7 @@ impl RefundReason {
         }
     }
 
-    /// Reads the code back.
+    /// Returns the reason with this code.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == word)
@@ -65,7 +65,7 @@ pub enum RefundState {
 /// One refund of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refund {
-    /// Its id, which the provider knows it by.
+    /// Its id, which the provider gets, too.
     pub id: RefundId,
     /// The seats that were given back.
     pub items: Vec<OrderItem>,
@@ -74,7 +74,7 @@ pub struct Refund {
     /// What also goes back from the payments of earlier orders that were exchanged for this one, in
     /// minor units.
     pub elsewhere: i64,
-    /// The refund of a later order that this one is a part of; none if it is a refund of its own.
+    /// The refund of a later order, if this refund is a part of that one; none otherwise.
     pub part_of: Option<RefundId>,
     /// The fee that is kept, in minor units.
     pub fee: i64,
@@ -84,7 +84,7 @@ pub struct Refund {
     pub made_at_ms: i64,
     /// When the money of the order's own payment had gone back, in milliseconds since the epoch.
     pub done_at_ms: Option<i64>,
-    /// Its state, its parts included.
+    /// The state of the refund with all its parts.
     pub state: RefundState,
 }
 
@@ -101,7 +101,7 @@ pub struct NewRefund<'a> {
     pub reason: RefundReason,
 }
 
-/// A refund that the provider is still to be asked for.
+/// A refund that is owed: the provider has not made it yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwedRefund {
     /// Its id.
@@ -117,16 +117,16 @@ pub struct OwedRefund {
 /// The tickets that are to be given back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TicketSelection {
-    /// All tickets. If one was scanned, none goes back.
+    /// All tickets. If one was scanned, no ticket is given back.
     All,
-    /// These tickets. If one of them was scanned, none goes back. Tickets that went back before are
-    /// passed over.
+    /// These tickets. If one of them was scanned, no ticket is given back. Tickets that were given
+    /// back before are ignored.
     Named(Vec<TicketId>),
     /// All tickets that were not scanned.
     Unscanned,
 }
 
-/// Why an order in its present state gives no ticket back.
+/// Why no ticket of an order can be given back.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderRefundError {
     /// The order is in a state that has nothing to give back.
@@ -155,13 +155,13 @@ pub struct RefundInput<'a> {
 }
 
 impl RefundInput<'_> {
-    /// The ticket of one of the order's seats, where it was issued.
+    /// Returns the ticket of one of the order's seats, if it was issued.
     fn ticket_of(&self, item: &OrderItem) -> Option<&Ticket> {
         let id = TicketId::of_seat(&self.order.id, item.held.seat);
         self.tickets.iter().find(|ticket| ticket.id == id)
     }
 
-    /// The seats that go back, and those that stay.
+    /// Returns the seats that are given back, and the seats that stay.
     fn split_items(&self, which: &TicketSelection) -> (Vec<OrderItem>, Vec<OrderItem>) {
         let is_named = |item: &OrderItem| {
             let ticket = self.ticket_of(item);
@@ -174,7 +174,7 @@ impl RefundInput<'_> {
         self.order.items.iter().cloned().partition(is_named)
     }
 
-    /// Refuses seats that somebody went in on.
+    /// Checks that no ticket of these seats was scanned.
     fn check_unscanned(&self, items: &[OrderItem]) -> Result<(), OrderRefundError> {
         let is_scanned = |item: &&OrderItem| {
             let ticket = self.ticket_of(item);
@@ -193,11 +193,11 @@ impl RefundInput<'_> {
 /// What a refund changes in an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefundPlan {
-    /// The seats that go back.
+    /// The seats that are given back.
     pub going: Vec<OrderItem>,
     /// The seats that stay.
     pub staying: Vec<OrderItem>,
-    /// The tickets that open no door any more; none if none was issued yet.
+    /// The tickets that become invalid; empty if no ticket was issued yet.
     pub tickets: Vec<TicketId>,
     /// What goes back, in minor units.
     pub amount: i64,
@@ -212,15 +212,16 @@ pub struct RefundPlan {
 }
 
 impl RefundPlan {
-    /// Returns whether the whole of a payment goes back before it was captured. Then its
-    /// authorisation is voided, and it never appears on a statement.
+    /// Returns whether a whole payment goes back before its capture. Then the authorisation is
+    /// voided, and the payment never appears on a statement.
     #[must_use]
     pub fn lets_go(&self, order: &Order) -> bool {
         order.state == OrderState::Confirmed && self.amount == order.total
     }
 }
 
-/// Plans a refund. Returns `None` if all the named tickets were given back before.
+/// Plans a refund. Returns `None` if the selection has no ticket that can be given back: all were
+/// given back before or, with [`TicketSelection::Unscanned`], scanned.
 ///
 /// # Errors
 /// [`OrderRefundError`], for a reason in the order, its tickets or the show.
@@ -280,7 +281,7 @@ pub fn plan_refund(
     }))
 }
 
-/// Returns the number and the id of an order's next refund, after `before` refunds.
+/// Returns the number and the id of an order's next refund, if the order has had `before` refunds.
 #[must_use]
 pub fn next_id(order: &OrderId, before: u32) -> (u32, RefundId) {
     let nth = before.saturating_add(1);

@@ -12,9 +12,9 @@ const HOUR_MS: i64 = 3_600_000;
 pub struct RefundRuleInForce {
     /// Per cent of each ticket's price that is kept.
     pub fee_pct: u32,
-    /// Until when it holds, in milliseconds since the epoch; none if it has no end.
+    /// Until when the rule is in force, in milliseconds since the epoch; none if it has no end.
     pub until_ms: Option<i64>,
-    /// The reason of refunds by this rule.
+    /// The reason that refunds by this rule get.
     pub reason: RefundReason,
 }
 
@@ -33,8 +33,8 @@ pub enum RefundRuleError {
 }
 
 impl RefundRuleInForce {
-    /// Returns what is kept of a ticket's price, in minor units. It is rounded down, in favour of
-    /// the buyer.
+    /// Returns what is kept of a ticket's price, in minor units. The sum is rounded down, in favour
+    /// of the buyer.
     #[must_use]
     pub fn fee_for_price(self, price: i64) -> i64 {
         let kept = i128::from(price) * i128::from(self.fee_pct) / 100;
@@ -42,16 +42,16 @@ impl RefundRuleInForce {
     }
 }
 
-/// Returns the last moment of a rule that ends `until_h` hours before `begins_ms`.
+/// Returns the end of a rule that ends `until_h` hours before `begins_ms`.
 #[must_use]
 pub fn until_ms(begins_ms: i64, until_h: u32) -> i64 {
     begins_ms - i64::from(until_h) * HOUR_MS
 }
 
-/// Returns the rule in force at `now_ms` for seats whose show or journey begins at `begins_ms`. A
-/// cancelled or postponed show keeps nothing. For all others, the rules that the order was made
-/// under and the show's present ones count, as long as they have not run out; of these, the one
-/// that keeps the least is in force.
+/// Returns the rule in force at `now_ms` for seats whose show or journey begins at `begins_ms`.
+/// Nothing is kept if the show was cancelled, or was postponed and its time for free refunds has
+/// not ended. Otherwise, the rules that the order was made under and the show's present rules
+/// count, unless they have ended. The rule that keeps the least of these is in force.
 ///
 /// # Errors
 /// [`RefundRuleError`] if no rule is in force.

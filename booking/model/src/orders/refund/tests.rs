@@ -94,12 +94,12 @@ fn check_rule(
     expected: Result<(u32, i64), RefundRuleError>,
 ) {
     let found = in_force(&by(rules), START_MS, now_ms);
-    let found = found.map(|rule| (rule.fee_pct, rule.until_ms.expect("it ends")));
+    let found = found.map(|rule| (rule.fee_pct, rule.until_ms.expect("the rule ends")));
     assert_eq!(found, expected);
 }
 
 #[test]
-fn of_the_rules_that_have_not_run_out_the_kindest_is_in_force() {
+fn the_rule_with_the_lowest_fee_that_has_not_ended_is_in_force() {
     let rules =
         || serde_json::json!([{"until_h": 48, "fee_pct": 10}, {"until_h": 2, "fee_pct": 50}]);
     let (first, last) = (START_MS - 48 * HOUR_MS, START_MS - 2 * HOUR_MS);
@@ -116,7 +116,7 @@ fn of_the_rules_that_have_not_run_out_the_kindest_is_in_force() {
 }
 
 #[test]
-fn a_show_that_does_not_come_as_sold_keeps_nothing() {
+fn a_cancelled_or_postponed_show_keeps_no_fee() {
     let free = |fate, now_ms| {
         let rules = OrderTerms {
             fate: Some(fate),
@@ -132,7 +132,7 @@ fn a_show_that_does_not_come_as_sold_keeps_nothing() {
 }
 
 #[test]
-fn a_ticket_that_was_scanned_stays_and_keeps_its_order_whole() {
+fn a_scanned_ticket_blocks_a_refund_of_all_but_not_of_the_unscanned() {
     let (order, mut tickets) = order(OrderState::Ticketed, &[1_000, 2_000]);
     tickets[1].scanned_at_ms = Some(7);
     let terms = by(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
@@ -158,7 +158,7 @@ fn a_ticket_that_was_scanned_stays_and_keeps_its_order_whole() {
 }
 
 #[test]
-fn only_what_was_paid_for_can_go_back() {
+fn only_tickets_of_paid_orders_can_be_given_back() {
     let terms = by(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
     for state in OrderState::ALL {
         let (order, tickets) = order(state, &[1_000]);
@@ -180,7 +180,7 @@ fn only_what_was_paid_for_can_go_back() {
 }
 
 #[test]
-fn leaving_out_the_rules_later_takes_nothing_from_those_who_bought() {
+fn rules_that_a_show_removes_later_still_count_for_earlier_orders() {
     let none = || serde_json::json!([]);
     let rules = || serde_json::json!([{"until_h": 48, "fee_pct": 10}]);
     let known = |kept, present| OrderTerms {
@@ -192,7 +192,7 @@ fn leaving_out_the_rules_later_takes_nothing_from_those_who_bought() {
     assert_eq!(
         fee(&known(none(), rules())),
         Ok(10),
-        "a later kindness counts"
+        "a better rule that came later counts"
     );
     let kinder = serde_json::json!([{"until_h": 48, "fee_pct": 5}]);
     assert_eq!(fee(&known(rules(), kinder.clone())), Ok(5));
@@ -200,7 +200,7 @@ fn leaving_out_the_rules_later_takes_nothing_from_those_who_bought() {
 }
 
 #[test]
-fn what_was_never_charged_does_not_go_back() {
+fn a_sum_that_was_never_charged_does_not_go_back() {
     let (mut order, tickets) = order(OrderState::Ticketed, &[1_000, 2_000]);
     order.let_go = 40;
     let terms = by(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));

@@ -84,7 +84,7 @@ fn an_order_has_claims_exactly_in_the_states_that_own_seats() {
 }
 
 #[test]
-fn whoever_comes_second_in_a_race_on_a_pending_order_changes_no_seat() {
+fn the_second_event_in_a_race_on_a_pending_order_changes_no_seat() {
     for first in all() {
         let Some(decision) = decide(OrderState::Pending, first) else {
             continue;
@@ -128,12 +128,11 @@ fn an_order_that_ended_comes_back_only_with_late_money_and_new_claims() {
 }
 
 #[test]
-fn money_that_comes_is_never_left_without_somebody_who_owes_it() {
+fn money_that_arrives_is_captured_or_returned_or_buys_late() {
     for state in OrderState::ALL {
         for money in [OrderEvent::Authorised, OrderEvent::CardFull] {
             let decision = decide(state, money);
-            // States that have had their money accept no further payment: a payment is
-            // authorised once.
+            // In these states the money has already come, and a payment is authorised only once.
             let has_money = matches!(
                 state,
                 OrderState::Confirmed
@@ -152,7 +151,7 @@ fn money_that_comes_is_never_left_without_somebody_who_owes_it() {
 }
 
 #[test]
-fn only_paid_orders_are_refunded_and_what_is_refunded_stays_so() {
+fn only_paid_orders_are_refunded_and_a_refunded_order_stays_refunded() {
     for (state, happening, decision) in table() {
         let refunds = matches!(
             happening,
@@ -185,7 +184,7 @@ fn only_paid_orders_are_refunded_and_what_is_refunded_stays_so() {
 }
 
 #[test]
-fn what_was_captured_is_refunded_and_everything_else_let_go() {
+fn captured_money_is_refunded_and_authorised_money_is_voided() {
     assert_eq!(
         OwedProviderCall::MoneyBack.effect(PaymentState::Captured),
         EffectKind::Refund
@@ -201,7 +200,7 @@ fn what_was_captured_is_refunded_and_everything_else_let_go() {
 }
 
 #[test]
-fn words_are_read_back() {
+fn every_state_is_read_from_its_word() {
     for state in OrderState::ALL {
         assert_eq!(OrderState::parse(state.as_str()), Some(state));
     }

@@ -1,13 +1,13 @@
-//! Finds which seats are side by side, by cutting rows at their aisles. Everything that the chooser
-//! says about neighbours is defined by benches.
+//! Finds which seats are side by side, by cutting rows at their aisles. For the chooser, neighbours
+//! are neighbours on a bench.
 
 use std::ops::Range;
 
 use super::{SeatKind, SeatMapParts, SeatingRow};
 
-/// A gap this many times as wide as a row's usual spacing is an aisle, and people on its two sides
-/// do not sit side by side. Straight and curved rows alike stay within 1 % of their usual spacing.
-/// A missing chair leaves a gap of 2.0 times the spacing.
+/// A gap of more than this many times a row's usual spacing is an aisle. People on its two sides do
+/// not sit side by side. Straight and curved rows alike stay within 1 % of their usual spacing. A
+/// missing chair leaves a gap of 2.0 times the spacing.
 const AISLE_GAP: f32 = 1.75;
 
 /// The chairs between two aisles. Neighbours in `cells` sit side by side.
@@ -24,8 +24,8 @@ pub fn bench_cells<'a>(parts: &'a SeatMapParts, bench: &SeatBench) -> &'a [u32] 
     &parts.rows[bench.row as usize].cells[bench.cells.start as usize..bench.cells.end as usize]
 }
 
-/// Cuts rows at their aisles. Tables are not cut: their chairs are not in a straight line, but all
-/// sit together.
+/// Cuts rows at their aisles. Tables are not cut: their chairs are not in a straight line, but
+/// belong together.
 pub fn benches(parts: &SeatMapParts) -> Vec<SeatBench> {
     let at = |cell: u32| &parts.seats[cell as usize];
     let gaps = |row: &SeatingRow| -> Vec<f32> {
@@ -43,7 +43,7 @@ pub fn benches(parts: &SeatMapParts) -> Vec<SeatBench> {
             .first()
             .is_some_and(|cell| at(*cell).kind == SeatKind::Table);
         // Two or three chairs do not show the usual spacing, because one of their gaps may be the
-        // aisle itself.
+        // aisle itself. For them, the usual spacing is at most that of the house.
         let own = if gaps.len() < 3 {
             usual(&gaps).min(house)
         } else {
@@ -76,8 +76,8 @@ pub fn benches(parts: &SeatMapParts) -> Vec<SeatBench> {
     found
 }
 
-/// Returns the lower median. It is infinite if there is nothing to compare or chairs lie on top of
-/// each other.
+/// Returns the lower median of the gaps. It is infinite if there are no gaps, or if the median is 0
+/// because chairs lie on top of each other.
 fn usual(gaps: &[f32]) -> f32 {
     let mut sorted = gaps.to_vec();
     sorted.sort_unstable_by(f32::total_cmp);

@@ -1,5 +1,5 @@
 //! Makes the JSON answer of `GET /v1/shows/{show}/seatmap`. It has names instead of indices, so
-//! that a client needs no second table to read a seat. It has these fields beyond the contract's:
+//! that a client needs no other table to read a seat. It has these fields beyond the contract's:
 //! `areas`, `categories`, `sections`, `zones`, `focal`, `bounds`, `name`, and a seat's `kind` if it
 //! is not an ordinary seat.
 
@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::{PlanPoint, PriceCategory, SeatKind, SeatMap, VenueZone};
 
-/// The smallest rectangle that holds every seat and area; all zero for an empty map.
+/// The smallest rectangle that contains the position of every seat; all zero for an empty map. The
+/// units of an area all have one position.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SeatMapBounds {
     /// Left edge.
@@ -60,7 +61,7 @@ struct GeometrySeat<'a> {
 }
 
 impl SeatMap {
-    /// Returns the smallest rectangle that holds every seat and area.
+    /// Returns the smallest rectangle that contains the position of every seat.
     #[must_use]
     pub fn bounds(&self) -> SeatMapBounds {
         let mut points = self.seats.iter().map(|seat| (seat.x, seat.y));

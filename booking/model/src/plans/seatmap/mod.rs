@@ -33,7 +33,7 @@ pub struct PlanPoint {
 /// A price category.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PriceCategory {
-    /// Unique within the map; numbers of foreign formats are kept as text.
+    /// Unique within the map. Numbers in foreign formats become text.
     pub key: String,
     /// The name that people read.
     pub label: String,
@@ -96,7 +96,7 @@ pub struct Seat {
     pub y: f32,
     /// Index into [`SeatMapParts::categories`].
     pub category: u16,
-    /// Index into [`SeatMapParts::sections`]. The section of a table's chair is the table's label.
+    /// Index into [`SeatMapParts::sections`]. A table is the section of its chairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<u32>,
     /// Index into [`SeatMapParts::zones`].
@@ -186,7 +186,7 @@ pub enum SeatMapError {
     /// Two seats or two areas share a label.
     #[error("the label {0:?} stands twice in the seating plan")]
     DuplicateLabel(String),
-    /// An index points to something that does not exist.
+    /// An index points to something that does not exist, or a seat is in the rows twice.
     #[error("{what} number {at} of the seating plan points at something that does not exist")]
     Dangling {
         /// The list that the index is in.
@@ -241,7 +241,8 @@ impl SeatMap {
     /// Checks the parts, and indexes labels and benches.
     ///
     /// # Errors
-    /// [`SeatMapError`] if a label comes twice or an index points to something that does not exist.
+    /// [`SeatMapError`] if a label comes twice, an index points to something that does not exist, a
+    /// seat is in the rows twice, or there are too many seats.
     pub fn new(parts: SeatMapParts) -> Result<Self, SeatMapError> {
         let count = u32::try_from(parts.seats.len())
             .ok()
@@ -284,7 +285,7 @@ impl SeatMap {
         })
     }
 
-    /// Returns how many cells a leg of this map has.
+    /// Returns how many cells this map has in each leg.
     #[must_use]
     pub fn cell_count(&self) -> u32 {
         u32::try_from(self.seats.len())
@@ -358,7 +359,8 @@ impl SeatMap {
         Some((&self.benches[bench as usize], position as usize))
     }
 
-    /// Returns whether a seat is the same in both plans: same index, same label, same category.
+    /// Returns whether a seat is the same in both plans: the same index has the same label and the
+    /// same category.
     #[must_use]
     pub fn keeps(&self, other: &Self, seat: u32) -> bool {
         let of = |map: &Self| {

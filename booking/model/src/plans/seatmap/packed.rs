@@ -10,7 +10,7 @@
 //! | 4 | u32 N, number of seats |
 //! | 4 | u32 L, length of the text |
 //! | L | UTF-8 JSON, below |
-//! | 0–1 | a zero byte, so that what follows stands at an even offset |
+//! | 0–1 | a zero byte, so that the numbers after it begin at an even offset |
 //! | 2 N | i16 x of each seat minus x of the seat before it (the first: minus 0), in steps |
 //! | 2 N | i16 y likewise |
 //! | N | u8 flags: 1 accessible, 2 companion, 4 restricted view |
@@ -20,9 +20,10 @@
 //!
 //! The JSON is `{name, origin:{x,y}, step, focal, categories, sections, zones, areas,
 //! rows:[{label,section}], runs}`, where `areas` have indices for category, section and zone.
-//! `runs` cuts the seats, in order, into stretches that share everything but number and place: `{n,
-//! category, section?, zone?, row?, kind?, prefix, from | numbers}`. A seat's label is `prefix` +
-//! number; numbers count up from `from`, or stand in the list `numbers`.
+//! `runs` cuts the list of seats into runs of `n` seats that share category, section, zone, row,
+//! kind and prefix: `{n, category, section?, zone?, row?, kind?, prefix, from | numbers}`. A seat's
+//! label is `prefix` + number. The numbers count up from `from`, or are in the list `numbers`. If a
+//! label does not end in its seat's number, `prefix` is the whole label and the number is empty.
 
 use serde::Serialize;
 

@@ -1,5 +1,5 @@
 //! Finds what an object of a chart inherits from the objects around it: category, zone, section,
-//! and the origin of its coordinates.
+//! the beginning of its label, and the origin of its coordinates.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::plans::foreign_json::{PlanObject, quote_value};
 /// What an object inherits from the objects around it.
 #[derive(Clone, Default)]
 pub struct SeatsioScope {
-    /// The text that labels begin with, such as "Section A-".
+    /// The text with which labels begin, such as "Section A-".
     pub prefix: String,
     /// The section that the object is in.
     pub section: Option<u32>,
@@ -34,7 +34,8 @@ pub enum InheritedCategory {
 }
 
 impl SeatsioReader {
-    /// Returns the object's own zone, or else the zone around it.
+    /// Returns the object's own zone or, if it names none, the zone of the object around it. Adds a
+    /// fault if the zone is unknown.
     pub fn resolve_zone(&mut self, spot: &PlanObject<'_>, outer: Option<u16>) -> Option<u16> {
         let Some(key) = spot.get("zone") else {
             return outer;
@@ -50,7 +51,8 @@ impl SeatsioReader {
         found
     }
 
-    /// Returns the object's own category, or else the category that it inherits.
+    /// Returns the object's own category or, if it names none, the category that it inherits. Adds
+    /// a fault if the category is unknown.
     pub fn inherited(
         &mut self,
         spot: &PlanObject<'_>,

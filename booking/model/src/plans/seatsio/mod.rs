@@ -5,10 +5,11 @@
 //! - An object without a category of its own has its section's category, and a chair has its
 //!   table's. The coordinates of a section's objects are relative to its `topLeft`.
 //! - Objects with `published: false` are left out, because the promoter has not put them on sale.
-//!   Seats with `disabledBySocialDistancingRules` are left out, too, because they would be empty
-//!   chairs. The gap they leave keeps their neighbours apart, as the rule wants.
-//! - Objects that are sold as a whole or by varying occupancy (`bookAsAWhole`, `variableOccupancy`)
-//!   are refused. To sell them seat by seat would be wrong, and so would leaving them out silently.
+//!   Seats with `disabledBySocialDistancingRules` are left out, too, because they stay empty. They
+//!   leave gaps, so that the seats on both sides do not count as neighbours, as the rule wants.
+//! - Tables and areas that are sold as a whole or by varying occupancy (`bookAsAWhole`,
+//!   `variableOccupancy`) are refused. It would be wrong to sell them seat by seat, and it would be
+//!   wrong to leave them out silently.
 //! - Texts, shapes, images, icons and colours of the drawing are not read.
 
 mod inherit;

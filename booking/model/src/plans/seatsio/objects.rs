@@ -113,7 +113,7 @@ impl SeatsioReader {
         }
     }
 
-    /// Reads one seat of a row or table. Returns its cell, or none where something is wrong with it.
+    /// Reads one seat of a row or table. Returns the seat's cell, or none if the seat has a fault.
     fn read_chair(
         &mut self,
         chair: &PlanObject<'_>,
@@ -134,8 +134,8 @@ impl SeatsioReader {
         let number = number?;
         let label = format!("{}{}-{number}", scope.prefix, common.label?);
         let (Some(category), Some(PlanPoint { x, y })) = (category, at) else {
-            // A seat with another fault still takes its label, so that a second seat with that label
-            // is found as well.
+            // A seat with another fault still takes its label, so that a second seat with that
+            // label is found as well.
             self.draft
                 .claim_label(&label, || chair.path(), &mut self.faults);
             return None;
@@ -248,7 +248,8 @@ impl SeatsioReader {
         })
     }
 
-    /// Returns the middle of a shape: its centre, the mean of its corners, or its position.
+    /// Returns the middle of a shape: its centre or, without a centre, the mean of its corners or,
+    /// without corners, its position.
     fn middle(&mut self, spot: &PlanObject<'_>) -> Option<(f64, f64)> {
         if spot.get("center").is_some() {
             return spot.point("center", &mut self.faults);

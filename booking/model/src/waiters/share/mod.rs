@@ -1,5 +1,5 @@
-//! Decides who is offered the seats that came free, and who waits in vain. The decisions are pure,
-//! over a picture of the seats and the line.
+//! Decides which parties are offered freed seats, and which parties wait in vain. The decisions are
+//! pure. They need only a picture of the seats, and the line.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -17,7 +17,7 @@ const OFFERS_MAX: usize = 100;
 pub struct WaitlistShares {
     /// The parties that are offered seats, by their index in the line, with the seats.
     pub offers: Vec<(usize, PartySeats)>,
-    /// Kept cells that fit no party that is here.
+    /// Kept cells that fit no party that is present.
     pub left: Vec<u32>,
 }
 
@@ -46,7 +46,7 @@ pub fn in_vain(
 }
 
 /// Shares out the seats that are free or kept. The parties get seats in the order of the line, if
-/// they are here, have no offer, and can be seated on what is left.
+/// they are present, have no offer, and fit on the remaining seats.
 #[must_use]
 pub fn share(
     house: ShowLayout<'_>,
@@ -68,8 +68,8 @@ pub fn share(
         .iter()
         .filter(|state| **state == CellState::Free)
         .count();
-    // If nothing fits one party, nothing fits another with the same wish, because cells only get
-    // fewer.
+    // If no seats fit one party, none fit a later party with the same wish, because seats are only
+    // taken.
     let mut unfit: HashSet<&WaitlistParty> = HashSet::new();
     for (at, waiter) in line.iter().enumerate() {
         let party = &waiter.party;

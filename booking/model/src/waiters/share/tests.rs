@@ -1,4 +1,4 @@
-//! Sharing out, checked against a walk over every seat.
+//! The sharing out of seats, checked against a simple search of every seat.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn hall() -> SeatMap {
     parse_grid("4x10").expect("a hall")
 }
 
-/// Makes a party of this size. It is here if `seen_ms` is now.
+/// Makes a party of this size. It is present if `seen_ms` is [`NOW_MS`].
 fn waiter(n: u8, quantity: u32, seen_ms: i64) -> Waiter {
     Waiter {
         id: format!("waiter_night-1_{}", hex::encode([n; 16]))
@@ -67,7 +67,7 @@ fn shared(kept: &[u32], free: &[u32], line: &[Waiter]) -> (Vec<usize>, Vec<u32>)
 }
 
 #[test]
-fn the_first_of_those_who_are_here_and_whom_it_fits_is_offered_it() {
+fn freed_seats_are_offered_to_the_first_present_party_that_they_fit() {
     let line = [
         waiter(1, 4, NOW_MS),
         waiter(2, 2, NOW_MS - HERE_MS),
@@ -78,19 +78,19 @@ fn the_first_of_those_who_are_here_and_whom_it_fits_is_offered_it() {
     assert_eq!(
         shared(&[5], &[6], &line),
         (vec![2], vec![]),
-        "free ones fill up"
+        "a free seat completes the kept one"
     );
     assert_eq!(shared(&[5, 6, 7, 8], &[], &line), (vec![0], vec![]));
     assert_eq!(shared(&[0, 1, 20, 21, 30], &[], &line).0, [0]);
     assert_eq!(
         shared(&[5], &[], &line),
         (vec![], vec![5]),
-        "it fits nobody"
+        "one seat fits no party"
     );
 }
 
 #[test]
-fn who_has_an_offer_is_not_made_another() {
+fn a_party_with_an_offer_gets_no_second_offer() {
     let mut line = [waiter(1, 1, NOW_MS), waiter(2, 1, NOW_MS)];
     line[0].offer = Some(WaitlistOffer {
         hold: crate::ids::HoldId::of_offer(&line[0].id, 0),
@@ -102,7 +102,7 @@ fn who_has_an_offer_is_not_made_another() {
 }
 
 #[test]
-fn a_party_waits_in_vain_where_too_little_is_not_sold() {
+fn a_party_waits_in_vain_if_too_few_seats_are_unsold() {
     let map = hall();
     let line = [waiter(1, 3, NOW_MS), waiter(2, 2, 0), waiter(3, 3, NOW_MS)];
     let states = states(&map, &[5], &[6]);
@@ -114,7 +114,7 @@ fn a_party_waits_in_vain_where_too_little_is_not_sold() {
 
 proptest! {
     #[test]
-    fn nothing_is_offered_twice_nobody_who_fits_is_passed_over_and_all_that_is_kept_is_accounted_for(
+    fn no_seat_is_offered_twice_no_party_is_passed_over_and_no_kept_seat_is_lost(
         kept in proptest::collection::btree_set(0_u32..40, 0..12),
         free in proptest::collection::btree_set(0_u32..40, 0..4),
         parties in proptest::collection::vec((1_u32..5, proptest::bool::weighted(0.7)), 0..12),
@@ -165,8 +165,8 @@ enum Cell {
     Free,
 }
 
-/// How many travel, whether in the first class, from which stop to which, and whether they are
-/// here.
+/// How many people travel, whether they travel in the first class, their first and last stop, and
+/// whether they are present.
 type Travellers = (u32, bool, (u16, u16), bool);
 
 const STOPS: [&str; 5] = ["A", "B", "C", "D", "E"];
@@ -213,7 +213,8 @@ impl Line {
         waiter
     }
 
-    /// Lists the seats of a class that are free over all of some legs, by a list of free cells.
+    /// Lists the seats of a class that are free over all these legs. `free` says which cells are
+    /// free.
     fn seats_over(&self, free: &[bool], first: bool, legs: Range<u16>) -> Vec<u32> {
         let grid = self.house().grid();
         let seats = (0..6_u32).map(|seat| if first { seat } else { seat + 6 });
@@ -246,7 +247,7 @@ fn travellers() -> impl Strategy<Value = Travellers> {
 }
 
 #[test]
-fn a_party_on_a_train_has_a_seat_of_which_some_legs_were_free_and_some_came_free() {
+fn a_train_seat_with_a_free_leg_and_a_freed_leg_is_offered() {
     let line = Line::new();
     let grid: CellGrid = line.house().grid();
     assert_eq!((grid.seats, grid.legs), (12, 4));
@@ -283,7 +284,7 @@ fn a_party_on_a_train_has_a_seat_of_which_some_legs_were_free_and_some_came_free
 }
 
 #[test]
-fn a_train_that_has_left_is_waited_for_no_longer() {
+fn a_party_stops_waiting_when_its_train_leaves() {
     let line = Line::new();
     let mut waiter = line.waiter(1, (1, true, (0, 2), true));
     waiter.until_ms = LEAVES_MS + 1_000;
@@ -310,7 +311,7 @@ fn a_train_that_has_left_is_waited_for_no_longer() {
 
 proptest! {
     #[test]
-    fn on_a_train_no_cell_is_offered_twice_nobody_who_fits_is_passed_over_and_who_never_can_is_told(
+    fn on_a_train_no_cell_is_offered_twice_no_party_is_passed_over_and_vain_waits_are_found(
         cells in proptest::collection::vec(a_cell(), 48),
         parties in proptest::collection::vec(travellers(), 0..14),
     ) {
@@ -338,13 +339,13 @@ proptest! {
             let distinct: HashSet<u32> = seated.seats.iter().copied().collect();
             prop_assert_eq!(distinct.len(), *quantity as usize);
             for seat in distinct {
-                prop_assert!(room.contains(&seat), "seat {} is not party {}'s to have", seat, at);
+                prop_assert!(room.contains(&seat), "seat {} is not free for party {}", seat, at);
                 for cell in line.house().grid().cells_of(seat, *from..*to) {
                     free[cell as usize] = false;
                 }
             }
         }
-        prop_assert!(offers.next().is_none(), "somebody was offered what does not fit");
+        prop_assert!(offers.next().is_none(), "a party was offered seats that do not fit it");
         let unoffered: Vec<u32> = kept.iter().copied().filter(|cell| free[*cell as usize]).collect();
         prop_assert_eq!(shares.left, unoffered);
         let unsold: Vec<bool> = cells.iter().map(|cell| *cell != Cell::Sold).collect();

@@ -104,7 +104,7 @@ fn without_a_rule_nothing_is_exchanged() {
 }
 
 #[test]
-fn an_exchange_ends_its_hours_before_the_show() {
+fn exchanges_end_the_hours_of_the_rule_before_the_show() {
     let rule = by(&serde_json::json!({"until_h": 2}), &serde_json::json!([]));
     assert!(check(&rule, 5_000, 5_000, 97).is_ok());
     let over = Err(ExchangeRuleError::Over {
@@ -121,7 +121,7 @@ fn dearer_seats_cost_the_difference_and_the_fee() {
 }
 
 #[test]
-fn cheaper_seats_pay_back_what_the_rule_says() {
+fn for_cheaper_seats_the_part_that_the_rule_allows_goes_back() {
     let refunds = serde_json::json!([{"until_h": 48, "fee_pct": 10}]);
     let cheaper = |word: &str, now_h| {
         let rule = by(&serde_json::json!({"cheaper": word}), &refunds);
@@ -133,12 +133,12 @@ fn cheaper_seats_pay_back_what_the_rule_says() {
     assert_eq!(
         cheaper("refund_rule", 60),
         Ok((0, 0)),
-        "no refund rule lives any more"
+        "all refund rules have ended"
     );
 }
 
 #[test]
-fn the_fee_is_taken_from_what_goes_back_and_asked_for_where_that_is_less() {
+fn the_fee_reduces_what_goes_back_and_the_rest_of_it_is_due() {
     let rule = |fee: i64| {
         let exchange = serde_json::json!({"fee": fee, "cheaper": "refund"});
         by(&exchange, &serde_json::json!([]))
@@ -151,7 +151,7 @@ fn the_fee_is_taken_from_what_goes_back_and_asked_for_where_that_is_less() {
 }
 
 #[test]
-fn terms_that_are_better_for_the_buyer_count_whichever_came_first() {
+fn terms_that_are_better_for_the_buyer_count_whether_old_or_new() {
     let none = || terms(&serde_json::Value::Null, &serde_json::json!([]));
     let refund = || {
         let exchange = serde_json::json!({"cheaper": "refund"});
@@ -172,7 +172,7 @@ fn terms_that_are_better_for_the_buyer_count_whichever_came_first() {
 }
 
 #[test]
-fn hours_count_from_the_later_of_the_told_and_the_present_start() {
+fn hours_count_from_the_later_of_the_original_and_the_present_start() {
     let rule = || terms(&serde_json::json!({"until_h": 2}), &serde_json::json!([]));
     let mut later = rule();
     later.starts_at = "1970-01-06T04:00:00Z".parse().expect("a time");
@@ -181,7 +181,7 @@ fn hours_count_from_the_later_of_the_told_and_the_present_start() {
 }
 
 #[test]
-fn a_difference_below_the_least_sum_is_let_go_and_counts_in_the_next_one() {
+fn a_difference_below_the_smallest_sum_is_waived_and_counts_in_the_next_exchange() {
     let rule = by(&serde_json::json!({}), &serde_json::json!([]));
     let first = exchange_cost(&order(5_000, 0), &rule, 5_040, 50, 0).expect("offered");
     assert_eq!((first.due, first.let_go), (0, 40));
@@ -191,7 +191,7 @@ fn a_difference_below_the_least_sum_is_let_go_and_counts_in_the_next_one() {
 
 proptest! {
     #[test]
-    fn by_the_refund_rule_no_detour_pays_back_more_than_a_refund(
+    fn an_exchange_before_a_refund_never_returns_more_than_the_refund_alone(
         paid in 1_i64..100_000, price in 0_i64..100_000, fee_pct in 0_u32..=100, fee in 0_i64..1_000,
     ) {
         let refunds = serde_json::json!([{"until_h": 1, "fee_pct": fee_pct}]);
@@ -199,7 +199,7 @@ proptest! {
         let deal = exchange_cost(&order(paid, 0), &terms, price, 0, 0).expect("offered");
         let rule = in_force(&terms, 100 * HOUR_MS, 0).expect("in force");
         let exchanged_and_refunded = deal.back - deal.due + price - rule.fee_for_price(price);
-        // Two amounts are rounded in the buyer's favour instead of one.
+        // With an exchange, two amounts are rounded in the buyer's favour instead of one.
         prop_assert!(exchanged_and_refunded <= paid - rule.fee_for_price(paid) + 1);
         prop_assert!(deal.due >= 0 && deal.back >= 0 && (deal.due == 0 || deal.back == 0));
     }

@@ -194,8 +194,8 @@ impl HoldIdDeriver {
     }
 }
 
-/// The ids of holds are derived without a secret here. The first three functions do this as earlier
-/// versions did, and serve to find the holds that those versions made.
+/// These functions make ids without a secret. The first three derive ids as earlier versions did,
+/// and serve to find the holds that those versions made.
 impl HoldId {
     /// Returns the id of the hold that a visitor's call with an idempotency key made in earlier
     /// versions.

@@ -37,7 +37,8 @@ pub fn pick_area(
     Ok(taken)
 }
 
-/// Chooses the nearest area that holds the whole party, if the wish allows standing places at all.
+/// Chooses the nearest area that has room for the whole party, if the wish allows standing places
+/// at all.
 pub fn nearest(
     view: &WishSeatView<'_>,
     wish: &BestSeatsWish,

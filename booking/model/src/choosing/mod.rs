@@ -83,7 +83,7 @@ pub enum SeatsNotFound {
         "fewer places are free than you asked for; nothing was held; ask for fewer or widen the wish"
     )]
     Capacity,
-    /// Enough are free, but only partly as seats and partly as standing places.
+    /// Enough places are free, but not all as seats, and not all in one standing area.
     #[error(
         "enough places are free, but not together; nothing was held; ask for fewer or widen the wish"
     )]

@@ -7,7 +7,7 @@ use crate::choosing::orphan::similar_wish;
 use crate::plans::seatmap::{PlanPoint, SeatMap};
 
 /// Suggests as many free places as `refused` has. For refused seats, these are seats near them (the
-/// same section first), in their categories and with as many accessible ones. For refused standing
+/// same section first), in their categories and with as many accessible seats. For refused standing
 /// places, they are units of the same areas. Places in `refused` that are free may be part of the
 /// suggestion. If `clean` is set, the suggestion leaves no single seat.
 ///

@@ -12,7 +12,7 @@ use super::CellState;
 /// The most changes of cells in the log. A follower that has missed more takes the whole picture.
 const LOG_MAX: usize = 65_536;
 
-/// The changes that lead a follower from its version to the present one.
+/// The changes that lead a follower from its version to the present version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CellChanges {

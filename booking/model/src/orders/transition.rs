@@ -264,7 +264,7 @@ pub fn decide(state: OrderState, happening: OrderEvent) -> Option<OrderDecision>
         (S::Pending | S::Confirmed, H::ExchangeOver) => {
             to(S::Cancelled, "exchange_over").frees().money_back()
         }
-        // The refund is owed by a row of its own, which says how much goes back.
+        // A row of its own owes the refund and says how much goes back.
         (S::Ticketed | S::PartlyRefunded, H::RefundedPart(why)) => {
             to(S::PartlyRefunded, why.as_str()).frees_named()
         }
@@ -311,8 +311,8 @@ fn decide_late(state: OrderState, happening: OrderEvent) -> Option<OrderDecision
         (S::AwaitingConsent, H::DeadlinePassed) => {
             to(S::Expired, "consent_deadline").frees().money_back()
         }
-        // A buyer who cancelled does not get the order back. The transaction that records the money
-        // also owes its return.
+        // A cancelled order stays cancelled. The transaction that records the money also owes its
+        // return.
         (S::Cancelled, H::Authorised | H::CardFull) => {
             to(S::Cancelled, "late_money_voided").money_back()
         }

@@ -68,7 +68,7 @@ impl PaymentState {
         matches!(self, Self::Authorised | Self::Captured)
     }
 
-    /// Returns whether the money was captured, even if it has gone back since.
+    /// Returns whether the money was captured, even if it was returned since then.
     #[must_use]
     pub fn is_taken(self) -> bool {
         matches!(self, Self::Captured | Self::Refunded)

@@ -34,8 +34,8 @@ impl RoomCoverage {
     }
 }
 
-/// Returns whether a pattern names a show. `*` stands for any run of characters, and every other
-/// character for itself.
+/// Returns whether a pattern names a show. `*` matches any characters or none, and every other
+/// character matches only itself.
 #[must_use]
 pub fn matches(pattern: &str, show: &str) -> bool {
     let mut parts = pattern.split('*');

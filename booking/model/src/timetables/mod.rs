@@ -1,8 +1,8 @@
 //! A timetable: stations, trips over shared lists of calls, services, fares and carriages. It has
 //! indexes for quickly finding the trains between two stations on a date.
 //!
-//! A timetable is immutable. An importer, or the JSON that the ledger keeps, gives its
-//! [`TimetableParts`]. It is built whole from them, checked once, and never changed.
+//! A timetable is immutable. Its [`TimetableParts`] come from an importer, or from the JSON that
+//! the ledger stores. The timetable is built whole from them, checked once, and never changed.
 
 mod calendar;
 mod departure;
@@ -262,7 +262,7 @@ impl Timetable {
         })
     }
 
-    /// Reads a timetable from the JSON that the ledger keeps.
+    /// Reads a timetable from the JSON that the ledger stores.
     ///
     /// # Errors
     /// If the text is not a timetable.

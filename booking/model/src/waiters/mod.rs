@@ -12,7 +12,7 @@ use crate::ids::{HoldId, WaiterId};
 
 /// The longest that a party may wait, in milliseconds: an hour.
 pub const WAIT_MS_MAX: i64 = 3_600_000;
-/// How long an offer is kept for its party, in milliseconds.
+/// How long an offer is open, in milliseconds.
 pub const OFFER_MS: i64 = 60_000;
 /// How long a party counts as present after its page or socket was last seen, in milliseconds.
 pub const HERE_MS: i64 = 15_000;

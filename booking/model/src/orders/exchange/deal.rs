@@ -5,7 +5,7 @@ use crate::orders::terms::OrderTerms;
 use crate::orders::{Order, OrderItem};
 use crate::shows::rules::{CheaperSeatsRule, ExchangeRule};
 
-/// What is paid or goes back for an exchange, in minor units of the order's currency.
+/// The sums that are paid and go back in an exchange, in minor units of the order's currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExchangeCost {
     /// What the buyer has to pay.

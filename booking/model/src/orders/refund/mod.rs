@@ -69,10 +69,10 @@ pub struct Refund {
     pub id: RefundId,
     /// The seats that were given back.
     pub items: Vec<OrderItem>,
-    /// What goes back from the order's own payment, in minor units.
+    /// The sum that goes back from the order's own payment, in minor units.
     pub amount: i64,
-    /// What also goes back from the payments of earlier orders that were exchanged for this one, in
-    /// minor units.
+    /// The sum that also goes back from the payments of earlier orders, whose seats were exchanged
+    /// for this order's, in minor units.
     pub elsewhere: i64,
     /// The refund of a later order, if this refund is a part of that one; none otherwise.
     pub part_of: Option<RefundId>,
@@ -82,7 +82,7 @@ pub struct Refund {
     pub reason: RefundReason,
     /// When the tickets were given back, in milliseconds since the epoch.
     pub made_at_ms: i64,
-    /// When the money of the order's own payment had gone back, in milliseconds since the epoch.
+    /// When the refund of the order's own payment was done, in milliseconds since the epoch.
     pub done_at_ms: Option<i64>,
     /// The state of the refund with all its parts.
     pub state: RefundState,
@@ -93,7 +93,7 @@ pub struct Refund {
 pub struct NewRefund<'a> {
     /// The seats that are given back.
     pub items: &'a [OrderItem],
-    /// What goes back, in minor units, from all payments together.
+    /// The sum that goes back from all payments together, in minor units.
     pub amount: i64,
     /// The fee that is kept, in minor units.
     pub fee: i64,
@@ -106,11 +106,11 @@ pub struct NewRefund<'a> {
 pub struct OwedRefund {
     /// Its id.
     pub id: RefundId,
-    /// What goes back, in minor units of the payment's currency.
+    /// The sum that goes back, in minor units of the payment's currency.
     pub amount: i64,
     /// How often the provider was asked for it.
     pub attempts: u32,
-    /// The payment that the money goes back from.
+    /// The payment that is refunded.
     pub payment: Payment,
 }
 
@@ -199,7 +199,7 @@ pub struct RefundPlan {
     pub staying: Vec<OrderItem>,
     /// The tickets that become invalid; empty if no ticket was issued yet.
     pub tickets: Vec<TicketId>,
-    /// What goes back, in minor units.
+    /// The sum that goes back, in minor units.
     pub amount: i64,
     /// The fee that is kept, in minor units.
     pub fee: i64,

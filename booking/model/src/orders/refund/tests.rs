@@ -215,9 +215,9 @@ fn a_sum_that_was_never_charged_does_not_go_back() {
 }
 
 proptest! {
-    /// Tickets go back one by one in any order, or all at once. Never more goes back than was paid,
-    /// every cent goes to the buyer or into the fee, and giving back one by one never costs more
-    /// than giving back all at once.
+    /// Tickets go back one by one in any order, or all at once. The returned sum is never more than
+    /// the paid sum, and every cent goes to the buyer or into the fee. The fees of single refunds
+    /// together are never more than the fee of one refund of all tickets.
     #[test]
     fn every_cent_goes_back_or_is_the_fee(
         prices in proptest::collection::vec(0_i64..100_000, 1..6),

@@ -1,9 +1,9 @@
 //! One version of a venue's seating plan. It is a list of seats, in which the position of a seat is
 //! its index, and the rows, sections, zones and areas that the seats belong to.
 //!
-//! A map is immutable. An importer, or the JSON that the ledger keeps, gives its [`SeatMapParts`].
-//! The map is built whole from them, checked once, and never changed. So an index always means the
-//! same seat for as long as a show pins this version.
+//! A map is immutable. Its [`SeatMapParts`] come from an importer, or from the JSON that the ledger
+//! stores. The map is built whole from them, checked once, and never changed. So an index always
+//! means the same seat for as long as a show pins this version.
 
 mod bench;
 mod geometry;

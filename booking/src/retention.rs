@@ -90,9 +90,9 @@ pub fn rest_after(took: Duration) -> Duration {
 /// A row's id, and the time at which it ended, if it has ended.
 pub type RetentionRow = (i64, Option<i64>);
 
-/// Takes up to `batch_max` rows in the order in which they were made. Returns the ids of those that
-/// ended before `before_ms`, and the id after which to look next, or `None` where all later rows
-/// are younger or there are none.
+/// Takes up to `batch_max` rows in the order in which they were made. Returns the ids of the rows
+/// that ended before `before_ms`, and the id after which to look next. That id is `None` if there
+/// are no later rows or all of them are younger.
 #[must_use]
 pub fn old_among(rows: &[RetentionRow], before_ms: i64, batch_max: u32) -> (Vec<i64>, Option<i64>) {
     let is_old = |(_, ended_ms): &&RetentionRow| ended_ms.is_some_and(|at_ms| at_ms < before_ms);

@@ -242,7 +242,7 @@ impl Catalogue {
     /// Returns the terms that apply to an order of a show.
     ///
     /// # Errors
-    /// As [`Catalogue::terms`].
+    /// Returns an error as [`Catalogue::terms`] does.
     pub async fn order_terms(&self, show: &Show, version: u32) -> Result<OrderTerms, LedgerError> {
         Ok(OrderTerms {
             kept: SaleTerms::clone(&*self.terms(show, version).await?),

@@ -420,8 +420,8 @@ impl TermsRecord {
 
     /// Returns the hex SHA-256 of these lines: show, version, start of validity, currency, start of
     /// the show, the prices as `name=amount;` by name, the refund rules as `until_h:fee_pct;` in
-    /// their order, and the exchange rule as `until_h:fee:cheaper`, which is empty if there is
-    /// none.
+    /// their order, and the exchange rule as `until_h:fee:cheaper`. The last line is empty if there
+    /// is no exchange rule.
     fn terms_digest(&self) -> String {
         let prices = self.prices.iter();
         let prices: String = prices

@@ -1,6 +1,6 @@
 //! Does work that is stored in the ledger, several pieces at a time. A piece is lent only when
-//! there is room for it, so other nodes can do the pieces that wait, and a piece that fails or
-//! takes long delays no other.
+//! there is room for it, so other nodes can do the pieces that wait. A piece that fails or takes
+//! long delays no other piece.
 
 use tokio::task::JoinSet;
 

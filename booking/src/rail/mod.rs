@@ -1,5 +1,5 @@
-//! Railways: imports timetables, finds trains between two stations on a date, and makes a train's
-//! run on a date a show whose seats are sold by the leg.
+//! Railways: imports timetables, and finds trains between two stations on a date. A train's run on
+//! a date becomes a show whose seats are sold by the leg.
 
 pub mod availability;
 pub mod free;

@@ -89,8 +89,9 @@ impl Timetables {
     }
 
     /// Returns the departure for a show's id, made from the newest timetable. It finds departures
-    /// up to the last date on sale, and as far back as the service runs, so that orders of the past
-    /// can be read. The caller checks whether the departure can still be sold.
+    /// up to the last date on sale. It also finds departures of the past, as far back as the
+    /// service runs, so that old orders can be read. The caller checks whether the departure can
+    /// still be sold.
     #[must_use]
     pub fn departure(&self, id: &ShowId) -> Option<Departure> {
         let current = self.current()?;

@@ -1,7 +1,7 @@
-//! Finds holds that are locked for an order which was never made, because the ledger did not answer
-//! or the process died between the lock and the claim. Their seats would stay locked until long
-//! after the claim's deadline. So every process looks for such holds once a second, among the holds
-//! that it knows.
+//! Finds holds that are locked for an order that was never made. This happens if the ledger does
+//! not answer, or if the process dies between the lock and the claim. Their seats would stay locked
+//! until long after the claim's deadline. So every process looks for such holds once a second,
+//! among the holds that it knows.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,7 @@
-//! The seats of a show as everybody sees them. This module opens a show in the store when it is
-//! first asked for or when the store lost it, and carries the seat outbox to the store. Any number
-//! of nodes may do this at once: the node that opens a show has a lease in the ledger, and the node
-//! that carries the outbox has another.
+//! The seats of a show as everybody sees them. This module opens a show in the store when somebody
+//! first asks for the show, and again if the store lost it. It also carries the seat outbox to the
+//! store. Any number of nodes may do this at once: the node that opens a show has a lease in the
+//! ledger, and the node that carries the outbox has another.
 
 mod carry;
 mod figures;
@@ -131,7 +131,7 @@ impl SeatInventory {
     /// Makes sure that the store has a picture of the show. An old picture is enough.
     ///
     /// # Errors
-    /// As `ensure_open`, if there is no picture at all.
+    /// Returns an error as [`Self::ensure_open`] does, if there is no picture at all.
     async fn ensure_seen(&self, show: &Show) -> Result<(), LedgerError> {
         let open = tokio::time::timeout(LOOKED_FOR_MAX, self.store.edition(&show.id)).await;
         if !matches!(open, Ok(Ok(Some(_)))) && self.store.packed(&show.id).await.is_some() {
@@ -146,7 +146,7 @@ impl SeatInventory {
     /// for this: all its seats on sale are free. A cancelled show has no free cells.
     ///
     /// # Errors
-    /// As `ensure_open`, if there is no picture at all.
+    /// Returns an error as [`Self::ensure_open`] does, if there is no picture at all.
     pub async fn current_view(&self, show: &Show) -> Result<Option<VersionedCells>, LedgerError> {
         if show.untouched {
             let (version, states) = (0, show.unsold());
@@ -167,7 +167,7 @@ impl SeatInventory {
     /// it.
     ///
     /// # Errors
-    /// As [`SeatInventory::current_view`].
+    /// Returns an error as [`SeatInventory::current_view`] does.
     pub async fn packed(&self, show: &Show) -> Result<Option<(u64, u32, Bytes)>, LedgerError> {
         if show.untouched {
             let picture = CellPicture::at_counter(0, 0, show.unsold());

@@ -125,8 +125,8 @@ async fn send_request(call: RequestBuilder) -> Result<Value, StripeFault> {
     Err(judged(status, &document["error"]))
 }
 
-/// Turns an error of Stripe into a fault. A decision about this payment is a refusal, and so is a
-/// call that Stripe does not understand, since a repeated call gets the same answer
+/// Turns an error of Stripe into a fault. A decision about this payment is a refusal. A call that
+/// Stripe does not understand is a refusal, too, since a repeated call gets the same answer
 /// (<https://docs.stripe.com/error-codes>, <https://docs.stripe.com/error-low-level>). Wrong keys,
 /// accounts that are not ready and unknown objects are faults of the set-up, which the organiser
 /// corrects. They are no reason to take a buyer's seats away.

@@ -1,4 +1,4 @@
-//! Refunds at Stripe. A refund that Stripe accepted may be pending for days and may still fail, so
+//! Refunds at Stripe. A refund that Stripe accepted may be pending for days and may still fail. So
 //! it is done only when Stripe reports that it succeeded. A failed refund is asked for again, under
 //! another key.
 

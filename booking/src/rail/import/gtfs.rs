@@ -155,8 +155,8 @@ fn read_weeks(
     })
 }
 
-/// Reads the dates on which a service runs in addition to its days of the week, and the dates on
-/// which it does not run. Returns false as [`each_line`] does.
+/// Reads the exceptions to the days of the week: the dates on which a service runs, too, and the
+/// dates on which it does not run. Returns false as [`each_line`] does.
 fn read_exceptions(
     folder: &Path,
     file: &'static str,

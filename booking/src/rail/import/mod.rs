@@ -1,6 +1,6 @@
 //! Importers of timetables. An importer returns the whole [`TimetableParts`] of a timetable, or
-//! *every* fault it found with its file and line, so that the author of the feed can correct all of
-//! them at once.
+//! *every* fault that it found, with file and line. So the author of the feed can correct all
+//! faults at once.
 //!
 //! **Architecture invariant:** the crate csv is used only here.
 

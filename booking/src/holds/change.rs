@@ -65,8 +65,8 @@ impl HoldDesk {
         }
     }
 
-    /// Checks everything that does not need the store before seats are added to a hold: the terms,
-    /// the time of the sale, and single seats that would be left.
+    /// Makes the checks that come before the store's decision to add seats: the hold's terms, the
+    /// end of the sale, and single seats that would be left.
     async fn check_added(
         &self,
         show: &Show,

@@ -323,7 +323,7 @@ fn train<'a>(show: &'a Show, view: &'a VersionedCells) -> TrainSeatStates<'a> {
     }
 }
 
-/// Refuses seats whose sale would leave a single empty seat. Trains have no such rule, because a
+/// Refuses a choice that would leave a single empty seat. Trains have no such rule, because a
 /// single seat may suit another stretch. A show may allow single seats. If a seat is already taken,
 /// the store refuses the seats later.
 pub(super) fn refuse_orphans(

@@ -37,7 +37,7 @@ const ALIVE_EVERY: Duration = Duration::from_secs(1);
 /// What the handlers of the internal calls need.
 #[derive(Clone)]
 pub struct InternalRoutes {
-    /// Answers what gateways ask.
+    /// Answers the gateways' calls.
     pub desk: GatewayDesk,
     /// The key that callers must show.
     pub key: InternalKey,

@@ -19,7 +19,7 @@ const WAITING_ROOM_RETRY_S: u64 = 10;
 pub struct CallerVerifier {
     /// Checks the signature and the times of passes.
     pub verifier: Verifier,
-    /// Tells which room covers a show.
+    /// Knows the room of each show.
     pub catalogue: Catalogue,
     /// Checks the keys of orders.
     pub order_keys: OrderKeys,

@@ -146,8 +146,8 @@ impl OrderDesk {
             return Ok(());
         };
         let mut told = String::new();
-        // A provider may repeat an error that it stored for an idempotency key. The attempt's
-        // number is part of the key, so a call that comes a second later uses other keys.
+        // A provider may repeat an error that it stored for an idempotency key. The key depends on
+        // the attempt's number, so a call that comes a second later uses other keys.
         let earlier = u32::try_from((now_ms - order.created_at_ms).max(0) / 1_000).unwrap_or(0);
         let first = earlier.saturating_mul(MAKES_MAX);
         for attempt in first..first.saturating_add(MAKES_MAX) {

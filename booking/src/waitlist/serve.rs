@@ -250,8 +250,8 @@ impl Waitlist {
         kept: &[u32],
         line: &[Waiter],
     ) -> Result<(), LedgerError> {
-        // The picture is read after the kept cells, so a cell that is neither free nor kept belongs
-        // to somebody.
+        // The picture is read after the locked cells. So a cell that is neither free nor locked for
+        // the waitlist belongs to somebody.
         let Some(view) = self.seats.store.view(&show.id).await else {
             return Ok(());
         };

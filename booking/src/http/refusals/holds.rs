@@ -51,7 +51,7 @@ impl From<HoldRefusal> for Problem {
     }
 }
 
-/// Words the refusals whose text is always the same.
+/// Words the refusals that have a fixed text.
 fn without_values(refusal: &HoldRefusal) -> Problem {
     let (code, detail) = match refusal {
         HoldRefusal::Ordered => (

@@ -1,17 +1,17 @@
-//! Keeps the release counter as one node knows it: the row that the ledger had when it was last
-//! asked. The code is pure.
+//! Holds the release counter as one node knows it: the latest row from the ledger or from another
+//! node. The code is pure.
 
 /// The release counter, and what the pace carries from one second to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReleaseRow {
-    /// Visitors with a rank below this may claim.
+    /// Visitors with a rank below this number may claim.
     pub released: u64,
     /// The rest of the pace, in millionths of a visitor.
     pub remainder_u: u64,
     /// When the counter last ticked, in milliseconds since the epoch.
     pub ticked_at: i64,
-    /// What else the pace has learned, as JSON; empty at first. The node that ticks next goes on
-    /// from here.
+    /// The pace's memory as JSON; empty at first. The node that makes the next tick continues from
+    /// it.
     pub memory: String,
 }
 
@@ -19,8 +19,8 @@ pub struct ReleaseRow {
 #[derive(Debug, Clone, Default)]
 pub struct ReleaseCounter {
     row: ReleaseRow,
-    /// A row that this node had although the ledger has an older one. A node that tells of this row
-    /// tells of moves that the ledger has lost.
+    /// The row that this node had when the ledger returned an older one. Another node that still
+    /// reports this row reports moves that the ledger has lost.
     lost: Option<ReleaseRow>,
 }
 
@@ -37,8 +37,8 @@ impl ReleaseCounter {
         &self.row
     }
 
-    /// Takes in the row that another node says it left. Returns whether the counter goes on from
-    /// that row: it does not if it knows a later row, or if the ledger has lost that one.
+    /// Adopts the row that another node reports, unless this node knows a later row or the ledger
+    /// has lost the reported one. Returns whether the row was adopted.
     pub fn heard(&mut self, left: ReleaseRow) -> bool {
         let later = (left.released, left.ticked_at) >= (self.row.released, self.row.ticked_at);
         let goes_on = later && self.lost.as_ref() != Some(&left);
@@ -48,13 +48,13 @@ impl ReleaseCounter {
         goes_on
     }
 
-    /// Notes that the ledger took the move to this row.
+    /// Records that the ledger accepted the move to this row.
     pub fn moved(&mut self, to: ReleaseRow) {
         (self.row, self.lost) = (to, None);
     }
 
-    /// Goes on from the ledger's row after the ledger refused a move. Returns whether that row is
-    /// older than the node's own, because then the ledger is an older copy.
+    /// Adopts the ledger's row after the ledger refused a move. Returns whether that row is older
+    /// than this node's own, which means that the ledger is an older copy.
     pub fn stands(&mut self, stands: ReleaseRow) -> bool {
         let behind = (stands.released, stands.ticked_at) < (self.row.released, self.row.ticked_at);
         let before = std::mem::replace(&mut self.row, stands);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_node_left_is_gone_on_from_where_it_is_later() {
+    fn a_row_of_another_node_is_adopted_unless_it_is_older() {
         let mut counter = ReleaseCounter::from(row(5, 100));
         assert!(!counter.heard(row(4, 200)));
         assert!(counter.heard(row(5, 200)));
@@ -85,12 +85,15 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_that_was_set_back_is_followed_though_the_others_tell_of_what_it_lost() {
+    fn after_the_ledger_was_set_back_its_row_is_adopted_and_reports_of_lost_moves_are_ignored() {
         let mut counter = ReleaseCounter::from(row(50, 1000));
         assert!(!counter.stands(row(51, 1100)), "another node was first");
         assert!(counter.stands(row(30, 500)));
         assert_eq!(*counter.release_row(), row(30, 500));
-        assert!(!counter.heard(row(51, 1100)), "the ledger has lost it");
+        assert!(
+            !counter.heard(row(51, 1100)),
+            "the ledger has lost this row"
+        );
         counter.moved(row(52, 1200));
         assert!(counter.heard(row(53, 1300)));
     }

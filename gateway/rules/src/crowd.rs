@@ -1,10 +1,10 @@
-//! Keeps a bitmap of who is present in the line behind the counter, so that two look-ups tell how
-//! many people are ahead of a visitor.
+//! Holds a bitmap of the people who are present in the line after the counter. With it, two
+//! look-ups find out how many people are ahead of a visitor.
 
 use super::pace::RankPresence;
 
-/// The ranks from `from` on. One bit for each says whether somebody is present, and running sums
-/// say how many are before each word.
+/// The ranks from `from` up to `end`. One bit for each rank says whether somebody is present.
+/// Running sums say how many people are present before each word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PresenceBitmap {
     from: u64,
@@ -38,8 +38,8 @@ impl PresenceBitmap {
         }
     }
 
-    /// Returns how many people are present in `from..rank`. Everybody who came after the bitmap was
-    /// built counts as present.
+    /// Returns how many people are present in `from..rank`. Ranks after the end of the bitmap count
+    /// as present, because they joined after it was built.
     fn people_before(&self, rank: u64) -> u64 {
         let within = rank.clamp(self.from, self.end) - self.from;
         let word = usize::try_from(within / 64).unwrap_or(usize::MAX);
@@ -81,7 +81,7 @@ mod tests {
             let at = |rank: u64| line.get(usize::try_from(rank).expect("small")).copied();
             let crowd = PresenceBitmap::from_presence(from, end, |rank| if at(rank) == Some(true) { RankPresence::Here } else { RankPresence::Nobody });
             let (released, rank) = (released.max(from), released.max(from) + ahead);
-            // Beyond the bitmap everybody counts.
+            // After the end of the bitmap every rank counts.
             let expected = (released..rank).filter(|rank| at(*rank).unwrap_or(true) || *rank < from).count() as u64;
             prop_assert_eq!(crowd.between(released, rank), expected);
         }

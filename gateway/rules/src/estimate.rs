@@ -1,10 +1,12 @@
-//! Estimates how long a visitor will wait, as an interval, and how often its page should look.
+//! Estimates as an interval how long a visitor will wait, and how often the visitor's page should
+//! ask.
 
 use serde::Serialize;
 
-/// The 90th percentile of what ticks add to a wait, in seconds. A visitor asks at any moment
-/// between two ticks, and the last people of a wait leave with a tick. Together the two errors have
-/// a triangular distribution of one second either side, of which nine tenths lie below this.
+/// The 90th percentile of the error that ticks add to a wait, in seconds. A visitor asks at any
+/// moment between two ticks, and the turn comes with a tick. Together the two errors have a
+/// triangular distribution from minus one second to one second. Nine tenths of it lie below this
+/// figure.
 const TICK_P90_S: f64 = 0.553;
 
 /// How long somebody will wait.
@@ -20,7 +22,7 @@ pub struct WaitEstimate {
 }
 
 impl WaitEstimate {
-    /// The estimate if nothing can be said now.
+    /// The estimate if the wait is not known.
     pub const UNKNOWN: Self = Self {
         known: false,
         p50_s: None,
@@ -33,9 +35,9 @@ impl WaitEstimate {
         p90_s: Some(0.0),
     };
 
-    /// Estimates the wait of a visitor with `before` people to go, itself included. The line moves
-    /// at `rates`, in people a second: the expected rate, and the rate that it falls short of once
-    /// in ten times.
+    /// Estimates the wait of a visitor. `before` counts the people who are called up to and
+    /// including the visitor. The line moves at `rates`, in people a second: the expected rate, and
+    /// the rate that it falls short of once in ten times.
     #[must_use]
     pub fn at_rates(before: f64, (mean, low): (f64, f64)) -> Self {
         // The estimate counts to the middle of the visitor's own turn, so that the steps of a slow
@@ -57,13 +59,15 @@ fn tenths(seconds: f64) -> f64 {
     (seconds * 10.0).round() / 10.0
 }
 
-/// Returns how often the page of a visitor with `ahead` people before it should look, in seconds.
+/// Returns the seconds after which the page of a visitor with `ahead` people in front should ask
+/// again.
 #[must_use]
 pub fn refresh_s(ahead: Option<u64>, per_s_u: u64) -> u64 {
     let Some(ahead) = ahead else {
         return 5;
     };
-    // A page looks after a twentieth of the wait, so it never sees the turn later than that.
+    // A page asks again after a twentieth of the wait, so it notices the turn at most that much
+    // later.
     let wait_s = ahead.saturating_mul(1_000_000) / per_s_u.max(1);
     (wait_s / 20).clamp(1, 60)
 }
@@ -91,8 +95,9 @@ mod tests {
         );
     }
 
-    /// Returns the share of waits that were no longer than told, in a line that moves `per_s`
-    /// people each second. It asks at every moment and from every position.
+    /// Returns the share of waits that were no longer than the estimate's `p90_s`, in a line that
+    /// moves `per_s` people each second. Covers many positions, and twenty moments between two
+    /// ticks.
     fn told_right(per_s: u32) -> f64 {
         let (mut under, mut all) = (0.0, 0.0);
         let rate = f64::from(per_s);
@@ -109,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn nine_in_ten_wait_no_longer_than_they_were_told() {
+    fn nine_in_ten_wait_no_longer_than_the_estimates_p90() {
         for per_s in [5, 40, 500] {
             let share = told_right(per_s);
             assert!((0.87..0.93).contains(&share), "{per_s} a second: {share}");
@@ -117,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn cadence_follows_nearness() {
+    fn pages_nearer_to_the_front_ask_more_often() {
         for (ahead, expected) in [
             (None, 5),
             (Some(0), 1),

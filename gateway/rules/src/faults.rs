@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-/// Collects faults so that all of them are reported at once.
+/// Collects the faults of a promoter's input.
 #[derive(Default)]
 pub struct RoomInputFaults {
     bad: Vec<(String, String)>,
@@ -23,7 +23,7 @@ impl RoomInputFaults {
     /// Returns the refusal if any fault was noted.
     ///
     /// # Errors
-    /// [`RoomInputRefusal`], with everything that was noted.
+    /// [`RoomInputRefusal`], with all faults that were noted.
     pub fn into_result(self) -> Result<(), RoomInputRefusal> {
         let Self { bad, unbuilt } = self;
         if bad.is_empty() && unbuilt.is_empty() {
@@ -45,14 +45,14 @@ pub struct RoomInputRefusal {
 
 const YEAR_S: i64 = 366 * 86_400;
 
-/// Returns a pace in millionths of a visitor a second, with which the pace counts without rounding.
+/// Returns a pace in whole millionths of a visitor a second.
 #[must_use]
 pub fn micros_per_s(per_s: f64) -> u64 {
-    // The document's check keeps this within 0.001..=1_000_000, so it neither truncates nor wraps.
+    // The document's check keeps `per_s` within 0.001..=1_000_000, so the result fits.
     (per_s * 1e6).round() as u64
 }
 
-/// Checks a `per_s`, and returns one that the pace can work with.
+/// Checks a `per_s`. Returns 1 instead of a bad value, after noting the fault.
 pub fn check_per_s(per_s: f64, faults: &mut RoomInputFaults) -> f64 {
     if (0.001..=1_000_000.0).contains(&per_s) {
         return per_s;
@@ -61,7 +61,8 @@ pub fn check_per_s(per_s: f64, faults: &mut RoomInputFaults) -> f64 {
     1.0
 }
 
-/// Checks a text: no control characters, and at most `max` characters.
+/// Checks a text and returns it without surrounding spaces. It may have at most `max` characters,
+/// and no control characters except line breaks.
 pub fn checked_text(
     field: &str,
     value: Option<String>,
@@ -82,7 +83,8 @@ pub fn checked_text(
     value
 }
 
-/// Checks that a whole number is between `min` and `max`.
+/// Checks that a whole number is between `min` and `max`. Returns the default if the number is
+/// missing or bad.
 pub fn checked_number(
     field: &str,
     value: Option<i64>,
@@ -101,7 +103,8 @@ pub fn checked_number(
     }
 }
 
-/// The value of a word; the first one where there is no word, or one that has no value.
+/// Returns the value of a word. Returns the first value if there is no word, and also, after noting
+/// the fault, if the word is unknown.
 pub(super) fn checked_word<T: Copy, const N: usize>(
     field: &str,
     word: Option<&str>,
@@ -123,7 +126,7 @@ pub(super) fn checked_word<T: Copy, const N: usize>(
     )
 }
 
-/// Reads a time that must be there. Notes a fault and returns 0 if it is not.
+/// Reads a required time. Notes a fault and returns 0 if the time is missing or bad.
 pub(super) fn required_time(field: &str, value: Option<&str>, faults: &mut RoomInputFaults) -> i64 {
     if value.is_none() {
         faults.note_bad_value(field, "is required, as RFC 3339 with an offset");
@@ -131,7 +134,8 @@ pub(super) fn required_time(field: &str, value: Option<&str>, faults: &mut RoomI
     checked_time(field, value, faults).unwrap_or_default()
 }
 
-/// Reads an RFC 3339 time, and returns it in milliseconds since the epoch.
+/// Reads an RFC 3339 time, and returns it in milliseconds since the epoch. Notes a fault and
+/// returns `None` if the time is bad.
 pub(super) fn checked_time(
     field: &str,
     value: Option<&str>,

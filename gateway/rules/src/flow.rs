@@ -1,5 +1,5 @@
-//! Measures how fast the line has been moving. The waits that people are told, and the rate at
-//! which visits end, are computed from it.
+//! Measures how fast the line has been moving, and how fast visits end. The estimated waits are
+//! computed from these rates.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,15 +9,16 @@ use super::pace::{ReleaseBound, VISITOR_U};
 const MEMORY_S: f64 = 20.0;
 /// In a normal distribution, nine in ten lie above the mean minus this many standard deviations.
 const NINE_IN_TEN: f64 = 1.28;
-/// How many independent seconds a mean over the memory stands for: its variance is that of a single
-/// second divided by this.
+/// How many independent seconds a mean over the memory stands for: the variance of the mean is the
+/// variance of a single second divided by this.
 const SECONDS_IN_MEMORY: f64 = 10.0;
 
-/// Rates in visitors a second, each a mean over the last seconds in which older ones weigh less.
+/// Rates in visitors a second. Each is a mean over the last seconds, in which older seconds weigh
+/// less.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct VisitorRates {
-    /// The rate that was asked for in these seconds, in millionths of a visitor a second. If
-    /// another rate is asked for now, the line has not moved at it yet.
+    /// The rate that was asked for in these seconds, in millionths of a visitor a second. For any
+    /// other rate nothing has been measured yet.
     asked_u: u64,
     released: Option<f64>,
     variance: f64,
@@ -27,7 +28,7 @@ pub struct VisitorRates {
 /// The result of one tick.
 #[derive(Debug, Clone, Copy)]
 pub struct TickOutcome {
-    /// The time since the tick before, in milliseconds.
+    /// The time since the last tick, in milliseconds.
     pub elapsed_ms: u64,
     /// The number of people called.
     pub people: u64,
@@ -35,7 +36,7 @@ pub struct TickOutcome {
     pub bound: ReleaseBound,
     /// The rate that was asked for, in millionths of a visitor a second.
     pub rate_u: u64,
-    /// How many visitors have finished, or had their pass run out, since the tick before.
+    /// How many visitors have finished, or whose pass has run out, since the last tick.
     pub left_inside: u64,
 }
 
@@ -52,7 +53,7 @@ impl VisitorRates {
         let seen = match went.bound {
             ReleaseBound::Rate => Some(asked),
             ReleaseBound::Room => Some(went.people as f64 / seconds),
-            // If nobody is left to call, the tick says nothing of how fast people would be called.
+            // If nobody is left to call, the tick does not show how fast people would be called.
             ReleaseBound::Line => None,
         };
         let (known, variance) = if went.rate_u == self.asked_u {
@@ -71,7 +72,7 @@ impl VisitorRates {
         }
     }
 
-    /// Returns how many visitors a second finish or have their pass run out, in millionths.
+    /// Returns how many visitors a second finish or lose their pass by expiry, in millionths.
     #[must_use]
     pub fn left_inside_u(&self) -> u64 {
         (self.left_inside * VISITOR_U as f64) as u64
@@ -132,11 +133,11 @@ mod tests {
         let (mean, _) = after(200, slow, VisitorRates::default()).rates(SECOND.rate_u);
         assert!((mean - 10.0).abs() < 0.1);
         let doubled = after(200, slow, VisitorRates::default()).rates(2 * SECOND.rate_u);
-        assert_eq!(doubled, (80.0, 80.0), "a new pace is believed at once");
+        assert_eq!(doubled, (80.0, 80.0), "a new pace counts at once");
     }
 
     #[test]
-    fn an_empty_line_teaches_nothing_and_who_leaves_inside_is_counted() {
+    fn an_empty_line_does_not_change_the_rate_and_ended_visits_are_counted() {
         let idle = TickOutcome {
             people: 0,
             bound: ReleaseBound::Line,

@@ -1,8 +1,8 @@
-//! Lanes are several lines in one room. A room has one line so far, so lanes are refused, in a
-//! room's document and in a join, and both refusals stand here.
+//! Lanes are several lines in one room. A room has only one line so far. This file holds the two
+//! refusals: of lanes in a room's document, and of a lane in a join.
 
-/// What promoters are told whose document has lanes.
+/// The message to a promoter whose document has lanes.
 pub(crate) const REFUSED_IN_DOCUMENT: &str =
     "lanes are not built yet; leave them out, or make a room for each";
-/// What visitors are told who ask for a lane when they join.
+/// The message to a visitor who asks for a lane when joining.
 pub const REFUSED_IN_JOIN: &str = "this room has one line";

@@ -1,5 +1,5 @@
-//! Works out from one second's shared measurements what the pace may use: the room inside, the
-//! valve of auto mode, and the seats that are left. The planner runs the same code.
+//! Works out the limits of the pace from one second's shared measurements: the room inside, the
+//! valve of auto mode, and the remaining seats. The planner runs the same code.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +10,8 @@ use super::pace_settings::PaceSettings;
 use super::valve::{AdaptiveInsideLimit, HealthLevel, HealthReading};
 use crate::room_document::PaceMode;
 
-/// The trickle is one part in this many of the rate, but at least `TRICKLE_MIN_U`, in millionths of
-/// a visitor a second.
+/// The trickle is one part in this many of the promoter's pace, but at least `TRICKLE_MIN_U` (in
+/// millionths of a visitor a second) if the pace allows that much.
 const TRICKLE_PART: u64 = 100;
 const TRICKLE_MIN_U: u64 = VISITOR_U / 10;
 
@@ -40,13 +40,13 @@ pub struct PaceMeasurements {
 }
 
 impl PaceMeasurements {
-    /// Returns how many visitors are inside or on the way there.
+    /// Returns how many visitors are inside, are entering, or have been called and are expected.
     fn coming(&self) -> u64 {
         self.inside.iter().sum::<u64>() + self.entering + self.called
     }
 }
 
-/// What the pace may use in this tick.
+/// The limits of the pace in one tick.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PaceLimits {
     /// See [`super::pace::PaceInput::rate_u`].
@@ -63,12 +63,12 @@ pub struct PaceLimits {
     pub demand: Option<SeatDemand>,
 }
 
-/// A tick that comes later than this after the one before says nothing of how fast the line moved,
-/// in milliseconds.
+/// If the last tick was longer ago than this, in milliseconds, only the time that the pace may
+/// count is used for the rates.
 const SILENCE_MS: i64 = 10_000;
 
-/// What is remembered from one tick to the next. It is stored with the release counter, so that the
-/// node that makes the next tick goes on from here.
+/// The memory from one tick to the next. It is stored with the release counter, so that the node
+/// that makes the next tick continues from it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct PaceMemory {
     valve: Option<AdaptiveInsideLimit>,
@@ -78,7 +78,8 @@ pub struct PaceMemory {
 }
 
 impl PaceMemory {
-    /// Reads what the last tick left. The memory is empty if nothing was left or it cannot be read.
+    /// Reads the memory that the last tick stored. The memory is empty if none was stored or it
+    /// cannot be read.
     #[must_use]
     pub fn parse(left: &str) -> Self {
         serde_json::from_str(left).unwrap_or_default()
@@ -87,12 +88,12 @@ impl PaceMemory {
     /// Writes the memory as [`PaceMemory::parse`] reads it.
     #[must_use]
     pub fn to_text(&self) -> String {
-        // Rates are finite, so this cannot fail. Without a memory the next tick would only begin
-        // anew.
+        // Rates are finite, so this cannot fail. Without a memory the next tick would only start
+        // from an empty one.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Works out the limits of a second's tick, and moves the valve.
+    /// Works out the limits of a second's regular tick, and adjusts the valve.
     pub fn limits(&mut self, settings: &PaceSettings, measured: &PaceMeasurements) -> PaceLimits {
         if settings.mode == PaceMode::Auto {
             let valve = self.valve.unwrap_or_else(|| first_valve(settings));
@@ -137,8 +138,8 @@ impl PaceMemory {
                 .per_s_u
                 .min(self.flow.left_inside_u())
                 .max(trickle_u),
-            // A valve that has opened again is filled step by step, because many visitors at once
-            // would overload booking again.
+            // While booking recovers, visitors enter only a little faster than others leave,
+            // because many visitors at once would overload booking again.
             PaceMode::Auto if self.is_recovering(measured.now) => {
                 let left_u = self.flow.left_inside_u();
                 settings.per_s_u.min(left_u + left_u / 4).max(trickle_u)
@@ -159,7 +160,7 @@ impl PaceMemory {
         self.valve.is_some_and(|valve| valve.is_recovering(now))
     }
 
-    /// Takes in the result of a tick.
+    /// Records the result of a tick.
     pub fn record_tick(
         &mut self,
         people: u64,
@@ -168,7 +169,8 @@ impl PaceMemory {
         settings: &PaceSettings,
         measured: &PaceMeasurements,
     ) {
-        // The count is divided by the time that passed, not by the time that the pace may count.
+        // The rates need the time that really passed, which may be longer than the time that the
+        // pace may count.
         let passed = self.went_at.map_or(0, |at| measured.now - at);
         let passed = if passed > SILENCE_MS { 0 } else { passed };
         let elapsed_ms = elapsed_ms.max(u64::try_from(passed).unwrap_or(0));
@@ -198,7 +200,8 @@ impl PaceMemory {
     }
 }
 
-/// Returns the first valve. A room without a line holds nobody back before anything was measured.
+/// Returns the valve of a room before anything was measured. In a room without a line it is fully
+/// open.
 fn first_valve(settings: &PaceSettings) -> AdaptiveInsideLimit {
     if settings.line {
         AdaptiveInsideLimit::new(settings.max_inside)

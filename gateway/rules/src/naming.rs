@@ -1,9 +1,9 @@
-//! Checks names of rooms and patterns of shows: what they may look like, and when two patterns
-//! match the same show.
+//! Checks the ids of rooms and the patterns of shows, and finds out whether two patterns can match
+//! the same show.
 
 use super::faults::RoomInputFaults;
 
-/// Returns whether the promoter's slug may be part of an address and of a cookie's name.
+/// Returns whether a room's id may be part of an address and of a cookie's name.
 #[must_use]
 pub fn is_slug(text: &str) -> bool {
     let bytes = text.as_bytes();
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_overlap_where_one_show_could_fit_both() {
+    fn patterns_overlap_if_one_show_can_match_both() {
         for (a, b, expected) in [
             ("a", "a", true),
             ("a", "b", false),

@@ -1,5 +1,5 @@
 //! Estimates the demand of the people inside: how many more visitors could use a seat, and how
-//! likely a seat is left for somebody further back. The code uses plain means and variances and
+//! likely a seat is left for a visitor in the line. The code uses plain means and variances and
 //! knows no single visitor.
 
 /// The first guess of the seats that a party takes, before anything is measured.
@@ -8,19 +8,19 @@ const PARTY: f64 = 2.0;
 const CHANCE: f64 = 0.8;
 /// The weight of the two guesses above, in visitors.
 const GUESS_WEIGHT: f64 = 20.0;
-/// The share of baskets that become orders. The seats of the others come back.
+/// The share of held seats that are bought. The other held seats become free again.
 const BASKETS_KEPT: f64 = 0.85;
-/// How far the mean may be off before anything is measured, as a share of it. The doubt never falls
-/// below `DOUBT_MIN`.
+/// How far the mean may be off before anything is measured, as a share of the mean. The doubt never
+/// falls below `DOUBT_MIN`.
 const DOUBT: f64 = 0.4;
 const DOUBT_MIN: f64 = 0.03;
-/// After this many visitors who are done, the doubt is smaller by the root of two.
+/// After this many visitors with tickets, the doubt is smaller by the square root of two.
 const DOUBT_HALVES: f64 = 50.0;
 /// The most seats that a party is believed to take.
 const PARTY_MAX: f64 = 10.0;
 
-/// The ages inside, in seconds, up to which somebody without a basket wants seats with the weights
-/// below. Hardly anybody wants seats after the last age.
+/// The limits of the four age groups of visitors inside, in seconds since the claim. `WEIGHTS`
+/// holds the likelihood, by group, that a visitor without a basket still wants seats.
 pub const AGES_S: [u64; 3] = [30, 60, 120];
 const WEIGHTS: [f64; 4] = [1.0, 0.5, 0.25, 0.1];
 
@@ -42,10 +42,11 @@ pub struct SeatSupply {
     pub gone: u64,
 }
 
-/// The people who choose seats before anybody who is called now.
+/// The people who choose seats before a visitor who is called now.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PeopleAhead {
-    /// The visitors inside, by time since their claim: up to each of [`AGES_S`], and longer.
+    /// The visitors inside by time since their claim: one group below each of [`AGES_S`], and one
+    /// group for longer times.
     pub inside: [u64; 4],
     /// The called visitors who are expected to come.
     pub called: f64,
@@ -57,15 +58,15 @@ pub struct PeopleAhead {
     pub show_up: f64,
 }
 
-/// How many people and seats stand between a visitor and a seat.
+/// The seats that are left, and the people who want them before the line does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeatDemand {
-    /// The seats that are free now or in a moment.
+    /// The seats that are free now or will lapse soon.
     supply: f64,
-    /// The seats in baskets that will come back, beside the free ones.
+    /// The held seats that will probably become free again.
     coming: f64,
     free: f64,
-    /// The people before the line who have no basket yet and want one.
+    /// The people ahead of the line who have no basket yet and want one.
     choosing: f64,
     party: f64,
     chance: f64,
@@ -74,7 +75,8 @@ pub struct SeatDemand {
 }
 
 impl SeatDemand {
-    /// Adds up one second's figures. Returns `None` if the room has no seats that could run out.
+    /// Computes the demand from one second's figures. Returns `None` if the room has no seats that
+    /// could run out.
     #[must_use]
     pub fn from_counts(seats: &SeatSupply, people: &PeopleAhead) -> Option<Self> {
         if seats.free + seats.held + seats.sold + seats.gone == 0 {
@@ -115,13 +117,13 @@ impl SeatDemand {
         })
     }
 
-    /// Returns how many seats a visitor who comes takes on average.
+    /// Returns how many seats a visitor inside takes on average.
     fn takes(&self) -> f64 {
         self.party * self.chance
     }
 
-    /// Returns how many more people may be let in until those inside want all seats that are left
-    /// or about to lapse.
+    /// Returns how many more people may be called until the people inside want all seats that are
+    /// free or about to lapse.
     #[must_use]
     pub fn people_wanted(&self) -> u64 {
         let left = self.supply - self.choosing * self.takes();
@@ -130,7 +132,7 @@ impl SeatDemand {
         (left / self.takes() / self.show_up).ceil().max(0.0) as u64
     }
 
-    /// Returns how likely a seat is left for a visitor with `ahead` people before it, 0 to 1.
+    /// Returns how likely a seat is left for a visitor with `ahead` people in front, 0 to 1.
     #[must_use]
     pub fn seat_odds(&self, ahead: u64) -> f64 {
         let people = self.choosing + as_f64(ahead) * self.show_up;
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_been_inside_for_long_or_has_a_basket_wants_no_more() {
+    fn visitors_inside_for_long_or_with_a_basket_hardly_add_to_the_demand() {
         let old = PeopleAhead {
             inside: [0, 0, 0, 600],
             ..PEOPLE
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn odds_fall_along_the_line_from_sure_to_none() {
+    fn odds_fall_along_the_line_from_almost_one_to_almost_zero() {
         let demand = SeatDemand::from_counts(&SEATS, &PEOPLE).expect("there are seats");
         let odds: Vec<f64> = [0, 100, 625, 1200, 10_000]
             .map(|ahead| demand.seat_odds(ahead))
@@ -248,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_outweighs_the_first_guess() {
+    fn measured_figures_outweigh_the_first_guesses() {
         let (seats, people) = (
             SeatSupply {
                 free: 1000,
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_can_be_had_any_more_nobody_is_wanted_and_the_odds_are_none() {
+    fn if_no_seat_can_be_bought_any_more_nobody_is_wanted_and_the_odds_are_near_zero() {
         let over = SeatSupply {
             gone: 1_000,
             ..SeatSupply::default()
@@ -280,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_room_without_seats_wants_whoever_comes() {
+    fn a_room_without_seats_has_no_demand() {
         assert_eq!(
             SeatDemand::from_counts(&SeatSupply::default(), &PEOPLE),
             None

@@ -1,23 +1,23 @@
 //! Decides as a pure function how many ranks to release now. `limits` works out what the pace may
-//! use, and the loop in `release` carries the decision out.
+//! use. The gateway's `line::release` carries out the decision.
 
-/// The longest silence for which releases are earned, in milliseconds, so that a stopped clock
-/// saves up nothing.
+/// The longest time for which one tick earns releases, in milliseconds, so that no credit is saved
+/// up while no tick happens.
 pub const BANKED_MS_MAX: u64 = 1000;
 /// One visitor in the unit of [`PaceInput::remainder_u`].
 pub const VISITOR_U: u64 = 1_000_000;
-/// The most ranks of absent people that are passed for each person who is present. If everybody in
-/// a line loses the network for a minute, the counter must not reach the end of the line before
-/// they are back.
+/// The most ranks of absent people that a tick passes for each person that it may call. If
+/// everybody in a line loses the network for a minute, the counter must not reach the end of the
+/// line before the people are back.
 pub const AWAY_PER_PERSON: u64 = 32;
 
 /// Who is at a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RankPresence {
-    /// Somebody whose socket is open, or who looked a moment ago.
+    /// Somebody whose socket is open, or whose page asked a moment ago.
     Here,
-    /// Somebody who has not been seen for a while. The visitor is called with the others, but
-    /// nobody waits for it.
+    /// Somebody who has not been seen for a while. The visitor is called with the others, but no
+    /// room is reserved for the visitor.
     Away,
     /// Nobody, because the rank is a void or its visitor left.
     Nobody,
@@ -35,14 +35,15 @@ pub struct PaceInput {
     pub rate_u: Option<u64>,
     /// What is released even if `wanted` is 0, in millionths of a visitor a second.
     pub trickle_u: u64,
-    /// How many people there is room for inside. This limit always applies.
+    /// The number of people for whom there is room inside. This limit always applies.
     pub room: u64,
     /// How many people booking's health and the remaining seats allow. Beyond them only the trickle
     /// is released.
     pub wanted: u64,
-    /// What is owed for late comers who went ahead of new releases, in millionths of a visitor.
+    /// The debt for late comers who were admitted ahead of new releases, in millionths of a
+    /// visitor.
     pub owed_u: u64,
-    /// Whether the room lets people in now: it sells and is not paused.
+    /// Whether the room admits people now: it sells and is not paused.
     pub selling: bool,
     /// The release counter.
     pub released: u64,
@@ -50,7 +51,7 @@ pub struct PaceInput {
     pub end: u64,
 }
 
-/// What kept the counter from going further.
+/// The reason why the counter did not go further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReleaseBound {
     /// The rate limited the release, as it should.
@@ -70,23 +71,23 @@ pub struct ReleaseDecision {
     pub people: u64,
     /// The rest that the next tick starts with, in millionths of a visitor.
     pub remainder_u: u64,
-    /// What is still owed for late comers, in millionths of a visitor.
+    /// The remaining debt for late comers, in millionths of a visitor.
     pub owed_u: u64,
-    /// What late comers may take of this tick, in millionths of a visitor.
+    /// The share of this tick that late comers may take, in millionths of a visitor.
     pub late_u: u64,
     /// What limited the release.
     pub bound: ReleaseBound,
 }
 
-/// Returns what a span of time earns at a rate, in millionths of a visitor.
+/// Returns the credit for a span of time at a rate, in millionths of a visitor.
 #[must_use]
 pub fn credit_u(rate_u: u64, elapsed_ms: u64) -> u64 {
     let elapsed = u128::from(elapsed_ms.min(BANKED_MS_MAX));
     u64::try_from(u128::from(rate_u) * elapsed / 1000).unwrap_or(u64::MAX)
 }
 
-/// Decides one tick. `who(rank)` returns who is at a rank. Only people who are present cost
-/// anything.
+/// Decides one tick. `who(rank)` returns who is at a rank. Only people who are present use up the
+/// pace.
 #[must_use]
 pub fn decide_release(input: &PaceInput, who: impl Fn(u64) -> RankPresence) -> ReleaseDecision {
     let full_u = input
@@ -113,8 +114,8 @@ pub fn decide_release(input: &PaceInput, who: impl Fn(u64) -> RankPresence) -> R
     ReleaseDecision {
         released: walked.released,
         people: walked.people,
-        // If the rate is the limit, the fraction is carried on. If the room or the line is, nothing
-        // beyond that fraction is saved up. An emptied line starts from 0.
+        // If the rate is the limit, its fraction is kept for the next tick. If the room is the
+        // limit, only the trickle's fraction is kept. If the line is empty now, nothing is kept.
         remainder_u: if emptied { 0 } else { budget.remainder_u },
         owed_u: budget.owed_u,
         late_u,
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn three_in_ten_seconds_come_out_as_three() {
+    fn a_pace_of_three_in_ten_seconds_releases_three() {
         let mut input = PaceInput {
             rate_u: Some(300_000),
             ..BASE
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_and_an_empty_line_bank_nothing() {
+    fn a_long_silence_and_an_empty_line_save_up_nothing() {
         let waiting = PaceInput {
             remainder_u: 900_000,
             ..BASE
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_room_inside_binds_and_late_comers_go_first() {
+    fn the_room_inside_limits_the_release_and_the_debt_for_late_comers_is_paid_first() {
         check(PaceInput { room: 2, ..BASE }, 2, 0);
         check(PaceInput { room: 0, ..BASE }, 0, 0);
         check(
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_more_is_wanted_a_trickle_goes_on() {
+    fn while_nobody_is_wanted_only_the_trickle_is_released() {
         let mut input = PaceInput {
             wanted: 0,
             trickle_u: 250_000,
@@ -330,12 +331,12 @@ mod tests {
         assert_eq!(
             late(PaceInput { end: 0, ..BASE }),
             5 * VISITOR_U,
-            "also where nobody is left to call"
+            "also if nobody is left to call"
         );
     }
 
     #[test]
-    fn voids_cost_nothing_and_those_away_are_called_with_the_others() {
+    fn voids_cost_nothing_and_absent_people_are_called_with_the_others() {
         let voids = decide_release(&BASE, |rank| {
             if rank % 10 == 9 {
                 RankPresence::Here
@@ -359,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_lost_its_network_is_not_run_through() {
+    fn if_everybody_is_away_the_counter_passes_only_a_limited_number_of_ranks() {
         let got = decide_release(&BASE, |_| RankPresence::Away);
         assert_eq!((got.released, got.people), (5 * AWAY_PER_PERSON, 0));
         let slow = PaceInput {
@@ -391,7 +392,7 @@ mod tests {
         }
 
         #[test]
-        fn a_silent_line_never_releases_more_than_its_rate_over_any_time(
+        fn a_line_never_calls_more_people_than_its_rate_over_any_time(
             ticks in proptest::collection::vec((0_u64..3000, 0_u64..50, 0_u64..2), 1..60), rate_u in 100_000_u64..50 * VISITOR_U,
         ) {
             let mut input = PaceInput { rate_u: Some(rate_u), trickle_u: rate_u / 100, end: u64::MAX, ..BASE };

@@ -7,9 +7,10 @@ use crate::room_document::PaceMode;
 pub struct PaceSettings {
     /// Who decides how many may be inside.
     pub mode: PaceMode,
-    /// Whether there is a line. Without one everybody is called while there is room.
+    /// Whether the room has a line. In a room without a line everybody is called while there is
+    /// room inside.
     pub line: bool,
-    /// The pace, or in auto mode the highest pace, in millionths of a visitor a second.
+    /// The pace in millionths of a visitor a second. In auto mode this is the highest pace.
     pub per_s_u: u64,
     /// The most visitors inside at once.
     pub max_inside: u64,

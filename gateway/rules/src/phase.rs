@@ -1,5 +1,5 @@
-//! Works out the phase of a room as a pure function of its document, of what happened to it, and of
-//! the time.
+//! Works out the phase of a room from its document, the promoter's steps by hand, the draw, the
+//! seats, and the time. The code is pure.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub enum RoomPhase {
     Closed,
 }
 
-/// What happened to a room apart from the passing of time. It is stored with the room.
+/// What the promoter did to a room by hand. It is stored with the room.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoomFacts {
@@ -82,7 +82,8 @@ pub fn phase_at(
     }
 }
 
-/// Returns whether the time of the draw has come, or of the sale if there is no draw.
+/// Returns whether the time of the draw has come. In a room without a draw this is the time of the
+/// sale.
 #[must_use]
 pub fn draw_due(document: &RoomDocument, facts: &RoomFacts, now: i64) -> bool {
     facts.draw_called_at.is_some() || now >= document.draw_at
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn hands_bring_phases_forward_and_never_back() {
+    fn opening_drawing_and_closing_by_hand_bring_phases_forward() {
         let none = PhaseInputs::default();
         let opened = RoomFacts {
             opened_at: Some(1),

@@ -1,21 +1,20 @@
-//! Remembers who was called when: the people of the last releases who may still answer within their
-//! window.
+//! Remembers the releases whose window is open: whom each release called, when, and who has
+//! answered.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::pace::{BANKED_MS_MAX, VISITOR_U};
 
-/// How late a tick may come without losing time, in milliseconds. The next tick comes as much
-/// earlier and counts the rest.
+/// How late a tick may come without losing time, in milliseconds. The next tick counts the rest.
 const LATE_TICK_MS: i64 = 500;
-/// The weight, in people, of the first guess of the show-up, which is that everybody comes.
+/// The weight, in people, of the first guess, which is that everybody shows up.
 pub const SHOW_UP_WEIGHT: f64 = 20.0;
-/// The lowest show-up that is expected, so that a call is at most four times the room inside.
+/// The lowest expected show-up. It limits a call to four times the room inside.
 pub const SHOW_UP_MIN: f64 = 0.25;
-/// The part of the weight of past releases that remains with each further release.
+/// The part of the weight of past releases that remains after each further release.
 pub const PAST_KEPT: f64 = 0.95;
-/// An entry that nobody ended, because its node died while the claim was written, is freed after
-/// this, in milliseconds. This is longer than anybody waits for a ledger's answer.
+/// The time after which an open entry is freed, in milliseconds. An entry stays open if its node
+/// dies while the claim is written. The time is longer than any wait for the ledger's answer.
 pub const WAY_IN_LAPSES_MS: i64 = 30_000;
 
 /// The people whom one release called.
@@ -29,7 +28,7 @@ struct ReleaseCohort {
     away: HashSet<u64>,
     /// How many of the people came.
     came: u64,
-    /// Ranks whose people are no longer awaited. This is a set, because a visitor who claims and
+    /// Ranks whose people are no longer expected. This is a set, because a visitor who claims and
     /// then leaves has answered only once.
     answered: HashSet<u64>,
 }
@@ -44,12 +43,12 @@ impl ReleaseCohort {
     }
 }
 
-/// When the ranks from `from` up to `to` were called.
+/// One release: its ranks, and when they were called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankCall {
     /// The first rank.
     pub from: u64,
-    /// One behind the last rank.
+    /// The rank after the last one.
     pub to: u64,
     /// The time of the call, in milliseconds since the epoch.
     pub at: i64,
@@ -66,9 +65,9 @@ pub fn called_at(calls: &[RankCall], rank: u64) -> Option<i64> {
         .map(|call| call.at)
 }
 
-/// Returns the milliseconds that the pace may count at `now` (ms), and the time up to which it has
-/// then counted. No time is counted twice, and one tick counts at most one second. A tick that came
-/// a little late leaves its uncounted rest to the next one.
+/// Returns the milliseconds that the pace may count at `now` (ms), and the time up to which the
+/// pace has then counted. No time is counted twice, and one tick counts at most one second. A tick
+/// that came a little late leaves its uncounted rest to the next one.
 #[must_use]
 pub fn elapsed_ms(counted_until: i64, now: i64) -> (u64, i64) {
     let elapsed_ms = u64::try_from(now - counted_until)
@@ -85,17 +84,17 @@ pub fn show_up(people: f64, came: f64) -> f64 {
     ((SHOW_UP_WEIGHT + came) / (SHOW_UP_WEIGHT + people)).clamp(SHOW_UP_MIN, 1.0)
 }
 
-/// The open entries of one rank. Two tabs are one visitor.
+/// The open entries of one rank. Two tabs of a visitor are two calls at the same rank.
 #[derive(Debug, Clone, Copy)]
 struct EntryReservation {
     /// The number of calls that wait for the claim.
     calls: usize,
-    /// When the last of the calls is given up, in milliseconds since the epoch.
+    /// When the entries are freed if no call ends them, in milliseconds since the epoch.
     lapses_at: i64,
 }
 
-/// The releases whose window is open, oldest first, the visitors who are entering, and what the
-/// pace owes for late comers.
+/// The releases whose window is open, oldest first, the visitors who are entering, and the debt for
+/// late comers.
 #[derive(Debug, Default)]
 pub struct ReleaseCohorts {
     recent: VecDeque<ReleaseCohort>,
@@ -112,15 +111,15 @@ pub struct ReleaseCohorts {
 /// How a claim at a released rank counts against the pace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimTiming {
-    /// The claim is within the window and was expected: the release reserved room for it.
+    /// The claim is within the window and was expected, so room is reserved for it.
     InWindow,
-    /// The claim comes after the window, is for a second pass, or comes from somebody who was away
-    /// when called. The pace lets it in.
+    /// The claim comes after the window, is for a second pass, or comes from a visitor who was away
+    /// when called. It needs a share of the pace.
     Late,
 }
 
 impl ReleaseCohorts {
-    /// Notes a release of `people` at `now` (ms). Nobody waits for those who were `away`.
+    /// Records a release of `people` at `now` (ms). People who were `away` are not expected.
     pub fn released(&mut self, from: u64, to: u64, people: u64, away: HashSet<u64>, now: i64) {
         if to > from {
             self.recent.push_back(ReleaseCohort {
@@ -135,7 +134,7 @@ impl ReleaseCohorts {
         }
     }
 
-    /// Forgets the windows that ended by `now` (ms), and the entries that nobody ended.
+    /// Closes the windows that ended before `now` (ms), and frees the entries that have lapsed.
     pub fn expire(&mut self, now: i64, claim_ms: i64) {
         self.lapse(now);
         while self
@@ -177,16 +176,16 @@ impl ReleaseCohorts {
         self.recent.iter().map(of).collect()
     }
 
-    /// Ends a tick. Notes up to when it counted, what is still owed, and what late comers earned,
-    /// which is at most one visitor or one second's worth.
+    /// Ends a tick. Records up to when it counted, the remaining debt, and the credit of late
+    /// comers, which is at most one second's worth or, if that is less, one visitor.
     pub fn ticked(&mut self, until: i64, owed_u: u64, credit_u: u64, per_s_u: u64) {
         let most = per_s_u.max(VISITOR_U);
         self.late_credit_u = self.late_credit_u.saturating_add(credit_u).min(most);
         (self.ticked_at, self.owed_u) = (until, owed_u);
     }
 
-    /// Returns what the line still has to repay, in millionths of a visitor, for late comers who
-    /// were let in ahead of it.
+    /// Returns the debt of the pace, in millionths of a visitor, for late comers who were admitted
+    /// ahead of the line.
     #[must_use]
     pub fn owed_u(&self) -> u64 {
         self.owed_u
@@ -228,7 +227,8 @@ impl ReleaseCohorts {
         }
     }
 
-    /// Takes one late comer's share of the pace. Returns false if there is none to take.
+    /// Takes one late comer's share of the pace, and adds it to the debt. Returns false if no share
+    /// is left.
     pub fn take_late(&mut self) -> bool {
         let enough = self.late_credit_u >= VISITOR_U;
         if enough {
@@ -244,7 +244,7 @@ impl ReleaseCohorts {
         self.entering.contains_key(&rank)
     }
 
-    /// Frees the entries that nobody ended by `now` (ms). Their visitors are no longer expected.
+    /// Frees the entries that lapse by `now` (ms). Their visitors are no longer expected.
     pub fn lapse(&mut self, now: i64) {
         self.entering.retain(|_, entering| entering.lapses_at > now);
     }
@@ -266,7 +266,7 @@ impl ReleaseCohorts {
         }
     }
 
-    /// Ends an entry whose claim is written: the visitor counts as inside.
+    /// Ends an entry whose claim is written.
     pub fn entered(&mut self, rank: u64) {
         if let Some(entering) = self.entering.get_mut(&rank) {
             entering.calls -= 1;
@@ -276,7 +276,8 @@ impl ReleaseCohorts {
         }
     }
 
-    /// Ends an entry whose claim was not written. A visitor without a pass is expected as before.
+    /// Ends an entry whose claim was not written. If the claim was for the visitor's first pass,
+    /// the visitor is expected as before.
     pub fn turned_back(&mut self, rank: u64, first: bool) {
         self.entered(rank);
         if first
@@ -288,7 +289,7 @@ impl ReleaseCohorts {
         }
     }
 
-    /// Notes that the visitor at that rank left and is no longer expected.
+    /// Records that the visitor at that rank left and is no longer expected.
     pub fn note_departure(&mut self, rank: u64) {
         if let Some(cohort) = self.cohort(rank)
             && !cohort.away.contains(&rank)
@@ -320,7 +321,7 @@ mod tests {
         assert_eq!(
             cohorts.expected(),
             9,
-            "to claim and then leave is one answer"
+            "claiming and then leaving is one answer"
         );
         assert_eq!(
             (cohorts.timing(3, true), cohorts.timing(3, false)),
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_on_the_way_in_counts_once_until_the_claim_is_written_or_failed() {
+    fn an_entering_visitor_counts_once_until_the_claim_is_written_or_fails() {
         let mut cohorts = ReleaseCohorts::default();
         cohorts.released(0, 2, 2, HashSet::new(), 0);
         cohorts.reserve_entry(0, 0);
@@ -341,13 +342,13 @@ mod tests {
         assert_eq!(
             (cohorts.expected(), cohorts.entering()),
             (1, 2),
-            "one called; two tabs of one, and one late comer"
+            "one visitor is expected; one with two tabs and one late comer are entering"
         );
         cohorts.expire(10_000, 5000);
         assert_eq!(
             (cohorts.expected(), cohorts.entering()),
             (0, 2),
-            "no window ends for who is on the way"
+            "entries outlive their window"
         );
         cohorts.entered(0);
         assert!(cohorts.is_entering(0), "the second tab's claim is not done");
@@ -357,11 +358,15 @@ mod tests {
         cohorts.released(10, 11, 1, HashSet::new(), 10_000);
         cohorts.reserve_entry(10, 0);
         cohorts.turned_back(10, true);
-        assert_eq!(cohorts.expected(), 1, "a failed claim is still waited for");
+        assert_eq!(
+            cohorts.expected(),
+            1,
+            "after a failed claim the visitor is still expected"
+        );
     }
 
     #[test]
-    fn a_way_in_that_nobody_ends_lapses_by_itself() {
+    fn an_entry_that_no_call_ends_lapses_by_itself() {
         let mut cohorts = ReleaseCohorts::default();
         cohorts.released(0, 2, 2, HashSet::new(), 0);
         cohorts.reserve_entry(0, 0);
@@ -374,12 +379,12 @@ mod tests {
         assert_eq!(
             cohorts.entering(),
             1,
-            "an end that comes too late ends nothing"
+            "ending a lapsed entry changes nothing"
         );
     }
 
     #[test]
-    fn late_comers_are_let_in_by_the_pace_and_are_owed_for() {
+    fn late_comers_take_a_share_of_the_pace_and_add_to_the_debt() {
         let mut cohorts = ReleaseCohorts::default();
         cohorts.ticked(0, 0, 2 * VISITOR_U, 2 * VISITOR_U);
         assert_eq!(
@@ -394,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn late_comers_in_an_emptied_line_leave_newcomers_no_more_than_a_second_to_pay() {
+    fn late_comers_in_an_emptied_line_leave_a_debt_of_at_most_one_second() {
         let (mut cohorts, per_s_u) = (ReleaseCohorts::default(), 2 * VISITOR_U);
         for selling in [true, false] {
             let mut let_in = 0;
@@ -423,18 +428,22 @@ mod tests {
                 }
             }
             assert_eq!(let_in, 16);
-            assert_eq!(cohorts.owed_u(), per_s_u, "the last second's, and no more");
+            assert_eq!(
+                cohorts.owed_u(),
+                per_s_u,
+                "the debt is one second's, and no more"
+            );
         }
     }
 
     #[test]
-    fn no_second_is_counted_twice() {
+    fn a_tick_counts_at_most_one_second_and_no_time_twice() {
         assert_eq!(elapsed_ms(0, 5000), (1000, 4500));
         assert_eq!(elapsed_ms(5000, 5100), (100, 5100));
         assert_eq!(
             elapsed_ms(5000, 4000).0,
             0,
-            "a clock set back earns nothing"
+            "a clock that was set back earns nothing"
         );
     }
 
@@ -455,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_away_when_called_is_waited_for_by_nobody_and_comes_by_the_pace() {
+    fn visitors_who_were_away_when_called_are_not_expected_and_claim_as_late_comers() {
         let mut cohorts = ReleaseCohorts::default();
         cohorts.released(0, 3, 1, HashSet::from([0, 2]), 0);
         assert_eq!(cohorts.expected(), 1);
@@ -464,11 +473,15 @@ mod tests {
             [ClaimTiming::Late, ClaimTiming::InWindow, ClaimTiming::Late]
         );
         cohorts.reserve_entry(0, 0);
-        assert_eq!(cohorts.expected(), 1, "somebody else is still waited for");
+        assert_eq!(
+            cohorts.expected(),
+            1,
+            "the visitor who was present is still expected"
+        );
     }
 
     #[test]
-    fn show_up_is_learnt_from_the_windows_that_ended() {
+    fn the_show_up_follows_from_the_windows_that_ended() {
         let mut cohorts = ReleaseCohorts::default();
         assert!((cohorts.show_up() - 1.0).abs() < 1e-9);
         for at in 0..40 {

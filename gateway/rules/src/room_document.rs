@@ -63,14 +63,14 @@ pub enum JoinCodePolicy {
     Required,
 }
 
-/// The words of the line's methods; the first where none is sent.
+/// The words for the line's methods. The first method is the default.
 const METHODS: [(&str, LineMethod); 3] = [
     ("draw", LineMethod::Draw),
     ("fifo", LineMethod::Fifo),
     ("open", LineMethod::Open),
 ];
 
-/// The words of the code policies; the first where none is sent.
+/// The words for the code policies. The first policy is the default.
 const CODES: [(&str, JoinCodePolicy); 2] = [
     ("none", JoinCodePolicy::None),
     ("required", JoinCodePolicy::Required),
@@ -92,15 +92,15 @@ pub struct RoomDocument {
     pub closes_at: Option<i64>,
     /// How the order of the line is made.
     pub method: LineMethod,
-    /// Who decides how many may be inside. Rooms from before there was a choice keep their mode.
+    /// Who decides how many may be inside. A stored room without this field has the mode `fixed`.
     #[serde(default = "fixed")]
     pub mode: PaceMode,
-    /// How many present visitors are released a second; in mode `auto` at most.
+    /// How many present visitors are released a second. In mode `auto` this is the maximum.
     pub per_s: f64,
     /// The most that may be inside at once.
     pub max_inside: u64,
     /// The time within which booking should answer 99 of 100 calls, in milliseconds. Mode `auto`
-    /// keeps to it.
+    /// works towards this target.
     pub p99_ms: u64,
     /// How long a pass is valid, in seconds.
     pub pass_s: u64,
@@ -108,7 +108,7 @@ pub struct RoomDocument {
     pub claim_s: u64,
     /// Whether visitors need a code to join.
     pub codes: JoinCodePolicy,
-    /// A message from the promoter to everybody, of one line.
+    /// A message from the promoter to everybody.
     pub message: String,
 }
 
@@ -161,7 +161,7 @@ pub struct RoomDocumentInput {
 }
 
 impl RoomDocument {
-    /// The built-in room that covers what no other room names.
+    /// Returns the document of the built-in room, which covers every show that no other room names.
     #[must_use]
     pub fn everyday() -> Self {
         Self {
@@ -239,9 +239,9 @@ impl RoomDocument {
         }
     }
 
-    /// Names the fields that affect the draw and that a new document would change. They are fixed
-    /// from the first join on. A later `draw_at` is a postponement, which is public and logged, so
-    /// `draw_at` is named only if it is earlier.
+    /// Returns the names of the fields that affect the draw and that a new document would change.
+    /// They are fixed from the first join on. A later `draw_at` is a postponement, which is public
+    /// and logged, so `draw_at` is named only if it is earlier.
     #[must_use]
     pub fn draw_changes(&self, new: &Self) -> Vec<&'static str> {
         let mut changed = Vec::new();
@@ -314,7 +314,7 @@ mod tests {
     const GOOD: &str = r#"{"title":"N","shows":["n-1"],"opens_at":"2027-01-10T09:00:00+01:00","draw_at":"2027-01-10T10:00:00+01:00"}"#;
 
     #[test]
-    fn a_document_with_the_marked_fields_only_gets_every_default() {
+    fn a_document_with_only_the_required_fields_gets_every_default() {
         let document = RoomDocument::from_input("demo", input(GOOD)).expect("good");
         assert_eq!(
             document,
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn all_bad_values_are_told_at_once() {
+    fn all_bad_values_are_reported_at_once() {
         let bad = input(
             r#"{"shows":["a*","a-1"],"opens_at":"soon","per_s":0,"max_inside":-1,"method":"lottery","mode":"slow"}"#,
         );
@@ -352,13 +352,13 @@ mod tests {
     }
 
     #[test]
-    fn the_default_of_what_is_not_built_may_be_said() {
+    fn a_setting_that_is_not_built_may_be_sent_with_its_default() {
         let text = GOOD.replacen('{', r#"{"binding":"cookie","beacon":"none","#, 1);
         assert!(RoomDocument::from_input("demo", input(&text)).is_ok());
     }
 
     #[test]
-    fn what_is_not_built_is_refused_by_name() {
+    fn a_setting_that_is_not_built_is_refused_by_name() {
         for (field, setting) in [
             ("binding", r#""device""#),
             ("challenge", r#""pow""#),

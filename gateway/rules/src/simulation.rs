@@ -1,5 +1,5 @@
 //! Simulates a small on-sale in seconds without sockets: a crowd, a booking that slows down under
-//! load, and the real pace between them. It tests what the design promises of the pace.
+//! load, and the real pace between them. It tests the design's promises about the pace.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -25,12 +25,12 @@ struct Sale {
     answers_after: fn(u64) -> u64,
     claim_s: u64,
     /// The time from the claim to the end of the visit while booking answers at once, in seconds.
-    /// It must be even, because a visitor makes a call every other second.
+    /// It must be even, because a visitor makes one call for every two seconds.
     visit_s: u64,
     /// The share of visitors who take seats and pay. The holds of the others lapse after `hold_s`.
     buys: f64,
     hold_s: u64,
-    /// How many calls a second booking answers well, by second.
+    /// How many calls booking answers in a second without delay, by second.
     capacity: fn(u64) -> u64,
 }
 
@@ -86,7 +86,7 @@ impl Sale {
         let mut answering: HashMap<u64, Vec<u64>> = HashMap::new();
         let mut late: Vec<u64> = Vec::new();
         let mut inside: Vec<Inside> = Vec::new();
-        // The number of seats in baskets that will lapse, by second.
+        // The second at which each basket that will not be bought lapses.
         let mut lapses: Vec<u64> = Vec::new();
         let (mut free, mut sold, mut done, ended) = (self.seats, 0, 0, 0);
         let mut waiting: VecDeque<(u64, u64)> = VecDeque::new();
@@ -94,8 +94,8 @@ impl Sale {
         for at in 1..=seconds {
             let now = at as i64 * 1000;
             cohorts.expire(now, self.claim_s as i64 * 1000);
-            // Every visitor inside makes a call every other second, and waits for its answer before
-            // the next.
+            // Every visitor inside waits for the answer to a call, and makes the next call two
+            // seconds later.
             let capacity = (self.capacity)(at);
             let mut asked_now = 0;
             for visit in inside.iter_mut().filter(|visit| visit.asks_at == Some(at)) {
@@ -259,7 +259,7 @@ fn a_fixed_pace_is_kept_in_every_ten_seconds() {
 }
 
 #[test]
-fn nine_in_ten_having_left_slow_the_entries_by_less_than_a_twentieth() {
+fn if_nine_in_ten_of_the_head_are_away_entries_slow_by_at_most_a_twentieth() {
     for mode in [PaceMode::Auto, PaceMode::Fixed] {
         let mut full = SALE();
         full.settings.mode = mode;
@@ -280,7 +280,7 @@ fn nine_in_ten_having_left_slow_the_entries_by_less_than_a_twentieth() {
 }
 
 #[test]
-fn people_who_are_called_and_never_come_are_made_up_for_once_windows_end() {
+fn once_windows_have_ended_more_people_are_called_in_place_of_those_who_never_come() {
     let mut half = SALE();
     half.settings.max_inside = 300;
     half.claim_s = 10;
@@ -291,7 +291,7 @@ fn people_who_are_called_and_never_come_are_made_up_for_once_windows_end() {
 }
 
 #[test]
-fn when_booking_slows_down_the_entries_follow_and_come_back() {
+fn entries_slow_down_with_booking_and_recover_with_it() {
     let mut sale = SALE();
     sale.settings.max_inside = 500;
     sale.capacity = |at| if (100..160).contains(&at) { 75 } else { 300 };
@@ -306,7 +306,7 @@ fn when_booking_slows_down_the_entries_follow_and_come_back() {
 }
 
 #[test]
-fn an_ill_booking_gets_no_more_people_than_it_completes_and_never_none_for_ever() {
+fn while_booking_is_ill_only_a_few_people_are_called_but_never_none() {
     let mut sale = SALE();
     sale.capacity = |at| if at < 60 { 1000 } else { 1 };
     let went = sale.run(400);
@@ -337,7 +337,7 @@ fn releases_slow_to_a_trickle_when_baskets_cover_the_seats_and_resume_as_they_la
 }
 
 #[test]
-fn half_of_those_called_coming_late_together_enter_by_the_pace() {
+fn late_comers_who_come_together_enter_by_the_pace() {
     let mut sale = SALE();
     sale.settings.per_s_u = 20 * VISITOR_U;
     sale.claim_s = 30;
@@ -359,7 +359,7 @@ fn half_of_those_called_coming_late_together_enter_by_the_pace() {
 }
 
 #[test]
-fn nobody_is_ever_inside_beyond_what_the_promoter_allows() {
+fn never_more_people_are_inside_than_the_promoter_allows() {
     let mut sale = SALE();
     (sale.settings.max_inside, sale.visit_s) = (120, 30);
     for mode in [PaceMode::Auto, PaceMode::Fixed] {
@@ -373,7 +373,7 @@ fn nobody_is_ever_inside_beyond_what_the_promoter_allows() {
 }
 
 #[test]
-fn the_last_in_a_long_line_learn_early_that_the_seats_will_not_last() {
+fn the_odds_of_the_last_in_line_show_from_the_start_whether_the_seats_suffice() {
     let mut sale = SALE();
     sale.seats = 2000;
     let went = sale.run(20);

@@ -1,21 +1,21 @@
 //! Decides how many visitors may be inside in auto mode: more, step by step, while booking is well,
 //! and a third fewer when it is not. The decrease follows Chiu and Jain (1989). The increase is a
-//! part of the present opening, at most a fixed part of what the promoter allows.
+//! part of the present limit, and at most a fixed part of the promoter's limit.
 
 use serde::{Deserialize, Serialize};
 
 use super::pace::VISITOR_U;
 use super::pace_settings::PaceSettings;
 
-/// In good health the valve opens each second by one part in this many of itself, and at most by
-/// `max_inside` / `CLIMB_PART_OF_ALL`.
+/// While booking is well, the limit grows each second by one part in this many of itself, and at
+/// most by `max_inside` / `CLIMB_PART_OF_ALL`.
 const CLIMB_PART: u64 = 8;
 const CLIMB_PART_OF_ALL: u64 = 20;
-/// Near the number at which booking last fell ill, the valve opens only by one part in this many of
-/// itself.
+/// From half the number at which booking last fell ill, the limit grows only by one part in this
+/// many of itself.
 const CAREFUL_PART: u64 = 40;
-/// How long booking must have been well near that number until the valve opens at full speed again,
-/// in milliseconds.
+/// How long booking must have been well before the limit grows at full speed there again, in
+/// milliseconds.
 const TRUSTED_AFTER_MS: i64 = 8000;
 /// The valve begins at one part in this many of `max_inside`.
 const START_PART: u64 = 5;
@@ -28,14 +28,15 @@ const SETTLE_MS: i64 = 3000;
 const HELPS_MS: i64 = 10_000;
 /// With fewer calls than this, a reading says little of how slow booking is.
 const CALLS_MIN: u64 = 20;
-/// Booking counts as ill from this percentage of its target on, because people feel more delay than
+/// Booking counts as ill above this percentage of its target, because people feel more delay than
 /// the door measures.
 const ILL_PERCENT: u64 = 70;
-/// Booking counts as neither well nor ill from this percentage of its target on.
+/// Booking counts as neither well nor ill above this percentage of its target, and up to
+/// `ILL_PERCENT`.
 const TIGHT_PERCENT: u64 = 50;
-/// How long a cut is remembered at most, in milliseconds.
+/// A tight reading forgets a cut that is older than this, in milliseconds.
 const FORGOTTEN_AFTER_MS: i64 = 60_000;
-/// At most one failed call in this many counts as well.
+/// A single failed call, or at most one failed call in this many, does not count as ill.
 const ERRORS_PART: u64 = 100;
 
 /// Booking's health over the last seconds, as its door measured it.
@@ -51,14 +52,14 @@ pub struct HealthReading {
     pub shedding: bool,
 }
 
-/// What a reading says of booking's health.
+/// The level of booking's health in a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HealthLevel {
     /// Booking is far under its target, so there is room for more visitors.
     Well,
     /// Booking is not far under its target, so the valve stays as it is.
     Tight,
-    /// Booking is at its target, or calls fail.
+    /// Booking is too near to its target or above it, calls fail, or new holds are refused.
     Ill,
 }
 
@@ -67,8 +68,8 @@ impl HealthReading {
     #[must_use]
     pub fn health_level(&self, target_ms: u64) -> HealthLevel {
         let p99_ms = self.p99_ms.unwrap_or(0);
-        // One slow or failed call among few does not count as ill; it only keeps the valve from
-        // opening further.
+        // Slow answers among few calls do not count as ill. They only keep the valve from opening
+        // further. A single failed call is ignored.
         let slow = p99_ms > target_ms * ILL_PERCENT / 100 && self.calls >= CALLS_MIN;
         let failing = self.errors > 1 && self.errors.saturating_mul(ERRORS_PART) > self.calls;
         if self.shedding || slow || failing {
@@ -86,7 +87,7 @@ impl HealthReading {
 pub struct AdaptiveInsideLimit {
     most: u64,
     cut: Option<InsideLimitCut>,
-    /// Since when booking has been well without a break, in milliseconds since the epoch.
+    /// When booking's present time of good health began, in milliseconds since the epoch.
     well_since: Option<i64>,
 }
 
@@ -98,7 +99,7 @@ struct InsideLimitCut {
     p99_ms: u64,
 }
 
-/// Returns the fewest visitors that a valve lets inside.
+/// Returns the lowest limit that a valve can reach.
 fn floor(max_inside: u64) -> u64 {
     (max_inside / FLOOR_PART).max(1)
 }
@@ -131,8 +132,8 @@ impl AdaptiveInsideLimit {
     }
 
     /// Returns the valve after one second's reading at `now` (ms). `inside` counts the visitors
-    /// inside or on their way, and `rate` those who would be called within a second if nothing held
-    /// them back.
+    /// inside or on their way. The valve opens only if one more second of the pace would reach its
+    /// limit.
     #[must_use]
     pub fn after_reading(
         self,
@@ -166,7 +167,7 @@ impl AdaptiveInsideLimit {
         }
     }
 
-    /// Returns whether booking fell ill, and has not been well long enough since to be trusted.
+    /// Returns whether booking fell ill and has not been well for long enough since then.
     #[must_use]
     pub fn is_recovering(&self, now: i64) -> bool {
         self.cut.is_some()
@@ -200,7 +201,7 @@ impl AdaptiveInsideLimit {
                 ..self
             };
         }
-        // If fewer visitors are inside than may be, even those are too many.
+        // If fewer visitors are inside than the limit allows, even this smaller number is too many.
         let from = most.min(inside);
         Self {
             most: (from - from / 3).max(floor(max_inside)),
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_takes_a_third_of_who_is_inside_and_waits_before_the_next() {
+    fn a_cut_lowers_the_limit_to_two_thirds_of_those_inside_and_the_next_cut_waits() {
         let valve = check(AdaptiveInsideLimit::new(1000), 400, 150, 0, 100);
         check(valve, 400, 100, 2999, 100);
         check(valve, 400, 100, 3000, 67);
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_back_is_quick_at_first_and_careful_where_it_went_wrong() {
+    fn after_a_cut_the_valve_opens_slowly_until_booking_has_been_well_for_long_enough() {
         let mut valve = check(AdaptiveInsideLimit::fully_open(1000), 400, 900, 0, 600);
         valve = check(valve, 20, 600, 1000, 615);
         valve = check(valve, 20, 615, 2000, 631);
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_answers_and_failures_are_ill_and_silence_is_not() {
+    fn slow_answers_and_failures_count_as_ill_and_no_calls_count_as_well() {
         for (p99_ms, calls, errors, expected) in [
             (None, 0, 0, HealthLevel::Well),
             (Some(150), 100, 1, HealthLevel::Well),

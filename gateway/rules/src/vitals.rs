@@ -1,5 +1,5 @@
-//! Holds what one node measured of booking in the last seconds, small enough to be sent round once
-//! a second, and combines the measurements of several nodes.
+//! Holds one node's measurements of booking in the last seconds, and combines the measurements of
+//! several nodes. They are small enough to be sent to all nodes once a second.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,10 +7,10 @@ use crate::valve::HealthReading;
 
 /// The number of seconds that are kept.
 pub const SECONDS: usize = 10;
-/// The number of seconds that a reading looks back over if there were enough calls.
+/// A reading always covers the present second and this many full seconds before it.
 const LOOK_BACK: usize = 3;
-/// A reading looks back further only until it has this many calls, so that one slow call in a quiet
-/// hour does not count as ill.
+/// A reading with fewer calls than this looks back further, so that one slow call in a quiet hour
+/// does not count as ill.
 const CALLS_MIN: u64 = 50;
 /// The number of buckets. Each bucket ends a tenth above the one before, from a millisecond to
 /// about a minute.
@@ -20,7 +20,7 @@ const BUCKET_STEP: f64 = 1.1;
 /// The calls of one second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastSecondCalls {
-    /// How many seconds ago the second was; less than [`SECONDS`].
+    /// How many seconds ago this second was; less than [`SECONDS`].
     pub back: usize,
     /// The number of calls that were answered or given up.
     pub calls: u64,
@@ -82,8 +82,8 @@ pub fn combined_reading(nodes: &[NodeMeasurements]) -> HealthReading {
             }
         }
     }
-    // A call also waits before the process handles it. If that takes longer than the answers, it is
-    // what people feel.
+    // A call also waits before the process handles it. If this wait is longer than the answers
+    // take, the wait is what people feel.
     let lag_ms = nodes.iter().map(|node| node.lag_ms).max().unwrap_or(0);
     HealthReading {
         p99_ms: match p99_ms(&buckets, calls) {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn one_slow_node_among_three_shows_in_what_all_of_them_read() {
+    fn one_slow_node_among_three_shows_in_the_combined_reading() {
         let nodes = [node(20.0, 98, 0), node(20.0, 98, 1), node(900.0, 4, 0)];
         let reading = combined_reading(&nodes);
         assert_eq!((reading.calls, reading.errors), (200, 18));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_process_and_one_that_sheds_speak_for_all() {
+    fn the_longest_lag_and_any_shedding_count_for_all_nodes() {
         let late = NodeMeasurements {
             lag_ms: 70,
             shedding: true,
@@ -148,13 +148,13 @@ mod tests {
         assert_eq!(
             combined_reading(&[late]).p99_ms,
             Some(70),
-            "also without a call"
+            "also without calls"
         );
         assert_eq!(combined_reading(&[]), HealthReading::default());
     }
 
     #[test]
-    fn what_is_handed_round_comes_back_as_it_was() {
+    fn measurements_that_are_sent_as_text_are_read_back_unchanged() {
         let vitals = node(20.0, 98, 3);
         assert_eq!(NodeMeasurements::parse(&vitals.to_text()), Some(vitals));
     }

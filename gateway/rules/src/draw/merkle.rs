@@ -1,7 +1,7 @@
-//! Binds who holds which number into one root: the Merkle tree of RFC 6962 §2.1 over the leaf data
-//! `be64(number) || holder`. Full chunks of 1024 leaves are whole subtrees, so a tree keeps only
-//! the nodes above them. That is 625 KB for ten million leaves, and a proof hashes one chunk again
-//! instead of all leaves.
+//! Computes one root that fixes the holder of every number. The root is that of the Merkle tree of
+//! RFC 6962 §2.1 over the leaf data `be64(number) || holder`. Full chunks of 1024 leaves are whole
+//! subtrees, so a tree stores only the roots of the chunks and the nodes above them. That is 625 KB
+//! for ten million leaves, and a proof hashes one chunk again instead of all leaves.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use fairgate_pass::Digest;
 
 use super::sha256;
 
-/// The number of leaves under one lowest kept node. It is a power of two, or chunks would not be
+/// The number of leaves under one lowest stored node. It must be a power of two, so that chunks are
 /// subtrees.
 const CHUNK: usize = 1024;
 
@@ -21,9 +21,10 @@ pub struct MerkleTree {
 }
 
 impl MerkleTree {
-    /// Hashes all leaves, in number order from 0, on two threads where there is enough to do.
+    /// Builds the tree over all leaves, which are in the order of their numbers from 0. Uses two
+    /// threads if there is more than one chunk.
     pub fn build<L: Copy + Sync + Into<[u8; 32]>>(leaves: &[L]) -> Self {
-        // The two halves must meet between two chunks.
+        // Each half must consist of whole chunks, except for the last chunk of all.
         let half = leaves.len().div_ceil(CHUNK) / 2 * CHUNK;
         let (low, high) = leaves.split_at(half);
         let chunks = std::thread::scope(|scope| {
@@ -48,16 +49,16 @@ impl MerkleTree {
         root_of_levels(&self.levels)
     }
 
-    /// Returns the range of leaves that [`MerkleTree::proof`] needs for `number`, or `None` if
-    /// there is no such leaf.
+    /// Returns the range of leaves that [`MerkleTree::proof`] needs for `number`, or `None` if the
+    /// tree has no such leaf.
     pub fn chunk_of(&self, number: usize) -> Option<Range<usize>> {
         let start = number / CHUNK * CHUNK;
         (number < self.n).then(|| start..self.n.min(start + CHUNK))
     }
 
     /// Returns the inclusion path of `number`, from the leaf upward. `chunk` holds the leaves of
-    /// [`MerkleTree::chunk_of`]. Returns `None` if there is no such leaf, or if these are not the
-    /// leaves that the tree was built from.
+    /// [`MerkleTree::chunk_of`]. Returns `None` if the tree has no such leaf, or if `chunk` differs
+    /// from the leaves that the tree was built from.
     pub fn proof<L: Copy + Into<[u8; 32]>>(
         &self,
         number: usize,
@@ -104,7 +105,7 @@ pub fn verify_proof(
         }
         if node & 1 == 1 || node == last {
             hash = inner_hash(sibling, &hash);
-            // A node without a sibling rises unhashed to the level where it has one.
+            // A node without a sibling rises unhashed to the level where it has a sibling.
             while node & 1 == 0 && node != 0 {
                 (node, last) = (node >> 1, last >> 1);
             }
@@ -139,8 +140,8 @@ fn chunk_roots<L: Copy + Into<[u8; 32]>>(first: usize, leaves: &[L]) -> Vec<Dige
         .collect()
 }
 
-/// Builds all levels of the tree over `hashes`, from them up to the root. A node without a sibling
-/// rises unchanged, which gives the same tree as the RFC's split at the largest power of two.
+/// Builds all levels of the tree, from `hashes` up to the root. A node without a sibling rises
+/// unchanged, which gives the same tree as the RFC's split at the largest power of two.
 fn levels(hashes: Vec<Digest>) -> Vec<Vec<Digest>> {
     let mut levels = vec![hashes];
     while let Some(level) = levels.last()
@@ -165,7 +166,7 @@ fn root_of_levels(levels: &[Vec<Digest>]) -> Digest {
         .unwrap_or_else(|| sha256(&[]))
 }
 
-/// Returns the siblings on the way up from `at`. A node that rises alone has none.
+/// Returns the siblings on the way up from `at`. A node that rises alone has no sibling.
 fn siblings(mut at: usize, levels: &[Vec<Digest>]) -> impl Iterator<Item = Digest> {
     levels.iter().filter_map(move |level| {
         let sibling = level.get(at ^ 1).copied();
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn root_and_proofs_agree_with_the_rfc_around_the_chunks_seams() {
+    fn root_and_proofs_agree_with_the_rfc_around_the_borders_of_chunks() {
         for n in [
             CHUNK - 1,
             CHUNK,
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn other_leaves_than_the_frozen_ones_prove_nothing() {
+    fn leaves_that_differ_from_the_frozen_ones_give_no_proof() {
         let mut leaves = leaves(10);
         let tree = MerkleTree::build(&leaves);
         assert_eq!((tree.chunk_of(10), tree.chunk_of(9)), (None, Some(0..10)));

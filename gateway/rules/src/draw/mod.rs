@@ -2,13 +2,14 @@
 //! check the result. The code is pure: the room gives the secret, the leaves and the beacon, and
 //! nothing here reads a clock or makes randomness.
 //!
-//! In reading order: [`merkle`] binds who holds which number. [`seed`] binds that to the beacon and
-//! to the secret that was promised when the room was created. [`shuffle`] makes the line from the
-//! seed. [`record`] is the published record of all this, and [`verify`] checks a record offline.
-//! This version is frozen: a change is made as a version 2 beside it.
+//! In reading order: [`merkle`] computes the root, which fixes the holder of every number. [`seed`]
+//! combines the root with the beacon and with the secret that was promised when the room was
+//! created. [`shuffle`] makes the line from the seed. [`record`] is the published record of all
+//! this, and [`verify`] checks a record offline. This version is frozen: any change must become a
+//! version 2.
 //!
 //! A record proves that the operator of the room could not choose the line after the freeze, nor
-//! give one person two numbers unseen. It does not prove three things. Without a beacon, the
+//! give one holder two numbers unnoticed. It does not prove three things. Without a beacon, the
 //! operator can try several moments for the freeze and choose one. Two people who were shown
 //! different roots find out only by comparing them. Nobody is proved to be a human being.
 
@@ -32,7 +33,7 @@ pub fn commitment(secret: &[u8; 32]) -> Digest {
     sha256(&[b"fairgate/draw/v1/commit", secret])
 }
 
-/// Returns the seed of the shuffle. `n` is hashed too, because the root alone does not bind it.
+/// Returns the seed of the shuffle. `n` is hashed too, because the root alone does not fix it.
 /// `beacon` is the 32 bytes of the announced round, or empty in a room without a beacon.
 pub fn seed(secret: &[u8; 32], n: u64, root: &Digest, beacon: &[u8]) -> Digest {
     sha256(&[

@@ -17,7 +17,7 @@ pub struct DrawRecord {
     pub commitment: Digest,
     /// How many numbers are drawn; known from the freeze on.
     pub n: Option<u64>,
-    /// How many of the numbers nobody holds; known from the freeze on.
+    /// How many of the numbers have no holder; known from the freeze on.
     pub voids: Option<u64>,
     /// The RFC 6962 root; known from the freeze on.
     pub root: Option<Digest>,
@@ -38,8 +38,8 @@ pub struct DrawRecord {
     pub seed: Option<Digest>,
     /// When the line was drawn, in RFC 3339, UTC; known from the draw on.
     pub drawn_at: Option<String>,
-    /// Ranks that visitors were given, to be checked along with the rest. The call never sends
-    /// them; somebody who collected them may add them.
+    /// Ranks that visitors were given, to be checked with the rest. The gateway never sends them,
+    /// but a checker may add collected ranks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<AssignedRank>,
 }
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_shows_null_for_what_is_not_known_yet_and_reads_back() {
+    fn fields_that_are_not_known_yet_are_null_and_a_record_reads_back() {
         let record = DrawRecord::announced("demo", commitment(&[1; 32]));
         let json = serde_json::to_value(&record).unwrap();
         let members: Vec<&str> = json

@@ -1,11 +1,12 @@
 //! Makes the line from a seed: Fisher–Yates from the top, driven by the words of ChaCha20 (20
-//! rounds, zero nonce, block counter from 0, little-endian). Words above the largest multiple of
-//! the bound are rejected.
+//! rounds, zero nonce, block counter from 0, little-endian). Words from the largest multiple of the
+//! bound below 2³² on are rejected, unless the bound divides 2³².
 //!
-//! The inverse does not need the line. Undoing a row of swaps means doing them in the opposite
-//! order, so [`ranks`] keeps each step's index in the cell that the step will fill, and then walks
-//! upwards. The two directions share only the seed, so [`line_and_ranks`] runs them side by side,
-//! each with its own keystream. On one core it is cheaper to invert the finished line.
+//! The inverse does not need the line. A series of swaps is undone by the same swaps in the
+//! opposite order. So [`ranks`] stores each step's index in the cell that the step will fill, and
+//! then walks upwards. The line and its inverse share only the seed, so [`line_and_ranks`] makes
+//! them on two threads, each with its own keystream. On one core it is cheaper to invert the
+//! finished line.
 
 use std::thread;
 
@@ -86,7 +87,7 @@ pub fn line_and_ranks_alone(seed: &Digest, n: u32) -> ShuffledLine {
     ShuffledLine { line, ranks }
 }
 
-/// The seed's words. The generator keeps a block of its own, so this adds no buffer.
+/// The words that a seed gives. The generator has a buffer of its own, so this type adds none.
 struct Keystream {
     rng: ChaCha20Rng,
 }
@@ -98,9 +99,9 @@ impl Keystream {
         }
     }
 
-    /// Draws an even choice from `0..bound` (`bound` ≥ 2). A word is rejected if the multiple of
-    /// `bound` at or under it is the last one that begins below 2³² and does not end there. The
-    /// comparison stays within 32 bits.
+    /// Draws a number from `0..bound` (`bound` ≥ 2), each with the same probability. Cuts the words
+    /// below 2³² into runs of `bound` words, and rejects a word of the last run if this run is
+    /// incomplete. The comparison stays within 32 bits.
     #[inline]
     fn below(&mut self, bound: u32) -> u32 {
         loop {
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_rejected_exactly_above_the_largest_multiple() {
+    fn exactly_the_words_from_the_largest_multiple_on_are_rejected() {
         for bound in [
             2u32,
             3,

@@ -1,5 +1,5 @@
-//! Checks a published draw offline, and lists everything that does not follow in words for readers
-//! who do not know the design. `gateway verify-draw` prints the result.
+//! Checks a published draw offline, and lists every fault in words for readers who do not know the
+//! design. `gateway verify-draw` prints the result.
 
 use fairgate_pass::{Digest, FreezeClaims, Jwks, VOID, Verifier};
 use serde::Serialize;
@@ -12,11 +12,11 @@ const WRONG_RANKS_SHOWN: usize = 5;
 /// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DrawCheckReport {
-    /// Everything that does not follow; empty if the draw holds.
+    /// All faults; empty if the draw holds.
     pub faults: Vec<String>,
-    /// Everything that was found to follow.
+    /// Everything that was checked and is right.
     pub checked: Vec<String>,
-    /// Everything that the given files did not allow to check.
+    /// Everything that could not be checked with the given files.
     pub unchecked: Vec<String>,
 }
 
@@ -35,7 +35,8 @@ impl DrawCheckReport {
 }
 
 /// Checks a record. `leaves` holds the n holders of 32 bytes each. With `jwks` the freeze's
-/// signature is checked too; otherwise the check covers only that the record says what was signed.
+/// signature is checked too; without `jwks` only the record's fields are compared with the signed
+/// text.
 pub fn check_record(
     record: &DrawRecord,
     leaves: Option<&[u8]>,
@@ -216,7 +217,7 @@ fn check_draw(record: &DrawRecord, n: u64, root: &Digest, report: &mut DrawCheck
             .unchecked
             .push("ranks: the record has no places in it".into()),
         Ok(n) if wanted == given => check_ranks(record, n, &wanted, report),
-        // A false n may ask for 16 GiB, and ranks from a false seed prove nothing.
+        // A false n could take 16 GiB of memory, and ranks from a false seed prove nothing.
         _ => report
             .unchecked
             .push("ranks: the seed they follow from is already wrong".into()),
@@ -225,7 +226,7 @@ fn check_draw(record: &DrawRecord, n: u64, root: &Digest, report: &mut DrawCheck
 
 fn check_ranks(record: &DrawRecord, n: u32, seed: &Digest, report: &mut DrawCheckReport) {
     let ranks = shuffle::ranks(seed, n);
-    // Those who joined after the freeze are behind everybody drawn, in the order of joining.
+    // Visitors who joined after the freeze come after everybody drawn, in the order of joining.
     let expected = |number: u64| match usize::try_from(number)
         .ok()
         .and_then(|number| ranks.get(number))

@@ -1,4 +1,5 @@
-//! Honest draws hold, and nothing in a record or a leaf file can be changed unnoticed.
+//! Tests that an honest draw has no faults, and that the check notices changes of a record or a
+//! leaf file.
 
 use fairgate_pass::{Keyring, StoredKey};
 use serde_json::{Value, json};
@@ -12,8 +13,7 @@ struct Published {
     keyring: Keyring,
 }
 
-/// Returns a room whose draw happened as it should: 40 numbers, two of them void, three ranks
-/// collected.
+/// Returns a correct draw: 40 numbers, two of them void, and three collected ranks.
 fn published(beacon: &[u8]) -> Published {
     let keyring = Keyring::new(vec![StoredKey::generate(1).unwrap()]).unwrap();
     let mut leaves: Vec<[u8; 32]> = (0..40u8).map(|i| Digest::of_bytes(&[i]).0).collect();
@@ -52,7 +52,7 @@ fn published(beacon: &[u8]) -> Published {
 }
 
 #[test]
-fn an_honest_draw_holds_with_and_without_leaves_keys_and_beacon() {
+fn an_honest_draw_has_no_faults_with_and_without_leaves_keys_and_beacon() {
     for beacon in [&b""[..], &[5; 32]] {
         let p = published(beacon);
         let jwks = p.keyring.jwks();
@@ -75,7 +75,7 @@ fn an_honest_draw_holds_with_and_without_leaves_keys_and_beacon() {
     assert!(check_record(&null_beacon, None, None).has_no_faults());
 }
 
-/// Changes one digit of a hex text, or one number by one.
+/// Returns a hex text with its last digit changed, or a number plus one.
 fn changed(value: &Value) -> Value {
     match value {
         Value::Number(number) => json!(number.as_u64().unwrap() + 1),
@@ -89,7 +89,7 @@ fn changed(value: &Value) -> Value {
 }
 
 #[test]
-fn a_record_with_one_byte_changed_fails_even_without_leaves_and_keys() {
+fn a_record_with_one_changed_field_fails_even_without_leaves_and_keys() {
     for beacon in [&b""[..], &[5; 32]] {
         let p = published(beacon);
         let good = serde_json::to_value(&p.record).unwrap();
@@ -112,7 +112,7 @@ fn a_record_with_one_byte_changed_fails_even_without_leaves_and_keys() {
             let record = serde_json::from_value(record).unwrap();
             assert!(
                 !check_record(&record, None, None).has_no_faults(),
-                "{at} changed, and nobody noticed"
+                "a changed {at} was not noticed"
             );
         }
         for (at, to) in [
@@ -147,7 +147,7 @@ fn a_record_with_one_byte_changed_fails_even_without_leaves_and_keys() {
 }
 
 #[test]
-fn any_changed_leaf_fails_and_so_do_missing_and_added_ones() {
+fn changed_missing_and_added_leaves_fail() {
     let p = published(b"");
     for at in 0..40 {
         let mut leaves = p.leaves.clone();
@@ -168,7 +168,7 @@ fn any_changed_leaf_fails_and_so_do_missing_and_added_ones() {
 }
 
 #[test]
-fn a_holder_with_two_numbers_and_hidden_voids_are_named() {
+fn a_holder_with_two_numbers_and_a_wrong_count_of_voids_are_reported() {
     let mut p = published(b"");
     p.leaves.copy_within(0..32, 32);
     let faults = check_record(&p.record, Some(&p.leaves), None)
@@ -183,7 +183,7 @@ fn a_holder_with_two_numbers_and_hidden_voids_are_named() {
 }
 
 #[test]
-fn a_foreign_signature_fails_as_soon_as_keys_are_given() {
+fn a_foreign_signature_fails_if_keys_are_given() {
     let p = published(b"");
     let stranger = Keyring::new(vec![StoredKey::generate(1).unwrap()]).unwrap();
     assert!(check_record(&p.record, None, Some(&p.keyring.jwks())).has_no_faults());
@@ -195,7 +195,7 @@ fn a_foreign_signature_fails_as_soon_as_keys_are_given() {
     );
     assert!(
         check_record(&forged, None, None).has_no_faults(),
-        "without keys only the text is compared, and the report says so"
+        "without keys only the signed text is compared"
     );
     assert!(!check_record(&forged, None, Some(&p.keyring.jwks())).has_no_faults());
 }

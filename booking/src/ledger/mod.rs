@@ -41,8 +41,8 @@ use fairgate_model::waiters::{WaitEndReason, Waiter, WaitlistOffer, WaitlistOffe
 pub const EFFECT_LENT_MS: i64 = 5_000;
 
 /// How long a captured payment must stay unchanged before its state is read from the provider, in
-/// milliseconds. Each further reading waits twice as long. After [`TAKEN_READ_FOR_MS`] there is
-/// none.
+/// milliseconds. Each further reading waits twice as long. After [`TAKEN_READ_FOR_MS`] the state is
+/// no longer read.
 pub const TAKEN_QUIET_MS: i64 = 3_600_000;
 
 /// How long after its last change the state of a captured payment is still read from the provider,
@@ -97,8 +97,8 @@ pub trait CatalogueLedger: Send + Sync {
     async fn plan(&self, venue: &VenueId, version: u32) -> Result<Option<String>, LedgerError>;
     /// Stores a show and returns the number of its terms. The terms in its document become a new
     /// version, unless the newest version is the same. `keeps` returns whether the new plan leaves
-    /// a claimed seat as it is; `None` means that the plan stays the same. The currency of a show
-    /// cannot change while orders have seats.
+    /// a claimed seat as it is. `None` means that the plan stays the same or the show is new. The
+    /// currency of a show cannot change while orders have seats.
     async fn put_show(
         &self,
         show: StoredShow,
@@ -135,7 +135,7 @@ pub trait CatalogueLedger: Send + Sync {
     async fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Result<[u8; 32], LedgerError>;
 }
 
-/// Returns whether a claimed seat is the same under the new plan.
+/// A function that returns whether a claimed seat is the same under the new plan.
 pub type UnchangedSeatCheck = Box<dyn Fn(u32) -> bool + Send>;
 
 /// Orders, claims and the seat outbox.
@@ -177,8 +177,8 @@ pub trait OrderLedger: Send + Sync {
         now_ms: i64,
     ) -> Result<Option<OrderChangeOutcome>, LedgerError>;
     /// Ends up to `batch_max` orders that wait for payment or consent beyond the claim's deadline,
-    /// and returns them. An order stays as it is while an event about its payment is unsettled that
-    /// was stored before the deadline: the event may report the money.
+    /// and returns them. An order stays as it is while it has an unsettled event that was stored by
+    /// the deadline, because the event may report the money.
     async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>, LedgerError>;
     /// Returns claims that still exist after their deadline, ordered by deadline and then by order.
     /// The orders of some wait until an event is settled; the others have not been expired yet.
@@ -288,8 +288,8 @@ pub trait PaymentLedger: Send + Sync {
     ) -> Result<(), LedgerError>;
     /// Records that the authorisation was voided: the payment is voided, and the effect is done.
     async fn voided(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
-    /// Records that the payment was captured before it could be voided: the payment is captured,
-    /// the effect is done, and a refund is owed instead.
+    /// Records that the provider captured the payment before the void. The payment is captured, the
+    /// effect is done, and a refund is owed instead.
     async fn refund_instead(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
     /// Records that the provider could not refund the money. The effect is tried again at
     /// `due_at_ms`. Until it is done, the reconciler reports it as a finding.
@@ -353,15 +353,14 @@ pub trait LateMoneyLedger: Send + Sync {
     ) -> Result<Option<OrderChangeOutcome>, SeatClaimRefused>;
 }
 
-/// Refunds of tickets, the money that goes back for them, and shows that are cancelled or
-/// postponed.
+/// Refunds of tickets and their payments to buyers, and shows that are cancelled or postponed.
 #[async_trait]
 pub trait RefundLedger: Send + Sync {
-    /// Takes tickets back in one transaction: voids them, ends exactly their claims, adds a row to
-    /// the seat outbox, owes the refund, and writes the reason to the order's history. The order's
-    /// terms and the show's present terms, read in this transaction, decide how much is refunded. A
-    /// call whose tickets were all given back before changes nothing. Returns `None` if there is no
-    /// such order.
+    /// Takes tickets back. One transaction voids the tickets, ends exactly their claims and adds a
+    /// row to the seat outbox. It also owes the refund and writes the reason to the order's
+    /// history. The order's terms and the show's present terms, read in this transaction, decide
+    /// how much is refunded. A call whose tickets were all given back before changes nothing.
+    /// Returns `None` if there is no such order.
     async fn refund(
         &self,
         order: &OrderId,
@@ -414,11 +413,11 @@ pub trait ExchangeLedger: Send + Sync {
     /// is nothing to pay, the same transaction swaps the seats. Otherwise the capture of the
     /// difference swaps them.
     ///
-    /// The swap gives the new seats to the successor, ends the old order's claims, voids its
-    /// tickets, and owes the refund that the exchange names. If a ticket of the old order was
-    /// scanned or the order changed in the meantime, the successor's money goes back and the old
-    /// order stays as it is. A call with a successor that exists returns that successor. Returns
-    /// `None` if there is no such order.
+    /// The swap gives the new seats to the successor, and ends the claims and tickets of the old
+    /// order. It owes the refund that the exchange names. No swap is made if a ticket of the old
+    /// order was scanned or the order changed in the meantime. Then the successor's money goes
+    /// back, and the old order stays as it is. A call with a successor that exists returns that
+    /// successor. Returns `None` if there is no such order.
     async fn exchange(
         &self,
         of: &OrderId,
@@ -428,11 +427,12 @@ pub trait ExchangeLedger: Send + Sync {
     ) -> Result<Option<Order>, ExchangeRefused>;
 }
 
-/// Reads for the reconciler, and its repairs.
+/// The reads and the repairs of the reconciler.
 #[async_trait]
 pub trait AuditLedger: Send + Sync {
-    /// Returns orders that wait for something, orders with a failed refund, and orders whose
-    /// payment changed since `since_ms` and does not fit their state. `batch_max` limits each kind.
+    /// Returns orders that wait for something and orders with a failed refund. Also returns orders
+    /// with a payment changed since `since_ms` whose state does not fit their money or their
+    /// tickets. `batch_max` limits each of these kinds.
     async fn order_facts(
         &self,
         since_ms: i64,
@@ -461,8 +461,8 @@ pub trait AuditLedger: Send + Sync {
     async fn busy_shows(&self) -> Result<Vec<ShowId>, LedgerError>;
     /// Returns all claimed cells of a show.
     async fn claimed(&self, show: &ShowId) -> Result<Vec<ClaimedCell>, LedgerError>;
-    /// Owes the effect that the order's state needs, or issues the order's tickets, if it is
-    /// missing. Returns false if nothing was missing.
+    /// Owes the effect or issues the tickets that the order's state needs, if they are missing.
+    /// Returns false if nothing was missing.
     async fn mend(&self, order: &OrderId, now_ms: i64) -> Result<bool, LedgerError>;
 }
 
@@ -495,8 +495,8 @@ pub trait TicketLedger: Send + Sync {
     ) -> Result<Option<TicketScanOutcome>, LedgerError>;
     /// Registers a call under its caller's key before a node carries out the call. So of two
     /// different calls under one key only one is ever carried out, on whichever nodes they arrive.
-    /// The call belongs to the node for [`CALL_LENT_MS`]: no other node may begin it in this time,
-    /// but the node itself may begin it again.
+    /// The call belongs to the node for [`CALL_LENT_MS`]. In this time no other node may begin the
+    /// call, but the node itself may begin it again.
     async fn begin_call(
         &self,
         call: KeyedCall,
@@ -517,7 +517,7 @@ pub trait TicketLedger: Send + Sync {
     ) -> Result<(), LedgerError>;
 }
 
-/// The waitlist: who waits in which order, and what each party was offered.
+/// The waitlist: the parties that wait, their order, and their offers.
 #[async_trait]
 pub trait WaitlistLedger: Send + Sync {
     /// Puts a party at the end of its show's line and returns the party with its number. Each show
@@ -560,13 +560,13 @@ pub trait WaitlistLedger: Send + Sync {
     ) -> Result<bool, LedgerError>;
 }
 
-/// Deletes data that are older than their retention period.
+/// The deletion of data that are older than their retention period.
 #[async_trait]
 pub trait RetentionLedger: Send + Sync {
     /// Deletes up to `batch_max` rows of a kind whose retention period is over at `now_ms`, oldest
-    /// first. `after` is 0 at first, and then the previous batch's [`PruneOutcome::next`]. However
-    /// old they are, rows stay while work on them is open: effects that are owed, events that are
-    /// not settled, seat rows that are not delivered, parties that wait.
+    /// first. `after` is 0 at first, and then the previous batch's [`PruneOutcome::next`]. Some
+    /// rows stay, however old they are: owed effects, unsettled events, undelivered seat rows and
+    /// waiting parties.
     async fn prune(
         &self,
         what: RetentionKind,

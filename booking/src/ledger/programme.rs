@@ -17,8 +17,8 @@ pub struct NewProgramme {
     /// The showings, each id once. Each showing pins its hall's newest plan, which may be one of
     /// `plans`.
     pub shows: Vec<(ShowId, ShowDocument)>,
-    /// Returns whether a show's claimed seat is the same under its hall's new plan. Only called if
-    /// the plan changes.
+    /// Checks whether a show's claimed seat is the same under its hall's new plan. It is called
+    /// only if the plan changes.
     pub keeps: ProgrammeSeatCheck,
 }
 
@@ -32,7 +32,7 @@ pub struct NewHallPlan {
     pub digest: [u8; 32],
 }
 
-/// Returns whether a show's claimed seat is the same under the new plan.
+/// A function that returns whether a show's claimed seat is the same under the new plan.
 pub type ProgrammeSeatCheck = Box<dyn Fn(&ShowId, u32) -> bool + Send + Sync>;
 
 /// The number of plans and showings that a programme changed.

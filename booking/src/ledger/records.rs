@@ -42,8 +42,8 @@ pub struct StoredShow {
     pub terms: u32,
 }
 
-/// The data with which the inventory store is opened: the seats that are sold after all outbox rows
-/// up to the cursor, and the orders that waited for payment or consent at that moment.
+/// The data with which the inventory store is opened. It shows the effect of all outbox rows up to
+/// the cursor, and the orders that waited for payment or consent at that moment.
 #[derive(Debug, Clone)]
 pub struct ShowPicture {
     /// Sold seats, by visitor.
@@ -322,7 +322,7 @@ pub struct RefundFigures {
     pub scanned: u64,
     /// Refunds that are not done and have not failed.
     pub on_its_way: RefundSum,
-    /// Refunds that the provider has made.
+    /// Refunds that are done.
     pub done: RefundSum,
     /// Refunds that the provider could not make so far.
     pub failed: RefundSum,

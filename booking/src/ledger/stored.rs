@@ -118,8 +118,8 @@ pub(super) struct ShowClaimState {
     pub cancelled: bool,
 }
 
-/// Refuses a claim for reasons other than taken cells: the locks are lost, the show was cancelled
-/// or pins another plan, or the visitor would have too many seats.
+/// Makes the checks of a claim that do not depend on its cells. Refuses it if the locks are lost,
+/// the show was cancelled or pins another plan, or the visitor would have too many seats.
 pub(super) fn may_claim(
     order: &Order,
     standing: ShowClaimState,
@@ -196,9 +196,10 @@ pub(super) fn scan_outcome(
     }
 }
 
-/// One row of refunds: id, items, amount, fee, reason, the times when it was made, done and failed,
-/// and the refund that it is a part of. Then come three figures of the refund's parts: their
-/// amount, how many are not done, and how many of these have failed so far.
+/// One row of `refunds`: id, items, amount, fee, reason, and the times when it was made, done and
+/// failed. The ninth value is the refund that this refund is a part of. Then come three figures of
+/// the refund's parts: their amount, how many are not done, and how many of these have failed so
+/// far.
 pub(super) type RefundRow = (
     String,
     String,

@@ -1,4 +1,4 @@
-//! Cases of what the reconciler reads from the ledger, and of its repairs.
+//! Cases of the reconciler's reads from the ledger, and of its repairs.
 
 use OrderState::{Cancelled, Confirmed, Pending};
 use fairgate_model::findings::OrderFacts;

@@ -134,7 +134,7 @@ async fn the_first_answer_stays_and_ends_the_call(ledger: Books) {
         let begun = begin(&ledger, other(call("k", node))).await;
         assert_eq!(begun, BeginCallOutcome::OtherCall);
     }
-    // An answer from before calls were registered has a row that nobody registered.
+    // An answer that an earlier version stored has no registered call.
     let written = ledger.keep([1; 32], "old".to_owned(), answer(201), NOW_MS);
     written.await.expect("written");
     assert_eq!(begin(&ledger, call("old", 1)).await, kept);

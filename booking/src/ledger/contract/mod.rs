@@ -1,5 +1,5 @@
-//! The contract of the ledger, which must hold on both databases. The name of each case is what it
-//! claims. Each case gets a fresh ledger, and a failure reports the name of the case.
+//! The contract of the ledger, which must hold on both databases. The name of each case says what
+//! must hold. Each case gets a fresh ledger, and a failure reports the name of the case.
 
 mod auditing;
 mod calling;

@@ -57,8 +57,8 @@ fn old_order(of: &Order, items: &str, (state, paid): (&str, &str), bytes: Bytes)
     sql
 }
 
-/// The orders that [`filling`] writes: one with tickets, one that waits for its payment, and a
-/// third with tickets whose exchange for a dearer successor waits for its payment.
+/// The orders that [`filling`] writes. `paid` and `given` have tickets; `unpaid` waits for its
+/// payment. `successor` waits for the payment of the difference, and is to replace `given`.
 struct Filled {
     paid: Order,
     unpaid: Order,

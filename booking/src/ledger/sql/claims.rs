@@ -70,11 +70,11 @@ async fn write_claim(
     Ok(order.clone())
 }
 
-/// Takes the locks that keep out other transactions. Until this transaction ends, the show's plan
-/// stays the same, the show's picture is not read, this visitor's other orders wait, and this
-/// order's hold is not given up. The locks are on names, not on rows, so claims of different
-/// visitors do not wait for each other. (Two visitors whose first four bytes are the same do wait,
-/// without harm.)
+/// Takes the locks that keep out other transactions. Until this transaction ends, no other
+/// transaction changes the show's plan, reads the show's picture, claims seats for this visitor, or
+/// gives up this order's hold. The locks are on names, not on rows, so claims of different visitors
+/// do not wait for each other. (Two visitors whose first four bytes are the same do wait, without
+/// harm.)
 pub(super) async fn keep_out(tx: &SqlTransaction, order: &Order) -> Result<()> {
     let [a, b, c, d, ..] = order.visitor.0;
     let visitor = i32::from_be_bytes([a, b, c, d]);
@@ -93,9 +93,9 @@ const STANDING: &str = "SELECT \
      (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $1 AND visitor = $2), \
      EXISTS (SELECT 1 FROM show_fates WHERE show = $1 AND fate = 'cancelled')";
 
-/// Makes the checks of a claim that do not depend on its cells, and the check of the prices of
-/// `items`. Returns the order if it exists already. The caller holds the locks of [`keep_out`], so
-/// the statement sees all that earlier transactions have committed.
+/// Makes the checks of a claim that do not depend on its cells, and checks the prices of `items`.
+/// Returns the order if it exists already. The caller holds the locks of [`keep_out`], so the
+/// statement sees all that earlier transactions have committed.
 async fn check_claim(
     tx: &SqlTransaction,
     order: &Order,

@@ -264,8 +264,8 @@ async fn pending_record(tx: &SqlTransaction) -> Result<DumpRecord> {
          (SELECT COUNT(*) FROM provider_events WHERE settled_at IS NULL)";
     let row = tx.query_one(sql, &[]).await?;
     Ok(DumpRecord::Pending {
-        // With a file, the store is in the memory of the process that writes the file, so a dump
-        // does not know which rows the store still lacks.
+        // With a file, only the process that writes the file has the store. So a dump does not know
+        // which rows the store still lacks.
         seat_rows: tx.is_postgres().then(|| count(&row, 0)).transpose()?,
         effects: count(&row, 1)?,
         events: count(&row, 2)?,

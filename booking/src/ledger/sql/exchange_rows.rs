@@ -49,8 +49,7 @@ pub(super) async fn paid_by(tx: &SqlTransaction, successor: &OrderId) -> Result<
     row.map(|row| parsed(text(&row, 0)?)).transpose()
 }
 
-/// Returns the order whose seats are exchanged for those of `successor`, whatever the state of the
-/// exchange.
+/// Returns the order whose seats are to be, or were, exchanged for those of `successor`.
 pub(super) async fn succeeds(tx: &SqlTransaction, successor: &OrderId) -> Result<Option<OrderId>> {
     let sql = "SELECT order_id FROM exchanges WHERE successor = $1";
     let row = tx.first(sql, &[&successor.as_str()]).await?;

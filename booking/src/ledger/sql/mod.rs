@@ -3,7 +3,7 @@
 //! In a file, one writer makes all changes one after the other. On a server, many nodes write at
 //! once. Unique keys, row locks and the named locks of `lock` then keep conflicting transactions
 //! apart. A transaction that changes the state of an order or of its payment locks the order's row
-//! first, so that two nodes never change one order at the same time.
+//! first. So two nodes never change one order at the same time.
 //!
 //! Statements are written for PostgreSQL. Some transactions spend most of their time on round trips
 //! to the server, so on PostgreSQL one statement does the work of several. The name of a function
@@ -48,11 +48,12 @@ use super::CommonLedger;
 #[cfg(test)]
 pub(super) use migrations::MIGRATIONS;
 
-/// The kinds of named locks. A lock ends with its transaction. It is named by its kind and by a
-/// word or a number, such as the show's id or the visitor's number.
+/// The kinds of named locks. A lock ends with its transaction. The name of a lock is its kind and a
+/// word or a number, such as the show's id or a part of the visitor's.
 mod lock {
     /// A show's plan, terms and fate. Claims and refunds share the lock. A change of the show takes
-    /// it alone, and so does a reading of the show's picture.
+    /// it alone, and so does a reading of the show's picture. A cinema programme takes it only for
+    /// showings whose plan or currency changes.
     pub const PLAN: i32 = 1;
     /// One visitor's claims. No other transaction claims seats for the visitor between the check of
     /// the visitor's limit and the write.

@@ -18,8 +18,8 @@ use crate::ledger::OrderChangeOutcome;
 /// has locked the order's row.
 ///
 /// Of two outbox rows about one cell, the later row has the larger id. The id is drawn here, after
-/// the order's claims were written. And because the key of the claims is unique, a cell can be
-/// claimed again only after the transaction that freed it has ended.
+/// the order's claims were written. The claims' unique key allows a new claim of a cell only after
+/// the transaction that freed the cell has ended.
 pub(super) async fn apply_to_order(
     tx: &SqlTransaction,
     mut order: Order,

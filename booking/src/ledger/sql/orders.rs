@@ -19,8 +19,8 @@ use crate::ledger::{
 };
 use crate::store::SeatOutboxRow;
 
-/// The condition for orders `o` that wait for payment or consent, whose claim's deadline is at or
-/// before $1, and whose payment has no unsettled event from before the deadline.
+/// The condition for orders `o` that wait for payment or consent and are overdue at $1. An order
+/// with an unsettled event that was received by the deadline is left out.
 const OVERDUE: &str = "o.state IN ('pending', 'awaiting_consent') AND o.claim_until <= $1 \
      AND NOT EXISTS (SELECT 1 FROM provider_events e WHERE e.payment = o.payment \
          AND e.settled_at IS NULL AND e.received_at <= o.claim_until)";

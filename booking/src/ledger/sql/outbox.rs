@@ -1,5 +1,5 @@
-//! The seat outbox, the picture of a show at a number of its outbox, and the list of visitors who
-//! have finished. Readers of the two lists remember a cursor, the last number that they have read.
+//! The seat outbox, the picture of a show, and the list of visitors who have finished. The outbox
+//! and the list are read with a cursor, which is the last number that the reader has seen.
 //!
 //! In a file, one writer makes the rows and numbers them at once. On a server, ids are drawn while
 //! transactions run, but rows become visible in the order of the commits. A reader whose cursor was

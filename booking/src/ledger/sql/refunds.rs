@@ -189,8 +189,9 @@ async fn take_back(
     }))
 }
 
-/// Returns the terms that count for an order. No other transaction changes the terms of its show
-/// until this transaction ends.
+/// Returns the terms that count for an order. Until this transaction ends, the lock on the show's
+/// plan keeps out other changes of the show. It does not keep out a cinema programme that changes
+/// neither plan nor currency.
 pub(super) async fn terms_of(tx: &SqlTransaction, order: &Order) -> Result<OrderTerms> {
     tx.lock(&[NamedLock::shared(lock::PLAN, order.show.as_str())])
         .await?;

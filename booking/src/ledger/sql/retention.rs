@@ -228,7 +228,8 @@ impl SqlLedger {
 }
 
 /// Deletes a show's rows up to the noted number, which was the newest delivered number at the time
-/// of the note. When these rows are all deleted, notes the newest delivered number of now.
+/// of the note. When these rows are all deleted, notes the number that is the newest delivered one
+/// now.
 async fn prune_seat_rows_of(
     tx: &SqlTransaction,
     show: &str,
@@ -250,7 +251,7 @@ async fn prune_seat_rows_of(
 }
 
 /// Deletes the entries of finished visitors up to `upto`, the id that was the newest at the time of
-/// the note. When these entries are all deleted, notes the newest id of now.
+/// the note. When these entries are all deleted, notes the id that is the newest now.
 async fn prune_finished(
     tx: &SqlTransaction,
     upto: Option<i64>,

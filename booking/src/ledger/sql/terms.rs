@@ -103,8 +103,8 @@ pub(super) async fn read(
     stored.map(|row| from_json(text(&row, 0)?)).transpose()
 }
 
-/// Reads the terms that count for an order. If the caller has locked the show's plan, no other
-/// transaction changes these terms until this transaction ends.
+/// Reads the terms that count for an order: those under which it was made, and the show's present
+/// terms.
 pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<OrderTerms> {
     let sql = "SELECT s.document::text, s.run, f.fate, f.refunds_until, t.terms FROM shows s \
          LEFT JOIN show_fates f ON f.show = s.show \

@@ -1,5 +1,5 @@
-//! Cases of refunds before and during a capture: the money is refunded once, whichever of the two
-//! is first.
+//! Cases of refunds before and during a capture. In every order of the two, the money is refunded
+//! once.
 
 use super::*;
 

@@ -139,7 +139,7 @@ async fn after_redis_was_emptied_every_place_is_kept_and_no_number_is_given_twic
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_made_while_redis_is_silent_is_counted_once_redis_answers() {
-    if or_skip("a claim that the store did not hear of") {
+    if or_skip("a claim while Redis is silent") {
         return;
     }
     let (house, data) = (House::start().await, tempfile::tempdir().expect("a folder"));

@@ -22,7 +22,7 @@ pub enum PaceMode {
 }
 
 impl PaceMode {
-    /// Reads the setting, or notes what is wrong with it.
+    /// Reads the mode. Notes a fault and returns `None` if there is no such mode.
     pub fn parse_setting(mode: &str, faults: &mut RoomInputFaults) -> Option<Self> {
         match mode {
             "auto" => Some(Self::Auto),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::valve::HealthReading;
 
-/// The number of seconds that are kept.
+/// The number of seconds whose calls are stored.
 pub const SECONDS: usize = 10;
 /// A reading always covers the present second and this many full seconds before it.
 const LOOK_BACK: usize = 3;
@@ -56,7 +56,7 @@ impl NodeMeasurements {
     }
 }
 
-/// Returns the bucket of a call that took so many milliseconds.
+/// Returns the bucket of a call that took `ms` milliseconds.
 #[must_use]
 pub fn bucket(ms: f64) -> usize {
     // Below a millisecond the logarithm is negative, and becomes 0.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Browser, Promoter, Server};
 
-/// Clicks free seats on the map until so many are chosen, and returns their labels.
+/// Clicks free seats on the map until `quantity` seats are chosen, and returns their labels.
 async fn choose_on_the_map(browser: &Browser, quantity: usize) -> Vec<String> {
     browser
         .until::<String>("document.querySelector('#map').dataset.version")

@@ -111,8 +111,8 @@ async fn reach(stage: &Stage, more: usize) {
     .await;
 }
 
-/// Checks after each restart that every answered place keeps its number and rank, that the counter
-/// has not fallen, and that the draw is the same.
+/// Checks after each restart that every place that was given still has its number and rank, that
+/// the counter has not fallen, and that the draw is the same.
 async fn look_again(server: &Server, crowd: &[Member<'_>], seen: &mut Seen) {
     let room = server.get("/v1/rooms/sale").await.is(200);
     let released = room["released"].as_u64().expect("a counter");

@@ -1,4 +1,4 @@
-//! Tests that shows which no room names are covered by the room `everyday`, so that every client
+//! Tests that the room `everyday` covers every show that no other room names, so that every client
 //! goes the same way: place, pass, hold.
 
 use serde_json::json;

@@ -38,7 +38,7 @@ async fn join(who: &Visitor<'_>, quantity: u32) -> Value {
     who.send(Method::POST, LIST, &body).await.is(201)
 }
 
-async fn stands(who: &Visitor<'_>, state: &str) -> Value {
+async fn wait_for_state(who: &Visitor<'_>, state: &str) -> Value {
     until(&format!("to be {state}"), async || {
         let answer = TestAnswer::of(who.booking(Method::GET, LIST)).await.ok()?;
         let waiter = answer.is(200);
@@ -60,7 +60,7 @@ async fn an_offer_reaches_the_visitors_socket_and_a_kill_loses_nobody_on_the_wai
     let offer = socket.text("offer").await;
     assert_eq!(offer["show"], "night");
     assert_eq!(offer["seats"].as_array().map(Vec::len), Some(2));
-    let seen = stands(&ana, "offered").await["offer"].clone();
+    let seen = wait_for_state(&ana, "offered").await["offer"].clone();
     assert_eq!(
         (&seen["hold"], &seen["seats"], &seen["expires_at"]),
         (&offer["hold"], &offer["seats"], &offer["expires_at"])
@@ -71,7 +71,7 @@ async fn an_offer_reaches_the_visitors_socket_and_a_kill_loses_nobody_on_the_wai
     // so both parties are offered seats.
     let mut seats = Vec::new();
     for (who, size) in [(&ana, 2), (&ben, 3)] {
-        let waiter = stands(who, "offered").await;
+        let waiter = wait_for_state(who, "offered").await;
         assert_eq!(waiter["missed"], 0);
         let offered = waiter["offer"]["seats"].as_array().cloned();
         let offered = offered.expect("a list");
@@ -79,11 +79,11 @@ async fn an_offer_reaches_the_visitors_socket_and_a_kill_loses_nobody_on_the_wai
         assert!(offered.iter().all(|seat| !seats.contains(seat)));
         seats.extend(offered);
     }
-    let hold = stands(&ana, "offered").await["offer"]["hold"].clone();
+    let hold = wait_for_state(&ana, "offered").await["offer"]["hold"].clone();
     let path = format!("/v1/holds/{}/order", hold.as_str().expect("an id"));
     let buyer = json!({"buyer": {"name": "Ana", "email": "ana@example.org"}});
     ana.send(Method::POST, &path, &buyer).await.is(201);
-    assert_eq!(stands(&ana, "ended").await["reason"], "taken");
+    assert_eq!(wait_for_state(&ana, "ended").await["reason"], "taken");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,9 +153,9 @@ async fn a_browser_waits_is_offered_seats_and_takes_them() {
 }
 
 pub async fn state(browser: &Browser, state: &str) {
-    let stands = format!(
+    let condition = format!(
         "document.querySelector('#wait').dataset.state === {}",
         json!(state)
     );
-    browser.until::<bool>(&stands).await;
+    browser.until::<bool>(&condition).await;
 }

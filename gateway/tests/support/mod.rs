@@ -149,7 +149,7 @@ impl Gateway {
         self.call("GET", path, None, None).await
     }
 
-    /// Opens a room whose lobby is open and whose draw is called by hand.
+    /// Makes a room with an open lobby. The draw happens only by hand, unless `changes` set its time.
     pub async fn open_room(&self, room: &str, changes: Value) {
         let answer = self.put_room(room, changes).await;
         assert_eq!(answer.status, 201, "{}", answer.text());
@@ -295,7 +295,7 @@ impl Socket {
         }
     }
 
-    /// Returns every text frame until so many `line` frames have come.
+    /// Returns every text frame until `lines` frames of type `line` have come.
     pub async fn texts(&mut self, lines: usize) -> Vec<Value> {
         let (mut frames, mut seen) = (Vec::new(), 0);
         while seen < lines {

@@ -44,7 +44,7 @@ pub struct DrawRecord {
     pub places: Vec<AssignedRank>,
 }
 
-/// The rank that the holder of a number was told.
+/// The rank that the holder of a number was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssignedRank {
     /// The join number.

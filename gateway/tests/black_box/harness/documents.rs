@@ -3,12 +3,13 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-/// Returns the RFC 3339 time so many seconds from now.
+/// Returns the time this many seconds from now, in RFC 3339.
 pub fn in_seconds(seconds: i64) -> String {
     (Timestamp::now() + SignedDuration::from_secs(seconds)).to_string()
 }
 
-/// Returns a room for `show` whose lobby is open and whose draw is far off, with `changes` on top.
+/// Returns a room document for `show`, with an open lobby and a draw an hour from now. `changes`
+/// replace fields.
 pub fn room(show: &str, changes: Value) -> Value {
     let document = json!({
         "title": "A night to test",
@@ -24,7 +25,7 @@ pub fn room(show: &str, changes: Value) -> Value {
     merged(document, changes)
 }
 
-/// Returns a show on a grid of two price bands, with `changes` on top.
+/// Returns a show document with prices for a grid's two price bands. `changes` replace fields.
 pub fn show(venue: &str, changes: Value) -> Value {
     let document = json!({
         "venue": venue,

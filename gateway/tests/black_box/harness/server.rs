@@ -56,7 +56,7 @@ impl Server {
         Self::with(&[]).await
     }
 
-    /// Starts such a server with settings on top.
+    /// Starts such a server with these settings in addition.
     ///
     /// # Panics
     /// When it does not become ready.

@@ -63,7 +63,7 @@ pub enum ProgrammeRefused {
     Ledger(#[from] LedgerError),
 }
 
-/// Storing and reading the cinema programme.
+/// The cinema programme, stored and read.
 #[async_trait]
 pub trait ProgrammeLedger: Send + Sync {
     /// Writes a programme with its plans and shows as a whole, or not at all. Unchanged plans and

@@ -137,7 +137,7 @@ pub enum RefundRefused {
     /// An exchange of the order is being paid; this is the successor.
     #[error("{0} is being paid")]
     Exchanging(OrderId),
-    /// This ticket is not one of the order's.
+    /// The order has no such ticket.
     #[error("{0} is not a ticket of the order")]
     Unknown(TicketId),
     /// The ledger could not write the refund.

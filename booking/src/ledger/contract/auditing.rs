@@ -234,7 +234,7 @@ async fn order_facts_list_a_failed_refund_until_it_is_done(ledger: Books) {
         .expect("written");
     assert!(shown().await.is_empty());
     let known = ledger.payment(&order.payment).await.expect("readable");
-    assert_eq!(known.expect("there").refunded, order.total);
+    assert_eq!(known.expect("the payment is stored").refunded, order.total);
 }
 
 async fn claimed_cells_say_whether_they_are_sold(ledger: Books) {

@@ -18,7 +18,7 @@ pub(super) const CASES: &[Case] = cases![
     orders_expire_at_their_deadline_and_in_bounded_batches,
     an_order_with_an_event_by_its_deadline_waits_and_other_orders_expire,
     an_overdue_claim_is_listed_with_the_newest_outbox_number,
-    after_money_in_time_the_deadline_does_nothing,
+    an_order_that_was_paid_in_time_does_not_expire,
     of_money_and_deadline_at_once_exactly_one_wins,
     a_cancelled_order_frees_its_cells_once,
     a_picture_has_the_sold_seats_and_the_pending_orders,
@@ -261,7 +261,7 @@ async fn an_overdue_claim_is_listed_with_the_newest_outbox_number(ledger: Books)
     assert!(overdue(CLAIM_UNTIL_MS, None, 10).await.is_empty());
 }
 
-async fn after_money_in_time_the_deadline_does_nothing(ledger: Books) {
+async fn an_order_that_was_paid_in_time_does_not_expire(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     authorised(&ledger, &order).await;
@@ -388,10 +388,7 @@ async fn each_incarnation_has_the_next_number(ledger: Books) {
 async fn a_claim_on_locks_of_a_lost_incarnation_is_refused(ledger: Books) {
     stocked(&ledger).await;
     let early = claimed(&ledger, "early", ANA, &[0]).await;
-    ledger
-        .open_show(&show(), None)
-        .await
-        .expect("it was not lost");
+    ledger.open_show(&show(), None).await.expect("readable");
     claimed(&ledger, "still", ANA, &[1]).await;
     let picture = ledger.open_show(&show(), Some(LIFE + 1)).await;
     assert_eq!(picture.expect("readable").ordered.len(), 2);

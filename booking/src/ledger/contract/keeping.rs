@@ -132,7 +132,7 @@ async fn a_departure_is_stored_once_and_does_not_change_the_catalogues_version(l
 
     // A departure is a show like any other, so it has incarnations.
     let id = &known[0].1.id;
-    assert_eq!(ledger.next_incarnation(id).await.expect("there"), 1);
+    assert_eq!(ledger.next_incarnation(id).await.expect("written"), 1);
 }
 
 async fn departures_opened_at_once_are_each_found_once_by_a_cursor(ledger: Books) {
@@ -185,7 +185,7 @@ async fn tickets_show_the_names_of_their_travellers(ledger: Books) {
     assert_eq!(names, [None, Some("Eva Perez")]);
     let alone = ledger.ticket(&tickets[1].id).await.expect("readable");
     assert_eq!(
-        alone.expect("it is there").name.as_deref(),
+        alone.expect("the ticket exists").name.as_deref(),
         Some("Eva Perez")
     );
 }

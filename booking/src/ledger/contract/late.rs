@@ -189,14 +189,14 @@ async fn other_seats_stay_claimed_until_the_buyer_consents(ledger: Books) {
     assert_eq!(
         waiting.order.held_seats(),
         order.held_seats(),
-        "the order's own, until the buyer says yes"
+        "the order has its own seats until the buyer consents"
     );
     let offer = waiting.offer.expect("an offer");
     assert_eq!(offer.until_ms, UNTIL_MS);
     let taken = claim(&ledger, &super::order("b", BEN, &[4])).await;
     assert!(
         matches!(taken, Err(SeatClaimRefused::Taken(_))),
-        "they are kept"
+        "the offered seats are claimed"
     );
     let picture = ledger.open_show(&show(), None).await.expect("readable");
     assert_eq!(picture.ordered.len(), 1);

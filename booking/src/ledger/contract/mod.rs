@@ -48,7 +48,7 @@ const SELLING: &[&[Case]] = &[
     late::CASES,
 ];
 /// Cases of refunds and exchanges.
-const GIVING_BACK: &[&[Case]] = &[
+const REFUNDS_AND_EXCHANGES: &[&[Case]] = &[
     refunding::tickets::CASES,
     refunding::captures::CASES,
     refunding::money::CASES,
@@ -59,7 +59,7 @@ const GIVING_BACK: &[&[Case]] = &[
     terms::CASES,
 ];
 /// Cases of all other data and of leases.
-const KEEPING: &[&[Case]] = &[
+const OTHER_DATA: &[&[Case]] = &[
     auditing::CASES,
     calling::CASES,
     keeping::CASES,
@@ -284,7 +284,7 @@ mod tests {
     async fn the_ledger_in_one_file_keeps_the_contract() {
         let folder = tempfile::tempdir().expect("a folder");
         let count = AtomicU32::new(0);
-        let all = [SELLING, GIVING_BACK, KEEPING].concat();
+        let all = [SELLING, REFUNDS_AND_EXCHANGES, OTHER_DATA].concat();
         run_contract(&all.concat(), async || {
             let name = format!("{}.db", count.fetch_add(1, Ordering::Relaxed));
             let writer = SqliteDatabase::open(&folder.path().join(name)).expect("a file");
@@ -357,12 +357,12 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_ledger_in_postgresql_keeps_the_contract_of_giving_back() {
-        in_postgresql(GIVING_BACK).await;
+    async fn the_ledger_in_postgresql_keeps_the_contract_of_refunds_and_exchanges() {
+        in_postgresql(REFUNDS_AND_EXCHANGES).await;
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_ledger_in_postgresql_keeps_the_contract_of_keeping() {
-        in_postgresql(KEEPING).await;
+    async fn the_ledger_in_postgresql_keeps_the_contract_of_all_other_data() {
+        in_postgresql(OTHER_DATA).await;
     }
 }

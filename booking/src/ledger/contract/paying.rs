@@ -16,7 +16,7 @@ pub(super) const CASES: &[Case] = cases![
     an_unreadable_event_is_settled_as_unreadable,
     an_event_out_of_order_changes_nothing,
     a_declined_payment_may_be_approved_later,
-    money_for_a_cancelled_order_is_owed_as_a_void_in_the_same_transaction,
+    the_event_of_money_for_a_cancelled_order_owes_a_void,
     an_event_that_was_put_off_delays_no_other_event,
     the_first_reference_of_a_payment_stays_and_events_with_another_change_nothing,
     a_capture_event_issues_the_tickets,
@@ -163,7 +163,7 @@ async fn a_declined_payment_may_be_approved_later(ledger: Books) {
     );
 }
 
-async fn money_for_a_cancelled_order_is_owed_as_a_void_in_the_same_transaction(ledger: Books) {
+async fn the_event_of_money_for_a_cancelled_order_owes_a_void(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let ended = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;

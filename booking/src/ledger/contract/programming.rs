@@ -88,7 +88,7 @@ async fn a_programme_is_written_as_a_whole_and_read_once(ledger: Books) {
         .programme(0)
         .await
         .expect("readable")
-        .expect("it is there");
+        .expect("a programme is stored");
     assert_eq!(document, "first");
     assert_eq!(ledger.programme(number).await.expect("readable"), None);
 }
@@ -108,7 +108,7 @@ async fn a_changed_programme_writes_only_changed_showings(ledger: Books) {
         .programme(0)
         .await
         .expect("readable")
-        .expect("it is there");
+        .expect("a programme is stored");
     let mut second = programme("second", 1, 1_200);
     second.shows.push(showing("kino-2", 22, 900));
     let done = put(&ledger, second).await;
@@ -173,7 +173,7 @@ async fn a_programme_that_moves_sold_seats_is_refused_as_a_whole(ledger: Books) 
         .programme(0)
         .await
         .expect("readable")
-        .expect("it is there");
+        .expect("a programme is stored");
     assert_eq!(document, "first");
 }
 

@@ -67,7 +67,7 @@ async fn visitors(ledger: &Books) -> Vec<u8> {
 
 async fn found(ledger: &Books, n: u8) -> (Waiter, u64) {
     let found = ledger.waiter(&show(), Holder([n; 32])).await;
-    found.expect("readable").expect("it is there")
+    found.expect("readable").expect("the party exists")
 }
 
 fn offer(waiter: &Waiter, nth: u32) -> WaitlistOffer {

@@ -56,7 +56,7 @@ async fn a_picture_waits_for_a_claim_that_is_being_written() {
         async move { ledger.open_show(&show(), Some(TERMS.incarnation + 1)).await }
     });
     until_waited_for(&server, "advisory", 1).await;
-    other.batch_execute("ROLLBACK").await.expect("taken back");
+    other.batch_execute("ROLLBACK").await.expect("rolled back");
     let claimed = claiming.await.expect("it ends");
     assert!(claimed.is_ok(), "{claimed:?}");
     let picture = opening.await.expect("it ends").expect("readable");

@@ -149,7 +149,8 @@ impl Gateway {
         self.call("GET", path, None, None).await
     }
 
-    /// Makes a room with an open lobby. The draw happens only by hand, unless `changes` set its time.
+    /// Makes a room with an open lobby. The draw happens only by hand, unless `changes` set its
+    /// time.
     pub async fn open_room(&self, room: &str, changes: Value) {
         let answer = self.put_room(room, changes).await;
         assert_eq!(answer.status, 201, "{}", answer.text());

@@ -1,6 +1,6 @@
-//! Decides what becomes of copied rows, given what the ledger already has of their numbers, holders
-//! and codes. The decision is pure, so that every database looks up the same things and carries out
-//! the same writes.
+//! Decides what to write for copied rows, given what the ledger has recorded of their numbers,
+//! holders and codes. The decision is pure, so that every database reads and writes the same
+//! things.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,7 +16,7 @@ pub(super) struct RecordedNumber {
     pub(super) void: bool,
 }
 
-/// What the ledger has of everything that the rows name.
+/// What the ledger has recorded of the numbers, holders and codes in the rows.
 #[derive(Debug, Default)]
 pub(super) struct RecordedLineState {
     /// Numbers from this one on were not reserved.
@@ -48,7 +48,7 @@ pub(super) struct NewPlaceRow {
     pub(super) void: bool,
 }
 
-/// A recorded place that ends.
+/// A recorded place whose visitor left, or whose number is now void.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EndedPlace {
     pub(super) number: u64,
@@ -56,7 +56,7 @@ pub(super) struct EndedPlace {
     pub(super) void: bool,
 }
 
-/// The writes to carry out, in this order: places that end, codes that are used up, new rows.
+/// The writes, to be made in this order: places that end, codes that are used, new rows.
 #[derive(Debug, Default)]
 pub(super) struct LineWrites {
     pub(super) ended: Vec<EndedPlace>,
@@ -106,7 +106,8 @@ impl LineCopyDecider {
             return;
         }
         let other = self.known.living.get(&join.holder).copied();
-        // Checked even if the number is void already, because the code of a void number stays used.
+        // The code is checked even if the holder has a lower number, because the code of a void
+        // number stays used.
         let code_is_gone = self.code_of_another(&join, other);
         let second = other.is_some_and(|other| other < number) || code_is_gone;
         if second {
@@ -132,8 +133,9 @@ impl LineCopyDecider {
         self.writes.rows.insert(number, row);
     }
 
-    /// Marks the code as used by this number, even if the same holder's `other` number had it.
-    /// Returns whether another holder has used the code, or the room has no such code.
+    /// Marks the code as used by this number, unless another holder has used it. If the holder's
+    /// `other` number used it, the lower number gets it. Returns whether another holder has used
+    /// the code, or the room has no such code.
     fn code_of_another(&mut self, join: &JoinRow, other: Option<u64>) -> bool {
         let Some(code) = join.code else {
             return false;

@@ -1,12 +1,11 @@
 //! The lives of a room's fast store. The store gives the numbers, and the ledger reserves them in
-//! blocks. The next life begins above the last block, so a store that was lost, set back or
-//! replaced never gives a number twice.
+//! blocks. The next life begins above the last block, so no number is given twice if a store is
+//! lost, set back or replaced.
 
 use super::{JoinRow, LineFreeze, RoomLedgerFailure};
 
-/// How long (ms) after a life began the line may not be frozen yet. In this time visitors whose
-/// places the last life lost can come back with them. A room's first life has lost nothing and does
-/// not wait.
+/// How long (ms) the line may not be frozen after a life began. During this time visitors can show
+/// the places that the last life lost. A room's first life has lost nothing and does not wait.
 pub const FREEZE_AFTER_MS: i64 = 60_000;
 
 /// One life of the fast store's data of one room.
@@ -15,7 +14,7 @@ pub struct RoomLife {
     /// The number of this life, from 1.
     pub incarnation: u64,
     /// The life's first number. A lower number that is not in the ledger is void until its visitor
-    /// brings it back.
+    /// shows its place again.
     pub first: u64,
     /// The life gives only numbers below this.
     pub ceiling: u64,
@@ -24,7 +23,7 @@ pub struct RoomLife {
 }
 
 impl RoomLife {
-    /// Refuses to follow a life that this ledger, whose life is `standing`, has never had.
+    /// Fails if this ledger has never had the life `from`. `standing` is its current life.
     pub(super) fn check_from(
         room: &str,
         from: u64,
@@ -38,8 +37,8 @@ impl RoomLife {
         )))
     }
 
-    /// Returns whether this is a room's first life and it cannot have given any number yet.
-    /// Whatever Redis lacks of such a life is not lost.
+    /// Returns whether this is a room's first life and it cannot have given any number yet. If
+    /// Redis does not have such a life, nothing is lost.
     #[must_use]
     pub fn is_unused(&self) -> bool {
         self.incarnation == 1 && self.ceiling == self.first
@@ -56,10 +55,10 @@ impl RoomLife {
     }
 }
 
-/// One thing that a store did and that is to be copied into the ledger.
+/// One join or leaving of a store, to be copied into the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineFeedEntry {
-    /// A number was given to a visitor, or its visitor brought it back.
+    /// A number was given to a visitor, or restored from the visitor's signed place.
     Join(JoinRow),
     /// A place was given up.
     Leave {
@@ -67,16 +66,17 @@ pub enum LineFeedEntry {
         number: u64,
         /// When the place was given up, milliseconds since the epoch.
         at: i64,
-        /// Whether the leaf becomes nobody's. Below a freeze that stands, the leaf stays as it was
-        /// frozen.
+        /// Whether the leaf becomes void. A leaf of a frozen number never does.
         void: bool,
     },
 }
 
-/// The copied rows that the ledger records otherwise than the store has them; numbers rising.
+/// The numbers of copied rows that the ledger did not record as the store has them, in rising
+/// order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineCopyOutcome {
-    /// Void numbers: they were left before the freeze, or their holder or code has another number.
+    /// Void numbers: they were left before the freeze, their holder has a lower number, another
+    /// holder used their code, or the room has no such code.
     pub voided: Vec<u64>,
     /// Numbers that this holder cannot have: they are below the freeze, beyond what was reserved,
     /// or another holder's.
@@ -86,7 +86,7 @@ pub struct LineCopyOutcome {
 /// How a freeze ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LedgerFreezeOutcome {
-    /// This freeze stands, whether it is the given one or an earlier one.
+    /// The line is frozen, by this call or by an earlier one.
     Stands(LineFreeze),
     /// Another life has begun; nothing was written.
     OtherLife,

@@ -1,9 +1,9 @@
-//! The durable half of a room: documents, secrets, the line, the draw, the release counter, passes
-//! and the audit. One method of [`RoomLedger`] is one domain transition. [`sql`] implements each of
-//! them once, for both databases.
+//! The durable data of a room: documents, secrets, the line, the draw, the release counter, passes
+//! and the audit. Each method of [`RoomLedger`] is one domain transition. [`sql`] implements each
+//! method once, for both databases.
 //!
-//! **Architecture invariant:** SQL stands only under `ledger/sql`. rusqlite and tokio-postgres are
-//! not named in this crate: `fairgate-databases` has them.
+//! **Architecture invariant:** SQL is only in `ledger/sql`. Only `fairgate-databases` uses rusqlite
+//! and tokio-postgres, never this crate.
 
 #[cfg(test)]
 pub mod contract;
@@ -27,15 +27,15 @@ pub use records::{
 use fairgate_rules::phase::RoomFacts;
 use fairgate_rules::room_document::RoomDocument;
 
-/// Why the ledger gave no answer. The transition left nothing behind, except perhaps with
+/// Why the ledger gave no answer. The transition changed nothing, except perhaps with
 /// [`RoomLedgerFailure::Unknown`].
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RoomLedgerFailure {
     /// The write was not taken, or the read failed.
     #[error("the ledger did not answer: {0}")]
     Unavailable(String),
-    /// The answer to a commit was lost, so the transition stands either whole or not at all. Every
-    /// transition may be asked for again, and the second answer says which.
+    /// The answer to a commit was lost, so the ledger has either the whole transition or nothing of
+    /// it. A caller may repeat the transition and learns from the second answer which.
     #[error("whether the ledger took it is not known: {0}")]
     Unknown(String),
     /// A row holds something that this version cannot read.
@@ -64,8 +64,8 @@ pub trait RoomLedger: Send + Sync + 'static {
     async fn rooms(&self) -> Result<Vec<RoomRow>, RoomLedgerFailure>;
     /// Reads one room.
     async fn room(&self, room: &str) -> Result<Option<RoomRow>, RoomLedgerFailure>;
-    /// Reads the version and draw stage of every room. The answer is small enough for a node to ask
-    /// several times a second what others changed.
+    /// Reads the version and draw stage of every room. The answer is small, so a node can ask
+    /// several times a second what other nodes changed.
     async fn versions(&self) -> Result<Vec<RoomVersion>, RoomLedgerFailure>;
     /// Creates a room with its draw secret. Returns `false` and changes nothing if the room exists
     /// already.
@@ -95,27 +95,27 @@ pub trait RoomLedger: Send + Sync + 'static {
 
     /// Queues one join. The caller chooses the number, and queues a room's numbers in rising order.
     fn record_join(&self, room: &str, join: JoinRow) -> DurableWrite<LedgerJoinOutcome>;
-    /// Queues one leaving. `void` makes the leaf nobody's, which is only for places left before the
-    /// freeze; otherwise only the place is gone.
+    /// Queues one leaving. `void` also makes the leaf void, which is only for places that are left
+    /// before the freeze.
     fn record_leave(&self, room: &str, number: u64, at: i64, void: bool) -> DurableWrite<()>;
     /// Queues the freeze of numbers below `n`. A second freeze changes nothing and returns the
-    /// first. A store with lives names its `life`. Then the freeze is written only if that life
-    /// stands and, unless it is the room's first, began at least [`FREEZE_AFTER_MS`] ago.
+    /// first. A store with lives passes its `life`. Then the freeze is written only if that life is
+    /// the current one. A life after the room's first must also have begun at least
+    /// [`FREEZE_AFTER_MS`] before the freeze.
     fn record_freeze(
         &self,
         room: &str,
         freeze: LineFreeze,
         life: Option<u64>,
     ) -> DurableWrite<LedgerFreezeOutcome>;
-    /// Queues nothing, and answers when every write that was queued before is durable or has
-    /// failed.
+    /// Waits until every write that was queued before is durable or has failed.
     fn barrier(&self) -> DurableWrite<()>;
     /// Checks that the database takes writes just now, by making one.
     async fn check(&self) -> Result<(), RoomLedgerFailure>;
-    /// Reads all that the room store must know again after a restart.
+    /// Reads everything that the room store needs after a restart.
     async fn line(&self, room: &str) -> Result<StoredLine, RoomLedgerFailure>;
-    /// Reads the same as [`RoomLedger::line`] without the places. Those come by
-    /// [`RoomLedger::places`], so that a long line is never whole in memory.
+    /// Reads the same as [`RoomLedger::line`] without the places. [`RoomLedger::places`] reads them
+    /// in parts, so that a long line is never whole in memory.
     async fn bare_line(&self, room: &str) -> Result<StoredLine, RoomLedgerFailure>;
     /// Reads at most `max` places with numbers from `from` on, rising.
     async fn places(
@@ -130,15 +130,16 @@ pub trait RoomLedger: Send + Sync + 'static {
         room: &str,
         holder: Holder,
     ) -> Result<Option<StoredPlace>, RoomLedgerFailure>;
-    /// Reads the holders of numbers 0..n, 32 bytes each, with zeros where nobody holds the number.
+    /// Reads the holders of numbers 0..n, 32 bytes each. Void numbers and numbers without a record
+    /// are zeros.
     async fn leaves(&self, room: &str, n: u64) -> Result<Vec<u8>, RoomLedgerFailure>;
 
-    /// Begins the next life of a room's fast store if the standing life is still `from` (0: there
-    /// is none). Otherwise returns the life that stands. The new life's numbers begin where the
-    /// last one's ended, above every recorded number, and not below `above`. The caller passes as
-    /// `above` what it has heard to be given, because this ledger may have lost some of it. If the
-    /// ledger never had the life `from`, it is an older copy or another ledger, and the call fails
-    /// with [`RoomLedgerFailure::Corrupt`].
+    /// Begins the next life of a room's fast store if the current life is still `from` (0: there is
+    /// none). Otherwise returns the current life. The new life's numbers begin at the ceiling of
+    /// the last life, above every recorded number, and not below `above`. The caller passes in
+    /// `above` the number below which numbers may have been given as far as it knows, because this
+    /// ledger may have lost some of them. If the ledger never had the life `from`, it is an older
+    /// copy or another ledger, and the call fails with [`RoomLedgerFailure::Corrupt`].
     async fn begin_life(
         &self,
         room: &str,
@@ -146,8 +147,8 @@ pub trait RoomLedger: Send + Sync + 'static {
         above: u64,
         at: i64,
     ) -> Result<RoomLife, RoomLedgerFailure>;
-    /// Allows a life to give numbers below `upto`, and returns the life with its ceiling as it is
-    /// now. Returns `None` if another life has begun.
+    /// Allows a life to give numbers below `upto`, and returns the life with its new ceiling. Never
+    /// lowers the ceiling. Returns `None` if another life has begun.
     async fn reserve(
         &self,
         room: &str,
@@ -156,10 +157,10 @@ pub trait RoomLedger: Send + Sync + 'static {
     ) -> Result<Option<RoomLife>, RoomLedgerFailure>;
     /// Reads the lives of all rooms that have one.
     async fn lives(&self) -> Result<Vec<(String, RoomLife)>, RoomLedgerFailure>;
-    /// Copies into the ledger what a life's store gave and took. Copying the same rows again is
-    /// harmless. If a holder comes to two living numbers, the lower one stays; if a code comes to
-    /// two, the first one stays. The other number is void, and its code stays used. Returns `None`
-    /// and writes nothing if another life has begun.
+    /// Copies joins and leavings of a life's store into the ledger. Copying the same rows again is
+    /// harmless. If a holder has two living numbers, the lower one stays. If two holders joined
+    /// with one code, the number that was copied first stays. The other number is void, and its
+    /// code stays used. Returns `None` and writes nothing if another life has begun.
     async fn copy_line(
         &self,
         room: &str,
@@ -169,16 +170,16 @@ pub trait RoomLedger: Send + Sync + 'static {
 
     /// Reads how far the draw of a room has come.
     async fn draw(&self, room: &str) -> Result<DrawRow, RoomLedgerFailure>;
-    /// Stores root and signature of a freeze, and the audit row with them. Returns the seal that
-    /// stands, because a second seal changes nothing.
+    /// Stores root and signature of a freeze, and the audit row with them. Returns the stored seal:
+    /// a second seal changes nothing.
     async fn seal(
         &self,
         room: &str,
         sealed: PublishedFreeze,
         entry: RoomAuditEntry,
     ) -> Result<PublishedFreeze, RoomLedgerFailure>;
-    /// Stores the seed, and the audit row with it. Returns the draw that stands, because a second
-    /// draw changes nothing.
+    /// Stores the seed, and the audit row with it. Returns the stored draw: a second draw changes
+    /// nothing.
     async fn record_draw(
         &self,
         room: &str,
@@ -188,8 +189,7 @@ pub trait RoomLedger: Send + Sync + 'static {
 
     /// Reads the release counter.
     async fn release(&self, room: &str) -> Result<ReleaseRow, RoomLedgerFailure>;
-    /// Moves the counter if it still stands at `from`, and never backwards. Returns whether it
-    /// moved.
+    /// Moves the counter if it still equals `from`, and never backwards. Returns whether it moved.
     async fn advance(
         &self,
         room: &str,
@@ -218,20 +218,21 @@ pub trait RoomLedger: Send + Sync + 'static {
     async fn audit(&self, room: &str) -> Result<Vec<AuditRow>, RoomLedgerFailure>;
     /// Adds one audit row.
     async fn note(&self, room: &str, entry: RoomAuditEntry) -> Result<(), RoomLedgerFailure>;
-    /// Adds one sample for the report. If a moment has a sample already, that one stays.
+    /// Adds one sample for the report. If the ledger has a sample of the same time already, that
+    /// sample stays.
     async fn sample(&self, room: &str, sample: RoomSample) -> Result<(), RoomLedgerFailure>;
     /// Reads the samples of a room, oldest first.
     async fn samples(&self, room: &str) -> Result<Vec<RoomSample>, RoomLedgerFailure>;
 
     /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's clock.
-    /// Returns `false` while another owner has the lease. The owner must count its time from before
-    /// this call.
+    /// Returns `false` while another owner has the lease. The owner must count the time of its
+    /// lease from before this call.
     async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, RoomLedgerFailure>;
-    /// Gives a lease back before its time. A lease that another owner has stays.
+    /// Ends the owner's lease early. A lease of another owner stays.
     async fn let_go(&self, name: &str, owner: &str) -> Result<(), RoomLedgerFailure>;
     /// Reads the ledger's clock, milliseconds since the epoch.
     async fn now_ms(&self) -> Result<i64, RoomLedgerFailure>;
-    /// Returns which ledger this is: 32 random bytes, made when the ledger was. A store remembers
-    /// them.
+    /// Returns the id of this ledger: 32 random bytes that were made with the ledger. Stores
+    /// remember it.
     async fn id(&self) -> Result<[u8; 32], RoomLedgerFailure>;
 }

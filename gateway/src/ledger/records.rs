@@ -1,4 +1,4 @@
-//! The records that the ledger keeps, as types that know nothing of a database.
+//! The records of the ledger, as types that do not depend on a database.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::RoomLife;
 pub use fairgate_rules::counter::ReleaseRow;
 
-/// The draw's secret, which stays secret until the draw publishes it. `Debug` does not show it.
+/// The secret of the draw, which the draw publishes. `Debug` does not show it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct DrawSecret(pub [u8; 32]);
 
@@ -28,7 +28,7 @@ pub struct RoomRow {
     pub room: String,
     /// What the promoter wrote.
     pub document: RoomDocument,
-    /// What was done to the room since, by hand or by its loop.
+    /// What the promoter or the room's loop has done to the room since its creation.
     pub facts: RoomFacts,
     /// The version that compare-and-set compares. It grows with every change.
     pub version: u64,
@@ -44,7 +44,7 @@ pub enum DrawStage {
     /// The line is still filling.
     #[default]
     Open,
-    /// The numbers are fixed.
+    /// The line is frozen.
     Frozen,
     /// The root is published.
     Sealed,
@@ -101,10 +101,10 @@ pub struct JoinRow {
     pub at: i64,
 }
 
-/// How a join ended in the ledger.
+/// The outcome of a join in the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LedgerJoinOutcome {
-    /// The join stands.
+    /// The join is recorded.
     Done,
     /// The code is unknown or used. Nothing was written, and the number is void.
     CodeRefused,
@@ -117,7 +117,7 @@ pub struct StoredPlace {
     pub join: JoinRow,
     /// Whether the visitor left the place.
     pub left: bool,
-    /// Whether the place's leaf is nobody's.
+    /// Whether the place's leaf is void.
     pub void: bool,
     /// Whether an order of this visitor was ticketed.
     pub done: bool,
@@ -126,7 +126,7 @@ pub struct StoredPlace {
 /// Everything that a room store needs to rebuild one line.
 #[derive(Debug, Clone, Default)]
 pub struct StoredLine {
-    /// The places, numbers rising.
+    /// The places, in rising order of their numbers.
     pub places: Vec<StoredPlace>,
     /// The room's codes, each with the number that used it.
     pub codes: Vec<(Digest, Option<u64>)>,
@@ -136,7 +136,7 @@ pub struct StoredLine {
     pub passes: Vec<(u64, i64)>,
     /// How far booking's finished orders have been read.
     pub finished: u64,
-    /// The standing life, if the store has lives. Numbers below its ceiling may have been given.
+    /// The current life, if the store has lives. Numbers below its ceiling may have been given.
     pub life: Option<RoomLife>,
 }
 
@@ -152,7 +152,7 @@ pub struct LineFreeze {
 /// What the freeze publishes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedFreeze {
-    /// How many of the n numbers nobody holds.
+    /// How many of the n numbers are void.
     pub voids: u64,
     /// The root of the leaves' tree (RFC 6962).
     pub root: Digest,
@@ -160,7 +160,7 @@ pub struct PublishedFreeze {
     pub signature: String,
 }
 
-/// What the draw publishes beside the secret.
+/// What the draw publishes together with the secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedDraw {
     /// The seed that the line is shuffled with.
@@ -247,8 +247,8 @@ impl AuditRow {
     /// The `prev` of the first row.
     pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-    /// Chains an entry behind `prev`. The hash is the SHA-256 of the text `prev \n seq \n at \n
-    /// role \n action \n detail`, with the detail as compact JSON.
+    /// Chains an entry to the row with the hash `prev`. The hash is the SHA-256 of the text `prev
+    /// \n seq \n at \n role \n action \n detail`, with the detail as compact JSON.
     #[must_use]
     pub fn chain(seq: u64, prev: &str, entry: &RoomAuditEntry) -> Self {
         let mut row = Self {

@@ -1,5 +1,5 @@
-//! What the pace and the admission tell the store and read from it: who wants in, who was called,
-//! and the figures of one second's tick.
+//! The types that the pace and the admission exchange with the store: claimants, called ranks, and
+//! the figures of a tick.
 
 use std::collections::HashSet;
 
@@ -9,8 +9,8 @@ use fairgate_rules::release_cohorts::RankCall;
 /// How many visitors of one room joined, left, are inside or are done, and the room's next number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RoomCounts {
-    /// The next number. After a loss it is far above the count of people, because the numbers that
-    /// an earlier life may have given are skipped.
+    /// The next number. After a loss it is far above the count of people, because a new life skips
+    /// all numbers that an earlier life may have given.
     pub next: u64,
     /// People who were given a number, those who left included.
     pub joined: u64,
@@ -35,12 +35,12 @@ pub struct Claimant {
     pub number: u64,
     /// The place's rank.
     pub rank: u64,
-    /// The release counter as this node knows it. The store may know that another node has moved it
-    /// on.
+    /// The release counter as this node knows it. The store may know a higher value from another
+    /// node, and then uses that.
     pub released: u64,
     /// The most visitors who may be inside.
     pub max_inside: u64,
-    /// Whether the room has a line. Without one, latecomers are not let in by a pace.
+    /// Whether the room has a line. Without a line, no pace limits the admission of latecomers.
     pub line: bool,
     /// The current time, milliseconds since the epoch.
     pub now: i64,
@@ -49,29 +49,31 @@ pub struct Claimant {
 /// How the store decided about a claimant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdmissionDecision {
-    /// A pass of this number still lives and is to be handed out again.
+    /// A pass of this number still lives, and the caller returns it again.
     Lives,
-    /// A place inside is reserved until the claim is written, is given up, or lapses.
+    /// A place inside is reserved until the claim is written, the admission is undone, or the
+    /// reservation lapses.
     Let {
-        /// Whether this number never had a pass.
+        /// Whether this number has never had a pass.
         first: bool,
     },
     /// The claimant is not called yet, or no place inside is free just now.
     Wait,
 }
 
-/// A claim that the ledger has taken.
+/// A claim that the ledger has recorded.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordedPassClaim {
     /// The join number.
     pub number: u64,
-    /// The rank that had a reservation; `None` if the pass lived before.
+    /// The rank that had a reservation. `None` if the pass was living already, so that nothing was
+    /// reserved.
     pub reserved: Option<u64>,
     /// Expiry of the pass, unix seconds.
     pub exp_s: i64,
 }
 
-/// What a tick asks the store for its figures.
+/// The request for the figures of a tick.
 #[derive(Debug, Clone)]
 pub struct TickFiguresRequest {
     /// The current time, milliseconds since the epoch.
@@ -81,12 +83,12 @@ pub struct TickFiguresRequest {
     /// Times, unix seconds. The answer counts for each how many visitors inside have a pass that
     /// ends after it.
     pub ends_s: Vec<i64>,
-    /// What this node measured of booking, to be added to what other nodes measured. The store does
-    /// not read it.
+    /// What this node measured of booking. The store returns it with what other nodes measured, and
+    /// does not interpret it.
     pub vitals: String,
 }
 
-/// What a tick leaves to the next one, on whichever node that runs.
+/// What a tick hands to the next tick, on any node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TickCarryover {
     /// The release counter, exactly as the ledger has it.
@@ -108,17 +110,18 @@ pub struct TickFigures {
     pub entering: u64,
     /// The share of called visitors who come, from 1/4 to 1.
     pub show_up: f64,
-    /// What newcomers wait for: the visitors let in ahead of the line, in millionths.
+    /// The latecomers who were admitted ahead of the line, in millionths of visitors. New releases
+    /// wait until the pace has made up for them.
     pub owed_u: u64,
     /// The calls whose window is open, oldest first.
     pub calls: Vec<RankCall>,
     /// Up to when the pace has counted, milliseconds since the epoch.
     pub counted_until: i64,
-    /// Whether the last tick was another node's.
+    /// Whether the last tick ran on another node.
     pub by_other: bool,
-    /// What the last tick left, if it was another node's.
+    /// What the last tick left, if it ran on another node.
     pub left_by_other: Option<TickCarryover>,
-    /// What every node measured of booking, this one included.
+    /// What the nodes measured of booking in the last three seconds, this node included.
     pub vitals: Vec<String>,
 }
 
@@ -131,7 +134,7 @@ pub struct CalledRanks {
     pub to: u64,
     /// How many people were called.
     pub people: u64,
-    /// The called ranks whose visitor was away. Nobody waits for them.
+    /// The called ranks whose visitor was away. They are not expected to claim.
     pub away: HashSet<u64>,
 }
 
@@ -139,18 +142,18 @@ pub struct CalledRanks {
 #[derive(Debug, Clone)]
 pub struct TickEnd {
     /// [`TickFigures::counted_until`] as the tick began. If another tick has ended since, this
-    /// tick's accounts are void.
+    /// tick's accounts are dropped.
     pub since: i64,
     /// Up to when the tick counted, milliseconds since the epoch.
     pub until: i64,
-    /// What newcomers still wait for, in millionths of visitors.
+    /// [`TickFigures::owed_u`] after this tick.
     pub owed_u: u64,
-    /// What latecomers have gained, in millionths of visitors.
+    /// The share of the pace that latecomers gained in this tick, in millionths of visitors.
     pub credit_u: u64,
-    /// The pace in millionths of visitors a second. Latecomers save up at most one second of it,
-    /// but at least one visitor.
+    /// The pace in millionths of visitors a second. Latecomers save at most one second of it, or
+    /// one visitor if that is more.
     pub per_s_u: u64,
-    /// The ranks that were called. The ledger's counter is past them already.
+    /// The ranks that were called. The release counter in the ledger is above them already.
     pub called: Option<CalledRanks>,
     /// What the tick leaves to the other nodes.
     pub left: TickCarryover,

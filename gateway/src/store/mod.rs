@@ -1,5 +1,5 @@
-//! The fast half of a room: who has which number just now, and who is being let in. One method is
-//! one domain transition, and every implementation passes the same contract suite.
+//! The fast data of a room: which visitor has which number, and which visitors are being admitted.
+//! Each method is one domain transition, and every implementation passes the same contract suite.
 
 #[cfg(test)]
 pub mod contract;
@@ -25,22 +25,22 @@ pub use place::{
 
 use crate::ledger::{LineFreeze, RoomAuditEntry, RoomChangeOutcome, RoomLedgerFailure};
 
-/// Seconds after which a visitor who was not seen counts as away. A visitor whom this store has
-/// never seen counts as here for the same time.
+/// A visitor counts as away after not being seen for this many seconds. A store that has just
+/// started counts every visitor as here for the same time.
 pub const AWAY_AFTER_S: i64 = 60;
 
 /// Why the store gave no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreFailure {
-    /// The ledger behind the store did not take the write, so nothing of the transition stays.
+    /// The ledger of the store gave no answer, or did not take the write.
     #[error(transparent)]
     Ledger(#[from] RoomLedgerFailure),
-    /// The store was not reached in time. The transition may have happened; if it is asked for
-    /// again, it still happens once.
+    /// The store did not answer in time. The transition may have happened. If the caller repeats
+    /// it, it still happens only once.
     #[error("the room store did not answer: {0}")]
     Unreachable(String),
-    /// The store is beginning a new life, or this node may not give numbers for a moment. Nothing
-    /// was changed.
+    /// The store cannot take the call now: it begins a new life, or this node may not give numbers
+    /// at the moment, or codes are being replaced. The caller may repeat the call.
     #[error("the room store is not ready: {0}")]
     NotReady(String),
 }
@@ -50,7 +50,7 @@ pub enum StoreFailure {
 pub struct NumberSet(pub(crate) Arc<Vec<u64>>);
 
 impl NumberSet {
-    /// Returns whether the set has the number.
+    /// Returns whether the number is in the set.
     #[must_use]
     pub fn contains(&self, number: u64) -> bool {
         usize::try_from(number / 64)
@@ -59,7 +59,7 @@ impl NumberSet {
             .is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
-    /// Iterates over the numbers in the set, rising.
+    /// Iterates over the numbers of the set in rising order.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         (0_u64..).zip(self.0.iter()).flat_map(|(at, word)| {
             (0..64)
@@ -72,22 +72,22 @@ impl NumberSet {
 /// How a freeze ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreFreezeOutcome {
-    /// The numbers are fixed.
+    /// The line is frozen.
     Done(LineFreeze),
-    /// The store has just lost its data, and visitors may still bring their places back. The line
-    /// may not be frozen before this time, milliseconds since the epoch.
+    /// The store has just lost its data, and visitors may still show their lost places. The line
+    /// cannot be frozen before this time, milliseconds since the epoch.
     NotBefore(i64),
 }
 
 /// The fast store of all rooms.
 #[async_trait]
 pub trait RoomStore: Send + Sync + 'static {
-    /// Returns what an operator should put right, one sentence each; empty if all is well.
+    /// Returns one sentence for each problem that an operator should solve.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Opens a room of the ledger, whether new or after a restart. A room that is open already
-    /// stays as it is.
+    /// Opens a room that is in the ledger, after its creation or after a restart. Changes nothing
+    /// if the room is open already.
     async fn open(&self, room: &str) -> Result<(), RoomLedgerFailure>;
     /// Replaces the codes of a room that nobody has joined, in the store and, with the `entry`, in
     /// the ledger. Never returns [`RoomChangeOutcome::Conflict`].
@@ -97,28 +97,29 @@ pub trait RoomStore: Send + Sync + 'static {
         codes: Vec<Digest>,
         entry: RoomAuditEntry,
     ) -> Result<RoomChangeOutcome, StoreFailure>;
-    /// Gives the holder the next number, or finds the one that the holder has. Answers once it is
-    /// as durable as the store keeps it.
+    /// Gives the holder the next number, or returns the place that the holder already has. Returns
+    /// when the number is as durable as this store makes numbers.
     async fn join(&self, room: &str, entrant: StoreJoinRequest) -> Result<Place, StoreJoinRefusal>;
     /// Returns the status of a signed place that a visitor shows. A store that has lost the place
-    /// takes it back.
+    /// restores it.
     async fn check_presented_place(
         &self,
         room: &str,
         shown: PresentedPlace,
     ) -> Result<PresentedPlaceStatus, StoreFailure>;
-    /// Takes back the places of visitors who are here, if a new life of the store has lost them.
-    /// Returns the life in which all of them stand, as far as they can. On an error some may not
-    /// stand; calling again is harmless.
+    /// Restores the places of visitors who are here, if the store lost them with its last life.
+    /// Places that cannot be restored are skipped. Returns the incarnation that has the restored
+    /// places. On an error some places may be missing; calling again is harmless.
     async fn bring_back(&self, room: &str, shown: &[PresentedPlace]) -> Result<u64, StoreFailure>;
     /// Returns the place of a holder.
     async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure>;
-    /// Gives a place up. Before the freeze its leaf becomes nobody's.
+    /// Gives a place up. Before the freeze its leaf becomes void.
     async fn leave(&self, room: &str, leaving: StoreLeaveRequest) -> Result<(), StoreFailure>;
-    /// Fixes the numbers given so far, with all of them in the ledger. Later joins get numbers
-    /// behind them.
+    /// Freezes the line. The numbers given so far are then all in the ledger, and later joins get
+    /// higher numbers. Returns the first freeze if the line is frozen already.
     async fn freeze(&self, room: &str, now: i64) -> Result<StoreFreezeOutcome, StoreFailure>;
-    /// Waits until the ledger has everything that was answered before.
+    /// Copies what the ledger lacks, or waits for queued writes. After that the ledger has every
+    /// join and every leaving that was answered before the call.
     async fn flush_to_ledger(&self, room: &str) -> Result<(), StoreFailure>;
 
     /// Decides whether a visitor may claim, and if so reserves a place inside.
@@ -127,17 +128,18 @@ pub trait RoomStore: Send + Sync + 'static {
         room: &str,
         claimant: Claimant,
     ) -> Result<AdmissionDecision, StoreFailure>;
-    /// Counts the visitor as inside, since the claim was written. Returns whether it is the
-    /// number's first.
+    /// Notes that a claim was written, and counts its visitor as inside. Returns whether it is the
+    /// first claim of the number.
     async fn note_claim(
         &self,
         room: &str,
         claimed: RecordedPassClaim,
     ) -> Result<bool, StoreFailure>;
-    /// Takes back the admission of a rank whose claim could not be written. `first` is the value
-    /// that the admission had.
+    /// Takes back the admission of a rank whose claim could not be written. `first` is the value in
+    /// [`AdmissionDecision::Let`].
     async fn undo_admission(&self, room: &str, rank: u64, first: bool) -> Result<(), StoreFailure>;
-    /// Notes ticketed orders of these holders, up to that cursor. Calling again is harmless.
+    /// Notes ticketed orders of these holders. `cursor` is how far booking's finished orders have
+    /// been read. Calling again is harmless.
     async fn mark_ticketed(
         &self,
         room: &str,
@@ -151,18 +153,19 @@ pub trait RoomStore: Send + Sync + 'static {
         room: &str,
         moment: TickFiguresRequest,
     ) -> Result<TickFigures, StoreFailure>;
-    /// Ends a tick. Returns whether its accounts stand, which they do not if another tick was
+    /// Ends a tick. Returns whether its accounts were stored: they are not if another tick ended
     /// first. The called ranks are noted in either case.
     async fn end_tick(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure>;
     /// Counts the room's visitors now.
     async fn counts(&self, room: &str, now_s: i64) -> Result<RoomCounts, StoreFailure>;
     /// Returns the numbers without a visitor, because they are void or were left.
     async fn absent_numbers(&self, room: &str) -> Result<NumberSet, StoreFailure>;
-    /// Notes that these visitors were here just now. Returns the life of the store that noted it.
-    /// In a new life, visitors who are here should show their places again.
+    /// Notes that these visitors were here just now. Returns the incarnation of the store. If it is
+    /// a new one, visitors who are here should show their places again.
     async fn note_seen(&self, room: &str, numbers: &[u64], now_s: i64)
     -> Result<u64, StoreFailure>;
-    /// Returns the numbers of visitors who have not been seen for [`AWAY_AFTER_S`], give or take a
-    /// few seconds. For as long after a restart the set is empty.
+    /// Returns the numbers of visitors who have not been seen for [`AWAY_AFTER_S`]. A store may
+    /// report a visitor a few seconds late, but never early. The set is empty until the store has
+    /// noted visitors for [`AWAY_AFTER_S`].
     async fn away_numbers(&self, room: &str, now_s: i64) -> Result<NumberSet, StoreFailure>;
 }

@@ -1,10 +1,10 @@
-//! What the rest of the gateway and the store tell each other about one visitor's place.
+//! The types in which the gateway asks the store about one visitor's place, and the store answers.
 
 use fairgate_pass::{Digest, Holder};
 
 use super::StoreFailure;
 
-/// A visitor's wish for a place.
+/// A request for a place.
 #[derive(Debug, Clone, Copy)]
 pub struct StoreJoinRequest {
     /// The holder that the place is for.
@@ -32,12 +32,12 @@ pub struct Place {
     pub pass_exp: Option<i64>,
     /// Whether an order of this visitor was ticketed.
     pub done: bool,
-    /// Whether this very call gave the place.
+    /// Whether the place was given by the call that returned it.
     pub fresh: bool,
 }
 
-/// A signed place as its visitor shows it. It is enough to write the place back if a store has lost
-/// it.
+/// A signed place as its visitor shows it. A store that has lost the place can restore it from
+/// this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PresentedPlace {
     /// The join number.
@@ -64,20 +64,22 @@ impl From<&Place> for PresentedPlace {
 /// What the store knows of a place that a visitor shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PresentedPlaceStatus {
-    /// The holder has this place. If the holder came to two numbers, it is the lower one.
+    /// The holder has this place, which may have another number than the one shown. Of two numbers
+    /// of a holder the store keeps one, usually the lower.
     Here(Place),
     /// The holder had the place and left it.
     Left,
-    /// The number has no visitor, or another one.
+    /// The number has no visitor or another visitor, or the store lost the place and may not
+    /// restore it.
     Unknown,
 }
 
-/// A visitor's wish to give a place up.
+/// A request to give a place up.
 #[derive(Debug, Clone, Copy)]
 pub struct StoreLeaveRequest {
     /// The join number.
     pub number: u64,
-    /// The rank of the place, if it has one, so that nobody waits for it any more.
+    /// The rank of the place, if it has one. The store then no longer expects its visitor to claim.
     pub rank: Option<u64>,
     /// The current time, milliseconds since the epoch.
     pub now: i64,
@@ -92,7 +94,7 @@ pub enum StoreJoinRefusal {
     /// The code was used before.
     #[error("the code was used before")]
     CodeUsed,
-    /// No number was given, or the number that was given is void.
+    /// The store failed. With [`StoreFailure::Unreachable`] a number may have been given.
     #[error(transparent)]
     Store(#[from] StoreFailure),
 }

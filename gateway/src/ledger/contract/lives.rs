@@ -13,16 +13,16 @@ use crate::ledger::{
 };
 
 pub(super) const OPENED_ONCE: &[Case] = contract_cases![|twice| (&*twice.ledger);
-    of_two_numbers_of_one_holder_the_lower_stays,
-    of_two_numbers_of_one_code_the_first_stays,
+    a_holder_with_two_numbers_keeps_the_lower,
+    a_code_that_was_used_twice_keeps_the_first_number,
     the_code_of_a_void_number_stays_used,
-    what_was_frozen_and_what_was_not_reserved_is_not_copied,
-    a_young_life_and_another_life_do_not_freeze,
-    a_place_is_found_by_its_holder_and_a_long_line_read_in_parts,
+    new_rows_below_the_freeze_or_above_the_reserved_block_are_refused,
+    only_the_current_life_freezes_and_not_within_a_minute_after_it_began,
+    a_place_is_found_by_its_holder_and_a_long_line_is_read_in_parts,
 ];
 pub(super) const OPENED_TWICE: &[Case] = contract_cases![|twice| (&*twice.ledger, &*twice.reopened);
     a_life_begins_once_and_above_every_number,
-    only_the_standing_life_reserves,
+    only_the_current_life_reserves_and_copies,
     copying_again_changes_nothing,
     every_change_shows_in_the_versions,
 ];
@@ -81,7 +81,7 @@ async fn a_life_begins_once_and_above_every_number(
             first.begun_at
         ),
         (1, 0, 100, 1000),
-        "who comes second is told the life that stands"
+        "the second caller gets the current life"
     );
     let (one, two) = tokio::join!(
         ledger.begin_life("begin", 1, 0, 3000),
@@ -100,30 +100,30 @@ async fn a_life_begins_once_and_above_every_number(
     );
 
     let life = ledger.begin_life("begin", 2, 700, 5000).await.unwrap();
-    assert_eq!(
-        life.first, 700,
-        "a store gave more than this ledger knows of"
-    );
+    assert_eq!(life.first, 700, "not below `above`");
 
     let made = ledger.create_room(room("embedded"), entry("room_created"));
     assert!(made.await.unwrap());
     ledger.record_join("embedded", join(7)).await.unwrap();
     let freeze = LineFreeze { n: 12, at: 30 };
     let life = ledger.begin_life("embedded", 0, 0, 10).await.unwrap();
-    assert_eq!(life.first, 8, "numbers that a store without lives gave");
+    assert_eq!(life.first, 8, "above the numbers of a store without lives");
     let frozen = ledger.record_freeze("embedded", freeze, None).await;
     assert_eq!(frozen.unwrap(), LedgerFreezeOutcome::Stands(freeze));
     let life = ledger.begin_life("embedded", 1, 0, 20).await.unwrap();
     assert_eq!(life.first, 12, "no number below a freeze is given after it");
 }
 
-async fn only_the_standing_life_reserves(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
+async fn only_the_current_life_reserves_and_copies(
+    ledger: &dyn RoomLedger,
+    reopened: &dyn RoomLedger,
+) {
     alive(ledger, "reserve").await;
     let less = ledger.reserve("reserve", 1, 50).await.unwrap();
     assert_eq!(
         less.map(|life| life.ceiling),
         Some(100),
-        "what was allowed stays so"
+        "a lower request does not lower the ceiling"
     );
     ledger.begin_life("reserve", 1, 0, 2000).await.unwrap();
     assert_eq!(ledger.reserve("reserve", 1, 200).await.unwrap(), None);
@@ -177,12 +177,12 @@ async fn copying_again_changes_nothing(ledger: &dyn RoomLedger, reopened: &dyn R
     assert_eq!(leaves, expected);
 }
 
-async fn of_two_numbers_of_one_holder_the_lower_stays(ledger: &dyn RoomLedger) {
+async fn a_holder_with_two_numbers_keeps_the_lower(ledger: &dyn RoomLedger) {
     alive(ledger, "twice").await;
     copy(ledger, "twice", &[given(5)]).await;
     let higher = copy(ledger, "twice", &[again(9, 5)]).await;
     assert_eq!(higher.voided, [9]);
-    // The number that was lost comes back after its holder got another one.
+    // The lost number is restored after its holder got another one.
     let lower = copy(ledger, "twice", &[again(2, 5)]).await;
     assert_eq!((lower.voided, lower.refused), (vec![5], vec![]));
     assert_eq!(
@@ -198,10 +198,10 @@ async fn of_two_numbers_of_one_holder_the_lower_stays(ledger: &dyn RoomLedger) {
         ..join(77)
     });
     let refused = copy(ledger, "twice", &[other]).await;
-    assert_eq!(refused.refused, [2], "somebody else's number");
+    assert_eq!(refused.refused, [2], "another holder has the number");
 }
 
-async fn of_two_numbers_of_one_code_the_first_stays(ledger: &dyn RoomLedger) {
+async fn a_code_that_was_used_twice_keeps_the_first_number(ledger: &dyn RoomLedger) {
     alive(ledger, "coded").await;
     let code = Digest::of_bytes(b"one");
     let put = ledger.put_codes("coded", vec![code], entry("codes_replaced"));
@@ -253,13 +253,12 @@ async fn the_code_of_a_void_number_stays_used(ledger: &dyn RoomLedger) {
         [5]
     );
     assert_eq!(used().await, [(one, Some(3)), (other, Some(5))].into());
-    // The first number comes back with the code that it was given for, so the code counts as used
-    // once.
+    // A lower number of the same holder is restored with the first code, so the code is now used by
+    // this number.
     let copied = copy(ledger, "spent", &[with(2, 1, one)]).await;
     assert_eq!((copied.voided, copied.refused), (vec![3], vec![]));
     assert_eq!(used().await, [(one, Some(2)), (other, Some(5))].into());
-    // A code that another holder used is refused, and the holder loses only the number that came
-    // with it.
+    // A number with the code of another holder is void, and its holder keeps the other number.
     copy(ledger, "spent", &[given(9)]).await;
     assert_eq!(copy(ledger, "spent", &[with(8, 9, one)]).await.voided, [8]);
     let place = ledger.place_of("spent", holder(9)).await.unwrap();
@@ -274,7 +273,9 @@ async fn the_code_of_a_void_number_stays_used(ledger: &dyn RoomLedger) {
     assert_eq!(line.codes, [(one, Some(4))]);
 }
 
-async fn what_was_frozen_and_what_was_not_reserved_is_not_copied(ledger: &dyn RoomLedger) {
+async fn new_rows_below_the_freeze_or_above_the_reserved_block_are_refused(
+    ledger: &dyn RoomLedger,
+) {
     alive(ledger, "limits").await;
     copy(ledger, "limits", &[given(0), given(1)]).await;
     let freeze = LineFreeze { n: 4, at: 500 };
@@ -302,7 +303,9 @@ async fn what_was_frozen_and_what_was_not_reserved_is_not_copied(ledger: &dyn Ro
     );
 }
 
-async fn a_young_life_and_another_life_do_not_freeze(ledger: &dyn RoomLedger) {
+async fn only_the_current_life_freezes_and_not_within_a_minute_after_it_began(
+    ledger: &dyn RoomLedger,
+) {
     alive(ledger, "young").await;
     ledger.begin_life("young", 1, 0, 5000).await.unwrap();
     let freeze = |at| LineFreeze { n: 3, at };
@@ -322,11 +325,11 @@ async fn a_young_life_and_another_life_do_not_freeze(ledger: &dyn RoomLedger) {
     assert_eq!(
         record(from + 1, 1).await.unwrap(),
         stands,
-        "whoever comes later is told the freeze that stands"
+        "a later call gets the stored freeze"
     );
 }
 
-async fn a_place_is_found_by_its_holder_and_a_long_line_read_in_parts(ledger: &dyn RoomLedger) {
+async fn a_place_is_found_by_its_holder_and_a_long_line_is_read_in_parts(ledger: &dyn RoomLedger) {
     alive(ledger, "parts").await;
     copy(
         ledger,

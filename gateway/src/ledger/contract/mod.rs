@@ -1,5 +1,5 @@
-//! What every ledger promises, whatever its database. `open` opens the same data again, so that the
-//! suite also sees what a restart would see.
+//! The contract of every ledger. `open` opens the same data a second time, so that the cases also
+//! read what a restart would read.
 
 mod lives;
 
@@ -68,9 +68,9 @@ type Case = ContractCase<'static, LedgerTwice>;
 
 const OPENED_ONCE: &[Case] = contract_cases![|twice| (&*twice.ledger);
     a_code_gives_one_place,
-    the_counter_moves_only_from_where_it_stands_and_never_back,
-    a_living_pass_is_given_again_and_a_dead_one_replaced,
-    joins_that_are_queued_together_stand_or_fall_alone,
+    the_counter_moves_only_from_its_stored_value_and_never_back,
+    a_claim_returns_the_living_pass_and_replaces_an_expired_one,
+    a_refused_join_does_not_affect_the_joins_queued_with_it,
 ];
 const OPENED_TWICE: &[Case] = contract_cases![|twice| (&*twice.ledger, &*twice.reopened);
     rooms_change_by_compare_and_set,
@@ -78,8 +78,8 @@ const OPENED_TWICE: &[Case] = contract_cases![|twice| (&*twice.ledger, &*twice.r
     a_draw_is_written_once_and_in_order,
     finished_visitors_and_their_cursor_stay,
     audit_and_samples_stay_in_order,
-    what_two_nodes_note_at_once_is_one_chain,
-    one_ledger_has_one_id_one_clock_and_one_owner_a_lease,
+    audit_entries_of_two_nodes_at_once_form_one_chain,
+    two_nodes_see_one_id_one_clock_and_one_owner_of_each_lease,
 ];
 
 /// Runs every case, each on ledgers that `open` opens.
@@ -110,7 +110,7 @@ async fn rooms_change_by_compare_and_set(ledger: &dyn RoomLedger, reopened: &dyn
             .create_room(room("cas"), entry("room_created"))
             .await
             .unwrap(),
-        "made twice is made once"
+        "the room exists already"
     );
     let document = RoomDocument {
         title: "New".into(),
@@ -175,7 +175,7 @@ async fn rooms_change_by_compare_and_set(ledger: &dyn RoomLedger, reopened: &dyn
     assert_eq!(
         actions,
         ["room_created", "room_replaced"],
-        "what was refused leaves no row"
+        "refused changes add no audit row"
     );
 }
 
@@ -205,7 +205,7 @@ async fn a_line_reads_back_as_it_was_written(ledger: &dyn RoomLedger, reopened: 
     assert_eq!(
         ledger.record_join("line", again).await.unwrap(),
         LedgerJoinOutcome::Done,
-        "who left may join again"
+        "a holder who left may join again"
     );
     assert!(
         ledger
@@ -241,7 +241,7 @@ async fn a_line_reads_back_as_it_was_written(ledger: &dyn RoomLedger, reopened: 
     let expected = [holder(0).0, [0; 32], holder(2).0, [0; 32], holder(4).0].concat();
     assert_eq!(
         leaves, expected,
-        "voids and numbers that came to nothing are zeros; a place that is gone keeps its leaf"
+        "void and missing numbers are zeros; a place left without `void` keeps its leaf"
     );
 }
 
@@ -290,7 +290,7 @@ async fn a_code_gives_one_place(ledger: &dyn RoomLedger) {
     assert_eq!(
         (line.codes, line.places.len()),
         (expected, 1),
-        "a refused join leaves nothing"
+        "a refused join writes nothing"
     );
     assert_eq!(
         ledger
@@ -372,7 +372,7 @@ async fn a_draw_is_written_once_and_in_order(ledger: &dyn RoomLedger, reopened: 
     assert_eq!(reopened.line("draw").await.unwrap().frozen, Some(9));
 }
 
-async fn the_counter_moves_only_from_where_it_stands_and_never_back(ledger: &dyn RoomLedger) {
+async fn the_counter_moves_only_from_its_stored_value_and_never_back(ledger: &dyn RoomLedger) {
     let start = ledger.release("counter").await.unwrap();
     assert_eq!(start, ReleaseRow::default());
     let five = ReleaseRow {
@@ -388,7 +388,7 @@ async fn the_counter_moves_only_from_where_it_stands_and_never_back(ledger: &dyn
     assert!(ledger.advance("counter", &start, &five).await.unwrap());
     assert!(
         !ledger.advance("counter", &start, &with(9)).await.unwrap(),
-        "another node was first"
+        "the counter does not equal `start` any more"
     );
     assert!(
         !ledger.advance("counter", &five, &with(4)).await.unwrap(),
@@ -403,7 +403,7 @@ async fn the_counter_moves_only_from_where_it_stands_and_never_back(ledger: &dyn
             .advance("counter", &forgotten, &with(9))
             .await
             .unwrap(),
-        "another node learned something"
+        "the memory differs"
     );
     assert_eq!(ledger.release("counter").await.unwrap(), five);
     let (one, two) = (with(6), with(7));
@@ -411,10 +411,13 @@ async fn the_counter_moves_only_from_where_it_stands_and_never_back(ledger: &dyn
         ledger.advance("counter", &five, &one),
         ledger.advance("counter", &five, &two)
     );
-    assert!(both.0.unwrap() ^ both.1.unwrap(), "one of two is first");
+    assert!(
+        both.0.unwrap() ^ both.1.unwrap(),
+        "only one of two moves it"
+    );
 }
 
-async fn a_living_pass_is_given_again_and_a_dead_one_replaced(ledger: &dyn RoomLedger) {
+async fn a_claim_returns_the_living_pass_and_replaces_an_expired_one(ledger: &dyn RoomLedger) {
     let pass = |iat: i64, jti: &str| PassRow {
         number: 3,
         rank: 1,
@@ -491,7 +494,7 @@ async fn audit_and_samples_stay_in_order(ledger: &dyn RoomLedger, reopened: &dyn
     assert_eq!(reopened.samples("notes").await.unwrap().len(), 2);
 }
 
-async fn what_two_nodes_note_at_once_is_one_chain(
+async fn audit_entries_of_two_nodes_at_once_form_one_chain(
     ledger: &dyn RoomLedger,
     reopened: &dyn RoomLedger,
 ) {
@@ -510,7 +513,7 @@ async fn what_two_nodes_note_at_once_is_one_chain(
     assert!(audit.windows(2).all(|pair| pair[1].prev == pair[0].hash));
 }
 
-async fn joins_that_are_queued_together_stand_or_fall_alone(ledger: &dyn RoomLedger) {
+async fn a_refused_join_does_not_affect_the_joins_queued_with_it(ledger: &dyn RoomLedger) {
     let made = ledger.create_room(room("queue"), entry("room_created"));
     assert!(made.await.unwrap());
     let code = Digest::of_bytes(b"one");
@@ -540,14 +543,14 @@ async fn joins_that_are_queued_together_stand_or_fall_alone(ledger: &dyn RoomLed
     assert_eq!(
         back.await.unwrap(),
         LedgerJoinOutcome::Done,
-        "queued behind the leaving"
+        "it was queued after the leaving"
     );
     let numbers: Vec<_> = ledger.line("queue").await.unwrap().places;
     let numbers: Vec<_> = numbers.iter().map(|place| place.join.number).collect();
     assert_eq!(numbers, [0, 1, 4, 5]);
 }
 
-async fn one_ledger_has_one_id_one_clock_and_one_owner_a_lease(
+async fn two_nodes_see_one_id_one_clock_and_one_owner_of_each_lease(
     ledger: &dyn RoomLedger,
     reopened: &dyn RoomLedger,
 ) {

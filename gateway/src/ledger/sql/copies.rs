@@ -1,8 +1,9 @@
-//! Copies into the ledger what the store of a life gave and took: looks up what is known, decides,
-//! and writes.
+//! Copies joins and leavings of a store with lives into the ledger: looks up what is recorded,
+//! decides, and writes.
 //!
-//! A batch is a thousand rows. On PostgreSQL each step is one statement, because a round trip for
-//! each row would make a batch take seconds. In a SQLite file statements cost no round trip.
+//! A batch has up to a thousand rows. On PostgreSQL each step is one statement, because with a
+//! round trip for each row a batch would take seconds. On a SQLite file a statement costs no round
+//! trip.
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_pass::{Digest, Holder};
@@ -82,7 +83,8 @@ async fn what_is_known(
     Ok(known)
 }
 
-/// Looks each holder up in its own statement, because SQLite would read the whole line for a list.
+/// Looks up each number and each holder in a statement of its own, because SQLite would read the
+/// whole line for a list of holders.
 async fn look_up_places(
     tx: &SqlTransaction,
     room: &str,

@@ -1,4 +1,5 @@
-//! Stores freeze, root, draw and release counter. Each is written once or moved by compare-and-set.
+//! Stores root, draw and release counter, and reads the freeze. Root and draw are written once, and
+//! the counter moves by compare-and-set.
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_pass::Digest;
@@ -115,8 +116,8 @@ pub(super) async fn advance_counter(
     if to.released < from.released {
         return Ok(false);
     }
-    // A counter at its beginning has no row yet. If two nodes move it from there, one makes the
-    // row.
+    // A counter that has never moved has no row. If two nodes move it at once, only one of them
+    // inserts the row.
     if *from == ReleaseRow::default() && begin_counter(tx, room, to).await? {
         return Ok(true);
     }

@@ -1,4 +1,4 @@
-//! The line itself: joins of a store without lives, leavings, and what a restart reads back.
+//! Joins of a store without lives, leavings, and reads of the line.
 
 use std::collections::HashSet;
 
@@ -8,8 +8,9 @@ use fairgate_pass::{Digest, Holder};
 use super::{draws, lives, passes, rooms};
 use crate::ledger::{JoinRow, LedgerJoinOutcome, RoomLedgerFailure, StoredLine, StoredPlace};
 
-/// Writes joins with different numbers, holders and codes, and returns what became of each. A join
-/// that stands already is done, so writing again returns the same.
+/// Writes joins and returns the outcome of each. No two joins may have the same number, holder or
+/// code. If a join is recorded already, its outcome is `Done`, so a repeated write returns the
+/// same.
 pub(super) async fn record_joins(
     tx: &SqlTransaction,
     room: &str,
@@ -47,7 +48,8 @@ pub(super) async fn record_joins(
     Ok(joins.iter().map(outcome).collect())
 }
 
-/// Uses the joins' codes up, and returns the numbers that have got theirs.
+/// Marks the codes of the joins as used, and returns the numbers whose code was free or already
+/// theirs.
 async fn take_codes(
     tx: &SqlTransaction,
     room: &str,
@@ -66,8 +68,8 @@ async fn take_codes(
     Ok(taken)
 }
 
-/// Does what [`take_codes`] does, with one round trip for all joins of a transaction. Joins keep up
-/// with the database only if a group of them costs a few statements.
+/// Does what [`take_codes`] does, with one round trip for all joins of a transaction. The ledger
+/// keeps up with many joins only if a group of joins costs few statements.
 async fn take_codes_fused(
     tx: &SqlTransaction,
     room: &str,
@@ -87,7 +89,7 @@ async fn take_codes_fused(
     numbers_of(&tx.query(sql, &[&room, &codes, &numbers]).await?)
 }
 
-/// Inserts the joins, and returns the numbers that stand now.
+/// Inserts the joins, and returns the numbers that are now recorded for their holders.
 async fn insert_joins(
     tx: &SqlTransaction,
     room: &str,
@@ -258,7 +260,7 @@ async fn stored_codes(
     Ok(codes)
 }
 
-/// Reads row by row into the one buffer, so that ten million holders take 320 MB once and never
+/// Reads the leaves row by row into one buffer, so that ten million leaves take 320 MB once and not
 /// twice.
 pub(super) async fn stored_leaves(
     tx: &SqlTransaction,

@@ -1,8 +1,8 @@
-//! The lives of room stores: blocks of numbers reserved ahead, and the freeze that ends the line.
+//! The lives of room stores: blocks of numbers reserved ahead, and the freeze of a line.
 //!
-//! Every transaction that depends on a room's life locks its row. A copy, a freeze and the
-//! beginning of the next life therefore come one after the other, and each sees all of the one
-//! before.
+//! Every transaction that depends on a room's life locks the row of the life. A copy, a freeze and
+//! the beginning of the next life therefore run one after the other, and each sees all that the
+//! previous one wrote.
 
 use fairgate_databases::{SqlRow, SqlTransaction};
 
@@ -30,7 +30,7 @@ pub(super) async fn standing_life(
     row.as_ref().map(life_of_row).transpose()
 }
 
-/// Reads the standing life and locks it until this transaction ends.
+/// Reads the current life and locks it until this transaction ends.
 pub(super) async fn locked_life(
     tx: &SqlTransaction,
     room: &str,
@@ -97,8 +97,9 @@ pub(super) async fn reserve_numbers(
     row.as_ref().map(life_of_row).transpose()
 }
 
-/// Freezes the line under the lock of the room's life. A row that is being copied is therefore
-/// either in the ledger and below the freeze, or comes after the freeze and is refused.
+/// Freezes the line under the lock of the room's life. A batch that is copied at the same time is
+/// therefore either in the ledger before the freeze, or finds the freeze there and new numbers
+/// below it are refused.
 pub(super) async fn freeze_line(
     tx: &SqlTransaction,
     room: &str,

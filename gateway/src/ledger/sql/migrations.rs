@@ -2,7 +2,8 @@
 
 use fairgate_databases::Migration;
 
-/// SQLite came first and took several steps, where PostgreSQL began with their result.
+/// The SQLite tables came first and changed in several steps. The PostgreSQL tables began with the
+/// result of those steps.
 pub(super) const MIGRATIONS: &[Migration] = &[
     Migration::of_each("
 CREATE TABLE gw_rooms (

@@ -1,13 +1,14 @@
 //! The rooms' ledger over SQL. Each transaction is written once, for a SQLite file and for
 //! PostgreSQL.
 //!
-//! Every method is one transaction, which runs to its end even if its caller goes away. PostgreSQL
-//! may run a transaction again from its beginning, so each run decides anew from what it reads.
-//! Many nodes write to PostgreSQL at once, and unique keys and row locks keep conflicting writes
-//! apart; a file has one writer.
+//! Every method is one transaction, which runs to its end even if its caller goes away. Only queued
+//! writes may share a transaction. PostgreSQL may run a transaction again from its beginning, so
+//! each run decides anew from what it reads. Many nodes write to PostgreSQL at once, and unique
+//! keys and row locks keep conflicting writes apart; a file has one writer.
 //!
-//! Statements are written for PostgreSQL. A function whose name ends with `_fused` sends a whole
-//! batch in one statement, where a round trip for each row would cost the most.
+//! Statements are written for PostgreSQL, and `fairgate-databases` translates them for SQLite. A
+//! function whose name ends with `_fused` sends a whole batch in one statement. It runs only on
+//! PostgreSQL, where every statement costs a round trip.
 
 mod columns;
 mod copies;

@@ -5,7 +5,7 @@ use fairgate_databases::{SqlRow, SqlTransaction};
 use super::columns::{from_json, to_json};
 use crate::ledger::{AuditRow, RoomAuditEntry, RoomLedgerFailure, RoomSample};
 
-/// Chains an entry behind the room's last one.
+/// Adds an entry after the room's last one and chains the two.
 pub(super) async fn append_entry(
     tx: &SqlTransaction,
     room: &str,
@@ -39,8 +39,8 @@ pub(super) async fn append_entry(
 }
 
 /// Locks the room's chain until the transaction ends. Otherwise two nodes would chain their entries
-/// behind the same row, and one of them would be refused. This is no `NamedLock`, because nodes of
-/// the version before, which may run beside this one, wait for this very lock.
+/// to the same row, and one of the entries would be refused. This is not a `NamedLock`, because
+/// nodes of the previous version may run at the same time, and they use this lock.
 async fn lock_chain(tx: &SqlTransaction, room: &str) -> Result<(), RoomLedgerFailure> {
     if tx.is_postgres() {
         let sql = "SELECT pg_advisory_xact_lock(hashtextextended('gw_audit/' || $1, 0))";

@@ -5,8 +5,8 @@ use fairgate_pass::Holder;
 
 use crate::ledger::{PassRow, RoomLedgerFailure};
 
-/// Returns the living pass of a number, or stores `fresh` and returns that. Two nodes that write
-/// one number's pass at once wait for each other on its row, and the second finds the first's pass
+/// Returns the living pass of a number, or stores `fresh` and returns that. If two nodes write a
+/// pass of one number at once, the second waits for the row and then finds the first node's pass
 /// alive.
 pub(super) async fn claim_pass(
     tx: &SqlTransaction,
@@ -66,9 +66,10 @@ pub(super) async fn finish_visitors(
     Ok(())
 }
 
-/// Marks each holder's living place, and the places that they left with a pass, since they could
-/// still buy with it. SQLite needs two statements, because each half has its own index there, and
-/// SQLite uses neither index for a list of holders.
+/// Marks the living place of each holder, and the places that the holder left with a pass, because
+/// the holder could still buy with that pass. There are two statements for each holder, because
+/// living and left places have an index each, and SQLite would use neither index for a list of
+/// holders.
 async fn mark_done(
     tx: &SqlTransaction,
     room: &str,
@@ -88,8 +89,8 @@ async fn mark_done(
     Ok(())
 }
 
-/// Marks all holders with one round trip, in the order of their numbers, so that two nodes that
-/// finish the same visitors cannot wait for each other.
+/// Does what [`mark_done`] does, with one round trip. It locks the rows in the order of their
+/// numbers, so that two nodes that finish the same visitors cannot deadlock.
 async fn mark_done_fused(
     tx: &SqlTransaction,
     room: &str,

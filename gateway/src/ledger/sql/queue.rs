@@ -1,6 +1,6 @@
-//! Queues the writes of a store without lives, and writes them in their order. All writes that wait
-//! when a transaction begins share it, so that the number of commits follows the database's pace
-//! and not the number of joins.
+//! Queues joins and leavings of a store without lives, and the freezes of all stores, and writes
+//! them in their order. All writes that wait when a transaction begins share its commit. The number
+//! of commits therefore depends on the speed of the database and not on the number of joins.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,10 +14,11 @@ use crate::ledger::{
     DurableWrite, JoinRow, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze, RoomLedgerFailure,
 };
 
-/// How many changes share one commit. With more, the first of them would wait too long for the
-/// last.
+/// The most changes that share one commit on PostgreSQL. With more, the first change would wait too
+/// long for the last.
 const GROUP_MAX: usize = 512;
-/// How often a group is written if its outcome is unknown. A repeated write gives the same answer.
+/// How often the write of a group is tried in all while its outcome is unknown. A repeated write
+/// gives the same answer.
 const TRIES_MAX: u32 = 3;
 
 /// One change of a room's line. Every change may be repeated.
@@ -29,7 +30,7 @@ pub(super) enum LineChange {
     Nothing,
 }
 
-/// What a change came to.
+/// The outcome of a change.
 #[derive(Debug, Clone)]
 pub(super) enum LineChangeOutcome {
     Join(LedgerJoinOutcome),
@@ -37,7 +38,7 @@ pub(super) enum LineChangeOutcome {
     Nothing,
 }
 
-/// A change, with the room's slug.
+/// The slug of a room, and a change of its line.
 type RoomLineChange = (String, LineChange);
 type LineChangeResult = Result<LineChangeOutcome, RoomLedgerFailure>;
 
@@ -50,9 +51,11 @@ pub(super) struct QueuedLineChange {
 /// The sending end of the queue.
 #[derive(Clone)]
 pub(super) enum LineWriteQueue {
-    /// The one writer of a SQLite file already queues, and gives everything that waits one commit.
+    /// The one writer of a SQLite file has a queue of its own, and commits the waiting changes
+    /// together.
     OfFile(SqliteDatabase),
-    /// On PostgreSQL a task takes what waits into one transaction. It ends with the last handle.
+    /// On PostgreSQL a task writes the waiting changes in one transaction. The task ends when the
+    /// last handle is dropped.
     OfServer(mpsc::UnboundedSender<QueuedLineChange>),
 }
 
@@ -68,7 +71,8 @@ impl LineWriteQueue {
         }
     }
 
-    /// Queues a change before it returns. The change is written even if nobody awaits the answer.
+    /// Queues a change, and returns a future for its answer. The change is written even if the
+    /// future is dropped.
     pub(super) fn push(&self, room: &str, change: LineChange) -> DurableWrite<LineChangeOutcome> {
         let change = (room.to_owned(), change);
         match self {
@@ -90,7 +94,8 @@ impl LineWriteQueue {
     }
 }
 
-/// Writes one change in its own transaction. If that fails, nothing of the change stays.
+/// Writes one change as a transaction of its own. If the transaction fails, nothing of the change
+/// stays.
 fn write_alone<'a>(
     tx: &'a SqlTransaction,
     change: &'a RoomLineChange,
@@ -134,7 +139,8 @@ async fn settle_group(
     let changes = Arc::new(changes);
     match commit_group(installation, &changes).await {
         Ok(outcomes) => outcomes,
-        // One change that the database refuses must not take the others with it.
+        // If the database refuses one change, the others must not fail with it, so each is written
+        // alone.
         Err(failure) if changes.len() > 1 && !matches!(failure, RoomLedgerFailure::Unknown(_)) => {
             let mut outcomes = Vec::with_capacity(changes.len());
             for change in changes.iter() {
@@ -158,7 +164,8 @@ async fn commit_group(
 ) -> Result<Vec<LineChangeResult>, RoomLedgerFailure> {
     let changes_nothing = |(_, change): &RoomLineChange| matches!(change, LineChange::Nothing);
     if changes.iter().all(changes_nothing) {
-        // A check whether the ledger answers must not leave a trace in it.
+        // A group of barriers alone must not write anything, so it only asks whether the ledger
+        // answers.
         let asked = installation.read((), |tx, ()| {
             async move { Ok::<_, RoomLedgerFailure>(tx.query_one("SELECT 1", &[]).await?) }.boxed()
         });
@@ -207,8 +214,8 @@ async fn write_changes(
     Ok(outcomes)
 }
 
-/// Returns the joins at the head that one statement can take: all of one room, and no number,
-/// holder or code twice.
+/// Returns the joins at the beginning of `changes` that one statement can take: all are of one
+/// room, and no number, holder or code comes twice.
 fn run_of_joins(changes: &[RoomLineChange]) -> Vec<JoinRow> {
     let (mut run, mut numbers, mut holders, mut codes) =
         (Vec::new(), HashSet::new(), HashSet::new(), HashSet::new());

@@ -13,7 +13,7 @@ use crate::ledger::{
     RoomVersion,
 };
 
-/// How many codes are sent in one statement.
+/// The most codes in one statement.
 const CODES_MAX: usize = 50_000;
 
 const COLUMNS: &str = "room, document, facts, version, secret, created_at";
@@ -140,8 +140,8 @@ pub(super) async fn put_codes(
     ))
 }
 
-/// Writes many codes with one statement. A room may have a million codes, and one by one each would
-/// cost a round trip.
+/// Writes up to [`CODES_MAX`] codes with each statement. A room may have a million codes, and a
+/// statement for each code would cost a million round trips.
 async fn insert_codes_fused(
     tx: &SqlTransaction,
     room: &str,
@@ -156,15 +156,15 @@ async fn insert_codes_fused(
     Ok(())
 }
 
-/// Returns whether anybody has joined, and holds further joins up until this transaction ends.
+/// Returns whether anybody has joined, and makes further joins wait until this transaction ends.
 async fn anybody_joined(tx: &SqlTransaction, room: &str) -> Result<bool, RoomLedgerFailure> {
     lock_room_row(tx, room, "FOR UPDATE").await?;
     let sql = "SELECT EXISTS (SELECT 1 FROM gw_joins WHERE room = $1)";
     Ok(tx.query_one(sql, &[&room]).await?.get(0)?)
 }
 
-/// Waits for any transaction that makes a change allowed only before the first join. Joins do not
-/// wait for each other.
+/// Waits for transactions with changes that are allowed only before the first join, and makes later
+/// ones wait for this transaction. Joins do not wait for each other.
 pub(super) async fn about_to_join(
     tx: &SqlTransaction,
     room: &str,
@@ -172,8 +172,8 @@ pub(super) async fn about_to_join(
     lock_room_row(tx, room, "FOR KEY SHARE").await
 }
 
-/// Locks a room's row until the transaction ends, with the given strength. A SQLite file has one
-/// writer, so there no lock is needed.
+/// Locks a room's row with the given strength until the transaction ends. A SQLite file has one
+/// writer, so it needs no lock.
 pub(super) async fn lock_room_row(
     tx: &SqlTransaction,
     room: &str,

@@ -1,4 +1,5 @@
-//! Runs the ledger contract on both databases, and checks that older files can be read.
+//! Runs the ledger contract on both databases, and checks that the signing keys of an older file
+//! are still used.
 
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ async fn the_postgresql_ledger_keeps_the_contract_at_two_nodes() {
 }
 
 #[tokio::test]
-async fn the_keys_of_an_older_file_go_on_signing() {
+async fn the_signing_keys_of_an_older_file_are_still_used() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("the file opens");
     let file = Installation::File(writer);

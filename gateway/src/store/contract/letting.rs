@@ -1,9 +1,8 @@
-//! Contract cases for letting visitors in: calls, admissions, passes, and ticks of which only one
-//! stands.
+//! Contract cases for calls, admissions, passes, and the ends of ticks.
 
 use super::*;
 
-/// Builds a claimant in a room for two, whose counter has called ten.
+/// Builds a claimant in a room with two places inside and ten released ranks.
 fn claimant(number: u64, now: i64) -> Claimant {
     Claimant {
         number,
@@ -48,7 +47,7 @@ async fn joined(store: &dyn RoomStore, count: u64) {
     }
 }
 
-pub(super) async fn no_more_than_the_room_are_let_in_however_many_come_at_once(
+pub(super) async fn many_claims_at_once_get_no_more_admissions_than_there_are_places_inside(
     Pair { store, .. }: Pair,
 ) {
     joined(store.as_ref(), 8).await;
@@ -68,7 +67,7 @@ pub(super) async fn no_more_than_the_room_are_let_in_however_many_come_at_once(
     for claim in claims {
         let_in += u64::from(claim.await.unwrap() == AdmissionDecision::Let { first: true });
     }
-    assert_eq!(let_in, 2, "the room is for two");
+    assert_eq!(let_in, 2, "there are two places inside");
     let not_called = Claimant {
         max_inside: 100,
         released: 0,
@@ -77,11 +76,13 @@ pub(super) async fn no_more_than_the_room_are_let_in_however_many_come_at_once(
     assert_eq!(
         store.admit_claimant("r", not_called).await.unwrap(),
         AdmissionDecision::Wait,
-        "whatever room there is"
+        "a rank that is not released waits, even if places are free"
     );
 }
 
-pub(super) async fn a_way_in_ends_with_its_claim_or_lapses(Pair { store, .. }: Pair) {
+pub(super) async fn an_admission_ends_when_its_claim_is_written_or_undone_or_it_lapses(
+    Pair { store, .. }: Pair,
+) {
     joined(store.as_ref(), 4).await;
     store.end_tick("r", tick(0, 1000, 0..4, &[])).await.unwrap();
     let enter = async |number, now| {
@@ -95,14 +96,14 @@ pub(super) async fn a_way_in_ends_with_its_claim_or_lapses(Pair { store, .. }: P
     assert_eq!(
         enter(1, 1100).await,
         AdmissionDecision::Let { first: true },
-        "the second tab of one who is let in"
+        "the second tab of a visitor who was admitted"
     );
     assert_eq!(enter(2, 1100).await, AdmissionDecision::Wait);
     store.undo_admission("r", 0, true).await.unwrap();
     assert_eq!(
         enter(2, 1200).await,
         AdmissionDecision::Let { first: true },
-        "what could not be written is free again"
+        "the place of a claim that could not be written is free again"
     );
     let claim = RecordedPassClaim {
         number: 2,
@@ -113,8 +114,8 @@ pub(super) async fn a_way_in_ends_with_its_claim_or_lapses(Pair { store, .. }: P
     assert_eq!(enter(2, 1300).await, AdmissionDecision::Lives);
     let seen = figures(store.as_ref(), 1400, &[]).await;
     assert_eq!((seen.counts.inside, seen.entering), (1, 1));
-    // The node that admitted number 1 died and never ended the admission. After it lapses, nobody
-    // waits for it, and its room is free.
+    // The node that admitted number 1 died and never ended the admission. After the admission
+    // lapses, it no longer counts, and its place is free.
     let lapsed = 1100 + WAY_IN_LAPSES_MS;
     assert_eq!(figures(store.as_ref(), lapsed, &[]).await.entering, 0);
     store
@@ -128,11 +129,13 @@ pub(super) async fn a_way_in_ends_with_its_claim_or_lapses(Pair { store, .. }: P
     assert_eq!(
         enter(2, 100_000).await,
         AdmissionDecision::Wait,
-        "a second pass comes by the pace"
+        "the pace limits second passes"
     );
 }
 
-pub(super) async fn whoever_was_away_when_called_comes_by_the_pace(Pair { store, .. }: Pair) {
+pub(super) async fn a_visitor_who_was_away_when_called_is_admitted_by_the_pace(
+    Pair { store, .. }: Pair,
+) {
     joined(store.as_ref(), 4).await;
     store
         .end_tick("r", tick(0, 1000, 0..4, &[0, 2]))
@@ -147,7 +150,7 @@ pub(super) async fn whoever_was_away_when_called_comes_by_the_pace(Pair { store,
     assert_eq!(
         enter(0).await,
         AdmissionDecision::Wait,
-        "no pace was earned for it yet"
+        "latecomers have no credit yet"
     );
     let earned = TickEnd {
         credit_u: VISITOR_U,
@@ -158,7 +161,7 @@ pub(super) async fn whoever_was_away_when_called_comes_by_the_pace(Pair { store,
     assert_eq!(
         enter(0).await,
         AdmissionDecision::Wait,
-        "that was one visitor's worth"
+        "the credit was for one visitor"
     );
     assert_eq!(figures(store.as_ref(), 2500, &[]).await.owed_u, VISITOR_U);
     let no_line = Claimant {
@@ -171,7 +174,7 @@ pub(super) async fn whoever_was_away_when_called_comes_by_the_pace(Pair { store,
     );
 }
 
-pub(super) async fn a_call_is_expected_until_it_is_answered_or_its_window_ends(
+pub(super) async fn a_called_visitor_is_expected_until_they_come_or_leave_or_the_window_ends(
     Pair { store, .. }: Pair,
 ) {
     joined(store.as_ref(), 12).await;
@@ -212,7 +215,7 @@ pub(super) async fn a_call_is_expected_until_it_is_answered_or_its_window_ends(
     let seen = figures(store.as_ref(), 3000, &[]).await;
     assert_eq!(
         seen.expected, 8,
-        "to claim and then leave is one answer, and nobody waited for who was away"
+        "a claim and a leaving of one rank count once, and an away rank was never expected"
     );
     let later = figures(store.as_ref(), 6001, &[]).await;
     assert_eq!((later.expected, later.calls.len()), (2, 1));
@@ -225,7 +228,9 @@ pub(super) async fn a_call_is_expected_until_it_is_answered_or_its_window_ends(
     assert_eq!((later.expected, later.calls.len()), (0, 0));
 }
 
-pub(super) async fn of_two_ticks_that_began_together_one_stands(Pair { store, .. }: Pair) {
+pub(super) async fn if_two_ticks_begin_together_only_the_first_to_end_stores_its_accounts(
+    Pair { store, .. }: Pair,
+) {
     joined(store.as_ref(), 4).await;
     let earned = |since, until, called| TickEnd {
         credit_u: 5 * VISITOR_U,
@@ -238,7 +243,7 @@ pub(super) async fn of_two_ticks_that_began_together_one_stands(Pair { store, ..
     assert_eq!((seen.counted_until, seen.owed_u), (1000, VISITOR_U));
     assert_eq!(
         seen.expected, 2,
-        "whom the ledger has called is waited for all the same"
+        "visitors whom the second tick called are expected all the same"
     );
     let late = |number| Claimant {
         max_inside: 100,
@@ -249,10 +254,10 @@ pub(super) async fn of_two_ticks_that_began_together_one_stands(Pair { store, ..
         let entered = store.admit_claimant("r", late(number)).await.unwrap();
         let_in += u64::from(entered == AdmissionDecision::Let { first: true });
     }
-    assert_eq!(let_in, 2, "late comers bank one second's pace");
+    assert_eq!(let_in, 2, "latecomers save at most one second of the pace");
 }
 
-pub(super) async fn a_pass_counts_inside_though_its_place_was_left(open: StoreOpener<'_>) {
+pub(super) async fn a_visitor_who_left_with_a_pass_counts_as_inside(open: StoreOpener<'_>) {
     let pair = open(false).await;
     for at in 0..2 {
         pair.store.join("r", entrant(at)).await.unwrap();
@@ -269,7 +274,11 @@ pub(super) async fn a_pass_counts_inside_though_its_place_was_left(open: StoreOp
         pair.store.leave("r", leaving(at, 0)).await.unwrap();
     }
     let inside = async |pair: &Pair, now_s| pair.store.counts("r", now_s).await.unwrap().inside;
-    assert_eq!(inside(&pair, 1).await, 2, "the passes still open booking");
+    assert_eq!(
+        inside(&pair, 1).await,
+        2,
+        "the passes are still valid at booking"
+    );
     let pair = open(true).await;
     assert_eq!(inside(&pair, 1).await, 2, "also after a restart");
     pair.ledger.finish("r", 1, &[holder(0)], 0).await.unwrap();
@@ -277,7 +286,11 @@ pub(super) async fn a_pass_counts_inside_though_its_place_was_left(open: StoreOp
         .mark_ticketed("r", 1, &[holder(0)])
         .await
         .unwrap();
-    assert_eq!(inside(&pair, 1).await, 1, "an order ends it");
+    assert_eq!(
+        inside(&pair, 1).await,
+        1,
+        "a visitor with a ticketed order is not inside"
+    );
     let pair = open(true).await;
     assert_eq!((inside(&pair, 1).await, inside(&pair, 100).await), (1, 0));
 }

@@ -1,6 +1,6 @@
-//! What every room store promises. `open(false)` gives a store over a fresh ledger, and
-//! `open(true)` over the same data as before, as after a restart. A model runs beside the store
-//! under random steps.
+//! The contract of every room store. `open(false)` opens a store over a fresh ledger, and
+//! `open(true)` opens it over the same data as before, as after a restart. One case compares the
+//! store with a model under random steps.
 
 mod letting;
 mod model;
@@ -32,8 +32,7 @@ pub struct Pair {
     pub store: Arc<dyn RoomStore>,
     /// The ledger of the store.
     pub ledger: Arc<dyn RoomLedger>,
-    /// Whether a server beside the process keeps the data that the ledger does not have, so that it
-    /// outlives the process.
+    /// Whether a server has the data that the ledger lacks, so that this data outlives the process.
     pub outlives: bool,
 }
 
@@ -74,7 +73,7 @@ async fn frozen(store: &dyn RoomStore, now: i64) -> LineFreeze {
     }
 }
 
-/// Notes a written pass that had no admission before it.
+/// Notes a written claim that had no admission before it.
 async fn claimed(store: &dyn RoomStore, number: u64, exp_s: i64) -> bool {
     let claimed = RecordedPassClaim {
         number,
@@ -94,28 +93,28 @@ async fn figures(store: &dyn RoomStore, now: i64, ends_s: &[i64]) -> TickFigures
     store.tick_figures("r", moment).await.unwrap()
 }
 
-/// Opens a store, over a fresh ledger with `false`, over the data of before with `true`.
+/// Opens a store: with `false` over a fresh ledger, with `true` over the same data as before.
 type StoreOpener<'a> = &'a dyn Fn(bool) -> LocalBoxFuture<'a, Pair>;
 
 type Case<'a> = ContractCase<'a, StoreOpener<'a>>;
 
 fn every_case<'a>() -> Vec<Case<'a>> {
     let on_one_store: &[Case<'a>] = contract_cases![|open| (open(false).await);
-        one_place_for_one_holder,
+        a_holder_who_joins_twice_gets_one_place,
         many_at_once_get_distinct_durable_numbers,
         leaving_before_the_freeze_voids_the_leaf_and_after_it_does_not,
         a_leaving_is_written_before_it_is_answered,
         a_code_gives_one_place_and_stays_used,
         passes_and_finished_orders_are_counted,
-        no_more_than_the_room_are_let_in_however_many_come_at_once,
-        a_way_in_ends_with_its_claim_or_lapses,
-        whoever_was_away_when_called_comes_by_the_pace,
-        a_call_is_expected_until_it_is_answered_or_its_window_ends,
-        of_two_ticks_that_began_together_one_stands,
+        many_claims_at_once_get_no_more_admissions_than_there_are_places_inside,
+        an_admission_ends_when_its_claim_is_written_or_undone_or_it_lapses,
+        a_visitor_who_was_away_when_called_is_admitted_by_the_pace,
+        a_called_visitor_is_expected_until_they_come_or_leave_or_the_window_ends,
+        if_two_ticks_begin_together_only_the_first_to_end_stores_its_accounts,
     ];
     let over_restarts: &[Case<'a>] = contract_cases![
-        a_pass_counts_inside_though_its_place_was_left,
-        who_is_not_seen_for_a_minute_is_away_and_a_restart_forgets_it,
+        a_visitor_who_left_with_a_pass_counts_as_inside,
+        a_visitor_not_seen_for_a_minute_is_away_and_a_restart_forgets_it_without_a_server,
         random_steps_follow_the_model_over_restarts,
     ];
     [on_one_store, over_restarts].concat()
@@ -127,7 +126,7 @@ pub async fn suite<F: Future<Output = Pair>>(open: impl Fn(bool) -> F) {
     run_contract(&every_case(), async || &open as StoreOpener<'_>).await;
 }
 
-async fn one_place_for_one_holder(Pair { store, .. }: Pair) {
+async fn a_holder_who_joins_twice_gets_one_place(Pair { store, .. }: Pair) {
     let first = store.join("r", entrant(1)).await.unwrap();
     let again = store.join("r", entrant(1)).await.unwrap();
     assert!(first.fresh && !again.fresh);
@@ -147,7 +146,7 @@ async fn one_place_for_one_holder(Pair { store, .. }: Pair) {
     assert_eq!(
         store.check_presented_place("r", shown(0, 2)).await.unwrap(),
         PresentedPlaceStatus::Unknown,
-        "a number is its holder's only"
+        "another holder shows the number"
     );
     assert_eq!(
         store.check_presented_place("r", shown(7, 1)).await.unwrap(),
@@ -177,7 +176,7 @@ async fn many_at_once_get_distinct_durable_numbers(Pair { store, ledger, .. }: P
     assert_eq!(
         ledger.line("r").await.unwrap().places.len(),
         100,
-        "what was answered is written"
+        "every answered join is in the ledger"
     );
 }
 
@@ -260,12 +259,12 @@ async fn a_code_gives_one_place_and_stays_used(Pair { store, ledger, .. }: Pair)
     assert_eq!(
         store.put_codes("r", others, entry()).await.unwrap(),
         RoomChangeOutcome::Joined,
-        "not once somebody has joined, whether the ledger has heard of it or not"
+        "the codes stay once somebody has joined, even if the ledger does not have the join yet"
     );
     assert_eq!(
         store.join("r", with(1, None)).await.unwrap().number,
         0,
-        "who has a place needs no code again"
+        "a holder with a place needs no code"
     );
     assert!(matches!(
         store.join("r", with(2, Some(code))).await,
@@ -295,14 +294,14 @@ async fn passes_and_finished_orders_are_counted(Pair { store, .. }: Pair) {
     assert_eq!(
         store.counts("r", 100).await.unwrap().inside,
         1,
-        "a pass that ran out is not inside"
+        "a visitor with an expired pass is not inside"
     );
     assert_eq!(
         figures(store.as_ref(), 101_000, &[100, 209, 210])
             .await
             .beyond,
         [1, 1, 0],
-        "by the end of their passes"
+        "visitors inside whose pass ends after each time"
     );
     store
         .mark_ticketed("r", 4, &[holder(1), holder(9)])
@@ -313,10 +312,12 @@ async fn passes_and_finished_orders_are_counted(Pair { store, .. }: Pair) {
         (counts.inside, counts.claimed, counts.done, counts.finished),
         (0, 2, 1, 4)
     );
-    assert_eq!(counts.ended, 1, "the pass that ran out");
+    assert_eq!(counts.ended, 1, "one pass expired");
 }
 
-async fn who_is_not_seen_for_a_minute_is_away_and_a_restart_forgets_it(open: StoreOpener<'_>) {
+async fn a_visitor_not_seen_for_a_minute_is_away_and_a_restart_forgets_it_without_a_server(
+    open: StoreOpener<'_>,
+) {
     let pair = open(false).await;
     for at in 0..4 {
         pair.store.join("r", entrant(at)).await.unwrap();
@@ -327,7 +328,7 @@ async fn who_is_not_seen_for_a_minute_is_away_and_a_restart_forgets_it(open: Sto
     };
     assert!(
         away(&pair, 100).await.is_empty(),
-        "nobody has looked long enough"
+        "the store has not looked for long enough"
     );
     pair.store.note_seen("r", &[1, 77], 130).await.unwrap();
     pair.store.leave("r", leaving(3, 0)).await.unwrap();
@@ -335,21 +336,21 @@ async fn who_is_not_seen_for_a_minute_is_away_and_a_restart_forgets_it(open: Sto
     assert_eq!(
         away(&pair, 160).await,
         [0, 2],
-        "and who left is absent, not away"
+        "a visitor who left is absent, not away"
     );
     pair.store.note_seen("r", &[0], 170).await.unwrap();
     assert_eq!(away(&pair, 189).await, [2]);
     assert_eq!(
         away(&pair, 195).await,
         [1, 2],
-        "a store may tell it a few seconds late, and never early"
+        "a store may report it a few seconds late, but never early"
     );
     let pair = open(true).await;
     if pair.outlives {
         assert_eq!(
             away(&pair, 200).await,
             [1, 2],
-            "others have gone on looking"
+            "the server still has what was seen"
         );
         return;
     }

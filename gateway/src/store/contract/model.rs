@@ -1,4 +1,4 @@
-//! Runs a model of the line beside the store, through random steps and restarts, and compares them.
+//! Runs random steps and restarts on the store and on a model of the line, and compares the two.
 
 use super::*;
 

@@ -18,7 +18,7 @@ use crate::store::{
     RoomCounts, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
 };
 
-/// What a holder's join was given, before the ledger has it.
+/// The result of a join in memory, before the ledger has it.
 pub(super) enum JoinAssignment {
     /// The place that the holder had already.
     Known(Place),
@@ -42,7 +42,7 @@ pub(super) struct RoomLine {
     done: u64,
     /// How far booking's finished orders have been read.
     finished: u64,
-    /// Which ranks were called, and which are being admitted.
+    /// The ranks that were called, and the ranks that are being admitted.
     cohorts: ReleaseCohorts,
 }
 
@@ -75,9 +75,9 @@ impl RoomLine {
         let slots = &line.slots;
         line.passes
             .count_inside(|number| slots.get(index(number)).is_some_and(|slot| !slot.done));
-        // The freeze may lie above the last durable number, and numbers between them whose write
-        // failed stay void. Numbers that a store with lives may have given without copying them to
-        // the ledger stay void too.
+        // The freeze may be above the last recorded number: the numbers between them are void,
+        // because their write failed. A store with lives may have given numbers without copying
+        // them to the ledger: they are void too.
         line.fill_up_to(stored.frozen.unwrap_or_default());
         line.fill_up_to(stored.life.map_or(0, |life| life.ceiling));
         line
@@ -148,7 +148,8 @@ impl RoomLine {
         JoinAssignment::New(place)
     }
 
-    /// Makes a number void that the ledger did not take. Its holder and its code are free again.
+    /// Makes a number void because the ledger did not take it. Its holder may join again with the
+    /// same code.
     pub(super) fn void_number(&mut self, number: u64) {
         let Some(slot) = self.slots.get_mut(index(number)) else {
             return;
@@ -168,7 +169,7 @@ impl RoomLine {
         self.absent.mark_void(number);
     }
 
-    /// Gives a place up, and returns whether its leaf becomes nobody's.
+    /// Gives a place up, and returns whether its leaf becomes void.
     pub(super) fn leave(&mut self, leaving: &StoreLeaveRequest) -> bool {
         let number = leaving.number;
         if let Some(rank) = leaving.rank {
@@ -198,7 +199,7 @@ impl RoomLine {
             Some(slot) if slot.here && slot.holder == holder => self
                 .living_place(number)
                 .map_or(PresentedPlaceStatus::Unknown, PresentedPlaceStatus::Here),
-            // A void leaf no longer says who held it, but the signed place does.
+            // A void leaf has no holder any more, but the signed place proves who had the number.
             Some(slot) if !slot.here && (slot.holder == holder || slot.holder == VOID) => {
                 PresentedPlaceStatus::Left
             }
@@ -206,12 +207,12 @@ impl RoomLine {
         }
     }
 
-    /// Fixes the numbers given so far.
+    /// Freezes the line unless it is frozen already, and returns how many numbers are frozen.
     pub(super) fn freeze(&mut self) -> u64 {
         *self.frozen.get_or_insert(self.slots.len() as u64)
     }
 
-    /// Decides whether a visitor may come in now, and if so reserves a place inside.
+    /// Decides whether a visitor may claim, and if so reserves a place inside.
     pub(super) fn admit_claimant(&mut self, claimant: &Claimant) -> AdmissionDecision {
         let Claimant { rank, now, .. } = *claimant;
         let now_s = now.div_euclid(1000);
@@ -281,8 +282,8 @@ impl RoomLine {
         stands
     }
 
-    /// Counts a visitor whose claim was written as inside. Returns whether it is the number's first
-    /// pass.
+    /// Notes that a claim was written, and counts its visitor as inside. Returns whether it is the
+    /// number's first pass.
     pub(super) fn note_claim(&mut self, claimed: &RecordedPassClaim) -> bool {
         let RecordedPassClaim { number, exp_s, .. } = *claimed;
         if let Some(rank) = claimed.reserved {
@@ -303,7 +304,8 @@ impl RoomLine {
         for holder in holders {
             let left = self.passes.take_left(*holder);
             for number in self.by_holder.get(holder).copied().into_iter().chain(left) {
-                // A place without a pass bought nothing; its holder bought with an earlier place.
+                // If a place has no pass, its holder did not buy with it, but with an earlier
+                // place.
                 if self.passes.expiry_s(number).is_some()
                     && let Some(slot) = self.slots.get_mut(index(number))
                     && !slot.done

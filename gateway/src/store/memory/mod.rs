@@ -1,6 +1,6 @@
-//! The room store of one machine. Number and leaf change under one lock, the ledger's write is
-//! queued under that same lock, and the answer is given when the write is durable. It is a real
-//! store, not a mock.
+//! The room store of one machine. A join changes number and leaf and queues the write to the
+//! ledger, all under one lock. It is answered when the write is durable. This is a real store, not
+//! a mock.
 
 mod absence;
 mod line;
@@ -27,11 +27,12 @@ use crate::store::{
     StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
 };
 
-/// The life of every room here. The store writes everything through and reads it back whole, so it
-/// never loses a number and needs no second life.
+/// The incarnation of every room in this store. The ledger has every number before it is answered,
+/// and a restart reads all of them back. The store therefore never loses a number and needs no
+/// second life.
 const ONE_LIFE: u64 = 1;
 
-/// The room store in memory: a cheap handle whose clones share the rooms.
+/// The room store in memory. It is a cheap handle, and its clones share the rooms.
 #[derive(Clone)]
 pub struct MemoryRoomStore {
     inner: Arc<MemoryRooms>,
@@ -46,12 +47,12 @@ struct MemoryRooms {
 enum PendingJoin {
     /// A new number that is being written.
     New(Place, DurableWrite<LedgerJoinOutcome>),
-    /// A number that the holder had already, whose write by another call may not have ended.
+    /// A number that the holder had already. The call that gave the number may still be writing it.
     Known(Place, DurableWrite<()>),
 }
 
 impl MemoryRoomStore {
-    /// Makes a store that writes through to `ledger`.
+    /// Makes a store that writes joins, leavings and freezes to `ledger`.
     #[must_use]
     pub fn new(ledger: Arc<dyn RoomLedger>) -> Self {
         Self {
@@ -133,7 +134,7 @@ impl MemoryRoomStore {
 }
 
 fn lock_line(line: &Mutex<RoomLine>) -> MutexGuard<'_, RoomLine> {
-    // Changes of a line do not panic half-way, so a poisoned lock only means that some caller did.
+    // No change of a line panics half-way, so a poisoned lock still guards sound data.
     line.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -146,9 +147,9 @@ impl RoomStore for MemoryRoomStore {
         let ledger = &self.inner.ledger;
         let mut stored = ledger.line(room).await?;
         if let Some(life) = stored.life {
-            // A store with lives gave numbers in this room, perhaps more than the ledger was told
-            // of. Its life ends now, so that none of those numbers is given again, and a node that
-            // still works with that store is refused.
+            // A store with lives gave numbers in this room, perhaps more than it copied to the
+            // ledger. The next life begins now, above those numbers, so that none of them is given
+            // again. The ledger then refuses every node that still uses that store.
             let at = ledger.now_ms().await?;
             stored.life = Some(ledger.begin_life(room, life.incarnation, 0, at).await?);
         }
@@ -182,7 +183,7 @@ impl RoomStore for MemoryRoomStore {
     async fn join(&self, room: &str, entrant: StoreJoinRequest) -> Result<Place, StoreJoinRefusal> {
         let (store, room) = (self.clone(), room.to_owned());
         // The join runs in a task of its own, because a visitor who hangs up in the middle must not
-        // leave a number unsettled.
+        // leave a number that is neither written nor void.
         let settled = tokio::spawn(async move {
             for _ in 0..2 {
                 let pending = store.begin_join(&room, &entrant)?;
@@ -243,8 +244,8 @@ impl RoomStore for MemoryRoomStore {
                 RoomLedgerFailure::Corrupt("a store without lives was refused for its life".into()),
             ),
         });
-        // The line takes over the freeze that the ledger says. If the ledger gave none, the line
-        // goes on filling until the next try.
+        // The line takes the freeze that the ledger has. If the ledger returned none, the line is
+        // open again until the next try.
         lock_line(&line).frozen = outcome.as_ref().ok().map(|freeze| freeze.n);
         Ok(StoreFreezeOutcome::Done(outcome?))
     }

@@ -12,15 +12,15 @@ pub(super) struct LinePasses {
     /// Expiry and number of each visitor inside, soonest first, so that counting never walks the
     /// whole line.
     inside: BTreeSet<(i64, u64)>,
-    /// Numbers that were left with a pass. The pass still opens booking, so it counts until it
-    /// expires or is used.
+    /// The numbers that each holder left with a pass. The pass is still valid at booking, so its
+    /// visitor counts as inside until the pass expires or an order is ticketed.
     left_with: HashMap<Holder, Vec<u64>>,
     /// How many passes ever expired without an order.
     ended: u64,
 }
 
 impl LinePasses {
-    /// Takes over the passes of the ledger, before any visitor counts as inside.
+    /// Builds the passes from those of the ledger. No visitor counts as inside yet.
     pub(super) fn of_ledger(passes: &[(u64, i64)]) -> Self {
         Self {
             expires_s: passes.iter().copied().collect(),
@@ -28,7 +28,8 @@ impl LinePasses {
         }
     }
 
-    /// Counts as inside the visitors with a pass for whom `may_be` holds.
+    /// Counts the visitor of each number with a pass as inside, if `may_be` returns true for the
+    /// number.
     pub(super) fn count_inside(&mut self, may_be: impl Fn(u64) -> bool) {
         let inside = self.expires_s.iter().filter(|(number, _)| may_be(**number));
         self.inside = inside.map(|(number, exp)| (*exp, *number)).collect();

@@ -1,8 +1,8 @@
-//! The slot of one number in a line that is kept in memory.
+//! The slots of the numbers of a line in memory.
 
 use fairgate_pass::{Digest, Holder, VOID};
 
-/// What the store keeps of one number.
+/// The data of one number.
 #[derive(Clone, Copy)]
 pub(super) struct LineSlot {
     pub(super) holder: Holder,
@@ -26,6 +26,6 @@ impl LineSlot {
 
 /// Returns the index of a number's slot.
 pub(super) fn index(number: u64) -> usize {
-    // Numbers are given one by one from memory, so they fit its addresses.
+    // Every given number has a slot in memory, so its index fits `usize`.
     usize::try_from(number).unwrap_or(usize::MAX)
 }

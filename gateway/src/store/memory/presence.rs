@@ -10,11 +10,11 @@ use crate::store::{AWAY_AFTER_S, NumberSet};
 pub(super) struct LinePresence {
     /// Unix seconds by number; 0 if this process has not seen the visitor.
     seen_at_s: Vec<u32>,
-    /// Since when this process has looked, unix seconds.
+    /// When away visitors were first asked for in this process, unix seconds.
     looking_since_s: Option<i64>,
 }
 
-/// Narrows unix seconds to the 32 bits they are kept in, which last until the year 2106.
+/// Converts unix seconds to 32 bits, which are enough until the year 2106.
 fn seconds(at_s: i64) -> u32 {
     u32::try_from(at_s.max(0)).unwrap_or(u32::MAX)
 }
@@ -29,8 +29,8 @@ impl LinePresence {
         }
     }
 
-    /// Returns the numbers whose visitors are away. Joining counts as being seen. A visitor not
-    /// seen here counts as here until this store has looked for long enough.
+    /// Returns the numbers whose visitors are away. A join counts as being seen. For
+    /// [`AWAY_AFTER_S`] after the first call, every visitor counts as here.
     pub(super) fn away_numbers(&mut self, slots: &[LineSlot], now_s: i64) -> NumberSet {
         let since = *self.looking_since_s.get_or_insert(now_s);
         let (since, gone) = (seconds(since), seconds(now_s - AWAY_AFTER_S));

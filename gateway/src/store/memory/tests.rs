@@ -75,7 +75,7 @@ async fn numbers_that_a_store_with_lives_may_have_given_are_not_given_again() {
     let place = store.join("r", entrant).await.expect("a place");
     assert_eq!(place.number, 100);
     let reserved = ledger.reserve("r", life.incarnation, 200).await;
-    assert_eq!(reserved.expect("it answers"), None, "that life is over");
+    assert_eq!(reserved.expect("it answers"), None, "the life has ended");
 }
 
 fn number(assigned: &JoinAssignment) -> Option<u64> {
@@ -109,7 +109,7 @@ fn after_a_loss_the_figures_count_people_and_not_the_numbers_that_were_skipped()
 }
 
 #[test]
-fn a_number_whose_write_failed_is_nobodys_and_its_holder_and_code_are_free_again() {
+fn a_number_whose_write_failed_is_void_and_its_holder_may_join_again_with_the_code() {
     let code = Digest::of_bytes(b"code");
     let mut line = RoomLine::default();
     line.put_codes(&[code]);

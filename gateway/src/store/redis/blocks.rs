@@ -1,4 +1,4 @@
-//! Reserves blocks of numbers in the ledger ahead of the joins. Only then may Redis give them.
+//! Reserves blocks of numbers in the ledger ahead of the joins. Redis gives only reserved numbers.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,9 +15,10 @@ use crate::store::StoreFailure;
 
 /// The fewest numbers that are reserved ahead.
 pub const AHEAD_MIN: u64 = 1000;
-/// The most numbers that are reserved ahead. A lost store leaves the rest of its block void.
+/// The most numbers that are reserved ahead. If the store is lost, the unused numbers of its block
+/// are void.
 const AHEAD_MAX: u64 = 200_000;
-/// For how many rounds numbers are reserved, if each round gives as many as the last one did.
+/// For how many rounds the reserved numbers last, if each round gives as many as the last one.
 const ROUNDS_AHEAD: u64 = 8;
 
 /// Reserves numbers ahead of the joins.
@@ -31,7 +32,7 @@ pub struct NumberBlocks {
 }
 
 impl NumberBlocks {
-    /// Reserves numbers in the ledger, and only then lets Redis give them.
+    /// Reserves the numbers below `upto` in the ledger, and then allows Redis to give them.
     pub async fn reserve(
         &self,
         room: &str,
@@ -62,8 +63,8 @@ impl NumberBlocks {
             .saturating_mul(ROUNDS_AHEAD)
             .clamp(AHEAD_MIN, AHEAD_MAX);
         let short = next.saturating_add(ahead / 2) >= ceiling;
-        // A ledger that was set back is told again how far numbers may have been given, so that the
-        // next life begins above them.
+        // A ledger that was set back must reserve again all numbers that Redis may have given, so
+        // that the next life begins above them.
         if life.ceiling < ceiling {
             self.compare_ceilings(room, life, ceiling).await?;
         }
@@ -78,7 +79,8 @@ impl NumberBlocks {
         Ok(())
     }
 
-    /// Reserves a block at once, because the joins were faster than the rounds.
+    /// Reserves a block at once for a join that found all reserved numbers given, unless another
+    /// call has just reserved one.
     pub async fn reserve_now(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
         let open = self.rooms.find(room)?;
         let _tending = open.tending.lock().await;
@@ -94,8 +96,8 @@ impl NumberBlocks {
             .await
     }
 
-    /// Reads the lives again, because another node may have reserved numbers in the meantime. If
-    /// none has, notes that the ledger has lost a block.
+    /// Reads the lives again, because another node may have reserved numbers in the meantime. If no
+    /// node has, notes that the ledger has lost a block.
     async fn compare_ceilings(
         &self,
         room: &str,

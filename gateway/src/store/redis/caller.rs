@@ -1,5 +1,4 @@
-//! The one place that runs the scripts of rooms: on the room's key, and only if Redis belongs to
-//! this ledger.
+//! Runs every script of a room on the room's key, and only if Redis belongs to this ledger.
 
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ impl RoomScriptRunner {
         Self { redis, condition }
     }
 
-    /// Runs a script that needs the room to live in this life.
+    /// Runs a script that fails unless the room in Redis is in this life.
     pub async fn run(
         &self,
         room: &str,

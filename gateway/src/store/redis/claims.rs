@@ -1,4 +1,4 @@
-//! The transitions that let a visitor in: admission, claim, and the ticketed order.
+//! The transitions of a pass: admission, claim, and the ticketed order.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::scripts::{
 };
 use crate::store::{AdmissionDecision, Claimant, RecordedPassClaim, StoreFailure};
 
-/// Runs the scripts that let visitors claim passes.
+/// Runs the scripts of admissions, claims and ticketed orders.
 pub struct ClaimTransitions {
     pub scripts: Arc<RoomScriptRunner>,
     pub lives: Arc<RoomLifeReader>,
@@ -48,7 +48,7 @@ impl ClaimTransitions {
         })
     }
 
-    /// Notes that a claim was written. Returns whether it is the number's first.
+    /// Notes that a claim was written. Returns whether it was the first claim of the number.
     pub async fn note_claim(
         &self,
         room: &str,
@@ -66,7 +66,7 @@ impl ClaimTransitions {
         Ok(reply.as_integer()? == 1)
     }
 
-    /// Notes that a claim could not be written.
+    /// Undoes the admission of a rank whose claim could not be written.
     pub async fn undo_admission(
         &self,
         room: &str,

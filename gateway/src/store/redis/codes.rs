@@ -1,6 +1,6 @@
-//! Replaces the codes of a room that nobody has joined. The ledger and Redis change one after the
-//! other, so no join is let through in between. A code that only one of them knows would give a
-//! number and then void it.
+//! Replaces the codes of a room that nobody has joined. The ledger changes first and Redis second,
+//! and joins are refused in between. Otherwise a visitor could join with a code that only Redis
+//! has, and the ledger would then void the number.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::store::StoreFailure;
 
 /// How many codes one script takes.
 const BATCH: usize = 1000;
-/// How long (ms) joins wait for codes at most, which is longer than any list takes. After that the
-/// node that was writing the codes is gone, and the ledger's codes are written.
+/// If joins have been paused for this long (ms), a round of any node writes the ledger's codes. No
+/// list of codes takes this long, so the node that paused the joins must have died.
 pub const WAITED_FOR_MS: i64 = 60_000;
 
 /// Replaces the codes of a room.
@@ -44,8 +44,8 @@ impl RoomCodes {
         if held.as_integer()? == 0 {
             return Ok(RoomChangeOutcome::Joined);
         }
-        // Redis gets what the ledger has in the end. If the ledger's answer was lost, its own list
-        // is read.
+        // Redis must get the codes that the ledger now has. If the ledger did not confirm the new
+        // codes, its codes are read.
         let written = self.ledger.put_codes(room, codes.clone(), entry).await;
         match written {
             Ok(RoomChangeOutcome::To(version)) => {
@@ -59,7 +59,7 @@ impl RoomCodes {
         }
     }
 
-    /// Writes the ledger's codes to Redis and lets joins go on.
+    /// Writes the ledger's codes to Redis and ends the pause of the joins.
     pub async fn take_from_ledger(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
         let line = self.ledger.bare_line(room).await?;
         let codes: Vec<Digest> = line.codes.into_iter().map(|(code, _)| code).collect();

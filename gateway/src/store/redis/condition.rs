@@ -1,5 +1,5 @@
 //! Watches in the background whether Redis answers, which ledger its data belongs to, and whether
-//! its settings are safe. Operators are told.
+//! its settings are safe. Operators get the result as warnings.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,12 +13,11 @@ use crate::ledger::RoomLife;
 
 /// How often Redis is asked which ledger it belongs to.
 pub const ASKED_EVERY: Duration = Duration::from_secs(1);
-/// Every how many rounds the settings and the clock of Redis are checked.
+/// The settings and the clock of Redis are checked once in this many rounds.
 const FINDINGS_EVERY: u32 = 10;
-/// How long (ms) a warning stays that the ledger was set back or Redis lost its data.
+/// How long (ms) a warning stays after the ledger was set back or Redis lost its data.
 const TOLD_MS: i64 = 3_600_000;
-/// Rooms that begin a new life within this time (ms) were lost together, and the log has one line
-/// for them.
+/// The log has one warning for all rooms that begin a new life within this time (ms).
 const ONE_LOSS_MS: i64 = 60_000;
 
 /// What the last checks found out about Redis.
@@ -30,12 +29,12 @@ pub struct StoreCondition {
 #[derive(Debug, Default)]
 struct ConditionDetails {
     away: Option<(Instant, RedisCallError)>,
-    /// The id of another ledger that the data belongs to, if it does.
+    /// The id of the ledger that the data belongs to, if it is not this store's ledger.
     foreign: Option<String>,
     findings: Vec<ServerFinding>,
-    /// Rooms of which the ledger lost blocks, and when that was found (ms).
+    /// The rooms whose blocks the ledger lost, each with the time (ms) when the loss was found.
     set_back: BTreeMap<String, i64>,
-    /// When the log last told of a loss (ms).
+    /// When a loss was last logged (ms).
     loss_told_at: Option<i64>,
 }
 
@@ -45,7 +44,7 @@ impl StoreCondition {
         self.lock().foreign.is_some()
     }
 
-    /// Takes over the answer of Redis to which ledger its data belongs to, or that there was none.
+    /// Stores which ledger the data in Redis belongs to, or that Redis did not answer.
     pub fn note_owner(&self, owner: Result<String, RedisCallError>, own: &str) {
         let mut found = self.lock();
         match owner {
@@ -72,12 +71,12 @@ impl StoreCondition {
         metrics::gauge!("fairgate_room_store_up").set(f64::from(u8::from(found.away.is_none())));
     }
 
-    /// Takes over what was found wrong with the servers.
+    /// Stores the findings of the last check of the servers.
     pub fn note_findings(&self, findings: Vec<ServerFinding>) {
         self.lock().findings = findings;
     }
 
-    /// Notes that this node fills in a room that is new or was lost.
+    /// Logs that this node fills in a room that is new or was lost.
     pub fn note_new_life(&self, room: &str, life: &RoomLife, now: i64) {
         let incarnation = life.incarnation;
         if incarnation <= 1 {
@@ -102,7 +101,7 @@ impl StoreCondition {
         );
     }
 
-    /// Notes that the ledger has lost blocks of these rooms.
+    /// Notes and logs that the ledger has lost blocks of these rooms.
     pub fn note_set_back(&self, rooms: &[String], now: i64) {
         for room in rooms {
             tracing::error!(
@@ -115,8 +114,8 @@ impl StoreCondition {
         }
     }
 
-    /// Returns one sentence for each thing that an operator should put right. `lives` are the lives
-    /// of the rooms as the ledger has them.
+    /// Returns one sentence for each problem that an operator should solve. `lives` are the lives
+    /// that the ledger has.
     pub fn warnings(&self, lives: &[RoomLife], now: i64) -> Vec<String> {
         let found = self.lock();
         let mut warnings = Vec::new();
@@ -164,7 +163,7 @@ fn recent_loss_warning(lives: &[RoomLife], now: i64) -> Option<String> {
     ))
 }
 
-/// Asks Redis every second which ledger its data belongs to, and less often how it is set.
+/// Asks Redis every second which ledger its data belongs to, and checks its settings less often.
 pub struct ConditionWatch {
     redis: Redis,
     ledger_id: String,
@@ -199,8 +198,8 @@ impl ConditionWatch {
         }
     }
 
-    /// Returns which ledger the data belongs to. Data that belongs to none is claimed for this one
-    /// first.
+    /// Returns the id of the ledger that the data in Redis belongs to. If Redis has no such id,
+    /// first writes the id of this ledger.
     pub async fn owner(&self) -> Result<String, RedisCallError> {
         let set = RedisCommand::new("SET").arg(keys::LEDGER);
         let set = set.arg(self.ledger_id.as_str()).arg("NX");

@@ -1,6 +1,6 @@
-//! Copies what Redis gave into the ledger, seconds later. It reads the feed a batch at a time, and
-//! trims the entries that the ledger has. Copying again is harmless, and a life that has ended
-//! copies nothing any more.
+//! Copies the joins from Redis to the ledger, seconds after they were answered. The copier reads
+//! the feed a batch at a time, and removes the entries that the ledger has. Copying twice is
+//! harmless. The ledger refuses copies of a life that has ended.
 
 use std::sync::Arc;
 
@@ -14,10 +14,9 @@ use super::scripts::{
 use crate::ledger::{LineCopyOutcome, LineFeedEntry, RoomLedger, RoomLife};
 use crate::store::{StoreFailure, StoreLeaveRequest};
 
-/// How many entries one batch has.
+/// The most entries of one batch.
 const BATCH: u32 = 1000;
-/// How many batches one run copies at most, unless the caller waits for the end, so that other
-/// rooms have their turn.
+/// The most batches that one run with `alone` copies. After that, other rooms have their turn.
 const GO_BATCHES_MAX: u32 = 20;
 /// How long (ms) a copier may be silent before another node takes its place.
 const ALONE_MS: u64 = 2000;
@@ -31,8 +30,8 @@ pub struct LineCopier {
 }
 
 impl LineCopier {
-    /// Copies until nothing is left. With `alone` it stops after its fair share of batches, and
-    /// copies nothing while another node does.
+    /// Copies the whole feed to the ledger. With `alone` it copies only a limited number of
+    /// batches, and nothing while another node copies.
     pub async fn copy_line(
         &self,
         room: &str,
@@ -65,8 +64,8 @@ impl LineCopier {
         Ok(())
     }
 
-    /// Copies what the last life left in the feed into the ledger. Those numbers were given, so
-    /// they must not be lost with that life.
+    /// Copies to the ledger the entries that the last life left in the feed. Their numbers were
+    /// given, so they must not be lost with that life.
     pub async fn salvage(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
         let mut from = "-".to_owned();
         loop {
@@ -88,8 +87,8 @@ impl LineCopier {
         }
     }
 
-    /// Writes one leaving to the ledger, with its join in case that is missing. Calling again is
-    /// harmless.
+    /// Writes to the ledger that a visitor left, and also the join, in case the ledger lacks it.
+    /// Calling again is harmless.
     pub async fn record_leaving(
         &self,
         room: &str,
@@ -127,7 +126,7 @@ impl LineCopier {
     }
 }
 
-/// Reads the last entry's id and the rows; `None` if there are none.
+/// Reads the rows of the feed and the id of the last one. Returns `None` if there are no rows.
 fn read_feed_entries(
     reply: &RedisReply,
 ) -> Result<Option<(String, Vec<LineFeedEntry>)>, fairgate_redis::RedisCallError> {

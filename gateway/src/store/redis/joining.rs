@@ -1,4 +1,4 @@
-//! The transitions of the line: joining, leaving, and fixing the numbers.
+//! The transitions of the line: joining, leaving and freezing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use crate::store::{
     Place, StoreFailure, StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest,
 };
 
-/// How often a join whose block is used up tries again with another block.
+/// How often a join is tried in all, if every try finds all reserved numbers given.
 const JOIN_TRIES: usize = 3;
-/// How much longer than the leases to wait, for the resolution of clocks.
+/// Added to the lease time when a freeze waits, because clocks are not exact.
 const LEASE_MARGIN: Duration = Duration::from_millis(50);
 
-/// Lets visitors join and leave, and fixes the numbers.
+/// Runs the joins and leavings of visitors, and freezes lines.
 pub struct LineTransitions {
     pub ledger: Arc<dyn RoomLedger>,
     pub scripts: Arc<RoomScriptRunner>,
@@ -31,7 +31,7 @@ pub struct LineTransitions {
 }
 
 impl LineTransitions {
-    /// Gives the holder the next number, or finds the one that the holder has.
+    /// Gives the holder the next number, or returns the place that the holder already has.
     pub async fn join(
         &self,
         room: &str,
@@ -46,8 +46,9 @@ impl LineTransitions {
         Err(StoreFailure::NotReady(used_up.into()).into())
     }
 
-    /// Tries one join. The life's lease must hold before and after it, so that an answered number
-    /// was given in time.
+    /// Tries one join. Returns `None` after it has reserved more numbers, if all reserved numbers
+    /// were given. This node must hold the lease of the same life before and after the script runs.
+    /// Otherwise another life may have begun before the number was given.
     async fn join_once(
         &self,
         room: &str,
@@ -84,8 +85,8 @@ impl LineTransitions {
 
     /// Gives a place up.
     pub async fn leave(&self, room: &str, leaving: StoreLeaveRequest) -> Result<(), StoreFailure> {
-        // The ledger is written first, so that a visitor who was told that they left stays away
-        // even if Redis loses its data a moment later.
+        // The ledger is written first. The place then stays left, even if Redis loses its data a
+        // moment after the answer.
         let life = self.lives.last_known_life(room)?;
         self.copier.record_leaving(room, &life, &leaving).await?;
         let leave = LeaveLineScript {
@@ -96,7 +97,9 @@ impl LineTransitions {
         Ok(())
     }
 
-    /// Fixes the numbers given so far.
+    /// Freezes the line and records the freeze in the ledger. Freezes nothing if the line is frozen
+    /// already or the life is too young. Otherwise waits for more than a second, until every lease
+    /// of an older life has ended.
     pub async fn freeze(&self, room: &str, now: i64) -> Result<StoreFreezeOutcome, StoreFailure> {
         if let Some(freeze) = self.ledger.draw(room).await?.freeze {
             return Ok(StoreFreezeOutcome::Done(freeze));
@@ -110,7 +113,8 @@ impl LineTransitions {
             n: n.as_count()?,
             at: now,
         };
-        // A node that read an older life may still give numbers of it until it has to read again.
+        // A node with a lease of an older life may still give numbers of that life, until the lease
+        // ends.
         tokio::time::sleep(LEASE + LEASE_MARGIN).await;
         self.copier.copy_line(room, &life, false).await?;
         let recorded = self
@@ -125,7 +129,8 @@ impl LineTransitions {
         }
     }
 
-    /// Waits until the ledger has everything that was answered before.
+    /// Copies the line to the ledger. After that the ledger has every join that was answered before
+    /// this call.
     pub async fn flush_to_ledger(&self, room: &str) -> Result<(), StoreFailure> {
         let life = self.lives.last_known_life(room)?;
         self.copier.copy_line(room, &life, false).await

@@ -1,6 +1,7 @@
 //! The work of a node for one room in one round: it reserves numbers ahead of the joins, copies the
-//! line into the ledger, and begins a new life if Redis lost the room. Every round starts from what
-//! is stored, so the next round, on any node, does again what a failed round did not.
+//! line into the ledger, ends an abandoned change of codes, and begins a new life if Redis lost the
+//! room. Every round starts from what is stored, so if a round fails, the next round on any node
+//! does its work.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,15 +22,15 @@ use crate::store::StoreFailure;
 
 /// How many rooms are inspected at once.
 const LOOKS_AT_ONCE: usize = 32;
-/// How many rooms are filled in or copied at once. Those take long, so inspections do not wait for
-/// them.
+/// How many rooms are filled in or copied at once. This work takes long, so inspections do not wait
+/// for it.
 const WORKS_AT_ONCE: usize = 8;
-/// How recently a room must have been well for its life to go on when the server's history has got
-/// another name. A server that took over another's data in that time still shows it, unless it was
-/// told to forget sooner (`repl-backlog-ttl`, an hour by default).
+/// If the server's history of data gets another name, a life goes on only if Redis had it within
+/// this time. A server that took over the data of another server within this time still has the
+/// other name as its second one, unless `repl-backlog-ttl` (an hour by default) is shorter.
 const WELL_LATELY: Duration = Duration::from_secs(30);
 
-/// How many rooms are worked on at once.
+/// The limits for inspections and for work at the same time.
 pub struct RoomKeeperLimits {
     looks: Semaphore,
     works: Semaphore,
@@ -47,15 +48,16 @@ impl Default for RoomKeeperLimits {
 /// What a room needs.
 enum RoomKeeperTask {
     Nothing,
-    /// Redis has no data of this life; the life after this one (0: none) is to be begun.
+    /// Redis does not have the room in this life (0: the room has no life yet). The next life must
+    /// begin.
     NextLife(u64),
     /// The ledger lacks some entries of the feed.
     Copying(RoomLife),
-    /// Joins wait for codes that no node is writing any more.
+    /// Joins are paused for new codes that no node is writing any more.
     Codes(RoomLife),
 }
 
-/// Keeps rooms in order: one inspection, and the work it finds necessary.
+/// Maintains rooms: inspects a room, and does the work that it needs.
 pub struct RoomKeeper {
     pub rooms: Arc<OpenRooms>,
     pub lives: Arc<RoomLifeReader>,
@@ -69,7 +71,7 @@ pub struct RoomKeeper {
 }
 
 impl RoomKeeper {
-    /// Keeps one room in order, and logs a failure.
+    /// Maintains one room, and logs a failure.
     pub async fn look_after(&self, room: &str) {
         if let Err(error) = self.maintain_room(room).await {
             metrics::counter!("fairgate_room_rounds_failed_total", "room" => room.to_owned())
@@ -82,7 +84,7 @@ impl RoomKeeper {
     pub async fn maintain_room(&self, room: &str) -> Result<(), StoreFailure> {
         let limits = &self.limits;
         let needs = {
-            // Both semaphores live as long as the store, so acquiring cannot fail.
+            // Neither semaphore is ever closed, so acquiring cannot fail.
             let _look = limits.looks.acquire().await;
             self.inspect_room(room).await?
         };
@@ -140,7 +142,7 @@ impl RoomKeeper {
         Ok(RoomKeeperTask::Nothing)
     }
 
-    /// Finds out whether a room whose life Redis does not have was lost.
+    /// Finds out why Redis does not have the room's life, and returns what the room needs.
     async fn look_for_loss(
         &self,
         room: &str,
@@ -151,15 +153,15 @@ impl RoomKeeper {
         if self.is_renamed(room, life, well_at).await? {
             return Ok(RoomKeeperTask::Nothing);
         }
-        // Another node may have begun a life that this one has not read yet.
+        // Another node may have begun a life that this node has not read yet.
         self.lives.read().await?;
         let newest = self.lives.lease().last_known_life(room).unwrap_or(*life);
         if newest.incarnation != life.incarnation {
             return Ok(RoomKeeperTask::Nothing);
         }
         if newest.is_unused() {
-            // The room is new. The node that made it is filling it in just now, or died while doing
-            // so.
+            // The room is new. The node that began its life is still filling it in, or died before
+            // the end.
             return Ok(RoomKeeperTask::NextLife(0));
         }
         let incarnation = life.incarnation;
@@ -167,8 +169,8 @@ impl RoomKeeper {
         Ok(RoomKeeperTask::NextLife(incarnation))
     }
 
-    /// Returns whether only the name of the server's history changed since the room was well a
-    /// moment ago. Its life then goes on.
+    /// Returns whether the life goes on because only the name of the server's history of data
+    /// changed. `well_at` is when Redis was last found to have the life.
     async fn is_renamed(
         &self,
         room: &str,
@@ -185,10 +187,10 @@ impl RoomKeeper {
         Ok(adopted.as_integer()? == 1)
     }
 
-    /// Begins the life after `from`, and reserves its first block.
+    /// Begins the life after `from`, and reserves its first block, unless another node does.
     async fn revive(&self, room: &str, from: u64) -> Result<(), StoreFailure> {
         if self.builder.rebuild_room(room, from).await? == RoomRebuildOutcome::Lives {
-            // A block is reserved at once, so that the next join does not wait for one.
+            // A block is reserved at once, so that the next join does not wait for it.
             if let Some(life) = self.lives.lease().last_known_life(room) {
                 let upto = life.first + AHEAD_MIN;
                 self.blocks.reserve(room, &life, upto).await?;

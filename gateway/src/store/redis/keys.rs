@@ -4,24 +4,24 @@
 //! | `{room:ID}:…` | what |
 //! | --- | --- |
 //! | `life` | incarnation, server, counters, freeze, the accounts of the last tick |
-//! | `leaves:K` | 40 bytes a number, 16,384 numbers a key: holder, and when (ms) |
+//! | `leaves:K` | 40 bytes a number, 16,384 numbers a key: holder, and time of the join (ms) |
 //! | `holders` | the living number of each holder |
 //! | `codes`, `code_of` | each code's number, each number's code |
-//! | `absent`, `done` | a bit a number |
-//! | `passes`, `inside`, `left_with_pass` | expiry by number; who is inside; who left with one |
-//! | `entering`, `entering_calls` | ranks on the way in, by when that lapses |
-//! | `calls`, `came`, `called_away`, `answered` | releases whose window is open; a bit a rank |
+//! | `absent`, `done` | a bit for each number: it has no visitor; it has a ticketed order |
+//! | `passes`, `inside`, `left_with_pass` | expiries; who is inside; who left with a pass |
+//! | `entering`, `entering_calls` | ranks being admitted, and when that lapses; calls of each |
+//! | `calls`, `came`, `called_away`, `answered` | open releases; their counts; two bits a rank |
 //! | `seen:S` | a bit for each number that was seen in these five seconds |
 //! | `vitals` | what each node measured of booking |
-//! | `feed`, `copier` | what is not in the ledger yet, and who brings it there |
+//! | `feed`, `copier` | joins that are not in the ledger yet; the node that copies them |
 //!
-//! Beside the rooms there is `fairgate:ledger`, the id of the ledger that all this belongs to.
-//! Booking's store writes the same key.
+//! The key `fairgate:ledger` belongs to no room. It has the id of the ledger that all the data
+//! belongs to. Booking's store writes the same key.
 
 /// The key with the id of the ledger that the data belongs to.
 pub const LEDGER: &str = "fairgate:ledger";
 
-/// Returns the key that is passed to a room's scripts.
+/// Returns the key that every script of a room is passed.
 pub fn life(room: &str) -> String {
     format!("{{room:{room}}}:life")
 }

@@ -1,10 +1,10 @@
 //! The lives of all rooms as the ledger has them, and how long this node may rely on them. A node
-//! gives numbers only within a second after it asked for the lives. A node that waits out that
-//! second therefore knows that nobody gives a number of an older life any more.
+//! gives numbers only within a second after it asked for the lives. Once a life has stood for more
+//! than a second, no node therefore gives a number of an older life.
 //!
 //! A ledger that failed over to an older copy may have lost blocks that it had reserved. This node
-//! follows such a ledger, but remembers the lost blocks, so that none of their numbers is given
-//! again.
+//! uses the lives of such a ledger, but remembers the lost blocks, so that none of their numbers is
+//! given again.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::ledger::RoomLife;
 
-/// How long the lives that were read may be relied on.
+/// How long the lives that were read are valid.
 pub const LEASE: Duration = Duration::from_secs(1);
 
 /// What this node knows of the rooms' lives.
@@ -23,10 +23,10 @@ pub struct LivesLease {
 
 #[derive(Debug, Default)]
 struct LivesLeaseState {
-    /// When the ledger was last asked. The time is taken before it answers.
+    /// When the request for these lives was sent.
     asked: Option<Instant>,
     lives: HashMap<String, KnownLife>,
-    /// Numbers of each room below this may have been given, even if the ledger has forgotten it.
+    /// Numbers of each room below this may have been given, even if the ledger has lost them.
     issued: HashMap<String, u64>,
 }
 
@@ -38,9 +38,9 @@ struct KnownLife {
 }
 
 impl LivesLease {
-    /// Takes over the lives that the ledger gave when asked at `asked`. An answer older than one
-    /// already taken over is dropped. Returns the rooms of which the ledger has lost what was
-    /// known, because it is an older copy.
+    /// Stores the lives from the answer to a request that was sent at `asked`. Drops the answer if
+    /// the answer to a later request is already stored. Returns the rooms whose known life or block
+    /// the ledger has lost, because it is an older copy.
     pub fn renew(&self, asked: Instant, lives: Vec<(String, RoomLife)>) -> Vec<String> {
         let mut read = self.lock();
         if read.asked.is_some_and(|before| before > asked) {
@@ -73,8 +73,8 @@ impl LivesLease {
         lost
     }
 
-    /// Takes over a life that began or got a new block, as the ledger answered at `now`, unless a
-    /// later life is known.
+    /// Stores a life that began or got a new block, as the ledger answered at `now`, unless a later
+    /// life is known.
     pub fn learn(&self, room: &str, life: RoomLife, now: Instant) {
         let mut read = self.lock();
         let known = read.lives.get(room);
@@ -83,7 +83,7 @@ impl LivesLease {
         }
     }
 
-    /// Returns whether the ledger was asked after `since`.
+    /// Returns whether a request that was sent after `since` has been answered.
     pub fn asked_after(&self, since: Instant) -> bool {
         self.lock().asked.is_some_and(|asked| asked > since)
     }
@@ -93,7 +93,7 @@ impl LivesLease {
         self.lock().lives.get(room).map(|known| known.life)
     }
 
-    /// Returns the life of a room if it may be relied on at `now`.
+    /// Returns the life of a room if it is still valid at `now`.
     pub fn leased_life(&self, room: &str, now: Instant) -> Option<RoomLife> {
         let read = self.lock();
         let asked = read.asked?;
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_life_is_believed_for_a_second_from_when_the_ledger_was_asked() {
+    fn a_life_is_valid_for_a_second_after_the_ledger_was_asked() {
         let (lease, asked) = (LivesLease::default(), Instant::now());
         assert_eq!(lease.leased_life("r", asked), None);
         assert!(lease.renew(asked, read(1, 10)).is_empty());
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_an_overtaken_answer_nor_an_older_life_replaces_what_is_known() {
+    fn a_late_answer_or_an_older_life_does_not_replace_the_known_life() {
         let (lease, asked) = (LivesLease::default(), Instant::now());
         lease.renew(asked + LEASE, read(2, 10));
         assert!(lease.renew(asked, read(1, 10)).is_empty());
@@ -174,13 +174,13 @@ mod tests {
         assert_eq!(
             lease.last_known_life("r"),
             Some(life(3, 10)),
-            "begun after that"
+            "the third life began after this request"
         );
         assert!(between.is_empty());
     }
 
     #[test]
-    fn a_ledger_that_lost_a_block_is_followed_and_the_block_is_not_forgotten() {
+    fn the_life_of_a_ledger_that_lost_a_block_is_used_and_the_block_is_remembered() {
         let (lease, asked) = (LivesLease::default(), Instant::now());
         lease.renew(asked, read(1, 5000));
         for (step, lives) in (1..).zip([read(1, 2000), read(0, 9000), Vec::new()]) {

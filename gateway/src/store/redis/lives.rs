@@ -1,4 +1,5 @@
-//! Reads the lives of the open rooms from the ledger, and gives them to the parts of the store.
+//! Reads the lives of all rooms from the ledger, and gives those of the open rooms to the parts of
+//! the store.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,14 +13,14 @@ use super::rooms::OpenRooms;
 use crate::ledger::{RoomLedger, RoomLife};
 use crate::store::StoreFailure;
 
-/// Reads and keeps the lives of the open rooms.
+/// Reads the lives of all rooms and stores them.
 pub struct RoomLifeReader {
     ledger: Arc<dyn RoomLedger>,
     rooms: Arc<OpenRooms>,
     condition: Arc<StoreCondition>,
     clock: Clock,
     lease: LivesLease,
-    /// Held while the lives are read between two rounds.
+    /// Locked while a read between two rounds runs, so that only one such read runs.
     reading: tokio::sync::Mutex<()>,
 }
 
@@ -40,13 +41,13 @@ impl RoomLifeReader {
         }
     }
 
-    /// Returns the lives that were read.
+    /// Returns the lives as they were last read.
     pub fn lease(&self) -> &LivesLease {
         &self.lease
     }
 
-    /// Returns the life that this node knows, however old that is, because the script itself
-    /// compares.
+    /// Returns the life as this node last read it. The life may be out of date: every script
+    /// compares it with the life in Redis.
     pub fn last_known_life(&self, room: &str) -> Result<RoomLife, StoreFailure> {
         self.rooms.refuse_silent(room)?;
         self.lease
@@ -54,7 +55,7 @@ impl RoomLifeReader {
             .ok_or_else(|| StoreFailure::NotReady("the room has no life yet".into()))
     }
 
-    /// Returns the life in which this node may give numbers just now.
+    /// Returns the life in which this node may give numbers now.
     pub fn leased_life(&self, room: &str) -> Result<RoomLife, StoreFailure> {
         self.rooms.refuse_silent(room)?;
         let held = self.lease.leased_life(room, Instant::now());
@@ -63,7 +64,7 @@ impl RoomLifeReader {
         })
     }
 
-    /// Reads the lives. They may be relied on for a second from when the ledger was asked.
+    /// Reads the lives from the ledger. They are valid for a second after the request was sent.
     pub async fn read(&self) -> Result<(), StoreFailure> {
         let asked = Instant::now();
         let lives = timeout(LEASE, self.ledger.lives())
@@ -74,8 +75,7 @@ impl RoomLifeReader {
         Ok(())
     }
 
-    /// Reads the lives again. Callers who find at the same time that their life has ended share one
-    /// reading.
+    /// Reads the lives again. Calls at the same time share one read of the ledger.
     pub async fn read_again(&self) -> Result<(), StoreFailure> {
         let since = Instant::now();
         let _reading = self.reading.lock().await;

@@ -1,11 +1,11 @@
-//! The line of many gateways in one Redis. Every transition is one script on the room's slot. It
-//! names the life that the ledger has, and refuses if Redis has another life or none. Numbers are
-//! given below a ceiling that the ledger reserved before, and only by a node that has read the
-//! lives within the last second.
+//! The line of many gateways in one Redis. Every transition changes Redis in one script on the
+//! room's slot. The script gets the life that the caller read from the ledger, and fails if Redis
+//! has another life or none. Redis gives only numbers below a ceiling that the ledger has reserved.
+//! A node gives numbers only within a second after it read the lives from the ledger.
 //!
-//! Redis may lose its data. The ledger has the line seconds later (`copier`), and passes and
-//! counters before they are answered. A room that lost its data is filled in again under its next
-//! life (`rebuild`).
+//! Redis may lose its data. Joins are copied to the ledger seconds later (`copier`). Leavings,
+//! passes and the release counter are in the ledger before a caller gets the answer. A room that
+//! Redis lost is filled in again from the ledger, under its next life (`rebuild`).
 
 mod blocks;
 mod caller;
@@ -63,7 +63,7 @@ pub enum RoomStoreOpenError {
     Ledger(#[from] RoomLedgerFailure),
 }
 
-/// The room store in Redis: a cheap handle whose clones share everything.
+/// The room store in Redis. It is a cheap handle, and its clones share everything.
 #[derive(Clone)]
 pub struct RedisRoomStore {
     parts: Arc<StoreParts>,
@@ -71,11 +71,12 @@ pub struct RedisRoomStore {
 
 impl RedisRoomStore {
     /// Opens a store over Redis and the ledger that all its nodes share. `node` is this process's
-    /// name among them. If Redis does not answer now, the store uses it once it answers and belongs
-    /// to this ledger. The rooms are kept in order from [`Self::start_rounds`] on.
+    /// name among them. If Redis does not answer now, the store opens all the same, and checks
+    /// later which ledger the data belongs to. [`Self::start_rounds`] starts the maintenance of the
+    /// rooms.
     ///
     /// # Errors
-    /// Fails if the data in Redis belongs to another ledger, or this ledger did not answer.
+    /// Fails if the data in Redis belongs to another ledger, or if this ledger does not answer.
     pub async fn open(
         redis: Redis,
         ledger: Arc<dyn RoomLedger>,
@@ -97,7 +98,7 @@ impl RedisRoomStore {
         })
     }
 
-    /// Starts the loops that keep the rooms in order. They end when the store is dropped.
+    /// Starts the loops that maintain the rooms. They end when the store is dropped.
     pub fn start_rounds(&self) {
         rounds::start_rounds(&self.parts);
     }
@@ -115,7 +116,7 @@ impl RoomStore for RedisRoomStore {
         if !self.parts.rooms.open(room) {
             return Ok(());
         }
-        // The rounds would reach the room later, but its maker need not wait for them.
+        // The room is read and filled in now, so that its creator need not wait for the next round.
         if let Err(error) = self.parts.lives.read().await {
             tracing::warn!(room, %error, "the room's life could not be read yet");
         }
@@ -131,8 +132,8 @@ impl RoomStore for RedisRoomStore {
         codes: Vec<Digest>,
         entry: RoomAuditEntry,
     ) -> Result<RoomChangeOutcome, StoreFailure> {
-        // The change runs in a task of its own, because a promoter who hangs up in the middle must
-        // not leave joins waiting.
+        // The change runs in a task of its own. If the promoter hangs up in the middle, the task
+        // still ends the pause of the joins.
         let (replacing, room) = (Arc::clone(&self.parts.codes), room.to_owned());
         let put = tokio::spawn(async move { replacing.replace(&room, codes, entry).await });
         put.await

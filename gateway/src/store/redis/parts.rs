@@ -21,7 +21,7 @@ use super::rooms::OpenRooms;
 use super::ticks::TickTransitions;
 use crate::ledger::RoomLedger;
 
-/// What the handles on one store share.
+/// The parts of a store, which all handles on it share.
 pub struct StoreParts {
     pub clock: Clock,
     pub rooms: Arc<OpenRooms>,
@@ -74,7 +74,7 @@ impl StoreParts {
     }
 }
 
-/// What several of the parts need.
+/// What several parts of the store need.
 struct StoreDependencies {
     ledger: Arc<dyn RoomLedger>,
     rooms: Arc<OpenRooms>,

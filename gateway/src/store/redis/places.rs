@@ -1,5 +1,5 @@
-//! Finds places by number and by holder, takes back places that Redis lost, and answers from the
-//! ledger while Redis does not.
+//! Finds places by number and by holder, restores places that Redis lost, and reads from the ledger
+//! while Redis does not answer.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,14 +15,14 @@ use super::scripts::{
 use crate::ledger::{RoomLedger, RoomLedgerFailure, StoredPlace};
 use crate::store::{Place, PresentedPlace, PresentedPlaceStatus, StoreFailure};
 
-/// How many places one script takes back.
+/// How many places one script restores.
 const BATCH: usize = 500;
 /// The longest wait for the ledger when Redis cannot answer.
 const LEDGER_ASKED_MAX: Duration = Duration::from_secs(1);
-/// How long the ledger may be unheard before it counts as silent.
+/// If the last answered read of the lives is older than this, the ledger counts as silent.
 const LEDGER_HEARD_MAX: Duration = Duration::from_secs(2);
 
-/// Finds places, and takes lost places back.
+/// Finds places, and restores lost places.
 pub struct PlaceFinder {
     pub ledger: Arc<dyn RoomLedger>,
     pub scripts: Arc<RoomScriptRunner>,
@@ -30,8 +30,8 @@ pub struct PlaceFinder {
 }
 
 impl PlaceFinder {
-    /// Returns the status of a signed place. Without Redis the signature is enough, so this always
-    /// answers.
+    /// Returns the status of a signed place. If Redis cannot answer, asks the ledger. If the ledger
+    /// does not know either, trusts the signature, so there is always an answer.
     pub async fn check_presented_place(
         &self,
         room: &str,
@@ -53,8 +53,8 @@ impl PlaceFinder {
         if let Ok(true) = self.recorded_as_left(room, shown).await {
             return PresentedPlaceStatus::Left;
         }
-        // We signed the place, and neither store nor ledger contradicts it: the place may not have
-        // been copied to the ledger yet.
+        // We signed the place, and neither store nor ledger contradicts it. It may not have been
+        // copied to the ledger yet.
         PresentedPlaceStatus::Here(Place {
             number: shown.number,
             holder: shown.holder,
@@ -66,8 +66,8 @@ impl PlaceFinder {
         })
     }
 
-    /// Takes back places that the last life lost. Returns the one life that has all of them. After
-    /// a failure, no further batch is tried.
+    /// Restores places that the last life lost. Returns the life that ran all batches. Stops at the
+    /// first batch that fails.
     pub async fn take_back(
         &self,
         room: &str,
@@ -86,7 +86,7 @@ impl PlaceFinder {
         Ok(life.incarnation)
     }
 
-    /// Returns the place of a holder.
+    /// Returns the place of a holder, from the ledger if Redis does not answer.
     pub async fn place_of(
         &self,
         room: &str,
@@ -102,8 +102,8 @@ impl PlaceFinder {
             Ok(here.then(|| read::place(&reply)).transpose()?)
         };
         match asked.await {
-            // The ledger does not have a place that is only in Redis, so without Redis a "no" would
-            // be a guess.
+            // The ledger may lack a place that is only in Redis. If it has none, this therefore
+            // returns the error and not "no place".
             Err(error) => match self.recorded(room, holder).await {
                 Ok(Some(place)) => Ok(Some(place)),
                 Ok(None) | Err(_) => Err(error),
@@ -131,14 +131,13 @@ impl PlaceFinder {
         })
     }
 
-    /// Reads the holder's place from the ledger when Redis does not answer. The ledger is seconds
-    /// behind. A ledger that is silent too is not asked, so that nobody waits for it.
+    /// Reads the holder's place from the ledger. The ledger gets new places seconds after Redis.
     async fn recorded(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure> {
         let stored = self.ask_ledger(self.ledger.place_of(room, holder)).await?;
         Ok(stored.as_ref().map(place_of_ledger))
     }
 
-    /// Returns whether the ledger says that this holder gave the number up.
+    /// Returns whether this holder gave the number up, as the ledger has it.
     async fn recorded_as_left(
         &self,
         room: &str,
@@ -152,6 +151,7 @@ impl PlaceFinder {
         }))
     }
 
+    /// Asks the ledger, unless it is silent too, so that no caller waits for it.
     async fn ask_ledger<T>(
         &self,
         asking: impl Future<Output = Result<T, RoomLedgerFailure>>,
@@ -177,7 +177,7 @@ fn shown_record(shown: &PresentedPlace) -> PresentedPlaceRecord {
     }
 }
 
-/// Builds a place from the ledger, without what only Redis knows of it.
+/// Converts a place of the ledger, without the expiry of its pass, which is not read here.
 fn place_of_ledger(stored: &StoredPlace) -> Place {
     Place {
         number: stored.join.number,

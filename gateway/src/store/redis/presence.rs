@@ -11,7 +11,7 @@ use crate::store::{AWAY_AFTER_S, NumberSet, StoreFailure};
 
 /// How many seconds share one slot of seen visitors.
 const SLOT_S: i64 = 5;
-/// How long a slot is kept, milliseconds.
+/// How long Redis keeps a slot, milliseconds.
 pub const SLOT_LIVES_MS: u64 = 90_000;
 /// How many numbers one script marks as seen.
 const SEEN_BATCH: usize = 2000;
@@ -29,7 +29,7 @@ struct AbsenceSnapshot {
     numbers: NumberSet,
 }
 
-/// Reads and notes which visitors are here.
+/// Notes in Redis which visitors are here, and reads which visitors are away.
 pub struct RoomPresence {
     scripts: Arc<RoomScriptRunner>,
     lives: Arc<RoomLifeReader>,
@@ -74,7 +74,7 @@ impl RoomPresence {
         self.absent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes which visitors were here. Returns the life that noted it.
+    /// Notes which visitors were here. Returns the incarnation that noted it.
     pub async fn note_seen(
         &self,
         room: &str,
@@ -96,7 +96,8 @@ impl RoomPresence {
     /// Reads which visitors were not seen for a while.
     pub async fn away_numbers(&self, room: &str, now_s: i64) -> Result<NumberSet, StoreFailure> {
         let absent = self.absent_numbers(room).await?;
-        // A slot counts as recent until its last second is old enough.
+        // A slot counts until its last second is old enough, so a visitor may count as here for a
+        // few seconds longer.
         let slots = seen_slot(now_s - AWAY_AFTER_S)..=seen_slot(now_s) + 1;
         let away = ReadAwayScript {
             now_s,

@@ -62,8 +62,8 @@ pub fn place(reply: &RedisReply) -> Result<Place, RedisCallError> {
     })
 }
 
-/// Reads the reply of `find_leaver.lua`: the holder of the number, and whether the leaf becomes
-/// nobody's.
+/// Reads the reply of `find_leaver.lua`: the join of the number, and whether its leaf becomes void.
+/// Returns `None` if the number has no visitor.
 pub fn leaving(reply: &RedisReply, number: u64) -> Result<Option<(JoinRow, bool)>, RedisCallError> {
     if reply.as_list()?.is_empty() {
         return Ok(None);
@@ -172,7 +172,7 @@ pub fn feed_entry(reply: &RedisReply) -> Result<(String, LineFeedEntry), RedisCa
     Ok((id.to_owned(), row))
 }
 
-/// Returns the first id after that of an entry.
+/// Returns the first id after `id`.
 pub fn behind(id: &str) -> String {
     let (ms, seq) = id.split_once('-').unwrap_or((id, "0"));
     let seq: u64 = seq.parse().unwrap_or(0);
@@ -184,14 +184,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bits_of_redis_are_the_numbers_they_stand_for() {
+    fn each_bit_of_redis_is_read_as_its_number() {
         let read = numbers_from_bits(&[0b1000_0001, 0, 0b0100_0000, 0, 0, 0, 0, 0, 0b0000_0010]);
         assert_eq!(read.iter().collect::<Vec<_>>(), [0, 7, 17, 70]);
         assert!(numbers_from_bits(&[]).iter().next().is_none());
     }
 
     #[test]
-    fn the_id_behind_an_entry_is_the_next_of_its_millisecond() {
+    fn the_id_after_an_entry_is_the_next_id_of_the_same_millisecond() {
         assert_eq!(behind("1526919030474-55"), "1526919030474-56");
     }
 }

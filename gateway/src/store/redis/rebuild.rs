@@ -1,7 +1,7 @@
 //! Rebuilds a room in a Redis that is new, was lost, was set back or was replaced. A new life
-//! begins in the ledger at the reserved ceiling, and the room is filled in from the ledger, a batch
-//! at a time. A number below the ceiling that the ledger does not have is void until its holder
-//! brings it back.
+//! begins in the ledger, above all numbers that were reserved. The room is then filled in from the
+//! ledger, a batch at a time. A lower number that is not in the ledger is void until its holder
+//! shows its place again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,28 +26,29 @@ use crate::store::StoreFailure;
 
 /// How many places, codes or passes one script takes.
 const BATCH: u32 = 500;
-/// How long (ms) a builder may be silent before another takes its place.
+/// How long (ms) a builder may be silent before another node replaces it.
 const SILENT_MS: i64 = 5000;
-/// How often a builder says at the least that it is still working.
+/// How often a builder that reads the ledger reports that it is still working.
 const HEARD_EVERY: Duration = Duration::from_secs(1);
 
 /// How a rebuild ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoomRebuildOutcome {
-    /// The room lives: this node has filled it in, or found it filled in.
+    /// The room is ready: this node has filled it in, or found it filled in.
     Lives,
     /// Another node is filling the room in.
     ByOther,
 }
 
-/// What was learned of the line while its places were filled in.
+/// What [`RoomBuilder`] collects while it fills the places in.
 #[derive(Default)]
 struct LineFillSummary {
     /// A bit for each number with a visitor, in the bit order of Redis.
     living: Vec<u8>,
-    /// The numbers that were left, with their holders. Only these can have been left with a pass.
+    /// The recorded numbers without a visitor, with their holders. Only these holders can have left
+    /// with a pass.
     left: HashMap<u64, Holder>,
-    /// How many numbers the ledger has.
+    /// How many numbers the ledger has recorded.
     known: u64,
 }
 
@@ -64,7 +65,8 @@ pub struct RoomBuilder {
 }
 
 impl RoomBuilder {
-    /// Begins the life after `from`, if `from` still stands, and fills the room in.
+    /// Begins the life after `from`, unless another node has begun it, and fills the room in for
+    /// that life.
     pub async fn rebuild_room(
         &self,
         room: &str,
@@ -81,20 +83,20 @@ impl RoomBuilder {
         if builds.item_at(0)?.as_integer()? == 1 {
             return Ok(RoomRebuildOutcome::ByOther);
         }
-        // What Redis still has may say more than a ledger that was set back.
+        // Redis may still have higher numbers than a ledger that was set back.
         let above = builds
             .item_at(1)?
             .as_count()?
             .max(self.lives.lease().issued(room));
         let life = self.ledger.begin_life(room, from, above, now).await?;
         if builds.item_at(2)?.as_count()? > life.incarnation {
-            // This ledger never had that life, so it is an older copy.
+            // Redis has a life that this ledger never had, so the ledger is an older copy.
             self.condition.note_set_back(&[room.to_owned()], now);
         }
         self.lives.lease().learn(room, life, Instant::now());
         if life.ceiling > life.first {
-            // Another node began this life and has filled the room in. It may have given numbers
-            // already, and they would be lost if the room was filled in again.
+            // Another node began this life and has filled the room in. Numbers of this life may
+            // have been given already, and a second filling would lose them.
             return Ok(RoomRebuildOutcome::ByOther);
         }
         self.copier.salvage(room, &life).await?;
@@ -138,7 +140,7 @@ impl RoomBuilder {
         self.scripts.run_as(room, building, script).await
     }
 
-    /// Reads from the ledger while the room is built. However long that takes, the other nodes hear
+    /// Reads from the ledger while the room is built. During a long read it reports once a second
     /// that the builder is alive.
     pub async fn reading<T>(
         &self,
@@ -233,7 +235,7 @@ impl RoomBuilder {
 }
 
 impl LineFillSummary {
-    /// Counts a place, and returns it as the script takes it.
+    /// Adds a place to this summary, and converts it into the record that the script takes.
     fn add_place(&mut self, place: &StoredPlace) -> FilledPlace {
         let StoredPlace {
             join,
@@ -281,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_is_not_living_below_the_first_number_is_absent_and_nobody_from_it_on() {
+    fn numbers_below_first_without_a_visitor_are_absent_and_no_number_from_first_on_is() {
         let filled = LineFillSummary {
             living: vec![0b1010_0000, 0b0100_0000],
             ..LineFillSummary::default()

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::store::StoreFailure;
 
-/// How long Redis may be silent about a room before calls about it fail at once. Calls go on when
-/// Redis answers the room's next round.
+/// How long Redis may be silent about a room before all calls for the room fail at once. Calls run
+/// again as soon as Redis answers a round of the room.
 const SILENT: Duration = Duration::from_secs(1);
 
 /// The rooms that are open on this node.
@@ -16,16 +16,16 @@ pub struct OpenRooms {
     rooms: RwLock<HashMap<String, Arc<OpenRoom>>>,
 }
 
-/// What this node keeps of one room.
+/// The state of one open room.
 #[derive(Default)]
 pub struct OpenRoom {
-    /// Locked while a round works on the room.
+    /// Locked while a round inspects the room or fills it in, or while a join reserves numbers.
     pub tending: tokio::sync::Mutex<PreviousRoomRound>,
     /// Since when Redis has not answered the room's rounds.
     silent_since: Mutex<Option<Instant>>,
 }
 
-/// What the last round found of the room.
+/// What the last round found in Redis.
 #[derive(Default)]
 pub struct PreviousRoomRound {
     /// The next number at that time.
@@ -50,7 +50,7 @@ impl OpenRooms {
         rooms.keys().cloned().collect()
     }
 
-    /// Returns an open room; a room that is not open is not ready.
+    /// Returns an open room. Fails with [`StoreFailure::NotReady`] if the room is not open.
     pub fn find(&self, room: &str) -> Result<Arc<OpenRoom>, StoreFailure> {
         let rooms = self.rooms.read().unwrap_or_else(PoisonError::into_inner);
         rooms.get(room).cloned().ok_or_else(|| {
@@ -58,8 +58,8 @@ impl OpenRooms {
         })
     }
 
-    /// Fails at once if Redis has been silent about the room for a while, so that no caller waits
-    /// for one more timeout.
+    /// Fails at once if Redis has been silent about the room for a second, so that the caller does
+    /// not wait for one more timeout.
     pub fn refuse_silent(&self, room: &str) -> Result<(), StoreFailure> {
         match self.find(room)?.silent_for() {
             Some(silent) if silent >= SILENT => Err(StoreFailure::Unreachable(format!(

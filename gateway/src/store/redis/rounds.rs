@@ -13,15 +13,15 @@ use super::parts::StoreParts;
 /// How often the lives are read, and the rooms inspected.
 const ROUND_EVERY: Duration = Duration::from_millis(300);
 
-/// Starts the loops.
+/// Starts the three loops, each in a task of its own.
 pub fn start_rounds(parts: &Arc<StoreParts>) {
     tokio::spawn(read_lives(Arc::downgrade(parts)));
     tokio::spawn(look_after_rooms(Arc::downgrade(parts)));
     tokio::spawn(watch_condition(Arc::downgrade(parts)));
 }
 
-/// Reads the lives. This loop does nothing else, because any delay here would cost all rooms their
-/// lease.
+/// Reads the lives. This loop does nothing else, because a delay here would end the leases of all
+/// rooms.
 async fn read_lives(store: Weak<StoreParts>) {
     let mut every = rounds(ROUND_EVERY);
     loop {
@@ -36,7 +36,7 @@ async fn read_lives(store: Weak<StoreParts>) {
     }
 }
 
-/// Keeps the rooms in order, each in a task of its own.
+/// Maintains the rooms, each in a task of its own.
 async fn look_after_rooms(store: Weak<StoreParts>) {
     let mut every = rounds(ROUND_EVERY);
     let mut tended: HashMap<String, JoinHandle<()>> = HashMap::new();
@@ -46,7 +46,7 @@ async fn look_after_rooms(store: Weak<StoreParts>) {
             return;
         };
         for room in parts.rooms.names() {
-            // A room whose task of an earlier round has not ended gets no second one.
+            // A room gets no second task while its task of an earlier round still runs.
             if tended.get(&room).is_none_or(JoinHandle::is_finished) {
                 let (parts, name) = (Arc::clone(&parts), room.clone());
                 let tending = tokio::spawn(async move { parts.keeper.look_after(&name).await });
@@ -56,7 +56,7 @@ async fn look_after_rooms(store: Weak<StoreParts>) {
     }
 }
 
-/// Watches which ledger the data in Redis belongs to, and how Redis is set.
+/// Watches which ledger the data in Redis belongs to, and whether the settings of Redis are safe.
 async fn watch_condition(store: Weak<StoreParts>) {
     let mut every = rounds(ASKED_EVERY);
     for round in 0_u32.. {

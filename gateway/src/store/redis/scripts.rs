@@ -1,4 +1,5 @@
-//! Every script of the line with its named arguments. Libraries lie in `scripts/lib`.
+//! Every script of the line with its named arguments. The libraries that scripts share are in
+//! `scripts/lib`.
 
 use fairgate_redis::{redis_scripts, script_family, script_record};
 use fairgate_rules::pace::VISITOR_U;
@@ -32,15 +33,14 @@ script_family! {
 }
 
 script_family! {
-    /// The family of scripts that work whether or not the room lives. They have no common
-    /// arguments.
+    /// The family of scripts that run whether or not the room lives. They have no common arguments.
     pub struct AnyRoomFamily = "room_" (LIFE) [base]
     where {}
     {}
 }
 
 script_record! {
-    /// A place as its visitor shows it.
+    /// A signed place as its visitor shows it.
     pub struct PresentedPlaceRecord {
         number: u64,
         holder: [u8; 32],
@@ -109,12 +109,12 @@ redis_scripts! {
         [slots]: i64,
     }
 
-    /// Takes lost places back.
+    /// Restores lost places.
     pub struct BringBackScript = bring_back [number_leaves, place, mark_absent, give_up, shown] {
         [places]: PresentedPlaceRecord,
     }
 
-    /// Reads how the room's life stands.
+    /// Reads the next number, the ceiling and other figures of the room's life.
     pub struct CheckLifeScript = check_life [] {}
 
     /// Notes that a claim was written.
@@ -124,7 +124,7 @@ redis_scripts! {
         expires_s: i64,
     }
 
-    /// Trims the feed up to the entries that the ledger does not have yet.
+    /// Removes from the feed the entries that the ledger has.
     pub struct TrimLineFeedScript = trim_line_feed [number_leaves, mark_absent, give_up] {
         /// The id of the first entry that the ledger does not have yet.
         first_left: String,
@@ -162,15 +162,15 @@ redis_scripts! {
         [ends_s]: i64,
     }
 
-    /// Fixes the numbers given so far.
+    /// Freezes the line.
     pub struct FreezeLineScript = freeze_line [] {}
 
-    /// Makes joins wait for new codes.
+    /// Pauses joins until new codes are written.
     pub struct PauseJoinsScript = pause_joins [] {
         now_ms: i64,
     }
 
-    /// Gives the next number.
+    /// Gives the holder the next number, or returns the place that the holder has.
     pub struct JoinLineScript = join_line [number_leaves, place] {
         holder: [u8; 32],
         /// `now_ms` as 8 bytes.
@@ -188,7 +188,7 @@ redis_scripts! {
         rank: Option<u64>,
     }
 
-    /// Reads what the ledger is told of a visitor who is about to leave.
+    /// Reads what the ledger must record of a visitor who is about to leave.
     pub struct FindLeaverScript = find_leaver [number_leaves] {
         number: u64,
     }
@@ -198,14 +198,14 @@ redis_scripts! {
         holder: [u8; 32],
     }
 
-    /// Writes codes.
+    /// Writes a batch of new codes. The last batch ends the pause of the joins.
     pub struct PutCodesScript = put_codes [] {
         is_first: bool,
         is_last: bool,
         [codes]: [u8; 32],
     }
 
-    /// Allows numbers to be given up to a ceiling.
+    /// Allows the numbers below a ceiling to be given.
     pub struct RaiseCeilingScript = raise_ceiling [] {
         ceiling: u64,
     }
@@ -217,7 +217,7 @@ redis_scripts! {
         [numbers]: u64,
     }
 
-    /// Finds out the status of a signed place.
+    /// Returns the status of a signed place, and restores the place if it was lost.
     pub struct CheckPlaceScript = check_place [number_leaves, place, mark_absent, give_up, shown] {
         ..shown: PresentedPlaceRecord,
     }
@@ -233,7 +233,7 @@ redis_scripts! {
 
     /// Ends a tick.
     pub struct EndTickScript = end_tick [cohorts] {
-        /// Both are milliseconds since the epoch.
+        /// Both times are milliseconds since the epoch.
         counted_since: i64,
         counted_until: i64,
         owed_u: u64,
@@ -248,7 +248,7 @@ redis_scripts! {
         [called]: CalledRanksRecord,
     }
 
-    /// Notes that a claim could not be written.
+    /// Undoes the admission of a rank whose claim could not be written.
     pub struct UndoAdmissionScript = undo_admission [cohorts] {
         rank: u64,
         is_first: bool,
@@ -273,7 +273,7 @@ redis_scripts! {
         [passes]: FilledPass,
     }
 
-    /// Ends the filling in, so that the room lives.
+    /// Completes the filling, after which the room lives.
     pub struct FinishRoomScript = finish_room [] {
         incarnation: u64,
         first: u64,
@@ -283,11 +283,11 @@ redis_scripts! {
         released: u64,
         /// A bit for each number without a visitor.
         absent: Vec<u8>,
-        /// How many of those numbers nobody holds in the ledger.
+        /// How many of those numbers the ledger has not recorded.
         void: u64,
     }
 
-    /// Says that the builder is still working.
+    /// Reports that the builder is still working.
     pub struct BuilderAliveScript = builder_alive [] {}
 }
 
@@ -307,7 +307,7 @@ redis_scripts! {
         silent_ms: i64,
     }
 
-    /// Finds out whether another node fills the room in.
+    /// Returns whether another node fills the room in, and which numbers Redis may have given.
     pub struct FindBuilderScript = find_builder [] {
         incarnation: u64,
         builder: String,
@@ -315,7 +315,7 @@ redis_scripts! {
         silent_ms: i64,
     }
 
-    /// Reads what the last life left in the feed.
+    /// Reads the entries that the last life left in the feed.
     pub struct SalvageFeedScript = salvage_feed [] {
         from: String,
         entries_max: u32,

@@ -10,7 +10,7 @@ use crate::store::{
     CalledRanks, RoomCounts, StoreFailure, TickEnd, TickFigures, TickFiguresRequest,
 };
 
-/// Reads the figures of ticks, and keeps their accounts.
+/// Reads the figures of ticks, and stores their accounts.
 pub struct TickTransitions {
     pub scripts: Arc<RoomScriptRunner>,
     pub lives: Arc<RoomLifeReader>,
@@ -39,7 +39,8 @@ impl TickTransitions {
         Ok(read::figures(&reply, &self.node)?)
     }
 
-    /// Ends a tick. Returns whether its accounts stand.
+    /// Ends a tick. Returns whether its accounts were stored: they are not if another tick ended
+    /// first.
     pub async fn end_tick(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure> {
         let left = end.left;
         let ticked = EndTickScript {

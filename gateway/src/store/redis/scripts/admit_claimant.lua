@@ -1,5 +1,5 @@
--- Decides whether a visitor may claim, and if so reserves a place inside. `released` is the
--- caller's release counter, `lapses_ms` the time at which the reservation lapses.
+-- Decides whether a visitor may claim, and if so reserves a place inside. `released` is the release
+-- counter as the caller knows it. `lapses_ms` is the time at which the reservation lapses.
 local ranked, most, now = tonumber(rank), tonumber(max_inside), tonumber(now_ms)
 local now_s = math.floor(now / 1000)
 local pass = call('HGET', K('passes'), number)

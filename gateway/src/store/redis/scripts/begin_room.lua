@@ -1,6 +1,6 @@
--- Empties the room for this builder, unless it lives in this incarnation already or another node is
--- building it. `now_ms` is by the ledger's clock. A builder that is silent for `silent_ms` counts
--- as dead.
+-- Empties the room for this builder, unless the room lives in this incarnation already or another
+-- node is building it. `now_ms` is by the ledger's clock. A builder that is silent for `silent_ms`
+-- counts as dead.
 local life = call('HMGET', LIFE, 'incarnation', 'run_id', 'building', 'built_at', 'next', 'ceiling')
 if life[1] == incarnation and life[2] == server() then return 'lives' end
 local silent = math.abs(tonumber(now_ms) - num(life[4])) >= tonumber(silent_ms)

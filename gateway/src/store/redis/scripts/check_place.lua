@@ -1,2 +1,2 @@
--- Returns the status of a signed place that a visitor shows.
+-- Returns the status of a signed place that a visitor shows, and restores the place if it was lost.
 return shown(tonumber(number), holder, written, code, at_ms)

@@ -1,3 +1,3 @@
--- Fills in codes, each with the number that used it or ''.
+-- Fills in codes, each with the number that used it, or '' if none did.
 for code, number in each_codes() do call('HSET', K('codes'), code, number) end
 return 1

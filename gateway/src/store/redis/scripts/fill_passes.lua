@@ -1,4 +1,5 @@
--- Fills in passes, each with the holder who left with it or ''. It must run after the places.
+-- Fills in passes, each with the holder who left with it, or '' if nobody did. The places must be
+-- filled in before, because the bits of `done` are needed.
 for number, expires_s, left_by in each_passes() do
   call('HSET', K('passes'), number, expires_s)
   if call('GETBIT', K('done'), number) == 0 then call('ZADD', K('inside'), expires_s, number) end

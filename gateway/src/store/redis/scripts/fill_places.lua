@@ -1,4 +1,4 @@
--- Fills in places of the ledger.
+-- Fills in places from the ledger.
 for number, holder, written, living, done, code in each_places() do
   local at = tonumber(number)
   write_record(at, holder, written)

@@ -1,6 +1,6 @@
--- Returns first 1 while another node fills the room in for that incarnation, because a node that
--- began the next one meanwhile would make that work void. Then returns the number below which all
--- may have been given, as far as Redis knows, and the life of those numbers. `now_ms` is by the
+-- Returns three figures. The first is 1 while another node fills the room in for this incarnation:
+-- a node that began the next life now would undo that work. The second is the number below which
+-- Redis may have given numbers. The third is the incarnation of those numbers. `now_ms` is by the
 -- ledger's clock.
 local life = call('HMGET', LIFE, 'building', 'builds', 'built_at', 'run_id', 'next', 'ceiling',
   'incarnation')

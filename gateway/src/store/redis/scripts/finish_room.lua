@@ -1,5 +1,5 @@
--- Ends the filling in, so that the room lives. `absent` has a bit for each number without a
--- visitor, and `void` says how many of those numbers nobody holds in the ledger.
+-- Completes the filling, after which the room lives. `absent` has a bit for each number without a
+-- visitor, and `void` is how many of those numbers the ledger has not recorded.
 call('SET', K('absent'), absent)
 call('HDEL', LIFE, 'building', 'builds', 'built_at')
 if frozen ~= '' then call('HSET', LIFE, 'frozen', frozen) end

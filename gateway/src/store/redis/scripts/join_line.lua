@@ -1,5 +1,5 @@
--- Gives a holder the next number, or finds the place that the holder has. `written` is `now_ms` as
--- 8 bytes.
+-- Gives a holder the next number, or returns the place that the holder has. `written` is `now_ms`
+-- as 8 bytes.
 local known = call('HGET', K('holders'), holder)
 if known then return place('known', tonumber(known)) end
 local life = call('HMGET', LIFE, 'next', 'ceiling', 'codes_since')

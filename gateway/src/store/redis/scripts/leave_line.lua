@@ -1,4 +1,5 @@
--- Gives a place up that the ledger has already given up. A second run changes nothing.
+-- Gives up a place. The ledger has recorded before that the visitor left. A second run changes
+-- nothing.
 local at = tonumber(number)
 local next_number = call('HGET', LIFE, 'next')
 if rank ~= '' then

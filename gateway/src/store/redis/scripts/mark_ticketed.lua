@@ -7,7 +7,7 @@ for holder in each_holders() do
   if living then table.insert(numbers, living) end
   for number in string.gmatch(left or '', '%d+') do table.insert(numbers, number) end
   for _, number in ipairs(numbers) do
-    -- A place without a pass bought nothing; its holder bought with an earlier place.
+    -- If a place has no pass, its holder did not buy with it, but with an earlier place.
     if call('HEXISTS', K('passes'), number) == 1 and call('SETBIT', K('done'), number, 1) == 0 then
       call('HINCRBY', LIFE, 'done', 1)
       call('ZREM', K('inside'), number)

@@ -1,4 +1,5 @@
--- Notes that a claim was written. A second run changes nothing.
+-- Notes that a claim was written. Returns 1 if it is the first claim of the number. A second run
+-- changes nothing.
 local at = tonumber(number)
 if reserved_rank ~= '' then
   call('ZREM', K('entering'), reserved_rank)

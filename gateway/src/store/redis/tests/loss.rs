@@ -1,5 +1,5 @@
-//! Tests of what survives a loss of Redis: which visitors left, how many people there are, and what
-//! operators are told.
+//! Tests of losses of Redis: left places stay left, the counts stay right, and operators get one
+//! warning.
 
 use super::*;
 use crate::store::{RoomCounts, StoreLeaveRequest};
@@ -25,7 +25,7 @@ impl House {
         }
     }
 
-    /// Waits until the room lives in that incarnation.
+    /// Waits until the room lives in this incarnation or a later one.
     async fn lives_in(&self, incarnation: u64) {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -52,20 +52,20 @@ async fn a_place_left_just_before_a_loss_stays_left() {
     for of in 0..4 {
         let left = house.join(0, of).await.number;
         node.leave("r", leaving(left)).await.expect("it is taken");
-        // Redis is emptied at once, whether or not the copier has run.
+        // Redis is emptied at once, when the copier may not have run yet.
         house.redis.flush_all().await.expect("it is emptied");
         let standing = node.check_presented_place("r", shown(left, of)).await;
         assert_eq!(
             standing.expect("it answers"),
             PresentedPlaceStatus::Left,
-            "at once"
+            "before the room is filled in again"
         );
         house.lives_in(of + 2).await;
         let standing = node.check_presented_place("r", shown(left, of)).await;
         assert_eq!(
             standing.expect("it answers"),
             PresentedPlaceStatus::Left,
-            "afterwards"
+            "after the room is filled in again"
         );
         let brought = node.bring_back("r", &[shown(left, of)]).await;
         brought.expect("it answers");
@@ -106,7 +106,7 @@ async fn after_a_loss_figures_count_people_and_not_numbers() {
     let counts = house.counts().await;
     assert_eq!(people(&counts), (5, 1));
     assert!(counts.next >= 1000, "numbers begin above the block");
-    // One visitor comes back whom the ledger never heard of, one is new, and one leaves.
+    // One visitor shows a place that the ledger does not have, and another one joins and leaves.
     let back = house.nodes[0].check_presented_place("r", shown(7, 7)).await;
     assert_eq!(number(&back.expect("it answers")), Some(7));
     let new = house.join(0, 8).await;
@@ -119,11 +119,15 @@ async fn after_a_loss_figures_count_people_and_not_numbers() {
         .expect("it is copied");
     house.redis.flush_all().await.expect("it is emptied");
     house.lives_in(3).await;
-    assert_eq!(people(&house.counts().await), (7, 2), "again");
+    assert_eq!(
+        people(&house.counts().await),
+        (7, 2),
+        "after the second loss"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_loss_is_told_once_for_all_rooms_and_a_new_room_is_none() {
+async fn a_loss_gives_one_warning_for_all_rooms_and_a_new_room_gives_none() {
     if servers::or_skip("what is told of a loss") {
         return;
     }
@@ -154,7 +158,7 @@ async fn a_loss_is_told_once_for_all_rooms_and_a_new_room_is_none() {
         let lost = lives.iter().filter(|(_, life)| life.incarnation > 1);
         lost.count()
     };
-    // Every room is worked on at every node.
+    // Every node maintains every room.
     for node in &house.nodes {
         for room in &rooms {
             node.parts

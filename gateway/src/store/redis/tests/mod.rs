@@ -1,6 +1,6 @@
-//! Tests the same contract over a real Redis, alone and as a cluster, and tests what only several
-//! nodes over one Redis can show. The ledger is SQLite here, shared by the nodes of this process,
-//! and outlives Redis.
+//! Runs the store contract over one real Redis and over a cluster, and tests losses of Redis and
+//! several nodes over one Redis. The ledger is a SQLite file that all nodes of a test share, and
+//! PostgreSQL in `set_back`.
 
 mod loss;
 mod renamed;
@@ -75,12 +75,15 @@ async fn keeps_the_contract(redis: &servers::RedisServers) {
         let path = folder.path().join(format!("{at}.db"));
         async move {
             if !again {
-                // A node of the earlier ledger, in the middle of a round, would take the emptied
-                // room for its own.
+                // A node over the ledger of the previous case may be in the middle of a round, and
+                // would fill in the emptied room for its own ledger.
                 let before = std::mem::take(&mut *opened.lock().expect("no test panicked"));
                 let until = Instant::now() + PATIENCE;
                 while before.iter().any(|parts| parts.strong_count() > 0) {
-                    assert!(Instant::now() < until, "a store of before does not end");
+                    assert!(
+                        Instant::now() < until,
+                        "a store of the previous case does not end"
+                    );
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
                 redis.flush_all().await.expect("it is emptied");
@@ -145,7 +148,7 @@ impl House {
         }
     }
 
-    /// Joins as soon as the store gives numbers again.
+    /// Joins, and repeats the join until the store gives a number.
     async fn join(&self, node: usize, of: u64) -> Place {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -215,7 +218,7 @@ async fn a_thousand_joins_at_two_nodes_give_a_thousand_numbers_without_a_gap() {
 }
 
 #[tokio::test]
-async fn an_emptied_redis_gives_no_number_twice_and_takes_back_what_it_lost() {
+async fn after_redis_is_emptied_no_number_is_given_twice_and_lost_places_are_restored() {
     if servers::or_skip("an emptied Redis") {
         return;
     }
@@ -229,7 +232,8 @@ async fn an_emptied_redis_gives_no_number_twice_and_takes_back_what_it_lost() {
         .expect("it is copied");
     let before = house.ledger.line("r").await.expect("it reads").life;
     let ceiling = before.expect("a life").ceiling;
-    // These numbers are given after the copy and lost with Redis, unless the copier was quicker.
+    // These numbers are given after the copy, so they are lost with Redis, unless the copier has
+    // copied them too.
     let lost = house.join(1, 20).await.number;
     let second = house.join(1, 21).await.number;
     house.redis.flush_all().await.expect("it is emptied");
@@ -243,7 +247,7 @@ async fn an_emptied_redis_gives_no_number_twice_and_takes_back_what_it_lost() {
     assert_eq!(
         (again.number, again.fresh),
         (7, false),
-        "known from the ledger"
+        "the ledger has the place"
     );
     let here = house.nodes[1]
         .check_presented_place("r", shown(lost, 20))
@@ -251,7 +255,7 @@ async fn an_emptied_redis_gives_no_number_twice_and_takes_back_what_it_lost() {
     assert_eq!(
         number(&here.expect("it answers")),
         Some(lost),
-        "brought back"
+        "the lost place is restored"
     );
     let stranger = house.nodes[1]
         .check_presented_place("r", shown(second, 99))
@@ -266,7 +270,7 @@ async fn an_emptied_redis_gives_no_number_twice_and_takes_back_what_it_lost() {
             freezing.expect("it answers"),
             StoreFreezeOutcome::NotBefore(_)
         ),
-        "others may still bring their places back"
+        "visitors may still show lost places"
     );
     house.nodes[0]
         .flush_to_ledger("r")
@@ -281,7 +285,7 @@ async fn an_emptied_redis_gives_no_number_twice_and_takes_back_what_it_lost() {
 }
 
 #[tokio::test]
-async fn a_builder_that_takes_its_time_is_not_overtaken_until_it_falls_silent() {
+async fn a_slow_builder_is_replaced_only_after_it_falls_silent() {
     if servers::or_skip("a slow builder") {
         return;
     }
@@ -291,8 +295,8 @@ async fn a_builder_that_takes_its_time_is_not_overtaken_until_it_falls_silent() 
         let line = house.ledger.bare_line("r").await.expect("it reads");
         line.life.expect("a life").incarnation
     };
-    // Another node is to fill the emptied room in. If this node's keeper was quicker, Redis is
-    // emptied again.
+    // The emptied room is begun in the name of another node. If this node's keeper began it first,
+    // Redis is emptied again.
     let begun = loop {
         house.redis.flush_all().await.expect("it is emptied");
         let life = incarnation().await;
@@ -321,13 +325,21 @@ async fn a_builder_that_takes_its_time_is_not_overtaken_until_it_falls_silent() 
             .await
             .expect("nothing to do");
     }
-    assert_eq!(incarnation().await, begun, "its work would be void");
+    assert_eq!(
+        incarnation().await,
+        begun,
+        "no life begins while the other node builds"
+    );
     house.join(0, 2).await;
-    assert_eq!(incarnation().await, begun + 1, "it never ended");
+    assert_eq!(
+        incarnation().await,
+        begun + 1,
+        "a life begins after the other node fell silent"
+    );
 }
 
 #[tokio::test]
-async fn of_two_numbers_of_one_holder_the_lower_stands() {
+async fn a_holder_with_two_numbers_keeps_the_lower() {
     if servers::or_skip("two numbers of one holder") {
         return;
     }
@@ -348,7 +360,7 @@ async fn of_two_numbers_of_one_holder_the_lower_stands() {
     assert_eq!(
         number(&standing(late).await),
         Some(lower),
-        "the higher is void"
+        "the higher number is void"
     );
     assert!(
         house.nodes[0]
@@ -370,7 +382,7 @@ async fn of_two_numbers_of_one_holder_the_lower_stands() {
 }
 
 #[tokio::test]
-async fn a_redis_that_was_started_anew_is_another_server_and_begins_another_life() {
+async fn after_a_restart_redis_counts_as_another_server_and_a_new_life_begins() {
     if servers::or_skip("a Redis that was started anew") {
         return;
     }
@@ -404,7 +416,7 @@ async fn a_redis_that_was_started_anew_is_another_server_and_begins_another_life
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_joins_while_the_line_is_frozen_is_below_n_and_in_the_ledger_or_behind_it() {
+async fn a_join_during_the_freeze_is_below_n_and_in_the_ledger_or_gets_a_number_from_n_on() {
     if servers::or_skip("a freeze during joins") {
         return;
     }
@@ -439,7 +451,7 @@ async fn whoever_joins_while_the_line_is_frozen_is_below_n_and_in_the_ledger_or_
         house.nodes[1].freeze("r", 5001)
     );
     let (one, other) = (one.expect("it freezes"), other.expect("it freezes"));
-    assert_eq!(one, other, "both nodes froze the same line");
+    assert_eq!(one, other, "both nodes return the same freeze");
     let StoreFreezeOutcome::Done(freeze) = one else {
         panic!("{one:?}");
     };
@@ -464,7 +476,7 @@ async fn whoever_joins_while_the_line_is_frozen_is_below_n_and_in_the_ledger_or_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn three_nodes_together_let_in_no_more_than_the_room_holds() {
+async fn three_nodes_together_admit_no_more_visitors_than_there_are_places_inside() {
     if servers::or_skip("claims at three nodes") {
         return;
     }
@@ -529,7 +541,7 @@ async fn three_nodes_together_let_in_no_more_than_the_room_holds() {
         .await;
     assert!(
         matches!(seen, Ok(PresentedPlaceStatus::Here(place)) if place.pass_exp == Some(100)),
-        "a claim at one node is seen at the others: {seen:?}"
+        "other nodes see the claim of one node: {seen:?}"
     );
 }
 
@@ -574,7 +586,7 @@ async fn passes_and_finished_orders_outlive_redis() {
 }
 
 #[tokio::test]
-async fn places_of_the_last_life_come_back_together_or_the_store_says_that_they_did_not() {
+async fn bring_back_restores_all_lost_places_or_returns_an_error() {
     if servers::or_skip("bringing places back") {
         return;
     }
@@ -598,7 +610,7 @@ async fn places_of_the_last_life_come_back_together_or_the_store_says_that_they_
 }
 
 #[tokio::test]
-async fn a_lower_number_whose_code_another_used_takes_nothing_from_its_holder() {
+async fn a_lost_lower_number_is_not_restored_if_another_holder_used_its_code() {
     if servers::or_skip("a code that another used") {
         return;
     }
@@ -623,7 +635,7 @@ async fn a_lower_number_whose_code_another_used_takes_nothing_from_its_holder() 
     let other = house.nodes[0].join("r", with_code(1, code(1))).await;
     let own = house.nodes[0].join("r", with_code(2, code(2))).await;
     let (other, own) = (other.expect("a number"), own.expect("a number"));
-    // A place of the last life, with a code that another holder has used since.
+    // A lost place of the last life, whose code another holder has used since.
     let lower = PresentedPlace {
         code: Some(code(1)),
         ..shown(5, 2)
@@ -638,14 +650,14 @@ async fn a_lower_number_whose_code_another_used_takes_nothing_from_its_holder() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_that_takes_its_time_costs_no_other_room_its_numbers() {
+async fn a_slow_room_does_not_stop_joins_in_other_rooms() {
     if servers::or_skip("a slow room") {
         return;
     }
     let house = House::of(1).await;
     let node = &house.nodes[0];
     node.open("quick").await.expect("it reads");
-    // The lock stands for a copy or a rebuild that does not end.
+    // The lock makes the rounds of the room wait, as during a long rebuild.
     let slow = node.parts.rooms.find("r").expect("it is open");
     let _tended = slow.tending.lock().await;
     let (until, slow_for) = (Instant::now() + PATIENCE, LEASE * 3);
@@ -659,7 +671,7 @@ async fn a_room_that_takes_its_time_costs_no_other_room_its_numbers() {
 }
 
 #[tokio::test]
-async fn a_builder_is_heard_of_while_it_reads_the_ledger() {
+async fn a_builder_reports_that_it_is_alive_while_it_reads_the_ledger() {
     if servers::or_skip("a builder that reads for long") {
         return;
     }
@@ -691,7 +703,10 @@ async fn a_builder_is_heard_of_while_it_reads_the_ledger() {
             if built.expect("it answers").as_text() != Ok("1") {
                 return Ok(());
             }
-            assert!(Instant::now() < until, "nobody hears of the builder");
+            assert!(
+                Instant::now() < until,
+                "the builder does not report that it is alive"
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };

@@ -1,4 +1,5 @@
-//! Tests of a server whose history of data gets another name, with its data and without.
+//! Tests of a server whose history of data gets another name, with the same data and with other
+//! data.
 
 use super::*;
 
@@ -30,7 +31,7 @@ fn name(info: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_first_replica_costs_no_life_and_a_server_that_took_other_data_over_does() {
+async fn a_first_replica_begins_no_new_life_and_other_data_on_the_server_does() {
     if servers::or_skip("a server that gets a replica") {
         return;
     }
@@ -48,7 +49,8 @@ async fn a_first_replica_costs_no_life_and_a_server_that_took_other_data_over_do
     assert_eq!(house.join(0, 2).await.number, 1);
     assert_eq!(incarnation().await, 1, "nothing was lost");
 
-    // As after a failover there and back: the same process, with the data of the other server.
+    // The room's server becomes a replica of the other server and is promoted again. It is the same
+    // process with other data.
     replicate(&other, None).await;
     house.join(0, 3).await;
     replicate(&house.redis, Some(&other)).await;

@@ -38,7 +38,7 @@ async fn joined(store: &RedisRoomStore, of: u64) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ledger_that_lost_a_block_is_told_of_it_again_and_its_numbers_are_not_given_twice() {
+async fn a_block_that_the_ledger_lost_is_reserved_again_and_no_number_is_given_twice() {
     if servers::or_skip("a ledger that lost a block") {
         return;
     }
@@ -60,13 +60,13 @@ async fn a_ledger_that_lost_a_block_is_told_of_it_again_and_its_numbers_are_not_
         lives[0].1.ceiling
     };
     while has().await < ceiling {
-        assert!(Instant::now() < until, "the ledger is not told again");
+        assert!(Instant::now() < until, "the block is not reserved again");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let told = store.warnings().join("\n");
     assert!(told.contains("the ledger was set back"), "{told}");
 
-    // Both lose the block at once, so only this node remembers it.
+    // Ledger and Redis lose the block at the same time, so only this node remembers it.
     database.query(lose).await.expect("it is set back");
     redis.flush_all().await.expect("it is emptied");
     let next = joined(&store, 1).await;
@@ -74,7 +74,7 @@ async fn a_ledger_that_lost_a_block_is_told_of_it_again_and_its_numbers_are_not_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ledger_that_lost_a_whole_life_is_caught_up_with() {
+async fn after_the_ledger_lost_a_life_joins_go_on_and_no_number_is_given_twice() {
     if servers::or_skip("a ledger that lost a life") {
         return;
     }
@@ -92,10 +92,14 @@ async fn a_ledger_that_lost_a_whole_life_is_caught_up_with() {
     let issued = store.parts.lives.lease().issued("r");
     let lose = "UPDATE gw_lives SET incarnation = 1, first = 0, ceiling = 5";
     database.query(lose).await.expect("it is set back");
-    // The next reading finds it out. From then on joins wait until the lives agree.
+    // The next read of the lives finds that the ledger was set back. From then on joins fail until
+    // the lives agree.
     let until = Instant::now() + PATIENCE;
     while store.warnings().is_empty() {
-        assert!(Instant::now() < until, "nobody saw it");
+        assert!(
+            Instant::now() < until,
+            "no warning says that the ledger was set back"
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(
@@ -107,8 +111,8 @@ async fn a_ledger_that_lost_a_whole_life_is_caught_up_with() {
 }
 
 #[tokio::test]
-async fn a_node_with_another_ledger_does_not_start_and_one_whose_redis_changed_hands_gives_nothing()
-{
+async fn a_node_with_another_ledger_does_not_start_and_a_change_of_the_ledger_id_in_redis_stops_joins()
+ {
     if servers::or_skip("a Redis of another ledger") {
         return;
     }
@@ -125,7 +129,10 @@ async fn a_node_with_another_ledger_does_not_start_and_one_whose_redis_changed_h
     taken.await.expect("it is set");
     let until = Instant::now() + PATIENCE;
     while house.nodes[0].join("r", entrant(2)).await.is_ok() {
-        assert!(Instant::now() < until, "it goes on with another's data");
+        assert!(
+            Instant::now() < until,
+            "the node still uses the data of another ledger"
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let told = house.nodes[0].warnings().join("\n");
@@ -136,7 +143,10 @@ async fn a_node_with_another_ledger_does_not_start_and_one_whose_redis_changed_h
         .join("")
         .contains("has not answered")
     {
-        assert!(Instant::now() < until, "nobody says that it is away");
+        assert!(
+            Instant::now() < until,
+            "no warning says that Redis does not answer"
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -1,4 +1,5 @@
--- Returns a rank's cohort while its window is open, as the rank after the cohort's last one.
+-- Returns the cohort of a rank, named by the rank after its last one. Returns nil if the cohort's
+-- window has ended, or if the rank's visitor was away when called.
 local function cohort_of(rank)
   local found = call('ZRANGEBYSCORE', K('calls'), '(' .. rank, '+inf', 'LIMIT', 0, 1)[1]
   if not found then return nil end
@@ -7,6 +8,7 @@ local function cohort_of(rank)
   return to
 end
 
+-- Notes that the visitor of a called rank came or left, and is no longer expected.
 local function answered(to, rank, came)
   if call('SETBIT', K('answered'), rank, 1) == 0 then
     call('HINCRBY', K('came'), to .. ':answered', 1)

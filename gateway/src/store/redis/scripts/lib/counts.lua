@@ -1,4 +1,5 @@
--- Counts the room's visitors, in the order that `counts` reads in Rust.
+-- Ends the passes that have expired, and counts the room's visitors. The order is that of `counts`
+-- in read.rs.
 local function counts(now_s)
   local ran_out = call('ZREMRANGEBYSCORE', K('inside'), '-inf', now_s)
   if ran_out > 0 then call('HINCRBY', LIFE, 'ended', ran_out) end

@@ -1,4 +1,4 @@
--- Takes back the reservations that have lapsed.
+-- Removes the reservations that have lapsed.
 local function lapse(now)
   for _, rank in ipairs(call('ZRANGEBYSCORE', K('entering'), '-inf', now)) do
     call('HDEL', K('entering_calls'), rank)

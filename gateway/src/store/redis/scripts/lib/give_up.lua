@@ -1,4 +1,4 @@
--- Takes a number from its holder. `void` is as for mark_absent.
+-- Takes a number from its holder. `void` means the same as for mark_absent.
 local function give_up(number, void)
   local holder = string.sub(record(number), 1, 32)
   local living = call('HGET', K('holders'), holder)

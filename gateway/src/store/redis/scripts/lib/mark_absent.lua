@@ -1,5 +1,5 @@
--- Marks a number as without a visitor, or with one again. `void` is 1 if the number is nobody's at
--- all, and 0 if its visitor left, who still counts as somebody who joined.
+-- Marks a number as without a visitor (`absent` is 1), or as with one again (0). `void` is 0 if the
+-- visitor left: they still count as joined. Otherwise `void` is 1.
 local function mark_absent(number, absent, void)
   if call('SETBIT', K('absent'), number, absent) ~= absent then
     call('HINCRBY', LIFE, 'absent', absent * 2 - 1)
@@ -8,7 +8,8 @@ local function mark_absent(number, absent, void)
   end
 end
 
--- Keeps a number under its holder who left with a pass, because the pass can still buy.
+-- Stores the number under its holder if the number has a pass, because the holder can still buy
+-- with the pass after leaving.
 local function note_left(number, holder)
   if call('HEXISTS', K('passes'), number) == 1 then
     local before = call('HGET', K('left_with_pass'), holder)

@@ -1,5 +1,5 @@
--- The leaves of a room: how many numbers one key has, and how many bytes one number. First the
--- holder, 32 bytes, then when the number was given, 8 bytes.
+-- The leaves of a room. One key has the leaves of CHUNK numbers, and one leaf has LEAF bytes: 32
+-- bytes for the holder, then 8 bytes for the time at which the number was given.
 local CHUNK, LEAF = 16384, 40
 
 local function record(number)

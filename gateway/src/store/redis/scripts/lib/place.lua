@@ -1,4 +1,4 @@
--- Returns a place in the form that Rust reads.
+-- Returns a place in the form that `place` in read.rs reads.
 local function place(kind, number)
   local leaf = record(number)
   return { kind, number, string.sub(leaf, 1, 32), string.sub(leaf, 33, 40),

@@ -1,10 +1,11 @@
--- Returns which share of called visitors come, and how many of them are still expected.
+-- Returns the share of called visitors who come.
 local function show_up()
   local past = call('HMGET', LIFE, 'past_people', 'past_came')
   local part = (SHOW_UP_WEIGHT + num(past[2])) / (SHOW_UP_WEIGHT + num(past[1]))
   return math.min(1, math.max(SHOW_UP_MIN, part))
 end
 
+-- Returns how many called visitors have not come yet and are still expected.
 local function expected()
   local part, sum = show_up(), 0
   local tallies, flat = {}, call('HGETALL', K('came'))

@@ -2,9 +2,10 @@
 local NOBODY = string.rep('\0', 32)
 local UNWRITTEN = string.rep('\0', LEAF)
 
--- Returns the status of a signed place. A place that the store's last life lost is taken back. If a
--- holder has two numbers, the lower one stands. `written` is when the number was given as 8 bytes,
--- `at` the same in ms.
+-- Returns the status of a signed place, and restores a place that the store's last life lost. If a
+-- holder has two numbers, the lower one stays, unless the higher one has a pass or another holder
+-- used the lower one's code. `at` is when the number was given (ms), and `written` is the same time
+-- as 8 bytes.
 local function shown(number, holder, written, code, at)
   local living = call('HGET', K('holders'), holder)
   living = living and tonumber(living)
@@ -23,7 +24,7 @@ local function shown(number, holder, written, code, at)
     end
     return { 'unknown' }
   end
-  -- A holder who has a pass of the higher number would get a second one with the lower.
+  -- A holder who has a pass for the higher number would get a second pass for the lower one.
   if living and (living < number or call('HEXISTS', K('passes'), living) == 1) then
     return place('here', living)
   end

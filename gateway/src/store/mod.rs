@@ -135,7 +135,7 @@ pub trait RoomStore: Send + Sync + 'static {
         room: &str,
         claimed: RecordedPassClaim,
     ) -> Result<bool, StoreFailure>;
-    /// Takes back the admission of a rank whose claim could not be written. `first` is the value in
+    /// Undoes the admission of a rank whose claim could not be written. `first` is the value in
     /// [`AdmissionDecision::Let`].
     async fn undo_admission(&self, room: &str, rank: u64, first: bool) -> Result<(), StoreFailure>;
     /// Notes ticketed orders of these holders. `cursor` is how far booking's finished orders have

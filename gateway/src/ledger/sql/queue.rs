@@ -125,8 +125,7 @@ async fn write_groups(
         }
         let outcomes = settle_group(&installation, changes).await;
         for (answer, outcome) in answers.into_iter().zip(outcomes) {
-            // A caller that has gone away does not want its answer, but the write stands all the
-            // same.
+            // The caller may have gone away, but the write is recorded all the same.
             let _ = answer.send(outcome);
         }
     }

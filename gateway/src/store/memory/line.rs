@@ -230,8 +230,8 @@ impl RoomLine {
         cohorts.lapse(now);
         let let_in = cohorts.is_entering(rank)
             || match cohorts.timing(rank, first) {
-                // More ranks may have been called than there are places inside, because some of
-                // their visitors were not expected to come.
+                // The pace may have called more ranks than there are places inside, because it
+                // expected only some of their visitors to come.
                 ClaimTiming::InWindow => inside + cohorts.entering() < claimant.max_inside,
                 // Without a line, only the number of places inside is a limit.
                 ClaimTiming::Late => {

@@ -25,9 +25,9 @@ const LOOKS_AT_ONCE: usize = 32;
 /// How many rooms are filled in or copied at once. This work takes long, so inspections do not wait
 /// for it.
 const WORKS_AT_ONCE: usize = 8;
-/// If the server's history of data gets another name, a life goes on only if Redis had it within
-/// this time. A server that took over the data of another server within this time still has the
-/// other name as its second one, unless `repl-backlog-ttl` (an hour by default) is shorter.
+/// If the server's history of data gets another name, a life goes on only if Redis had the life
+/// within this time. A server that took over the data of another server within this time still has
+/// the other name as its second one, unless `repl-backlog-ttl` (an hour by default) is shorter.
 const WELL_LATELY: Duration = Duration::from_secs(30);
 
 /// The limits for inspections and for work at the same time.

@@ -12,8 +12,8 @@ local to = cohort_of(ranked)
 local let_in = call('ZSCORE', K('entering'), ranked) and true or false
 if not let_in then
   if to and not pass then
-    -- More ranks may have been called than there are places inside, because some of their visitors
-    -- were not expected to come.
+    -- The pace may have called more ranks than there are places inside, because it expected only
+    -- some of their visitors to come.
     let_in = coming < most
   elseif coming < most and coming + expected() < most then
     -- Without a line, only the number of places inside is a limit.

@@ -1,6 +1,6 @@
-//! Measures whether drawing a line that anybody can check is as cheap as shuffling one that nobody
-//! can. It compares the whole draw, permutation and inverse, with a plain shuffle of as many
-//! numbers, and measures the memory that a draw takes.
+//! Measures what a draw that anybody can check costs in addition to a plain shuffle. Compares the
+//! time of the whole draw, which makes the permutation and its inverse, with the time of a plain
+//! shuffle of as many numbers. Also measures the memory that a draw takes.
 
 use std::{hint::black_box, process};
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{BenchVerdict, median_ms, report, timed};
 
-/// The most time that a draw may take, as a multiple of a plain shuffle's.
+/// The most time that a draw may take, as a multiple of the time of a plain shuffle.
 const RATIO_MAX: f64 = 1.5;
 /// The most memory that a process may use for a draw.
 const PEAK_BYTES_MAX: u64 = 100_000_000;
@@ -49,7 +49,7 @@ struct DrawBenchFigures {
     held: bool,
 }
 
-/// Runs the bench.
+/// Runs the bench. With `--once`, only draws once and prints the peak memory of this process.
 #[expect(
     clippy::print_stdout,
     reason = "the figures are what the command is asked for"
@@ -162,8 +162,8 @@ fn is_a_draw(drawn: &shuffle::ShuffledLine) -> bool {
     drawn.line.len() == drawn.ranks.len() && drawn.line.iter().enumerate().all(inverse)
 }
 
-/// Measures the memory in a process of its own, so that neither the baseline nor an earlier round
-/// counts.
+/// Starts a process that draws once, and returns the peak memory of that process. The peak of this
+/// process would include the plain shuffles and earlier rounds.
 fn peak_bytes_of_one_draw(n: u32) -> anyhow::Result<u64> {
     let program =
         std::env::current_exe().context("cannot find this program to measure its memory")?;
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_knows_its_own_peak() {
+    fn a_process_reads_its_own_peak_memory() {
         if !std::path::Path::new("/proc/self/status").exists() {
             eprintln!("SKIPPED: this system has no /proc/self/status");
             return;

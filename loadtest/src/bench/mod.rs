@@ -1,4 +1,4 @@
-//! Lists the benches and holds what they share: how a run ends, and how times are taken.
+//! Lists the benches. They share the result of a run and the functions that measure times.
 
 use std::{
     hint::black_box,
@@ -47,7 +47,7 @@ impl BenchCommand {
     /// Runs the bench and prints its figures.
     ///
     /// # Errors
-    /// What made the run invalid.
+    /// Where the run is invalid. The error gives the reason.
     pub fn run(self) -> anyhow::Result<BenchVerdict> {
         match self {
             Self::Draw(options) => draw::run(&options),
@@ -69,7 +69,7 @@ impl From<BenchVerdict> for ExitCode {
     }
 }
 
-/// Returns how long `work` takes. The result of `work` is kept until the clock has stopped.
+/// Returns how long `work` takes. Drops the result of `work` only after the clock has stopped.
 fn timed<T>(work: impl FnOnce() -> T) -> Duration {
     let start = Instant::now();
     let result = black_box(work());

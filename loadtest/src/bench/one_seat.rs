@@ -1,5 +1,5 @@
-//! Lets everybody ask for the same seat at the same instant, at several gateways. Exactly one must
-//! get it every time, and all the others must be told that it is taken.
+//! Lets all visitors ask for the same seat at the same instant, at several gateways. In every round
+//! exactly one visitor must get the seat, and all others must be told that the seat is taken.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,12 +17,12 @@ use crate::swarm::SwarmSeatSnapshot;
 
 /// The id of the show.
 const SHOW: &str = "night";
-/// How long a visitor asks again if a busy gateway puts it off or does not answer, as a browser
-/// does.
+/// How long a visitor repeats its call, as a browser does, if a busy gateway puts it off or a
+/// connection ends without an answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
 /// The wait before the next try if a connection ended without an answer, in seconds.
 const BREATH_S: f64 = 0.1;
-/// The longest time until every gateway shows the seat as held.
+/// The longest time until a gateway shows the seat as held.
 const SHOWN_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
@@ -51,8 +51,8 @@ struct OneSeatBenchFigures {
     rig: String,
     visitors: u32,
     rounds: u32,
-    /// The rounds in which exactly one visitor got the seat and everybody else was told that it is
-    /// taken.
+    /// The number of rounds in which exactly one visitor got the seat, and all others were told
+    /// that the seat is taken.
     right: u32,
     /// How often a call was sent again because a busy gateway put it off or a connection ended
     /// without an answer.
@@ -66,14 +66,15 @@ struct OneSeatBenchFigures {
 struct OneSeatRound {
     held: usize,
     taken: usize,
-    /// One of the answers that are neither of the two expected.
+    /// The last answer that was neither a hold nor `seats_taken`, or the last error.
     other: Option<String>,
     put_off: usize,
     longest: Duration,
 }
 
 impl OneSeatRound {
-    /// Returns whether one visitor got the seat and everybody else was told that it is taken.
+    /// Returns whether exactly one visitor got the seat, and all others were told that the seat is
+    /// taken.
     fn is_right(&self, visitors: usize) -> bool {
         self.held == 1 && self.held + self.taken == visitors
     }
@@ -82,7 +83,7 @@ impl OneSeatRound {
 /// Runs the bench.
 ///
 /// # Errors
-/// What made the run invalid.
+/// Where the run is invalid. The error gives the reason.
 pub fn run(options: &OneSeatBenchOptions) -> anyhow::Result<BenchVerdict> {
     report::measured(options.json, measure(options))
 }
@@ -161,7 +162,7 @@ async fn measure(options: &OneSeatBenchOptions) -> anyhow::Result<OneSeatBenchFi
     })
 }
 
-/// Lets everybody ask for one seat, as close to the same instant as one machine can.
+/// Lets all visitors ask for one seat, as close to the same instant as one machine can.
 async fn one_round(
     http: &LoadHttpClient,
     passes: &Arc<[String]>,
@@ -203,8 +204,8 @@ async fn one_round(
     Ok(round)
 }
 
-/// Asks until the answer is final, always with the same key. Returns the answer, how often the call
-/// was put off, and how long that took.
+/// Sends the call with the same key until the answer is final or the time is over. Returns the last
+/// answer, how often the call was repeated, and how long all tries took together.
 async fn final_answer(
     http: &LoadHttpClient,
     who: usize,
@@ -228,7 +229,7 @@ async fn final_answer(
     }
 }
 
-/// Waits until every gateway shows exactly so many seats as held.
+/// Waits until every gateway shows exactly `held` seats as held.
 async fn wait_until_held(urls: &[String], held: usize) -> anyhow::Result<()> {
     let read = LoadHttpCall::get(format!("/v1/shows/{SHOW}/seats"));
     for url in urls {
@@ -257,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_is_right_when_one_has_the_seat_and_everybody_else_was_told() {
+    fn a_round_is_right_if_one_visitor_gets_the_seat_and_all_others_hear_that_it_is_taken() {
         for (held, taken, right) in [
             (1, 499, true),
             (2, 498, false),

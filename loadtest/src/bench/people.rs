@@ -1,4 +1,4 @@
-//! Prepares what benches over a rig need: an on-sale, and visitors with passes.
+//! Prepares an on-sale, and visitors with passes, for the benches that run against a rig.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,20 +11,20 @@ use tokio::task::JoinSet;
 
 use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 
-/// The room of every bench.
+/// The id of the room in every bench.
 const ROOM: &str = "sale";
-/// How long it may take until a call is granted: the line lets visitors in second by second, and a
-/// node hears of a room within a second.
+/// The longest time until a call is granted. The room releases visitors once a second, and a node
+/// learns of a new room within a second.
 const GRANTED_WITHIN: Duration = Duration::from_secs(60);
-/// The wait before a call that was put off is sent again.
+/// The wait between two tries of a call.
 const AGAIN: Duration = Duration::from_millis(50);
-/// The number of visitors who ask at once.
+/// The most tasks that `for_everybody` runs at the same time.
 const AT_ONCE: usize = 64;
 
-/// Puts one of the promoter's documents, such as `venues/hall`.
+/// Sends one of the promoter's documents by `PUT`, such as `venues/hall`.
 ///
 /// # Errors
-/// Where it is refused; the answer is told.
+/// Where the document is refused or no answer comes. The error contains the answer.
 pub async fn put(
     http: &LoadHttpClient,
     key: &str,
@@ -43,7 +43,8 @@ pub async fn put(
     Ok(())
 }
 
-/// Opens a room without a line over these shows, as large as the crowd.
+/// Opens a room for these shows. Twice as many visitors as `visitors` may be inside, so there is no
+/// line.
 ///
 /// # Errors
 /// As [`put`].
@@ -63,16 +64,16 @@ pub async fn open_room(
 /// Gets a pass for every visitor, in the order of the visitors.
 ///
 /// # Errors
-/// Where somebody is not let in.
+/// Where a visitor gets no pass.
 pub async fn passes(http: &LoadHttpClient, visitors: usize) -> anyhow::Result<Vec<String>> {
     for_everybody(http, visitors, pass).await
 }
 
-/// Runs a task for every visitor, so many at once. Returns the results in the order of the
-/// visitors.
+/// Runs a task for every visitor, at most `AT_ONCE` at the same time. Returns the results in the
+/// order of the visitors.
 ///
 /// # Errors
-/// The first that fails.
+/// The first error of a task.
 pub async fn for_everybody<
     T: Send + 'static,
     F: Future<Output = anyhow::Result<T>> + Send + 'static,
@@ -104,7 +105,7 @@ pub async fn for_everybody<
     Ok(answers.into_iter().map(|(_, answer)| answer).collect())
 }
 
-/// Joins and claims a pass as soon as the line gives one.
+/// Joins the room and claims a pass. Repeats each call until it is granted.
 async fn pass(http: LoadHttpClient, who: usize) -> anyhow::Result<String> {
     let mut secret = [0; 32];
     secret[..8].copy_from_slice(&who.to_be_bytes());
@@ -118,7 +119,7 @@ async fn pass(http: LoadHttpClient, who: usize) -> anyhow::Result<String> {
 /// Sends a call until it is granted.
 ///
 /// # Errors
-/// Where it is refused for good, or put off for too long.
+/// Where the call gets no answer, is refused for good, or is not granted in time.
 pub async fn granted(
     http: &LoadHttpClient,
     who: usize,
@@ -130,7 +131,8 @@ pub async fn granted(
         if answer.is_ok() {
             return Ok(answer.json());
         }
-        // Not every gateway knows a room that was just made.
+        // These refusals are temporary. A gateway answers 404, for instance, until it knows a room
+        // that was just made.
         let passes = matches!(answer.status, 404 | 409 | 429 | 503);
         if !passes || begun.elapsed() > GRANTED_WITHIN {
             bail!("{} was refused {}", call.path, answer_text(&answer));
@@ -142,13 +144,13 @@ pub async fn granted(
 /// Returns a text field of an answer.
 ///
 /// # Errors
-/// Where there is none.
+/// Where the answer has no such text.
 pub fn text(answer: &Value, field: &str) -> anyhow::Result<String> {
     let text = answer[field].as_str().map(str::to_owned);
     text.with_context(|| format!("an answer without \"{field}\": {answer}"))
 }
 
-/// Describes an answer in words.
+/// Returns the status and the body of an answer as text.
 fn answer_text(answer: &LoadHttpAnswer) -> String {
     let body = String::from_utf8_lossy(&answer.body);
     format!("({}): {body}", answer.status)

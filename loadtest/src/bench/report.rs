@@ -1,4 +1,4 @@
-//! Ends a bench: prints its figures as a table or as JSON, and returns whether they held.
+//! Prints the figures of a bench as text or as JSON, and returns whether every threshold was met.
 
 use serde::Serialize;
 
@@ -12,10 +12,10 @@ pub trait BenchFigures: Serialize {
     fn lines(&self) -> Vec<String>;
 }
 
-/// Prints the figures, and returns how the run ended.
+/// Prints the figures, and returns whether every threshold was met.
 ///
 /// # Errors
-/// Where they cannot be written as JSON.
+/// Where the figures cannot be written as JSON.
 #[expect(
     clippy::print_stdout,
     reason = "the figures are what the command is asked for"
@@ -35,10 +35,10 @@ pub fn print(figures: &impl BenchFigures, json: bool) -> anyhow::Result<BenchVer
     })
 }
 
-/// Measures on all cores, then prints the figures.
+/// Runs `measure` with a thread for every core, then prints the figures.
 ///
 /// # Errors
-/// What made the run invalid.
+/// Where the run is invalid. The error gives the reason.
 pub fn measured<F: BenchFigures>(
     json: bool,
     measure: impl Future<Output = anyhow::Result<F>>,

@@ -1,6 +1,6 @@
-//! Measures how much booking's store adds to its scripts. It compares holds a second through the
-//! store with the very same script calls from a pipelined client that does nothing else, in the
-//! same run. It also measures holds over HTTP.
+//! Measures how much slower booking's Redis store is than its bare scripts. In the same run, it
+//! compares the holds a second through the store with the rate of the very same script calls from a
+//! pipelined client that does nothing else. It also measures holds over HTTP.
 
 mod record;
 mod replay;
@@ -57,7 +57,7 @@ struct HoldBenchFigures {
 /// Runs the bench.
 ///
 /// # Errors
-/// What made the run invalid.
+/// Where the run is invalid. The error gives the reason.
 pub fn run(options: &HoldBenchOptions) -> anyhow::Result<BenchVerdict> {
     if let Some(missing) = fairgate_servers::missing_programs() {
         bail!("this bench starts servers, and there is no {missing}");
@@ -69,7 +69,7 @@ async fn measure(options: &HoldBenchOptions) -> anyhow::Result<HoldBenchFigures>
     let program = taker()?;
     let redis = RedisServers::single().await?;
     let (port, url) = (redis.port(0), redis.url());
-    // A round that does not count records the commands once.
+    // This round only records the commands. Its time does not count.
     let door = RedisRecordingProxy::for_redis_port(port).await?;
     let aside = format!("redis://127.0.0.1:{}", door.port);
     let taker = HoldExampleProcess::start(&program, &aside, options).await?;
@@ -96,7 +96,7 @@ async fn measure(options: &HoldBenchOptions) -> anyhow::Result<HoldBenchFigures>
             replay::replay_commands(port, &taking, at_once)
         });
         let (took, errors) = replayed.await??;
-        // Only if the count of keys matches did the replay do the same work.
+        // The replay did the same work only if it made the same number of keys.
         let again = redis.command(0, &["DBSIZE"]).await?;
         ensure!(
             again == keys && errors == 0,
@@ -158,8 +158,8 @@ impl report::BenchFigures for HoldBenchFigures {
     }
 }
 
-/// Returns booking's example that takes holds: the one beside this program, or one that is built
-/// now, as this program was.
+/// Builds booking's example `holds` in the profile of this program, and returns its path. Cargo
+/// builds it only if it is missing or out of date.
 fn taker() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("this program does not know where it is")?;
     let program = own.with_file_name("examples").join("holds");
@@ -185,14 +185,14 @@ fn taker() -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-/// The running example.
+/// The running example `holds` of booking.
 struct HoldExampleProcess {
     child: Child,
     lines: Lines<BufReader<ChildStderr>>,
 }
 
 impl HoldExampleProcess {
-    /// Starts the example. Its show is open when this returns.
+    /// Starts the example, and waits until its show is open.
     async fn start(
         program: &PathBuf,
         url: &str,
@@ -214,7 +214,7 @@ impl HoldExampleProcess {
         Ok(taker)
     }
 
-    /// Lets the example take its holds, and returns the seconds that took.
+    /// Lets the example take its holds, and returns how many seconds that took.
     async fn run_takes(mut self) -> anyhow::Result<f64> {
         let mut word = self.child.stdin.take().context("it was to be told")?;
         word.write_all(b"go\n").await?;
@@ -222,7 +222,7 @@ impl HoldExampleProcess {
         Ok(took.parse()?)
     }
 
-    /// Reads the next line that begins with a word, and returns the rest of it.
+    /// Reads lines until one begins with `word`, and returns the rest of that line.
     async fn line_after_prefix(&mut self, word: &str) -> anyhow::Result<String> {
         let mut told = String::new();
         while let Some(line) = self.lines.next_line().await? {

@@ -1,12 +1,12 @@
-//! Records what a client sends to Redis, so that the very same commands can be sent again without
-//! that client.
+//! Records the commands that a client sends to Redis, so that the same bytes can be sent again
+//! without that client.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Commands as they went over the wire, in the order of arrival over all connections.
+/// The bytes of each command of all connections, in the order of arrival.
 #[derive(Clone, Default)]
 pub struct RecordedCommands {
     commands: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -18,7 +18,7 @@ impl RecordedCommands {
         self.all().len()
     }
 
-    /// Returns the commands from one index up to another, which is not included.
+    /// Returns the commands from index `from` up to index `to`, without the command at `to`.
     pub fn between(&self, from: usize, to: usize) -> Vec<Vec<u8>> {
         self.all()[from..to].to_vec()
     }
@@ -28,7 +28,8 @@ impl RecordedCommands {
     }
 }
 
-/// A proxy before a Redis that records commands. Dropping it closes it.
+/// A proxy in front of Redis that records commands. Dropping the proxy stops only new connections,
+/// because each open connection is a task of its own.
 pub struct RedisRecordingProxy {
     /// The port on which the proxy listens.
     pub port: u16,
@@ -44,7 +45,7 @@ impl Drop for RedisRecordingProxy {
 }
 
 impl RedisRecordingProxy {
-    /// Opens a proxy for the Redis on a port.
+    /// Opens a proxy in front of the Redis on the port `redis`.
     ///
     /// # Errors
     /// Where no port is free.
@@ -93,8 +94,8 @@ async fn carry(near: TcpStream, redis: u16, heard: RecordedCommands) -> std::io:
     }
 }
 
-/// Returns the length of the command with which the bytes begin, or `None` if it has not arrived in
-/// full.
+/// Returns the length of the command with which the bytes begin. Returns `None` if the command has
+/// not arrived in full, or if the bytes are no command.
 fn command_length(bytes: &[u8]) -> Option<usize> {
     let (words, mut at) = number_behind(bytes, b'*')?;
     for _ in 0..words {
@@ -104,8 +105,8 @@ fn command_length(bytes: &[u8]) -> Option<usize> {
     (at <= bytes.len()).then_some(at)
 }
 
-/// Reads the number in a line such as `$12\r
-/// `, and returns it with the line's length.
+/// Reads a line such as `$12\r\n`, and returns its number and its length. Returns `None` if the
+/// line is incomplete or has another form.
 fn number_behind(bytes: &[u8], mark: u8) -> Option<(usize, usize)> {
     let end = bytes.windows(2).position(|pair| pair == b"\r\n")?;
     let line = bytes.get(..end)?.strip_prefix(&[mark])?;
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_whole_with_its_last_byte_and_not_before() {
+    fn a_command_has_a_length_only_after_its_last_byte_has_arrived() {
         let command = b"*2\r\n$3\r\nGET\r\n$4\r\na\r\nb\r\n";
         assert_eq!(command_length(command), Some(command.len()));
         for cut in 0..command.len() {

@@ -1,5 +1,5 @@
-//! Measures the bare baseline: sends recorded commands again over one connection, with as many in
-//! flight as the store had, and counts their answers without reading them.
+//! Measures the baseline without the store. Sends recorded commands again over one connection, with
+//! about as many in flight as the store had. Of the answers, only the number of errors is counted.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-/// The number of commands in a burst. Enough bursts are in flight that they hold as many commands
-/// as the store had in flight.
+/// The number of commands in a burst, which is one write. The bursts in flight contain together at
+/// least as many commands as the store had in flight.
 const BURST: usize = 32;
 
-/// Sends all commands to the Redis on a port. Returns how long it took until the last was answered,
-/// and how many answers were errors.
+/// Sends all commands to the Redis on a port, with about `at_once` in flight. Returns how long it
+/// took until the last command was answered, and how many answers were errors.
 ///
 /// # Errors
-/// Where the connection broke.
+/// Where the connection fails, or an answer cannot be read.
 pub fn replay_commands(
     port: u16,
     commands: &[Vec<u8>],
@@ -26,7 +26,8 @@ pub fn replay_commands(
     stream.set_nodelay(true)?;
     let mut out = stream.try_clone()?;
     let mut answers = BufReader::with_capacity(1 << 16, stream);
-    // The writer may send another burst when one in flight was answered.
+    // Each message allows the writer to send one burst. The first bursts need no answer before
+    // them.
     let (answered, may_send) = mpsc::channel();
     for _ in 0..at_once.div_ceil(BURST) {
         answered.send(())?;
@@ -48,7 +49,7 @@ pub fn replay_commands(
             for _ in burst {
                 errors += usize::from(!skip(&mut answers)?);
             }
-            // The last bursts are answered after everything was sent, when the writer has ended.
+            // The writer ends after its last burst. Nobody receives the messages after that.
             let _ = answered.send(());
         }
         drop(answered);
@@ -60,7 +61,7 @@ pub fn replay_commands(
     Ok((begun.elapsed(), errors))
 }
 
-/// Reads one answer to its end. Returns false if the answer is an error.
+/// Reads one answer to its end. Returns false if the answer is or contains an error.
 fn skip(answers: &mut impl BufRead) -> anyhow::Result<bool> {
     let (mut open, mut good, mut line) = (1_usize, true, Vec::new());
     while open > 0 {
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_read_to_their_end_whatever_they_are() {
+    fn every_kind_of_answer_is_read_to_its_end() {
         let text = b"+OK\r\n*2\r\n$2\r\nOK\r\n*2\r\n:1\r\n$-1\r\n-ERR no\r\n*-1\r\n:7\r\n";
         let mut answers = &text[..];
         let read: Vec<bool> = std::iter::repeat_with(|| skip(&mut answers).expect("whole"))

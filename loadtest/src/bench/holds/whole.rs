@@ -1,6 +1,6 @@
-//! Measures the same holds over HTTP: one gateway with booking inside, Redis and PostgreSQL, and
-//! visitors with passes. It has no threshold; it shows how much of a hold's cost lies outside the
-//! store.
+//! Measures holds of two seats over HTTP. Visitors with passes call one gateway with booking
+//! inside, with Redis and PostgreSQL. The figure has no threshold. It shows how much of the cost of
+//! a hold is outside the store.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,10 +14,10 @@ use crate::rig::Rig;
 /// The number of visitors. Each takes one hold.
 const VISITORS: usize = 1_500;
 
-/// Measures holds a second.
+/// Returns the number of holds a second.
 ///
 /// # Errors
-/// What kept it from being measured.
+/// Where the rig does not start, or a call is refused.
 pub async fn holds_per_s() -> anyhow::Result<f64> {
     let spec = "gateways=1,bookings=0,redis=single,ledger=postgres".parse();
     let rig = Rig::start(spec.map_err(anyhow::Error::msg)?).await?;

@@ -1,4 +1,4 @@
-//! Asks for seats of a train on a date: a stretch of its run, and one of its classes.
+//! Looks up a train on a date, holds a seat of it for a stretch and a class, and releases the hold.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use super::timetable::RailBenchTrip;
 use crate::bench::people;
 use crate::http::{LoadHttpCall, LoadHttpClient};
 
-/// One departure, with the stretch and class that are asked for.
+/// One departure, with the stretch and the class that visitors ask for.
 pub struct RailBenchDeparture {
     pub show: String,
     pub from: String,
@@ -21,10 +21,10 @@ pub struct RailBenchDeparture {
 }
 
 impl RailBenchDeparture {
-    /// Looks the departure up as travellers do. Its last class is the cheapest.
+    /// Searches for the train as travellers do. Takes its last class, which is the cheapest.
     ///
     /// # Errors
-    /// Where it is not found.
+    /// Where the search fails or does not find the train.
     pub async fn find(
         http: &LoadHttpClient,
         trip: &RailBenchTrip,
@@ -48,10 +48,10 @@ impl RailBenchDeparture {
         })
     }
 
-    /// Holds a seat. Returns the hold, and when the answer came.
+    /// Holds a seat. Returns the id of the hold, and the time of the answer.
     ///
     /// # Errors
-    /// Where it is refused.
+    /// Where the hold is refused, or no answer comes.
     pub async fn hold(
         &self,
         http: &LoadHttpClient,
@@ -76,10 +76,10 @@ impl RailBenchDeparture {
     }
 }
 
-/// Gives a hold back.
+/// Releases a hold.
 ///
 /// # Errors
-/// Where it is refused.
+/// Where the release is refused, or no answer comes.
 pub async fn give_back(
     http: &LoadHttpClient,
     who: usize,

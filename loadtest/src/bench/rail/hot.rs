@@ -1,5 +1,4 @@
-//! Lets everybody ask for one train, and measures how long holds of the other trains take with and
-//! without that.
+//! Measures how long holds of other trains take, with and without a rush on one hot train.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,15 +13,15 @@ use super::pace::{self, CallLatencies};
 use super::timetable::{RailBenchTimetable, RailBenchTrip};
 use crate::http::LoadHttpClient;
 
-/// The number of trains beside the hot one.
+/// The number of trains without the hot one.
 const OTHERS: usize = 50;
-/// The holds a second of each other train.
+/// The holds a second of each train without a rush.
 const EACH_PER_S: u32 = 2;
-/// How many times as often the hot train is asked for.
+/// In a rush, the hot train gets this many times the holds a second of another train.
 const TIMES: u32 = 20;
-/// The most by which the others' p99 may grow, as a factor.
+/// The largest factor by which the rush may raise the p99 of the other trains.
 const RATIO_MAX: f64 = 2.0;
-/// The number of rounds with and without the rush, in turn.
+/// The number of rounds with the rush, and also of rounds without it. They alternate.
 const ROUNDS: u32 = 3;
 const SEED: u64 = 20;
 
@@ -44,10 +43,10 @@ impl HotTrainFigures {
     }
 }
 
-/// Measures the other trains' latencies with and without the rush.
+/// Measures the latencies of holds of the other trains, with and without the rush.
 ///
 /// # Errors
-/// Where a hold is refused, or the pace was not kept.
+/// Where a call is refused, or calls start too late.
 pub async fn measure(
     http: &LoadHttpClient,
     passes: &Arc<[String]>,
@@ -71,7 +70,8 @@ pub async fn measure(
                 Ok(done)
             }
         };
-        // The last train is the hot one. Visitors who ask for it ask for no other train.
+        // The last train is the hot one. Half of the visitors ask only for this train, and the
+        // other half never do.
         let half = visitors / 2;
         let beside = pace::call_at_pace(per_s, each, |number| {
             hold(number, number % others, number % half)
@@ -110,7 +110,7 @@ pub async fn measure(
     })
 }
 
-/// Returns trains that run that day, each with a stretch and a class that it has.
+/// Returns one train more than [`OTHERS`]. Each runs every day, and has a stretch and a class.
 async fn trains(
     http: &LoadHttpClient,
     timetable: &RailBenchTimetable,
@@ -118,8 +118,8 @@ async fn trains(
 ) -> anyhow::Result<Vec<RailBenchDeparture>> {
     let mut dice = StdRng::seed_from_u64(SEED);
     let mut trains = Vec::new();
-    // The trips are taken at even distances in the timetable, so that trains of all kinds are among
-    // them.
+    // The trips are taken at even distances in the timetable, so that they include trains of all
+    // kinds.
     let everyday: Vec<&RailBenchTrip> = timetable.everyday().collect();
     for trip in everyday.iter().step_by(everyday.len() / (OTHERS + 1)) {
         let (from, to) = trip.stretch(&mut dice);

@@ -1,5 +1,6 @@
-//! Measures searches for free seats between two stations on a date: any pair of the whole
-//! timetable, at a fixed rate, with trains among them of which seats are held.
+//! Measures searches for free seats between two stations on a date, at a fixed rate. Half of the
+//! searches are for any two stations of any train. The other half are for departures with held
+//! seats.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,10 +17,9 @@ use crate::http::{LoadHttpCall, LoadHttpClient};
 
 /// The time within which 99 of 100 searches must be answered, in milliseconds.
 const P99_MAX_MS: f64 = 5.0;
-/// The number of departures of which a seat is held before the measurement. Every other search is
-/// for a stretch of one of them.
+/// The number of seats that are held before the measurement, each on a random departure.
 const HELD: usize = 500;
-/// The seed of the pairs. Every run asks for the same ones.
+/// The seed of the random choices. Every run searches for the same pairs of stations.
 const SEED: u64 = 4_458;
 
 /// The figures of the measurement.
@@ -41,7 +41,7 @@ impl AvailabilityFigures {
 /// Measures the latency of the searches.
 ///
 /// # Errors
-/// Where an answer is none, or the pace was not kept.
+/// Where a call is refused or gets no answer, or calls start too late.
 pub async fn measure(
     http: &LoadHttpClient,
     passes: &Arc<[String]>,
@@ -87,7 +87,7 @@ pub async fn measure(
     })
 }
 
-/// Holds a seat of departures of any trains and dates.
+/// Holds one seat on each of [`HELD`] departures of random trains and dates.
 async fn hold_departures(
     http: &LoadHttpClient,
     passes: &Arc<[String]>,

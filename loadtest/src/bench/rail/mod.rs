@@ -1,6 +1,6 @@
-//! Measures a whole country's timetable: how long its import takes, how soon after a start its
-//! trips are found, how quickly free seats are answered under a rush, and whether one hot train
-//! slows the others.
+//! Measures a whole country's timetable. How long does its import take? How soon after a start are
+//! its trips found? How quickly are searches for free seats answered under load? Does one hot train
+//! slow the others?
 
 mod departure;
 mod hot;
@@ -20,17 +20,18 @@ use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::rig::{Rig, RigComponent};
 use timetable::RailBenchTimetable;
 
-/// The stations between which the trips of every day are counted.
+/// The station from which trips are counted.
 const FROM: &str = "VNP";
+/// The station to which trips are counted.
 const TO: &str = "AOH";
 /// The most time that the import may take.
 const IMPORT_MAX: Duration = Duration::from_secs(30);
 /// The longest time from the start of the process until a trip is found.
 const COLD_MAX: Duration = Duration::from_secs(1);
-/// The number of visitors who hold seats: so many that nobody asks for a train again before its
-/// last hold of that train was given back.
+/// The number of visitors who hold seats. With fewer visitors, one of them would ask for a train
+/// again before its last hold of that train was released.
 const VISITORS: usize = 600;
-/// How long to wait for the first answer after a start.
+/// The longest wait for the first answer after a start.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -78,7 +79,7 @@ struct RailBenchFigures {
 /// Runs the bench.
 ///
 /// # Errors
-/// What made the run invalid.
+/// Where the run is invalid. The error gives the reason.
 pub fn run(options: &RailBenchOptions) -> anyhow::Result<BenchVerdict> {
     report::measured(options.json, measure(options))
 }
@@ -108,7 +109,7 @@ async fn measure(options: &RailBenchOptions) -> anyhow::Result<RailBenchFigures>
         least = least.min(trips(&http, *date).await?.context("no answer")?);
     }
     let every = Duration::from_secs(options.for_s.into());
-    // These patterns cover every departure: a glob needs a beginning.
+    // Together these patterns cover every departure. A room does not accept the pattern `*` alone.
     let all: Vec<String> = ('a'..='z')
         .chain('0'..='9')
         .map(|begins| format!("{begins}*"))
@@ -141,7 +142,8 @@ async fn measure(options: &RailBenchOptions) -> anyhow::Result<RailBenchFigures>
     })
 }
 
-/// Imports the timetable while no gateway runs, because a ledger file belongs to one process.
+/// Kills the gateway and imports the timetable, because a ledger file belongs to one process.
+/// Returns how long the import took.
 async fn import(rig: &Rig, options: &RailBenchOptions) -> anyhow::Result<Duration> {
     rig.kill(RigComponent::Gateway(0)).await?;
     let begun = Instant::now();
@@ -157,7 +159,8 @@ async fn import(rig: &Rig, options: &RailBenchOptions) -> anyhow::Result<Duratio
     Ok(took)
 }
 
-/// Starts the process. Returns how long it took until it found trips, and how many it found.
+/// Starts the gateway. Returns the time until it answers a search for trips, and the number of
+/// trips in that answer.
 async fn cold_start(
     rig: &Rig,
     http: &LoadHttpClient,
@@ -178,7 +181,8 @@ async fn cold_start(
     }
 }
 
-/// Returns how many trips there are between the two stations, or `None` if nobody answers yet.
+/// Returns how many trips the gateway finds between the two stations, or `None` if it is not ready
+/// yet.
 async fn trips(http: &LoadHttpClient, date: Date) -> anyhow::Result<Option<usize>> {
     let call = LoadHttpCall::get(departure::path(FROM, TO, date));
     let Ok(answer) = http.send_to(0, &call, 0).await else {

@@ -1,5 +1,5 @@
-//! Makes calls at a rate that no answer slows. Each call is timed from when it was due, so that
-//! waiting for a busy system counts.
+//! Makes calls at a fixed rate, however slow the answers are. The time of a call begins when the
+//! call is due, so that a wait for a busy system counts.
 
 use std::time::{Duration, Instant};
 
@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 
 /// The longest time that is recorded, in microseconds.
 const MAX_US: u64 = 60_000_000;
-/// If 99 of 100 calls do not start within this of when they are due, the generator measures itself
-/// and the run is invalid.
+/// The limit of the delay with which 99 of 100 calls start. If calls start later, the generator
+/// measures itself, and the run is invalid.
 const LATE_MAX: Duration = Duration::from_millis(20);
 
 /// The latencies of the calls.
@@ -38,11 +38,11 @@ impl CallLatencies {
     }
 }
 
-/// Makes `per_s` calls a second for so long. `call` gets the number of the call and when it is due,
-/// and returns when it was done.
+/// Makes `per_s` calls a second for the time `lasting`, and returns their latencies. `call` gets
+/// the number of the call, and its future returns when the call was done.
 ///
 /// # Errors
-/// The first call that failed, or that the calls could not be started on time.
+/// Where a call fails, or calls start too late.
 pub async fn call_at_pace<F: Future<Output = anyhow::Result<Instant>> + Send + 'static>(
     per_s: u32,
     lasting: Duration,
@@ -82,8 +82,9 @@ pub async fn call_at_pace<F: Future<Output = anyhow::Result<Instant>> + Send + '
     Ok(times)
 }
 
-/// Tells when each call is due, at that moment. A thread does this, because the runtime's timers
-/// are only as fine as a millisecond, and that error would count as the system's latency.
+/// Sends a message when a call is due, with that time. A thread sends the messages, because the
+/// timers of the runtime have a resolution of a millisecond. Their error would count as latency of
+/// the system.
 fn due_times(per_s: u32, lasting: Duration) -> mpsc::UnboundedReceiver<Instant> {
     let (teller, dues) = mpsc::unbounded_channel();
     let apart = Duration::from_secs(1) / per_s;

@@ -1,4 +1,4 @@
-//! Reads the public files of a timetable, so that a bench asks only for pairs that exist.
+//! Reads the public files of a timetable, so that a bench asks only for stretches that exist.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use rand::RngExt;
 
-/// The trips, by their stations' codes.
+/// The trips of a timetable.
 pub struct RailBenchTimetable {
     pub trips: Vec<RailBenchTrip>,
 }
@@ -21,10 +21,10 @@ pub struct RailBenchTrip {
 }
 
 impl RailBenchTimetable {
-    /// Reads the three files of a timetable. Their fields hold neither commas nor quotes.
+    /// Reads the three files of a timetable. Their fields must contain neither commas nor quotes.
     ///
     /// # Errors
-    /// Where one is missing, or something in it is.
+    /// Where a file, a station or the stops of a train are missing, or a number is no number.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
         let codes: HashMap<String, String> = rows(folder, "stations.csv")?
             .into_iter()
@@ -73,14 +73,14 @@ impl RailBenchTimetable {
         self.trips.iter().filter(|trip| trip.everyday)
     }
 
-    /// Draws a stretch of any trip.
+    /// Returns a random stretch of a random trip.
     pub fn stretch(&self, dice: &mut impl rand::Rng) -> (&str, &str) {
         self.trips[dice.random_range(0..self.trips.len())].stretch(dice)
     }
 }
 
 impl RailBenchTrip {
-    /// Draws two of the trip's stations, in the order of the journey.
+    /// Returns two random stations of the trip, in the order of the journey.
     pub fn stretch(&self, dice: &mut impl rand::Rng) -> (&str, &str) {
         let to = dice.random_range(1..self.calls.len());
         let from = dice.random_range(0..to);

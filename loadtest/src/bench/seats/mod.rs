@@ -1,5 +1,5 @@
 //! Measures a million seats in one Redis: how much memory they take, and how long it takes to
-//! import them, to sell a show out, to start again and to rebuild lost keys.
+//! import them, to sell a show out, to restart booking and to rebuild lost keys.
 
 mod sale;
 mod stages;
@@ -15,9 +15,9 @@ use crate::http::LoadHttpClient;
 use crate::rig::{Rig, RigComponent};
 use stages::{SeatBenchStage, ServedSeats};
 
-/// The most time that the rebuilding of a show may take.
+/// The most time that the rebuild of a show may take.
 const REBUILD_MAX: Duration = Duration::from_secs(5);
-/// If not every show is served again within this, the run is invalid.
+/// The longest time until every show is served. If it takes longer, the run is invalid.
 const SERVED_WITHIN: Duration = Duration::from_secs(120);
 
 /// Imports shows through the promoter's calls, sells one of them out through holds, orders and
@@ -59,7 +59,7 @@ struct SeatBenchFigures {
 /// Runs the bench.
 ///
 /// # Errors
-/// What made the run invalid.
+/// Where the run is invalid. The error gives the reason.
 pub fn run(options: &SeatBenchOptions) -> anyhow::Result<BenchVerdict> {
     report::measured(options.json, measure(options))
 }
@@ -127,8 +127,7 @@ async fn measure(options: &SeatBenchOptions) -> anyhow::Result<SeatBenchFigures>
     })
 }
 
-/// Checks that the first show is still sold out and all others are free, whatever was lost
-/// meanwhile.
+/// Checks that the first show is still sold out, and that all seats of the others are free.
 fn is_as_sold(seen: &ServedSeats, shows: &[String], each: usize) -> anyhow::Result<()> {
     for (index, show) in shows.iter().enumerate() {
         let wanted = if index == 0 {
@@ -145,7 +144,7 @@ fn is_as_sold(seen: &ServedSeats, shows: &[String], each: usize) -> anyhow::Resu
     Ok(())
 }
 
-/// Imports one plan, and shows that sell to large parties.
+/// Imports one venue and the shows. Each visitor may hold the seats of a whole party.
 async fn import(
     http: &LoadHttpClient,
     key: &str,

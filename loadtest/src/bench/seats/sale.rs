@@ -1,5 +1,5 @@
-//! Sells a show out over HTTP: every party holds its seats, orders and pays, until the ledger has
-//! sold them all.
+//! Sells a show out over HTTP. Every party holds its seats, orders and pays. Then waits until all
+//! seats are shown as sold.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,17 +11,18 @@ use crate::bench::people;
 use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::swarm::SwarmSeatSnapshot;
 
-/// The seats of a party. Parties are large, because only the number of seats counts here.
+/// The number of seats of a party. Parties are large, because only the number of sold seats matters
+/// here.
 pub const PARTY: usize = 100;
-/// The longest wait for the last tickets.
+/// The longest wait after the last payment until all seats are shown as sold.
 const SOLD_WITHIN: Duration = Duration::from_secs(300);
-/// The time between two looks at the seats.
+/// The time between two reads of the seats.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Sells all seats of a show.
 ///
 /// # Errors
-/// Where somebody is refused, or seats are left.
+/// Where a call is refused, or seats are left.
 pub async fn sell_out(
     http: &LoadHttpClient,
     key: &str,

@@ -1,5 +1,5 @@
-//! Reads the state between the steps: memory, and from which incarnation of the store the seats are
-//! served.
+//! Reads the state after each step: the memory of the processes, and the incarnation of the store
+//! that serves the seats.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -13,11 +13,11 @@ use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::rig::{Rig, RigComponent};
 use crate::swarm::SwarmSeatSnapshot;
 
-/// The time between two looks at whether seats are served.
+/// The time between two reads of the seats.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A version is this number times the incarnation, plus a counter.
 const INCARNATION: u64 = 1 << 40;
-/// The script that deletes every key of a pattern.
+/// The script that deletes every key that matches a pattern.
 const DELETE: &str = "local keys = redis.call('KEYS', ARGV[1]) \
     for _, key in ipairs(keys) do redis.call('DEL', key) end return #keys";
 
@@ -35,10 +35,10 @@ pub struct SeatBenchStage {
 }
 
 impl SeatBenchStage {
-    /// Reads the memory, and prints the step.
+    /// Reads the memory of the processes, and prints the step.
     ///
     /// # Errors
-    /// Where a process cannot be asked.
+    /// Where Redis does not answer, or a process is gone.
     pub async fn read(rig: &Rig, name: &'static str, took: Duration) -> anyhow::Result<Self> {
         let resident = |part| rig.resident_mb(part).context("a process is gone");
         let stage = Self {
@@ -86,11 +86,12 @@ impl ServedSeats {
     }
 }
 
-/// Asks for the seats of all shows at once, until each is served from a later incarnation of the
-/// store than in `before`.
+/// Reads the seats of all shows at the same time, until each show is served from a later
+/// incarnation of the store than in `before`. A show that is not in `before` may have any
+/// incarnation.
 ///
 /// # Errors
-/// Where one is not within the time.
+/// Where a show takes longer than `within`.
 pub async fn all_served(
     http: &LoadHttpClient,
     shows: &[String],
@@ -123,7 +124,7 @@ async fn served(
     let begun = Instant::now();
     let call = LoadHttpCall::get(format!("/v1/shows/{show}/seats"));
     loop {
-        // A call without an answer is sent again.
+        // A call that is refused or gets no answer is sent again.
         let answer = http.send(&call, 0).await.ok();
         let answer = answer.filter(|answer| answer.is_ok());
         let seats = answer.and_then(|answer| SwarmSeatSnapshot::read(&answer.body));
@@ -140,10 +141,10 @@ async fn served(
     }
 }
 
-/// Deletes everything that Redis knows of one show.
+/// Deletes all keys of one show from Redis.
 ///
 /// # Errors
-/// Where Redis does not answer, or knew nothing.
+/// Where Redis does not answer, or has no key of the show.
 pub async fn delete_show_keys(rig: &Rig, show: &str) -> anyhow::Result<()> {
     let pattern = format!("*{{show:{show}}}*");
     let delete = ["EVAL", DELETE, "0", &pattern];

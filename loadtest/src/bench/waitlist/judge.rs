@@ -1,13 +1,13 @@
-//! Judges from what its parties saw whether a waitlist was served correctly: in the order of
-//! joining among the parties that were present and that the seats fit, with no seat offered to two
-//! parties and nobody forgotten. The functions are pure. All times are milliseconds of the
-//! machine's clock.
+//! Judges whether a waitlist was served correctly, from what its parties saw. Seats must go to the
+//! first party, in the order of joining, that is present and that the seats fit. No seat may be
+//! offered to two parties at the same time, and no party may be forgotten. The functions are pure.
+//! All times are milliseconds of the machine's clock.
 
 use std::collections::HashMap;
 
 /// How long a party counts as present after it was seen, in milliseconds.
 const HERE_MS: i64 = 15_000;
-/// How long the line may take to learn that a party was seen, in milliseconds.
+/// The longest time until the waitlist knows that a party was seen, in milliseconds.
 const TOLD_WITHIN_MS: i64 = 4_000;
 
 /// A span of time.
@@ -22,14 +22,14 @@ pub struct WaitlistBenchSpan {
 pub struct WaitlistBenchParty {
     /// How many seats the party wants. Any seats will do.
     pub size: u32,
-    /// When the party had joined.
+    /// When the party got the answer to its join.
     pub joined: i64,
-    /// When the party read its state.
+    /// The spans in which the party read its state, from the call to the answer.
     pub looks: Vec<WaitlistBenchSpan>,
     pub offers: Vec<WaitlistBenchOffer>,
-    /// When the party left by itself.
+    /// When the party called to leave, if it did.
     pub left: Option<i64>,
-    /// How the party's waiting ended, in the server's word.
+    /// The server's word for how the party's waiting ended.
     pub end: Option<String>,
 }
 
@@ -37,12 +37,12 @@ pub struct WaitlistBenchParty {
 #[derive(Debug, Clone)]
 pub struct WaitlistBenchOffer {
     pub seats: Vec<String>,
-    /// When the offer was made, as the server told.
+    /// When the offer was made, computed from the end that the server named.
     pub made: i64,
     /// When the party learned of the offer.
     pub seen: i64,
-    /// Until when the seats certainly belonged to the party: until it gave them back, or until the
-    /// offer ran out.
+    /// Until when the seats certainly belonged to the party. This is when it called to release or
+    /// order them or to cancel its order, or else when the offer ran out.
     pub until: i64,
     pub fate: WaitlistBenchFate,
 }
@@ -52,10 +52,10 @@ pub struct WaitlistBenchOffer {
 pub enum WaitlistBenchFate {
     /// The party ordered the seats.
     Ordered,
-    /// The party let the seats pass, and stands behind all others from then on.
+    /// The party declined the offer or let it run out. From then on, all parties that had joined
+    /// come first.
     Passed,
-    /// The seats were lost with the process that held them, because no other process knew of the
-    /// offer.
+    /// The offer was lost with the killed process, because no other process knew of it.
     Lost,
 }
 
@@ -65,7 +65,8 @@ pub struct WaitlistBenchRun {
     pub parties: Vec<WaitlistBenchParty>,
     /// The span in which the killed process was gone.
     pub kill: WaitlistBenchSpan,
-    /// Whether offers outlive a process because they are kept outside of it.
+    /// Whether an offer survives the kill of the process that made it, because it is stored
+    /// elsewhere.
     pub outlives: bool,
 }
 
@@ -73,7 +74,7 @@ pub struct WaitlistBenchRun {
 #[derive(Debug, Default)]
 pub struct WaitlistBenchReport {
     pub findings: Vec<String>,
-    /// How many offers were made while a party further behind would have fitted too.
+    /// The number of offers whose seats also fitted a later party that waited.
     pub choices: usize,
 }
 
@@ -88,7 +89,8 @@ pub fn judge(run: &WaitlistBenchRun) -> WaitlistBenchReport {
 }
 
 impl WaitlistBenchRun {
-    /// Checks that no two parties certainly had one seat at the same time.
+    /// Finds seats that certainly belonged to two parties at the same time, and offers with too
+    /// many or too few seats.
     fn offered_twice(&self, judged: &mut WaitlistBenchReport) {
         let mut by_seat: HashMap<&str, Vec<(i64, i64, usize)>> = HashMap::new();
         for (at, party) in self.parties.iter().enumerate() {
@@ -120,7 +122,8 @@ impl WaitlistBenchRun {
         }
     }
 
-    /// Checks that no party was passed over that was present, fitted the seats and came before.
+    /// Finds parties that were passed over: another party got the offer, although this party came
+    /// first, was present and fitted the seats. Counts the choices too.
     fn passed_over(&self, judged: &mut WaitlistBenchReport) {
         for (at, party) in self.parties.iter().enumerate() {
             for offer in &party.offers {
@@ -131,7 +134,7 @@ impl WaitlistBenchRun {
                     *other != at && of.size <= party.size && self.surely_waits(of, offer)
                 };
                 let before = |other: &usize| match moved {
-                    // This party stands behind everybody who had joined by then.
+                    // Everybody who had joined by then comes before this party.
                     Some(moved) => self.parties[*other].joined < moved,
                     None => *other < at,
                 };
@@ -148,8 +151,8 @@ impl WaitlistBenchRun {
         }
     }
 
-    /// Returns whether a party that never let an offer pass certainly waited without an offer, and
-    /// was present, when another party's offer was made.
+    /// Returns whether a party certainly waited and was present when another party's offer was
+    /// made. Returns false if the party already had an offer, unless a kill lost that offer.
     fn surely_waits(&self, party: &WaitlistBenchParty, others: &WaitlistBenchOffer) -> bool {
         let at = others.made;
         let in_line = party.joined < at && party.left.is_none_or(|left| left > at);
@@ -162,18 +165,18 @@ impl WaitlistBenchRun {
             .any(|offer| offer.made <= at && !lost(offer));
         let seen = |look: &WaitlistBenchSpan| {
             let told = look.to + TOLD_WITHIN_MS;
-            // What the killed process had not yet written down was lost with it.
+            // A look that the killed process had not yet stored was lost.
             let forgotten = (look.from..=told).contains(&self.kill.from);
             told < at && look.from + HERE_MS > at && !forgotten
         };
-        // Offers of one round are made one after the other. Unless the party read its state again
-        // before the kill, it may have had an offer that nobody saw.
+        // The same round may have made an offer to this party too, and the kill may have lost that
+        // offer before the party saw it. A look between the two proves that there was none.
         let looked = |look: &WaitlistBenchSpan| look.from > others.seen && look.to < self.kill.from;
         let is_sure = at >= self.kill.from || party.looks.iter().any(looked);
         in_line && !has_had && is_sure && party.looks.iter().any(seen)
     }
 
-    /// Checks that no offer was lost with a process if offers are kept outside of it.
+    /// Finds parties that lost an offer with the killed process, if offers survive the kill.
     fn judge_lost_offers(&self, judged: &mut WaitlistBenchReport) {
         for (at, party) in self.parties.iter().enumerate() {
             let mut lost = party
@@ -187,15 +190,15 @@ impl WaitlistBenchRun {
         }
     }
 
-    /// Returns for how long after the kill nobody got an offer, in milliseconds, or `None` if
-    /// nobody got one any more.
+    /// Returns the time from the kill to the next offer in milliseconds, or `None` if there was no
+    /// more offer.
     pub fn stood_still_ms(&self) -> Option<i64> {
         let offers = self.parties.iter().flat_map(|party| &party.offers);
         let after = offers.map(|offer| offer.made - self.kill.from);
         after.filter(|after| *after >= 0).min()
     }
 
-    /// Checks that every party was served or left.
+    /// Finds parties that neither were served nor left.
     fn forgotten(&self, judged: &mut WaitlistBenchReport) {
         for (at, party) in self.parties.iter().enumerate() {
             let expected = if party.left.is_some() {
@@ -214,7 +217,7 @@ impl WaitlistBenchRun {
 }
 
 impl WaitlistBenchParty {
-    /// Returns when the party last let an offer pass before a moment.
+    /// Returns when the party last declined an offer or let one run out, if it did so before `at`.
     fn moved_before(&self, at: i64) -> Option<i64> {
         let passed = self
             .offers
@@ -254,7 +257,7 @@ mod tests {
         }
     }
 
-    /// Makes a run of three parties that are served in order, from one seat after the other.
+    /// Makes a run without findings: three parties are served in the order of joining.
     fn clean() -> WaitlistBenchRun {
         let mut parties = vec![party(1, 0), party(2, 100), party(1, 200)];
         parties[0].offers = vec![offer(&["A-1"], 20_000, 22_000, WaitlistBenchFate::Ordered)];
@@ -280,20 +283,20 @@ mod tests {
     }
 
     #[test]
-    fn a_line_served_in_order_has_no_findings_and_counts_where_it_could_have_gone_wrong() {
+    fn a_waitlist_served_in_order_has_no_findings_and_two_choices() {
         let judged = judge(&clean());
         assert_eq!((judged.findings.len(), judged.choices), (0, 2));
     }
 
     #[test]
-    fn a_seat_that_two_had_is_found() {
+    fn a_seat_that_two_parties_had_at_the_same_time_is_found() {
         let mut run = clean();
         run.parties[1].offers[0].seen = 21_000;
         check(&run, &["A-1 was party 0's and party 1's at one time"]);
     }
 
     #[test]
-    fn who_was_passed_over_is_found_unless_it_was_away_or_too_many() {
+    fn a_party_passed_over_is_found_unless_it_was_away_or_too_large() {
         let passed = |change: fn(&mut WaitlistBenchRun)| {
             let mut run = clean();
             run.parties[1].offers.clear();
@@ -322,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn who_let_an_offer_pass_stands_behind_all_others() {
+    fn a_party_that_let_an_offer_pass_comes_after_all_others() {
         let mut run = clean();
         let first = offer(&["A-1"], 20_000, 22_000, WaitlistBenchFate::Passed);
         let again = offer(&["A-1"], 24_200, 24_300, WaitlistBenchFate::Ordered);
@@ -336,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_that_a_kill_lost_is_over_and_its_party_first_again() {
+    fn a_party_whose_offer_a_kill_lost_comes_first_again() {
         let mut run = clean();
         run.kill = WaitlistBenchSpan {
             from: 30_000,
@@ -360,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_that_should_have_outlived_a_kill_and_did_not_is_found() {
+    fn a_lost_offer_is_found_if_offers_survive_a_kill() {
         let mut run = clean();
         run.outlives = true;
         check(&run, &[]);
@@ -370,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_stands_still_from_the_kill_to_the_next_offer() {
+    fn the_standstill_lasts_from_the_kill_to_the_next_offer() {
         let mut run = clean();
         assert_eq!(run.stood_still_ms(), Some(19_900));
         run.kill.from = 23_000;
@@ -380,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_forgotten_is_found() {
+    fn a_party_whose_waiting_ended_wrongly_is_found() {
         let mut run = clean();
         run.parties[1].end = None;
         run.parties[2].left = Some(10_000);

@@ -1,4 +1,4 @@
-//! Kills the process that serves the waitlist.
+//! Kills the process that serves the waitlist, and starts it again.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::rig::{KillTarget, Rig, RigComponent, RigSpecification};
 
 /// The percentage of parties that have been served when the process is killed.
 const KILLED_AT_PCT: usize = 40;
-/// The time between two looks at the number served.
+/// The time between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The metric that counts the offers that a process made.
 const OFFERS: &str = "fairgate_waitlist_offers_total";
@@ -20,7 +20,7 @@ const OFFERS: &str = "fairgate_waitlist_offers_total";
 /// The kill of a process.
 pub struct WaitlistBenchKill {
     pub part: RigComponent,
-    /// How many parties had been served.
+    /// How many parties had been served before the kill.
     pub after: usize,
     /// The span from the kill until the process was back.
     pub gone: WaitlistBenchSpan,
@@ -39,7 +39,7 @@ pub const fn target(rig: RigSpecification) -> KillTarget {
 /// again.
 ///
 /// # Errors
-/// Where the line does not move, or the process does not come back.
+/// Where the parties are not served in time, or the process does not become ready again.
 pub async fn serving(
     rig: &Rig,
     served: &AtomicUsize,
@@ -61,8 +61,8 @@ pub async fn serving(
     Ok(WaitlistBenchKill { part, after, gone })
 }
 
-/// Returns the process that serves the waitlist. Only one does at a time, and its count of offers
-/// grows.
+/// Returns the process that serves the waitlist. Only one process serves it at a time, and only its
+/// count of offers grows.
 async fn who_serves(rig: &Rig, begun: Instant) -> anyhow::Result<RigComponent> {
     let might: Vec<RigComponent> = match (target(rig.spec()), rig.spec()) {
         (KillTarget::Booking, spec) => (0..spec.bookings).map(RigComponent::Booking).collect(),
@@ -91,7 +91,7 @@ async fn offers(rig: &Rig, of: &[RigComponent]) -> anyhow::Result<Vec<f64>> {
     Ok(offers)
 }
 
-/// Looks until there is a result.
+/// Calls `look` until it returns a result. Fails [`SERVED_WITHIN`] after `begun`.
 async fn until<T>(
     begun: Instant,
     mut look: impl AsyncFnMut() -> anyhow::Result<Option<T>>,

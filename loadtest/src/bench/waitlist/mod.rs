@@ -1,6 +1,7 @@
-//! Lets a thousand parties wait for a full house while its baskets lapse, and kills the process
-//! that serves the waitlist. It checks that everybody is served in turn, that no seat is offered to
-//! two parties at a time, and that nobody is forgotten.
+//! Lets a thousand parties wait for a show whose seats are all in baskets, while these baskets
+//! lapse. Kills the process that serves the waitlist. Checks that everybody is served in turn, that
+//! no seat is offered to two parties at a time, that nobody is forgotten, and that all seats are
+//! free at the end.
 
 mod judge;
 mod kill;
@@ -26,14 +27,15 @@ use visit::{WaitlistPartyClient, WaitlistPartyPlan};
 
 /// The id of the show.
 const SHOW: &str = "night";
-/// The number of seats in a row, and in a basket.
+/// The number of seats in a row.
 const ACROSS: u32 = 20;
+/// The number of seats in a basket.
 const BASKET: u32 = 4;
-/// The seconds after which baskets lapse, unless they are given back before.
+/// The seconds after which baskets lapse, unless they are released before.
 const HOLD_S: u64 = 15;
-/// The longest time until all parties are served.
+/// The longest time until the kill, and again from there until all parties are served.
 const SERVED_WITHIN: Duration = Duration::from_secs(175);
-/// The longest time after that until all seats are free.
+/// The longest time until all seats are free, after all parties are served.
 const FREE_WITHIN: Duration = Duration::from_secs(120);
 /// The most findings that are printed.
 const TOLD_MAX: usize = 10;
@@ -63,15 +65,15 @@ struct WaitlistBenchFigures {
     served: usize,
     left: usize,
     offers: usize,
-    /// The number of offers that parties let pass, and of offers that were lost with the killed
-    /// process.
+    /// The number of offers that parties declined or let run out.
     passed: usize,
+    /// The number of offers that were lost with the killed process.
     lost: usize,
-    /// The number of offers made while a party further behind would have fitted too.
+    /// The number of offers whose seats also fitted a later party that waited.
     choices: usize,
     killed: String,
     killed_after: usize,
-    /// For how long after the kill nobody got an offer.
+    /// The milliseconds from the kill to the next offer.
     stood_still_ms: Option<i64>,
     took_s: f64,
     findings: Vec<String>,
@@ -81,7 +83,7 @@ struct WaitlistBenchFigures {
 /// Runs the bench.
 ///
 /// # Errors
-/// What made the run invalid.
+/// Where the run is invalid. The error gives the reason.
 pub fn run(options: &WaitlistBenchOptions) -> anyhow::Result<BenchVerdict> {
     report::measured(options.json, measure(options))
 }
@@ -90,7 +92,7 @@ async fn measure(options: &WaitlistBenchOptions) -> anyhow::Result<WaitlistBench
     let parties = options.parties as usize;
     let rig = Rig::start(options.rig).await?;
     let http = LoadHttpClient::new(&rig.urls());
-    // The house has three seats for every ten parties.
+    // The hall has at least three seats for every ten parties.
     let rows = (options.parties * 3 / 10).div_ceil(ACROSS);
     let seats = rows * ACROSS;
     open(&rig, &http, rows, parties + (seats / BASKET) as usize).await?;
@@ -139,7 +141,7 @@ async fn measure(options: &WaitlistBenchOptions) -> anyhow::Result<WaitlistBench
 }
 
 impl WaitlistBenchFigures {
-    /// The figures that the parties themselves give.
+    /// Computes the figures that follow from what the parties saw.
     fn count_parties(run: &WaitlistBenchRun) -> Self {
         let offers: Vec<_> = run.parties.iter().flat_map(|party| &party.offers).collect();
         let of = |fate: WaitlistBenchFate| offers.iter().filter(|offer| offer.fate == fate).count();
@@ -180,7 +182,8 @@ struct WaitlistBenchBasket {
     who: usize,
 }
 
-/// Fills the house with baskets.
+/// Holds all seats in baskets of the crowd. `first` is the number of the first visitor of the
+/// crowd.
 async fn fill(
     http: &LoadHttpClient,
     passes: &[String],
@@ -198,7 +201,7 @@ async fn fill(
     Ok(baskets)
 }
 
-/// Gives half of the baskets back at random times. The others lapse.
+/// Releases half of the baskets at random times. The others lapse.
 async fn give_some_back(
     http: LoadHttpClient,
     baskets: Vec<WaitlistBenchBasket>,
@@ -209,7 +212,7 @@ async fn give_some_back(
         tokio::time::sleep(Duration::from_millis(after)).await;
         let path = format!("/v1/holds/{}", basket.hold);
         let back = LoadHttpCall::new(Method::DELETE, path).bearer(&basket.pass);
-        // The basket may have lapsed before, or been lost with the process.
+        // The basket may have lapsed already, or may be lost with the killed process.
         drop(http.send(&back, basket.who).await);
     }
     Ok(())
@@ -217,7 +220,7 @@ async fn give_some_back(
 
 type WaitlistPartyTasks = JoinSet<(usize, anyhow::Result<WaitlistBenchParty>)>;
 
-/// Lets every party join, one after the other, and wait.
+/// Lets the parties join one after the other. Each party then waits in a task of its own.
 async fn line_up(
     http: &LoadHttpClient,
     passes: &[String],
@@ -243,7 +246,7 @@ async fn line_up(
     Ok(visits)
 }
 
-/// Returns what the parties saw, in the order of joining.
+/// Waits for all parties, and returns what they saw, in the order of joining.
 async fn collect_parties(
     mut visits: WaitlistPartyTasks,
 ) -> anyhow::Result<Vec<WaitlistBenchParty>> {
@@ -256,7 +259,7 @@ async fn collect_parties(
     Ok(parties.into_iter().map(|(_, party)| party).collect())
 }
 
-/// Waits until all seats are free. Returns a finding if some never are.
+/// Waits until all seats are free. Returns a finding if some are not free in time.
 async fn still_held(http: &LoadHttpClient, seats: u32) -> anyhow::Result<Option<String>> {
     let read = LoadHttpCall::get(format!("/v1/shows/{SHOW}/seats"));
     let begun = Instant::now();

@@ -1,5 +1,5 @@
-//! Runs one party: it reads its state, is away for a while, and takes, declines or ignores what it
-//! is offered.
+//! Runs one party. It joins the waitlist, reads its state again and again, and orders, declines or
+//! ignores its offers. Some parties are away for a while, and some leave.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,37 +15,37 @@ use super::judge::{WaitlistBenchFate, WaitlistBenchOffer, WaitlistBenchParty, Wa
 use crate::bench::people::text;
 use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 
-/// How long an offer's hold is shown after it was made.
+/// How long an offer lasts, in milliseconds.
 const OFFER_MS: i64 = 60_000;
 /// The time between two reads of the party's state, in milliseconds.
 const LOOK_MS: std::ops::Range<u64> = 1_500..3_000;
-/// How long a party that goes away is gone, in milliseconds: longer than it counts as present.
+/// How long a party is away, in milliseconds. Before it comes back, it no longer counts as present.
 const AWAY_MS: std::ops::Range<u64> = 18_000..30_000;
-/// The time from learning of an offer to ordering, and from ordering to giving up, in milliseconds.
+/// The time before a party answers an offer, and before it cancels its order, in milliseconds.
 const THINKS_MS: std::ops::Range<u64> = 0..1_500;
-/// The wait before a call is sent again that was put off or not answered.
+/// The wait before the next try of a call that was put off or got no answer.
 const AGAIN: Duration = Duration::from_millis(200);
 
 /// What a party does besides waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitlistPartyPlan {
-    /// Orders, and cancels the order.
+    /// Orders the seats, and cancels the order.
     Takes,
-    /// Orders, and never pays: the order lapses.
+    /// Orders the seats, and neither pays nor cancels: the order lapses.
     Lapses,
-    /// Declines its first offer.
+    /// Declines its first offer, and orders the next.
     Declines,
-    /// Lets its first offer run out.
+    /// Lets its first offer run out, and orders the next.
     Sleeps,
-    /// Is away for a while before it is served.
+    /// Is away for a while after its first looks, and otherwise does as [`Self::Takes`].
     Goes,
-    /// Leaves the line.
+    /// Leaves the waitlist at its fourth look or later, unless it is offered seats before.
     Leaves,
 }
 
 impl WaitlistPartyPlan {
-    /// Chooses a party's plan, so that of a hundred parties some follow each. Parties that let time
-    /// run out take a minute, which a short run does not have.
+    /// Chooses a party's plan, so that a hundred parties follow every plan. In runs with fewer than
+    /// 500 parties nobody lets an offer or an order run out, because that takes a minute.
     pub fn for_party(number: usize, parties: usize) -> Self {
         match number * 37 % 100 {
             0..3 => Self::Leaves,
@@ -65,7 +65,7 @@ pub struct WaitlistPartyClient {
     pub pass: String,
     pub show: &'static str,
     pub way: WaitlistPartyPlan,
-    /// How many parties have been served.
+    /// The number of orders that all parties together have made.
     pub served: Arc<AtomicUsize>,
 }
 
@@ -85,7 +85,7 @@ impl WaitlistPartyClient {
     /// Joins the waitlist.
     ///
     /// # Errors
-    /// Where it is refused.
+    /// Where the join is refused.
     pub async fn join(&self, size: u32) -> anyhow::Result<WaitlistBenchParty> {
         let call = LoadHttpCall::post(self.list(), json!({ "quantity": size }));
         let key = format!("join-{}", self.who);
@@ -100,10 +100,10 @@ impl WaitlistPartyClient {
         })
     }
 
-    /// Waits until the party's waiting is over.
+    /// Reads the party's state until its waiting is over, and answers its offers.
     ///
     /// # Errors
-    /// Where an answer is none that there may be.
+    /// Where the server gives an answer that is not expected.
     pub async fn wait(&self, party: &mut WaitlistBenchParty) -> anyhow::Result<()> {
         let mut dice = StdRng::seed_from_u64(self.who as u64);
         let mut goes = (self.way == WaitlistPartyPlan::Goes).then(|| dice.random_range(1..4));
@@ -198,7 +198,8 @@ impl WaitlistPartyClient {
         Ok(PartyOrderResult::Gone)
     }
 
-    /// Sends a call until the answer is final.
+    /// Sends a call until the status of the answer is one of `expected`. Fails on any other status
+    /// except 429 and 5xx.
     async fn ask(&self, call: LoadHttpCall, expected: &[u16]) -> anyhow::Result<LoadHttpAnswer> {
         let call = call.bearer(&self.pass);
         loop {
@@ -215,9 +216,9 @@ impl WaitlistPartyClient {
     }
 }
 
-/// Takes from the server whether the last offer counts as passed. A party that ignored or declined
-/// it just before a kill does not know whether that was written down or lost with the process. If
-/// it was lost, the party keeps its place.
+/// Sets the fate of the last offer from the server's answer. If a party declined or ignored the
+/// offer just before a kill, only the server knows whether that was stored or lost with the
+/// process. If it was lost, the party keeps its place.
 fn noted(party: &mut WaitlistBenchParty, stands: &Value) {
     let Some((last, before)) = party.offers.split_last_mut() else {
         return;
@@ -235,8 +236,8 @@ fn noted(party: &mut WaitlistBenchParty, stands: &Value) {
     }
 }
 
-/// Reads an offer from the server's answer. The offer counts as running out until something else
-/// happens.
+/// Reads an offer from the server's answer. Until more is known, the offer ends when it runs out,
+/// and its fate is `Lost`.
 fn offer(told: &Value, seen: i64) -> anyhow::Result<WaitlistBenchOffer> {
     let seats = told["seats"].as_array().context("an offer has seats")?;
     let seats = seats.iter().filter_map(|seat| seat.as_str());
@@ -256,7 +257,7 @@ async fn pause(dice: &mut StdRng, ms: std::ops::Range<u64>) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
 }
 
-/// Returns the time of the machine's clock, which the other processes use too.
+/// Returns the machine's time in milliseconds. The other processes use the same clock.
 pub fn now_ms() -> i64 {
     Timestamp::now().as_millisecond()
 }

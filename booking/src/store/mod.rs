@@ -20,17 +20,17 @@ use fairgate_pass::Holder;
 use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
 
-/// A lock is prolonged only if its deadline moves by this many milliseconds or more. A prolonging
-/// is asked for again and again, and each one is sent to every process.
+/// A lock is prolonged only if its deadline moves by this many milliseconds or more. Callers repeat
+/// the call often, and every prolonged lock is reported to every process.
 pub const PROLONGED_BY_MS_MIN: i64 = 30_000;
 
-/// Why a transition was not made. Nothing was changed; only `Unreachable` leaves that open.
+/// Why a transition failed. Nothing was changed; only after `Unreachable` this is not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InventoryRefusal {
     /// These cells are not free.
     #[error("cells are not free: {0:?}")]
     Taken(Vec<u32>),
-    /// The visitor would have more seats of the show than it may.
+    /// The visitor would have more seats of the show than the limit allows.
     #[error("the visitor has {have} seats and may have {limit}")]
     Limit {
         /// Seats held and bought so far.
@@ -44,7 +44,7 @@ pub enum InventoryRefusal {
     /// The hold is somebody else's.
     #[error("the hold is somebody else's")]
     Foreign,
-    /// The hold was made for this purpose, and serves no other.
+    /// The hold was made for this purpose, and the call does not accept this purpose.
     #[error("the hold was made for something else ({})", .0.as_str())]
     OtherPurpose(HoldPurpose),
     /// The hold has become an order.
@@ -59,16 +59,17 @@ pub enum InventoryRefusal {
     /// The plan of the hold is not the show's plan any more.
     #[error("the plan has changed")]
     PlanChanged,
-    /// The show is not open, or is being opened again; nothing was changed.
+    /// The show is not open, or is being opened again, or the caller must read the ledger again.
+    /// Nothing was changed.
     #[error("the store is not ready for this show")]
     NotReady,
-    /// The store did not answer. The transition **may have been made**; the same call again finds
-    /// out.
+    /// The store did not answer. The transition **may have been made**. The caller finds out by
+    /// repeating the call.
     #[error("the store does not answer")]
     Unreachable,
 }
 
-/// A show's picture from the ledger, to open the store with.
+/// A show's picture from the ledger. The store opens the show with it.
 #[derive(Debug, Clone)]
 pub struct OpeningInventory {
     /// The numbers of seats and legs.
@@ -85,11 +86,12 @@ pub struct OpeningInventory {
     pub ordered: Vec<Hold>,
     /// The newest row of the seat outbox that this picture already contains.
     pub cursor: u64,
-    /// The edition of the catalogue's data in it: [`fairgate_model::shows::Show::edition`].
+    /// The edition of the catalogue's data in this picture:
+    /// [`fairgate_model::shows::Show::edition`].
     pub edition: u64,
 }
 
-/// The id of one call, so that a repeated call is done once.
+/// The id of one call. With it, a repeated call takes effect once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallId(pub [u8; 16]);
 
@@ -147,12 +149,12 @@ pub struct ShowHoldFigures {
     pub lapsing_cells: u64,
 }
 
-/// A hold that a claim may now rest on.
+/// A hold that is locked for an order, so that the order may claim its cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimableHold {
     /// The hold, locked beyond the claim's deadline.
     pub hold: Hold,
-    /// The incarnation in which the hold is locked: if its data are lost, the locks are lost too.
+    /// The incarnation in which the hold is locked. If its data are lost, the locks are lost too.
     pub incarnation: u64,
 }
 
@@ -168,41 +170,46 @@ pub struct HoldSweepOutcome {
 /// The fast state of all shows.
 #[async_trait]
 pub trait InventoryStore: Send + Sync + 'static {
-    /// Returns the edition of the picture that is worked on; `None` if the show is not open.
+    /// Returns the edition of the show's picture in this store, or `None` if the show is not open.
     ///
     /// # Errors
-    /// `Unreachable` if the store cannot tell, and no loss was heard of before.
+    /// `Unreachable` if the store does not answer and this process knows no open picture of the
+    /// show.
     async fn edition(&self, show: &ShowId) -> Result<Option<u64>, InventoryRefusal>;
 
-    /// Begins an incarnation before its picture is known. From here on nothing is locked in an
-    /// earlier incarnation, and nothing is locked in this one until it is opened. Refuses an open
-    /// show with a hold that `opening` does not know, and leaves it as it is.
+    /// Begins an incarnation before the ledger's picture is read. From then on, nothing is locked
+    /// in an earlier incarnation. In this incarnation, nothing is locked until it is opened. If the
+    /// show is open and has a hold that is not in `opening`, the call is refused and the show stays
+    /// as it is.
     async fn begin(
         &self,
         show: &ShowId,
         opening: &OpeningInventory,
     ) -> Result<(), InventoryRefusal>;
 
-    /// Opens a show from the ledger's picture, in an incarnation that was begun. The picture of an
-    /// open show is replaced without a beginning, if the new picture knows every hold in it.
+    /// Opens a show from the ledger's picture, in an incarnation that was begun. An open show needs
+    /// no `begin`: the new picture replaces the old one if it has every hold of the show.
     async fn open(&self, show: &ShowId, opening: OpeningInventory) -> Result<(), InventoryRefusal>;
 
-    /// Takes all cells of the hold, or none. The same hold id again returns the hold as it is.
+    /// Takes all cells of the hold, or none. If a hold with this id exists, returns the existing
+    /// hold.
     async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal>;
 
-    /// Keeps freed cells for the waitlist until `until_ms`: however a cell comes free, it stays
-    /// held for everybody else. The caller must repeat this before `until_ms`. With 0 nobody waits
-    /// any more, and all kept cells become free. Returns the kept cells, ascending.
+    /// Keeps freed cells for the waitlist until `until_ms`: every cell that comes free until then
+    /// stays held for everybody else. A call that would move the end by less than 3 s may change
+    /// nothing. The caller must repeat the call in time. An `until_ms` of 0 means that nobody waits
+    /// any more: all kept cells become free. Returns the kept cells, ascending.
     async fn keep_freed(&self, show: &ShowId, until_ms: i64) -> Result<Vec<u32>, InventoryRefusal>;
 
-    /// Takes all cells of the hold as `take` does, also kept cells, and signals the offer to the
-    /// visitor.
+    /// Takes all cells of the hold, or none, as `take` does. Cells that are kept for the waitlist
+    /// count as free. Signals the offer to the visitor.
     async fn offer(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal>;
 
     /// Frees those of `cells` that are kept for the waitlist.
     async fn let_go(&self, show: &ShowId, cells: &[u32]) -> Result<(), InventoryRefusal>;
 
-    /// Gives some seats of a basket back and takes others, all or nothing; the deadline stays.
+    /// Gives some seats of a basket back and takes others, all or nothing. The deadline does not
+    /// change. A change that repeats the last one returns the hold as it is.
     async fn change(
         &self,
         hold: &HoldId,
@@ -213,11 +220,11 @@ pub trait InventoryStore: Send + Sync + 'static {
         limit: u32,
     ) -> Result<Hold, InventoryRefusal>;
 
-    /// Returns the hold, while it exists.
+    /// Returns the visitor's hold.
     async fn hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, InventoryRefusal>;
 
     /// Frees the cells of a hold that was made for one of these purposes and is not locked for an
-    /// order. The same call again is the same success for some minutes.
+    /// order. A repeated call succeeds too, as long as the store remembers the release.
     async fn release(
         &self,
         hold: &HoldId,
@@ -225,8 +232,8 @@ pub trait InventoryStore: Send + Sync + 'static {
         purposes: &[HoldPurpose],
     ) -> Result<(), InventoryRefusal>;
 
-    /// Moves the deadlines of a basket, while extensions are left. The same call again returns the
-    /// hold as it is.
+    /// Moves the deadlines of a basket, but never to an earlier time, while extensions are left. A
+    /// call that repeats the last one returns the hold as it is.
     async fn extend(
         &self,
         hold: &HoldId,
@@ -238,8 +245,8 @@ pub trait InventoryStore: Send + Sync + 'static {
 
     /// Locks a hold that was made for one of these purposes for an order that is about to claim it.
     /// The lock ends after the claim's deadline, so that no sweep frees the cells while the order
-    /// has them. Each call moves the lock's deadline by a millisecond at least: so undoing one
-    /// attempt does not undo the next, which may need the lock for longer.
+    /// has them. Each further call moves the lock's deadline by at least a millisecond. So undoing
+    /// one attempt does not undo the next attempt, which may need the lock for longer.
     async fn secure(
         &self,
         hold: &HoldId,
@@ -248,41 +255,43 @@ pub trait InventoryStore: Send + Sync + 'static {
         lock_until_ms: i64,
     ) -> Result<ClaimableHold, InventoryRefusal>;
 
-    /// Makes the hold a basket again until `lock_until_ms`, because the ledger did not take the
+    /// Makes the hold a basket again until `lock_until_ms`, because the ledger did not accept the
     /// claim. This undoes the `secure` that set the deadline `secured_until_ms`, and does nothing
-    /// if a later `secure` moved it.
+    /// if a later call moved the deadline.
     async fn unsecure(&self, hold: &HoldId, secured_until_ms: i64, lock_until_ms: i64);
 
     /// Keeps the lock of an order whose claim the ledger keeps beyond its deadline. The lock then
-    /// ends at `hold.lock_until_ms` at the earliest, give or take [`PROLONGED_BY_MS_MIN`]. A lock
-    /// that fell is taken again if nobody has the cells; cells that are kept for the waitlist count
-    /// as nobody's.
+    /// ends less than [`PROLONGED_BY_MS_MIN`] before `hold.lock_until_ms`, or later. If the hold
+    /// has lapsed, its cells are locked again, provided that no other hold has them. Cells that are
+    /// kept for the waitlist count as free.
     ///
-    /// `cursor` is the newest row of the seat outbox when the claim was read. If a lock fell and a
-    /// later row was carried out, the answer is `NotReady`: that row may have ended the claim, so
-    /// the caller must read the claim again.
+    /// `cursor` is the newest row of the seat outbox when the claim was read. If the hold has
+    /// lapsed and a later row was carried out, the answer is `NotReady`: that row may have ended
+    /// the claim, so the caller must read the claim again.
     async fn prolong(&self, hold: Hold, cursor: u64) -> Result<(), InventoryRefusal>;
 
     /// Returns the holds that are locked for orders, in all shows that are open here, as far as
-    /// this process has heard.
+    /// this process knows.
     async fn ordered(&self) -> Vec<SecuredHold>;
 
     /// Returns the number of the newest row of the show's seat outbox that was carried out.
     ///
-    /// This call does not count as use of the show, and neither do `view`, `packed` and `counts`:
-    /// workers that check shows must not keep a show from coming to rest.
+    /// This call does not count as use of the show, because workers that check a show must not keep
+    /// it from coming to rest. The same is true of `prolong`, `abandon`, `view`, `glance`, `packed`
+    /// and `counts`.
     async fn cursor(&self, show: &ShowId) -> Result<u64, InventoryRefusal>;
 
-    /// Carries out the ledger's decisions in order, each once: repeated rows do nothing, and no row
-    /// behind a gap is carried out. Returns the number of the newest row carried out.
+    /// Carries out the ledger's decisions in order, each once. Repeated rows do nothing, and no row
+    /// after a gap is carried out. Returns the number of the newest row carried out.
     async fn deliver(&self, show: &ShowId, rows: &[SeatOutboxRow])
     -> Result<u64, InventoryRefusal>;
 
-    /// Closes a show until it is opened again, because the ledger has deleted rows behind this
-    /// cursor that the store never had. Does nothing if the cursor has moved since.
+    /// Closes a show until it is opened again, because the ledger has deleted rows after this
+    /// cursor that the store never got. Does nothing if the cursor has moved since.
     async fn abandon(&self, show: &ShowId, cursor: u64) -> Result<(), InventoryRefusal>;
 
-    /// Frees up to `batch_max` overdue holds in all open shows.
+    /// Frees up to `batch_max` overdue holds in all open shows, and warns the owners of baskets
+    /// that end soon.
     async fn sweep(&self, now_ms: i64, batch_max: usize) -> HoldSweepOutcome;
 
     /// Returns the whole picture.
@@ -309,20 +318,20 @@ pub trait InventoryStore: Send + Sync + 'static {
         within_ms: i64,
     ) -> Option<(CellCounts, ShowHoldFigures)>;
 
-    /// Returns shows that were open here and are not open any more: they must be opened from the
-    /// ledger again.
+    /// Returns the shows that were open here and are not open any more. They must be opened from
+    /// the ledger again.
     async fn lost(&self) -> Vec<ShowId>;
 
-    /// Returns open shows that were asked for here lately, because somebody looks at them or buys
-    /// from them.
+    /// Returns the open shows that were used here lately: somebody follows their changes or buys
+    /// from them. The store of a single process returns all open shows.
     async fn in_use(&self) -> Vec<ShowId>;
 
     /// Returns whether other processes work on the same shows.
     fn is_shared(&self) -> bool;
 
-    /// Returns what an operator should know of the store, one sentence each.
+    /// Returns what an operator should know about the store, one sentence each.
     async fn warnings(&self) -> Vec<String>;
 
-    /// Returns a receiver of the signals for sockets of the holds' owners.
+    /// Returns a receiver of the signals to the owners of holds.
     fn signals(&self) -> broadcast::Receiver<HoldSignal>;
 }

@@ -1,39 +1,42 @@
-//! Cases of the ledger's decisions in the store: carried out in order and once; and of opening from
-//! the ledger's picture.
+//! Cases of two kinds: the store carries out the ledger's decisions in order and once, and the
+//! store is opened from the ledger's picture.
 
 use super::*;
 use crate::store::InventoryRefusal;
 use SeatOutboxAction::{Free, Sell};
 
 pub(super) const CASES: &[Case] = cases![
-    a_sold_hold_is_sold_and_gone,
+    selling_a_hold_sells_its_seats_and_removes_the_hold,
     rows_are_carried_out_in_order_and_once,
-    behind_a_gap_nothing_is_carried_out,
-    what_an_order_did_not_buy_of_its_hold_is_free,
-    selling_overrides_a_foreign_lock,
-    freeing_removes_only_its_own,
-    a_refused_capture_frees_sold_cells_and_counts_them_no_more,
-    a_part_given_back_frees_its_cells_and_counts_them_no_more,
-    a_part_given_back_leaves_what_is_somebody_elses_by_now,
+    rows_after_a_gap_are_not_carried_out,
+    seats_of_a_hold_that_its_order_did_not_buy_become_free,
+    selling_overrides_the_lock_of_another_hold,
+    freeing_an_order_removes_only_the_orders_own_locks,
+    freeing_a_sold_order_frees_its_seats_and_lowers_the_visitors_count,
+    freeing_a_part_of_an_order_frees_its_seats_and_lowers_the_visitors_count,
+    freeing_a_part_of_an_order_leaves_freed_seats_that_somebody_else_took,
     a_seat_that_an_exchange_keeps_is_counted_once,
-    an_expired_order_takes_nothing_off_what_was_bought,
+    freeing_an_expired_order_does_not_lower_the_count_of_bought_seats,
     a_show_opens_from_the_ledgers_picture,
-    what_is_locked_for_a_claim_tells_its_life,
-    between_its_beginning_and_its_opening_nothing_is_locked,
+    securing_a_hold_returns_the_life_of_its_lock,
+    nothing_is_locked_between_begin_and_open,
     a_show_with_baskets_is_not_replaced,
     a_show_with_orders_only_is_replaced,
-    an_order_that_the_picture_has_not_seen_is_not_forgotten,
+    a_picture_without_a_secured_hold_does_not_replace_the_show,
     a_show_that_lacks_deleted_rows_is_closed_until_it_is_opened_anew,
 ];
 
 async fn deliver(store: &Store, rows: &[SeatOutboxRow]) {
     let newest = rows.last().expect("some rows").seq;
     let delivered = store.deliver(&show(), rows).await.expect("open");
-    assert!(delivered >= newest, "{delivered} is before {newest}");
+    assert!(
+        delivered >= newest,
+        "only {delivered} of {newest} rows were carried out"
+    );
 }
 
-async fn limit_met(store: &Store, visitor: Holder, limit: u32) -> Option<u32> {
-    // An impossible wish shows the count without changing anything.
+async fn seats_counted(store: &Store, visitor: Holder, limit: u32) -> Option<u32> {
+    // Taking all seats exceeds the limit. The refusal contains the count, and nothing changes.
     let all: Vec<u32> = (0..GRID.seats).collect();
     match store.take(basket("probe", visitor, &all), limit).await {
         Err(InventoryRefusal::Limit { have, .. }) => Some(have),
@@ -41,7 +44,7 @@ async fn limit_met(store: &Store, visitor: Holder, limit: u32) -> Option<u32> {
     }
 }
 
-async fn a_sold_hold_is_sold_and_gone(store: Store) {
+async fn selling_a_hold_sells_its_seats_and_removes_the_hold(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
     assert!(secured(&store, &hold.id, ANA, LOCK_MS * 2).await.is_ok());
@@ -50,7 +53,7 @@ async fn a_sold_hold_is_sold_and_gone(store: Store) {
     assert_eq!(store.hold(&hold.id, ANA).await, Err(InventoryRefusal::Gone));
     assert!(store.sweep(i64::MAX, 100).await.lapsed.is_empty());
     assert_eq!(seat(&store, 1).await, CellState::Sold);
-    assert_eq!(limit_met(&store, ANA, 4).await, Some(2), "counted once");
+    assert_eq!(seats_counted(&store, ANA, 4).await, Some(2), "counted once");
 }
 
 async fn rows_are_carried_out_in_order_and_once(store: Store) {
@@ -66,24 +69,28 @@ async fn rows_are_carried_out_in_order_and_once(store: Store) {
     deliver(&store, &rows[1..2]).await;
     assert_eq!(picture(&store).await, before, "repeated rows do nothing");
     assert_eq!(seat(&store, 0).await, CellState::Sold);
-    assert_eq!(limit_met(&store, ANA, 4).await, Some(0));
-    assert_eq!(limit_met(&store, BEN, 4).await, Some(1));
+    assert_eq!(seats_counted(&store, ANA, 4).await, Some(0));
+    assert_eq!(seats_counted(&store, BEN, 4).await, Some(1));
 }
 
-async fn behind_a_gap_nothing_is_carried_out(store: Store) {
+async fn rows_after_a_gap_are_not_carried_out(store: Store) {
     opened(&store).await;
     deliver(&store, &[row(1, Sell, "a", ANA, &[0])]).await;
     let before = picture(&store).await;
     let later = [row(3, Sell, "b", BEN, &[1]), row(4, Sell, "c", BEN, &[2])];
     assert_eq!(store.deliver(&show(), &later).await, Ok(1));
-    assert_eq!(store.deliver(&show(), &[]).await, Ok(1), "where to go on");
+    assert_eq!(
+        store.deliver(&show(), &[]).await,
+        Ok(1),
+        "the newest row carried out"
+    );
     assert_eq!(picture(&store).await, before);
     deliver(&store, &[row(2, Sell, "d", BEN, &[3])]).await;
     assert_eq!(store.deliver(&show(), &later).await, Ok(4));
     assert_eq!(seat(&store, 1).await, CellState::Sold);
 }
 
-async fn what_an_order_did_not_buy_of_its_hold_is_free(store: Store) {
+async fn seats_of_a_hold_that_its_order_did_not_buy_become_free(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
     assert!(secured(&store, &hold.id, ANA, LOCK_MS * 2).await.is_ok());
@@ -93,18 +100,22 @@ async fn what_an_order_did_not_buy_of_its_hold_is_free(store: Store) {
     assert!(store.take(basket("b", BEN, &[1]), NO_LIMIT).await.is_ok());
 }
 
-async fn selling_overrides_a_foreign_lock(store: Store) {
+async fn selling_overrides_the_lock_of_another_hold(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
     deliver(&store, &[row(1, Sell, "b", BEN, &[0])]).await;
     assert_eq!(seat(&store, 0).await, CellState::Sold);
     assert_eq!(seat(&store, 1).await, CellState::Held);
     assert_eq!(store.release(&hold.id, ANA, BASKET).await, Ok(()));
-    assert_eq!(seat(&store, 0).await, CellState::Sold, "no longer its own");
+    assert_eq!(
+        seat(&store, 0).await,
+        CellState::Sold,
+        "the hold no longer has this seat"
+    );
     assert_eq!(seat(&store, 1).await, CellState::Free);
 }
 
-async fn freeing_removes_only_its_own(store: Store) {
+async fn freeing_an_order_removes_only_the_orders_own_locks(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
     assert!(secured(&store, &hold.id, ANA, LOCK_MS).await.is_ok());
@@ -112,25 +123,29 @@ async fn freeing_removes_only_its_own(store: Store) {
     taken(&store, "b", BEN, &[1]).await;
     deliver(&store, &[row(1, Free, "a", ANA, &[0, 1])]).await;
     assert_eq!(seat(&store, 0).await, CellState::Free);
-    assert_eq!(seat(&store, 1).await, CellState::Held, "somebody else's");
+    assert_eq!(
+        seat(&store, 1).await,
+        CellState::Held,
+        "another hold has this seat"
+    );
     let hold = taken(&store, "c", ANA, &[4]).await;
     assert!(secured(&store, &hold.id, ANA, LOCK_MS * 2).await.is_ok());
     deliver(&store, &[row(2, Free, "c", ANA, &[4])]).await;
     assert_eq!(seat(&store, 4).await, CellState::Free);
     assert_eq!(store.hold(&hold.id, ANA).await, Err(InventoryRefusal::Gone));
-    assert_eq!(limit_met(&store, ANA, 4).await, Some(0));
+    assert_eq!(seats_counted(&store, ANA, 4).await, Some(0));
 }
 
-async fn a_refused_capture_frees_sold_cells_and_counts_them_no_more(store: Store) {
+async fn freeing_a_sold_order_frees_its_seats_and_lowers_the_visitors_count(store: Store) {
     opened(&store).await;
     deliver(&store, &[row(1, Sell, "a", ANA, &[0, 1])]).await;
-    assert_eq!(limit_met(&store, ANA, 4).await, Some(2));
+    assert_eq!(seats_counted(&store, ANA, 4).await, Some(2));
     deliver(&store, &[row(2, Free, "a", ANA, &[0, 1])]).await;
     assert_eq!(seat(&store, 0).await, CellState::Free);
-    assert_eq!(limit_met(&store, ANA, 4).await, Some(0));
+    assert_eq!(seats_counted(&store, ANA, 4).await, Some(0));
 }
 
-async fn a_part_given_back_frees_its_cells_and_counts_them_no_more(store: Store) {
+async fn freeing_a_part_of_an_order_frees_its_seats_and_lowers_the_visitors_count(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1, 2]).await;
     assert!(secured(&store, &hold.id, ANA, LOCK_MS * 2).await.is_ok());
@@ -140,10 +155,10 @@ async fn a_part_given_back_frees_its_cells_and_counts_them_no_more(store: Store)
         assert_eq!(seat(&store, 1).await, CellState::Free);
         assert_eq!(seat(&store, 0).await, CellState::Sold);
         assert_eq!(seat(&store, 2).await, CellState::Sold);
-        assert_eq!(limit_met(&store, ANA, 4).await, Some(2));
+        assert_eq!(seats_counted(&store, ANA, 4).await, Some(2));
     }
     deliver(&store, &[row(3, Free, "a", ANA, &[0, 2])]).await;
-    assert_eq!(limit_met(&store, ANA, 4).await, Some(0));
+    assert_eq!(seats_counted(&store, ANA, 4).await, Some(0));
     taken(&store, "b", BEN, &[0, 1, 2]).await;
 }
 
@@ -158,7 +173,7 @@ async fn a_seat_that_an_exchange_keeps_is_counted_once(store: Store) {
         ..row(seq, kind, key, ANA, &[])
     };
     deliver(&store, &[told(1, Sell, "a", over(0..1))]).await;
-    // The journey becomes longer: a cell is gained, and the seat stays.
+    // The journey becomes longer: the visitor gains a cell and keeps the seat.
     let hold = Hold {
         items: vec![over(1..2)],
         ..basket("b", ANA, &[])
@@ -168,14 +183,17 @@ async fn a_seat_that_an_exchange_keeps_is_counted_once(store: Store) {
     let sold = told(2, Sell, "b", over(1..2));
     deliver(&store, &[sold, told(3, Free, "a", over(0..0))]).await;
     assert_eq!(seat(&store, 0).await, CellState::Sold);
-    assert_eq!(limit_met(&store, ANA, 4).await, Some(1));
+    assert_eq!(seats_counted(&store, ANA, 4).await, Some(1));
     // The journey becomes shorter again: a hold without a cell is still a hold.
     let hold = Hold {
         items: vec![over(0..0)],
         ..basket("c", ANA, &[])
     };
     let held = store.take(hold.clone(), NO_LIMIT).await;
-    assert_eq!(held.expect("nothing is in the way").items, hold.items);
+    assert_eq!(
+        held.expect("a hold without cells is never refused").items,
+        hold.items
+    );
     assert!(secured(&store, &hold.id, ANA, LOCK_MS * 2).await.is_ok());
     let sold = told(4, Sell, "c", over(0..0));
     deliver(&store, &[sold, told(5, Free, "b", over(1..2))]).await;
@@ -185,10 +203,10 @@ async fn a_seat_that_an_exchange_keeps_is_counted_once(store: Store) {
         .map(|cell| states[cell as usize])
         .collect();
     assert_eq!(of, [CellState::Sold, CellState::Free]);
-    assert_eq!(limit_met(&store, ANA, 4).await, Some(1));
+    assert_eq!(seats_counted(&store, ANA, 4).await, Some(1));
 }
 
-async fn a_part_given_back_leaves_what_is_somebody_elses_by_now(store: Store) {
+async fn freeing_a_part_of_an_order_leaves_freed_seats_that_somebody_else_took(store: Store) {
     let sold = OpeningInventory {
         sold: vec![(ANA, seats(&[0, 1]))],
         cursor: 4,
@@ -201,10 +219,10 @@ async fn a_part_given_back_leaves_what_is_somebody_elses_by_now(store: Store) {
     assert_eq!(seat(&store, 0).await, CellState::Held);
     assert_eq!(store.hold(&hold.id, BEN).await, Ok(hold));
     assert_eq!(seat(&store, 1).await, CellState::Free);
-    assert_eq!(limit_met(&store, ANA, 4).await, Some(0));
+    assert_eq!(seats_counted(&store, ANA, 4).await, Some(0));
 }
 
-async fn an_expired_order_takes_nothing_off_what_was_bought(store: Store) {
+async fn freeing_an_expired_order_does_not_lower_the_count_of_bought_seats(store: Store) {
     opened(&store).await;
     deliver(&store, &[row(1, Sell, "bought", ANA, &[0, 1])]).await;
     let hold = taken(&store, "late", ANA, &[2, 3]).await;
@@ -212,7 +230,7 @@ async fn an_expired_order_takes_nothing_off_what_was_bought(store: Store) {
     // The ledger did not answer for so long that the sweep freed the lock first.
     store.sweep(LOCK_MS, 100).await;
     deliver(&store, &[row(2, Free, "late", ANA, &[2, 3])]).await;
-    assert_eq!(limit_met(&store, ANA, 4).await, Some(2));
+    assert_eq!(seats_counted(&store, ANA, 4).await, Some(2));
 }
 
 async fn a_show_opens_from_the_ledgers_picture(store: Store) {
@@ -245,19 +263,19 @@ async fn a_show_opens_from_the_ledgers_picture(store: Store) {
         Err(InventoryRefusal::Taken(vec![7, 15])),
         "not for sale"
     );
-    assert_eq!(limit_met(&store, ANA, 4).await, Some(2));
-    assert_eq!(limit_met(&store, BEN, 4).await, Some(1));
+    assert_eq!(seats_counted(&store, ANA, 4).await, Some(2));
+    assert_eq!(seats_counted(&store, BEN, 4).await, Some(1));
     deliver(&store, &[row(20, Free, "pending", BEN, &[3])]).await;
     assert_eq!(
         seat(&store, 3).await,
         CellState::Held,
-        "the picture had that row"
+        "the picture already contained row 20"
     );
     deliver(&store, &[row(21, Sell, "pending", BEN, &[3])]).await;
     assert_eq!(seat(&store, 3).await, CellState::Sold);
 }
 
-async fn what_is_locked_for_a_claim_tells_its_life(store: Store) {
+async fn securing_a_hold_returns_the_life_of_its_lock(store: Store) {
     let fourth = OpeningInventory {
         incarnation: 4,
         ..opening()
@@ -270,7 +288,7 @@ async fn what_is_locked_for_a_claim_tells_its_life(store: Store) {
     }
 }
 
-async fn between_its_beginning_and_its_opening_nothing_is_locked(store: Store) {
+async fn nothing_is_locked_between_begin_and_open(store: Store) {
     let not_begun = store.open(&show(), opening()).await;
     assert_eq!(
         not_begun,
@@ -324,18 +342,21 @@ async fn a_show_with_orders_only_is_replaced(store: Store) {
         ordered: vec![secured.clone()],
         ..opening()
     };
-    store.open(&show(), next).await.expect("orders only");
+    store
+        .open(&show(), next)
+        .await
+        .expect("the picture has the only hold");
     assert!(picture(&store).await.0 > before, "versions never decrease");
     assert_eq!(store.hold(&hold.id, ANA).await, Ok(secured));
     let old = store.take(basket("b", ANA, &[4]), NO_LIMIT).await;
     assert_eq!(old, Err(InventoryRefusal::PlanChanged));
 }
 
-async fn an_order_that_the_picture_has_not_seen_is_not_forgotten(store: Store) {
+async fn a_picture_without_a_secured_hold_does_not_replace_the_show(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[2]).await;
-    // The hold is secured and its claim is on the way to the ledger, which was read a moment
-    // before.
+    // The hold is secured, and its claim is on the way to the ledger. The picture was read before
+    // the claim arrived.
     let secured = secured(&store, &hold.id, ANA, LOCK_MS * 2).await;
     let next = || OpeningInventory {
         incarnation: 2,
@@ -352,7 +373,7 @@ async fn an_order_that_the_picture_has_not_seen_is_not_forgotten(store: Store) {
     };
     assert_eq!(store.open(&show(), sold).await, Ok(()));
     assert_eq!(seat(&store, 2).await, CellState::Sold);
-    assert_eq!(limit_met(&store, ANA, 4).await, Some(1));
+    assert_eq!(seats_counted(&store, ANA, 4).await, Some(1));
 }
 
 async fn a_show_that_lacks_deleted_rows_is_closed_until_it_is_opened_anew(store: Store) {
@@ -363,7 +384,7 @@ async fn a_show_that_lacks_deleted_rows_is_closed_until_it_is_opened_anew(store:
     assert_eq!(
         store.edition(&show()).await,
         Ok(Some(5)),
-        "it has come further"
+        "the cursor is past 0"
     );
     assert_eq!(store.abandon(&show(), 1).await, Ok(()));
     assert_eq!(store.edition(&show()).await, Ok(None));

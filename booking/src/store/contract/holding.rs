@@ -1,27 +1,28 @@
-//! Cases of taking, changing and giving back: all cells or none, and only by the hold's visitor.
+//! Cases of taking, changing and releasing holds: all cells or none, and only by the hold's
+//! visitor.
 
 use super::*;
 use crate::store::InventoryRefusal;
 
 pub(super) const CASES: &[Case] = cases![
     a_show_that_is_not_open_is_not_ready,
-    a_hold_takes_all_its_cells_or_none_and_names_the_refused,
-    two_journeys_share_a_seat_where_their_legs_do_not_meet,
-    the_same_hold_again_is_the_hold_as_it_is,
-    somebody_elses_hold_is_foreign_everywhere,
-    a_hold_that_never_was_is_gone_everywhere,
+    a_hold_takes_all_its_cells_or_none_and_a_refusal_names_the_taken_cells,
+    two_journeys_share_a_seat_if_their_legs_do_not_overlap,
+    taking_with_a_used_id_returns_the_existing_hold,
+    every_call_on_another_visitors_hold_is_refused_as_foreign,
+    every_call_on_an_unknown_hold_is_refused_as_gone,
     a_hold_of_another_plan_is_refused,
     the_limit_counts_held_and_bought_seats,
-    a_change_is_whole_or_not_at_all,
-    a_change_counts_net_and_keeps_the_deadline,
-    the_same_change_again_is_the_change_as_it_is,
+    a_refused_change_changes_nothing,
+    a_change_counts_the_difference_in_seats_and_keeps_the_deadline,
+    a_repeated_change_returns_the_first_answer,
     giving_back_stays_possible_under_a_lowered_limit,
-    what_is_not_in_the_hold_is_not_given_back,
-    extending_ends_with_the_extensions_and_never_shortens,
-    a_basket_given_back_is_free_and_gone,
-    what_is_sent_twice_is_done_once,
+    giving_back_a_seat_that_is_not_in_the_hold_is_refused,
+    a_hold_is_extended_while_extensions_are_left_and_never_shortened,
+    releasing_a_basket_frees_its_seats_and_removes_the_hold,
+    a_repeated_extension_or_release_is_made_once,
     of_five_hundred_tasks_on_one_cell_exactly_one_wins,
-    a_hold_serves_what_it_was_made_for_and_nothing_else,
+    a_hold_is_accepted_for_its_own_purpose_only,
     a_hold_keeps_its_purpose_and_its_terms,
 ];
 
@@ -40,13 +41,13 @@ async fn a_show_that_is_not_open_is_not_ready(store: Store) {
     assert_eq!(store.edition(&show()).await, Ok(Some(5)));
 }
 
-async fn a_hold_takes_all_its_cells_or_none_and_names_the_refused(store: Store) {
+async fn a_hold_takes_all_its_cells_or_none_and_a_refusal_names_the_taken_cells(store: Store) {
     opened(&store).await;
     taken(&store, "a", ANA, &[2, 3]).await;
     let before = picture(&store).await;
     let refused = store.take(basket("b", BEN, &[1, 2, 3, 4]), NO_LIMIT).await;
     let Err(InventoryRefusal::Taken(mut cells)) = refused else {
-        panic!("taken cells were given away: {refused:?}");
+        panic!("cells of another hold were not refused: {refused:?}");
     };
     cells.sort_unstable();
     assert_eq!(cells, [2, 3, 10, 11]);
@@ -56,7 +57,7 @@ async fn a_hold_takes_all_its_cells_or_none_and_names_the_refused(store: Store) 
     assert_eq!(seat(&store, 1).await, CellState::Free);
 }
 
-async fn two_journeys_share_a_seat_where_their_legs_do_not_meet(store: Store) {
+async fn two_journeys_share_a_seat_if_their_legs_do_not_overlap(store: Store) {
     opened(&store).await;
     let over = |key: &str, visitor, legs| Hold {
         items: vec![HeldSeat { seat: 5, legs }],
@@ -68,7 +69,7 @@ async fn two_journeys_share_a_seat_where_their_legs_do_not_meet(store: Store) {
     assert_eq!(refused, Err(InventoryRefusal::Taken(vec![5, 13])));
 }
 
-async fn the_same_hold_again_is_the_hold_as_it_is(store: Store) {
+async fn taking_with_a_used_id_returns_the_existing_hold(store: Store) {
     opened(&store).await;
     let first = store.take(basket("a", ANA, &[0, 1]), 2).await;
     let before = picture(&store).await;
@@ -86,7 +87,7 @@ async fn the_same_hold_again_is_the_hold_as_it_is(store: Store) {
     assert_eq!(store.hold(&id("a"), ANA).await, first);
 }
 
-async fn somebody_elses_hold_is_foreign_everywhere(store: Store) {
+async fn every_call_on_another_visitors_hold_is_refused_as_foreign(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     let before = picture(&store).await;
@@ -115,7 +116,7 @@ async fn somebody_elses_hold_is_foreign_everywhere(store: Store) {
     assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold));
 }
 
-async fn a_hold_that_never_was_is_gone_everywhere(store: Store) {
+async fn every_call_on_an_unknown_hold_is_refused_as_gone(store: Store) {
     opened(&store).await;
     let (none, gone) = (id("none"), Err(InventoryRefusal::Gone));
     assert_eq!(store.hold(&none, ANA).await, gone.clone());
@@ -170,7 +171,7 @@ async fn the_limit_counts_held_and_bought_seats(store: Store) {
     );
 }
 
-async fn a_change_is_whole_or_not_at_all(store: Store) {
+async fn a_refused_change_changes_nothing(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
     taken(&store, "b", BEN, &[4]).await;
@@ -188,13 +189,13 @@ async fn a_change_is_whole_or_not_at_all(store: Store) {
     assert_eq!(picture(&store).await, before);
 }
 
-async fn the_same_change_again_is_the_change_as_it_is(store: Store) {
+async fn a_repeated_change_returns_the_first_answer(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
     let ask = || store.change(&hold.id, ANA, seats(&[2]), vec![0], false, 2);
     let first = ask().await;
     let before = picture(&store).await;
-    assert_eq!(ask().await, first, "its answer was lost");
+    assert_eq!(ask().await, first, "a repeated call");
     assert_eq!(picture(&store).await, before);
     let back = store.change(&hold.id, ANA, seats(&[0]), vec![2], false, 2);
     assert!(back.await.is_ok());
@@ -203,13 +204,13 @@ async fn the_same_change_again_is_the_change_as_it_is(store: Store) {
     assert_eq!(seat(&store, 2).await, CellState::Held);
 }
 
-async fn a_change_counts_net_and_keeps_the_deadline(store: Store) {
+async fn a_change_counts_the_difference_in_seats_and_keeps_the_deadline(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
     let changed = store
         .change(&hold.id, ANA, seats(&[2, 3]), vec![0, 1], true, 2)
         .await
-        .expect("as many come as go");
+        .expect("two seats replace two seats");
     assert_eq!(
         (changed.expires_at_ms, changed.lock_until_ms),
         (EXPIRES_MS, LOCK_MS)
@@ -239,7 +240,7 @@ async fn giving_back_stays_possible_under_a_lowered_limit(store: Store) {
     assert_eq!(swapped, Err(InventoryRefusal::Limit { have: 2, limit: 1 }));
 }
 
-async fn what_is_not_in_the_hold_is_not_given_back(store: Store) {
+async fn giving_back_a_seat_that_is_not_in_the_hold_is_refused(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     taken(&store, "b", BEN, &[1]).await;
@@ -251,7 +252,7 @@ async fn what_is_not_in_the_hold_is_not_given_back(store: Store) {
     assert_eq!(picture(&store).await, before);
 }
 
-async fn extending_ends_with_the_extensions_and_never_shortens(store: Store) {
+async fn a_hold_is_extended_while_extensions_are_left_and_never_shortened(store: Store) {
     opened(&store).await;
     let hold = Hold {
         extensions_left: 2,
@@ -285,7 +286,7 @@ async fn extending_ends_with_the_extensions_and_never_shortens(store: Store) {
     assert_eq!(store.hold(&hold.id, ANA).await, Ok(same));
 }
 
-async fn a_basket_given_back_is_free_and_gone(store: Store) {
+async fn releasing_a_basket_frees_its_seats_and_removes_the_hold(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
     assert_eq!(store.release(&hold.id, ANA, BASKET).await, Ok(()));
@@ -293,11 +294,11 @@ async fn a_basket_given_back_is_free_and_gone(store: Store) {
     assert_eq!(seat(&store, 0).await, CellState::Free);
     assert!(
         store.take(basket("b", ANA, &[0, 1]), 2).await.is_ok(),
-        "what was given back counts no more"
+        "released seats do not count towards the limit"
     );
 }
 
-async fn what_is_sent_twice_is_done_once(store: Store) {
+async fn a_repeated_extension_or_release_is_made_once(store: Store) {
     opened(&store).await;
     let hold = Hold {
         extensions_left: 2,
@@ -310,7 +311,7 @@ async fn what_is_sent_twice_is_done_once(store: Store) {
             .await
     };
     let once = extend(1, 10).await.expect("two are left");
-    assert_eq!(extend(1, 20).await, Ok(once), "its answer was lost");
+    assert_eq!(extend(1, 20).await, Ok(once), "a repeated call");
     let twice = extend(2, 30).await.expect("another one is left");
     assert_eq!(
         (twice.extensions_left, twice.expires_at_ms),
@@ -322,7 +323,7 @@ async fn what_is_sent_twice_is_done_once(store: Store) {
     assert_eq!(
         store.release(&hold.id, ANA, BASKET).await,
         Ok(()),
-        "its answer was lost"
+        "a repeated call"
     );
     assert_eq!(
         store.release(&hold.id, BEN, BASKET).await,
@@ -335,7 +336,7 @@ async fn what_is_sent_twice_is_done_once(store: Store) {
     assert_eq!(
         gone,
         Err(InventoryRefusal::Gone),
-        "it ran out, and nobody gave it back"
+        "it lapsed and was not released"
     );
 }
 
@@ -361,7 +362,7 @@ async fn of_five_hundred_tasks_on_one_cell_exactly_one_wins(store: Store) {
     );
 }
 
-async fn a_hold_serves_what_it_was_made_for_and_nothing_else(store: Store) {
+async fn a_hold_is_accepted_for_its_own_purpose_only(store: Store) {
     opened(&store).await;
     for (n, purpose) in (0_u32..).zip([
         HoldPurpose::Exchange,
@@ -385,7 +386,7 @@ async fn a_hold_serves_what_it_was_made_for_and_nothing_else(store: Store) {
         let released = store.release(&hold.id, ANA, BASKET).await;
         assert_eq!(released, other.map(drop));
         assert_eq!(picture(&store).await, before, "a refusal changes nothing");
-        // Its visitor may look at the hold, and a caller of its own purpose may use it.
+        // The visitor may read the hold, and a call that accepts its purpose may use it.
         assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold.clone()));
         let own = &[HoldPurpose::Basket, purpose];
         let secured = store.secure(&hold.id, ANA, own, LOCK_MS + 1).await;
@@ -406,7 +407,7 @@ async fn a_hold_keeps_its_purpose_and_its_terms(store: Store) {
         ..basket("a", ANA, &[1])
     };
     let taken = store.take(hold.clone(), NO_LIMIT).await.expect("free");
-    let found = store.hold(&hold.id, ANA).await.expect("it lives");
+    let found = store.hold(&hold.id, ANA).await.expect("the hold exists");
     for hold in [taken, found] {
         assert_eq!((hold.purpose, hold.terms), (HoldPurpose::Exchange, 7));
     }

@@ -1,5 +1,5 @@
-//! The contract of every inventory store, whatever it is built on. Each case is a claim, gets a
-//! fresh store, and fails under its own name.
+//! The contract of every inventory store. Each case makes one claim, gets a fresh store, and fails
+//! under its own name.
 
 mod deciding;
 mod holding;
@@ -46,7 +46,7 @@ pub(crate) const NOW_MS: i64 = 1_000_000;
 /// The deadline that the buyer sees, and the deadline of the locks.
 const EXPIRES_MS: i64 = NOW_MS + 300_000;
 const LOCK_MS: i64 = EXPIRES_MS + 5_000;
-/// A limit that no case means to reach.
+/// A limit that no case reaches.
 const NO_LIMIT: u32 = 100;
 /// The purpose of most holds in these cases.
 const BASKET: &[HoldPurpose] = &[HoldPurpose::Basket];
@@ -70,7 +70,7 @@ fn opening() -> OpeningInventory {
     }
 }
 
-/// Begins and opens a show, as its first picture comes into a store.
+/// Begins a show and opens it from its first picture.
 async fn begin_and_open(store: &Store, opening: OpeningInventory) {
     store
         .begin(&show(), &opening)
@@ -101,7 +101,8 @@ fn call(n: u8) -> CallId {
     CallId([n; 16])
 }
 
-/// Builds a basket over all legs of some seats; the key alone names it, whoever its visitor is.
+/// Builds a basket over all legs of some seats. Its id comes from the key alone, not from the
+/// visitor.
 fn basket(key: &str, visitor: Holder, of: &[u32]) -> Hold {
     Hold {
         id: id(key),

@@ -1,5 +1,5 @@
-//! Checks a store against a model that is plain enough to read: random transitions must give the
-//! same answers and the same picture.
+//! Checks a store against a simple model: random transitions must give the same answers and the
+//! same picture.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::store::InventoryRefusal;
 use crate::store::memory::MemoryStore;
 
 const LIMIT: u32 = 4;
-/// How long somebody waits, in milliseconds: longer than any random day.
+/// The moment until which somebody waits, in milliseconds: later than every random sweep.
 const WAITED_MS: i64 = LOCK_MS * 4;
 
-/// One transition of a random day.
+/// One transition of a random sequence.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Take(u8, u8, Vec<u32>),
@@ -38,9 +38,9 @@ struct Model {
     orders: BTreeMap<u8, (Holder, Vec<HeldSeat>)>,
     /// The last change of each hold, to recognise a repeated change.
     wishes: BTreeMap<u8, (Vec<HeldSeat>, Vec<u32>)>,
-    /// Who released each hold last, to recognise a repeated release.
+    /// The visitor who last released each hold, to recognise a repeated release.
     released: BTreeMap<u8, Holder>,
-    /// Whether somebody waits, and the cells that are then kept.
+    /// Whether somebody waits. Then `kept` has the kept cells.
     waited: bool,
     kept: std::collections::BTreeSet<u32>,
 }
@@ -229,7 +229,7 @@ fn visitor(n: u8) -> Holder {
     Holder([n; 32])
 }
 
-/// Draws random days.
+/// Draws random sequences of transitions.
 pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let some = || proptest::collection::btree_set(0..GRID.seats, 0..4);
     let list = |set: std::collections::BTreeSet<u32>| set.into_iter().collect::<Vec<_>>();
@@ -251,7 +251,7 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..80)
 }
 
-/// Plays a day on a fresh store and on the model, and compares them.
+/// Makes the transitions on a fresh store and on the model, and compares the two.
 pub(crate) async fn play(store: Store, steps: Vec<Step>) {
     opened(&store).await;
     let (mut model, mut seq, mut last) = (Model::default(), 0, 0);
@@ -263,7 +263,7 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
                     lock_until_ms: LOCK_MS + n % 50,
                     ..basket(&key.to_string(), visitor(who), &of)
                 };
-                // An order has used up its hold's id; a later call has another id.
+                // After an order, the hold's id is not used again: a later call has another id.
                 if !model.orders.contains_key(&key) {
                     let expected = model.take(key, wanted.clone());
                     assert_eq!(store.take(wanted, LIMIT).await, expected, "{step:?}");
@@ -388,7 +388,7 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
             assert_eq!(kept, Ok(expected), "after {step:?}");
         }
         let (version, states) = picture(&store).await;
-        assert!(version >= last, "{step:?}: the version fell");
+        assert!(version >= last, "{step:?}: the version decreased");
         last = version;
         let expected: Vec<CellState> = (0..GRID.cell_count())
             .map(|cell| model.state(cell))
@@ -401,7 +401,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
     #[test]
-    fn the_store_and_a_plain_model_never_disagree(steps in steps()) {
+    fn the_store_and_a_simple_model_never_disagree(steps in steps()) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(play(Arc::new(MemoryStore::default()), steps));
     }

@@ -1,17 +1,17 @@
-//! Cases of what everybody sees: versions, changes, snapshots and counts agree with each other.
+//! Cases of reading a show: versions, changes, snapshots and counts agree with each other.
 
 use fairgate_model::grid::picture::{CellChanges, CellCounts};
 
 use super::*;
 
 pub(super) const CASES: &[Case] = cases![
-    a_glance_shows_what_a_look_does_and_nothing_of_a_show_that_is_not_open,
-    every_change_has_a_larger_version_and_no_change_has_none,
+    a_glance_returns_the_view_and_nothing_for_a_show_that_is_not_open,
+    every_change_raises_the_version_and_the_newest_version_has_no_changes,
     changes_applied_to_an_old_picture_give_the_new_one,
-    a_follower_that_is_ahead_or_of_another_life_starts_over,
-    the_packed_picture_is_the_picture,
+    a_follower_with_a_later_version_or_an_older_life_gets_a_gap,
+    the_packed_picture_equals_the_picture,
     counts_agree_with_the_picture,
-    what_is_due_soon_counts_the_cells_of_baskets,
+    only_baskets_count_as_holds_that_run_out_soon,
 ];
 
 /// What can be seen after one transition.
@@ -21,7 +21,8 @@ struct Moment {
     states: Vec<CellState>,
     packed: (u64, u32, bytes::Bytes),
     counts: CellCounts,
-    /// The changes since each earlier moment and since this one, as followers got them.
+    /// The changes since each earlier moment, and at the end those since this moment, as followers
+    /// get them.
     changes: Vec<CellChanges>,
 }
 
@@ -42,7 +43,7 @@ async fn look(store: &Store, step: &'static str, moments: &mut Vec<Moment>) {
     });
 }
 
-/// Makes one of each transition, and returns what is seen after each.
+/// Makes several transitions, and returns what can be seen after each.
 async fn a_busy_day(store: &Store) -> Vec<Moment> {
     let mut seen = Vec::new();
     opened(store).await;
@@ -75,7 +76,7 @@ async fn a_busy_day(store: &Store) -> Vec<Moment> {
     seen
 }
 
-async fn every_change_has_a_larger_version_and_no_change_has_none(store: Store) {
+async fn every_change_raises_the_version_and_the_newest_version_has_no_changes(store: Store) {
     let day = a_busy_day(&store).await;
     for two in day.windows(2) {
         assert!(two[1].version > two[0].version, "{}", two[1].step);
@@ -106,7 +107,7 @@ async fn changes_applied_to_an_old_picture_give_the_new_one(store: Store) {
     }
 }
 
-async fn a_follower_that_is_ahead_or_of_another_life_starts_over(store: Store) {
+async fn a_follower_with_a_later_version_or_an_older_life_gets_a_gap(store: Store) {
     opened(&store).await;
     let (first, _) = picture(&store).await;
     taken(&store, "a", ANA, &[0]).await;
@@ -120,11 +121,14 @@ async fn a_follower_that_is_ahead_or_of_another_life_starts_over(store: Store) {
         incarnation: 2,
         ..opening()
     };
-    store.open(&show(), next).await.expect("no baskets");
+    store
+        .open(&show(), next)
+        .await
+        .expect("the show has no holds");
     assert_eq!(store.changes(&show(), first).await, Some(CellChanges::Gap));
 }
 
-async fn the_packed_picture_is_the_picture(store: Store) {
+async fn the_packed_picture_equals_the_picture(store: Store) {
     for moment in a_busy_day(&store).await {
         let (version, cells, bytes) = &moment.packed;
         assert_eq!((*version, *cells), (moment.version, GRID.cell_count()));
@@ -148,7 +152,7 @@ async fn counts_agree_with_the_picture(store: Store) {
     }
 }
 
-async fn what_is_due_soon_counts_the_cells_of_baskets(store: Store) {
+async fn only_baskets_count_as_holds_that_run_out_soon(store: Store) {
     opened(&store).await;
     taken(&store, "a", ANA, &[0, 1]).await;
     let hold = taken(&store, "b", BEN, &[2]).await;
@@ -161,7 +165,7 @@ async fn what_is_due_soon_counts_the_cells_of_baskets(store: Store) {
     }
 }
 
-async fn a_glance_shows_what_a_look_does_and_nothing_of_a_show_that_is_not_open(store: Store) {
+async fn a_glance_returns_the_view_and_nothing_for_a_show_that_is_not_open(store: Store) {
     assert!(store.glance(&show()).await.is_none());
     opened(&store).await;
     taken(&store, "a", ANA, &[0]).await;

@@ -8,20 +8,20 @@ use crate::store::{InventoryRefusal, PROLONGED_BY_MS_MIN};
 pub(super) const CASES: &[Case] = cases![
     a_hold_lapses_on_time_and_not_before,
     an_extended_hold_lapses_at_its_new_deadline,
-    a_sweep_is_a_bounded_batch_and_says_that_more_is_due,
+    a_sweep_frees_a_bounded_batch_and_reports_that_more_is_due,
     lapsing_frees_no_cell_that_was_sold_meanwhile,
-    securing_keeps_the_lock_beyond_the_baskets_deadline,
-    securing_again_moves_the_deadline_and_an_ordered_hold_is_no_basket,
-    securing_lost_cells_names_them,
-    a_basket_that_was_secured_in_vain_lapses_again,
-    undoing_one_try_leaves_the_lock_of_the_next,
-    a_prolonged_lock_stands_until_its_new_deadline,
-    a_fallen_lock_is_taken_again_and_counted_once,
-    a_fallen_lock_is_taken_from_nobody,
-    a_fallen_lock_is_not_taken_again_after_a_later_decision,
-    a_basket_with_the_id_of_an_order_that_ended_stays_a_basket,
-    who_looks_for_holds_of_orders_sees_those_and_no_baskets,
-    the_owner_is_told_of_short_lapsed_and_ordered,
+    securing_a_hold_moves_its_lock_beyond_the_baskets_deadline,
+    securing_again_moves_the_deadline_and_a_secured_hold_refuses_changes,
+    securing_a_hold_that_lost_cells_is_refused_and_names_the_cells,
+    an_unsecured_hold_is_a_basket_and_lapses,
+    undoing_one_secure_leaves_the_lock_of_the_next,
+    a_prolonged_lock_lasts_until_its_new_deadline,
+    the_lapsed_hold_of_an_order_is_locked_again_and_counted_once,
+    the_lapsed_hold_of_an_order_takes_no_cells_of_another_hold,
+    the_lapsed_hold_of_an_order_is_not_locked_again_after_a_later_decision,
+    prolonging_an_ended_order_leaves_a_basket_with_the_same_id,
+    the_list_of_holds_with_orders_has_no_baskets,
+    the_owner_gets_signals_that_a_hold_is_ordered_short_or_lapsed,
 ];
 
 async fn lapsed(store: &Store, now_ms: i64) -> Vec<HoldId> {
@@ -37,12 +37,15 @@ async fn a_hold_lapses_on_time_and_not_before(store: Store) {
         lapsed(&store, LOCK_MS).await,
         std::slice::from_ref(&hold.id)
     );
-    assert!(lapsed(&store, LOCK_MS).await.is_empty(), "once");
+    assert!(
+        lapsed(&store, LOCK_MS).await.is_empty(),
+        "a hold lapses once"
+    );
     assert_eq!(store.hold(&hold.id, ANA).await, Err(InventoryRefusal::Gone));
     assert_eq!(seat(&store, 0).await, CellState::Free);
     assert!(
         store.take(basket("b", ANA, &[0]), 1).await.is_ok(),
-        "what lapsed counts no more"
+        "a lapsed hold does not count towards the limit"
     );
 }
 
@@ -57,7 +60,7 @@ async fn an_extended_hold_lapses_at_its_new_deadline(store: Store) {
     assert_eq!(lapsed(&store, LOCK_MS + 500).await, [hold.id]);
 }
 
-async fn a_sweep_is_a_bounded_batch_and_says_that_more_is_due(store: Store) {
+async fn a_sweep_frees_a_bounded_batch_and_reports_that_more_is_due(store: Store) {
     opened(&store).await;
     for n in 0..5 {
         taken(&store, &n.to_string(), ANA, &[n]).await;
@@ -85,7 +88,7 @@ async fn lapsing_frees_no_cell_that_was_sold_meanwhile(store: Store) {
     assert_eq!(seat(&store, 1).await, CellState::Sold);
 }
 
-async fn securing_keeps_the_lock_beyond_the_baskets_deadline(store: Store) {
+async fn securing_a_hold_moves_its_lock_beyond_the_baskets_deadline(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     let until = LOCK_MS + 90_000;
@@ -101,7 +104,7 @@ async fn securing_keeps_the_lock_beyond_the_baskets_deadline(store: Store) {
     assert_eq!(lapsed(&store, until).await, [hold.id], "the safety net");
 }
 
-async fn securing_again_moves_the_deadline_and_an_ordered_hold_is_no_basket(store: Store) {
+async fn securing_again_moves_the_deadline_and_a_secured_hold_refuses_changes(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     let first = secured(&store, &hold.id, ANA, LOCK_MS + 1_000).await;
@@ -133,12 +136,12 @@ async fn securing_again_moves_the_deadline_and_an_ordered_hold_is_no_basket(stor
     assert_eq!(
         store.take(basket("a", ANA, &[0]), NO_LIMIT).await,
         last,
-        "a retry of the hold finds the order's"
+        "a repeated take returns the secured hold"
     );
     assert_eq!(seat(&store, 0).await, CellState::Held);
 }
 
-async fn securing_lost_cells_names_them(store: Store) {
+async fn securing_a_hold_that_lost_cells_is_refused_and_names_the_cells(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
     let sell = row(1, SeatOutboxAction::Sell, "b", BEN, &[1]);
@@ -147,14 +150,14 @@ async fn securing_lost_cells_names_them(store: Store) {
     let refused = secured(&store, &hold.id, ANA, LOCK_MS + 1_000).await;
     assert_eq!(refused, Err(InventoryRefusal::Taken(vec![1, 9])));
     assert_eq!(picture(&store).await, before);
-    let still = store.hold(&hold.id, ANA).await.expect("it lives on");
+    let still = store.hold(&hold.id, ANA).await.expect("the hold exists");
     assert_eq!(
         (still.stage, still.lock_until_ms),
         (HoldStage::Basket, LOCK_MS)
     );
 }
 
-async fn a_basket_that_was_secured_in_vain_lapses_again(store: Store) {
+async fn an_unsecured_hold_is_a_basket_and_lapses(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     assert!(
@@ -175,7 +178,7 @@ async fn a_basket_that_was_secured_in_vain_lapses_again(store: Store) {
     assert_eq!(seat(&store, 0).await, CellState::Free);
 }
 
-async fn undoing_one_try_leaves_the_lock_of_the_next(store: Store) {
+async fn undoing_one_secure_leaves_the_lock_of_the_next(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     let secure = async || secured(&store, &hold.id, ANA, LOCK_MS + 1_000).await;
@@ -190,7 +193,8 @@ async fn undoing_one_try_leaves_the_lock_of_the_next(store: Store) {
     assert_eq!(lapsed(&store, LOCK_MS).await, [hold.id]);
 }
 
-/// Builds a hold as the ledger gives it for an order whose claim stands until then.
+/// Builds the hold of an order, as the ledger returns it, whose lock must last until
+/// `lock_until_ms`.
 fn ordered(key: &str, of: &[u32], lock_until_ms: i64) -> Hold {
     Hold {
         lock_until_ms,
@@ -200,7 +204,7 @@ fn ordered(key: &str, of: &[u32], lock_until_ms: i64) -> Hold {
     }
 }
 
-async fn a_prolonged_lock_stands_until_its_new_deadline(store: Store) {
+async fn a_prolonged_lock_lasts_until_its_new_deadline(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     assert!(secured(&store, &hold.id, ANA, LOCK_MS).await.is_ok());
@@ -209,19 +213,19 @@ async fn a_prolonged_lock_stands_until_its_new_deadline(store: Store) {
     for asked_ms in [until_ms, until_ms + PROLONGED_BY_MS_MIN - 1, LOCK_MS] {
         let asked = ordered("a", &[0], asked_ms);
         assert_eq!(store.prolong(asked, 0).await, Ok(()));
-        let now = store.hold(&hold.id, ANA).await.expect("it stands");
+        let now = store.hold(&hold.id, ANA).await.expect("the hold exists");
         assert_eq!(
             (now.stage, now.lock_until_ms),
             (HoldStage::Ordered, until_ms)
         );
     }
-    assert_eq!(picture(&store).await, before, "nobody sees a difference");
+    assert_eq!(picture(&store).await, before, "the picture does not change");
     assert!(lapsed(&store, until_ms - 1).await.is_empty());
     assert_eq!(lapsed(&store, until_ms).await, [hold.id]);
     assert_eq!(seat(&store, 0).await, CellState::Free);
 }
 
-async fn a_fallen_lock_is_taken_again_and_counted_once(store: Store) {
+async fn the_lapsed_hold_of_an_order_is_locked_again_and_counted_once(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
     assert!(secured(&store, &hold.id, ANA, LOCK_MS).await.is_ok());
@@ -230,27 +234,30 @@ async fn a_fallen_lock_is_taken_again_and_counted_once(store: Store) {
         let again = ordered("a", &[0, 1], LOCK_MS * 2);
         assert_eq!(store.prolong(again, 0).await, Ok(()));
     }
-    let now = store.hold(&hold.id, ANA).await.expect("it is back");
+    let now = store
+        .hold(&hold.id, ANA)
+        .await
+        .expect("the hold exists again");
     assert_eq!((now.stage, now.items), (HoldStage::Ordered, hold.items));
     assert_eq!(seat(&store, 0).await, CellState::Held);
     let third = store.take(basket("b", ANA, &[2]), 2).await;
     assert_eq!(third, Err(InventoryRefusal::Limit { have: 2, limit: 2 }));
-    // The ledger's next decision finds this hold as it finds any other.
+    // The ledger's next decision applies to this hold as to any other.
     let sell = row(1, SeatOutboxAction::Sell, "a", ANA, &[0, 1]);
     assert_eq!(store.deliver(&show(), &[sell]).await, Ok(1));
     assert_eq!(seat(&store, 1).await, CellState::Sold);
     assert!(lapsed(&store, i64::MAX).await.is_empty());
 }
 
-async fn a_fallen_lock_is_taken_from_nobody(store: Store) {
+async fn the_lapsed_hold_of_an_order_takes_no_cells_of_another_hold(store: Store) {
     opened(&store).await;
     let theirs = taken(&store, "theirs", BEN, &[1]).await;
     let before = picture(&store).await;
     let again = store.prolong(ordered("a", &[0, 1], LOCK_MS * 2), 0).await;
     assert_eq!(again, Err(InventoryRefusal::Taken(vec![1, 9])));
     assert_eq!(picture(&store).await, before);
-    // While somebody waits, freed cells are kept for the waitlist, and the order has precedence
-    // over the waitlist.
+    // While somebody waits, freed cells are kept for the waitlist. The order still gets the kept
+    // cells.
     assert_eq!(store.keep_freed(&show(), LOCK_MS * 4).await, Ok(vec![]));
     assert_eq!(store.release(&theirs.id, BEN, BASKET).await, Ok(()));
     let again = store.prolong(ordered("a", &[0, 1], LOCK_MS * 2), 0).await;
@@ -259,7 +266,7 @@ async fn a_fallen_lock_is_taken_from_nobody(store: Store) {
     assert_eq!(seat(&store, 0).await, CellState::Held);
 }
 
-async fn a_fallen_lock_is_not_taken_again_after_a_later_decision(store: Store) {
+async fn the_lapsed_hold_of_an_order_is_not_locked_again_after_a_later_decision(store: Store) {
     opened(&store).await;
     let free = row(1, SeatOutboxAction::Free, "a", ANA, &[0]);
     assert_eq!(store.deliver(&show(), &[free]).await, Ok(1));
@@ -270,7 +277,7 @@ async fn a_fallen_lock_is_not_taken_again_after_a_later_decision(store: Store) {
     assert_eq!(seat(&store, 0).await, CellState::Held);
 }
 
-async fn a_basket_with_the_id_of_an_order_that_ended_stays_a_basket(store: Store) {
+async fn prolonging_an_ended_order_leaves_a_basket_with_the_same_id(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     let late = ordered("a", &[0], LOCK_MS * 2);
@@ -279,14 +286,14 @@ async fn a_basket_with_the_id_of_an_order_that_ended_stays_a_basket(store: Store
     assert_eq!(lapsed(&store, LOCK_MS).await, [hold.id]);
 }
 
-async fn who_looks_for_holds_of_orders_sees_those_and_no_baskets(store: Store) {
+async fn the_list_of_holds_with_orders_has_no_baskets(store: Store) {
     opened(&store).await;
     taken(&store, "basket", BEN, &[1]).await;
     assert!(store.ordered().await.is_empty());
     let hold = taken(&store, "a", ANA, &[0]).await;
     let until_ms = LOCK_MS + 1_000;
     assert!(secured(&store, &hold.id, ANA, until_ms).await.is_ok());
-    // A process knows only what it has heard, so it looks at the show first.
+    // A process lists only holds that it has read, so the test reads the show first.
     assert_eq!(seat(&store, 0).await, CellState::Held);
     let secured = SecuredHold {
         hold: hold.id.clone(),
@@ -299,7 +306,7 @@ async fn who_looks_for_holds_of_orders_sees_those_and_no_baskets(store: Store) {
     assert!(store.ordered().await.is_empty());
 }
 
-async fn the_owner_is_told_of_short_lapsed_and_ordered(store: Store) {
+async fn the_owner_gets_signals_that_a_hold_is_ordered_short_or_lapsed(store: Store) {
     opened(&store).await;
     let mut signals = store.signals();
     let kept = taken(&store, "kept", ANA, &[0]).await;

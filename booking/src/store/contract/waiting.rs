@@ -1,5 +1,5 @@
-//! Cases of the waitlist: while somebody waits, freed cells are kept, offered and let go. Until
-//! then they stay held for everybody else.
+//! Cases of the waitlist. While somebody waits, freed cells are kept for the waitlist, and stay
+//! held for everybody else. Then they are offered or become free.
 
 use fairgate_model::holds::HoldSignalState::{Lapsed, Offered};
 
@@ -7,24 +7,25 @@ use super::*;
 use crate::store::InventoryRefusal;
 
 pub(super) const CASES: &[Case] = cases![
-    what_comes_free_while_somebody_waits_is_kept_and_free_for_nobody_else,
-    a_kept_cell_goes_to_the_hold_that_is_offered_it,
-    an_offer_has_free_cells_and_no_cell_of_anybody,
-    an_offer_that_is_made_again_is_the_offer_that_was_made,
-    an_offer_that_runs_out_or_is_given_back_is_kept_again,
-    what_fits_nobody_is_let_go,
-    when_nobody_waits_any_more_everything_is_free,
-    nothing_stays_kept_when_nobody_says_that_somebody_waits,
-    a_kept_cell_may_be_sold_by_the_ledger,
-    a_new_life_has_the_kept_cells_free,
-    whoever_is_offered_seats_is_told,
-    what_is_kept_is_no_basket_and_no_order,
-    of_a_seat_only_the_legs_that_came_free_are_kept,
-    an_offer_has_a_seat_of_which_a_leg_is_kept_and_a_leg_is_free,
-    what_an_exchange_and_a_refund_give_back_is_kept_leg_by_leg,
+    cells_that_come_free_while_somebody_waits_are_kept_and_refused_to_others,
+    an_offer_takes_kept_cells,
+    an_offer_also_takes_free_cells_but_no_cells_of_another_hold,
+    offering_with_a_used_id_returns_the_existing_offer,
+    cells_of_a_lapsed_or_released_offer_are_kept_again,
+    kept_cells_that_are_let_go_become_free,
+    kept_cells_become_free_when_nobody_waits_any_more,
+    kept_cells_become_free_if_keeping_is_not_repeated_in_time,
+    the_ledger_may_sell_a_kept_cell,
+    kept_cells_are_free_in_a_new_life,
+    a_visitor_who_is_offered_seats_gets_a_signal,
+    kept_cells_count_neither_as_baskets_nor_as_orders,
+    only_the_freed_legs_of_a_seat_are_kept,
+    an_offer_takes_a_seat_with_one_kept_leg_and_one_free_leg,
+    legs_that_an_exchange_and_a_refund_free_are_kept,
 ];
 
-/// How long somebody waits, in milliseconds: longer than anything in these cases.
+/// The moment until which somebody waits, in milliseconds: later than the other deadlines in these
+/// cases.
 const WAITED_MS: i64 = LOCK_MS * 4;
 
 async fn kept(store: &Store) -> Vec<u32> {
@@ -39,7 +40,7 @@ fn cells(of: &[u32]) -> Vec<u32> {
     cells
 }
 
-/// Makes a show in which somebody waits and these seats were given back.
+/// Opens a show in which somebody waits and these seats were given back.
 async fn with_kept(store: &Store, of: &[u32]) {
     opened(store).await;
     assert!(kept(store).await.is_empty());
@@ -57,11 +58,11 @@ async fn offered(
     store.offer(basket(key, visitor, of), NO_LIMIT).await
 }
 
-async fn what_comes_free_while_somebody_waits_is_kept_and_free_for_nobody_else(store: Store) {
+async fn cells_that_come_free_while_somebody_waits_are_kept_and_refused_to_others(store: Store) {
     opened(&store).await;
     let before = taken(&store, "before", ANA, &[7]).await;
     assert_eq!(store.release(&before.id, ANA, BASKET).await, Ok(()));
-    assert_eq!(seat(&store, 7).await, CellState::Free, "nobody waited then");
+    assert_eq!(seat(&store, 7).await, CellState::Free, "nobody waits yet");
     assert!(kept(&store).await.is_empty());
     let lapsing = taken(&store, "lapses", ANA, &[0]).await;
     let released = taken(&store, "released", ANA, &[1]).await;
@@ -91,7 +92,7 @@ async fn what_comes_free_while_somebody_waits_is_kept_and_free_for_nobody_else(s
     );
 }
 
-async fn a_kept_cell_goes_to_the_hold_that_is_offered_it(store: Store) {
+async fn an_offer_takes_kept_cells(store: Store) {
     with_kept(&store, &[0, 1]).await;
     let offer = offered(&store, "a", ANA, &[0]).await.expect("it is kept");
     assert_eq!(offer, basket("a", ANA, &[0]));
@@ -113,7 +114,7 @@ async fn a_kept_cell_goes_to_the_hold_that_is_offered_it(store: Store) {
     assert_eq!(seat(&store, 0).await, CellState::Sold);
 }
 
-async fn an_offer_has_free_cells_and_no_cell_of_anybody(store: Store) {
+async fn an_offer_also_takes_free_cells_but_no_cells_of_another_hold(store: Store) {
     with_kept(&store, &[0]).await;
     taken(&store, "somebody's", BEN, &[2]).await;
     let before = picture(&store).await;
@@ -128,7 +129,7 @@ async fn an_offer_has_free_cells_and_no_cell_of_anybody(store: Store) {
     assert_eq!(seat(&store, 1).await, CellState::Held);
 }
 
-async fn an_offer_that_is_made_again_is_the_offer_that_was_made(store: Store) {
+async fn offering_with_a_used_id_returns_the_existing_offer(store: Store) {
     with_kept(&store, &[0, 1]).await;
     let first = offered(&store, "a", ANA, &[0]).await;
     assert!(first.is_ok());
@@ -140,7 +141,7 @@ async fn an_offer_that_is_made_again_is_the_offer_that_was_made(store: Store) {
     assert_eq!(kept(&store).await, cells(&[1]));
 }
 
-async fn an_offer_that_runs_out_or_is_given_back_is_kept_again(store: Store) {
+async fn cells_of_a_lapsed_or_released_offer_are_kept_again(store: Store) {
     with_kept(&store, &[0, 1]).await;
     let (a, b) = (
         offered(&store, "a", ANA, &[0]).await.expect("kept"),
@@ -153,19 +154,23 @@ async fn an_offer_that_runs_out_or_is_given_back_is_kept_again(store: Store) {
     assert!(offered(&store, "c", ANA, &[0, 1]).await.is_ok());
 }
 
-async fn what_fits_nobody_is_let_go(store: Store) {
+async fn kept_cells_that_are_let_go_become_free(store: Store) {
     with_kept(&store, &[0, 1]).await;
     let offer = offered(&store, "a", ANA, &[1]).await.expect("kept");
     let all = cells(&[0, 1, 2]);
     assert_eq!(store.let_go(&show(), &all).await, Ok(()));
     assert_eq!(seat(&store, 0).await, CellState::Free);
     assert_eq!(store.hold(&offer.id, ANA).await, Ok(offer));
-    assert_eq!(seat(&store, 1).await, CellState::Held, "it is somebody's");
+    assert_eq!(
+        seat(&store, 1).await,
+        CellState::Held,
+        "it is offered to a visitor"
+    );
     assert!(kept(&store).await.is_empty());
     taken(&store, "crowd", BEN, &[0]).await;
 }
 
-async fn when_nobody_waits_any_more_everything_is_free(store: Store) {
+async fn kept_cells_become_free_when_nobody_waits_any_more(store: Store) {
     with_kept(&store, &[0, 1]).await;
     let offer = offered(&store, "a", ANA, &[1]).await.expect("kept");
     assert_eq!(store.keep_freed(&show(), 0).await, Ok(vec![]));
@@ -177,13 +182,13 @@ async fn when_nobody_waits_any_more_everything_is_free(store: Store) {
     assert_eq!(picture(&store).await, before);
 }
 
-async fn nothing_stays_kept_when_nobody_says_that_somebody_waits(store: Store) {
+async fn kept_cells_become_free_if_keeping_is_not_repeated_in_time(store: Store) {
     with_kept(&store, &[0]).await;
     assert!(store.sweep(WAITED_MS - 1, 100).await.lapsed.is_empty());
     assert_eq!(seat(&store, 0).await, CellState::Held);
     assert!(
         store.sweep(WAITED_MS, 100).await.lapsed.is_empty(),
-        "no hold"
+        "no hold lapsed, only the kept cells"
     );
     assert_eq!(seat(&store, 0).await, CellState::Free);
     let hold = taken(&store, "a", ANA, &[0]).await;
@@ -191,7 +196,7 @@ async fn nothing_stays_kept_when_nobody_says_that_somebody_waits(store: Store) {
     assert_eq!(seat(&store, 0).await, CellState::Free);
 }
 
-async fn a_kept_cell_may_be_sold_by_the_ledger(store: Store) {
+async fn the_ledger_may_sell_a_kept_cell(store: Store) {
     with_kept(&store, &[0, 1]).await;
     let sell = row(1, SeatOutboxAction::Sell, "other", ANA, &[0]);
     assert_eq!(store.deliver(&show(), &[sell]).await, Ok(1));
@@ -201,7 +206,7 @@ async fn a_kept_cell_may_be_sold_by_the_ledger(store: Store) {
     assert_eq!(seat(&store, 1).await, CellState::Free);
 }
 
-async fn a_new_life_has_the_kept_cells_free(store: Store) {
+async fn kept_cells_are_free_in_a_new_life(store: Store) {
     with_kept(&store, &[0]).await;
     let next = OpeningInventory {
         incarnation: 2,
@@ -209,21 +214,21 @@ async fn a_new_life_has_the_kept_cells_free(store: Store) {
         ..opening()
     };
     let opened = store.open(&show(), next).await;
-    assert_eq!(opened, Ok(()), "what is kept stands in nobody's way");
+    assert_eq!(opened, Ok(()), "kept cells do not prevent a new life");
     assert_eq!(seat(&store, 0).await, CellState::Free);
     let hold = taken(&store, "a", ANA, &[0]).await;
     assert_eq!(store.release(&hold.id, ANA, BASKET).await, Ok(()));
     assert_eq!(
         seat(&store, 0).await,
         CellState::Free,
-        "nobody has said yet that somebody waits"
+        "in the new life nobody waits yet"
     );
     assert!(kept(&store).await.is_empty());
 }
 
-async fn whoever_is_offered_seats_is_told(store: Store) {
+async fn a_visitor_who_is_offered_seats_gets_a_signal(store: Store) {
     with_kept(&store, &[0]).await;
-    // Looking at the show makes the process read the signals from before.
+    // Reading the show makes the process read all earlier signals.
     assert_eq!(seat(&store, 0).await, CellState::Held);
     let mut signals = store.signals();
     let offer = offered(&store, "a", ANA, &[0]).await.expect("kept");
@@ -238,7 +243,7 @@ async fn whoever_is_offered_seats_is_told(store: Store) {
     assert_eq!(told, [(Offered, EXPIRES_MS), (Lapsed, EXPIRES_MS)]);
 }
 
-async fn what_is_kept_is_no_basket_and_no_order(store: Store) {
+async fn kept_cells_count_neither_as_baskets_nor_as_orders(store: Store) {
     with_kept(&store, &[0]).await;
     assert_eq!(seat(&store, 0).await, CellState::Held);
     let counted = store.counts(&show(), WAITED_MS * 2, 0).await;
@@ -266,7 +271,7 @@ async fn legs(store: &Store, seat: u32) -> Vec<CellState> {
     cells.map(|cell| states[cell as usize]).collect()
 }
 
-async fn of_a_seat_only_the_legs_that_came_free_are_kept(store: Store) {
+async fn only_the_freed_legs_of_a_seat_are_kept(store: Store) {
     opened(&store).await;
     assert!(kept(&store).await.is_empty());
     // The first leg of seat 0 lapses, and the second leg of seat 1 is given back. Somebody still
@@ -294,7 +299,7 @@ async fn of_a_seat_only_the_legs_that_came_free_are_kept(store: Store) {
     assert_eq!(seat(&store, 1).await, CellState::Free);
 }
 
-async fn an_offer_has_a_seat_of_which_a_leg_is_kept_and_a_leg_is_free(store: Store) {
+async fn an_offer_takes_a_seat_with_one_kept_leg_and_one_free_leg(store: Store) {
     opened(&store).await;
     assert!(kept(&store).await.is_empty());
     let first = on_leg("first", BEN, 0, 0);
@@ -303,15 +308,17 @@ async fn an_offer_has_a_seat_of_which_a_leg_is_kept_and_a_leg_is_free(store: Sto
     assert_eq!(legs(&store, 0).await, [CellState::Held, CellState::Free]);
     let crowd = store.take(basket("crowd", BEN, &[0]), NO_LIMIT).await;
     assert_eq!(crowd, Err(InventoryRefusal::Taken(vec![0])));
-    let offer = offered(&store, "a", ANA, &[0]).await.expect("to be had");
+    let offer = offered(&store, "a", ANA, &[0])
+        .await
+        .expect("no other hold has the seat");
     assert!(kept(&store).await.is_empty());
     assert_eq!(seat(&store, 0).await, CellState::Held);
-    // Releasing the offer frees both legs, whatever they were before.
+    // When the offer is released, both legs are kept, also the one that was free before.
     assert_eq!(store.release(&offer.id, ANA, BASKET).await, Ok(()));
     assert_eq!(kept(&store).await, cells(&[0]));
 }
 
-async fn what_an_exchange_and_a_refund_give_back_is_kept_leg_by_leg(store: Store) {
+async fn legs_that_an_exchange_and_a_refund_free_are_kept(store: Store) {
     opened(&store).await;
     assert!(kept(&store).await.is_empty());
     let over = |leg: u16, mut row: crate::store::SeatOutboxRow| {
@@ -319,7 +326,7 @@ async fn what_an_exchange_and_a_refund_give_back_is_kept_leg_by_leg(store: Store
         row
     };
     let sold = row(1, SeatOutboxAction::Sell, "whole", ANA, &[4]);
-    // The visitor with both legs now leaves the train after the first.
+    // The visitor had both legs, and now leaves the train after the first leg.
     let shorter = over(1, row(2, SeatOutboxAction::Free, "whole", ANA, &[4]));
     assert_eq!(store.deliver(&show(), &[sold, shorter]).await, Ok(2));
     assert_eq!(kept(&store).await, [GRID.seats + 4]);

@@ -20,10 +20,10 @@ pub(super) struct ShowCells {
     pub(super) picture: CellPicture,
     pub(super) edition: u64,
     plan_version: u32,
-    /// The hold that has the lock on a cell; sold and free cells have none.
+    /// The hold that has the lock on a cell. Only held cells have a lock, but not those in `kept`.
     locks: HashMap<u32, HoldId>,
-    /// Until when freed cells are kept for the waitlist. The cells in `kept` are held, and have no
-    /// lock.
+    /// The moment until which freed cells are kept for the waitlist. The cells in `kept` are held,
+    /// and have no lock.
     kept_until_ms: Option<i64>,
     kept: BTreeSet<u32>,
     pub(super) cursor: u64,
@@ -243,7 +243,7 @@ impl ShowCells {
         Ok(())
     }
 
-    /// Keeps freed cells for the waitlist until a moment, or with 0 no longer; returns the kept
+    /// Keeps freed cells for the waitlist until `until_ms`, or with 0 frees them. Returns the kept
     /// cells.
     pub(super) fn keep_freed(&mut self, until_ms: i64) -> Vec<u32> {
         if until_ms == 0 {
@@ -269,7 +269,7 @@ impl ShowCells {
         self.picture.set_cells(freed, CellState::Free);
     }
 
-    /// Gives up cells that nobody has any more: they are kept while somebody waits, and are free
+    /// Gives up cells that no hold has any more: they are kept while somebody waits, and are free
     /// otherwise.
     fn keep_or_free(&mut self, cells: Vec<u32>) {
         if self.kept_until_ms.is_some() {
@@ -280,8 +280,8 @@ impl ShowCells {
         }
     }
 
-    /// Frees what is overdue and warns of baskets that end soon; the flag says whether the batch
-    /// was full.
+    /// Frees overdue holds and signals baskets that end soon. The flag says whether more holds are
+    /// due than the batch allows.
     pub(super) fn sweep(&mut self, now_ms: i64, batch_max: usize) -> (Vec<HoldSignal>, bool) {
         let mut signals = Vec::new();
         if self
@@ -308,9 +308,9 @@ impl ShowCells {
         (signals, false)
     }
 
-    /// Returns the cells of holds that a picture of the ledger does not know: baskets, and orders
-    /// that were being made or decided while the picture was read. They prevent replacing this
-    /// picture.
+    /// Returns the cells of holds that are not in a picture of the ledger: baskets, and orders that
+    /// were being made or decided while the picture was read. If there are such cells, the picture
+    /// must not replace this show.
     pub(super) fn cells_beyond(&self, opening: &OpeningInventory) -> Vec<u32> {
         let known: HashSet<&HoldId> = opening.ordered.iter().map(|hold| &hold.id).collect();
         let beyond = self.table.all().filter(|hold| !known.contains(&hold.id));
@@ -352,7 +352,7 @@ impl ShowCells {
             .set_cells(cells.iter().copied(), CellState::Held);
     }
 
-    /// Gives back those of the cells that still have this hold's lock.
+    /// Gives up those of the cells that still have this hold's lock.
     fn unlock(&mut self, cells: &[u32], id: &HoldId) {
         let own: Vec<u32> = cells
             .iter()

@@ -1,5 +1,5 @@
-//! The inventory store for one process: a real store for one machine, with the same contract as the
-//! others. Each show has its own lock, so that shows never wait for each other.
+//! The inventory store for one process. It keeps the same contract as the store in Redis. Each show
+//! has its own lock, so that transitions of different shows do not wait for each other.
 
 mod cells;
 mod table;
@@ -75,8 +75,8 @@ impl MemoryStore {
     }
 }
 
-/// Locks, and ignores poison. Every transition checks first and then changes, so a panic in between
-/// leaves nothing half done.
+/// Locks, and ignores poison. Every transition makes all checks before its first change, so a check
+/// that panics leaves nothing half done.
 fn lock_ignoring_poison<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

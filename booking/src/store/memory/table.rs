@@ -1,5 +1,5 @@
 //! The holds of one show in memory: their visitors, their deadlines, and how many seats each
-//! visitor has. It does not know which cells the holds have locked.
+//! visitor has. The table does not know which cells the holds have locked.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -9,13 +9,13 @@ use fairgate_pass::Holder;
 
 use crate::store::{CallId, HoldSignal, InventoryRefusal, SecuredHold, ShowHoldFigures};
 
-/// How long before its deadline a hold's owner is warned, in milliseconds.
+/// A basket's owner is warned this long before the deadline, in milliseconds.
 const SHORT_MS: i64 = 60_000;
 
 /// The number of released holds that are remembered.
 const RELEASED_MAX: usize = 1_024;
 
-/// Seats to take and seats to give back.
+/// One change of a basket: the seats to take and the seats to give back.
 type BasketSeatChange = (Vec<HeldSeat>, Vec<u32>);
 
 /// The holds of a show, with their deadlines and the seats of each visitor.
@@ -142,7 +142,7 @@ impl HoldTable {
         self.extensions.get(id) == Some(&call)
     }
 
-    /// Replaces a hold by the same hold with other deadlines.
+    /// Replaces a hold by the extended hold, and remembers the call.
     pub(super) fn extend(&mut self, hold: Hold, call: CallId) {
         self.remove(&hold.id);
         self.extensions.insert(hold.id.clone(), call);
@@ -193,7 +193,7 @@ impl HoldTable {
         (*at_ms <= now_ms).then(|| id.clone())
     }
 
-    /// Takes the next hold whose owner must be warned, if one is due.
+    /// Returns the next hold whose owner must be warned, if one is due, and removes its warning.
     pub(super) fn next_short_call(&mut self, now_ms: i64) -> Option<HoldId> {
         let due = self
             .short_calls
@@ -216,7 +216,7 @@ impl HoldTable {
         }
     }
 
-    /// Returns an error if the visitor would have more seats than it may.
+    /// Returns an error if `more` seats would exceed the visitor's limit.
     pub(super) fn within_limit(
         &self,
         visitor: Holder,

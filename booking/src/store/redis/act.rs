@@ -25,7 +25,7 @@ impl InventoryStoreState {
             .await
     }
 
-    /// Calls a show's script in whichever life the show is.
+    /// Calls a show's script in the show's current life.
     pub(super) async fn call_any(
         &self,
         followed: &FollowedShow,
@@ -103,7 +103,8 @@ impl InventoryStoreState {
         followed.life().ok_or(InventoryRefusal::NotReady)
     }
 
-    /// Returns the refusal for an error, and closes the show if the error means that.
+    /// Returns the refusal for an error, and closes the show if the error means that its data
+    /// cannot be relied on.
     pub(super) async fn refusal(
         &self,
         followed: &FollowedShow,
@@ -136,7 +137,7 @@ impl InventoryStoreState {
         InventoryRefusal::NotReady
     }
 
-    /// Notes that a show must be opened again. Callers that only look still get its last picture.
+    /// Notes that a show must be opened again. Callers that only read still get its last picture.
     pub(super) fn close_show(
         &self,
         followed: &FollowedShow,
@@ -173,7 +174,7 @@ impl InventoryStoreState {
     }
 }
 
-/// Returns the refusal in a script's answer, if it is one.
+/// Returns an error if a script's answer is a refusal.
 pub(super) fn check_reply(reply: &RedisReply, limit: u32) -> Result<(), InventoryRefusal> {
     let cells = || {
         let cells = reply.item_at(2).and_then(RedisReply::as_bytes);
@@ -212,7 +213,7 @@ pub(super) fn check_reply(reply: &RedisReply, limit: u32) -> Result<(), Inventor
     })
 }
 
-/// Reads from an answer of `deliver` how far the outbox was carried out.
+/// Returns the number of the newest row that was carried out, from an answer of `deliver_rows`.
 pub(super) fn cursor_in(reply: &RedisReply) -> Result<u64, InventoryRefusal> {
     check_reply(reply, 0)?;
     let cursor = reply.item_at(2).and_then(RedisReply::as_count);

@@ -1,6 +1,6 @@
-//! What a process knows of a show: its picture and its holds' deadlines, as of one point of the
-//! feed. These are plain data. Entries of the feed bring them forward, and a snapshot replaces them
-//! if the feed has a gap.
+//! What a process knows about a show: its picture and the deadlines of its holds, at one point of
+//! the feed. These are plain data. Entries of the feed update them, and a snapshot replaces them if
+//! the feed has a gap.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,11 +14,11 @@ use super::keys::{self, HoldIdTail};
 use super::packing::{self, PackedHoldSummary};
 use crate::store::{HoldSignal, SecuredHold, ShowHoldFigures, VersionedCells};
 
-/// How long before its deadline a hold's owner is warned, in milliseconds; `scripts/lib/stored_hold.lua`
-/// has the same number.
+/// A basket's owner is warned this long before the deadline, in milliseconds. The scripts
+/// `lib/stored_hold.lua` and `fill_hold.lua` have the same number.
 const SHORT_MS: i64 = 60_000;
 
-/// The error that the feed's next change does not follow this picture's.
+/// The error that an entry of the feed does not directly follow this picture.
 pub(super) struct FeedSequenceGap;
 
 pub(super) struct CachedShow {
@@ -47,7 +47,8 @@ struct CachedHold {
 enum CachedHoldKind {
     Basket,
     Order,
-    /// Not a hold: the waitlist, with the moment until which freed cells are kept.
+    /// Not a hold: the entry of the waitlist. Its deadline is the moment until which freed cells
+    /// are kept.
     Waitlist,
 }
 
@@ -68,7 +69,7 @@ impl CachedHold {
 }
 
 impl CachedShow {
-    /// Reads the answer of `snapshot`.
+    /// Reads the answer of `show_snapshot`.
     pub(super) fn from_snapshot(reply: &RedisReply) -> Result<Self, RedisCallError> {
         let shape = reply.item_at(2)?;
         let (seats, legs) = (shape.item_at(1)?.as_count()?, shape.item_at(2)?.as_count()?);
@@ -172,7 +173,7 @@ impl CachedShow {
         first(&self.deadlines) || first(&self.short_calls)
     }
 
-    /// Returns whether anything is held that may become due.
+    /// Returns whether there is anything with a deadline: a hold, or the waitlist.
     pub(super) fn has_holds(&self) -> bool {
         !self.holds.is_empty()
     }
@@ -212,9 +213,9 @@ impl CachedShow {
         ordered.filter_map(secured).collect()
     }
 
-    /// Returns the cells that this hold surely cannot get, as far as this picture knows. If the
-    /// hold exists already, or the picture cannot judge it, the list is empty and the script
-    /// decides.
+    /// Returns the cells of a wanted hold that are not free in this picture. The list is empty, so
+    /// that the script decides, if the hold exists already, has another plan, or has more seats
+    /// than the limit.
     pub(super) fn surely_taken(&self, hold: &Hold, tail: &HoldIdTail, limit: u32) -> Vec<u32> {
         let may = hold.items.len() <= limit as usize && hold.plan_version == self.plan_version;
         if !may || self.holds.contains_key(tail) {

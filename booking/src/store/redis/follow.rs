@@ -19,7 +19,7 @@ const ENTRIES_MAX: usize = 512;
 const EVERY: Duration = Duration::from_millis(50);
 /// How often the feed of a show at rest is read, if holds may run out in it.
 const IDLE_EVERY: Duration = Duration::from_secs(2);
-/// How long a show without holds must be neither used nor looked at before this process forgets it.
+/// This process forgets a show without holds that was neither used nor read for this long.
 const FORGET: Duration = Duration::from_secs(60);
 /// How often this process checks that the data set belongs to its ledger.
 const BELONGS_EVERY: Duration = Duration::from_secs(2);
@@ -30,13 +30,14 @@ enum CatchUpOutcome {
     UpToDate,
     /// The feed has more entries.
     More,
-    /// The show is in another life, or the feed no longer has the next change.
+    /// The whole show must be read: no open picture is known, the show is in another life, or the
+    /// feed no longer has the next change.
     Gap,
 }
 
 impl InventoryStoreState {
-    /// Makes sure that the known picture is at most `REFRESH` old and contains everything that this
-    /// process was told of.
+    /// Makes sure that the known picture is at most `REFRESH` old and contains every change that
+    /// Redis has reported to this process.
     ///
     /// # Errors
     /// `NotReady` if the show is not open, `Unreachable` if Redis does not answer.
@@ -47,8 +48,9 @@ impl InventoryStoreState {
         self.catch_up(followed).await
     }
 
-    /// Reads the feed up to its end. A caller that comes during a reading waits, and shares the
-    /// result if that reading was asked for after the caller came.
+    /// Reads the feed up to its end. Only one reading runs at a time, and other callers wait. A
+    /// waiting caller uses the result of another caller's reading if that reading began after its
+    /// own call.
     pub(super) async fn catch_up(&self, followed: &FollowedShow) -> Result<(), InventoryRefusal> {
         let came = Instant::now();
         let _one_at_a_time = followed.catching.lock().await;
@@ -85,7 +87,7 @@ impl InventoryStoreState {
         let seen = followed.newest();
         let here = {
             let state = followed.state();
-            // After a loss only a whole picture helps: the old picture is of another life.
+            // After a loss the known picture is of an old life, so the whole show must be read.
             let usable = state.known.as_ref().filter(|_| state.closed.is_none());
             usable.map(|known| (known.life, known.position()))
         };
@@ -118,10 +120,10 @@ impl InventoryStoreState {
             .map_err(unread)
     }
 
-    /// Makes sure that Redis's answer is not behind the point that was known before the question.
-    /// Otherwise the data were set back, though server and life have the same names: seats that are
-    /// held would be free again. The show is then closed for all processes until it is opened from
-    /// the ledger.
+    /// Checks that the point in Redis's answer is not older than the point that was known before
+    /// the call. An older point means that Redis went back to older data, although server and life
+    /// have the same names. Seats that are held would then be free again, so the show is closed for
+    /// all processes until it is opened from the ledger.
     async fn went_on(
         &self,
         followed: &FollowedShow,
@@ -179,7 +181,7 @@ impl InventoryStoreState {
         Ok(found)
     }
 
-    /// Reads the whole show, whichever life it is in.
+    /// Reads the whole show in its current life.
     pub(super) async fn read_whole(&self, followed: &FollowedShow) -> Result<(), InventoryRefusal> {
         let seen = followed.newest();
         let asked = self.call_any(followed, ShowSnapshotScript {}).await;
@@ -201,7 +203,8 @@ impl InventoryStoreState {
     }
 }
 
-/// Reads the feeds of all shows for as long as the store exists.
+/// Reads the feeds of the followed shows, and forgets shows that nobody uses, for as long as the
+/// store exists.
 pub(super) async fn keep_up(store: Weak<InventoryStoreState>) {
     let mut every = tokio::time::interval(EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -1,5 +1,4 @@
-//! A show that this process follows: what is known of it, and how fresh that is. Only one catch-up
-//! runs at a time, and all waiting callers share it.
+//! A show that this process follows: what is known about the show, and how fresh this knowledge is.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,14 +13,14 @@ use super::cached_show::CachedShow;
 pub(super) enum ShowCloseReason {
     /// The show was never opened, or its data are gone.
     Missing,
-    /// Another process is opening it.
+    /// The show is being opened, by this process or another one.
     Building,
     /// The server was restarted or a replica promoted: nobody knows what was lost.
     Server,
     /// The clock of Redis jumped.
     Clock,
-    /// The feed is behind a point that it had reached before: the data were set back under the same
-    /// name.
+    /// The feed ends before a point that it had reached, so Redis went back to older data. Or the
+    /// show never got some rows, which the ledger has deleted.
     Regressed,
 }
 
@@ -45,7 +44,8 @@ pub(super) struct FollowedShow {
     /// Held during a catch-up.
     pub(super) catching: tokio::sync::Mutex<()>,
     state: Mutex<FollowedShowState>,
-    /// Whether something was done here that the known picture does not show yet.
+    /// Whether the next sweep asks Redis in any case. This is set after a hold became a basket
+    /// again, because the known picture may not show yet that the hold is due.
     pub(super) sweep_anyway: AtomicBool,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct FollowedShow {
 pub(super) struct FollowedShowState {
     pub(super) known: Option<CachedShow>,
     pub(super) closed: Option<ShowCloseReason>,
-    /// When the newest successful catch-up was asked for.
+    /// When the newest catch-up began that Redis answered.
     pub(super) fresh_at: Option<Instant>,
     /// The newest point of the feed that an answer to this process named.
     at_least: FeedPoint,
@@ -62,7 +62,8 @@ pub(super) struct FollowedShowState {
 }
 
 impl FollowedShowState {
-    /// Returns whether the known picture contains everything that this process was told of.
+    /// Returns whether the known picture contains every change that Redis has reported to this
+    /// process.
     fn is_whole(&self) -> bool {
         self.known.as_ref().is_some_and(|known| {
             let (counter, sub) = known.position();
@@ -82,8 +83,8 @@ impl FollowedShow {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, FollowedShowState> {
-        // A panic while an entry is applied leaves a picture that lacks a part of the entry. The
-        // next reading then reads the whole show.
+        // A panic while an entry is applied may leave a picture that lacks a part of the entry. So
+        // the next reading reads the whole show.
         self.state.lock().unwrap_or_else(|poisoned| {
             self.state.clear_poison();
             let mut state = PoisonError::into_inner(poisoned);
@@ -92,8 +93,8 @@ impl FollowedShow {
         })
     }
 
-    /// Returns the newest point of the feed that is known now. An answer to a later question must
-    /// not be behind it.
+    /// Returns the newest point of the feed that is known now. The answer to a later call must not
+    /// name an older point.
     pub(super) fn newest(&self) -> FeedPoint {
         let state = self.state();
         let known = state.known.as_ref().map(|known| {
@@ -103,22 +104,22 @@ impl FollowedShow {
         state.at_least.max(known.unwrap_or_default())
     }
 
-    /// Returns the life to work in, if the show is open as far as is known.
+    /// Returns the current life, if the show is open as far as this process knows.
     pub(super) fn life(&self) -> Option<u64> {
         let state = self.state();
         let known = state.known.as_ref().filter(|_| state.closed.is_none());
         known.map(|known| known.life)
     }
 
-    /// Returns the edition of the show, if it is open as far as is known.
+    /// Returns the edition of the show, if the show is open as far as this process knows.
     pub(super) fn edition(&self) -> Option<u64> {
         let state = self.state();
         let known = state.known.as_ref().filter(|_| state.closed.is_none());
         known.map(|known| known.edition)
     }
 
-    /// Returns whether the known picture is younger than `age`, open, and contains everything that
-    /// this process was told of.
+    /// Returns whether the show is open and the known picture is younger than `age` and contains
+    /// every change that Redis has reported to this process.
     pub(super) fn is_fresh(&self, age: Duration) -> bool {
         let state = self.state();
         let young = state.fresh_at.is_some_and(|at| at.elapsed() < age);
@@ -136,7 +137,7 @@ impl FollowedShow {
         self.state().used_at = Some(Instant::now());
     }
 
-    /// Returns how long nobody has used the show.
+    /// Returns how long ago the show was last used.
     pub(super) fn idle_time(&self) -> Duration {
         let used_at = self.state().used_at;
         used_at.map_or(Duration::MAX, |at| at.elapsed())
@@ -151,9 +152,9 @@ impl FollowedShow {
         unused && unread && !state.known.as_ref().is_some_and(CachedShow::has_holds)
     }
 
-    /// Returns whether to read the show's feed now. The feed of a used show is always read, and so
-    /// is a feed with entries that this process was told of but has not read. At rest, a show with
-    /// holds is read every `idle_every`, and a show without holds is not read.
+    /// Returns whether to read the show's feed now. The feed of a used show is always read. At
+    /// rest, the feed is read if the known picture lacks a reported change, or every `idle_every`
+    /// if the show has holds.
     pub(super) fn wants_reading(&self, idle: Duration, idle_every: Duration) -> bool {
         if self.idle_time() < idle {
             return true;
@@ -166,9 +167,9 @@ impl FollowedShow {
         !state.is_whole() || old && known.has_holds()
     }
 
-    /// Returns whether to ask Redis for overdue holds: something may be due by what is known,
-    /// something has changed that is not known yet, or the show is used, has holds and was not
-    /// swept for a second.
+    /// Returns whether to ask Redis for overdue holds. This is so if something is due in the known
+    /// picture, if the picture lacks a reported change, or if `sweep_anyway` is set. A used show
+    /// with holds is also swept once a second.
     pub(super) fn wants_sweep(&self, now_ms: i64, idle: Duration) -> bool {
         let used = self.idle_time() < idle;
         let mut state = self.state();

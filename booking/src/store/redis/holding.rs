@@ -18,7 +18,8 @@ use super::scripts::{
 use super::{RedisStore, keys, packing};
 use crate::store::{CallId, ClaimableHold, InventoryRefusal, PROLONGED_BY_MS_MIN};
 
-/// How long a released hold is remembered, in milliseconds: no caller repeats the call for longer.
+/// How long a released hold is remembered, in milliseconds. No caller repeats a call after this
+/// time.
 const RELEASED_MS: i64 = 600_000;
 
 /// Builds the arguments that name a visitor's hold to a script, with the purposes that it may have.
@@ -95,7 +96,8 @@ impl RedisStore {
         }
     }
 
-    /// Takes the cells of a hold, unless this process knows already that some are not free.
+    /// Takes the cells of a hold, unless this process already knows that some of the cells are not
+    /// free.
     pub(super) async fn take_hold(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal> {
         let followed = self.inner.followed(&hold.id.show());
         if followed.is_fresh(self.inner.options.shield) {
@@ -215,7 +217,7 @@ impl RedisStore {
         })
     }
 
-    /// Makes a hold a basket again, because the ledger did not take its claim.
+    /// Makes a hold a basket again, because the ledger did not accept the claim.
     pub(super) async fn unsecure_hold(
         &self,
         hold: &HoldId,

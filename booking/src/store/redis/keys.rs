@@ -4,18 +4,18 @@
 //! | --- | --- |
 //! | `{show:ID}:meta` | hash: the life, its state and server, grid, plan, cursor, version |
 //! | `{show:ID}:LIFE:held`, `:sold`, `:blocked` | bitmaps, a bit a cell |
-//! | `{show:ID}:LIFE:lock:CELL` | the hold whose cell it is, with a time to live as a safety net |
+//! | `{show:ID}:LIFE:lock:CELL` | the hold that has the cell, with a time to live as a safety net |
 //! | `{show:ID}:LIFE:hold:HEX` | hash: a hold's document |
-//! | `{show:ID}:LIFE:released:HEX` | whose hold was given back, for a while |
-//! | `{show:ID}:LIFE:deadlines`, `:short` | sorted sets: when locks fall, when owners are told |
-//! | `{show:ID}:LIFE:kept` | hash: each hold in short, for who reads the whole show |
-//! | `{show:ID}:LIFE:has`, `:bought` | hashes: seats of a visitor in holds, and bought |
-//! | `{show:ID}:LIFE:waitlist` | set: cells that came free while somebody waits |
-//! | `{show:ID}:LIFE:feed` | stream: the newest 8,192 changes; goes a day after the last one |
-//! | `fairgate:ledger` | the id of the ledger that all this belongs to |
+//! | `{show:ID}:LIFE:released:HEX` | the visitor who released this hold, for 10 minutes |
+//! | `{show:ID}:LIFE:deadlines`, `:short` | sorted sets: when locks end, when owners are warned |
+//! | `{show:ID}:LIFE:kept` | hash: a summary of each hold, for snapshots of the show |
+//! | `{show:ID}:LIFE:has`, `:bought` | hashes: each visitor's number of seats in holds, and bought |
+//! | `{show:ID}:LIFE:waitlist` | set: cells that are kept for the waitlist |
+//! | `{show:ID}:LIFE:feed` | stream: the newest changes, 8,192 or more; expires a day after the last |
+//! | `fairgate:ledger` | the id of the ledger to which the data set belongs |
 //!
-//! Each script gets the first key and derives the others from it: all keys of a show lie on one
-//! slot, by their hash tag.
+//! Each script gets the show's meta key and derives the show's other keys from it. The hash tag
+//! puts all keys of a show on one slot.
 
 use fairgate_model::ids::{HoldId, ShowId};
 
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hold_is_found_again_by_its_tail() {
+    fn a_holds_id_is_rebuilt_from_its_tail() {
         let show: ShowId = "night-1".parse().expect("a slug");
         let id = HoldId::of_key(&show, Holder([1; 32]), "k");
         assert_eq!(hold_from_tail(&show, &hold_tail(&id)), Some(id));

@@ -1,12 +1,12 @@
 //! The inventory store for many processes. Every transition is one script on the show's slot in
 //! Redis. Each process reads the feeds of the shows that it serves, and keeps their pictures.
 //!
-//! Three checks guard against what Redis may do to its data. Every key but one belongs to a
-//! **life** (incarnation), and a script that is called for another life refuses. Every script
-//! compares the **history of the data**, which names the server, with the history on which the life
-//! was written: so a restarted server and a promoted replica refuse. Every script compares the
-//! **clock** with its caller's clock. If a check fails, the show is closed and opened again from
-//! the ledger.
+//! Every transition makes three checks, because Redis may lose data or go back to older data. All
+//! keys of a show except its meta hash belong to a **life** (incarnation), and a transition in an
+//! old life is refused. Redis names the **history of its data**, and a life stores this name when
+//! it begins. A restarted server and a promoted replica have another history, so they refuse the
+//! transition. The **clock** of Redis is compared with the caller's clock. If a check fails, the
+//! show is closed and opened again from the ledger.
 
 mod act;
 mod cached_show;
@@ -39,9 +39,9 @@ use followed::FollowedShow;
 const SIGNALS_MAX: usize = 4_096;
 /// The greatest age of a picture that answers a question from memory.
 const REFRESH: Duration = Duration::from_millis(100);
-/// After how long without use a show comes to rest.
+/// A show that was not used for this long comes to rest.
 const IDLE: Duration = Duration::from_secs(10);
-/// The longest that a caller which only looks waits for a newer picture.
+/// How long a caller that only reads waits for a newer picture, if there is an older one.
 const LOOKED_FOR_MAX: Duration = Duration::from_millis(300);
 /// The greatest age of a picture that may refuse cells.
 const SHIELD: Duration = Duration::from_secs(1);
@@ -51,17 +51,17 @@ const SHIELD: Duration = Duration::from_secs(1);
 pub struct RedisStoreOptions {
     /// The ledger's time.
     pub clock: Clock,
-    /// The most that Redis's clock may differ from the ledger's, compared with the difference when
-    /// the show was opened: 5 s.
+    /// How much the difference between Redis's clock and the ledger's clock may change after the
+    /// show was opened: 5 s.
     pub clock_off_ms_max: i64,
-    /// How far ahead Redis's clock is taken to be beyond the measured difference: 0. Nothing ends
-    /// before both clocks say so, so a clock far ahead lets the ledger's clock decide alone.
+    /// Added to the time by Redis's clock: 0, except in tests. A hold ends only when its deadline
+    /// has passed by both clocks. So with a large value, the ledger's clock alone decides.
     pub assumed_ahead_ms: i64,
-    /// A picture younger than this refuses cells that it knows to be taken, without asking Redis: 1
-    /// s.
+    /// While the known picture is younger than this, a hold of cells that are taken in it is
+    /// refused without asking Redis: 1 s.
     pub shield: Duration,
-    /// After how long without use a show comes to rest here: 10 s. The feed of a show at rest is
-    /// read only now and then, and only if holds may run out in it.
+    /// A show that was not used here for this long comes to rest: 10 s. The feed of a show at rest
+    /// is read only every 2 s, and only if the show has holds.
     pub idle: Duration,
 }
 
@@ -93,7 +93,7 @@ pub enum RedisStoreOpenError {
         /// The id of this process's ledger.
         own: String,
     },
-    /// Redis did not carry out or answer a command.
+    /// Redis refused a command or did not answer.
     #[error("Redis cannot be used: {0}")]
     Redis(#[from] RedisCallError),
 }
@@ -115,8 +115,8 @@ struct InventoryStoreState {
 }
 
 impl RedisStore {
-    /// Opens the store for the ledger with this id. From then on the store follows the shows that
-    /// are asked for.
+    /// Opens the store for the ledger with this id. From then on the store follows every show that
+    /// a caller names.
     ///
     /// # Errors
     /// Where the data set belongs to another ledger, or Redis does not answer.
@@ -145,8 +145,8 @@ impl RedisStore {
     }
 }
 
-/// Returns the ledger to which the data set belongs; a data set without a ledger becomes this
-/// ledger's.
+/// Returns the id of the ledger to which the data set belongs. A data set without a ledger is
+/// claimed for this ledger.
 async fn belongs_to(redis: &Redis, ledger_id: &str) -> Result<String, RedisCallError> {
     let set = RedisCommand::new("SET").arg(keys::LEDGER).arg(ledger_id);
     redis.ask(&set.arg("NX")).await?;
@@ -189,8 +189,8 @@ impl InventoryStoreState {
         shows.remove(show);
     }
 
-    /// Checks whether another installation has taken the data set over, and claims an emptied data
-    /// set for this ledger.
+    /// Checks whether another installation has claimed the data set. If the data set was emptied,
+    /// claims it for this ledger.
     async fn check_ledger(&self) {
         if let Ok(stored) = belongs_to(&self.redis, &self.ledger_id).await {
             let foreign = stored != self.ledger_id;
@@ -204,11 +204,11 @@ impl InventoryStoreState {
         }
     }
 
-    /// Reads the picture of a show, brought up to date if possible.
+    /// Reads the known picture of a show, after bringing it up to date if possible.
     async fn read_show<T>(&self, show: &ShowId, look: impl FnOnce(&CachedShow) -> T) -> Option<T> {
         let followed = self.looked_at(show);
-        // A show that cannot be reached or is being opened again is read from its last picture, if
-        // there is one. Then nobody waits long for a newer one.
+        // If Redis does not answer or the show is being opened again, the last picture is read. So
+        // a caller does not wait long if there is a picture.
         let at_most = match followed.state().known {
             Some(_) => LOOKED_FOR_MAX,
             None => Duration::MAX,

@@ -18,8 +18,9 @@ use crate::store::{InventoryRefusal, OpeningInventory};
 
 /// The most bytes of a view that one call writes.
 const VIEW_BYTES: usize = 32_768;
-/// The most visitors that one call writes, and the most holds.
+/// The most visitors that one call writes.
 const VISITORS: usize = 500;
+/// The most holds that one call writes.
 const HOLDS: usize = 50;
 /// The most holds of an old life that one call deletes.
 const BURIED: u32 = 100;
@@ -35,8 +36,8 @@ impl InventoryStoreState {
         Ok(())
     }
 
-    /// Begins a life, unless it has begun; returns the life before it. If no life is live, the
-    /// beginning succeeds only with `anew`.
+    /// Begins a life, unless it has begun already, and returns the previous life. If no life is
+    /// live, the call succeeds only with `anew`.
     async fn begun(
         &self,
         followed: &FollowedShow,
@@ -138,7 +139,7 @@ impl InventoryStoreState {
         Ok(())
     }
 
-    /// Makes a call without which the opening cannot go on.
+    /// Makes one call of the opening. An error ends the opening.
     async fn call_for_opening(
         &self,
         followed: &FollowedShow,
@@ -163,7 +164,8 @@ impl InventoryStoreState {
     }
 }
 
-/// Deletes the keys of an old life; keys that it misses expire by their time to live.
+/// Deletes the holds and locks of an old life. If a call fails, the remaining keys expire by their
+/// time to live.
 async fn delete_old_life(
     store: Arc<InventoryStoreState>,
     show: fairgate_model::ids::ShowId,
@@ -172,7 +174,7 @@ async fn delete_old_life(
     let meta = keys::meta_key(&show);
     let bury = DeleteOldLifeScript { holds_max: BURIED }.prepare();
     loop {
-        // A life that is over has no clock.
+        // The script does not compare the clocks.
         let caller = ShowScriptContext {
             life: Some(old),
             caller_ms: 0,

@@ -11,8 +11,8 @@ use fairgate_redis::{RedisCallError, RedisReply};
 use crate::store::redis::keys::{self, HoldIdTail};
 use crate::store::redis::scripts::PendingOrderHold;
 
-/// The bytes of one item: seat, first leg, and leg behind the last, all little-endian. Eight unused
-/// bytes follow, in which holds once had a price.
+/// The bytes of one item: seat, first leg, and the leg after the last, all little-endian. Eight
+/// unused bytes follow, which once held a price.
 const ITEM: usize = 16;
 
 pub(super) fn pack_items(items: &[HeldSeat]) -> Vec<u8> {
@@ -81,7 +81,7 @@ pub(super) fn read_change(bytes: &[u8]) -> Result<FeedChange<'_>, RedisCallError
     })
 }
 
-/// Reads the summary of a hold: stage, lock deadline, deadline as shown, and number of cells.
+/// Reads the summary of a hold: state, lock deadline, deadline as shown, and number of cells.
 pub(super) fn read_short(bytes: &[u8]) -> Result<PackedHoldSummary<'_>, RedisCallError> {
     let wrong = || RedisCallError::Wrong("a hold in short is not what it must be".into());
     let text = std::str::from_utf8(bytes).map_err(|_| wrong())?;
@@ -119,8 +119,8 @@ pub(super) fn read_cells(bytes: &[u8]) -> impl Iterator<Item = (u32, CellState)>
     })
 }
 
-/// Returns whether a cell's bit is set, in the bit order of `SETBIT`; a bit behind the end is not
-/// set.
+/// Returns whether a cell's bit is set, in the bit order of `SETBIT`. A bit after the end counts as
+/// not set.
 pub(super) fn is_bit_set(bytes: &[u8], cell: u32) -> bool {
     bytes
         .get(cell as usize / 8)
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_read_whatever_bytes_a_visitor_has() {
+    fn a_change_is_read_even_if_the_visitors_bytes_are_semicolons() {
         let visitor = Holder([b';'; 32]);
         let mut bytes = [b'a'; 32].to_vec();
         bytes.extend(visitor.0);

@@ -1,6 +1,6 @@
-//! Every script of the store, with its arguments by name. `scripts/lib` has the code that several
-//! scripts share. Each script gets only the libraries that it uses, because Redis defines their
-//! functions anew at every call.
+//! Declares every script of the store, with its arguments by name. `scripts/lib` has the code that
+//! several scripts share. Each script gets only the libraries that it uses, because Redis defines
+//! their functions anew at every call.
 
 use fairgate_redis::{redis_scripts, script_family, script_record};
 
@@ -11,12 +11,11 @@ script_family! {
     pub struct ShowScriptContext = "show_" (META) [base]
     where {}
     {
-        /// The life of the show that the caller knows; `None` for a call in whichever life the show
-        /// is.
+        /// The life of the show that the caller knows; `None` for a call in the current life.
         life: Option<u64>,
         /// The ledger's time by the caller's clock, in milliseconds since the epoch.
         caller_ms: i64,
-        /// The most that Redis's clock may differ from it, in milliseconds.
+        /// The most that Redis's clock may differ from `caller_ms`, in milliseconds.
         clock_off_ms_max: i64,
     }
 }
@@ -51,7 +50,7 @@ script_record! {
 }
 
 script_record! {
-    /// A hold that is written into a life which is being filled.
+    /// A hold of a pending order, to be written into a life that is not live yet.
     pub struct PendingOrderHold {
         id: HoldIdTail,
         visitor: [u8; 32],
@@ -175,7 +174,7 @@ redis_scripts! {
         holds_max: u64,
     }
 
-    /// Keeps freed cells for the waitlist until a moment; with 0 no longer.
+    /// Keeps freed cells for the waitlist until `until_ms`. With 0, frees the kept cells.
     pub struct KeepFreedCellsScript = keep_freed_cells [enter, tell, lock, kept_cells, pool] {
         until_ms: i64,
     }
@@ -186,7 +185,7 @@ redis_scripts! {
         packed_cells: Vec<u8>,
     }
 
-    /// Reads the feed behind a point.
+    /// Reads the feed after a point.
     pub struct ReadShowFeedScript = read_show_feed [enter] {
         counter: u64,
         /// The number below the counter.
@@ -208,7 +207,7 @@ redis_scripts! {
         [known]: HoldIdTail,
     }
 
-    /// Writes a part of a view into a life that is being filled.
+    /// Writes a part of a view into a life that is not live yet.
     pub struct FillViewScript = fill_view [building] {
         view: &'static str,
         /// The offset in the view, in bytes.
@@ -230,11 +229,11 @@ redis_scripts! {
     pub struct GoLiveScript = go_live [building] {
         /// The newest row of the seat outbox that the life contains.
         cursor: u64,
-        /// How far ahead of Redis the ledger's clock is taken to be, in milliseconds.
+        /// Added to the time by Redis's clock, in milliseconds: 0 except in tests.
         ahead_ms: i64,
     }
 
-    /// Closes a show that lacks rows which the ledger has deleted.
+    /// Closes a show that never got some rows, which the ledger has deleted.
     pub struct AbandonShowScript = abandon_show [enter] {
         cursor: u64,
     }
@@ -246,7 +245,7 @@ redis_scripts! {
         sub: u64,
     }
 
-    /// Deletes the keys that a life left when it ended.
+    /// Deletes holds of a life that has ended, with their locks.
     pub struct DeleteOldLifeScript = delete_old_life [] {
         holds_max: u32,
     }

@@ -1,5 +1,5 @@
-//! The store's contract on real servers, and what only real servers can show: several processes on
-//! one show, data that are lost, set back or of another server, and clocks that jump.
+//! The store's contract on real servers. And cases that need real servers: several processes on one
+//! show, lost data, older data, another server's data, and clocks that jump.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,8 +18,8 @@ use crate::store::{InventoryRefusal, InventoryStore, OpeningInventory, contract}
 const ANA: Holder = Holder([1; 32]);
 const BEN: Holder = Holder([2; 32]);
 
-/// Options for the suite, whose time stands still and jumps. Redis's clock is taken to be far
-/// ahead, so that the suite's clock alone decides.
+/// Returns options for the suite, which sets the time itself. The time by Redis's clock is moved
+/// far ahead, so that the suite's clock alone decides.
 fn suite_time() -> RedisStoreOptions {
     let now = jiff::Timestamp::from_millisecond(contract::NOW_MS).expect("in range");
     RedisStoreOptions {
@@ -44,7 +44,10 @@ async fn store(servers: &servers::RedisServers) -> RedisStore {
 
 async fn suite_on(servers: &servers::RedisServers) {
     contract::suite(async || {
-        servers.flush_all().await.expect("it is ours");
+        servers
+            .flush_all()
+            .await
+            .expect("the server belongs to this test");
         Arc::new(store_on(&servers.url(), suite_time()).await) as Arc<dyn InventoryStore>
     })
     .await;
@@ -67,7 +70,7 @@ async fn a_cluster_keeps_the_contract() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_account_of_the_readme_can_do_all_that_the_contract_asks() {
+async fn a_redis_account_with_the_rights_of_the_readme_passes_the_contract() {
     if servers::or_skip("the inventory's contract with a restricted account") {
         return;
     }
@@ -80,7 +83,7 @@ async fn the_account_of_the_readme_can_do_all_that_the_contract_asks() {
 }
 
 #[test]
-fn redis_and_a_plain_model_never_disagree() {
+fn redis_and_a_simple_model_never_disagree() {
     if servers::or_skip("the model beside the inventory on Redis") {
         return;
     }
@@ -94,9 +97,12 @@ fn redis_and_a_plain_model_never_disagree() {
     };
     let played = TestRunner::new(config).run(&contract::model::steps(), |steps| {
         runtime.block_on(async {
-            redis.flush_all().await.expect("it is ours");
-            // The store may refuse from its memory for another reason than the model gives, and
-            // both are right. So the shield is off.
+            redis
+                .flush_all()
+                .await
+                .expect("the server belongs to this test");
+            // From its memory, the store may refuse a hold for another reason than the model, and
+            // both reasons are right. So the shield is off.
             let shield = Duration::ZERO;
             let options = RedisStoreOptions {
                 shield,
@@ -161,7 +167,10 @@ fn basket(key: &str, visitor: Holder, seats: &[u32]) -> Hold {
 async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while !is_so().await {
-        assert!(Instant::now() < deadline, "it never came: {what}");
+        assert!(
+            Instant::now() < deadline,
+            "it did not happen in time: {what}"
+        );
         tokio::task::yield_now().await;
     }
 }
@@ -200,12 +209,12 @@ async fn of_five_hundred_visitors_at_three_nodes_one_gets_the_seat() {
         let odd = answers
             .iter()
             .find(|answer| answer.is_err() && **answer != beaten);
-        assert_eq!(odd, None, "everybody else is told which seat it was");
+        assert_eq!(odd, None, "every refusal names the taken seat");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_node_does_the_others_see_and_signal() {
+async fn a_node_sees_and_signals_the_changes_of_another_node() {
     if servers::or_skip("two nodes over one Redis") {
         return;
     }
@@ -215,7 +224,7 @@ async fn what_one_node_does_the_others_see_and_signal() {
     assert_eq!(
         there.edition(&show()).await,
         Ok(Some(1)),
-        "opened by another"
+        "another node opened it"
     );
     let mut signals = there.signals();
     assert_eq!(seat(&there, 3).await, CellState::Free);
@@ -241,7 +250,7 @@ async fn what_one_node_does_the_others_see_and_signal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_emptied_redis_is_noticed_and_opened_again_in_a_later_life() {
+async fn an_emptied_redis_closes_the_show_and_a_later_life_opens_it_again() {
     if servers::or_skip("an emptied Redis") {
         return;
     }
@@ -250,7 +259,10 @@ async fn an_emptied_redis_is_noticed_and_opened_again_in_a_later_life() {
     begin_and_open(&store, opening(1, 8)).await;
     store.take(basket("a", ANA, &[0]), 4).await.expect("free");
     let before = store.view(&show()).await.expect("open").version;
-    redis.flush_all().await.expect("it is ours");
+    redis
+        .flush_all()
+        .await
+        .expect("the server belongs to this test");
     until("the loss", async || store.lost().await == [show()]).await;
     let refused = store.take(basket("b", ANA, &[1]), 4).await;
     assert_eq!(refused, Err(InventoryRefusal::NotReady));
@@ -265,7 +277,7 @@ async fn an_emptied_redis_is_noticed_and_opened_again_in_a_later_life() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_came_back_with_old_data_is_not_believed() {
+async fn a_server_that_restarts_with_old_data_closes_the_show() {
     if servers::or_skip("a restarted Redis") {
         return;
     }
@@ -288,7 +300,7 @@ async fn a_server_that_came_back_with_old_data_is_not_believed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replica_that_missed_something_is_not_believed_once_it_leads() {
+async fn a_promoted_replica_that_missed_a_hold_closes_the_show() {
     if servers::or_skip("a stale promotion") {
         return;
     }
@@ -342,7 +354,7 @@ async fn a_clock_that_jumps_frees_no_seat_and_closes_the_show() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn data_that_were_set_back_under_the_same_name_close_the_show_for_everybody() {
+async fn older_data_on_the_same_server_close_the_show_at_all_nodes() {
     if servers::or_skip("data that were set back") {
         return;
     }
@@ -355,8 +367,8 @@ async fn data_that_were_set_back_under_the_same_name_close_the_show_for_everybod
     assert_eq!(there.edition(&show()).await, Ok(Some(1)));
     here.take(basket("a", ANA, &[0]), 4).await.expect("free");
     assert_eq!(seat(&here, 0).await, CellState::Held);
-    // The data of yesterday are back: the lock is gone, the view is empty, and the feed stands
-    // where it stood.
+    // Redis is given its older data again: the lock is gone, the view is empty, and the feed ends
+    // at its old point.
     let life = meta.replace("meta", "1:");
     for key in ["held", "feed", "kept", "deadlines", "lock:0"] {
         let key = format!("{life}{key}");
@@ -388,7 +400,7 @@ async fn scripts_run(redis: &servers::RedisServers) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn shows_that_nobody_uses_come_to_rest_and_holds_in_them_lapse_on_time() {
+async fn unused_shows_come_to_rest_and_their_holds_still_lapse() {
     if servers::or_skip("shows at rest") {
         return;
     }
@@ -434,10 +446,14 @@ async fn shows_that_nobody_uses_come_to_rest_and_holds_in_them_lapse_on_time() {
     );
     assert!(
         store.in_use().await.is_empty(),
-        "looking after it wakes no show"
+        "reading a show does not count as use"
     );
     assert_eq!(store.edition(&show()).await, Ok(Some(1)));
-    assert_eq!(store.in_use().await, [show()], "using it does");
+    assert_eq!(
+        store.in_use().await,
+        [show()],
+        "asking for the edition counts as use"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -457,7 +473,7 @@ async fn a_hold_that_nobody_swept_for_days_still_frees_its_seats() {
     assert_eq!(
         ttl.expect("it answers"),
         servers::RespReply::Int(-1),
-        "it waits to be swept"
+        "a hold has no time to live, because a sweep deletes it"
     );
     let lock = format!("{life}lock:0");
     redis
@@ -479,7 +495,7 @@ async fn a_hold_that_nobody_swept_for_days_still_frees_its_seats() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_life_that_was_never_finished_is_not_worked_in_and_the_next_one_is() {
+async fn a_life_whose_opener_died_takes_no_holds_until_another_process_opens_it() {
     if servers::or_skip("an opener that died") {
         return;
     }
@@ -501,16 +517,12 @@ async fn a_life_that_was_never_finished_is_not_worked_in_and_the_next_one_is() {
     let refused = other.take(basket("a", ANA, &[0]), 4).await;
     assert_eq!(refused, Err(InventoryRefusal::NotReady));
     let late = other.open(&show(), opening(2, 8)).await;
-    assert_eq!(
-        late,
-        Ok(()),
-        "the same life may be finished by who began it again"
-    );
+    assert_eq!(late, Ok(()), "another process may finish the same life");
     let old = other.open(&show(), opening(1, 8)).await;
     assert_eq!(
         old,
         Err(InventoryRefusal::NotReady),
-        "an older life never comes back"
+        "an older life cannot be opened"
     );
     assert!(other.take(basket("b", ANA, &[0]), 4).await.is_ok());
 }
@@ -536,7 +548,7 @@ async fn a_redis_of_another_ledger_is_not_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_redis_seats_are_looked_at_and_none_is_held() {
+async fn without_redis_seats_can_be_seen_but_not_held() {
     if servers::or_skip("a silent Redis") {
         return;
     }
@@ -585,7 +597,7 @@ async fn a_large_show_is_written_anew_in_less_than_five_seconds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_glance_at_a_show_does_not_keep_it_up() {
+async fn a_glance_at_a_show_does_not_count_as_use() {
     if servers::or_skip("a glance at a show") {
         return;
     }

@@ -1,4 +1,4 @@
-//! The store's transitions and views, under the names of the seam. `holding` has those of one hold.
+//! Implements the seam, [`InventoryStore`], for Redis. `holding` has the transitions of one hold.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -31,7 +31,7 @@ impl InventoryStore for RedisStore {
         let followed = self.inner.followed(show);
         let refreshed = self.inner.refresh(&followed).await;
         match followed.edition() {
-            // A show that cannot be reached counts as open with the edition last known.
+            // While Redis does not answer, the show counts as open with the last known edition.
             Some(edition) => Ok(Some(edition)),
             None if refreshed == Err(InventoryRefusal::Unreachable) => {
                 Err(InventoryRefusal::Unreachable)
@@ -219,7 +219,8 @@ impl InventoryStore for RedisStore {
                 holds_max: (batch_max - swept.lapsed.len()) as u64,
             };
             let reply = self.inner.run_transition_at(&followed, now_ms, sweep).await;
-            // A failed sweep is repeated by the next one; besides, the locks have a time to live.
+            // After a failed sweep, the next sweep frees the holds. The locks also have a time to
+            // live.
             let Ok((_, reply)) = reply else { continue };
             swept.more |= matches!(reply.item_at(2).and_then(RedisReply::as_integer), Ok(1));
             let lapsed = reply.as_list().unwrap_or_default().iter().skip(3);
@@ -290,7 +291,7 @@ impl InventoryStore for RedisStore {
     }
 
     async fn changes(&self, show: &ShowId, since: u64) -> Option<CellChanges> {
-        // The caller follows the show picture by picture, so the show counts as in use.
+        // The caller will ask for the next changes too, so the show counts as in use.
         self.inner.followed(show);
         self.inner
             .read_show(show, |known| known.picture.changes_since(since))

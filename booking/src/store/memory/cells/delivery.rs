@@ -28,7 +28,7 @@ impl ShowCells {
                     self.kept.remove(cell);
                 }
                 self.picture.set_cells(cells, CellState::Sold);
-                // These are seats of the hold that the order did not buy.
+                // Seats of the hold that the order did not buy are given back.
                 if let Some(hold) = hold {
                     self.unlock(&hold.cells(self.grid), &row.hold);
                 }
@@ -36,8 +36,8 @@ impl ShowCells {
             }
             SeatOutboxAction::Free => {
                 let had_hold = self.table.remove(&row.hold).is_some();
-                // Seats that stay the same in an exchange come without cells, so that they are
-                // counted once.
+                // If an exchange keeps all cells of these seats, the row has no cells. It only
+                // corrects the visitor's count, so that the seats are counted once.
                 let only_counts = cells.is_empty();
                 let freed: Vec<u32> = cells
                     .into_iter()
@@ -46,8 +46,8 @@ impl ShowCells {
                         None => self.picture.state(*cell) == CellState::Sold,
                     })
                     .collect();
-                // A hold that lapsed before its order did was never bought: only sold cells were
-                // bought.
+                // If the hold lapsed before its order expired, its seats were never bought. Only
+                // sold cells were.
                 let was_sold = freed
                     .iter()
                     .any(|cell| self.picture.state(*cell) == CellState::Sold);

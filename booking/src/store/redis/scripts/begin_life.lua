@@ -1,6 +1,7 @@
--- Begins a new life of a show; a repeated call gets the first answer. From here on the old life
--- refuses everything. `anew` says whether a life may begin although none is live. The list has the
--- holds that the ledger knows: an open show with any other hold is left as it is.
+-- Begins a new life of a show. A repeated call gets the first answer. From then on, calls in the
+-- old life are refused. `anew` is 1 if a life may begin although none is live. `known` lists the
+-- holds that the ledger knows. An open show with any other hold stays as it is, and the call is
+-- refused.
 local meta = call('HMGET', META, 'life', 'state', 'server', 'shift', 'seats', 'old')
 local server, old = identity(), meta[1]
 if old == life and meta[2] == 'building' and meta[3] == server then return {'OK', 0, meta[6]} end
@@ -26,7 +27,8 @@ if anew == '0' and not is_open then return redis.error_reply('MISSING the show i
 if old then
   local names = {'held', 'sold', 'blocked', 'has', 'bought', 'short', 'kept', 'feed', 'waitlist'}
   for _, name in ipairs(names) do call('UNLINK', from .. name) end
-  -- Holds have no time to live until they are swept; those of a life that is over expire with it.
+  -- Holds of a current life have no time to live, because sweeps delete them. Holds of the old life
+  -- expire after a day.
   for _, id in ipairs(call('ZRANGE', from .. 'deadlines', 0, -1)) do
     call('PEXPIRE', from .. 'hold:' .. id, 86400000)
   end

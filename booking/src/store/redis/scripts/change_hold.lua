@@ -2,7 +2,7 @@
 -- `remove` the seats to give back (4 bytes each), `wish` a digest of both.
 if stage ~= 'basket' then return {'ORDERED', at} end
 local items, lock_until, expires, last = unpack(call('HMGET', hold, 'i', 'u', 'e', 'c'))
--- The same wish twice in a row is a repeated call whose answer was lost: it is done already.
+-- The same wish twice in a row is a repeated call: the change was already made.
 if last == wish then return answer(id) end
 local leaving, strangers, kept, out = {}, {}, {}, {}
 for n = 1, #remove, 4 do leaving[struct.unpack("<I4", remove, n)] = true end

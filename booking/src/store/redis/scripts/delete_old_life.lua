@@ -1,5 +1,5 @@
--- Deletes at most `holds_max` holds, with their locks, of `life`, which is over. Answers 1 while
--- more may be left.
+-- Deletes at most `holds_max` holds of the ended life `life`, with their locks. Answers with 1 if
+-- holds were deleted, because more may be left, and otherwise with 0.
 if call('HGET', META, 'life') == life then return {'OK', 0, 0} end
 SEATS = tonumber(call('HGET', META, 'seats')) or 1
 local ids = call('ZPOPMIN', P .. 'deadlines', holds_max)

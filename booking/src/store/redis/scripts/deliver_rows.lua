@@ -1,12 +1,12 @@
--- Carries out the ledger's decisions in order, each once, up to a gap. Answers with the number of
--- the newest row carried out.
+-- Carries out rows of the seat outbox in order, each once, up to a gap. Answers with the number of
+-- the newest row that was carried out.
 local cursor = tonumber(meta[8])
 
 local function sell(id, visitor, items, own, changed)
   local cells = cells_of(items)
   for _, cell in ipairs(cells) do call('DEL', P .. 'lock:' .. cell) end
   mark(cells, 2, changed)
-  -- The hold may have seats that the order did not buy.
+  -- The hold may have seats that the order did not buy. They are given back.
   if own then
     local spare = {}
     for _, cell in ipairs(unlock(cells_of(own[2]), id)) do
@@ -19,7 +19,8 @@ end
 
 local function free(id, visitor, items, own, changed)
   local cells = cells_of(items)
-  -- Seats that stay the same in an exchange come without cells, so that they are counted once.
+  -- If an exchange keeps all cells of these seats, the row has no cells. It only corrects the
+  -- visitor's count, so that the seats are counted once.
   local freed, was_sold = {}, #cells == 0
   for _, cell in ipairs(cells) do
     local owner = call('GET', P .. 'lock:' .. cell)
@@ -32,7 +33,7 @@ local function free(id, visitor, items, own, changed)
       if sold or call('GETBIT', P .. 'held', cell) == 1 then freed[#freed + 1] = cell end
     end
   end
-  -- A hold that lapsed before its order did was never bought: only sold cells were bought.
+  -- If the hold lapsed before its order expired, its seats were never bought. Only sold cells were.
   if not own and was_sold then count('bought', visitor, -#items / 16) end
   give_back(freed, changed)
 end

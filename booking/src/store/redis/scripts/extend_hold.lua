@@ -1,8 +1,8 @@
--- Moves the deadlines of a basket, and never to an earlier time. `call_id` names the call.
+-- Moves the deadlines of a basket, but never to an earlier time. `call_id` names the call.
 if stage ~= 'basket' then return {'ORDERED', at} end
 local items, expires, lock_until, left, cells, last =
   unpack(call('HMGET', hold, 'i', 'e', 'u', 'x', 'k', 'y'))
--- The same call twice is a repeated call whose answer was lost: it is done already.
+-- A call with the id of the last call is a repeated call: the extension was already made.
 if last == call_id then return answer(id) end
 if tonumber(left) == 0 then return {'NOEXTENSIONS', at} end
 if tonumber(expires_ms) > tonumber(expires) then expires = expires_ms end

@@ -1,11 +1,12 @@
--- Keeps freed cells for the waitlist until `until_ms`; with 0 nobody waits any more. Answers with
--- the kept cells.
+-- Keeps freed cells for the waitlist until `until_ms`. With 0, nobody waits any more and the kept
+-- cells become free. Answers with the kept cells.
 local ends, stood = tonumber(until_ms), call('ZSCORE', P .. 'deadlines', WAITLIST)
 if ends == 0 then
   if stood then disband() end
   return {'OK', at, ''}
 end
--- Callers repeat this often, so only a later deadline by 3 s or more is written to the feed.
+-- Callers repeat this often, so a new deadline is stored and reported only if it is at least 3 s
+-- later.
 if not stood or ends - tonumber(stood) >= 3000 then
   call('ZADD', P .. 'deadlines', until_ms, WAITLIST)
   for _, cell in ipairs(call('SMEMBERS', P .. 'waitlist')) do

@@ -1,10 +1,11 @@
--- Keeps the lock of an order whose claim the ledger keeps beyond its deadline. A lock that fell is
--- taken again if nobody has the cells. `cursor` is the newest row of the seat outbox when the claim
--- was read, and `gain_ms_min` the least gain for which a lock is prolonged.
+-- Keeps the lock of an order whose claim the ledger keeps beyond its deadline. If the hold has
+-- lapsed, its cells are locked again, provided that no other hold has them. `cursor` is the newest
+-- row of the seat outbox when the claim was read. `gain_ms_min` is the least gain for which a lock
+-- is prolonged.
 local hold = P .. 'hold:' .. id
 local stage, until_now, cells_now = unpack(call('HMGET', hold, 's', 'u', 'k'))
 if stage then
-  -- A basket may have the same id, taken after the order had ended.
+  -- A basket that was taken after the order ended may have the same id.
   if stage == 'ordered' and tonumber(lock_until_ms) >= tonumber(until_now) + tonumber(gain_ms_min) then
     call('HSET', hold, 'u', lock_until_ms)
     schedule(id, lock_until_ms, expires_ms, 'ordered')

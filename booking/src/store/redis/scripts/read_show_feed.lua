@@ -1,3 +1,3 @@
--- Reads the feed behind a point: `counter`, and `sub` below it.
+-- Reads the feed after the point with this `counter` and, below the counter, this `sub`.
 local from = '(' .. counter .. '-' .. sub
 return {'OK', at, call('XRANGE', P .. 'feed', from, '+', 'COUNT', entries_max)}

@@ -1,7 +1,8 @@
--- Frees a hold that no order has, and remembers it for `remembered_ms`, for a repeated call.
+-- Frees a hold that no order has. Remembers the release for `remembered_ms`, so that a repeated
+-- call succeeds too.
 local released = P .. 'released:' .. id
 local owner, stage, made_for = unpack(call('HMGET', P .. 'hold:' .. id, 'v', 's', 'w'))
--- The first call succeeded and its answer was lost.
+-- This is a repeated call: the first call freed the hold.
 if not owner and call('GET', released) == visitor then return {'OK', at} end
 if not owner then return {'GONE', at} end
 if owner ~= visitor then return {'FOREIGN', at} end

@@ -1,7 +1,7 @@
 -- Locks a hold's cells for the order that is about to claim them.
 local plan, items, lock_until, expires, cells = unpack(call('HMGET', hold, 'p', 'i', 'u', 'e', 'k'))
 if stage == 'ordered' then
-  -- A repeated call never sets the same deadline, so undoing one attempt does not undo the next.
+  -- A further call always sets a later deadline, so undoing one attempt does not undo the next.
   local later = tonumber(lock_until) + 1
   lock_until = tonumber(lock_until_ms) > later and lock_until_ms or string.format('%.0f', later)
   call('HSET', hold, 'u', lock_until)

@@ -1,5 +1,6 @@
--- Frees what is overdue, also the waitlist's cells, and warns the owners of baskets that end soon:
--- at most `holds_max` in one call. Any number of processes may sweep.
+-- Frees overdue holds and, if their time is over, the cells kept for the waitlist. Warns the owners
+-- of baskets that end soon. One call handles at most `holds_max` entries. Any number of processes
+-- may sweep.
 local most, lapsed = tonumber(holds_max), 0
 local due = call('ZRANGEBYSCORE', P .. 'deadlines', '-inf', now, 'LIMIT', 0, most + 1)
 local out = {'OK', 0, #due > most and 1 or 0}

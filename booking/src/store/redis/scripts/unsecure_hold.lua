@@ -1,6 +1,6 @@
--- Makes a hold a basket again until `lock_until_ms`, because the ledger did not take the claim.
--- `secured_until_ms` is the lock's deadline by the attempt that is undone. If a later attempt has
--- moved the deadline, the lock stays.
+-- Makes a hold a basket again until `lock_until_ms`, because the ledger did not accept the claim.
+-- `secured_until_ms` is the deadline that the undone attempt had set. If a later call has moved the
+-- deadline, the lock stays.
 local hold = P .. 'hold:' .. id
 local visitor, items, expires, cells, stage, until_now = unpack(call('HMGET', hold, 'v', 'i', 'e', 'k', 's', 'u'))
 if not visitor then return {'GONE', at} end

@@ -1,8 +1,8 @@
--- Checks a hold to be made; its arguments are those of NewHoldArguments in scripts.rs.
+-- Checks whether a new hold may be made. The arguments are those of NewHoldArguments in scripts.rs.
 local hold, seats_max = P .. 'hold:' .. id, tonumber(limit)
 local owner = call('HGET', hold, 'v')
 if owner then
-  -- The first call succeeded and its answer was lost, or the call is repeated.
+  -- This is a repeated call: the first call made the hold.
   if owner ~= visitor then return {'FOREIGN', at} end
   return answer(id)
 end

@@ -1,17 +1,17 @@
--- What all scripts of a show share. META is its meta hash. Every other key belongs to one life of
--- the show and is named from META, so a new life begins with clean keys, and all keys lie on one
--- slot. The arguments stand before this as locals, named as in scripts.rs: `life`, `caller_ms` (the
--- ledger's time), `clock_off_ms_max` (how far the clocks may differ), and the script's own. Scripts
--- read the clock. Before Redis 7 such a script must choose to replicate its effects and not its
--- call.
+-- What all scripts of a show share. META is the show's meta hash. Every other key of the show
+-- belongs to one life and has a name that is derived from META. So a new life begins with new keys,
+-- and all keys lie on one slot. The arguments are locals that are defined above this text and named
+-- as in scripts.rs: `life`, `caller_ms` (the ledger's time), `clock_off_ms_max` (how far the clocks
+-- may differ), and the script's own. Scripts read the clock. Before Redis 7, such a script must ask
+-- Redis to replicate the script's effects instead of the call.
 if redis.replicate_commands then redis.replicate_commands() end
 local call = redis.call
 
 local function keys_of(of_life) return string.sub(META, 1, -5) .. of_life .. ':' end
 local P = keys_of(life)
 
--- Returns the id of this server's history of data. A server that takes writes begins a history of
--- its own when it starts and when it is promoted.
+-- Returns the id of this server's history of data. A primary begins a new history when it starts,
+-- and a replica when it is promoted.
 local function identity()
   return string.match(call('INFO', 'replication'), 'master_replid:(%w+)')
 end
@@ -21,9 +21,9 @@ local function redis_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Returns the cells of items, which are records of 16 bytes: seat, first leg, leg behind the last,
--- and 8 unused bytes. Cells are returned as strings: they go into keys and commands several times,
--- and Redis is slow to write a number as text each time.
+-- Returns the cells of items, which are records of 16 bytes: seat, first leg, the leg after the
+-- last, and 8 unused bytes. Cells are returned as strings, because they are used in keys and
+-- commands several times and converting a number to text each time is slow.
 local SEATS
 local function cells_of(items)
   local cells = {}

@@ -1,4 +1,4 @@
--- Gives a hold's seats back and forgets the hold.
+-- Gives a hold's seats back and deletes the hold.
 local function drop(id, why)
   local hold = forget(id)
   if not hold then return false end

@@ -1,5 +1,5 @@
--- Removes a hold's locks and returns the freed cells. A held cell whose lock expired by its time to
--- live is freed, too.
+-- Removes a hold's locks and returns the freed cells. Held cells whose locks expired by their time
+-- to live are freed, too.
 local function unlock(cells, id)
   local freed, locks, held = {}, P .. 'lock:', P .. 'held'
   for _, cell in ipairs(cells) do
@@ -14,7 +14,7 @@ local function unlock(cells, id)
   return freed
 end
 
--- Renews the locks that are still the hold's until its deadline.
+-- Prolongs the locks that the hold still has, so that they last until its deadline.
 local function renew(cells, id, lock_until)
   local net, locks = net_ms(lock_until), P .. 'lock:'
   for _, cell in ipairs(cells) do
@@ -22,7 +22,7 @@ local function renew(cells, id, lock_until)
   end
 end
 
--- Forgets a hold, but not its locks; returns its visitor, items and deadline.
+-- Deletes a hold, but not its locks. Returns its visitor, items and deadline.
 local function forget(id)
   local key = P .. 'hold:' .. id
   local hold = call('HMGET', key, 'v', 'i', 'e')

@@ -1,6 +1,6 @@
--- Cells that come free while somebody waits. They keep a lock, with a value that is no hold's id.
--- Later they go to a visitor to whom they are offered, or become free. The waitlist has an entry
--- among the deadlines, with the moment until which cells are kept.
+-- Cells that come free while somebody waits are kept for the waitlist. A kept cell has a lock whose
+-- value is WAITLIST instead of a hold's id. Later the cell is offered to a visitor or becomes free.
+-- WAITLIST is also an entry of the deadlines: it has the moment until which cells are kept.
 local WAITLIST = string.rep('w', 32)
 
 local function is_waited()
@@ -8,8 +8,9 @@ local function is_waited()
   return until_ms and tonumber(until_ms) > now and until_ms
 end
 
--- Gives up cells that nobody has any more: they are kept while somebody waits, and are free
--- otherwise. A held cell that is then kept looks the same as before.
+-- Gives up cells that no hold has any more: they are kept while somebody waits, and are free
+-- otherwise. A held cell that is then kept is still held in the view, so only sold cells change
+-- there.
 local function give_back(cells, changed)
   local until_ms = #cells > 0 and is_waited()
   if not until_ms then return mark(cells, 0, changed) end

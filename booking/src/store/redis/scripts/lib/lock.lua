@@ -1,10 +1,10 @@
--- Returns how long a lock lives if nobody sweeps, in milliseconds. This is a safety net beyond the
--- deadline; on time, sweeps free the seats.
+-- Returns a lock's time to live, in milliseconds. It ends 10 s after the deadline (at most 40 days
+-- from now), as a safety net: normally a sweep frees the cells on time.
 local function net_ms(until_ms)
   return string.format('%d', math.max(1, math.min(tonumber(until_ms) - now, 3456000000)) + 10000)
 end
 
--- Locks all cells for a hold, or none; returns all cells that it cannot have.
+-- Locks all cells for a hold, or none. Returns the cells that the hold cannot have.
 local function lock(cells, id, until_ms)
   local mine, refused, net = {}, {}, net_ms(until_ms)
   local locks, sold, blocked = P .. 'lock:', P .. 'sold', P .. 'blocked'

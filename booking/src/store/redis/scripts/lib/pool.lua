@@ -1,7 +1,7 @@
 -- Reads, frees and offers the cells that are kept for the waitlist.
 
--- Returns the kept cells. Cells that were sold in the meantime are dropped, and a lock that expired
--- by its time to live is set again.
+-- Returns the kept cells. Cells that were sold in the meantime are removed from the list. A lock
+-- that expired by its time to live is set again.
 local function kept_cells(until_ms)
   local cells, gone, net = {}, {}, net_ms(until_ms)
   for _, cell in ipairs(call('SMEMBERS', P .. 'waitlist')) do
@@ -28,7 +28,8 @@ local function let_go(cells, changed)
   mark(freed, 0, changed)
 end
 
--- Ends the keeping, because nobody waits any more, or nobody has repeated the call in time.
+-- Frees all kept cells, because nobody waits any more or `keep_freed_cells` was not repeated in
+-- time.
 local function disband()
   local changed = {}
   let_go(kept_cells(now), changed)
@@ -37,8 +38,8 @@ local function disband()
   tell(WAITLIST, string.rep('\0', 32), 'gone', changed, '0', '0', '0')
 end
 
--- Locks all cells for a hold if they are kept or free, or none; returns all cells that it cannot
--- have.
+-- Locks all cells for a hold if all of them are kept or free, or else none. Returns the cells that
+-- the hold cannot have.
 local function lock_kept(cells, id, until_ms)
   local refused, net = {}, net_ms(until_ms)
   for _, cell in ipairs(cells) do

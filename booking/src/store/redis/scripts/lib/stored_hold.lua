@@ -19,8 +19,8 @@ local function schedule(id, lock_until, expires, stage)
   end
 end
 
--- Returns whether a hold made for one purpose serves one of a list of purposes. Holds once had no
--- purpose: those are baskets.
+-- Returns whether a hold's purpose is in a list of purposes. Older versions stored holds without a
+-- purpose: those holds are baskets.
 local function serves(purposes, made_for)
   return string.find(',' .. purposes .. ',', ',' .. (made_for or 'basket') .. ',', 1, true) ~= nil
 end

@@ -1,11 +1,11 @@
--- The feed of a show without changes expires after a day; a process that comes back then reads the
--- whole show.
+-- The feed of a show without changes expires after a day. A process that reads it later reads the
+-- whole show instead.
 local FEED_MS = '86400000'
 
--- Adds one numbered change of the show to the feed, as one value. A change without cells is
--- numbered below the change before it. The value is id (32 bytes), visitor (32 bytes), then as text
--- state, lock deadline, deadline as shown and number of cells, and after a semicolon the changed
--- cells, 4 bytes each.
+-- Adds one numbered change of the show to the feed. A change with cells raises the counter, and a
+-- change without cells raises only the number below the counter. The change is one value: id (32
+-- bytes), visitor (32 bytes), then as text state, lock deadline, deadline as shown and number of
+-- cells, and after a semicolon the changed cells, 4 bytes each.
 local function tell(id, visitor, state, changed, lock_until, expires, cells)
   local counter, sub = string.match(at, '(%d+)-(%d+)')
   if #changed > 0 then at = (counter + 1) .. '-0' else at = counter .. '-' .. (sub + 1) end
@@ -20,7 +20,8 @@ local function tell(id, visitor, state, changed, lock_until, expires, cells)
   end
 end
 
--- Sets the bits of a view and notes the change: 0 free, 1 held, 2 sold.
+-- Sets the bits of cells in the views and adds the cells to `changed`. The state is 0 (free), 1
+-- (held) or 2 (sold).
 local function mark(cells, state, changed)
   local held, sold = P .. 'held', P .. 'sold'
   for _, cell in ipairs(cells) do

@@ -21,13 +21,13 @@ use super::{Rig, RigSpecification, judge, memory, railway};
 
 /// The time between two samples of memory.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// How long a payment waits for news from Stripe before it is read back, in seconds: shorter than
-/// by default, because holds in a rig last only seconds.
+/// How long a payment waits for an event from Stripe before booking reads it from Stripe, in
+/// seconds. This is shorter than the default, because holds in a rig last only seconds.
 const READ_BACK_S: &str = "1";
-/// The seed of the provider's random faults.
+/// The seed of the random faults of the fake Stripe.
 const PROVIDERS_SEED: u64 = 1;
 
-/// What a rig is prepared for: which of its parts can be broken, and what else it sells.
+/// The preparations of a rig: which of its parts can be broken, and whether it sells a train.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RigFeatures {
     /// Whether the clocks of Redis can be moved.
@@ -46,7 +46,7 @@ impl Rig {
     /// Starts a rig, and waits until everything is ready.
     ///
     /// # Errors
-    /// Where there is no program, or something does not become ready.
+    /// Where a program is missing, or a process does not become ready.
     pub async fn start(spec: RigSpecification) -> anyhow::Result<Self> {
         Self::start_with(spec, RigFeatures::default()).await
     }
@@ -60,7 +60,8 @@ impl Rig {
         breakable: RigFeatures,
     ) -> anyhow::Result<Self> {
         let binary = find_or_build("gateway", "FAIRGATE_GATEWAY_BIN")?;
-        // The program is found before the run, because a run without its verdict is worth nothing.
+        // The verdict needs booking's program. It is found before the run, because a run without a
+        // verdict is useless.
         let booking = judge::booking_binary()?;
         let needs_servers = spec.redis != RedisForm::None || spec.ledger != RigLedgerKind::Sqlite;
         if let Some(missing) = fairgate_servers::missing_programs().filter(|_| needs_servers) {
@@ -101,7 +102,7 @@ impl Rig {
         let trains = in_file.then(|| (booking.as_path(), folder.path()));
         let disk = start_gateways(&mut gateways, &breakable, trains).await?;
         if let Some(stripe) = &stripe {
-            // All gateways share one inbox.
+            // Any gateway can take any event, because all gateways store events in one ledger.
             let hook =
                 |gateway: &RigProcess| format!("{}/v1/payments/stripe/webhook", gateway.url());
             stripe.send_events_to(gateways.iter().map(hook).collect());
@@ -128,7 +129,8 @@ impl Rig {
     }
 }
 
-/// Returns the settings of every gateway and booking that are known before the ledger runs.
+/// Returns the settings of every gateway and booking, except those that depend on the ledger or on
+/// the addresses of bookings.
 fn first_settings(
     stripe: Option<&FakeStripeServer>,
     redis: Option<&RedisServers>,
@@ -146,8 +148,8 @@ fn first_settings(
     settings
 }
 
-/// Starts the gateways. Before that, it prepares their clocks and the first gateway's disk if these
-/// can be broken, and imports trains if the ledger is a file.
+/// Starts the gateways. Before that, prepares their clocks and the disk of the first gateway if
+/// faults need them, and imports a train if `trains` names booking's program and a folder.
 async fn start_gateways(
     gateways: &mut [RigProcess],
     breakable: &RigFeatures,
@@ -237,7 +239,7 @@ fn secret() -> String {
     format!("rig-{:032x}", rand::rng().random::<u128>())
 }
 
-/// Samples the memory of the gateway that uses most, again and again.
+/// Records the memory of the gateway that uses most, once a second.
 async fn sample(pids: Vec<Arc<Mutex<Option<u32>>>>, samples: Arc<Mutex<Vec<(f64, f64)>>>) {
     let mut tick = tokio::time::interval(SAMPLE_EVERY);
     loop {

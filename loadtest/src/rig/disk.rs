@@ -1,5 +1,5 @@
-//! Mounts a small disk for the ledger file of a gateway that hosts everything, so that it can be
-//! filled and freed again.
+//! Mounts a small disk for the ledger file of a gateway that hosts everything, so that a fault can
+//! fill the disk and free it again.
 
 use std::fs::File;
 use std::io::Write;
@@ -8,14 +8,14 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
-/// The size of the disk in megabytes, enough for the ledger of a run.
+/// The size of the disk in mebibytes, enough for the ledger of a run.
 const SIZE_MB: usize = 48;
 /// The number of bytes written at once.
 const PIECE: usize = 64 * 1024;
 /// The name of the file that fills the disk.
 const FILLER: &str = "filler";
 
-/// A file system of its own in memory. Dropping it unmounts it.
+/// A small file system in memory. Dropping this value unmounts the file system.
 pub struct SmallDisk {
     folder: PathBuf,
 }
@@ -40,7 +40,7 @@ impl SmallDisk {
     /// Mounts the disk at a folder, which is made if it does not exist.
     ///
     /// # Errors
-    /// Where this user may not mount file systems.
+    /// Where the folder cannot be made, or this user may not mount file systems.
     pub fn mount_at(folder: &Path) -> anyhow::Result<Self> {
         std::fs::create_dir_all(folder)?;
         let mounted = Command::new("mount")
@@ -61,7 +61,7 @@ impl SmallDisk {
     /// Fills the disk to the last byte.
     ///
     /// # Errors
-    /// Where it does not become full.
+    /// Where the disk does not become full.
     pub fn fill(&self) -> anyhow::Result<()> {
         let mut filler = File::create(self.folder.join(FILLER))?;
         let piece = vec![0; PIECE];
@@ -76,7 +76,7 @@ impl SmallDisk {
     /// Removes the file that fills the disk.
     ///
     /// # Errors
-    /// Where it cannot be freed.
+    /// Where the file cannot be removed.
     pub fn free(&self) -> anyhow::Result<()> {
         std::fs::remove_file(self.folder.join(FILLER)).context("the disk could not be freed")
     }

@@ -1,4 +1,4 @@
-//! Judges a run after it ended: booking's own tool dumps the ledger, and the judge compares the
+//! Judges a run after its end. Booking's own program dumps the ledger, and the judge compares the
 //! dump with the history.
 
 use std::path::{Path, PathBuf};
@@ -30,11 +30,11 @@ pub enum LedgerLocation {
     Database(String),
 }
 
-/// Dumps the ledger, writes the provider's books into the folder if the rig runs the provider, and
-/// judges.
+/// Dumps the ledger, and compares the dump with the history. If the rig runs the payment provider,
+/// writes the provider's books into the folder and compares them too.
 ///
 /// # Errors
-/// Where the ledger cannot be dumped or the history cannot be read.
+/// Where the ledger cannot be dumped, the books cannot be written, or a file cannot be read.
 pub async fn judge(
     kept: &LedgerLocation,
     history: &Path,
@@ -84,8 +84,8 @@ async fn dump_ledger(kept: &LedgerLocation, dump: &Path) -> anyhow::Result<()> {
 }
 
 impl Rig {
-    /// Runs one of booking's commands, such as `import timetable`, on a folder. It serves the
-    /// ledger of an embedded rig that is stopped.
+    /// Runs one of booking's commands, such as `import timetable`, with the path `on`. The command
+    /// uses the ledger file of the first gateway, which must not be running.
     ///
     /// # Errors
     /// Where the program cannot be started.
@@ -99,11 +99,11 @@ impl Rig {
     }
 }
 
-/// Returns booking's program: the one that `FAIRGATE_BOOKING_BIN` names, the one beside this
-/// program, or one that is built now.
+/// Returns booking's program. This is the file that `FAIRGATE_BOOKING_BIN` names, or else the
+/// program next to this one. If neither exists, builds it.
 ///
 /// # Errors
-/// Where it cannot be built.
+/// Where the variable names no file, or the program cannot be built.
 pub fn booking_binary() -> anyhow::Result<PathBuf> {
     super::process::find_or_build("booking", "FAIRGATE_BOOKING_BIN")
 }

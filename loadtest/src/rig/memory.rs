@@ -1,6 +1,7 @@
 //! Reads the resident memory of a process from the kernel.
 
-/// Returns megabytes (10^6 bytes), or `None` if the process is gone or the system does not tell.
+/// Returns the resident memory in megabytes (10^6 bytes), or `None` if the process is gone or the
+/// system has no `/proc`.
 pub fn resident_mb(pid: u32) -> Option<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     parse(&status)
@@ -19,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_line_is_read() {
+    fn the_resident_memory_is_read_from_the_status_of_the_kernel() {
         let mb = parse("Name:\tgateway\nVmRSS:\t  100000 kB\n").expect("there");
         assert!((mb - 102.4).abs() < 1e-9);
         assert_eq!(parse("Name:\tgateway\n"), None);

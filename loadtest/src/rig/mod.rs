@@ -1,5 +1,6 @@
-//! Runs the processes under test on free ports with folders of their own, and kills, slows and
-//! breaks them on demand. All of them end with the rig, also on an interrupt.
+//! Runs the processes under test on free ports, each with its own folder, and kills, slows and
+//! breaks them on demand. All of these processes end when the rig is
+//! dropped, which the swarm and the faults do on an interrupt too.
 
 mod build;
 mod disk;
@@ -33,15 +34,16 @@ pub use spec::{
 use judge::LedgerLocation;
 use process::RigProcess;
 
-/// One cycle of a slowed process: it runs for a part of it and is stopped for the rest.
+/// The length of a cycle of a slowed process. The process is paused for a part of each cycle, and
+/// runs for the rest.
 const CYCLE: Duration = Duration::from_millis(100);
-/// How long sentinels may take to promote a replica.
+/// The longest time until the sentinels have promoted a replica.
 const PROMOTED_WITHIN: Duration = Duration::from_secs(20);
 
 /// The resident memory at one time.
 #[derive(Debug, Clone, Copy)]
 pub struct MemorySample {
-    /// The seconds after the start.
+    /// The seconds since the start of the run.
     pub at_s: f64,
     /// The megabytes (10^6 bytes).
     pub mb: f64,
@@ -55,7 +57,7 @@ pub struct Rig {
     redis: Option<RedisServers>,
     postgres: Option<PostgresServer>,
     stripe: Option<FakeStripeServer>,
-    /// The proxy to PostgreSQL that cuts connections at their COMMIT when it is told to.
+    /// The proxy to PostgreSQL that can cut connections at their COMMIT.
     cut: Option<CommitCutProxy>,
     /// The disk of the ledger file, if it can be filled.
     disk: Option<SmallDisk>,
@@ -63,7 +65,7 @@ pub struct Rig {
     folder: PathBuf,
     /// Whether the folder stays when the rig is dropped.
     kept: AtomicBool,
-    /// The number of kills of each kind, by which processes of a kind take turns.
+    /// How often a gateway and a booking were killed. Each kill hits the next process of its kind.
     turns: [AtomicUsize; 2],
     samples: Arc<Mutex<Vec<(f64, f64)>>>,
     sampler: tokio::task::JoinHandle<()>,
@@ -74,7 +76,7 @@ impl Drop for Rig {
         self.sampler.abort();
         let disk = self.disk.take();
         if self.kept.load(Ordering::SeqCst) {
-            // Unmounting the disk would lose the files on it, which are to be kept.
+            // The disk stays mounted, because its files would be lost.
             std::mem::forget(disk);
         } else {
             drop(disk);
@@ -91,18 +93,18 @@ impl Rig {
         urls.collect()
     }
 
-    /// Returns the promoter's key, which applies the on-sale.
+    /// Returns the promoter's key, with which the on-sale is made.
     pub fn promoter_key(&self) -> &str {
         &self.key
     }
 
-    /// Returns the rig's specification, for the history.
+    /// Returns the rig's specification.
     pub fn spec(&self) -> RigSpecification {
         self.spec
     }
 
-    /// Returns whether a gateway or booking that is killed forgets the baskets it handed out. It
-    /// does only if the baskets are in its own memory.
+    /// Returns whether open baskets may be lost if such a process is killed. They are lost with a
+    /// gateway or booking only if the baskets are in its own memory.
     pub fn forgets(&self, what: KillTarget) -> bool {
         match what {
             KillTarget::Gateway | KillTarget::Booking => self.redis.is_none(),
@@ -111,11 +113,11 @@ impl Rig {
         }
     }
 
-    /// Kills a process without warning and starts it again on the same port and data. Returns which
-    /// process it was.
+    /// Kills a process without warning and starts it again on the same port. If it is a primary
+    /// with a replica, the replica is promoted first. Returns which process was killed.
     ///
     /// # Errors
-    /// Where it does not become ready again.
+    /// Where no replica is promoted in time, or the process does not become ready again.
     pub async fn kill_and_restart(&self, what: KillTarget) -> anyhow::Result<RigComponent> {
         let turn = |kind: usize, of: usize| self.turns[kind].fetch_add(1, Ordering::SeqCst) % of;
         let part = match what {
@@ -135,14 +137,15 @@ impl Rig {
     /// Returns the index of a Redis that takes writes.
     ///
     /// # Errors
-    /// Where there is none.
+    /// Where no Redis takes writes.
     pub async fn primary(&self) -> anyhow::Result<usize> {
         let redis = self.redis()?;
         let primaries = redis.primaries().await;
         primaries.first().copied().context("no Redis takes writes")
     }
 
-    /// Waits, after a primary was killed, until its replica leads, if it has one.
+    /// Promotes the replica of a killed primary, or waits until the sentinels have promoted it.
+    /// Does nothing if there is no replica.
     async fn promoted(&self, killed: usize) -> anyhow::Result<()> {
         let redis = self.redis()?;
         match self.spec.redis {
@@ -164,8 +167,8 @@ impl Rig {
         }
     }
 
-    /// Gives the processes that host booking one part in `factor` of their time, for so many
-    /// seconds. In the embedded form everything in those processes is slowed, the line too.
+    /// Slows the processes that host booking for `for_s` seconds: they run only for one part in
+    /// `factor` of that time. If booking is inside the gateways, this slows the line too.
     pub async fn slow_down(&self, factor: f64, for_s: f64) {
         let runs = CYCLE.div_f64(factor);
         let until = tokio::time::Instant::now() + Duration::from_secs_f64(for_s);
@@ -183,15 +186,15 @@ impl Rig {
         }
     }
 
-    /// Lets every stopped process go on.
+    /// Lets every paused process run again.
     pub fn wake(&self) {
         for part in self.parts() {
             self.resume(part);
         }
     }
 
-    /// Returns the resident memory of the gateway that uses most, over the run that began at
-    /// `start_ms`.
+    /// Returns the samples of the resident memory since `start_ms`, each of the gateway that used
+    /// most. `start_ms` is in Unix milliseconds.
     pub fn memory(&self, start_ms: f64) -> Vec<MemorySample> {
         let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         let after = samples.iter().filter(|(at_ms, _)| *at_ms >= start_ms);
@@ -203,11 +206,11 @@ impl Rig {
             .collect()
     }
 
-    /// Asks every process that keeps no data to end, and waits until it has. Redis and PostgreSQL
-    /// end with the rig.
+    /// Asks every gateway and then every booking to end, and waits until they have ended. Redis and
+    /// PostgreSQL end when the rig is dropped.
     ///
     /// # Errors
-    /// Where something did not end well.
+    /// Where a process does not end in time, or ends with an error.
     pub async fn stop(&self) -> anyhow::Result<()> {
         self.sampler.abort();
         try_join_all(self.gateways.iter().map(RigProcess::stop)).await?;
@@ -215,11 +218,11 @@ impl Rig {
         Ok(())
     }
 
-    /// Judges a history against the ledger that the stopped system left. The dump goes to `dump`,
-    /// or else into the rig's own folder.
+    /// Compares a history with the ledger after the processes were stopped. The ledger's dump is
+    /// written to `dump`, or else into the rig's folder.
     ///
     /// # Errors
-    /// Where the ledger cannot be dumped or the judge cannot be asked.
+    /// Where the ledger cannot be dumped, or the judge cannot read the files.
     pub async fn judge(&self, history: &Path, dump: Option<&Path>) -> anyhow::Result<RigVerdict> {
         let kept = match &self.postgres {
             Some(postgres) => LedgerLocation::Database(postgres.url()),
@@ -231,7 +234,7 @@ impl Rig {
         judge::judge(&kept, history, dump, books.as_deref(), &self.folder).await
     }
 
-    /// Prints the ends of the logs after a failure.
+    /// Prints the last lines of the log of every gateway and booking.
     pub fn tell_log(&self) {
         let processes = self.gateways.iter().chain(&self.bookings);
         processes.for_each(RigProcess::tell_log);
@@ -240,7 +243,7 @@ impl Rig {
     /// Waits until every gateway and booking is ready.
     ///
     /// # Errors
-    /// Which is not, and the end of its log.
+    /// Where a process does not become ready in time. The end of its log is printed.
     pub async fn until_ready(&self) -> anyhow::Result<()> {
         let processes = self.gateways.iter().chain(&self.bookings);
         try_join_all(processes.map(RigProcess::until_ready)).await?;
@@ -250,7 +253,7 @@ impl Rig {
     /// Returns the rig's Redis.
     ///
     /// # Errors
-    /// Where it has none.
+    /// Where the rig has no Redis.
     pub fn redis(&self) -> anyhow::Result<&RedisServers> {
         self.redis.as_ref().context("the rig has no Redis")
     }
@@ -258,7 +261,7 @@ impl Rig {
     /// Returns the clock of a gateway.
     ///
     /// # Errors
-    /// Where it was not started with one that can be moved.
+    /// Where the gateway was not started with a clock that can be moved.
     pub fn clock(&self, part: RigComponent) -> anyhow::Result<&MovableClock> {
         self.process(part)?.clock()
     }
@@ -266,7 +269,7 @@ impl Rig {
     /// Returns the proxy that cuts connections at their COMMIT.
     ///
     /// # Errors
-    /// Where the rig was not started with it.
+    /// Where the rig was not started with this proxy.
     pub fn cut(&self) -> anyhow::Result<&CommitCutProxy> {
         self.cut
             .as_ref()
@@ -276,24 +279,24 @@ impl Rig {
     /// Returns the disk that can be filled.
     ///
     /// # Errors
-    /// Where the rig was not started with it.
+    /// Where the rig was not started with such a disk.
     pub fn disk(&self) -> anyhow::Result<&SmallDisk> {
         self.disk
             .as_ref()
             .context("this rig has no disk that can be filled")
     }
 
-    /// Returns the provider, if it is the server in the shape of Stripe.
+    /// Returns the payment provider, if it is the server that imitates Stripe.
     pub fn stripe(&self) -> Option<&FakeStripeServer> {
         self.stripe.as_ref()
     }
 
-    /// Returns the folder of the logs and the dump.
+    /// Returns the folder of the data, the logs and the dump.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Keeps the folder after the run, and returns its path.
+    /// Keeps the folder when the rig is dropped, and returns its path.
     pub fn keep_folder(&self) -> String {
         self.kept.store(true, Ordering::SeqCst);
         self.folder.display().to_string()

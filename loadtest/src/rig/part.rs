@@ -1,4 +1,4 @@
-//! Names, kills, starts and stops one process of a rig, whatever kind it is.
+//! Names, kills, starts and pauses single processes of a rig, of any kind.
 
 use std::fmt;
 use std::sync::PoisonError;
@@ -50,7 +50,7 @@ impl Rig {
     /// Kills a process without warning.
     ///
     /// # Errors
-    /// Where it was not running.
+    /// Where the rig has no such process, or the process is not running.
     pub async fn kill(&self, part: RigComponent) -> anyhow::Result<()> {
         match part {
             RigComponent::Gateway(_) | RigComponent::Booking(_) => {
@@ -62,10 +62,10 @@ impl Rig {
         Ok(())
     }
 
-    /// Starts a gateway or booking that was killed, without waiting for it.
+    /// Starts a gateway or booking that was killed, without waiting until it is ready.
     ///
     /// # Errors
-    /// Where it cannot be started.
+    /// Where the process cannot be started.
     pub async fn launch(&self, part: RigComponent) -> anyhow::Result<()> {
         self.process(part)?.launch().await
     }
@@ -73,7 +73,7 @@ impl Rig {
     /// Starts a process that was killed, and waits until it answers.
     ///
     /// # Errors
-    /// Where it does not.
+    /// Where the process does not answer in time.
     pub async fn revive(&self, part: RigComponent) -> anyhow::Result<()> {
         match part {
             RigComponent::Gateway(_) | RigComponent::Booking(_) => {
@@ -87,7 +87,7 @@ impl Rig {
         }
     }
 
-    /// Stops a process where it stands.
+    /// Pauses a process.
     pub fn pause(&self, part: RigComponent) {
         match (part, &self.redis, &self.postgres) {
             (RigComponent::Redis(index), Some(redis), _) => redis.pause(index),
@@ -96,7 +96,7 @@ impl Rig {
         }
     }
 
-    /// Lets a stopped process go on.
+    /// Lets a paused process run again.
     pub fn resume(&self, part: RigComponent) {
         match (part, &self.redis, &self.postgres) {
             (RigComponent::Redis(index), Some(redis), _) => redis.resume(index),
@@ -108,7 +108,7 @@ impl Rig {
     /// Ends PostgreSQL as its supervisor would, and starts it again.
     ///
     /// # Errors
-    /// Where it does not answer again.
+    /// Where PostgreSQL does not answer again.
     pub async fn restart_ledger(&self) -> anyhow::Result<()> {
         let postgres = self.postgres.as_ref().context("no PostgreSQL")?;
         postgres.restart().await
@@ -122,10 +122,10 @@ impl Rig {
         memory::resident_mb(pid?)
     }
 
-    /// Returns what a gateway or booking has counted under a name since its start, over all labels.
+    /// Returns the value of a metric of a gateway or booking, summed over all labels.
     ///
     /// # Errors
-    /// Where it does not say.
+    /// Where the process does not answer.
     pub async fn counted(&self, part: RigComponent, name: &str) -> anyhow::Result<f64> {
         let figures = process::metrics_text(self.process(part)?.url()).await;
         let figures = figures.with_context(|| format!("{part} does not tell its figures"))?;
@@ -148,7 +148,7 @@ impl Rig {
     }
 }
 
-/// Returns the sum of all samples of a name in the text format of Prometheus.
+/// Returns the sum of all samples of the metric `name` in the text format of Prometheus.
 fn sum_of(figures: &str, name: &str) -> f64 {
     let of_name = figures.lines().filter_map(|line| {
         let rest = line.strip_prefix(name)?;
@@ -167,7 +167,7 @@ mod tests {
     use super::sum_of;
 
     #[test]
-    fn a_figure_is_the_sum_over_its_labels_and_of_no_other_name() {
+    fn a_metric_is_summed_over_its_labels_and_over_no_other_metric() {
         let figures = "# TYPE offers_total counter\noffers_total{end=\"taken, or so\"} 3\noffers_total 4\n\
             offers_total_over 100\nother 7\n";
         for (name, sum) in [("offers_total", 7.0), ("other", 7.0), ("none", 0.0)] {

@@ -1,5 +1,5 @@
-//! Runs a gateway or a booking as a process: finds or builds it, starts it with settings of its
-//! own, and kills, slows and stops it. rustix is named only here.
+//! Runs a gateway or a booking as a process: finds or builds its program, starts it with its own
+//! settings, and kills, pauses and stops it. Only this module names rustix.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -15,16 +15,16 @@ use tokio::process::{Child, Command};
 
 use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 
-/// The signal that stops a process where it stands.
+/// The signal that pauses a process.
 pub const STOP: Signal = Signal::STOP;
-/// The signal that lets a stopped process go on.
+/// The signal that lets a paused process run again.
 pub const CONTINUE: Signal = Signal::CONT;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
-/// How long a supervisor waits before it starts a process again that ended by itself.
+/// After a process has ended by itself, a supervisor waits this long before it starts it again.
 const SUPERVISED_EVERY: Duration = Duration::from_millis(500);
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
-/// The number of log lines that are shown after a failure.
+/// The number of log lines that are printed after a failure.
 const LOG_SHOWN: usize = 40;
 
 /// A setting of a process: an environment variable and its value.
@@ -44,11 +44,11 @@ pub struct RigProcess {
     pid: Arc<Mutex<Option<u32>>>,
 }
 
-/// Returns a program of the system under test: the one that a variable names, the one beside this
-/// program, or one that is built now.
+/// Returns a program of the system under test. This is the file that the environment variable
+/// `variable` names, or else the program next to this one. If neither exists, builds the program.
 ///
 /// # Errors
-/// Where it cannot be built.
+/// Where the variable names no file, or the program cannot be built.
 pub fn find_or_build(name: &str, variable: &str) -> anyhow::Result<PathBuf> {
     if let Some(named) = std::env::var_os(variable) {
         let named = PathBuf::from(named);
@@ -79,8 +79,7 @@ pub fn find_or_build(name: &str, variable: &str) -> anyhow::Result<PathBuf> {
 }
 
 impl RigProcess {
-    /// Makes a process that keeps everything in a folder of its name below `folder`. It is not
-    /// started yet.
+    /// Makes a process with a folder of its name below `folder`. The process is not started yet.
     ///
     /// # Errors
     /// Where there is no free port, or no folder can be made.
@@ -126,7 +125,7 @@ impl RigProcess {
     /// Returns the process's clock.
     ///
     /// # Errors
-    /// Where it was not given one that can be moved.
+    /// Where the process was not given a clock that can be moved.
     pub fn clock(&self) -> anyhow::Result<&MovableClock> {
         let clock = self.clock.as_ref();
         clock.with_context(|| format!("the clock of {} cannot be moved", self.name))
@@ -145,7 +144,8 @@ impl RigProcess {
     /// Starts the process and waits until it is ready.
     ///
     /// # Errors
-    /// Where it ends by itself or does not become ready; the log is shown.
+    /// Where the process ends by itself or does not become ready in time. The end of its log is
+    /// printed.
     pub async fn start(&self) -> anyhow::Result<()> {
         self.launch().await?;
         self.until_ready().await
@@ -154,7 +154,7 @@ impl RigProcess {
     /// Starts the process without waiting until it is ready.
     ///
     /// # Errors
-    /// Where there is no such program.
+    /// Where the log cannot be written, or the program cannot be started.
     pub async fn launch(&self) -> anyhow::Result<()> {
         let log = self.log()?;
         let mut command = Command::new(&self.binary);
@@ -185,11 +185,11 @@ impl RigProcess {
         Ok(())
     }
 
-    /// Starts the process as its supervisor does: it starts it again if it ended because something
-    /// that it needs was not there yet.
+    /// Starts the process as a supervisor would. If the process does not become ready, perhaps
+    /// because a server that it needs is not ready yet, starts it again.
     ///
     /// # Errors
-    /// Where it does not become ready; the log is shown.
+    /// Where the process does not become ready in time. The end of its log is printed.
     pub async fn revive(&self) -> anyhow::Result<()> {
         let begun = std::time::Instant::now();
         loop {
@@ -206,7 +206,8 @@ impl RigProcess {
     /// Waits until the process is ready.
     ///
     /// # Errors
-    /// Where it ends by itself or does not become ready; the log is shown.
+    /// Where the process ends by itself or does not become ready in time. The end of its log is
+    /// printed.
     pub async fn until_ready(&self) -> anyhow::Result<()> {
         let started = std::time::Instant::now();
         while !is_ready(&self.url).await {
@@ -229,10 +230,10 @@ impl RigProcess {
         Ok(())
     }
 
-    /// Kills the process, as a power cut would.
+    /// Kills the process without warning.
     ///
     /// # Errors
-    /// Where it was not running.
+    /// Where the process is not running, or cannot be killed.
     pub async fn kill(&self) -> anyhow::Result<()> {
         let mut child = self
             .child
@@ -259,10 +260,11 @@ impl RigProcess {
         }
     }
 
-    /// Asks the process to end, as a supervisor would, and waits for it.
+    /// Asks the process to end, as a supervisor would, and waits until it has ended. Does nothing
+    /// if the process does not run.
     ///
     /// # Errors
-    /// Where it does not end, or not well.
+    /// Where the process does not end in time, or ends with an error.
     pub async fn stop(&self) -> anyhow::Result<()> {
         let Some(mut child) = self.child.lock().await.take() else {
             return Ok(());
@@ -308,15 +310,15 @@ impl RigProcess {
     }
 }
 
-/// Returns whether the gateway at `url` is ready for visitors.
+/// Returns whether the gateway or booking at `url` is ready.
 async fn is_ready(url: &str) -> bool {
     let client = LoadHttpClient::new(&[url.to_owned()]);
     let ready = client.send(&LoadHttpCall::get("/readyz"), 0).await;
     ready.is_ok_and(|answer| answer.is_ok())
 }
 
-/// Returns the counters of a gateway or booking in the text format of Prometheus, or `None` if it
-/// does not answer.
+/// Returns the metrics of a gateway or booking in the text format of Prometheus, or `None` if the
+/// process does not answer.
 pub async fn metrics_text(url: &str) -> Option<String> {
     let client = LoadHttpClient::new(&[url.to_owned()]);
     let answer = client.send(&LoadHttpCall::get("/metrics"), 0).await;

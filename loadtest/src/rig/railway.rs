@@ -1,5 +1,5 @@
-//! Describes a railway line of one train a day, for crowds that also buy trains. It imports a
-//! timetable like any other, before any process that serves it is started.
+//! Describes a railway line with one train a day, for crowds that also buy train tickets. Imports
+//! its timetable as any other timetable, before any gateway or booking with this ledger starts.
 
 use std::path::Path;
 
@@ -27,29 +27,30 @@ const FILES: [(&str, &str); 4] = [
 ];
 /// The time zone of the line.
 const TIME_ZONE: &str = "Europe/Berlin";
-/// The number of days until the train that is bought leaves.
+/// The number of days until the departure for which the crowd buys tickets.
 const LEAVES_IN_DAYS: i64 = 5;
 /// The codes of the stations, in the order of the stops.
 pub const STOPS: [&str; 4] = ["AAA", "BBB", "CCC", "DDD"];
 /// The key of the only class.
 pub const CLASS: &str = "second";
-/// The pattern of the departures' ids, by which the room covers them.
+/// The pattern with which the room names the departures.
 pub const DEPARTURES: &str = "t1-*";
 
-/// Returns the id of the departure that is bought.
+/// Returns the id of the departure for which the crowd buys tickets.
 ///
 /// # Errors
-/// Where nobody knows the time zone.
+/// Where the time zone is unknown.
 pub fn departure() -> anyhow::Result<String> {
     let zone = TimeZone::get(TIME_ZONE)?;
     let date = Timestamp::now().to_zoned(zone).date();
     Ok(format!("t1-{}", date.checked_add(LEAVES_IN_DAYS.days())?))
 }
 
-/// Imports the timetable into a ledger that nobody serves yet. `folder` is where its files go.
+/// Imports the timetable into a ledger that no process uses yet. Writes the files of the timetable
+/// into a new folder below `folder`.
 ///
 /// # Errors
-/// Where it is not taken.
+/// Where the files cannot be written, or the import fails.
 pub async fn import(booking: &Path, kept: &LedgerLocation, folder: &Path) -> anyhow::Result<()> {
     let line = folder.join("line");
     std::fs::create_dir(&line)?;

@@ -1,10 +1,9 @@
-//! Reads what `--rig` and `--kill` say. What cannot work together is refused before anything
-//! starts.
+//! Reads the values of `--rig` and `--kill`. Refuses a rig that cannot work before anything starts.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The most processes of a kind. A larger number is taken for a typing error.
+/// The most processes of a kind. A larger number is probably a typing error.
 const MOST: usize = 16;
 
 /// The processes of a rig. The default is one gateway with booking inside, on SQLite.
@@ -49,13 +48,13 @@ pub enum RigLedgerKind {
 /// The payment provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RigPaymentProvider {
-    /// The product's own sandbox, which a button pays.
+    /// The product's own sandbox, in which a button pays.
     Sandbox,
-    /// The rig's own server in the shape of Stripe.
+    /// The rig's own server, which imitates Stripe.
     Stripe,
 }
 
-/// A kill that the command line plans.
+/// A kill that the command line asks for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlannedKill {
     /// The kind of process to kill.
@@ -64,7 +63,8 @@ pub struct PlannedKill {
     pub share: f64,
 }
 
-/// A kind of process to kill. If there are several of the kind, they take turns.
+/// A kind of process to kill. If there are several gateways or bookings, each kill hits the next
+/// one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KillTarget {
     /// A gateway.
@@ -192,7 +192,7 @@ impl RigSpecification {
         None
     }
 
-    /// Returns how many Redis processes keep data.
+    /// Returns how many Redis processes store data.
     pub fn data_nodes(&self) -> usize {
         match self.redis {
             RedisForm::None => 0,
@@ -202,7 +202,8 @@ impl RigSpecification {
         }
     }
 
-    /// Returns how many Redis processes there are. The sentinels come after those that keep data.
+    /// Returns how many Redis processes there are. The processes that store data come first, and
+    /// the sentinels come after them.
     pub fn redis_nodes(&self) -> usize {
         let sentinels = if self.redis == RedisForm::Sentinel {
             3
@@ -212,7 +213,7 @@ impl RigSpecification {
         self.data_nodes() + sentinels
     }
 
-    /// Returns why a kill cannot be inflicted on this rig, or `None` if it can.
+    /// Returns why this rig has no such process to kill, or `None` if it has one.
     pub fn spares(&self, what: KillTarget) -> Option<&'static str> {
         match what {
             KillTarget::Booking if self.bookings == 0 => {
@@ -279,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_work_together_is_refused_with_what_would() {
+    fn a_rig_that_cannot_work_is_refused_with_a_hint() {
         for (text, hint) in [
             ("gateways=3", "redis=single"),
             ("gateways=3,redis=single", "ledger=postgres"),
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_that_works_is_read_and_written_alike() {
+    fn a_rig_that_works_is_written_as_it_was_read() {
         assert_eq!("".parse(), Ok(RigSpecification::default()));
         for text in [
             "gateways=1,bookings=0,redis=none,ledger=sqlite",
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_has_a_target_that_the_rig_has_and_a_share() {
+    fn a_kill_needs_a_share_and_a_target_that_the_rig_has() {
         let kill: PlannedKill = "gateway@30%".parse().expect("good");
         assert!((kill.share - 0.3).abs() < 1e-9);
         for bad in ["gateway", "line@30%", "gateway@130%", "gateway@30"] {

@@ -1,5 +1,4 @@
-//! Tells cargo which folders are embedded, so that a page added or changed is never served in its
-//! old form.
+//! Tells cargo which folders are embedded, so that the next build embeds new and changed files.
 
 fn main() {
     for folder in ["icon", "pages", "script", "style", "text"] {

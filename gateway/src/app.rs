@@ -132,8 +132,8 @@ impl GatewayApp {
         self.router.clone()
     }
 
-    /// Serves until `shutdown`, then drains: it is no longer ready, sockets are told to come back,
-    /// running calls end, and the ledger is closed.
+    /// Serves until `shutdown`, then drains: `/readyz` reports that the process is draining,
+    /// sockets are asked to reconnect, running calls end, and the ledger is closed.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
@@ -163,7 +163,7 @@ impl GatewayApp {
     }
 }
 
-/// What the rooms' other parts are opened with.
+/// The parts that booking and the room store are opened with.
 struct RoomParts<'a> {
     config: &'a GatewayConfig,
     installation: &'a Installation,
@@ -173,7 +173,7 @@ struct RoomParts<'a> {
 }
 
 impl RoomParts<'_> {
-    /// Opens booking and the rooms' store, and starts to measure the ledger.
+    /// Opens booking and the room store, and starts to measure the ledger.
     async fn open<F>(
         self,
         open_core: impl FnOnce(BookingDependencies) -> F,
@@ -222,7 +222,8 @@ impl RoomParts<'_> {
     }
 }
 
-/// Opens the ledger's rooms, starts their loops, and tells booking which shows they cover.
+/// Opens all rooms in the ledger, starts their loops, and sends booking the list of the shows that
+/// they cover.
 async fn take_up_rooms(
     parts: RoomDependencies,
 ) -> anyhow::Result<(RoomRegistry, RoomFollower, RoomSocketHubs)> {
@@ -262,7 +263,8 @@ async fn room_store(
 }
 
 /// Waits until no socket is left, at most for `drain`. The accept loop does not track upgraded
-/// sockets, so they close by themselves. Until they have, `/readyz` is still answered.
+/// sockets, so they close by themselves. Meanwhile the process still accepts connections and
+/// answers `/readyz`.
 async fn drain_sockets(sockets: impl Fn() -> usize, drain: Duration) {
     let all_gone = async {
         while sockets() > 0 {
@@ -297,7 +299,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn while_sockets_drain_a_new_connection_hears_that_this_process_is_not_ready() {
+    async fn while_sockets_drain_readyz_answers_new_connections_that_the_process_is_draining() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let flags = [
             ("listen", "127.0.0.1:0".to_owned()),
@@ -312,7 +314,7 @@ mod tests {
             .await
             .expect("it builds");
         let address = app.address().expect("an address");
-        // This socket stands for one that takes its time to close.
+        // This socket is slow to close.
         let socket = app.hubs.of_room(app.rooms.all()[0].id()).listen();
         let mut stopping = app.stop.subscribe();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

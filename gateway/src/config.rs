@@ -14,8 +14,8 @@ use crate::guard::ApiKey;
 use crate::upstream::{PaymentSettings, UpstreamSettings};
 use crate::web;
 
-/// The settings of one gateway. Each field names its variable, unit and default. The file has the
-/// same names in lower case and without the prefix.
+/// The settings of one gateway. Each field names its variable, unit and default. In the file the
+/// names are in lower case and without the prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatewayConfig {
     /// `FAIRGATE_LISTEN`: address and port. Default `127.0.0.1:8080`.
@@ -26,14 +26,15 @@ pub struct GatewayConfig {
     /// `FAIRGATE_DATABASE_URL`, `FAIRGATE_REDIS_URL`: the database and the Redis that many
     /// processes share. Default: this process's own.
     pub stores: StoreSettings,
-    /// `FAIRGATE_PUBLIC_URL`: the address by which the public reaches this, such as
+    /// `FAIRGATE_PUBLIC_URL`: the address by which the public reaches this installation, such as
     /// `https://sale.example`. Default: the request's host.
     pub public_url: Option<String>,
     /// `FAIRGATE_ORIGINS`: further origins whose pages may send requests with a visitor's cookies,
     /// separated by commas. Default none.
     pub origins: Vec<String>,
-    /// `FAIRGATE_TRUSTED_HOPS`: how many proxies stand in front, counted from the right of
-    /// `X-Forwarded-For`. Default 0.
+    /// `FAIRGATE_TRUSTED_HOPS`: how many trusted proxies are in front of this process. The client's
+    /// address is this entry of `X-Forwarded-For`, counted from the right. Default 0: the peer's
+    /// address.
     pub trusted_hops: usize,
     /// `FAIRGATE_JOINS_PER_S`: joins a second for one network. Default 100.
     pub joins_per_s: NonZeroU32,
@@ -53,12 +54,12 @@ pub struct GatewayConfig {
     /// `FAIRGATE_PAYMENTS`: the provider that takes the money. Default `none`, in the demo
     /// `sandbox`.
     pub payments: PaymentSettings,
-    /// Where booking is: in this process, or behind addresses.
+    /// Where booking runs: in this process, or at other addresses.
     pub upstream: UpstreamSettings,
     /// `FAIRGATE_PROMOTER_KEY`, `FAIRGATE_VIEWER_KEY`, `FAIRGATE_DOOR_KEY`. Default none; the demo
     /// makes a promoter key.
     pub keys: RoleKeySettings,
-    /// The settings of the drain: how this process ends.
+    /// The settings for shutting this process down.
     pub drain: DrainSettings,
 }
 
@@ -149,7 +150,7 @@ impl GatewayConfig {
         reader.finish(config)
     }
 
-    /// Notes what is wrong with the values taken together.
+    /// Notes values that do not work together.
     fn check_together(&self, reader: &mut SettingReader) {
         let names: BTreeSet<&str> = self.api_keys.iter().map(|key| key.name.as_str()).collect();
         let secrets: BTreeSet<&str> = self.api_keys.iter().map(|key| key.key.0.as_str()).collect();
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn without_settings_every_default_holds() {
+    fn without_settings_the_defaults_are_used() {
         let config = GatewayConfig::resolve(&sources(&[])).expect("defaults are good");
         assert_eq!(
             (config.listen.to_string(), config.joins_burst.get()),
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bad_value_is_told_at_once_and_no_key_is_shown() {
+    fn all_bad_values_are_reported_at_once_and_no_key_is_shown() {
         let bad = sources(&[
             ("FAIRGATE_LISTEN", "here"),
             ("FAIRGATE_JOINS_PER_S", "0"),
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_together_is_refused_with_what_to_do() {
+    fn settings_that_cannot_work_together_are_refused_with_advice() {
         let database = ("FAIRGATE_DATABASE_URL", "postgres://fairgate@db/fairgate");
         let near = (
             "FAIRGATE_BOOKING_URL",
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_partners_have_one_key() {
+    fn two_partners_with_the_same_name_or_key_are_refused() {
         let one = "a:one-key-for-two-of-them:1:1";
         for other in [
             "b:one-key-for-two-of-them:1:1",
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_can_be_guessed_is_taken_and_warned_of() {
+    fn a_short_promoter_key_is_accepted_with_a_warning() {
         let config = GatewayConfig::resolve(&sources(&[("FAIRGATE_PROMOTER_KEY", "hunter2")]))
             .expect("good");
         let warnings = config.warnings();
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
+    fn the_command_line_overrides_the_environment_which_overrides_the_file() {
         let mut sources = sources(&[("FAIRGATE_DATA", "/env"), ("FAIRGATE_TRUSTED_HOPS", "2")]);
         sources.file = Some((
             "data = \"/file\"\ntrusted_hops = 1\norigins = [\"https://a\"]\ncolour = 1".into(),

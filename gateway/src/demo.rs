@@ -1,5 +1,5 @@
-//! The demo's on-sale, for a start without settings: an arena, a show tonight, a draw within half a
-//! minute.
+//! The demo's on-sale, for a start without settings: an arena, a show in 30 days, a draw in 25
+//! seconds.
 
 use fairgate_base::clock::rfc3339;
 

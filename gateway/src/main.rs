@@ -135,7 +135,7 @@ async fn run_demo(knobs: &GatewayArguments) -> anyhow::Result<()> {
         .get_or_insert_with(|| SecretSetting(format!("demo-{:032x}", rand::rng().random::<u128>())))
         .clone();
     let app = GatewayApp::build(&config, upstream::open).await?;
-    // A folder of an earlier demo has its on-sale already. It continues, and what was drawn is not
+    // The data folder of an earlier demo already has an on-sale. That on-sale continues and is not
     // drawn again.
     let goes_on = app.has_room(demo::ROOM);
     if !goes_on {

@@ -103,8 +103,8 @@ fn plan_entry(kind: &str, entry: &toml::Value, folder: &Path) -> Result<OnsaleFi
     })
 }
 
-/// Builds the query and the body of a venue. A grid is sent by its name, a chart as its file has
-/// it. Booking reads seats.io charts only: it refuses `fairgate`, `pretix` and `csv` as not
+/// Builds the query and the body of a venue. A grid is sent by its name, a chart as the contents of
+/// its file. Booking reads seats.io charts only: it refuses `fairgate`, `pretix` and `csv` as not
 /// available.
 fn venue(mut document: Map<String, Value>, folder: &Path) -> Result<(String, String), String> {
     let Some(Value::String(plan)) = document.remove("plan") else {
@@ -147,11 +147,12 @@ fn to_json(value: &toml::Value) -> Value {
     }
 }
 
-/// Makes the calls in order with the promoter's key, and tells `told` of each call that succeeded.
+/// Makes the calls in order with the promoter's key, and calls `told` after each call that
+/// succeeded.
 ///
 /// # Errors
-/// Returns what the first refused call said, with all its faults, and what was done before it.
-/// Every call can be made again.
+/// Fails at the first call that is refused or gets no answer. The error has the faults in the
+/// refusal, and lists the calls made before it and those not tried. All calls can be made again.
 pub async fn apply(
     steps: &[OnsaleFileCall],
     target: &OnsaleTarget,
@@ -179,7 +180,8 @@ pub async fn apply(
     Ok(())
 }
 
-/// Describes what was done before the step at `failed` failed, and how to continue.
+/// Describes the calls made before the failed one, the calls not tried after it, and how to
+/// continue.
 fn applied_so_far(steps: &[OnsaleFileCall], failed: usize) -> String {
     let names = |steps: &[OnsaleFileCall]| {
         let names: Vec<_> = steps.iter().map(|step| step.what.as_str()).collect();
@@ -261,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_becomes_calls_in_the_order_they_depend_on_each_other() {
+    fn a_file_becomes_calls_for_venues_then_shows_then_rooms() {
         let text = r#"
             [[room]]
             id = "demo"
@@ -288,7 +290,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refusal_says_what_stands_and_what_was_not_tried() {
+    async fn a_refusal_lists_the_applied_calls_and_the_calls_not_tried() {
         let step = |what: &str| OnsaleFileCall {
             what: what.into(),
             path: format!("/{what}"),
@@ -314,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_of_a_file_is_told() {
+    fn every_fault_of_a_file_is_reported() {
         let text = "[[venue]]\nid = \"a\"\n[[venue]]\nid = \"b\"\nplan = \"seatsio:none.json\"\n[[show]]\ntitle = \"x\"\n[[stage]]\nid = \"s\"";
         let faults = plan_calls(text, Path::new("/nowhere"))
             .expect_err("bad")

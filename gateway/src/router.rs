@@ -1,6 +1,6 @@
-//! Every route of the gateway on one page. Booking's routes stand on a page of their own,
-//! `booking::router`. They are merged in here, behind the door. If booking is behind addresses,
-//! `upstream::remote` sends the same routes on.
+//! Every route of the gateway in one file. Booking's routes are listed in `booking::router`. They
+//! are merged here, and every call to them passes the door. If booking runs in other processes,
+//! `upstream::remote` forwards the same routes.
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -43,7 +43,7 @@ pub struct GatewayHandles {
     pub push: LiveSockets,
     /// Lets promoters change their rooms.
     pub promoter: PromoterControls,
-    /// Serves health and figures.
+    /// Serves health and metrics.
     pub ops: GatewayOpsRoutes,
     /// The door to booking.
     pub door: BookingDoor,
@@ -159,7 +159,7 @@ fn promoter_routes(promoter: PromoterControls) -> OpenApiRouter {
         .with_state(promoter)
 }
 
-/// Builds the routes of health and figures.
+/// Builds the routes of health and metrics.
 fn operator_routes(ops: GatewayOpsRoutes) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(ops::healthz))

@@ -1,4 +1,4 @@
-//! What a browser's request brings along: cookies, the origin, and the network it comes from.
+//! Reads the cookies, the origin and the network of a browser's request.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -18,9 +18,10 @@ pub struct WebRequestPolicy {
 pub struct WebSettings {
     /// The address by which the public reaches this installation, without a trailing slash.
     pub public_url: Option<String>,
-    /// Further origins that may act for their visitors.
+    /// Further origins whose pages may send requests with a visitor's cookies.
     pub origins: Vec<String>,
-    /// How many proxies stand in front, counted from the right of `X-Forwarded-For`.
+    /// How many trusted proxies are in front of this process. The client's address is this entry of
+    /// `X-Forwarded-For`, counted from the right.
     pub trusted_hops: usize,
 }
 
@@ -37,8 +38,8 @@ impl WebRequestPolicy {
         }
     }
 
-    /// Refuses a call that a browser makes on behalf of a foreign page. A call with neither header
-    /// does not come from a browser.
+    /// Refuses a call that a browser makes for a foreign page. A call with neither `Origin` nor
+    /// `Sec-Fetch-Site` does not come from a browser and is allowed.
     ///
     /// # Errors
     /// 403 `origin_refused`.
@@ -67,7 +68,7 @@ impl WebRequestPolicy {
         if listed.into_iter().any(|allowed| allowed == origin) {
             return true;
         }
-        // Without a configured address, the request's own host is the only one known.
+        // Without a configured address, only the request's own host is allowed.
         settings.public_url.is_none()
             && headers
                 .get(header::HOST)
@@ -102,8 +103,7 @@ impl WebRequestPolicy {
     /// Builds a `Set-Cookie` for all paths. A `max_age_s` of 0 removes the cookie.
     ///
     /// # Errors
-    /// Never fails for the names and JWTs of this crate; a value that cannot stand in a header is a
-    /// 500.
+    /// 500 if the value is not valid in a header. The names and JWTs of this crate always are.
     pub fn cookie(&self, name: &str, value: &str, max_age_s: i64) -> Result<HeaderValue, Problem> {
         let secure = match &self.inner.public_url {
             Some(url) if url.starts_with("https://") => "; Secure",
@@ -130,7 +130,7 @@ impl ClientNetwork {
     }
 }
 
-/// Returns the peer's address. A request without one (in process) counts as local.
+/// Returns the peer's address, or a local address for a call made in this process, which has none.
 #[must_use]
 pub fn peer_of(peer: Option<&ConnectInfo<SocketAddr>>) -> SocketAddr {
     peer.map_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)), |peer| peer.0)
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn only_own_and_listed_pages_act_for_a_visitor() {
+    fn only_own_and_listed_origins_are_allowed() {
         let open = WebRequestPolicy::new(WebSettings::default());
         let fixed = WebRequestPolicy::new(WebSettings {
             public_url: Some("https://sale.example".into()),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_is_an_address_or_a_64_and_forged_hops_do_not_count() {
+    fn an_ipv6_network_is_a_64_and_untrusted_forwarded_addresses_are_ignored() {
         let peer = "[2001:db8:1:2:3::4]:5".parse().expect("an address");
         let other = "[2001:db8:1:2:ffff::9]:5".parse().expect("an address");
         let none = WebRequestPolicy::new(WebSettings::default());

@@ -113,8 +113,8 @@ pub fn version() -> &'static str {
     &BUNDLE.version
 }
 
-/// Returns the address of an asset as pages name it. A path that is not embedded keeps its address,
-/// and a test for it fails.
+/// Returns the address of an asset as pages name it. A path that is not embedded gets an address,
+/// too; a test finds such paths.
 pub(crate) fn asset_address(path: &str) -> String {
     format!("/assets/{path}?v={}", version())
 }

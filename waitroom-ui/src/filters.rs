@@ -9,8 +9,8 @@ use minijinja::{
     value::{Kwargs, ValueKind},
 };
 
-/// Puts values where a string says `{n}`, as in `t.lobby.ahead|fill(n=3)`. A string that counts
-/// (`{"one": …, "other": …}`) is chosen by `n`.
+/// Replaces placeholders such as `{n}` by values, as in `t.lobby.ahead|fill(n=3)`. If a text has
+/// two forms (`{"one": …, "other": …}`), `n` chooses the form.
 pub(crate) fn fill(text: &Value, values: &Kwargs) -> Result<String, Error> {
     let text = if text.kind() == ValueKind::Map {
         let one = values
@@ -35,7 +35,8 @@ pub(crate) fn fill(text: &Value, values: &Kwargs) -> Result<String, Error> {
     Ok(out)
 }
 
-/// Formats `12345` as `12,345`. Anything that is no whole number stays as it is.
+/// Formats `12345` as `12,345`. Anything that is not a whole number stays as it is, and a missing
+/// value becomes a dash.
 pub(crate) fn count(number: &Value) -> String {
     let Ok(whole) = i64::try_from(number.clone()) else {
         return if number.is_none() || number.is_undefined() {
@@ -71,7 +72,7 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// Formats an RFC 3339 time as people write it, in its own zone: `1 June 2027, 20:00 (UTC+02:00)`.
-/// A string that is no such time stays as it is, and a missing value becomes a dash.
+/// A string that is not such a time stays as it is, and a missing value becomes a dash.
 pub(crate) fn when(time: &Value) -> String {
     let Some(text) = time.as_str() else {
         return "–".to_owned();
@@ -120,7 +121,7 @@ fn named_day(text: &str) -> Option<String> {
     Some(format!("{weekday} {day} {name} {year}"))
 }
 
-/// Days from a Monday, by Sakamoto's method:
+/// Returns how many days after Monday a day is, by Sakamoto's method:
 /// <https://en.wikipedia.org/wiki/Determination_of_the_day_of_the_week>
 fn weekday(year: u16, month: usize, day: u8) -> usize {
     const SHIFT: [usize; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
@@ -129,14 +130,15 @@ fn weekday(year: u16, month: usize, day: u8) -> usize {
     (year + year / 4 - year / 100 + year / 400 + shift + usize::from(day) + 6) % 7
 }
 
-/// Formats the hours and minutes of an RFC 3339 time, in its own zone: `20:00`.
+/// Formats the hours and minutes of an RFC 3339 time, in its own zone: `20:00`. Anything else
+/// becomes a dash.
 pub(crate) fn clock(time: &Value) -> String {
     let text = time.as_str().unwrap_or_default();
     let clock = text.get(11..16).filter(|clock| clock.as_bytes()[2] == b':');
     clock.map_or_else(|| "–".to_owned(), ToOwned::to_owned)
 }
 
-/// The currencies without a smaller unit in ISO 4217, of those that tickets are sold in.
+/// The currencies that ISO 4217 gives no smaller unit, among those that tickets are sold in.
 const WHOLE: [&str; 8] = ["CLP", "ISK", "JPY", "KRW", "PYG", "UGX", "VND", "XAF"];
 const SIGNS: [(&str, &str); 5] = [
     ("EUR", "€"),
@@ -168,8 +170,8 @@ pub(crate) fn money(value: &Value) -> String {
     format!("{minus}{sign}{}.{:02}", grouped(all / 100), all % 100)
 }
 
-/// Formats seconds as a span that people understand: `40 s`, `12 min`, `2 h 5 min`. The short forms
-/// are the same in most languages.
+/// Formats seconds as a span that people understand, from a minute on rounded up to whole minutes:
+/// `40 s`, `12 min`, `2 h 5 min`. The short forms are the same in most languages.
 pub(crate) fn span(seconds: &Value) -> String {
     let Ok(seconds) = f64::try_from(seconds.clone()) else {
         return "–".to_owned();
@@ -192,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_shown_in_the_zone_it_was_given_in() {
+    fn a_time_is_shown_in_its_own_zone_and_other_strings_stay_unchanged() {
         assert_eq!(
             when(&"2027-06-01T20:00:00+02:00".into()),
             "1 June 2027, 20:00 (UTC+02:00)"
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_has_its_weekday_and_a_clock_its_minutes() {
+    fn a_day_is_shown_with_its_weekday_and_a_time_as_hours_and_minutes() {
         for (text, shown) in [
             ("2027-01-11T20:00:00+01:00", "Mon 11 January 2027"),
             ("2026-11-22", "Sun 22 November 2026"),
@@ -224,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn money_is_told_in_whole_units_with_its_sign() {
+    fn money_is_shown_in_major_units_with_the_sign_of_its_currency() {
         let of = |amount: i64, currency: &str| {
             let told = serde_json::json!({"amount": amount, "currency": currency});
             money(&Value::from(minijinja::value::Serde(told)))
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_never_promises_less_than_it_is() {
+    fn a_span_from_a_minute_on_is_rounded_up_to_whole_minutes() {
         for (seconds, shown) in [
             (0.0, "0 s"),
             (59.0, "59 s"),

@@ -34,7 +34,7 @@ impl std::error::Error for PageError {
 
 static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut pages = Environment::new();
-    // A field that a context leaves out becomes an empty place, so that the page does not fail.
+    // A field that a context leaves out is rendered as empty text, so that the page does not fail.
     pages.set_undefined_behavior(UndefinedBehavior::Chainable);
     pages.add_function("asset", |path: &str| {
         Value::from_safe_string(assets::asset_address(path))
@@ -48,7 +48,7 @@ static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     pages.add_filter("clock", |time: &Value| filters::clock(time));
     pages.add_filter("money", |value: &Value| filters::money(value));
     pages.add_filter("span", |seconds: &Value| filters::span(seconds));
-    // A context may bring its own `t`. Otherwise the English texts are used.
+    // A context may have its own texts as `t`. Otherwise the English texts are used.
     pages.add_global("t", Value::from(Serde(texts::language_texts("en"))));
     for path in PageFiles::iter() {
         let file = PageFiles::get(&path).expect("the path comes from the list of embedded pages");

@@ -1,6 +1,6 @@
 //! Holds the wording of every page and script, one JSON file for each language. A translation is
 //! one more file. Pages do not ask for a visitor's language yet: each is rendered in English unless
-//! its context brings other texts.
+//! its context has other texts.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -29,7 +29,8 @@ static LANGUAGES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
 /// region is ignored: `en-GB` gives the strings of `en`. A language without a file gives English,
 /// so that a page is never without words.
 ///
-/// A string holds `{name}` in place of a value. A string that counts is `{"one": …, "other": …}`.
+/// `{name}` in a string is replaced by a value. A text that depends on a count has two forms:
+/// `{"one": …, "other": …}`.
 #[must_use]
 pub fn language_texts(lang: &str) -> &'static Value {
     let language = lang

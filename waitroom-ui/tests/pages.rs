@@ -1,5 +1,6 @@
-//! Holds pages, texts, scripts and assets to each other: every key used is written, every page
-//! renders in every phase and state, nothing on a page needs what the content policy forbids.
+//! Checks that pages, texts, scripts and assets fit together: every key that is used exists, every
+//! page renders in every phase and state, and no page needs anything that the content policy
+//! forbids.
 
 use std::collections::BTreeSet;
 use std::{fs, path::Path};
@@ -10,7 +11,7 @@ use waitroom_ui::{asset, language_texts, render_page, version};
 fn files(folder: &str, ending: &str) -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut found: Vec<_> = fs::read_dir(folder)
-        .expect("the folder stands beside the tests")
+        .expect("the folder is part of this crate")
         .map(|entry| entry.expect("a readable entry").path())
         .filter(|path| path.to_string_lossy().ends_with(ending))
         .map(|path| {
@@ -34,7 +35,7 @@ fn has(key: &str) -> bool {
         .is_null()
 }
 
-/// The dotted words that follow each `start` in `source`.
+/// Returns the dotted words that follow each `start` in `source`.
 fn keys_after(source: &str, start: &str) -> BTreeSet<String> {
     source
         .match_indices(start)
@@ -53,7 +54,7 @@ fn keys_after(source: &str, start: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_key_used_in_a_page_is_written_in_the_texts() {
+fn every_key_used_in_a_page_exists_in_the_texts() {
     for (name, source) in files("pages", ".html") {
         for key in keys_after(&source, "t.") {
             assert!(
@@ -64,7 +65,8 @@ fn every_key_used_in_a_page_is_written_in_the_texts() {
     }
 }
 
-/// Whether some key begins so: for keys that a script puts together at run time.
+/// Returns whether some key begins with `prefix`. A script puts the rest of such a key together at
+/// run time.
 fn begins(prefix: &str) -> bool {
     let (group, rest) = prefix.rsplit_once('.').unwrap_or(("", prefix));
     language_texts("en")
@@ -74,7 +76,7 @@ fn begins(prefix: &str) -> bool {
 }
 
 #[test]
-fn every_key_used_in_a_script_is_written_in_the_texts() {
+fn every_key_used_in_a_script_exists_in_the_texts() {
     let mut used = 0;
     for (name, source) in files("script", ".js") {
         for key in keys_after(&source, "t(\"") {
@@ -101,7 +103,7 @@ fn every_key_used_in_a_script_is_written_in_the_texts() {
 }
 
 #[test]
-fn a_language_without_a_file_is_answered_in_english() {
+fn a_language_without_a_file_gets_the_english_texts() {
     assert_eq!(language_texts("en-GB"), language_texts("en"));
     assert_eq!(language_texts("xx"), language_texts("en"));
     assert!(language_texts("").is_object());
@@ -183,7 +185,7 @@ fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
 }
 
 #[test]
-fn the_lobby_shows_the_same_state_as_its_script_decides() {
+fn the_lobby_page_shows_the_same_state_as_its_script() {
     let table: Value =
         serde_json::from_str(include_str!("lobby-cases.json")).expect("the table is JSON");
     let cases = table["cases"].as_array().expect("cases are a list");
@@ -215,7 +217,7 @@ fn the_lobby_shows_the_same_state_as_its_script_decides() {
 }
 
 #[test]
-fn the_lobby_tells_odds_in_the_same_words_as_its_script() {
+fn the_lobby_page_shows_odds_in_the_same_words_as_its_script() {
     let table: Value =
         serde_json::from_str(include_str!("lobby-cases.json")).expect("the table is JSON");
     for case in table["odds"].as_array().expect("cases are a list") {
@@ -233,7 +235,7 @@ fn the_lobby_tells_odds_in_the_same_words_as_its_script() {
 }
 
 #[test]
-fn the_lobby_offers_without_scripts_what_each_state_allows() {
+fn the_lobby_page_shows_the_forms_of_each_state_without_scripts() {
     let hidden =
         |page: &str, id: &str| between(page, &format!("id=\"{id}\""), ">").contains("hidden");
     let fresh = lobby(&room("prequeue", false), &Value::Null);
@@ -271,7 +273,7 @@ fn the_lobby_offers_without_scripts_what_each_state_allows() {
 }
 
 #[test]
-fn a_draw_that_waits_for_whoever_was_forgotten_says_until_when() {
+fn a_draw_that_waits_shows_until_when_it_waits() {
     let mut given = room("prequeue", false);
     let told = |page: &str| between(page, "id=\"draw-held\"", "</p>").to_owned();
     assert!(told(&lobby(&given, &Value::Null)).starts_with(" hidden"));
@@ -284,7 +286,7 @@ fn a_draw_that_waits_for_whoever_was_forgotten_says_until_when() {
 }
 
 #[test]
-fn a_code_is_asked_for_only_where_the_room_wants_one() {
+fn a_code_is_asked_for_only_if_the_room_requires_codes() {
     let mut given = room("prequeue", false);
     assert!(!lobby(&given, &Value::Null).contains("id=\"code\""));
     given["codes"] = json!("required");
@@ -467,7 +469,7 @@ fn train(fate: &Value, sold: bool) -> Value {
 }
 
 #[test]
-fn a_train_tells_its_times_its_classes_and_how_old_that_is() {
+fn the_train_pages_show_times_classes_and_the_age_of_the_figures() {
     let shown = render_page("rail", &rail())
         .expect("it renders")
         .replace("&#x2f;", "/");
@@ -487,7 +489,7 @@ fn a_train_tells_its_times_its_classes_and_how_old_that_is() {
     }
     assert!(
         shown.contains("class=third&amp;seats=2") && !shown.contains("class=second&amp;seats=2"),
-        "who does not fit is not led there"
+        "a class with too few seats has no link"
     );
     let shown = render_page("train", &train(&Value::Null, true)).expect("it renders");
     assert!(
@@ -515,7 +517,7 @@ fn a_train_tells_its_times_its_classes_and_how_old_that_is() {
 }
 
 #[test]
-fn a_showing_tells_its_status_in_words_and_a_cancelled_one_leads_nowhere() {
+fn a_showing_has_its_status_in_words_and_a_cancelled_one_has_no_link() {
     // Slashes are escaped, too.
     let shown = render_page("cinema", &cinema()).expect("it renders");
     let shown = shown.replace("&#x2f;", "/");
@@ -538,7 +540,7 @@ fn a_showing_tells_its_status_in_words_and_a_cancelled_one_leads_nowhere() {
     );
     assert!(
         !shown.contains("href=\"/s/mitte-2"),
-        "what is cancelled is not chosen"
+        "a cancelled showing has no link"
     );
     assert!(
         shown.contains("<option value=\"berlin\" selected>")
@@ -548,7 +550,7 @@ fn a_showing_tells_its_status_in_words_and_a_cancelled_one_leads_nowhere() {
 }
 
 #[test]
-fn a_show_tells_until_when_it_is_sold_and_that_its_sale_has_ended() {
+fn the_seats_page_shows_when_the_sale_ends_or_that_it_has_ended() {
     let seats = |changes: Value| {
         let mut show = json!({"show": "night", "title": "Night", "starts_at": "2027-06-01T20:00:00+02:00", "sells_until": Value::Null,
             "sales_ended": false, "fate": Value::Null, "categories": [], "limits": {"seats_per_visitor": 4}});
@@ -577,7 +579,7 @@ fn a_show_tells_until_when_it_is_sold_and_that_its_sale_has_ended() {
 }
 
 #[test]
-fn a_train_that_is_cancelled_and_a_showing_whose_sale_is_over_say_so_in_the_search() {
+fn the_search_marks_cancelled_trains_and_showings_whose_sale_is_over() {
     let mut trains = rail();
     trains["trips"][0]["fate"] = json!("cancelled");
     let shown = render_page("rail", &trains).expect("it renders");
@@ -589,7 +591,7 @@ fn a_train_that_is_cancelled_and_a_showing_whose_sale_is_over_say_so_in_the_sear
 }
 
 #[test]
-fn every_page_renders_in_every_phase_and_state_and_escapes_what_it_is_given() {
+fn every_page_renders_in_every_phase_and_state_and_escapes_its_values() {
     for (name, shown) in every_page() {
         assert!(
             shown.starts_with("<!doctype html>") && shown.trim_end().ends_with("</html>"),
@@ -597,7 +599,7 @@ fn every_page_renders_in_every_phase_and_state_and_escapes_what_it_is_given() {
         );
         assert!(
             !shown.contains("<one>") && !shown.contains("<found>"),
-            "{name} lets markup through"
+            "{name} does not escape markup"
         );
         assert_eq!(shown.matches("id=\"problem\"").count(), 1, "{name}");
         let ids: Vec<_> = shown
@@ -638,7 +640,7 @@ fn no_page_needs_what_the_content_policy_forbids() {
 }
 
 #[test]
-fn every_asset_that_a_page_names_is_served_with_its_version() {
+fn every_asset_that_a_page_names_exists_and_has_the_current_version() {
     for (name, shown) in every_page() {
         let named: Vec<_> = shown
             .split("\"/assets/")

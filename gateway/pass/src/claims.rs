@@ -14,7 +14,7 @@ use crate::{Digest, Holder};
 pub struct PlaceClaims {
     /// The room's slug.
     pub room: String,
-    /// The life of the room's store in which the number was given.
+    /// Always 1: the room's store counts the lives of its data itself.
     pub incarnation: u64,
     /// The join number, from 0.
     pub number: u64,
@@ -23,9 +23,9 @@ pub struct PlaceClaims {
     /// SHA-256 of the code that was used to join, if the room requires codes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Digest>,
-    /// The draw's commitment as it stood when the visitor joined.
+    /// The commitment to the secret of the room's draw.
     pub commitment: Digest,
-    /// When the number was given, unix seconds.
+    /// When the number was issued, unix seconds.
     pub iat: i64,
     /// When the place expires, unix seconds; only in the room `everyday`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,15 +41,15 @@ pub struct PassClaims {
     pub room: String,
     /// The rank that was released.
     pub rank: u64,
-    /// The join number behind the rank.
+    /// The join number that has this rank.
     pub number: u64,
     /// When the pass was claimed, unix seconds.
     pub iat: i64,
-    /// From when the pass is valid, unix seconds.
+    /// When the pass becomes valid, unix seconds.
     pub nbf: i64,
     /// When the pass expires for new holds, unix seconds.
     pub exp: i64,
-    /// The name of the pass for revocation and audit.
+    /// The id of the pass, for revocation and audit.
     pub jti: String,
 }
 
@@ -61,7 +61,7 @@ pub struct FreezeClaims {
     pub room: String,
     /// How many numbers are drawn: 0 … n-1.
     pub n: u64,
-    /// How many of them nobody holds.
+    /// How many of these numbers nobody holds.
     pub voids: u64,
     /// The RFC 6962 root over the n leaves.
     pub root: Digest,
@@ -80,38 +80,39 @@ pub struct TicketClaims {
     pub show: String,
     /// The seat's label.
     pub seat: String,
-    /// The legs it is good for; `[0]` if the show has only one.
+    /// The legs that the ticket is valid for; `[0]` if the show has only one leg.
     pub legs: Vec<u16>,
     /// The show's title.
     pub title: String,
     /// When the show begins, RFC 3339.
     pub starts_at: String,
-    /// The name of the person it was bought for, if the show asks for names.
+    /// The name of the person who will use the ticket, if the show asks for names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// When it was issued, unix seconds.
+    /// When the ticket was issued, unix seconds.
     pub iat: i64,
-    /// Whether it was paid in the sandbox. Such a ticket opens no door.
+    /// Whether the ticket was paid for in the sandbox. Doors must refuse such a ticket.
     pub test: bool,
 }
 
-/// A pass with a valid signature. If it has expired, its holder may still pay for, read and cancel
-/// what was begun with it, and nothing more.
+/// A pass with a valid signature, live or expired. With an expired pass the visitor may still read,
+/// pay for and cancel the holds and orders made with it, but make no new ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VerifiedPass {
-    /// The pass is good for everything.
+    /// The pass has not expired and allows everything.
     Live(LivePass),
-    /// The pass has expired and is good for finishing only.
+    /// The pass has expired and allows only to finish earlier holds and orders.
     RanOut(PassClaims),
 }
 
-/// A verified pass that had not expired. Only verifying makes one, so a function that begins
-/// something new asks for it in its arguments.
+/// A verified pass that had not expired when it was verified. Only
+/// [`verify_pass`](crate::Verifier::verify_pass) makes one, so functions that make new holds take
+/// it as an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LivePass(pub(crate) PassClaims);
 
-/// The pass was valid and has expired. It makes no new holds, but what was begun with it can still
-/// be finished.
+/// The pass was valid and has expired. It allows no new holds, but the holds and orders made with
+/// it can still be finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the pass ran out; what was begun with it can still be finished, for new seats claim another pass"
@@ -122,7 +123,7 @@ pub struct PassExpiredError {
 }
 
 impl VerifiedPass {
-    /// Returns the pass if it is good for beginning something new.
+    /// Returns the pass if it has not expired, so that it allows new holds.
     pub fn require_live(&self) -> Result<&LivePass, PassExpiredError> {
         match self {
             Self::Live(pass) => Ok(pass),

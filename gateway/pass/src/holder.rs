@@ -16,7 +16,7 @@ pub struct Holder(pub [u8; 32]);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub [u8; 32]);
 
-/// The value that stands in for the holder of a number that nobody holds: 32 zero bytes.
+/// The holder value of a number that nobody holds: 32 zero bytes.
 pub const VOID: Holder = Holder([0; 32]);
 
 /// The text is not 64 hex digits.
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_holder_reads_back_from_its_own_text_and_from_nothing_else() {
+    fn a_holder_parses_from_64_hex_digits_and_from_nothing_else() {
         let holder = Holder::of_secret(&[1; 32]);
         assert_eq!(holder.to_string().parse(), Ok(holder));
         assert_eq!(holder.to_string().to_uppercase().parse(), Ok(holder));

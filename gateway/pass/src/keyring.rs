@@ -1,4 +1,4 @@
-//! The keys of a gateway. The newest key that is not retired signs; all of them verify.
+//! The keys of a gateway. The newest key that is not retired signs; all keys verify.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -22,7 +22,8 @@ struct KeyringShared {
     verifier: Verifier,
 }
 
-/// The ticket's texts are so long that a door would not read it. Nothing was signed.
+/// The ticket would be longer than a door reads, so it was not issued. Its title or name is too
+/// long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the ticket would be {bytes} bytes long, more than a door reads; no ticket was signed, shorten the show's title or the name"
@@ -42,13 +43,13 @@ struct JwtPayload<'a, C> {
 }
 
 impl Keyring {
-    /// Makes a keyring of all keys that verify. The newest one that is not retired signs.
+    /// Makes a keyring of all keys that verify. The newest key that is not retired signs.
     ///
     /// # Errors
-    /// If a key is damaged or misnamed, or no key can sign.
+    /// Fails if a key is damaged or misnamed, or if no key can sign.
     pub fn new(mut keys: Vec<StoredKey>) -> Result<Self, TokenKeyError> {
-        // Two keys may be made in the same second. Sorting by name then makes every node choose the
-        // same one.
+        // Two keys may have been made in the same second. Sorting those by name makes every node
+        // choose the same key.
         keys.sort_by(|a, b| {
             let rank = |key: &StoredKey| (key.retired_at.is_none(), key.created_at);
             rank(b).cmp(&rank(a)).then_with(|| a.kid.cmp(&b.kid))

@@ -1,4 +1,4 @@
-//! Keys as the ledger stores them and as the JWKS shows them, and the thumbprint that names them in
+//! Keys as the ledger stores them and as the JWKS shows them. A key's name is its thumbprint in
 //! both.
 
 use std::fmt;
@@ -11,7 +11,7 @@ use base64::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// A signing key as the ledger keeps it. It is secret, so its `Debug` output shows only the name.
+/// A signing key as the ledger stores it. It is secret, so its `Debug` output shows only the name.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredKey {
     /// RFC 7638 thumbprint of the public half.
@@ -77,7 +77,7 @@ pub enum TokenKeyError {
         /// The name it should have.
         thumbprint: String,
     },
-    /// Every key is retired, or no key was given.
+    /// Every key is retired, or there is no key.
     #[error("there is no key to sign with: every key is retired, or none was given")]
     NoneSigns,
 }
@@ -89,7 +89,7 @@ impl StoredKey {
     /// [`TokenKeyError::NotMade`] if the system has no randomness.
     pub fn generate(now: i64) -> Result<Self, TokenKeyError> {
         let pair = Ed25519KeyPair::generate().map_err(|_| TokenKeyError::NotMade)?;
-        // Other tools can read version 1 of the document.
+        // Version 1 of PKCS#8, because other tools can read it.
         let pkcs8 = pair
             .to_pkcs8v1()
             .map_err(|_| TokenKeyError::NotMade)?
@@ -103,7 +103,8 @@ impl StoredKey {
         })
     }
 
-    /// Returns the public half, after checking that the key is whole and rightly named.
+    /// Returns the public half, after checking that the key is readable and that its name is its
+    /// thumbprint.
     pub(crate) fn public(&self) -> Result<Jwk, TokenKeyError> {
         let pair =
             Ed25519KeyPair::from_pkcs8(&self.pkcs8).map_err(|_| TokenKeyError::Unreadable {
@@ -142,8 +143,8 @@ impl Jwk {
         }
     }
 
-    /// Returns whether this is a key of our kind. A key set may hold other keys, which are ignored
-    /// (RFC 7517 §5).
+    /// Returns whether this is an Ed25519 signing key. A key set may contain other keys, which are
+    /// ignored (RFC 7517 §5).
     pub(crate) fn is_ours(&self) -> bool {
         (
             self.kty.as_str(),
@@ -201,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_thumbprint_is_that_of_rfc_8037_appendix_a_3() {
+    fn the_thumbprint_matches_rfc_8037_appendix_a_3() {
         let x = URL_SAFE_NO_PAD
             .decode("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")
             .unwrap();
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_key_survives_its_text_and_never_shows_its_secret() {
+    fn a_stored_key_reads_back_from_json_and_debug_hides_its_secret() {
         let key = StoredKey::generate(7).unwrap();
         let text = serde_json::to_string(&key).unwrap();
         assert_eq!(serde_json::from_str::<StoredKey>(&text).unwrap(), key);
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misnamed_or_damaged_key_is_refused_by_name() {
+    fn a_misnamed_or_damaged_key_is_refused_and_the_error_names_it() {
         let (mut key, other) = (
             StoredKey::generate(7).unwrap(),
             StoredKey::generate(7).unwrap(),

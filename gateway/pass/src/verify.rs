@@ -1,6 +1,6 @@
-//! Checks all signed values. It checks the length, then type, algorithm and key of the header, then
-//! the signature, then issuer and audience, then the time. A value that fails early costs no
-//! cryptography.
+//! Checks all kinds of signed values: first the length, then algorithm, type and key in the header,
+//! then the signature, then issuer and audience, then the time. The checks before the signature
+//! need no cryptography.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::{
 
 /// How far the clocks of two nodes may disagree, in seconds.
 pub const LEEWAY_S: i64 = 5;
-/// The greatest length of a signed value that is read, in bytes.
+/// The longest signed value that is read, in bytes.
 pub const TOKEN_BYTES_MAX: usize = 4096;
 /// `iss` of every JWT.
 pub(crate) const ISSUER: &str = "fairgate";
@@ -48,8 +48,8 @@ impl TokenKind {
         }
     }
 
-    /// Returns what jsonwebtoken shall check: the algorithm, and for JWTs `iss` and `aud`. Its
-    /// check of times is off, because our time is an argument.
+    /// Returns what jsonwebtoken checks: the algorithm, and for JWTs `iss` and `aud`. It does not
+    /// check times, because the callers of this module pass the time.
     fn validation(self) -> Validation {
         let mut validation = Validation::new(Algorithm::EdDSA);
         (validation.validate_exp, validation.validate_nbf) = (false, false);
@@ -71,19 +71,19 @@ impl TokenKind {
 /// Why a signed value of any kind was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// It is longer than [`TOKEN_BYTES_MAX`] and was not read.
+    /// The value is longer than [`TOKEN_BYTES_MAX`] and was not read.
     #[error("longer than {TOKEN_BYTES_MAX} bytes; it was not read")]
     TooLong,
-    /// It is not a compact JWS with the expected members.
+    /// The value is not a compact JWS with the expected members.
     #[error("not a well-formed signed value")]
     Malformed,
-    /// It is another kind of signed value.
+    /// The value is of another kind.
     #[error("signed, but as something else than what is asked for here")]
     WrongType,
-    /// Its algorithm is not EdDSA.
+    /// The algorithm is not EdDSA.
     #[error("signed with an algorithm that is not accepted")]
     WrongAlgorithm,
-    /// No key has the name it gives: the key is foreign, or was taken out after a rotation.
+    /// No key here has the name in the header: the key is foreign, or was removed after a rotation.
     #[error("signed with a key that is not known here")]
     UnknownKey,
     /// The signature is wrong: the value was changed or forged.
@@ -100,13 +100,13 @@ pub enum TokenError {
 /// Why a place was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceError {
-    /// It is not a valid place.
+    /// The value is not a valid place.
     #[error("the place is not valid: {0}")]
     Token(#[from] TokenError),
-    /// It is a place in another room.
+    /// The place belongs to another room.
     #[error("the place belongs to another room")]
     OtherRoom,
-    /// It has expired (only the room `everyday` has such places).
+    /// The place has expired. Only places of the room `everyday` expire.
     #[error("the place ran out unused; join again")]
     RanOut,
 }
@@ -114,23 +114,24 @@ pub enum PlaceError {
 /// Why a pass was refused. A pass that has only expired is not refused: see [`VerifiedPass`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PassError {
-    /// It is not a valid pass.
+    /// The value is not a valid pass.
     #[error("the pass is not valid: {0}")]
     Token(#[from] TokenError),
-    /// Its time has not begun.
+    /// The pass is not valid yet.
     #[error("the pass does not hold yet")]
     NotYet,
 }
 
-/// Checks signed values with published keys alone. It is a cheap handle.
+/// Checks signed values with public keys only; a cheap handle.
 #[derive(Clone)]
 pub struct Verifier(Arc<HashMap<String, DecodingKey>>);
 
 impl Verifier {
-    /// Takes the keys of a JWKS. Members that are not Ed25519 signing keys are ignored.
+    /// Makes a verifier from the keys of a JWKS. Keys that are not Ed25519 signing keys are
+    /// ignored.
     ///
     /// # Errors
-    /// If an Ed25519 key is damaged, or its `kid` is not its thumbprint.
+    /// Fails if an Ed25519 key is damaged, or its `kid` is not its thumbprint.
     pub fn new(jwks: &Jwks) -> Result<Self, TokenKeyError> {
         let ours = jwks.keys.iter().filter(|jwk| jwk.is_ours());
         let keys = ours.map(|jwk| {
@@ -145,8 +146,8 @@ impl Verifier {
     /// Checks a place of `room` at `now` (unix seconds).
     ///
     /// # Errors
-    /// If it is not a place, is a place in another room, or has expired. `iat` is not compared with
-    /// the clock, because a clock that was set back must not cost anybody a place.
+    /// Fails if the token is not a place, belongs to another room, or has expired. `iat` is not
+    /// compared with the clock, because nobody must lose a place when a clock is set back.
     pub fn verify_place(
         &self,
         token: &str,
@@ -163,11 +164,11 @@ impl Verifier {
         }
     }
 
-    /// Checks a pass at `now` (unix seconds). The caller must compare the pass's room with the
-    /// show's.
+    /// Checks a pass at `now` (unix seconds). The caller must check that the pass is for the show's
+    /// room.
     ///
     /// # Errors
-    /// If it is not a pass, or is not valid yet.
+    /// Fails if the token is not a pass, or is not valid yet.
     pub fn verify_pass(&self, token: &str, now: i64) -> Result<VerifiedPass, PassError> {
         let claims: PassClaims = self.read_claims(TokenKind::Pass, token)?;
         if now < claims.nbf.saturating_sub(LEEWAY_S) {
@@ -182,16 +183,16 @@ impl Verifier {
     /// Checks a freeze.
     ///
     /// # Errors
-    /// If it is not a freeze that one of these keys signed.
+    /// Fails if the text is not a freeze that one of these keys signed.
     pub fn verify_freeze(&self, jws: &str) -> Result<FreezeClaims, TokenError> {
         self.read_claims(TokenKind::Freeze, jws)
     }
 
-    /// Checks a ticket. The door must check whether it was scanned before, was refunded or is a
-    /// test ticket.
+    /// Checks a ticket. The caller must check whether the ticket was scanned before, was refunded
+    /// or is a test ticket.
     ///
     /// # Errors
-    /// If it is not a ticket that one of these keys signed.
+    /// Fails if the text is not a ticket that one of these keys signed.
     pub fn verify_ticket(&self, jws: &str) -> Result<TicketClaims, TokenError> {
         self.read_claims(TokenKind::Ticket, jws)
     }
@@ -220,19 +221,19 @@ impl Verifier {
 }
 
 impl FreezeClaims {
-    /// Reads a freeze without proving who signed it, to compare it with a published record when no
-    /// key is at hand.
+    /// Reads a freeze without checking its signature. Callers that have no key can so compare it
+    /// with a published record.
     ///
     /// # Errors
-    /// If it does not have the form of a freeze.
+    /// Fails if the text does not have the form of a freeze.
     pub fn unverified(jws: &str) -> Result<Self, TokenError> {
         check_header(TokenKind::Freeze, jws)?;
         jsonwebtoken::dangerous::insecure_decode_claims(jws).map_err(|_| TokenError::Malformed)
     }
 }
 
-/// Checks length, type and algorithm, and returns the `kid`. The header's other members are
-/// ignored, and a member that the signer calls critical is not understood here (RFC 7515 §4.1.11).
+/// Checks length, algorithm and type, and returns the `kid`. A header that names critical members
+/// is refused, because none is supported here (RFC 7515 §4.1.11). Other members are ignored.
 fn check_header(kind: TokenKind, token: &str) -> Result<Option<String>, TokenError> {
     if token.len() > TOKEN_BYTES_MAX {
         return Err(TokenError::TooLong);

@@ -1,5 +1,5 @@
-//! Everything a stranger may try with a signed thing, and what rotation and the clock do to an
-//! honest one.
+//! Forged signed values are refused. Honest ones stay valid through a key rotation, until they
+//! expire.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use fairgate_pass::*;
@@ -72,7 +72,7 @@ fn ticket() -> TicketClaims {
     }
 }
 
-/// The claims of a good pass as JSON, for putting into forged ones.
+/// Returns the payload of a token as JSON, for use in forged tokens.
 fn payload(token: &str) -> Value {
     serde_json::from_slice(
         &URL_SAFE_NO_PAD
@@ -88,7 +88,7 @@ fn header(typ: &str, kid: &str, alg: Algorithm) -> Header {
     header
 }
 
-/// Signs anything with a real key, as only a gateway gone wrong could.
+/// Signs any payload with a real key. Outside tests only a faulty gateway could do this.
 fn sign_with(key: &StoredKey, header: &Header, payload: &Value) -> String {
     encode(header, payload, &EncodingKey::from_ed_der(&key.pkcs8)).unwrap()
 }
@@ -101,7 +101,7 @@ fn refused(keyring: &Keyring, token: &str) -> TokenError {
 }
 
 #[test]
-fn what_was_signed_reads_back() {
+fn every_kind_of_signed_value_verifies_and_reads_back() {
     let a = actors();
     assert_eq!(
         a.keyring
@@ -144,7 +144,7 @@ fn the_same_claims_give_the_same_text() {
 }
 
 #[test]
-fn the_wire_says_who_issued_it_and_for_whom_and_a_freeze_says_nothing_more_than_its_members() {
+fn passes_and_places_name_their_audience_and_a_freeze_has_only_its_members() {
     let a = actors();
     let pass = payload(&a.keyring.sign_pass(&a.pass));
     assert_eq!(
@@ -171,12 +171,12 @@ fn the_wire_says_who_issued_it_and_for_whom_and_a_freeze_says_nothing_more_than_
 }
 
 #[test]
-fn another_algorithm_is_refused_whatever_it_signs_with() {
+fn tokens_with_another_algorithm_or_none_are_refused() {
     let a = actors();
     let good = payload(&a.keyring.sign_pass(&a.pass));
     let jwks = a.keyring.jwks();
     let public = URL_SAFE_NO_PAD.decode(&jwks.keys[0].x).unwrap();
-    // The classic confusion: the public key taken as the secret of an HMAC.
+    // A known attack: the public key is used as the secret of an HMAC.
     for secret in [public.as_slice(), jwks.keys[0].x.as_bytes(), b""] {
         let header = header("fairgate-pass+jwt", &a.key.kid, Algorithm::HS256);
         let token = encode(&header, &good, &EncodingKey::from_secret(secret)).unwrap();
@@ -198,7 +198,7 @@ fn another_algorithm_is_refused_whatever_it_signs_with() {
 }
 
 #[test]
-fn no_signed_thing_passes_for_another_kind() {
+fn a_signed_value_of_one_kind_is_refused_as_any_other_kind() {
     let a = actors();
     let (place, pass) = (a.keyring.sign_place(&a.place), a.keyring.sign_pass(&a.pass));
     let (freeze, ticket) = (
@@ -222,7 +222,7 @@ fn no_signed_thing_passes_for_another_kind() {
 }
 
 #[test]
-fn a_pass_for_another_audience_or_from_another_issuer_is_refused_though_rightly_signed() {
+fn a_correctly_signed_pass_with_another_audience_or_issuer_is_refused() {
     let a = actors();
     let good = payload(&a.keyring.sign_pass(&a.pass));
     let header = header("fairgate-pass+jwt", &a.key.kid, Algorithm::EdDSA);
@@ -252,7 +252,7 @@ fn a_pass_for_another_audience_or_from_another_issuer_is_refused_though_rightly_
     );
     assert!(
         a.keyring.verify_pass(&with("extra", json!(1)), NOW).is_ok(),
-        "the forger's tools do sign rightly"
+        "the helper signs correctly, so only the changed claim is refused"
     );
 }
 
@@ -278,7 +278,7 @@ fn a_foreign_key_is_refused_under_its_own_name_and_under_ours() {
 }
 
 #[test]
-fn a_jwks_with_a_swapped_key_is_refused_and_a_stranger_in_it_passed_over() {
+fn a_jwks_with_a_swapped_key_is_refused_and_keys_of_other_kinds_are_ignored() {
     let a = actors();
     let mut jwks = a.keyring.jwks();
     jwks.keys[0].x = Keyring::new(vec![StoredKey::generate(NOW).unwrap()])
@@ -305,7 +305,7 @@ fn a_jwks_with_a_swapped_key_is_refused_and_a_stranger_in_it_passed_over() {
 }
 
 #[test]
-fn a_pass_changed_anywhere_is_refused() {
+fn a_pass_with_any_byte_changed_is_refused() {
     let a = actors();
     let token = a.keyring.sign_pass(&a.pass);
     for at in 0..token.len() {
@@ -338,7 +338,7 @@ fn a_pass_changed_anywhere_is_refused() {
 }
 
 #[test]
-fn a_header_that_calls_something_critical_is_refused() {
+fn a_header_with_critical_members_is_refused() {
     let a = actors();
     let mut header = header("fairgate-pass+jwt", &a.key.kid, Algorithm::EdDSA);
     header.crit = Some(vec!["exp".into()]);
@@ -347,7 +347,7 @@ fn a_header_that_calls_something_critical_is_refused() {
 }
 
 #[test]
-fn a_pass_is_live_to_the_last_second_of_its_leeway_and_afterwards_still_shows_its_holder() {
+fn a_pass_is_live_until_its_leeway_ends_and_an_expired_pass_still_names_its_holder() {
     let a = actors();
     let token = a.keyring.sign_pass(&a.pass);
     let at = |now| a.keyring.verify_pass(&token, now);
@@ -369,7 +369,7 @@ fn a_pass_is_live_to_the_last_second_of_its_leeway_and_afterwards_still_shows_it
 }
 
 #[test]
-fn a_place_holds_in_its_own_room_only_whatever_the_clock_says_unless_it_was_given_an_end() {
+fn a_place_is_valid_only_in_its_room_and_expires_only_if_it_has_an_exp() {
     let mut a = actors();
     let token = a.keyring.sign_place(&a.place);
     for now in [0, NOW - 86_400, NOW + 400 * 86_400] {
@@ -393,7 +393,7 @@ fn a_place_holds_in_its_own_room_only_whatever_the_clock_says_unless_it_was_give
 }
 
 #[test]
-fn what_a_retired_key_signed_still_verifies_until_the_key_is_taken_out() {
+fn tokens_of_a_retired_key_verify_until_the_key_is_removed() {
     let a = actors();
     let old = a.keyring.sign_pass(&a.pass);
     let retired = StoredKey {
@@ -428,7 +428,7 @@ fn what_a_retired_key_signed_still_verifies_until_the_key_is_taken_out() {
 }
 
 #[test]
-fn nothing_over_four_kib_is_read_and_no_ticket_grows_beyond_it() {
+fn signed_values_over_four_kib_are_not_read_and_longer_tickets_are_not_issued() {
     let a = actors();
     let mut pass = a.pass.clone();
     pass.jti = "x".repeat(TOKEN_BYTES_MAX);

@@ -82,7 +82,7 @@ pub(super) fn gateway_handles(
     }
 }
 
-/// Starts to tell visitors what happens to their own holds and waiting.
+/// Starts the tasks that send visitors news of their own holds and waitlist entries.
 fn start_personal_events(core: &Arc<dyn BookingCore>) -> PersonalEventHub {
     let personal = PersonalEventHub::default();
     tokio::spawn(personal.clone().forward_signals(core.hold_signals()));

@@ -1,5 +1,5 @@
-//! The HTTP layer that belongs to no noun: the layers around all routes, and the problems made from
-//! failures that several nouns share.
+//! The HTTP code that several modules share: the layers around all routes, and the problems made
+//! from failures of the ledger and the store.
 
 mod failures;
 pub mod wrapping;

@@ -15,14 +15,14 @@ use crate::pages::{policy, problem_page};
 use crate::upstream::{RouteKind, route_kind};
 use crate::web::{WebRequestPolicy, peer_of};
 
-/// Returns whether a program made the request, so that it gets a document and not a page.
+/// Returns whether the request is an API call, which is answered with JSON and not with a page.
 fn is_call(uri: &Uri) -> bool {
     ["/v1/", "/.well-known/"]
         .iter()
         .any(|prefix| uri.path().starts_with(prefix))
 }
 
-/// Answers with a problem: as a document if a program asked, else as a page.
+/// Answers with a problem: as JSON for an API call, else as a page.
 #[must_use]
 pub fn problem_response(test: bool, uri: &Uri, problem: Problem) -> Response {
     if is_call(uri) {
@@ -32,8 +32,8 @@ pub fn problem_response(test: bool, uri: &Uri, problem: Problem) -> Response {
     }
 }
 
-/// Reads an unknown room from the ledger before the request goes on. A fan who follows the
-/// promoter's link at once may reach a node that has not heard of the room yet.
+/// Reads an unknown room from the ledger before the request is handled. A visitor who follows the
+/// link to a new room may reach a node that does not know the room yet.
 pub async fn rooms_of_other_nodes_are_found(
     State(follower): State<RoomFollower>,
     named: RawPathParams,
@@ -73,7 +73,8 @@ pub async fn searches_have_quotas(
     next.run(request).await
 }
 
-/// Turns an error that was answered before any handler into a problem, too.
+/// Turns an error answer that is neither JSON nor HTML into a problem. Such answers are made before
+/// any handler runs.
 pub async fn bare_errors_explain_themselves(
     State(test): State<bool>,
     request: Request,
@@ -118,8 +119,7 @@ pub async fn bare_errors_explain_themselves(
     told
 }
 
-/// Adds to every answer, except an opened socket, the headers by which browsers protect their
-/// users.
+/// Adds the security headers to every answer except the upgrade to a socket.
 pub async fn security_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {

@@ -1,4 +1,4 @@
-//! The operators' calls: alive, ready, figures.
+//! The operators' calls: alive, ready, metrics.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::GatewayOpsRoutes;
 /// How long the ledger may take to answer `/readyz`, so that a failure shows within two seconds.
 const LEDGER_MAX: Duration = Duration::from_millis(1_500);
 
-/// How many seconds later a prober that found this process not ready should ask again.
+/// The `Retry-After` (seconds) of a `/readyz` answer that says not ready.
 const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
 
 /// Alive
@@ -51,8 +51,8 @@ pub(crate) async fn readyz(State(ops): State<GatewayOpsRoutes>) -> Response {
     }
     let core = ops.rooms.core().condition().await;
     let mut warnings = ops.warnings;
-    // Without booking the lobby and the places still work, so a load balancer must not take the
-    // gateways away for it.
+    // Without booking the lobby and the places still work. So booking's reasons are only warnings
+    // here, and a load balancer keeps the gateway.
     warnings.extend(core.reasons.into_iter().chain(core.warnings));
     warnings.extend(ops.rooms.warnings());
     if let Some(silent) = ops.follower.unheard_for() {

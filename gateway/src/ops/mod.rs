@@ -1,4 +1,4 @@
-//! The operators' calls: alive, ready, figures, and the list of calls.
+//! The operators' calls: alive, ready, metrics.
 
 pub mod http;
 
@@ -13,7 +13,7 @@ use crate::room::RoomRegistry;
 pub struct GatewayOpsRoutes {
     /// The rooms of this node.
     pub rooms: RoomRegistry,
-    /// Knows how long other nodes have not been read.
+    /// Knows for how long the changes of other nodes could not be read.
     pub follower: RoomFollower,
     /// Counts the sockets of each room.
     pub hubs: RoomSocketHubs,

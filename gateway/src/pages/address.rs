@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_typed_stays_one_value() {
+    fn typed_words_are_encoded_as_one_value() {
         let typed = "a b&to=/\"<é>";
         assert_eq!(
             with_query(

@@ -11,7 +11,7 @@ use super::{PageRoutes, address};
 /// The longest document (bytes) that a page reads from booking.
 const DOCUMENT_BYTES_MAX: usize = 4 << 20;
 
-/// Booking's refusal of a document, in its own words.
+/// A problem that booking answered instead of a document.
 #[derive(Debug, Clone)]
 pub(super) struct DocumentRefusal {
     /// The answer's status.

@@ -15,7 +15,7 @@ use super::{PageRoutes, address};
 /// The form's fields that are passed to the search, under the same names.
 const ASKED: [&str; 7] = ["keyword", "city", "film", "cinema", "from", "to", "sort"];
 
-/// The largest party that seats are sought for, since no showing sells more seats to one visitor.
+/// The largest party in a search. No showing sells more seats to one visitor.
 const PARTY_MAX: u32 = 10;
 /// The party that is assumed if the visitor names none.
 const PARTY: u32 = 2;
@@ -41,7 +41,7 @@ impl<'a> ShowingSearch<'a> {
         self.query.get(name).map_or("", |text| text.trim())
     }
 
-    /// Returns the query for the search, under the search's own names.
+    /// Returns the fields that are passed to booking's search.
     fn search_query(&self) -> Vec<(&'static str, &'a str)> {
         ASKED.iter().map(|name| (*name, self.field(name))).collect()
     }
@@ -102,7 +102,7 @@ async fn films(pages: &PageRoutes, city: &str) -> Value {
         .map_or(Value::Null, |mut answer| answer["films"].take())
 }
 
-/// Builds one page of results, with the addresses of the pages beside it.
+/// Builds one page of results, with the addresses of the previous and the next page.
 fn showings(mut found: Value, asked: &ShowingSearch<'_>) -> FoundShowings {
     let whole = |name: &str| u32::try_from(found[name].as_u64().unwrap_or(0)).unwrap_or(u32::MAX);
     let (total, per_page) = (whole("total"), whole("per_page").max(1));
@@ -123,8 +123,8 @@ fn showings(mut found: Value, asked: &ShowingSearch<'_>) -> FoundShowings {
     }
 }
 
-/// Builds a showing for the page: with its times in the time zone of its cinema, and the address
-/// where its seats are chosen.
+/// Builds a showing for the page. Adds the address where its seats are chosen and whether it is
+/// full, and writes its times in the time zone of its cinema.
 fn showing_view(mut showing: Value, party: u32) -> Value {
     let zone = showing["cinema"]["time_zone"].as_str().unwrap_or("UTC");
     let (start, end) = (there(&showing["start"], zone), there(&showing["end"], zone));
@@ -146,7 +146,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_showing_is_told_by_the_clocks_of_its_cinema_and_leads_to_its_seats() {
+    fn showing_times_use_the_cinemas_zone_and_each_showing_links_to_its_seats() {
         let showing = json!({
             "show": "mitte-1-20270111t1900", "start": "2027-01-11T23:30:00Z", "end": "2027-01-12T01:10:00Z",
             "cinema": {"time_zone": "Europe/Berlin"}, "categories": [{"status": "full"}, {"status": "available"}],
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn another_page_is_the_same_search() {
+    fn the_address_of_another_page_keeps_the_search() {
         let query = [
             ("keyword", "a&b"),
             ("seats", "4"),

@@ -1,11 +1,10 @@
-//! Converts moments to local time: a showing's to its cinema's time zone, a train's to its
-//! timetable's.
+//! Converts moments to local time. A showing uses its cinema's time zone, a train its timetable's.
 
 use jiff::{Timestamp, Zoned};
 use serde_json::Value;
 
 /// Writes a moment in the local time of a zone, as RFC 3339. Returns the moment unchanged if the
-/// zone is unknown.
+/// moment or the zone is not valid.
 pub(super) fn there(moment: &Value, zone: &str) -> Value {
     zoned(moment, zone).map_or_else(
         || moment.clone(),
@@ -28,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_told_by_the_clocks_of_its_place() {
+    fn a_moment_is_written_in_local_time_and_stays_unchanged_if_it_or_the_zone_is_not_valid() {
         let late = Value::from("2027-01-11T23:30:00Z");
         assert_eq!(there(&late, "Europe/Berlin"), "2027-01-12T00:30:00+01:00");
         assert_eq!(there(&late, "Mars/Base"), late);

@@ -84,7 +84,7 @@ pub(super) struct LobbyPage {
     pub room: RoomView,
     pub place: Option<PlaceView>,
     pub shows: Vec<ListedShow>,
-    /// The problem of a form that was sent and refused.
+    /// The problem of a form that was refused.
     pub problem: Option<Value>,
 }
 
@@ -163,19 +163,19 @@ pub(super) struct RailPage {
     /// The last day of the timetable.
     pub last: String,
     pub asked: RailForm,
-    /// The stations that the fields may mean, if that is not clear.
+    /// The stations to choose from, for each field whose words do not name one station.
     pub choices: Vec<StationChoice>,
     /// The name of the field that was left empty.
     pub missing: Option<&'static str>,
-    /// How many trains of the day have left already.
+    /// How many of the found trains have left already.
     pub left: usize,
     pub trips: Vec<Value>,
-    /// Journeys with a change; left out if they were not searched.
+    /// Journeys with a change; missing if they were not searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub journeys: Option<Vec<Value>>,
-    /// The address of the same search with journeys with a change.
+    /// The address of this search that finds journeys with a change, too.
     pub changes: Option<String>,
-    /// Other stations that the typed words may mean.
+    /// Other stations that the typed words may mean, if no train was found.
     pub others: Vec<Value>,
     pub from: Option<Value>,
     pub to: Option<Value>,
@@ -198,7 +198,7 @@ pub(super) struct RailForm {
     pub date: String,
 }
 
-/// The stations that one field may mean.
+/// The stations to choose from for one field.
 #[derive(Debug, Serialize)]
 pub(super) struct StationChoice {
     pub field: &'static str,
@@ -212,7 +212,7 @@ pub(super) struct TrainPage<'a> {
     pub test: bool,
     pub show: &'a Value,
     pub room: Option<RoomView>,
-    /// What the search for trains says of this stretch, or null.
+    /// This train in the search for its stretch, or null if the search does not find it.
     pub trip: &'a Value,
     /// The class that the address asks for.
     pub class: &'a str,

@@ -1,4 +1,4 @@
-//! The lobby's forms, for browsers without scripts. They take the same steps as the calls, and then
+//! The lobby's forms, for browsers without scripts. They do the same as the API calls, and then
 //! redirect to the lobby.
 
 use std::collections::BTreeMap;
@@ -84,7 +84,7 @@ pub(crate) async fn leave(
     answer_form(&pages, &id, &headers, step).await
 }
 
-/// Takes the step. Then redirects to the lobby with the cookie that the step gave, or shows the
+/// Runs `step`. Then redirects to the lobby with the cookie that `step` returned, or shows the
 /// lobby with the problem.
 async fn answer_form(
     pages: &PageRoutes,

@@ -1,4 +1,4 @@
-//! The pages. Each uses the same code as the calls, and passes the result to its template.
+//! The pages. Each page uses the same code as the API calls, and passes the result to its template.
 
 mod address;
 mod asking;
@@ -165,7 +165,7 @@ pub(crate) async fn lobby(
     }
 }
 
-/// Shows the lobby as it stands, with the problem above it if there is one.
+/// Shows the lobby in its current state, with the problem above it if there is one.
 async fn lobby_page(
     pages: &PageRoutes,
     room: &Room,

@@ -14,7 +14,7 @@ pub fn secure(headers: &mut HeaderMap) {
         .or_insert(PLAIN);
 }
 
-/// Builds the policy of a page that takes money by a form from these origins.
+/// Builds the policy of the page whose payment form comes from these origins.
 #[must_use]
 pub fn paying(origins: &[String]) -> HeaderValue {
     if origins.is_empty() {
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_page_that_takes_money_loads_from_elsewhere_and_only_from_the_provider() {
+    fn only_the_payment_page_may_load_from_the_origins_of_the_provider() {
         let mut plain = HeaderMap::new();
         secure(&mut plain);
         assert_eq!(plain[header::CONTENT_SECURITY_POLICY], PLAIN);

@@ -1,4 +1,4 @@
-//! The page that searches for trains: a form that needs no scripts, the stations that may be meant,
+//! The page that searches for trains: a form that needs no scripts, stations to choose from,
 //! trains, and journeys with one change.
 
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ use super::render::render;
 use super::stations::{TypedStation, choice, search, station_label};
 use super::{PageRoutes, address};
 
-/// How many travellers a form may ask for. A train may sell fewer seats to one visitor, and says
-/// so.
+/// The largest number of travellers in a search. A train may sell fewer seats to one visitor; its
+/// own page then lowers the number.
 const PARTY_MAX: u32 = 10;
 
 /// The search that a form asked for.
@@ -27,13 +27,14 @@ struct TrainSearch<'a> {
     to: &'a str,
     date: String,
     party: String,
-    /// Whether to search for journeys with a change even if there are direct trains.
+    /// Whether to search for journeys with a change even if there are direct trains. Without direct
+    /// trains they are always searched.
     changes: bool,
     now_ms: i64,
 }
 
 impl<'a> TrainSearch<'a> {
-    /// Reads the form. `next` is the day to search if the form has none.
+    /// Reads the form. `next` is the day that is searched if the form has no date.
     fn from_query(query: &'a BTreeMap<String, String>, next: &str, now_ms: i64) -> Self {
         let field = |name: &str| query.get(name).map_or("", |text| text.trim());
         let date = match field("date") {
@@ -55,7 +56,9 @@ impl<'a> TrainSearch<'a> {
         search(from, to, &self.date, &self.party)
     }
 
-    /// Builds the address of the same search `days` days later.
+    /// Builds the address of the search on another day: `days` days later, or earlier if negative.
+    /// Journeys with a change are not asked for. Returns `None` if there is no such day, or the
+    /// form's date is not a date.
     fn later(&self, days: i64) -> Option<String> {
         let date: Date = self.date.parse().ok()?;
         let date = date.checked_add(days.days()).ok()?.to_string();
@@ -67,8 +70,8 @@ pub(crate) async fn rail(
     State(pages): State<PageRoutes>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
-    // The timetable's days are shown in the stations' time zone. Without a timetable the page says
-    // so before a visitor types anything.
+    // The timetable has the days that can be searched. Without a timetable the page shows that
+    // problem before the visitor types anything.
     let days = pages.fetch_document("/v1/rail/timetable").await;
     let day = |name: &str| {
         let days = days.as_ref().ok();
@@ -170,8 +173,8 @@ async fn search_trains(
     Ok(())
 }
 
-/// Builds the same search with each other station that an end may mean. `shown` is the text of both
-/// fields.
+/// Returns the other stations that the words in the two fields may mean, each with the address of
+/// the search that uses it. `shown` has the texts of both fields.
 fn other_searches(
     asked: &TrainSearch<'_>,
     (from, to): (&TypedStation, &TypedStation),
@@ -188,7 +191,8 @@ fn other_searches(
     starts.chain(ends).collect()
 }
 
-/// Returns the stations that a field may mean, if that is not clear.
+/// Returns the stations to choose from for a field, or `None` if its words mean one station or it
+/// is empty. The list is empty if no station is similar.
 fn choices(
     field: &'static str,
     typed: &str,
@@ -245,8 +249,8 @@ pub(super) fn has_left(trip: &Value, now_ms: i64) -> bool {
     departs.is_some_and(|at| at.as_millisecond() <= now_ms)
 }
 
-/// Builds a train for the page: with its times in the timetable's time zone, and for each class the
-/// address where its seats are held.
+/// Builds a train for the page. Its times are in the timetable's time zone. Each class has its
+/// status and the address of the page where its seats are held.
 pub(super) fn trip_view(mut trip: Value, party: &str) -> Value {
     let zone = trip["time_zone"].as_str().unwrap_or("UTC").to_owned();
     let text = |name: &str| trip[name].as_str().unwrap_or_default().to_owned();
@@ -290,7 +294,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_train_is_told_by_its_own_clocks_and_each_class_leads_to_its_seats() {
+    fn trip_times_use_the_timetables_zone_and_each_class_links_to_its_page() {
         let trip = json!({
             "show": "k3-2027-01-10", "from": "A&B", "to": "CCC", "departs": "2027-01-10T14:00:00Z", "arrives": "2027-01-10T18:00:00Z",
             "as_of": "2027-01-10T01:00:00Z", "time_zone": "Asia/Shanghai",
@@ -312,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_has_left_when_its_time_is_there_by_whatever_clocks() {
+    fn a_train_has_left_at_its_departure_time_whatever_the_offset_of_that_time() {
         let trip = json!({"departs": "2027-01-10T22:00:00+08:00"});
         let at_ms = 1_799_589_600_000;
         assert!(!has_left(&trip, at_ms - 1) && has_left(&trip, at_ms));
@@ -320,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_without_a_date_means_the_next_day_with_trains_and_other_days_are_the_same_search() {
+    fn a_form_without_a_date_searches_the_next_day_and_links_to_other_days_keep_the_search() {
         let query = [("from", "a"), ("to", "b"), ("seats", "3")];
         let query: BTreeMap<_, _> = query
             .map(|(name, value)| (name.to_owned(), value.to_owned()))

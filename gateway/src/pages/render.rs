@@ -1,5 +1,5 @@
-//! Renders a template into an answer. If a page cannot be rendered, that is our fault, and the
-//! answer says so plainly.
+//! Renders a template into an answer. If a page cannot be rendered, the answer is a page with the
+//! problem, status 500.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};

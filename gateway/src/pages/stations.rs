@@ -1,4 +1,4 @@
-//! Finds the stations that a visitor's words mean: one, several that may be meant, or none.
+//! Finds the station that a visitor's words mean, or the stations that they may mean.
 
 use serde_json::Value;
 
@@ -10,14 +10,14 @@ use super::{PageRoutes, address};
 pub(super) enum TypedStation {
     /// Nothing was typed.
     Nothing,
-    /// This station. The list has other stations whose names begin with the words.
+    /// The words mean this station. The list has the other stations that were found for them.
     One(Value, Vec<Value>),
-    /// One of these stations, the most similar first; empty if none is similar.
+    /// The words may mean one of these stations. The list is empty if no station is similar.
     Several(Vec<Value>),
 }
 
 impl TypedStation {
-    /// Returns the station's code.
+    /// Returns the station's code, if the words mean one station.
     pub(super) fn code(&self) -> Option<&str> {
         match self {
             Self::One(station, _) => station["station"].as_str(),
@@ -25,7 +25,7 @@ impl TypedStation {
         }
     }
 
-    /// Returns the other stations whose names begin with the words.
+    /// Returns the other stations that were found for the words.
     pub(super) fn others(&self) -> &[Value] {
         match self {
             Self::One(_, others) => others,
@@ -33,7 +33,7 @@ impl TypedStation {
         }
     }
 
-    /// Returns the text that the field shows.
+    /// Returns the text that the field shows: the station's label, or the words as typed.
     pub(super) fn field_text(&self, typed: &str) -> String {
         match self {
             Self::One(station, _) => station_label(station),
@@ -42,7 +42,7 @@ impl TypedStation {
     }
 }
 
-/// Returns the text of a chosen station: "Beijing South (VNP)".
+/// Returns the label of a station: "Beijing South (VNP)".
 pub(super) fn station_label(station: &Value) -> String {
     let text = |name: &str| station[name].as_str().unwrap_or_default();
     format!("{} ({})", text("name"), text("station"))
@@ -76,7 +76,7 @@ fn match_station(mut found: Vec<Value>, typed: &str) -> TypedStation {
 }
 
 impl PageRoutes {
-    /// Finds out what the words in a field mean.
+    /// Finds the station or stations that the words in a field mean.
     pub(super) async fn station(&self, typed: &str) -> Result<TypedStation, DocumentRefusal> {
         if typed.is_empty() {
             return Ok(TypedStation::Nothing);
@@ -94,8 +94,8 @@ impl PageRoutes {
         }
     }
 
-    /// Reads the stations whose names are similar to words that begin no station's name. The search
-    /// for trains suggests them.
+    /// Reads the stations whose names are similar to the words, for words that find no station.
+    /// Booking lists them when it refuses a search for trains with such words.
     async fn similar_stations(&self, typed: &str) -> Vec<Value> {
         let query = [("from", typed), ("to", typed), ("date", "2000-01-01")];
         let refused = self.fetch_with_query("/v1/rail/trips", &query).await.err();
@@ -105,14 +105,14 @@ impl PageRoutes {
     }
 }
 
-/// Builds a station to choose, with the address of the search that has it chosen.
+/// Adds to a station the address of the search that uses this station.
 pub(super) fn choice(station: &Value, href: String) -> Value {
     let mut choice = station.clone();
     choice["href"] = href.into();
     choice
 }
 
-/// Builds the address of a search.
+/// Builds the address of a search for trains.
 pub(super) fn search(from: &str, to: &str, date: &str, party: &str) -> String {
     address::with_query(
         "/rail",
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_or_a_name_that_only_one_has_is_meant_and_anything_else_is_asked_about() {
+    fn a_code_a_unique_name_or_a_single_match_is_one_station_and_other_words_are_several() {
         let north = station("BN", "Riverton North");
         let south = station("BS", "Riverton South");
         let plain_one = station("RV", "Riverton");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_field_shows_is_read_back() {
+    fn the_label_in_a_field_is_read_back_as_its_code() {
         assert_eq!(
             code_or_words(&station_label(&station("BN", "Bay (old)"))),
             "BN"

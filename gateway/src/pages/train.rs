@@ -1,5 +1,5 @@
-//! The page of a departure: from where to where, in which class, and how many seats. The checkout
-//! asks for the names later.
+//! The page of a departure: its stretch, its classes and the number of seats. The checkout asks for
+//! the travellers' names.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,7 +16,8 @@ use super::rail::{has_left, trip_view};
 use super::render::render;
 use crate::room::RoomView;
 
-/// Shows a departure on the stretch that the address names, or else from end to end.
+/// Shows a departure on the stretch that the address names. The train's first or last stop replaces
+/// a station that is missing or cannot be used.
 pub(super) async fn train(
     pages: &PageRoutes,
     mut show: Value,
@@ -31,8 +32,8 @@ pub(super) async fn train(
     let (from, to) = (stop(stretch.start), stop(stretch.end));
     let most = show["limits"]["seats_per_visitor"].as_u64().unwrap_or(1);
     let party = field("seats").parse().unwrap_or(1).clamp(1, most.max(1));
-    // A visitor who asks for a stretch that the train does not serve must not take the whole way
-    // for it.
+    // The page warns a visitor whose stretch was replaced, because the shown stretch may be the
+    // whole way.
     let is = |asked: &str, stop: &Value| asked.is_empty() || stop["station"] == asked;
     let elsewhere = !is(asked_from, &from) || !is(asked_to, &to);
     let trip = find_trip(pages, &show, &from, &to, field("date")).await;
@@ -68,13 +69,14 @@ pub(super) async fn train(
     render(pages, "train", &context)
 }
 
-/// Returns the timetable's time zone, as the show has it, or else the search.
+/// Returns the timetable's time zone from the show, or else from the trip.
 fn known_zone<'a>(show: &'a Value, trip: &'a Value) -> Option<&'a str> {
     let own = show["time_zone"].as_str();
     own.or_else(|| trip["time_zone"].as_str())
 }
 
-/// Returns the stops of the stretch: the first stop at `from`, and the next stop at `to` after it.
+/// Returns the indices of the stretch's ends: the first stop at `from`, and the next stop at `to`
+/// after it. If there is no such stop, the first or last stop is used.
 fn stretch_stops(stops: &[Value], from: &str, to: &str) -> Range<usize> {
     let last = stops.len().saturating_sub(1);
     let at = |code: &str, after: usize| {
@@ -89,9 +91,9 @@ fn stretch_stops(stops: &[Value], from: &str, to: &str) -> Range<usize> {
     start..end
 }
 
-/// Finds the train in the search for this stretch, which has the prices and free seats of its
-/// classes. The day in the address is tried first, then the day that follows from the timetable's
-/// time zone, then the days beside it, because that time zone may not be known.
+/// Finds this train in a search for its stretch, whose results have the prices and free seats of
+/// each class. Tries the day in the address, then the day of departure in the timetable's time
+/// zone, then the days after and before it, because that time zone may not be known.
 async fn find_trip(
     pages: &PageRoutes,
     show: &Value,
@@ -134,7 +136,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_stretch_goes_forward_and_else_from_end_to_end() {
+    fn a_stretch_goes_forward_and_the_first_or_last_stop_replaces_unknown_ones() {
         let stops = ["A", "B", "C", "B", "D"].map(|code| json!({"station": code}));
         for (from, to, expected) in [
             ("A", "C", 0..2),

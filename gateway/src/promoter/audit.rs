@@ -2,7 +2,8 @@
 
 use crate::ledger::AuditRow;
 
-/// Returns whether every row's hash follows from the row, and every row from the one before it.
+/// Returns whether every row has the right number and hash, and names the hash of the row before
+/// it.
 #[must_use]
 pub fn is_intact(rows: &[AuditRow]) -> bool {
     let (mut prev, mut seq) = (AuditRow::GENESIS.to_owned(), 0);

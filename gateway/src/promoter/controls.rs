@@ -1,5 +1,5 @@
-//! Changes rooms: whole documents, live settings, and phases by hand. Every change writes its audit
-//! row in the same transaction.
+//! Changes rooms: whole documents, live settings, codes, and phases by hand. Every change writes
+//! its audit row in the same transaction.
 
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_pass::Digest;
@@ -22,7 +22,7 @@ use crate::store::StoreFailure;
 /// How many codes one room may have.
 pub(super) const CODES_MAX: usize = 1_000_000;
 pub(super) const CODE_BYTES_MAX: usize = 128;
-/// How often a change is decided anew because the room was changed in between.
+/// How often a change is tried if the room is changed in between.
 const TRIES_MAX: u32 = 10;
 /// The fields that [`RoomPatchInput`] takes, for the refusal of a patch without any.
 pub(super) const LIVE: [&str; 5] = ["paused", "per_s", "max_inside", "mode", "message"];
@@ -49,9 +49,9 @@ pub struct RoomPatchInput {
 pub enum ManualPhase {
     /// The lobby opens.
     Open,
-    /// The freeze and the draw come forward.
+    /// The freeze and the draw begin now.
     Draw,
-    /// The room ends.
+    /// The room closes.
     Close,
 }
 
@@ -61,7 +61,7 @@ pub enum RoomChangeRefusal {
     /// Values of the document or the patch are not valid.
     #[error("the document is not good")]
     Document(RoomInputRefusal),
-    /// The built-in room has no document to replace, and no phases.
+    /// The built-in room cannot be replaced, and its phase cannot be changed by hand.
     #[error("the built-in room cannot be replaced")]
     BuiltIn,
     /// There is no such room.
@@ -80,16 +80,17 @@ pub enum RoomChangeRefusal {
     /// The room is closed, and its end cannot move.
     #[error("the room is closed and stays so")]
     ClosedForGood,
-    /// The room is closed, and has no other phase any more.
+    /// The room is closed, and its phase can no longer change.
     #[error("the room is closed")]
     RoomClosed,
-    /// These times have passed, and what they stand for has happened.
+    /// These times have passed and their phases have begun, so they cannot move later.
     #[error("{fields:?} have passed and cannot move later")]
     TimePassed {
         /// The names of the document's fields.
         fields: Vec<&'static str>,
     },
-    /// Somebody has joined under the present rules.
+    /// Somebody has joined or the line is frozen, so these fields, which affect the draw, are
+    /// fixed.
     #[error("{fields:?} bear on the draw and can no longer change")]
     DrawFixed {
         /// The names of the document's fields.
@@ -107,16 +108,16 @@ pub enum RoomChangeRefusal {
     /// The list has no codes, or too many.
     #[error("the list has no codes, or too many")]
     CodeCount,
-    /// Other changes of the room came first, too often.
+    /// Somebody else created or changed the room at the same time.
     #[error("somebody else changed the room")]
     ChangedMeanwhile,
-    /// The ledger did not take the change.
+    /// The ledger failed.
     #[error(transparent)]
     Ledger(#[from] RoomLedgerFailure),
-    /// The store did not take the change.
+    /// The room store failed.
     #[error(transparent)]
     Store(#[from] StoreFailure),
-    /// Booking could not be told which room covers which shows.
+    /// The list of rooms and the shows that they cover could not be sent to booking.
     #[error(transparent)]
     Coverage(#[from] CoverageFailure),
 }
@@ -291,7 +292,8 @@ impl PromoterControls {
     /// Changes the phase by hand.
     ///
     /// # Errors
-    /// Fails if the room is closed and the change is not closing it, or there is no such room.
+    /// Fails if there is no such room, it is the built-in one, or it is closed and should open or
+    /// draw.
     pub async fn by_hand(
         &self,
         id: &str,
@@ -325,7 +327,7 @@ impl PromoterControls {
         if hand != ManualPhase::Close && room.phase(now) == RoomPhase::Closed {
             return Err(RoomChangeRefusal::RoomClosed);
         }
-        // A second call changes nothing: the first time stands.
+        // A second call changes nothing: the time of the first call stays.
         if fact.is_some() {
             return Ok(true);
         }
@@ -378,7 +380,7 @@ impl PromoterControls {
     ) -> Result<Option<RoomRow>, RoomChangeRefusal> {
         let before_joins = !fixed.is_empty();
         if before_joins {
-            // A store that many nodes share may know of joins that have not reached the ledger yet.
+            // A store that many nodes share may have joins that are not in the ledger yet.
             let joined = RoomView::fresh(&self.rooms, room).await.joined;
             if joined > 0 || room.draw_state().row.freeze.is_some() {
                 return Err(RoomChangeRefusal::draw_fixed(fixed));
@@ -447,7 +449,7 @@ impl PromoterControls {
     }
 }
 
-/// Refuses to move times so that a room would go back a phase, since a room goes through its phases
+/// Refuses times that would move a room back to an earlier phase, because a room has each phase
 /// once. A time that has passed may be replaced by another time that has passed, so that a file
 /// with times relative to now can be applied again.
 fn refuse_going_back(

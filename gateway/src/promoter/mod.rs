@@ -1,4 +1,4 @@
-//! What promoters change of a room, and what they read of it.
+//! The promoters' calls: they change rooms, and read documents, reports and audits.
 
 mod audit;
 mod controls;
@@ -19,9 +19,10 @@ pub use controls::{ManualPhase, RoomChangeRefusal, RoomPatchInput};
 pub struct PromoterControls {
     /// The rooms of this node.
     pub rooms: RoomRegistry,
-    /// Changes documents under the lease of all nodes.
+    /// Takes the lease under which one node at a time changes documents, and publishes the
+    /// coverage.
     pub follower: RoomFollower,
-    /// Tells sockets what changed.
+    /// Sends changes of a room to its sockets.
     pub hubs: RoomSocketHubs,
     /// The keys of each role.
     pub keys: RoleKeys,

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_its_time_as_everything_else_does() {
+    fn a_report_line_has_its_time_as_rfc_3339() {
         let line =
             serde_json::to_value(RoomReportLine::from(RoomSample::default())).expect("it writes");
         assert_eq!(line["at"], "1970-01-01T00:00:00Z");
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_a_line_a_sample() {
+    fn the_csv_has_one_line_for_each_sample() {
         let sample = RoomSample {
             joined: 3,
             sold: 9,

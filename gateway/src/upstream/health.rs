@@ -1,5 +1,5 @@
-//! Measures at the door how well booking answers: the latencies of the last seconds in buckets, and
-//! the failures.
+//! Measures at the door how well booking answers: for each of the last seconds, latencies in
+//! buckets and the number of failures.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use fairgate_rules::vitals::{BUCKETS, NodeMeasurements, PastSecondCalls, SECONDS
 
 use crate::load::{LoadLevel, ProcessLoad};
 
-/// After how long a call that is given up counts as failed because it took too long.
+/// A call that is dropped without an answer counts as failed if it has run for at least this time.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(5);
 
 /// The calls of one second.
@@ -27,8 +27,8 @@ const EMPTY: BookingCallSecond = BookingCallSecond {
     buckets: [0; BUCKETS],
 };
 
-/// The calls of the last seconds. `at` is a second's number, counted from any beginning, and never
-/// falls.
+/// The calls of the last seconds. `at` is the number of a second since some start, and never
+/// decreases.
 #[derive(Debug, Clone)]
 struct BookingCallWindow {
     seconds: [BookingCallSecond; SECONDS],
@@ -63,8 +63,9 @@ impl BookingCallWindow {
     }
 }
 
-/// A call that is running. If it is given up late and before its answer, it counts as failed,
-/// because a healthy booking would have answered.
+/// A running call. If it is dropped without an answer after [`GIVEN_UP_AFTER`] or later, it counts
+/// as failed, because a healthy booking would have answered. If it is dropped earlier, it is not
+/// counted.
 pub struct MeasuredCall {
     health: BookingHealth,
     asked: Instant,
@@ -84,7 +85,8 @@ impl MeasuredCall {
         self.outcome = MeasuredCallOutcome::Answered { failed };
     }
 
-    /// Leaves the call out, because it was refused for what it sent, which says nothing of booking.
+    /// Does not count the call. It was refused for its contents, which says nothing about booking's
+    /// health.
     pub fn mark_refused(mut self) {
         self.outcome = MeasuredCallOutcome::Refused;
     }
@@ -95,7 +97,7 @@ impl Drop for MeasuredCall {
         let failed = match self.outcome {
             MeasuredCallOutcome::Refused => return,
             MeasuredCallOutcome::Answered { failed } => failed,
-            // A visitor who hangs up at once says nothing of booking either.
+            // A visitor who gives up early says nothing about booking's health either.
             MeasuredCallOutcome::Abandoned if self.asked.elapsed() < GIVEN_UP_AFTER => return,
             MeasuredCallOutcome::Abandoned => true,
         };
@@ -119,7 +121,7 @@ struct BookingHealthState {
 }
 
 impl BookingHealth {
-    /// Makes it without measurements. `load` tells how late this process itself runs.
+    /// Makes a handle without measurements. `load` measures how late this process itself runs.
     #[must_use]
     pub fn new(load: ProcessLoad) -> Self {
         let window = BookingCallWindow {
@@ -160,7 +162,8 @@ impl BookingHealth {
     }
 
     fn window(&self) -> MutexGuard<'_, BookingCallWindow> {
-        // Counting does not panic half-way, so a poisoned lock only means that some caller did.
+        // Recording a call cannot panic half-way, so the window is whole even if the lock is
+        // poisoned.
         self.inner
             .window
             .lock()
@@ -204,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn ninety_nine_of_a_hundred_calls_were_answered_within_it() {
+    fn the_p99_is_the_time_in_which_ninety_nine_of_a_hundred_calls_were_answered() {
         check(&[(5, 99, 20), (5, 1, 900)], 5, Some(20));
         check(&[(5, 98, 20), (5, 2, 900)], 5, Some(900));
         check(&[(5, 1, 0)], 5, Some(1));
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_long_past_are_forgotten_and_quiet_ones_looked_back_from() {
+    fn old_seconds_count_only_while_newer_ones_have_few_calls() {
         check(&[(1, 100, 800), (9, 100, 20)], 9, Some(20));
         check(&[(4, 30, 800), (9, 30, 20)], 9, Some(800));
         check(&[(1, 100, 800)], 11, None);

@@ -1,4 +1,4 @@
-//! Sends calls on to booking, and turns booking's failures into problems.
+//! Forwards calls to booking, and turns failed calls into problems.
 
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -9,10 +9,10 @@ use super::BookingFailure;
 use super::remote::forward::{ForwardRefusal, forward};
 use super::remote::pool::BookingNodePool;
 
-/// When to come back (seconds) if no booking answers.
+/// The `Retry-After` (seconds) of these problems.
 const BACK_S: u64 = 2;
 
-/// Sends a call on, and returns booking's answer or a problem that says why there is none.
+/// Forwards a call, and returns booking's answer or a problem that says why there is none.
 pub async fn send_on(pool: BookingNodePool, request: Request) -> Response {
     forward(pool, request)
         .await

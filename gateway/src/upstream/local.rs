@@ -1,4 +1,4 @@
-//! Booking in this process: the same handlers as behind an address, called without HTTP.
+//! Booking in this process: the same handlers as in a process of its own, called without HTTP.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{
     BookingSeatSnapshot, HoldSignal, ShowSummary,
 };
 
-/// How many signals are kept for a slow reader.
+/// How many signals wait for a slow reader before the oldest are dropped.
 const SIGNALS_MAX: usize = 4_096;
 
 /// Booking in this process. Its workers end when this is dropped.
@@ -26,7 +26,7 @@ pub struct EmbeddedBooking {
     _workers: JoinSet<()>,
 }
 
-/// Opens booking over the parts that it shares with the line.
+/// Opens booking with the parts that it shares with the line.
 ///
 /// # Errors
 /// Fails if booking's ledger cannot be opened.
@@ -45,7 +45,8 @@ pub async fn open(shared: BookingDependencies) -> anyhow::Result<Arc<dyn Booking
 }
 
 impl EmbeddedBooking {
-    /// Starts booking's workers, and one that turns booking's signals into the line's.
+    /// Starts booking's workers, and a worker that turns booking's signals into signals for the
+    /// line.
     #[must_use]
     pub fn new(booking: Booking) -> Self {
         let (signals, _) = broadcast::channel(SIGNALS_MAX);
@@ -63,7 +64,7 @@ async fn turn_signals(booking: Booking, sink: broadcast::Sender<HoldSignal>) {
     let mut source = booking.gateways().hold_signals();
     loop {
         match source.recv().await {
-            // Sending fails only if nobody listens, which is no error.
+            // Sending fails only if there is no receiver, which is no error.
             Ok(signal) => {
                 let seats = booking.gateways().seats_told(&signal).await;
                 drop(sink.send(HoldSignal::new(&signal, seats)));

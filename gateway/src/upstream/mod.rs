@@ -1,5 +1,5 @@
-//! The port between the line and booking: one trait, so that booking may run in this process or
-//! behind an address.
+//! The interface between the line and booking: one trait for booking in this process and for
+//! booking in other processes.
 
 pub mod door;
 pub mod health;
@@ -28,12 +28,12 @@ use utoipa_axum::router::OpenApiRouter;
 use remote::RemoteBooking;
 pub use settings::UpstreamSettings;
 
-/// What booking is opened with, beside the gateway's own parts.
+/// The parts that booking is opened with.
 #[derive(Clone)]
 pub struct BookingDependencies {
     /// The database with everything durable.
     pub installation: Installation,
-    /// The Redis with the seats; without one they are in this process's memory.
+    /// The Redis with the seats. Without a Redis the seats are in this process's memory.
     pub redis_url: Option<SecretSetting>,
     /// Signs tickets and verifies passes.
     pub keyring: Keyring,
@@ -54,7 +54,7 @@ pub struct BookingDependencies {
 /// The state of all seats of one show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BookingSeatSnapshot {
-    /// The version of the show's feed that the snapshot is of.
+    /// The version of the show's feed at which the snapshot was taken.
     pub version: u64,
     /// The number of cells.
     pub cells: u32,
@@ -63,19 +63,20 @@ pub struct BookingSeatSnapshot {
     pub packed: Bytes,
 }
 
-/// Why booking gave no answer to the line.
+/// Why a call to booking failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BookingFailure {
     /// Booking is in this process, and its ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// No booking answers: none got the call, and nothing was done.
+    /// No booking answered. A visitor's call reached no booking, so nothing was done. A call of the
+    /// line may have reached one, but it can be made again.
     #[error("no booking answers")]
     Unreachable,
-    /// The call was sent, and its outcome is not known.
+    /// A visitor's call was sent and its answer was lost, so its outcome is not known.
     #[error("booking's answer was lost")]
     Unanswered,
-    /// Booking refused the gateway's call.
+    /// Booking answered the gateway's call with an error.
     #[error("booking refused a call of this gateway: {status}")]
     Refused {
         /// The status that booking answered with.
@@ -83,7 +84,7 @@ pub enum BookingFailure {
     },
 }
 
-/// Opens booking: behind the addresses that the settings name, or else in this process.
+/// Opens booking at the addresses in the settings or, without addresses, in this process.
 ///
 /// # Errors
 /// Fails if booking cannot be opened.
@@ -96,17 +97,18 @@ pub async fn open(shared: BookingDependencies) -> anyhow::Result<Arc<dyn Booking
     Ok(Arc::new(remote))
 }
 
-/// What the line needs of booking, wherever booking runs.
+/// Everything that the line needs from booking, wherever booking runs.
 #[async_trait]
 pub trait BookingCore: Send + Sync + 'static {
     /// Returns all of booking's routes (public, promoter venues and shows, door scan). They verify
-    /// passes again themselves.
+    /// passes themselves.
     fn router(&self) -> OpenApiRouter;
-    /// Returns the room that covers a show; `None` if this is no show's name.
+    /// Returns the room that covers a show; `None` if the text is not a valid show id.
     fn room_of(&self, show: &str) -> Option<String>;
-    /// Reads the shows that the patterns (ids, and globs such as `g1-*`) name.
+    /// Reads the shows that match the patterns (ids, and globs such as `g1-*`).
     async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowSummary>, BookingFailure>;
-    /// Tells booking which room covers which patterns. The list is whole and replaces the last one.
+    /// Sends booking the complete list of rooms and the patterns that they cover. It replaces the
+    /// list before it.
     async fn replace_coverage(
         &self,
         coverage: Vec<(String, Vec<String>)>,
@@ -122,11 +124,11 @@ pub trait BookingCore: Send + Sync + 'static {
     async fn snapshot(&self, show: &str) -> Result<Option<BookingSeatSnapshot>, BookingFailure>;
     /// Reads which cells changed after version `since`.
     async fn changes(&self, show: &str, since: u64) -> Result<CellChanges, BookingFailure>;
-    /// Returns why booking can sell nothing now, and what an operator should put right.
+    /// Returns the reasons why booking can sell nothing now, and warnings for operators.
     async fn condition(&self) -> BookingCondition;
-    /// Tells booking which waiting visitors have a socket here, and returns all visitors who wait
-    /// for seats.
+    /// Reports to booking which waiting visitors have a socket here, and returns all visitors who
+    /// wait for seats.
     async fn sync_waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure>;
-    /// Returns the signals about holds, for their visitors' sockets.
+    /// Subscribes to the signals about holds, which go on to the visitors' sockets.
     fn hold_signals(&self) -> tokio::sync::broadcast::Receiver<HoldSignal>;
 }

@@ -1,11 +1,11 @@
-//! The settings that say where booking is: in this process, or behind addresses, which are checked.
+//! The settings that say where booking runs: in this process, or at other addresses.
 
 use std::net::IpAddr;
 
 use fairgate_base::config::{InternalSettings, SettingReader};
 use reqwest::Url;
 
-/// Where booking is.
+/// Where booking runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UpstreamSettings {
     /// `FAIRGATE_BOOKING_URL`: base addresses of bookings, separated by commas. Default none:
@@ -16,7 +16,7 @@ pub struct UpstreamSettings {
 }
 
 impl UpstreamSettings {
-    /// Reads the settings of booking's place.
+    /// Reads the settings, and notes the faults in them.
     pub fn read(reader: &mut SettingReader) -> Self {
         let what = "a list of addresses such as http://10.0.0.5:8090, without paths, by commas";
         let upstream = Self {
@@ -42,7 +42,8 @@ impl UpstreamSettings {
     }
 }
 
-/// Reads a base address. It has no path, because the paths are booking's own.
+/// Reads a base address: a scheme, a host and a port. A path is refused, because booking's own
+/// paths begin at the root.
 fn parse_base_url(text: &str) -> Option<Url> {
     let url: Url = text.parse().ok()?;
     let good = matches!(url.scheme(), "http" | "https")
@@ -55,7 +56,7 @@ fn parse_base_url(text: &str) -> Option<Url> {
     good.then_some(url)
 }
 
-/// Returns whether an address is this machine's own.
+/// Returns whether an address is on this machine.
 fn is_loopback(base: &Url) -> bool {
     let host = base.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']');

@@ -101,8 +101,8 @@ fn changed_meanwhile() -> Problem {
     )
 }
 
-/// Builds 422 `invalid_field` with every wrong field, or 422 `not_available` with every field that
-/// is not implemented.
+/// Builds 422 `invalid_field` if a field is wrong; it lists all wrong fields and all fields that
+/// are not implemented. Otherwise builds 422 `not_available`, which lists the latter.
 fn bad_document_problem(why: RoomInputRefusal) -> Problem {
     let listed = |faults: &[(String, String)]| {
         faults
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn all_wrong_fields_are_told_and_the_first_one_by_name() {
+    fn all_unusable_fields_are_listed_and_the_problem_names_the_first_wrong_one() {
         let problem = bad_document_problem(RoomInputRefusal {
             bad: pairs(&["title", "per_s"]),
             unbuilt: pairs(&["beacon"]),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_built_is_refused_by_name() {
+    fn a_field_that_is_not_implemented_is_refused_by_name() {
         let problem = bad_document_problem(RoomInputRefusal {
             bad: Vec::new(),
             unbuilt: pairs(&["beacon"]),

@@ -1,6 +1,6 @@
-//! The door between the line and booking: nobody holds a seat without a live pass of the show's
-//! room. The door turns a browser's cookie into the Bearer pass that booking reads, and booking
-//! checks the pass again itself.
+//! The door in front of booking: a call that takes seats needs a pass that this installation
+//! signed. The door turns a browser's cookie into the Bearer pass that booking reads. Booking
+//! checks the pass again, with its room and its expiry.
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -27,12 +27,13 @@ async fn guard(State(door): State<BookingDoor>, mut request: Request, next: Next
     {
         return problem.into_response();
     }
-    // Booking's health is measured by its purchases.
+    // Only purchases measure booking's health.
     let kind = route_kind(request.method(), request.uri().path());
     let call = (kind == RouteKind::Purchase).then(|| door.health.begin_call());
     let answer = next.run(request).await;
     if let Some(call) = call {
-        // A call that was refused for what it sent took none of booking's time.
+        // A call that was refused for its contents took none of booking's time, so it is not
+        // measured.
         let status = answer.status();
         let took_time =
             status.is_success() || status.is_server_error() || status == StatusCode::CONFLICT;
@@ -46,8 +47,9 @@ async fn guard(State(door): State<BookingDoor>, mut request: Request, next: Next
 }
 
 impl BookingDoor {
-    /// Refuses a request without a pass, or with a pass that this gateway did not sign. Booking
-    /// checks room and time again itself.
+    /// Adds the pass from the cookie to a call without a Bearer. Refuses a call that takes seats if
+    /// its pass is missing or not valid, or while this process sheds holds. Booking checks the
+    /// pass's room and expiry.
     async fn admit(&self, request: &mut Request, room: &str) -> Result<(), Problem> {
         if bearer(request.headers()).is_none() {
             self.lift_cookie(request, room)?;
@@ -61,13 +63,13 @@ impl BookingDoor {
             return Err(waiting_room(room).retry_after(back_s));
         };
         self.check_pass(pass, room)?;
-        // The load is checked last, so that a visitor without a pass is told of the room and not of
-        // the load.
+        // The load is checked last, so that a visitor without a pass is always sent to the waiting
+        // room.
         Ok(self.load.admit_hold()?)
     }
 
-    /// Turns the pass in the cookie into a Bearer pass. Browsers send cookies unasked, so on a call
-    /// that changes something the cookie counts only if one of our own pages made the call.
+    /// Turns the pass in the cookie into a Bearer pass. Browsers send cookies for foreign pages,
+    /// too, so a call that changes something is refused if a foreign page made it.
     fn lift_cookie(&self, request: &mut Request, room: &str) -> Result<(), Problem> {
         let Some(pass) = cookie(request.headers(), &pass_cookie(room)) else {
             return Ok(());
@@ -93,7 +95,8 @@ impl BookingDoor {
     }
 }
 
-/// Returns whether an answer is about booking's settings, and so says nothing of its health.
+/// Returns whether booking answered that payments are not configured. Such an answer says nothing
+/// about its health.
 fn is_a_setting(answer: &Response) -> bool {
     let code = answer.headers().get(fairgate_base::http::CODE);
     code.is_some_and(|code| code == ProblemCode::PaymentsNotConfigured.as_str())
@@ -104,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_provider_that_nobody_set_up_is_no_illness() {
+    fn payments_not_configured_is_about_settings_and_ledger_unavailable_is_not() {
         let answer = |code| Problem::new(code, "d").into_response();
         assert!(is_a_setting(&answer(ProblemCode::PaymentsNotConfigured)));
         assert!(!is_a_setting(&answer(ProblemCode::LedgerUnavailable)));

@@ -1,5 +1,5 @@
-//! The door between the line and booking: which calls need a pass, which calls measure booking's
-//! health, and which show a call is about. `http` carries it out.
+//! The door in front of booking. This file has the parts that the door needs, and finds the show of
+//! a path. `http` checks passes and measures booking's health.
 
 pub mod http;
 
@@ -18,8 +18,8 @@ use crate::web::WebRequestPolicy;
 /// it.
 #[async_trait]
 pub trait ComeBackTimes: Send + Sync + 'static {
-    /// Returns the seconds, at least 1, until the visitor who shows this place (a JWT; `None` if no
-    /// place was shown) is likely to be let in through `room`.
+    /// Returns in how many seconds, at least 1, a visitor of `room` should come back. `place` is
+    /// the JWT of the visitor's place, or `None` if the request has no place.
     async fn back_in_s(&self, room: &str, place: Option<&str>) -> u64;
 }
 
@@ -32,17 +32,18 @@ pub struct BookingDoor {
     pub health: BookingHealth,
     /// Verifies passes.
     pub keyring: Keyring,
-    /// The clock that `now` comes from.
+    /// Gives the time at which passes are verified.
     pub clock: Clock,
-    /// Reads cookies and checks origins.
+    /// Checks the origins of calls.
     pub web: WebRequestPolicy,
-    /// Sheds holds while this process is overloaded.
+    /// Refuses new holds while this process is overloaded.
     pub load: ProcessLoad,
     /// Says when a visitor without a pass should come back.
     pub waits: Arc<dyn ComeBackTimes>,
 }
 
-/// Returns the show that a path of booking is about: the path names it, or the id in the path does.
+/// Returns the show of a path: the show that the path names, or the show whose slug is part of the
+/// id in the path.
 fn show_of(path: &str) -> Option<&str> {
     let mut parts = path.strip_prefix("/v1/")?.split('/');
     match (parts.next()?, parts.next()?) {
@@ -57,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_booking_path_tells_its_show() {
+    fn paths_of_shows_holds_orders_and_tickets_have_a_show_and_other_paths_have_none() {
         for (path, show) in [
             ("/v1/shows/night-1/holds", Some("night-1")),
             ("/v1/holds/hold_night-1_00ff", Some("night-1")),

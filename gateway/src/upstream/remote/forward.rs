@@ -1,5 +1,6 @@
-//! Sends visitors' calls on to booking as they came. Bodies are streamed, headers of one connection
-//! are left out, and a call that must not be made twice is never sent twice.
+//! Forwards visitors' calls to booking. Short bodies are buffered and longer ones streamed. Headers
+//! that belong to one connection are left out. A call that must not be made twice is never sent
+//! twice.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,14 +18,14 @@ use reqwest::Url;
 use super::pool::{BookingNode, BookingNodePool};
 use crate::upstream::BookingFailure;
 
-/// Up to which length a body is kept, so that a call that reached no booking can be sent to the
-/// next one. A longer body is streamed once.
+/// The longest body (bytes) that is buffered, so that the call can be sent to another booking, too.
+/// A longer body is streamed, and can be sent only once.
 const KEPT_BYTES_MAX: usize = 64 << 10;
-/// How long a read may take. Reads are answered from memory, or by the next booking.
+/// How long one booking may take to answer a read. After that the next booking is asked.
 const READ_MAX: Duration = Duration::from_secs(5);
-/// How long any other call may take, because it may wait for the ledger.
+/// How long one booking may take for any other call, which may wait for the ledger.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
-/// How long an upload may take, because a seating plan takes its time.
+/// How long a call with a streamed body may take, such as the upload of a large seating plan.
 const UPLOAD_MAX: Duration = Duration::from_secs(55);
 
 /// The headers that belong to one connection and not to the call (RFC 9110, 7.6.1).
@@ -38,8 +39,8 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     header::TRANSFER_ENCODING,
     header::UPGRADE,
 ];
-/// The headers that the HTTP client or this gateway sets itself, or that are only between a browser
-/// and this gateway.
+/// The headers that the HTTP client or this gateway sets itself, and the headers that concern only
+/// the browser and this gateway.
 const OWN: [HeaderName; 5] = [
     header::HOST,
     header::CONTENT_LENGTH,
@@ -52,10 +53,10 @@ const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Why a call was not sent on, or its answer not passed back.
+/// Why a call was not forwarded, or got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ForwardRefusal {
-    /// The path would be another one after normalisation.
+    /// Normalisation would change the path.
     #[error("there is no page \"{0}\"")]
     NoSuchPage(String),
     /// The body could not be read to its end.
@@ -66,16 +67,16 @@ pub enum ForwardRefusal {
     Booking(#[from] BookingFailure),
 }
 
-/// Sends a call on and returns booking's answer.
+/// Forwards a call and returns booking's answer.
 ///
 /// # Errors
-/// Fails if the call cannot be sent on as it is, or no booking answers it.
+/// Fails if the call cannot be forwarded as it is, or no booking answers it.
 pub async fn forward(pool: BookingNodePool, request: Request) -> Result<Response, ForwardRefusal> {
     let (mut parts, body) = request.into_parts();
     let body = ForwardedBody::from_request(&parts.headers, body).await?;
     parts.headers = sent_on(&parts);
-    // This is decided by the headers that booking gets: a key that was only for this connection
-    // does not reach it.
+    // The headers that booking gets decide this. They have no key that the caller meant for this
+    // connection only.
     let again = may_be_repeated(&parts);
     let mark = idempotency_mark(&parts.headers);
     send_to_any(&pool, &parts, body, again, mark.as_deref()).await
@@ -104,8 +105,9 @@ async fn send_to_any(
             .timeout(at_most)
             .body(body);
         match request.send().await {
-            // This booking failed, and another one may not. All have one ledger, so the next finds
-            // what this one did. If the second fails too, its answer is passed back.
+            // This booking failed, and another one may succeed. All bookings share one ledger, so
+            // the next one finds what this one did. If the second one fails, too, its answer is
+            // passed back.
             Ok(answer) if again && failing.is_none() && answer.status().is_server_error() => {
                 tracing::debug!(booking = %node.base_url(), status = %answer.status(), "the next booking is asked");
                 was_sent = true;
@@ -133,7 +135,7 @@ async fn send_to_any(
     Err(failure.into())
 }
 
-/// The body of a call that is being sent on.
+/// The body of a call that is being forwarded.
 enum ForwardedBody {
     /// A body that can be sent any number of times.
     Kept(Bytes),
@@ -155,8 +157,8 @@ impl ForwardedBody {
             .map_err(|_| ForwardRefusal::BodyUnreadable)
     }
 
-    /// Returns the body for the next try, and how long the try may take; `None` if the body was
-    /// streamed already.
+    /// Returns the body for the next try, and how long the try may take. Returns `None` if the body
+    /// was streamed already.
     fn next_attempt(&mut self, parts: &Parts) -> Option<(reqwest::Body, Duration)> {
         match self {
             Self::Kept(bytes) => {
@@ -175,23 +177,23 @@ impl ForwardedBody {
     }
 }
 
-/// Returns whether a call whose answer was lost may be sent again: it changes nothing, sets a whole
-/// state, or carries the key by which booking recognises it.
+/// Returns whether a call whose answer was lost may be sent again: it changes nothing, replaces a
+/// whole state, or has an idempotency key.
 fn may_be_repeated(parts: &Parts) -> bool {
     parts.method.is_safe()
         || parts.method == axum::http::Method::PUT
         || parts.headers.contains_key(IDEMPOTENCY_KEY)
 }
 
-/// Returns the mark by which calls with the same key go to the same booking. That booking can tell
-/// a second caller that the first call is still running.
+/// Returns the idempotency key as a mark, so that calls with the same key go to the same booking.
+/// That booking can answer a second call that the first one is still running.
 fn idempotency_mark(headers: &HeaderMap) -> Option<Vec<u8>> {
     let key = headers.get(IDEMPOTENCY_KEY)?;
     Some(key.as_bytes().to_vec())
 }
 
-/// Builds the address at one booking. Returns `None` for a path that normalisation would change,
-/// because dots in it could lead from an open address to a closed one.
+/// Builds the address of the call at one booking. Returns `None` if normalisation would change the
+/// path, because dots could lead from a public path to an internal one.
 fn node_url(node: &BookingNode, asked: Option<&PathAndQuery>) -> Option<Url> {
     let asked = asked?;
     let mut url = node.base_url().clone();
@@ -245,7 +247,7 @@ fn without_hops(headers: &HeaderMap) -> HeaderMap {
     kept
 }
 
-/// Builds the answer from booking's, with its body as a stream.
+/// Builds the visitor's answer from booking's answer, whose body is streamed.
 fn given_back(answer: reqwest::Response) -> Response {
     let answer: axum::http::Response<reqwest::Body> = answer.into();
     let (mut parts, body) = answer.into_parts();
@@ -269,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_a_connection_or_a_browser_stays_here() {
+    fn headers_of_one_connection_and_cookies_are_not_forwarded() {
         let mut call = parts(
             "POST",
             "/v1/shows/a/holds",
@@ -306,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_does_no_harm_twice_is_sent_twice() {
+    fn only_safe_methods_put_and_calls_with_a_key_may_be_sent_again() {
         for (method, key, expected) in [
             ("GET", false, true),
             ("PUT", false, true),
@@ -326,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_booking_does_not_get_allows_no_second_try() {
+    fn an_idempotency_key_that_is_not_forwarded_allows_no_second_try() {
         let headers = [
             ("idempotency-key", "k"),
             ("connection", "close, Idempotency-Key"),
@@ -338,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn no_path_climbs_out_of_what_is_open() {
+    fn a_path_that_normalisation_would_change_has_no_address() {
         let bases = ["http://127.0.0.1:1/".parse().expect("an address")];
         let pool = BookingNodePool::new(&bases, None).expect("a pool");
         let at = |path: &str| {

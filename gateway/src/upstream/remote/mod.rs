@@ -1,5 +1,5 @@
-//! Booking behind addresses: the same trait as in process, over HTTP. Background tasks watch which
-//! bookings are well, and learn with that which room covers which show.
+//! Booking in other processes: the same trait as in this process, over HTTP. Background tasks ask
+//! the bookings whether they are well and which room covers which show.
 
 pub mod forward;
 pub mod pool;
@@ -30,7 +30,7 @@ use super::{
 };
 use pool::{BookingNodePool, BookingNodeStatus, read_json};
 
-/// How many signals are kept for a slow reader.
+/// How many signals wait for a slow reader before the oldest are dropped.
 const SIGNALS_MAX: usize = 4_096;
 /// How long a call of the line may take before the next booking is asked. The line asks again every
 /// second.
@@ -40,18 +40,18 @@ const SNAPSHOT_MAX: Duration = Duration::from_secs(5);
 /// How long booking may wait for a change of a quiet show before it answers.
 const CHANGES_WAIT: Duration = Duration::from_secs(2);
 
-/// Booking behind addresses. Its watching ends when this is dropped.
+/// Booking in other processes. Its background tasks end when this is dropped.
 pub struct RemoteBooking {
     shared: RemoteBookingState,
     _watching: JoinSet<()>,
 }
 
-/// What the calls and the watching share; a cheap handle.
+/// The state that calls and background tasks share; a cheap handle.
 #[derive(Clone)]
 struct RemoteBookingState {
     pool: BookingNodePool,
     coverage: Arc<RwLock<Arc<RoomCoverage>>>,
-    /// The coverage that booking has still to be told, if any.
+    /// The coverage that must still be sent to booking, if any.
     owed: Arc<RwLock<Option<CoverageRequest>>>,
     signals: broadcast::Sender<HoldSignal>,
     /// The id of this gateway's ledger, in hex.
@@ -94,7 +94,7 @@ impl RemoteBookingState {
         Arc::clone(&known.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes over which room covers which shows, as booking told it.
+    /// Replaces the known list of rooms and the shows that they cover.
     fn set_coverage(&self, coverage: Vec<(String, Vec<String>)>) {
         let known = self.coverage.write();
         *known.unwrap_or_else(PoisonError::into_inner) = Arc::new(RoomCoverage::new(coverage));
@@ -109,7 +109,7 @@ impl RemoteBookingState {
         owed.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Tells booking the coverage that it has still to be told, if any.
+    /// Sends booking the coverage that must still be sent, if any.
     async fn send_owed_coverage(&self) -> Result<(), BookingFailure> {
         let Some(ask) = self.owed_coverage() else {
             return Ok(());
@@ -157,8 +157,8 @@ impl BookingCore for RemoteBooking {
         self.shared
             .set_owed_coverage(Some(CoverageRequest { coverage }));
         if let Err(error) = self.shared.send_owed_coverage().await {
-            // While no booking answers, nothing is sold. The first one that answers is told the
-            // coverage before it gets any other call.
+            // While no booking answers, nothing is sold. `watch` sends the coverage as soon as a
+            // booking answers again.
             tracing::warn!(
                 %error,
                 "booking will be told of the rooms when it answers"
@@ -218,8 +218,8 @@ impl BookingCore for RemoteBooking {
         let path = format!("/shows/{show}/changes");
         let with =
             |request: reqwest::RequestBuilder| request.timeout(CHANGES_WAIT + ASK_MAX).query(&ask);
-        // All changes of one show are read from one booking, because another one may have read a
-        // little less of the feed.
+        // While it is well, the same booking is asked for all changes of a show, because another
+        // one may have read a little less of the feed.
         let mark = Some(show.as_bytes());
         let answer = self
             .pool()

@@ -1,5 +1,5 @@
-//! The pool of bookings behind their addresses: which of them are well, which is asked next, and
-//! what happens to a call that none took.
+//! The pool of bookings: which of them are well, which is asked next, and what a call returns if
+//! none answers.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -18,18 +18,19 @@ use crate::upstream::BookingFailure;
 /// How long to wait for a connection. A booking on the next machine connects at once, or is down.
 const CONNECT_MAX: Duration = Duration::from_secs(1);
 /// How long an idle connection is kept. This is less than the ten seconds after which booking
-/// closes it, so that no call meets the closing.
+/// closes it, so that no call uses a connection that booking is closing.
 const IDLE_MAX: Duration = Duration::from_secs(5);
 /// The state of one booking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BookingNodeStatus {
     /// The booking takes calls.
     Well,
-    /// The booking answers, but should not get calls, for these reasons.
+    /// The booking answers that it is not ready, for these reasons. It is asked only after those
+    /// that are well.
     Unready(Vec<String>),
     /// The booking does not answer, for this reason.
     Silent(String),
-    /// The booking has another ledger, so what it says is about other sales.
+    /// The booking has another ledger, and so other sales. It is never asked.
     Foreign,
 }
 
@@ -59,7 +60,7 @@ impl BookingNode {
         &self.base
     }
 
-    /// Returns the booking's state, and how long it has had it.
+    /// Returns the booking's state, and for how long the booking has been in it.
     #[must_use]
     pub fn status_and_age(&self) -> (BookingNodeStatus, Duration) {
         let standing = self.lock();
@@ -84,7 +85,8 @@ impl BookingNode {
                 tracing::error!(booking = %self.base, "booking has another ledger and is left out")
             }
         }
-        // The wording of a silence may change, but the time since when it lasts does not.
+        // If a silent booking stays silent for another reason, the time at which the silence began
+        // stays.
         let goes_on = matches!(
             (&known.0, &standing),
             (BookingNodeStatus::Silent(_), BookingNodeStatus::Silent(_))
@@ -98,8 +100,8 @@ impl BookingNode {
     }
 }
 
-/// Returns which bookings to ask, in order: those that are well, then those that are not ready,
-/// never those that do not answer. The round begins at `first`.
+/// Returns the indices of the bookings to ask, in order: those that are well, then those that are
+/// not ready. Silent and foreign ones are left out. Both groups are counted from `first` on.
 fn in_turn(standings: &[BookingNodeStatus], first: usize) -> Vec<usize> {
     let round = || (0..standings.len()).map(|step| (first + step) % standings.len());
     let well = round().filter(|at| standings[*at] == BookingNodeStatus::Well);
@@ -108,7 +110,7 @@ fn in_turn(standings: &[BookingNodeStatus], first: usize) -> Vec<usize> {
 }
 
 impl BookingNodePool {
-    /// Makes a pool of these base addresses. Each booking counts as silent until it has answered.
+    /// Makes a pool for these base addresses. Each booking counts as silent until it has answered.
     ///
     /// # Errors
     /// Fails if the client cannot be made.
@@ -151,7 +153,7 @@ impl BookingNodePool {
     }
 
     /// Returns which bookings to ask, in order. Calls with the same `mark` go to the same booking
-    /// for as long as that one is well.
+    /// while that booking is well.
     #[must_use]
     pub fn candidates(&self, mark: Option<&[u8]>) -> Vec<Arc<BookingNode>> {
         let nodes = &self.inner.nodes;
@@ -182,11 +184,11 @@ impl BookingNodePool {
         }
     }
 
-    /// Asks a booking that is well. If it does not answer, or fails, asks the next one; internal
-    /// calls may be repeated.
+    /// Asks the bookings in order until one succeeds or refuses. Several of them may get the call,
+    /// because internal calls may be repeated.
     ///
     /// # Errors
-    /// Fails if no booking answers, or an answer is a refusal.
+    /// Fails if no booking succeeds, or one refuses the call.
     pub async fn request_any(
         &self,
         mark: Option<&[u8]>,
@@ -199,7 +201,7 @@ impl BookingNodePool {
             let request = with(self.internal(&node, method.clone(), path));
             match request.send().await {
                 Ok(answer) if answer.status().is_success() => return Ok(answer),
-                // This booking failed, and another one may not.
+                // This booking failed, and another one may succeed.
                 Ok(answer) if answer.status().is_server_error() => {
                     failing.get_or_insert(answer.status());
                 }
@@ -212,8 +214,8 @@ impl BookingNodePool {
 }
 
 impl BookingNode {
-    /// Notes that a call got no answer. A booking that cannot be reached gets no more calls at
-    /// once; a booking that was merely slow is judged by the watching.
+    /// Notes that a call got no answer. A booking that refuses connections counts as silent at
+    /// once. The state of a slow booking stays as it is until the background task asks for it.
     pub fn note_failure(&self, error: &reqwest::Error) {
         tracing::debug!(booking = %self.base, %error, "a call to booking got no answer");
         if error.is_connect() {
@@ -258,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_well_ones_take_turns_and_the_silent_ones_are_left_out() {
+    fn well_bookings_take_turns_before_unready_ones_and_silent_ones_are_left_out() {
         let unready = || BookingNodeStatus::Unready(vec!["draining".to_owned()]);
         let silent = || BookingNodeStatus::Silent("refused".to_owned());
         let all = [
@@ -281,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_one_mark_is_asked_of_one_booking_while_that_one_is_well() {
+    fn calls_with_one_mark_go_to_one_booking_while_it_is_well() {
         let bases: Vec<Url> = (1..=4)
             .map(|n| {
                 format!("http://127.0.0.1:{n}/")
@@ -290,7 +292,10 @@ mod tests {
             })
             .collect();
         let pool = BookingNodePool::new(&bases, None).expect("a pool");
-        assert!(pool.candidates(None).is_empty(), "nobody was heard yet");
+        assert!(
+            pool.candidates(None).is_empty(),
+            "no booking has answered yet"
+        );
         for node in pool.nodes() {
             node.set_status(BookingNodeStatus::Well);
         }
@@ -302,7 +307,7 @@ mod tests {
             .filter(|base| *base != chosen);
         assert!(others.count() > 10, "marks spread over the bookings");
         let node = pool.nodes().iter().find(|node| *node.base_url() == chosen);
-        node.expect("it is there")
+        node.expect("the booking is in the pool")
             .set_status(BookingNodeStatus::Silent("gone".to_owned()));
         assert!(first(b"ana") != chosen);
         let turns: std::collections::BTreeSet<_> = (0..6)

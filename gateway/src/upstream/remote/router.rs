@@ -1,5 +1,5 @@
-//! Every route of a booking behind addresses: the routes that booking lists on its own page, each
-//! sent on as it came.
+//! The routes of booking in other processes: every route in booking's OpenAPI document, each
+//! forwarded.
 
 use axum::extract::Request;
 use axum::routing::any;
@@ -8,7 +8,7 @@ use utoipa_axum::router::OpenApiRouter;
 use super::pool::BookingNodePool;
 use crate::upstream::http::send_on;
 
-/// Builds all of booking's routes, answered by any booking that is well.
+/// Builds all of booking's routes. Each forwards its calls to the bookings in the pool.
 pub(super) fn all_sent_on(pool: &BookingNodePool) -> OpenApiRouter {
     let document = booking::router::openapi_document();
     let addresses: Vec<String> = document.paths.paths.keys().cloned().collect();

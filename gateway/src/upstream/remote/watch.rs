@@ -1,4 +1,4 @@
-//! The background tasks for each booking: one asks for its state, one listens to its signals about
+//! The background tasks for each booking: one asks for its state, the other reads its signals about
 //! holds.
 
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::upstream::HoldSignal;
 
 /// How often each booking is asked for its state.
 const ASK_EVERY: Duration = Duration::from_millis(500);
-/// How long a state may take before it counts as no answer. Booking itself waits for most of a
-/// second for its ledger.
+/// How long booking may take to answer with its state before it counts as silent. Booking itself
+/// waits for most of a second for its ledger.
 const STATE_MAX: Duration = Duration::from_millis(1_800);
 /// How long a stream may be silent before it counts as dead. A live booking sends something every
 /// second.
@@ -31,8 +31,8 @@ pub(super) async fn watch_status(shared: RemoteBookingState, node: Arc<BookingNo
                 node.set_status(BookingNodeStatus::Foreign)
             }
             Ok(state) => {
-                // Booking is told the newest coverage first, so that no call reaches it under an
-                // old list of rooms.
+                // While a newer coverage must still be sent, booking's own list is old and is not
+                // used.
                 if shared.owed_coverage().is_none() {
                     shared.set_coverage(state.coverage);
                 }
@@ -76,8 +76,8 @@ async fn fetch_state(
     answer.json().await.map_err(|error| failure_reason(&error))
 }
 
-/// Listens to one booking's signals about holds, for ever. Every booking is listened to, because
-/// each knows only its own.
+/// Reads one booking's signals about holds, for ever. Each booking sends only its own signals, so
+/// there is one such task for each.
 pub(super) async fn watch_signals(shared: RemoteBookingState, node: Arc<BookingNode>) {
     loop {
         let asked = shared.pool.internal(&node, Method::GET, "/signals");
@@ -95,7 +95,7 @@ async fn read_signals(shared: &RemoteBookingState, mut answer: Response) {
     while let Ok(Ok(Some(chunk))) = timeout(QUIET_MAX, answer.chunk()).await {
         heard.extend_from_slice(&chunk);
         for signal in take_lines(&mut heard) {
-            // Sending fails only if nobody listens, which is no error.
+            // Sending fails only if there is no receiver, which is no error.
             let _ = shared.signals.send(signal);
         }
         if heard.len() > LINE_BYTES_MAX {
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_come_line_by_line_however_they_were_cut() {
+    fn signals_are_read_whole_wherever_the_stream_is_cut() {
         let told = |hold: &str| wire::InternalHoldSignal {
             holder: Holder([7; 32]),
             hold: hold.to_owned(),

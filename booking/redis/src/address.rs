@@ -1,5 +1,5 @@
-//! Parses the address of Redis: one form of URL for a single server, one for Sentinels, one for a
-//! cluster.
+//! Parses the address of Redis. A single server, Sentinels and a cluster each have their own form
+//! of URL.
 
 use redis::{ConnectionInfo, IntoConnectionInfo};
 
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_forms_are_read_and_rubbish_is_not() {
+    fn valid_addresses_are_parsed_and_others_are_refused() {
         for url in [
             "redis://127.0.0.1:6379",
             "redis://user:p%40ss@localhost:6379/3",
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_decoded_and_go_to_every_node() {
+    fn every_node_gets_the_decoded_credentials() {
         let Ok(RedisAddress::Cluster(nodes)) =
             RedisAddress::parse("redis+cluster://ana:p%40ss@a:1,b:2")
         else {
@@ -124,9 +124,9 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_address_does_not_tell_its_password() {
+    fn the_error_for_a_bad_address_does_not_contain_the_password() {
         let Err(error) = RedisAddress::parse("redis://ana:geheim@host:port") else {
-            panic!("no port");
+            panic!("the port is not a number");
         };
         assert!(!error.to_string().contains("geheim"));
     }

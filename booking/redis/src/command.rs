@@ -5,7 +5,7 @@ use redis::Cmd;
 use crate::RedisArgument;
 use crate::argument::add_arguments;
 
-/// A plain command. Its first argument is its key.
+/// A plain command. If the command has a key, the key is the first argument.
 #[derive(Debug, Clone)]
 pub struct RedisCommand {
     name: &'static str,

@@ -1,13 +1,12 @@
-//! What can go wrong between a store and Redis: three kinds of error, which a store must treat
-//! differently.
+//! The three kinds of error between a store and Redis. A store must treat them differently.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 /// Why a call to Redis failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RedisCallError {
-    /// No answer came, because the server is away, switching over, or slow. The call **may have
-    /// been carried out**.
+    /// The server gave no answer or cannot serve the call now, because it is away, switching over,
+    /// or slow. The call **may have been carried out**.
     #[error("Redis did not answer: {0}")]
     Unreachable(String),
     /// The server or a script refused the call, and nothing was changed. The first field is the
@@ -53,8 +52,8 @@ fn refusal_from(code: &str, detail: &str) -> RedisCallError {
     RedisCallError::Refused(code.to_owned(), detail.to_owned())
 }
 
-/// Returns whether the error comes from a server that is not, or no longer, the right one to ask.
-/// Nothing was changed, and the next server may answer.
+/// Returns whether the server reported that it cannot serve the call now, or that another server
+/// must be asked. Nothing was changed, and a later call may succeed.
 fn is_away(kind: ServerErrorKind) -> bool {
     matches!(
         kind,

@@ -7,7 +7,8 @@ use crate::{Redis, RedisCallError, RedisCommand};
 
 /// The oldest version that has all commands of the scripts.
 const OLDEST: (u32, u32) = (6, 2);
-/// The largest tolerated error of a server's clock. A larger error would free seats early or late.
+/// The largest tolerated difference between a server's clock and the ledger's clock, in
+/// milliseconds.
 pub const CLOCK_OFF_MS_MAX: i64 = 5_000;
 
 /// A problem with a server that an operator should fix. It prints as a sentence for `/readyz`.
@@ -17,7 +18,8 @@ pub enum ServerFinding {
     Evicts(String),
     /// The server's version is too old.
     Old(String),
-    /// The server's clock is off by this many milliseconds; positive when it is ahead.
+    /// The server's clock is off by this many milliseconds. The number is positive if the clock is
+    /// ahead.
     Clock(i64),
 }
 
@@ -59,8 +61,8 @@ impl Redis {
                 findings.push(ServerFinding::Old(version.to_owned()));
             }
         }
-        // INFO also tells the eviction policy. CONFIG would need more rights than the account
-        // should have.
+        // INFO contains the eviction policy. CONFIG would need more rights than the account should
+        // have.
         for info in self
             .ask_all(&RedisCommand::new("INFO").arg("memory"))
             .await?
@@ -114,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_found_by_its_whole_name() {
+    fn a_field_of_info_is_found_by_its_whole_name() {
         let info = "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n";
         assert_eq!(info_field(info, "maxmemory_policy"), Some("noeviction"));
         assert_eq!(info_field(info, "maxmemory"), Some("0"));

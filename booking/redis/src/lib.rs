@@ -32,7 +32,7 @@ pub struct ConnectionOptions {
     /// How long to wait for an answer. After that the call has failed, though it may still be
     /// carried out. 500 ms by default.
     pub response: Duration,
-    /// How long connecting may take, the question to the Sentinels included. 1 s by default.
+    /// How long connecting may take, including the call to the Sentinels. 1 s by default.
     pub connect: Duration,
     /// How many connections share the calls. A cluster has one connection to each node instead. 2
     /// by default.
@@ -49,8 +49,7 @@ impl Default for ConnectionOptions {
     }
 }
 
-/// A cheap handle on Redis. It connects when it is first used, and again whenever the connection
-/// broke.
+/// A cheap handle on Redis. It connects at its first use, and again after the connection broke.
 #[derive(Clone)]
 pub struct Redis {
     inner: Arc<RedisShared>,
@@ -141,8 +140,8 @@ impl Redis {
         answers.into_iter().map(RedisReply::from_value).collect()
     }
 
-    /// Sends a command, and sends it once more if it failed quickly: then the connection was
-    /// broken, and the server was not slow.
+    /// Sends a command, and sends it once more if it failed quickly. A quick failure means that the
+    /// connection was broken, and not that the server was slow.
     async fn send_with_retry(&self, command: &Cmd) -> Result<RedisReply, RedisCallError> {
         let started = Instant::now();
         match self.send_once(command).await {

@@ -21,7 +21,7 @@ pub trait ScriptCall: Sized {
     }
 }
 
-/// Declares a record: a type whose fields stand next to each other among a script's arguments.
+/// Declares a record: a type whose fields are consecutive arguments of a script.
 #[macro_export]
 macro_rules! script_record {
     (

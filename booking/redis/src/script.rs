@@ -1,4 +1,4 @@
-//! A Lua script, assembled with the text that stands before it, and one call of it.
+//! A Lua script with the text that is put in front of it, and one call of the script.
 
 use std::marker::PhantomData;
 
@@ -16,7 +16,8 @@ pub trait ScriptRecord {
     fn push_to(self, arguments: &mut Vec<RedisArgument>);
 }
 
-/// A list may consist of single values, which the script names as it walks over them.
+/// The items of a list may be single values. The script names each value itself as it walks over
+/// the list.
 impl<T: Into<RedisArgument>> ScriptRecord for T {
     const NAMES: &'static [&'static str] = &["value"];
 
@@ -33,11 +34,11 @@ pub trait ScriptFamily: ScriptRecord {
     /// The prefix of the scripts' names.
     const PREFIX: &'static str;
 
-    /// Returns the libraries that stand before each script of the family.
+    /// Returns the libraries that are put in front of each script of the family.
     fn libraries() -> &'static [&'static str];
 
-    /// Returns Lua code that defines the program's constants which the scripts need, one line for
-    /// each.
+    /// Returns Lua code that defines the constants of the program that the scripts need, one line
+    /// for each.
     fn constants() -> String;
 }
 

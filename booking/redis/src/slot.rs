@@ -1,6 +1,6 @@
-//! One multiplexed connection that many callers share, and that is replaced after it broke. A
-//! caller who finds it broken names its generation, so that a hundred callers of one broken
-//! connection open only one new connection.
+//! One multiplexed connection that many callers share. It is replaced after it broke. Each
+//! connection has a generation. A caller that finds a connection broken names the generation, so
+//! that a hundred callers of one broken connection open only one new connection.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,12 +17,12 @@ use redis::{
 use crate::address::RedisAddress;
 use crate::{ConnectionOptions, RedisCallError};
 
-/// How long no caller tries to connect again after a failed attempt.
+/// After a failed attempt to connect, no caller tries again for this long.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long a cluster's connection may fail before it is replaced. Until then it repairs itself.
 const CLUSTER_PATIENCE: Duration = Duration::from_secs(2);
-/// How often the Sentinels are asked whether the connected server is still the primary. A primary
-/// that was replaced while it was away takes writes for seconds after it came back, until the
+/// How often the Sentinels are asked whether the connected server is still the primary. After a
+/// failover, a former primary may come back. It then accepts writes for seconds, until the
 /// Sentinels demote it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The most calls that may wait for the socket. The package's default of 50 makes callers wait

@@ -1,5 +1,5 @@
-//! The handle against real servers: scripts, refusals, a server that goes away and comes back, an
-//! account that may do only what the README says.
+//! Tests the handle with real servers: scripts, refusals, a server that restarts, and an account
+//! that has only the rights in the README.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use fairgate_redis::{
 };
 use fairgate_servers as servers;
 
-/// One server, or none where the machine has no program for it.
+/// Returns a server, or `None` where this machine has no program to start one.
 async fn server(what: &str) -> Option<servers::RedisServers> {
     if servers::or_skip(what) {
         return None;
@@ -33,7 +33,7 @@ script_record! {
 }
 
 script_record! {
-    /// What two scripts might share.
+    /// Arguments that several scripts could share.
     struct SharedRecord {
         word: &'static str,
     }
@@ -42,15 +42,15 @@ script_record! {
 redis_scripts! {
     family TestFamily, all test_scripts;
 
-    /// Counts on.
+    /// Adds to a count and returns the sum.
     struct CountScript = count [] {
         more: i64,
     }
 
-    /// Says no.
+    /// Refuses every call.
     struct RefuseScript = refuse [] {}
 
-    /// Gives back what it is given.
+    /// Returns its arguments.
     struct EchoScript = echo [] {
         text: Vec<u8>,
         number: u64,
@@ -73,7 +73,7 @@ async fn number(redis: &Redis) -> Result<i64, RedisCallError> {
 }
 
 #[test]
-fn every_script_is_named_in_its_familys_way() {
+fn the_name_of_a_script_begins_with_its_familys_prefix() {
     let names: Vec<_> = test_scripts().iter().map(|script| script.name()).collect();
     assert_eq!(names, ["test_count", "test_refuse", "test_echo"]);
 }
@@ -89,12 +89,12 @@ async fn a_script_runs_on_a_server_that_has_never_seen_it() {
         .ask(&RedisCommand::new("SCRIPT").arg("FLUSH"))
         .await
         .expect("allowed");
-    assert_eq!(number(&redis).await, Ok(2), "once, not twice");
+    assert_eq!(number(&redis).await, Ok(2), "the script ran once");
 }
 
 #[tokio::test]
-async fn a_scripts_refusal_is_told_with_its_code() {
-    let Some(server) = server("a scripts refusal is told with its code").await else {
+async fn a_scripts_refusal_is_returned_with_its_code() {
+    let Some(server) = server("a script's refusal is returned with its code").await else {
         return;
     };
     let redis = Redis::connect(&server.url()).expect("a URL");
@@ -107,8 +107,8 @@ async fn a_scripts_refusal_is_told_with_its_code() {
 }
 
 #[tokio::test]
-async fn answers_are_read_as_what_they_are() {
-    let Some(server) = server("answers are read as what they are").await else {
+async fn replies_are_read_by_their_types() {
+    let Some(server) = server("replies are read by their types").await else {
         return;
     };
     let redis = Redis::connect(&server.url()).expect("a URL");
@@ -143,8 +143,9 @@ async fn answers_are_read_as_what_they_are() {
 }
 
 #[tokio::test]
-async fn the_handle_finds_a_server_that_came_back() {
-    let Some(server) = server("the handle finds a server that came back").await else {
+async fn the_handle_connects_again_after_a_restart_of_the_server() {
+    let Some(server) = server("the handle connects again after a restart of the server").await
+    else {
         return;
     };
     let redis = Redis::connect(&server.url()).expect("a URL");
@@ -156,7 +157,7 @@ async fn the_handle_finds_a_server_that_came_back() {
     ));
     server.start(0).await.expect("it starts again");
     let found = until(async || number(&redis).await.ok()).await;
-    assert_eq!(found, 1, "it forgot everything, and answers");
+    assert_eq!(found, 1, "the restarted server is empty");
 }
 
 #[tokio::test]
@@ -173,7 +174,7 @@ async fn the_handle_leaves_a_primary_that_the_sentinels_have_replaced() {
         let server = &server;
         async move { server.command(index, words).await.expect("it answers") }
     };
-    // Both take writes now, and the connections to the old one are as good as ever.
+    // Both servers accept writes now, and the connections to the old primary still work.
     said(new, &["REPLICAOF", "NO", "ONE"]).await;
     said(new, &["DEL", "{room:a}:n"]).await;
     let port = server.port(new).to_string();
@@ -181,7 +182,7 @@ async fn the_handle_leaves_a_primary_that_the_sentinels_have_replaced() {
         said(sentinel, &["SENTINEL", "REMOVE", "fairgate"]).await;
         let monitor = ["SENTINEL", "MONITOR", "fairgate", "127.0.0.1", &port, "2"];
         let told = server.command(sentinel, &monitor).await;
-        told.expect("it watches the new one");
+        told.expect("the Sentinel watches the new primary");
     }
     let found = until(async || {
         number(&redis).await.ok()?;
@@ -192,8 +193,9 @@ async fn the_handle_leaves_a_primary_that_the_sentinels_have_replaced() {
 }
 
 #[tokio::test]
-async fn a_silent_server_is_given_up_in_time_and_not_asked_twice() {
-    let Some(server) = server("a silent server is given up in time and not asked twice").await
+async fn a_call_to_a_silent_server_fails_in_time_and_is_not_sent_twice() {
+    let Some(server) =
+        server("a call to a silent server fails in time and is not sent twice").await
     else {
         return;
     };
@@ -214,7 +216,7 @@ async fn a_silent_server_is_given_up_in_time_and_not_asked_twice() {
         Err(RedisCallError::Unreachable(_))
     ));
     let n = until(async || number(&other).await.ok()).await;
-    assert!(n == 2 || n == 3, "done once or not at all: {n}");
+    assert!(n == 2 || n == 3, "the script ran once or not at all: {n}");
 }
 
 #[tokio::test]
@@ -239,8 +241,8 @@ async fn a_thousand_calls_at_once_are_all_answered() {
 }
 
 #[tokio::test]
-async fn what_an_operator_should_mend_is_found() {
-    let Some(server) = server("what an operator should mend is found").await else {
+async fn a_wrong_eviction_policy_and_a_wrong_clock_are_found() {
+    let Some(server) = server("a wrong eviction policy and a wrong clock are found").await else {
         return;
     };
     let redis = Redis::connect(&server.url()).expect("a URL");
@@ -268,8 +270,10 @@ async fn what_an_operator_should_mend_is_found() {
 }
 
 #[tokio::test]
-async fn the_account_of_the_readme_can_work_and_cannot_wreck() {
-    let Some(server) = server("the account of the readme can work and cannot wreck").await else {
+async fn the_account_of_the_readme_runs_scripts_and_no_administrative_commands() {
+    let Some(server) =
+        server("the account of the readme runs scripts and no administrative commands").await
+    else {
         return;
     };
     let admin = Redis::connect(&server.url()).expect("a URL");
@@ -281,7 +285,7 @@ async fn the_account_of_the_readme_can_work_and_cannot_wreck() {
     for rule in line.expect("the README has the line").split(' ') {
         command = command.arg(rule);
     }
-    admin.ask(&command).await.expect("the line is right");
+    admin.ask(&command).await.expect("Redis accepts the line");
     let url = server
         .url()
         .replace("redis://", "redis://fairgate:PASSWORD@");
@@ -308,7 +312,9 @@ async fn the_account_of_the_readme_can_work_and_cannot_wreck() {
         .ask(&RedisCommand::new("SET").arg("other").arg("x"))
         .await;
     assert_eq!(
-        elsewhere.expect_err("not its key").refusal_code(),
+        elsewhere
+            .expect_err("the account may not use this key")
+            .refusal_code(),
         Some("NOPERM")
     );
     let wrong = server.url().replace("redis://", "redis://fairgate:wrong@");
@@ -319,7 +325,7 @@ async fn the_account_of_the_readme_can_work_and_cannot_wreck() {
     ));
 }
 
-/// Asks until there is an answer, at most twenty seconds long.
+/// Asks until there is an answer, for at most twenty seconds.
 async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
@@ -332,7 +338,7 @@ async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
 }
 
 #[tokio::test]
-async fn sentinels_tell_who_leads_now() {
+async fn the_handle_finds_the_new_primary_after_a_failover_by_sentinels() {
     if servers::or_skip("a switch-over by Sentinel") {
         return;
     }
@@ -343,12 +349,12 @@ async fn sentinels_tell_who_leads_now() {
     let n = until(async || number(&redis).await.ok()).await;
     assert!(
         n == 1 || n == 2,
-        "the replica leads, whether or not it had the first: {n}"
+        "the new primary may lack the first count: {n}"
     );
 }
 
 #[tokio::test]
-async fn a_cluster_is_asked_where_each_key_is_and_found_again_after_a_loss() {
+async fn scripts_run_on_all_nodes_of_a_cluster_and_again_after_a_node_restarts() {
     if servers::or_skip("scripts on a cluster") {
         return;
     }
@@ -369,7 +375,7 @@ async fn a_cluster_is_asked_where_each_key_is_and_found_again_after_a_loss() {
             .await
             .expect("all primaries")
             .is_empty(),
-        "it is not 1970"
+        "every clock is far ahead of 1970"
     );
     servers.kill(1);
     servers.start(1).await.expect("it starts again");

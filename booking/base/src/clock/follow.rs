@@ -1,7 +1,7 @@
-//! Follows the ledger's clock. Every second this measures how far the ledger's clock is from this
-//! process's monotonic time. Between two measurements, time runs on monotonic time alone. So a
-//! machine whose own clock is wrong, or jumps, opens and closes rooms at the same moment as all
-//! others.
+//! Follows the ledger's clock. Every second, this module measures how far the ledger's clock is
+//! from this process's monotonic time. Between two measurements, time runs on monotonic time alone.
+//! So a machine whose own clock is wrong, or jumps, opens and closes rooms at the same moment as
+//! all others.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use super::{Clock, ClockSource};
 
 const MEASURE_EVERY: Duration = Duration::from_secs(1);
-/// Of this many round trips, the shortest gives the most exact time.
+/// The number of readings at one measurement. The reading with the shortest round trip is used,
+/// because it is the most exact.
 const ROUND_TRIPS: u32 = 3;
 /// A difference to the machine's own clock that is greater than this, in milliseconds, is logged,
 /// because other programs here use the machine's clock.
@@ -49,7 +50,7 @@ impl ClockMeasurement {
     }
 }
 
-/// Computes what the followed clock showed at the beginning, from the value known so far and one
+/// Computes the time that the followed clock showed at `begun`, from the value known so far and one
 /// reading. A reading can be wrong by half of its round trip. If the known value lies within this
 /// error, it is kept.
 fn began_at(known: i64, measured: &ClockMeasurement) -> i64 {
@@ -67,8 +68,8 @@ fn duration_ms(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Sets a clock made by [`Clock::following`] by what `ask` shows, for ever. It returns at once for
-/// any other clock. While the followed clock does not answer, time runs on as before.
+/// Sets a clock made by [`Clock::following`] to the time that `ask` returns, again and again.
+/// Returns at once for any other clock. While `ask` fails, time runs on as before.
 pub async fn follow_clock<E, F>(clock: Clock, ask: impl Fn() -> F)
 where
     F: Future<Output = Result<i64, E>>,
@@ -95,7 +96,7 @@ where
 }
 
 /// Reads the followed clock several times in a row, and uses the quickest answer. Returns whether
-/// there was one.
+/// there was any answer.
 async fn measure_and_adjust<E, F>(followed: &FollowedClock, ask: &impl Fn() -> F) -> bool
 where
     F: Future<Output = Result<i64, E>>,
@@ -137,18 +138,19 @@ mod tests {
     }
 
     #[test]
-    fn a_look_moves_the_clock_only_by_what_it_cannot_be_wrong_about() {
+    fn a_reading_moves_the_clock_only_if_it_differs_by_more_than_its_error() {
         // This fits the known value: 100 ms after the beginning, the other clock showed 1100.
         check(1_000, 1_100, 99, 101, 1_000);
-        // A slow round trip says little, because the time may have been read at any moment of it.
+        // After a slow round trip little is known, because the time may have been read at any
+        // moment in between.
         check(1_000, 1_100, 0, 300, 1_000);
-        // A quick one says that the other clock is 40 ms ahead, or was set back by an hour.
+        // A quick round trip shows that the other clock is 40 ms ahead, or was set back by an hour.
         check(1_000, 1_140, 99, 101, 1_040);
         check(4_600_000, 1_001_100, 99, 101, 1_001_000);
     }
 
     #[tokio::test]
-    async fn it_shows_what_the_other_shows_whatever_the_system_says() {
+    async fn a_following_clock_shows_the_time_of_the_followed_clock() {
         let followed = FollowedClock::new(5_000_000);
         let minute_from = |begin: i64| begin..begin + 60_000;
         assert!(minute_from(5_000_000).contains(&followed.now_ms()));
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn while_the_other_does_not_answer_time_goes_on_as_it_went() {
+    async fn time_runs_on_while_the_followed_clock_does_not_answer() {
         let followed = FollowedClock::new(5_000_000);
         assert!(!measure_and_adjust(&followed, &|| async { Err::<i64, ()>(()) }).await);
         assert!((5_000_000..5_060_000).contains(&followed.now_ms()));

@@ -40,8 +40,8 @@ impl Clock {
         }
     }
 
-    /// Makes a clock that shows `now_ms` and runs on by itself. [`follow_clock()`] sets it by
-    /// another one.
+    /// Makes a clock that shows `now_ms` and runs on by itself. [`follow_clock()`] sets it to
+    /// another clock's time.
     #[must_use]
     pub fn following(now_ms: i64) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Clock {
     }
 }
 
-/// Writes a time as RFC 3339 in UTC, as all answers do. A time out of range is written as the
+/// Writes a time as RFC 3339 in UTC, the form in all answers. A time out of range is written as the
 /// epoch.
 #[must_use]
 pub fn rfc3339(ms: i64) -> String {

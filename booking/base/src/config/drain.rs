@@ -1,4 +1,4 @@
-//! The time that a process gives calls in flight when it is asked to end.
+//! How long a process that is asked to end waits for calls in flight.
 
 use std::time::Duration;
 

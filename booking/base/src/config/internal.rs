@@ -6,8 +6,8 @@ use super::{SecretSetting, SettingReader};
 /// How gateways and bookings recognise each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InternalSettings {
-    /// `FAIRGATE_INTERNAL_KEY`: the same at every gateway and booking. Default none, which is only
-    /// enough on one machine.
+    /// `FAIRGATE_INTERNAL_KEY`: the same key at every gateway and booking. Default none, which is
+    /// safe only if all run on one machine.
     pub key: Option<SecretSetting>,
 }
 

@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use super::{SecretSetting, SettingReader};
 use crate::http::keys::{Role, RoleKeys};
 
-/// Keys with fewer characters cause a warning, because a key that can be guessed opens everything.
+/// Keys with fewer characters cause a warning, because they can be guessed.
 pub const KEY_CHARS_ENOUGH: usize = 16;
 
 /// One key for each role, if it is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoleKeySettings {
-    /// `FAIRGATE_PROMOTER_KEY`: changes everything. Default none.
+    /// `FAIRGATE_PROMOTER_KEY`: may change everything. Default none.
     pub promoter: Option<SecretSetting>,
-    /// `FAIRGATE_VIEWER_KEY`: reads reports. Default none.
+    /// `FAIRGATE_VIEWER_KEY`: may read reports and settings. Default none.
     pub viewer: Option<SecretSetting>,
-    /// `FAIRGATE_DOOR_KEY`: scans tickets. Default none.
+    /// `FAIRGATE_DOOR_KEY`: may scan tickets. Default none.
     pub door: Option<SecretSetting>,
 }
 

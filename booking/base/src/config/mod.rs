@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_of_servers_carry_passwords_and_are_never_shown() {
+    fn server_addresses_are_never_shown_because_they_contain_passwords() {
         let bad = SettingSources {
             env: [
                 ("FAIRGATE_DATABASE_URL", "mysql://root:hunter2@db/x"),

@@ -1,5 +1,5 @@
-//! Where shared state lives: the ledger's database and the Redis of the fast stores. If they are
-//! not set, this process uses stores of its own.
+//! The addresses of shared state: the ledger's database, and the Redis of the fast stores. If they
+//! are not set, this process uses stores of its own.
 
 use super::{SecretSetting, SettingReader};
 
@@ -18,7 +18,7 @@ impl StoreSettings {
     /// The knobs of these settings.
     pub const KNOBS: [&'static str; 2] = ["database_url", "redis_url"];
 
-    /// Reads the addresses. They may contain passwords, so neither is ever shown.
+    /// Reads the addresses. They may contain passwords, so they are never shown.
     pub fn read(reader: &mut SettingReader) -> Self {
         let mut of = |knob, what: &str, schemes: &[&str]| {
             reader.parsed_or_default(knob, None, what, |text| {

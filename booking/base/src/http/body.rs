@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 
 use super::{Problem, ProblemCode};
 
-/// A JSON body. The refusal of unknown fields, wrong types and bad syntax says the name and the
-/// place.
+/// A JSON body. The refusal of an unknown field or a wrong type names the field and the place. The
+/// refusal of bad syntax names the place.
 #[derive(Debug, Clone)]
 pub struct JsonBody<T>(pub T);
 
@@ -18,15 +18,15 @@ pub struct JsonBody<T>(pub T);
 #[derive(Debug, Clone)]
 pub struct BodyText(pub String);
 
-/// A body as it came, for handlers that need its exact bytes.
+/// An unchanged body, for handlers that need its exact bytes.
 #[derive(Debug, Clone)]
 pub struct BodyBytes(pub Bytes);
 
-/// Parameters of the path. A path that is not UTF-8 matches nothing.
+/// Parameters of the path. If they cannot be read, the answer is 404 `not_found`.
 #[derive(Debug, Clone)]
 pub struct PathParams<T>(pub T);
 
-/// Query parameters. A wrong one refuses the whole request, as in bodies.
+/// Query parameters. A wrong parameter refuses the whole request.
 #[derive(Debug, Clone)]
 pub struct QueryParams<T>(pub T);
 
@@ -127,8 +127,8 @@ pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
-/// The most characters of a field and of a message that are repeated in a refusal, since both may
-/// quote an endless name.
+/// The most characters of a field and of a message that a refusal repeats, because both may contain
+/// a very long name from the request.
 const TOLD_CHARS_MAX: usize = 300;
 
 fn explain(path: &str, error: &serde_json::Error) -> Problem {

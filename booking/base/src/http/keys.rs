@@ -6,7 +6,7 @@ use subtle::ConstantTimeEq;
 
 use super::{Problem, ProblemCode};
 
-/// The roles that keys have, by what a key may do.
+/// The role of a key: what its owner may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// Scan tickets, nothing else.
@@ -29,7 +29,7 @@ impl Role {
     }
 
     /// Returns whether a key of this role may do what needs the role `needed`. A promoter may do
-    /// everything; a viewer may never scan.
+    /// everything. The other roles may do only what needs their own role.
     #[must_use]
     pub fn opens(self, needed: Self) -> bool {
         self == Self::Promoter || self == needed
@@ -43,7 +43,7 @@ pub struct RoleKeys {
 }
 
 impl RoleKeys {
-    /// Adds a key; the key itself is not kept.
+    /// Adds a key. Only its digest is stored.
     pub fn add(&mut self, role: Role, key: &str) {
         self.digests.push((role, Sha256::digest(key).into()));
     }
@@ -51,8 +51,8 @@ impl RoleKeys {
     /// Returns the role of the request's Bearer key, if it may do what needs the role `needed`.
     ///
     /// # Errors
-    /// 401 `key_required` without a key, 401 `key_invalid` for an unknown one, 403 `key_role` for
-    /// one of another role.
+    /// 401 `key_required` without a key, 401 `key_invalid` for an unknown key, 403 `key_role` for a
+    /// key of another role.
     pub fn require_role(&self, headers: &HeaderMap, needed: Role) -> Result<Role, Problem> {
         let key = bearer(headers).ok_or_else(|| {
             Problem::new(

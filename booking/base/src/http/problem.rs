@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use super::{ProblemCode, request_id};
 
-/// Characters of a name that are told back: a long one is rubbish.
+/// The most characters of a name that an answer repeats.
 const NAME_SHOWN_MAX: usize = 80;
 
-/// The header that repeats the code, for whoever passes an answer on without reading its body.
+/// The header that repeats the code, for programs that forward an answer without reading its body.
 pub const CODE: HeaderName = HeaderName::from_static("x-fairgate-problem");
 
 /// An error answer. `code` is stable and meant for programs, `detail` is meant for people.
@@ -23,13 +23,13 @@ pub struct Problem {
     pub title: &'static str,
     /// What happened here, what was not changed, what to do.
     pub detail: String,
-    /// Whatever else the caller needs to act.
+    /// Further members of the answer that help the caller to act.
     pub extra: Map<String, Value>,
     retry_after_s: Option<u64>,
 }
 
 impl Problem {
-    /// A problem with the status and the title of its code.
+    /// Makes a problem with the status and the title of its code.
     pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         Self {
             status: code.status(),
@@ -41,18 +41,18 @@ impl Problem {
         }
     }
 
-    /// 422 `invalid_field`: one field of the input is wrong.
+    /// Makes a 422 `invalid_field`: one field of the input is wrong.
     pub fn invalid_field(field: &str, detail: impl Into<String>) -> Self {
         Self::new(ProblemCode::InvalidField, detail).with_member("field", field)
     }
 
-    /// 422 `not_available`: the setting exists in the contract, its machinery is not built or not
+    /// Makes a 422 `not_available`: the contract has this setting, but it is not built or not
     /// configured here.
     pub fn not_available(field: &str, detail: impl Into<String>) -> Self {
         Self::new(ProblemCode::NotAvailable, detail).with_member("field", field)
     }
 
-    /// 404 `not_found`.
+    /// Makes a 404 `not_found`: there is no `what` with this name.
     pub fn not_found(what: &str, name: &str) -> Self {
         let name: String = name.chars().take(NAME_SHOWN_MAX).collect();
         Self::new(
@@ -61,7 +61,7 @@ impl Problem {
         )
     }
 
-    /// 503 `ledger_unavailable`: fail closed, nothing was changed.
+    /// Logs the error and makes a 503 `ledger_unavailable`: nothing was changed.
     pub fn ledger_unavailable(error: &dyn std::fmt::Display) -> Self {
         tracing::error!(%error, "the ledger did not answer");
         Self::new(
@@ -71,22 +71,22 @@ impl Problem {
         .retry_after(2)
     }
 
-    /// Sets another title than the code's own, for a case that people should tell from the usual
-    /// one although programs need not.
+    /// Sets another title than the code's own, for a case that people, but not programs, should
+    /// distinguish from the usual case.
     #[must_use]
     pub fn with_title(mut self, title: &'static str) -> Self {
         self.title = title;
         self
     }
 
-    /// Sets another status than the code's own, for a call that answers this code differently.
+    /// Sets another status than the code's own, for a call that answers this code with that status.
     #[must_use]
     pub fn with_status(mut self, status: StatusCode) -> Self {
         self.status = status;
         self
     }
 
-    /// Adds a member to the answer; a value that cannot be JSON is left out.
+    /// Adds a member to the answer. A value that cannot be JSON is left out.
     #[must_use]
     pub fn with_member(mut self, key: &str, value: impl serde::Serialize) -> Self {
         if let Ok(value) = serde_json::to_value(value) {
@@ -102,7 +102,7 @@ impl Problem {
         self
     }
 
-    /// The JSON document as it is sent.
+    /// Returns the JSON document as it is sent.
     #[must_use]
     pub fn json_document(&self) -> Value {
         let mut members = self.extra.clone();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_brings_its_status_and_title_unless_a_call_sets_others() {
+    fn a_problem_has_the_status_and_title_of_its_code_unless_others_are_set() {
         let usual = Problem::new(ProblemCode::RoomClosed, "It is over.");
         check(&usual, (410, "room_closed", "The room is closed"));
         let other = usual

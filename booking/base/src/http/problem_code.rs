@@ -3,7 +3,7 @@
 
 use axum::http::StatusCode;
 
-/// Writes [`ProblemCode`] from the table: codes and titles by status.
+/// Defines [`ProblemCode`] from the table of codes and titles by status.
 macro_rules! problem_codes {
     ($($status:ident { $($variant:ident $code:literal: $title:literal,)+ })+) => {
         /// What happened, as programs read it: stable, `snake_case`, the same in every version.
@@ -19,7 +19,7 @@ macro_rules! problem_codes {
             /// All codes, in the order of the table.
             pub const ALL: &[Self] = &[$($(Self::$variant),+),+];
 
-            /// The code as it is sent.
+            /// Returns the code as it is sent.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -27,7 +27,7 @@ macro_rules! problem_codes {
                 }
             }
 
-            /// The status that answers with this code have.
+            /// Returns the usual status of answers with this code.
             #[must_use]
             pub const fn status(self) -> StatusCode {
                 match self {
@@ -35,7 +35,7 @@ macro_rules! problem_codes {
                 }
             }
 
-            /// The title that answers with this code have.
+            /// Returns the usual title of answers with this code.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self {
@@ -191,8 +191,8 @@ mod tests {
 
     use super::*;
 
-    /// The codes that the contract names, but for those of what no part has built yet:
-    /// `challenge_failed`, `in_use`, `network_full` and `revoked`.
+    /// The codes that the contract names. Missing are `challenge_failed`, `in_use`, `network_full`
+    /// and `revoked`, which no part of the program uses yet.
     const OF_THE_CONTRACT: &[&str] = &[
         "already_scanned",
         "best_available_not_found",
@@ -224,7 +224,7 @@ mod tests {
         ProblemCode::ALL.iter().map(|code| code.as_str()).collect()
     }
 
-    /// `SeatsTaken` as `seats_taken`.
+    /// Writes a name such as `SeatsTaken` as `seats_taken`.
     fn in_snake_case(variant: &str) -> String {
         let mut words = String::new();
         for (at, letter) in variant.char_indices() {

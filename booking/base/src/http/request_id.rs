@@ -17,13 +17,13 @@ const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 #[derive(Debug, Clone)]
 pub struct RequestId(pub String);
 
-/// Returns the id of the request being answered on this task, or an empty string outside one.
+/// Returns the id of the request that this task answers, or an empty string outside a request.
 pub(super) fn current() -> String {
     CURRENT.try_with(Clone::clone).unwrap_or_default()
 }
 
-/// Keeps a sane incoming id or makes a new one, and returns it with the answer. This is a
-/// middleware.
+/// A middleware that keeps a valid incoming id or makes a new one, and returns the id with the
+/// answer.
 pub async fn request_id(mut request: Request, next: Next) -> Response {
     let id = request
         .headers()

@@ -12,8 +12,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::{Problem, ProblemCode};
 
-/// The longest that a request may take, its body included, so that a client that sends a byte a
-/// minute holds nothing up.
+/// How long a request may take, including its body. So a client that sends one byte a minute does
+/// not occupy the server.
 const REQUEST_MAX: Duration = Duration::from_secs(60);
 
 /// Puts the time limit and the panic handler around a router.

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_process_is_told_which_folder_and_what_to_do() {
+    fn a_second_process_gets_an_error_that_names_the_folder_and_the_remedy() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let held = lock_data_folder(folder.path()).expect("the first holds it");
         let told = lock_data_folder(folder.path())
@@ -67,7 +67,7 @@ mod tests {
         drop(held);
         assert!(
             lock_data_folder(folder.path()).is_ok(),
-            "a held folder is free again when its process ends"
+            "the folder is free again after the first lock ends"
         );
     }
 }

@@ -1,8 +1,8 @@
 //! Checks which other processes work on this database. Rooms or seats in a process's own memory are
-//! right for one process only. So a process without Redis must be alone, and otherwise all
-//! processes must share their rooms or seats through Redis. A lease in the ledger says which of the
-//! two holds: it is taken by one process under its own name, or by all sharing processes under a
-//! common name.
+//! correct only if no other process works on them. So a process without Redis must be alone, and
+//! otherwise all processes must share their rooms or seats through Redis. A lease in the ledger
+//! shows which case applies: one process takes it under its own name, or all sharing processes take
+//! it under a common name.
 
 use std::time::{Duration, Instant};
 
@@ -67,7 +67,7 @@ pub enum ProcessRefusal {
     Ledger(#[from] LedgerError),
 }
 
-/// The leases under which this process works on the database. They are renewed until this is
+/// The leases under which this process works on the database. They are renewed until this value is
 /// dropped.
 pub struct ProcessLeases {
     installation: Installation,
@@ -118,7 +118,7 @@ impl ProcessLeases {
     }
 
     /// Returns when another process has one of the leases. This happens if this process stood still
-    /// for so long that another one took its place. This process must then end.
+    /// for so long that its lease ran out and another process took it. This process must then end.
     pub async fn wait_until_lost(&self) {
         let mut lost = self.lost.clone();
         let taken = lost.wait_for(Option::is_some).await.map(|keeps| *keeps);
@@ -227,17 +227,17 @@ mod tests {
             .await
         };
 
-        let alone = enter(false).await.expect("nobody is there");
+        let alone = enter(false).await.expect("no other process has a lease");
         let (second, sharing) = tokio::join!(enter(false), enter(true));
         assert!(matches!(second, Err(ProcessRefusal::NotAlone(_))));
         assert!(matches!(sharing, Err(ProcessRefusal::OtherAlone(_))));
         let seats =
             ProcessLeases::acquire_all(&database, &[(ProcessStoreKind::Seats, false)]).await;
-        assert!(seats.is_ok(), "rooms and seats are kept apart");
+        assert!(seats.is_ok(), "rooms and seats have different leases");
 
         alone.release_all().await;
         let shared = enter(true).await.expect("the first has left");
-        assert!(enter(true).await.is_ok(), "all that share may");
+        assert!(enter(true).await.is_ok(), "several processes may share");
         assert!(matches!(
             enter(false).await,
             Err(ProcessRefusal::NotAlone(_))
@@ -245,11 +245,11 @@ mod tests {
         drop(shared);
 
         // Another process took the lease while this process stood still.
-        let taken = enter(true).await.expect("the place is theirs");
+        let taken = enter(true).await.expect("the lease is shared");
         let sql = "UPDATE leases SET owner = 'another', until = until + 60000";
         server.query(sql).await.expect("it is written");
         tokio::time::timeout(Duration::from_secs(20), taken.wait_until_lost())
             .await
-            .expect("it hears of it");
+            .expect("the process notices the loss in time");
     }
 }

@@ -54,15 +54,16 @@ pub async fn shutdown() {
     }
 }
 
-/// Waits until the process drains. Waits for ever if the sender is gone.
+/// Waits until the process begins to drain. Waits for ever if the sender is gone.
 pub async fn stopped(stopping: &mut watch::Receiver<bool>) {
     if stopping.wait_for(|stopping| *stopping).await.is_err() {
         std::future::pending().await
     }
 }
 
-/// Returns the recorder of metrics, and installs it for the whole process. If another part of the
-/// process has installed one already (in a test), the returned recorder counts nothing.
+/// Installs a recorder of metrics for the whole process, and returns a handle on it. If another
+/// part of the process has installed a recorder already (in a test), the returned handle shows no
+/// metrics.
 #[must_use]
 pub fn recorder() -> PrometheusHandle {
     let recorder = PrometheusBuilder::new().build_recorder();
@@ -73,7 +74,7 @@ pub fn recorder() -> PrometheusHandle {
     handle
 }
 
-/// Waits for `shutdown`, or until another process has taken this one's place.
+/// Waits for `shutdown`, or until another process has taken one of the leases.
 pub async fn until_ended(shutdown: impl Future<Output = ()>, leases: Option<&ProcessLeases>) {
     let lost = async {
         match leases {

@@ -26,12 +26,13 @@ use super::stopped;
 
 /// A client that has not sent its headers after this time is cut off.
 const HEADERS_MAX: Duration = Duration::from_secs(10);
-/// The wait after a failed accept, which mostly means that no more files can be opened.
+/// The pause after a failed accept. Most accepts fail because the process cannot open more files.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// For this long, a draining process still answers as before, and tells every client not to use its
 /// connection again. So no client sends a call on a connection that is closed at the same moment.
 const LAST_CALLS: Duration = Duration::from_millis(300);
-/// A connection on which no call has come is not waited for longer than this, after [`LAST_CALLS`].
+/// After [`LAST_CALLS`], a draining process waits at most this long for a connection on which no
+/// call has come.
 const FIRST_CALL_MAX: Duration = Duration::from_secs(1);
 
 /// Accepts connections until `closing`, then waits at most `drain` for calls in flight. A draining
@@ -205,13 +206,14 @@ mod tests {
     const GET: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
     #[tokio::test]
-    async fn a_call_whose_body_is_still_on_its_way_is_answered_after_the_end_was_asked_for() {
+    async fn a_call_whose_body_arrives_while_the_process_drains_is_answered() {
         let served = served(LONG).await;
         let mut stream = connected(&served).await;
         let head = b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhalf ";
         stream.write_all(head).await.expect("it is sent");
         served.close.send_replace(true);
-        // Connecting fails once the process accepts no more, so the last calls are over.
+        // Connecting fails once the process accepts no more connections. Then the time for last
+        // calls is over.
         while TcpStream::connect(served.address).await.is_ok() {
             tokio::task::yield_now().await;
         }
@@ -226,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_keeps_its_connection_is_told_before_it_is_closed() {
+    async fn a_client_is_told_to_close_its_connection_before_the_process_closes_it() {
         let served = served(LONG).await;
         let mut stream = connected(&served).await;
         stream.write_all(GET).await.expect("it is sent");
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_that_never_ends_is_cut_at_the_deadline_and_an_unused_connection_before() {
+    async fn an_unfinished_call_is_cut_at_the_deadline_and_an_unused_connection_earlier() {
         let served = served(Duration::from_secs(3)).await;
         let unused = connected(&served).await;
         let mut stream = connected(&served).await;

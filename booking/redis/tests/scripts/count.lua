@@ -1,2 +1,2 @@
--- Counts on.
+-- Adds to a count and returns the sum.
 return redis.call('HINCRBY', COUNTED, 'n', more)

@@ -1,4 +1,4 @@
--- Gives back what it is given.
+-- Returns its arguments.
 local sum = 0
 for left, right in each_pairs() do sum = sum + left * right end
 return {text, tonumber(number), false, missing, word, sum}

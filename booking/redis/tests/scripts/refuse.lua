@@ -1,2 +1,2 @@
--- Says no.
+-- Refuses every call.
 return redis.error_reply('GONE it lapsed')

@@ -7,7 +7,7 @@ use tokio_postgres::error::{Severity, SqlState};
 /// transaction was written.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// The statement itself failed; the transaction was rolled back whole.
+    /// A statement failed, and the whole transaction was rolled back.
     #[error("ledger statement failed: {0}")]
     Sql(String),
     /// The database did not take the transaction, or cannot be reached. Nothing of the transaction
@@ -19,7 +19,7 @@ pub enum LedgerError {
     /// by sending the same request again with the same ids.
     #[error("whether the ledger took the write is not known: {0}")]
     Unknown(String),
-    /// A row held something this version cannot read.
+    /// The database holds something that this version cannot read.
     #[error("the ledger holds something unreadable: {0}")]
     Corrupt(String),
 }
@@ -52,8 +52,8 @@ impl From<tokio_postgres::Error> for LedgerError {
 }
 
 /// Returns whether the same statement may well succeed a moment later. This is so where the
-/// transaction was rolled back in favour of another, a lock or the time ran out, there were too
-/// many connections or no room, or the server stops or starts.
+/// transaction was rolled back in favour of another one, where it waited or ran for too long, where
+/// there were too many connections or no room, and where the server stops or starts.
 fn is_of_the_moment(code: &SqlState) -> bool {
     let class = code.code().get(..2).unwrap_or_default();
     matches!(class, "08" | "40" | "53" | "55" | "57" | "58")

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::sql::{Migration, SqlDialect, SqlFuture};
 use crate::{LedgerError, PostgresDatabase, SqlTransaction, SqliteDatabase};
 
-/// Where an installation keeps what must survive a restart.
+/// The database in which an installation stores what must survive a restart.
 #[derive(Clone)]
 pub enum Installation {
     /// One SQLite file, which one process uses.
@@ -20,8 +20,9 @@ impl Installation {
     /// Brings one crate's tables up to date: applies the steps of `owner` that the database lacks,
     /// in order. Nodes that start at once wait for one another.
     ///
-    /// Returns an error where a step fails; nothing of that step stays. [`LedgerError::Corrupt`]
-    /// where the database has more steps than this program knows.
+    /// # Errors
+    /// Returns an error where a step fails: then none of the steps was applied. The error is
+    /// [`LedgerError::Corrupt`] where the database has more steps than this program knows.
     pub async fn migrate(
         &self,
         owner: &'static str,
@@ -43,7 +44,7 @@ impl Installation {
     /// was rolled back whole. The transaction runs to its end even if the caller goes away.
     ///
     /// On PostgreSQL the transaction is run again from its beginning if it gave way to another one
-    /// or lost its connection before the commit. It decides anew each time from what it reads.
+    /// or lost its connection before the commit. Each time it reads and decides anew.
     ///
     /// # Errors
     /// Returns the transaction's own error, or [`LedgerError`]. With [`LedgerError::Unknown`] the
@@ -126,8 +127,8 @@ impl Installation {
     /// log. Does nothing for a PostgreSQL database.
     ///
     /// # Errors
-    /// Returns an error where the log could not be folded into the file. The file and its log are
-    /// complete together then.
+    /// Returns an error where the log could not be folded into the file. Then the file is complete
+    /// only together with its log.
     pub async fn close(&self) -> Result<(), LedgerError> {
         match self {
             Self::File(writer) => writer.close().await,

@@ -1,5 +1,5 @@
-//! Keeps the last answer to the question whether the database takes writes. All callers within half
-//! a second share one answer, so that asking costs the database next to nothing.
+//! Stores the last answer to the question whether the database takes writes. All callers within
+//! half a second share one answer, so that the question costs the database almost nothing.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,8 @@ pub(crate) struct LastWriteCheck {
 }
 
 impl LastWriteCheck {
-    /// Returns the last answer where it is fresh, and otherwise runs `look` and keeps its answer.
+    /// Returns the last answer if it is fresh. Otherwise runs `look`, and stores and returns its
+    /// answer.
     pub(crate) async fn or_look(
         &self,
         look: impl Future<Output = Result<(), LedgerError>>,

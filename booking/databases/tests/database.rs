@@ -1,5 +1,5 @@
-//! The promises of the PostgreSQL side, against a real server: whole or not at all, whatever
-//! happens to connections.
+//! Tests the PostgreSQL side with a real server: a transaction is written whole or not at all, even
+//! if connections break.
 
 mod wire;
 
@@ -31,8 +31,7 @@ async fn put(database: &PostgresDatabase, k: i64) -> Result<u64, LedgerError> {
         .await
 }
 
-/// All keys. A connection that was cut while it lay in the pool costs one reading, which is then
-/// made again.
+/// Returns all keys. Reads again if the pool returned a connection that had been cut.
 async fn keys(database: &PostgresDatabase) -> BTreeSet<i64> {
     for _ in 0..500 {
         let read = |tx: fairgate_databases::PostgresTransaction| async move {
@@ -119,8 +118,8 @@ async fn a_refused_transaction_leaves_nothing_and_a_dropped_caller_cancels_nothi
     let blocker = database.clone();
     let blocking = tokio::spawn(async move {
         let blocked = blocker.write(move |tx| {
-            let hold = hold.lock().expect("whole").take();
-            let released = released.lock().expect("whole").take();
+            let hold = hold.lock().expect("no panic under the lock").take();
+            let released = released.lock().expect("no panic under the lock").take();
             async move {
                 tx.execute("INSERT INTO t VALUES (3, 0)", &[]).await?;
                 let _ = hold.map(|hold| hold.send(()));
@@ -130,9 +129,11 @@ async fn a_refused_transaction_leaves_nothing_and_a_dropped_caller_cancels_nothi
                 Err::<(), _>(LedgerError::Corrupt("makes room".to_owned()))
             }
         });
-        blocked.await.expect_err("it makes room");
+        blocked
+            .await
+            .expect_err("the transaction ends with an error");
     });
-    held.await.expect("the blocker is in");
+    held.await.expect("the blocker has its row lock");
     let other = database.clone();
     let caller = tokio::spawn(async move { put(&other, 3).await });
     wait_until(async || {
@@ -150,7 +151,7 @@ async fn a_refused_transaction_leaves_nothing_and_a_dropped_caller_cancels_nothi
     wait_until(async || keys(&database).await == BTreeSet::from([3])).await;
 }
 
-/// Asks until it is so; a test that waits in vain fails.
+/// Waits until the condition holds. Panics after ten seconds or more.
 async fn wait_until(mut is_so: impl AsyncFnMut() -> bool) {
     for _ in 0..1_000 {
         if is_so().await {
@@ -158,11 +159,11 @@ async fn wait_until(mut is_so: impl AsyncFnMut() -> bool) {
         }
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
-    panic!("waited in vain");
+    panic!("the condition never held");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn transactions_that_stand_in_each_others_way_are_run_again() {
+async fn a_transaction_that_lost_a_deadlock_is_run_again() {
     if or_skip("PostgreSQL") {
         return;
     }
@@ -187,7 +188,7 @@ async fn transactions_that_stand_in_each_others_way_are_run_again() {
                     if first_try {
                         both_hold_one.wait().await;
                     }
-                    // Each waits for the other now: a deadlock, which the server ends for one of
+                    // Now each waits for the other. The server ends the deadlock by aborting one of
                     // them.
                     tx.execute(sql, &[&keys[1]]).await?;
                     Ok::<_, LedgerError>(())
@@ -197,7 +198,7 @@ async fn transactions_that_stand_in_each_others_way_are_run_again() {
         });
     }
     for done in running.join_all().await {
-        done.expect("each comes through");
+        done.expect("both transactions are committed");
     }
     assert!(begun.load(Ordering::SeqCst) >= 3, "one of them began again");
     let sums = server
@@ -236,14 +237,14 @@ async fn answers_agree_with_what_is_stored_while_connections_are_killed() {
     }
     over.store(true, Ordering::Release);
     let told = writing.join_all().await;
-    // Not over the pool: the last ones killed may still be in it.
+    // This does not read through the pool, which may still contain killed connections.
     let stored = server.query("SELECT k FROM t").await.expect("readable");
     let stored: BTreeSet<i64> = stored.lines().map(|k| k.parse().expect("a key")).collect();
     for (k, answer) in told.into_iter().flatten() {
         match answer {
             Ok(_) => assert!(stored.contains(&k), "{k} was acknowledged and is lost"),
-            Err(LedgerError::Unknown(why)) => panic!("{k} is not known: {why}"),
-            Err(error) => assert!(!stored.contains(&k), "{k} is there in spite of {error}"),
+            Err(LedgerError::Unknown(why)) => panic!("the outcome of {k} is not known: {why}"),
+            Err(error) => assert!(!stored.contains(&k), "{k} is stored in spite of {error}"),
         }
     }
 }
@@ -269,14 +270,14 @@ async fn a_commit_whose_answer_is_lost_is_read_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restart_under_load_leaves_no_answer_open() {
+async fn after_a_restart_under_load_every_outcome_is_known() {
     if or_skip("PostgreSQL") {
         return;
     }
     let server = Arc::new(PostgresServer::start().await.expect("PostgreSQL starts"));
     let database = database(&server.url()).await;
-    // More at once than there are connections, so that those who ask after their commits must not
-    // wait for one another.
+    // There are more writers than connections. So the test fails if writers that ask about lost
+    // commits wait for one another.
     let mut writing = tokio::task::JoinSet::new();
     for writer in 0..40_i64 {
         let database = database.clone();
@@ -296,8 +297,8 @@ async fn a_restart_under_load_leaves_no_answer_open() {
     for (k, answer) in told.into_iter().flatten() {
         match answer {
             Ok(_) => assert!(stored.contains(&k), "{k} was acknowledged and is lost"),
-            Err(LedgerError::Unknown(why)) => panic!("{k} is not known: {why}"),
-            Err(error) => assert!(!stored.contains(&k), "{k} is there in spite of {error}"),
+            Err(LedgerError::Unknown(why)) => panic!("the outcome of {k} is not known: {why}"),
+            Err(error) => assert!(!stored.contains(&k), "{k} is stored in spite of {error}"),
         }
     }
     assert!(stored.len() > 100);
@@ -305,11 +306,11 @@ async fn a_restart_under_load_leaves_no_answer_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_that_a_crash_swallowed_is_never_called_done() {
+async fn a_commit_that_a_crash_lost_is_never_acknowledged() {
     if or_skip("PostgreSQL") {
         return;
     }
-    // With fsync: what is acknowledged must outlive the kill.
+    // This server runs with fsync, because acknowledged writes must survive the kill.
     let server = Arc::new(PostgresServer::start().await.expect("PostgreSQL starts"));
     let database = database(&server.url()).await;
     let (mut told, mut met) = (Vec::new(), 0);
@@ -354,7 +355,7 @@ async fn a_commit_that_a_crash_swallowed_is_never_called_done() {
         match answer {
             Ok(_) => assert!(stored.contains(&k), "{k} was acknowledged and is lost"),
             Err(LedgerError::Unknown(_)) => {}
-            Err(error) => assert!(!stored.contains(&k), "{k} is there in spite of {error}"),
+            Err(error) => assert!(!stored.contains(&k), "{k} is stored in spite of {error}"),
         }
     }
     assert!(met > 0, "no kill met a write");
@@ -380,9 +381,9 @@ async fn a_lease_survives_its_owners_crash_only_until_its_end() {
 }
 
 #[tokio::test]
-async fn an_address_that_cannot_be_read_is_refused_with_its_form_and_without_its_password() {
+async fn the_error_for_a_bad_address_names_the_form_and_hides_the_password() {
     let refused = PostgresDatabase::connect("postgres://fan:hush@localhost:port/x").await;
-    let told = refused.err().expect("no port").to_string();
+    let told = refused.err().expect("the port is not a number").to_string();
     assert!(
         told.contains("postgres://user:password@host:port/database"),
         "{told}"

@@ -1,4 +1,4 @@
-//! The promises of the seam: one text of a transaction, and the same outcome in both databases.
+//! Tests the seam: a transaction that is written once has the same outcome in both databases.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -20,7 +20,7 @@ const TABLES: &[Migration] = &[
     ),
 ];
 
-/// A file, and where one can be started, a server.
+/// Returns a SQLite file and, where one can be started, a PostgreSQL server.
 async fn databases() -> Vec<(Installation, Box<dyn std::any::Any>)> {
     let folder = tempfile::tempdir().expect("a folder");
     let writer = SqliteDatabase::open(&folder.path().join("seam.sqlite")).expect("a file");
@@ -65,7 +65,7 @@ async fn sizes(installation: &Installation) -> Vec<(String, u32)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn values_come_back_as_they_were_given() {
+async fn values_are_read_as_they_were_written() {
     for (installation, _kept) in databases().await {
         let done = installation.write((), |tx, ()| {
             Box::pin(async move {
@@ -139,7 +139,7 @@ async fn lists_of_bytes_are_found_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_fit_is_refused_and_not_told() {
+async fn a_column_of_another_type_is_refused_without_showing_its_content() {
     for (installation, _kept) in databases().await {
         let read = installation.write((), |tx, ()| {
             Box::pin(async move {
@@ -183,7 +183,7 @@ async fn a_transaction_that_fails_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_s_transaction_that_waits_for_something_else_is_rolled_back() {
+async fn a_sqlite_transaction_that_waits_for_something_else_is_rolled_back() {
     let all = databases().await;
     let (installation, _kept) = &all[0];
     let waiting = installation.write((), |tx, ()| {
@@ -198,7 +198,7 @@ async fn a_file_s_transaction_that_waits_for_something_else_is_rolled_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_has_a_lock_alone_keeps_the_others_out() {
+async fn a_lock_that_is_held_alone_excludes_other_transactions() {
     static INSIDE: AtomicU32 = AtomicU32::new(0);
     for (installation, _kept) in databases().await {
         let mut tasks = tokio::task::JoinSet::new();
@@ -252,13 +252,13 @@ async fn a_snapshot_sees_one_moment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_installation_keeps_its_id_and_its_first_values_and_lends_to_one_owner() {
+async fn an_installation_keeps_its_id_and_first_values_and_leases_to_one_owner() {
     for (installation, _kept) in databases().await {
         let id = installation.ledger_id().await.expect("readable");
         assert_eq!(installation.ledger_id().await.expect("readable"), id);
         for fresh in [vec![1], vec![2]] {
             let value = installation.value("a value", fresh).await;
-            assert_eq!(value.expect("written"), [1], "the first one stays");
+            assert_eq!(value.expect("written"), [1], "the first value stays");
         }
         let lease = async |owner| installation.lease("a lease", owner, 60_000).await;
         assert!(lease("one").await.expect("written"));

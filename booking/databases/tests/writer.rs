@@ -1,4 +1,4 @@
-//! The writer's promises: grouped, isolated, durable, ordered.
+//! Tests the writer: writes are grouped, isolated, durable and ordered.
 
 use fairgate_databases::{Installation, LedgerError, SqliteDatabase};
 
@@ -30,7 +30,7 @@ async fn count(writer: &SqliteDatabase) -> i64 {
 }
 
 #[tokio::test]
-async fn a_failed_transaction_leaves_its_neighbours_in_the_group_alone() {
+async fn a_failed_transaction_does_not_undo_the_others_of_its_group() {
     let (_folder, writer) = writer().await;
     let one =
         writer.enqueue(|tx| Ok::<_, LedgerError>(tx.execute("INSERT INTO t VALUES (1, 'a')", [])?));
@@ -59,7 +59,7 @@ async fn a_dropped_caller_does_not_cancel_its_write() {
 }
 
 #[tokio::test]
-async fn what_was_answered_is_there_after_reopening() {
+async fn acknowledged_writes_are_there_after_reopening() {
     let (folder, writer) = writer().await;
     for k in 0..50 {
         put(&writer, k).await.expect("writes");
@@ -70,7 +70,7 @@ async fn what_was_answered_is_there_after_reopening() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_closed_ledger_is_whole_without_its_log() {
+async fn a_closed_ledger_file_is_complete_without_its_log() {
     let (folder, writer) = writer().await;
     let reading = tokio::spawn({
         let writer = writer.clone();
@@ -90,7 +90,7 @@ async fn a_closed_ledger_is_whole_without_its_log() {
     assert!(matches!(late, Err(LedgerError::Unavailable(_))), "{late:?}");
     reading.await.expect("the reader ends");
 
-    // The file alone, as a backup takes it.
+    // Copies the file alone, as a backup does.
     let copy = tempfile::tempdir().expect("a second folder");
     let alone = copy.path().join("ledger.db");
     std::fs::copy(folder.path().join("ledger.db"), &alone).expect("it is copied");
@@ -113,13 +113,13 @@ async fn a_file_of_a_newer_version_is_refused() {
     );
 }
 
-/// A small disk of its own, taken away with the test.
+/// A small disk for one test, which is unmounted when this value is dropped.
 struct SmallDisk {
     folder: tempfile::TempDir,
 }
 
 impl SmallDisk {
-    /// `None` where this machine does not let anybody mount.
+    /// Mounts the disk. Returns `None` where this machine does not allow it.
     fn mount(size: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mounted = std::process::Command::new("mount")
@@ -148,7 +148,7 @@ impl Drop for SmallDisk {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_is_told_before_a_write_fails_and_no_longer_when_there_is_room_again() {
+async fn a_full_disk_is_reported_before_a_write_fails_and_until_there_is_room_again() {
     let Some(disk) = SmallDisk::mount("12m") else {
         eprintln!("SKIPPED: a full disk (this machine does not let this test mount one)");
         return;
@@ -158,7 +158,7 @@ async fn a_full_disk_is_told_before_a_write_fails_and_no_longer_when_there_is_ro
     let installation = Installation::File(writer);
     installation.check_writable().await.expect("there is room");
     let filler = disk.folder.path().join("filler");
-    // The last write comes to nothing, which is what is wanted.
+    // This write fails when the disk is full, as intended.
     let _ = std::fs::write(&filler, vec![1; 12 << 20]);
     let full = found(&installation, |found| found.is_err()).await;
     assert!(
@@ -169,7 +169,7 @@ async fn a_full_disk_is_told_before_a_write_fails_and_no_longer_when_there_is_ro
     found(&installation, Result::is_ok).await;
 }
 
-/// Asks until the finding is the wanted one.
+/// Asks until the finding is the wanted one, and returns it as text.
 async fn found(
     installation: &Installation,
     wanted: fn(&Result<(), LedgerError>) -> bool,

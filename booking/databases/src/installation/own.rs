@@ -36,10 +36,10 @@ impl Installation {
         .await
     }
 
-    /// Returns a named value: the stored one, or else `fresh`, which is then stored.
+    /// Returns the stored value of a name. If there is none, stores and returns `fresh`.
     ///
     /// # Errors
-    /// Returns an error where the database did not take it.
+    /// Returns an error where the database did not take the write.
     pub async fn value(&self, name: &'static str, fresh: Vec<u8>) -> Result<Vec<u8>, LedgerError> {
         self.write(fresh, move |tx, fresh| {
             Box::pin(async move {
@@ -62,11 +62,11 @@ impl Installation {
     }
 
     /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's time.
-    /// Returns false while another owner holds the lease. An owner must count `ttl_ms` from before
-    /// this call.
+    /// Returns false while another owner holds the lease. The owner must count `ttl_ms` from the
+    /// moment before this call.
     ///
     /// # Errors
-    /// Returns an error where the database did not take it.
+    /// Returns an error where the database did not take the write.
     pub async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError> {
         let given = (name.to_owned(), owner.to_owned());
         self.write(given, move |tx, (name, owner)| {
@@ -81,7 +81,7 @@ impl Installation {
     /// Gives a lease back, so that nobody has to wait for its end. A lease of another owner stays.
     ///
     /// # Errors
-    /// Returns an error where the database did not take it.
+    /// Returns an error where the database did not take the write.
     pub async fn release_lease(&self, name: &str, owner: &str) -> Result<(), LedgerError> {
         let given = (name.to_owned(), owner.to_owned());
         self.write(given, |tx, (name, owner)| {

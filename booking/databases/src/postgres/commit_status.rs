@@ -1,11 +1,11 @@
 //! Finds out whether a transaction was committed when the answer to its commit was lost.
 //!
-//! PostgreSQL tells the status of a recent transaction by its number. A crash may lose numbers that
-//! no durable record names, and PostgreSQL may give them out a second time: "committed" could then
-//! mean another transaction. So a transaction also notes the *life* of the server, a random value
-//! in an unlogged table, which every crash and every promotion empties. The answer "committed"
-//! counts only within the same life. "Aborted" always counts, because what was committed is
-//! durable.
+//! PostgreSQL tells the status of a recent transaction by its number. But if a crash loses a number
+//! before it was durably recorded, PostgreSQL may use the number a second time. Then "committed"
+//! could mean another transaction. So a transaction also notes the *life* of the server, a random
+//! value in an unlogged table, which is emptied by every crash and every promotion. The answer
+//! "committed" counts only in the same life. "Aborted" always counts, because a committed
+//! transaction is durable.
 
 use std::time::{Duration, Instant};
 
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_that_may_have_been_given_twice_proves_no_commit() {
+    fn committed_counts_only_in_the_same_life() {
         assert_eq!(
             status_from_server(Some("committed"), true),
             Some(CommitStatus::Committed)
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_committed_before_a_crash_is_aborted_after_it() {
+    fn aborted_counts_in_any_life() {
         assert_eq!(
             status_from_server(Some("aborted"), true),
             Some(CommitStatus::Aborted)
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_that_still_runs_is_asked_about_again() {
+    fn a_running_transaction_is_asked_about_again() {
         assert_eq!(status_from_server(Some("in progress"), true), None);
         assert_eq!(
             status_from_server(None, true),

@@ -9,8 +9,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::LedgerError;
 
-/// The most connections that one process opens. By default PostgreSQL accepts a hundred from all
-/// processes together.
+/// The most connections that one process opens. By default PostgreSQL accepts a hundred connections
+/// from all processes together.
 const CONNECTIONS_MAX: usize = 16;
 
 /// How long a transaction waits for a free connection before it is refused.

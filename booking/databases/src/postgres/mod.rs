@@ -18,11 +18,11 @@ use commit_status::{CommitStatus, TransactionIdentity};
 use tx::PooledConnection;
 pub use tx::PostgresTransaction;
 
-/// How often one transaction is begun at most. It is begun again when it gave way to others or lost
-/// its connection before the commit.
+/// The most tries of one transaction. It is tried again when it gave way to another one or lost its
+/// connection before the commit.
 const TRIES_MAX: u32 = 6;
 
-/// How long a caller waits for its answer. The transaction goes on to its end after that.
+/// How long a caller waits for its answer. The transaction still runs to its end.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
 /// The number of the advisory lock under which tables are made. The number is arbitrary, but must
@@ -99,8 +99,7 @@ impl PostgresDatabase {
         let pool = self.pool.clone();
         let reading = tokio::spawn(async move {
             let lent = take_connection(&pool).await?;
-            // A reading opens no transaction, so a reader that panics leaves a clean connection
-            // behind.
+            // A reading opens no transaction, so the connection is clean even if the reader panics.
             lent.is_clean();
             query(lent.transaction()).await
         });
@@ -139,7 +138,7 @@ impl PostgresDatabase {
     }
 
     /// Runs `work`, a step of making tables, on one node at a time: nodes that start at once wait
-    /// for one another. There is no limit on how long the step may take.
+    /// for one another. The step may take any time.
     ///
     /// # Errors
     /// Returns the error of `work`; nothing of the step stays then.
@@ -212,7 +211,7 @@ enum TransactionOutcome<T, E> {
     Lost(T, TransactionIdentity, tokio_postgres::Error),
 }
 
-/// Runs a transaction until it is committed, returns its own error, or is out of tries.
+/// Runs a transaction until it is committed, fails with an error of its own, or has used all tries.
 async fn carry_through<T, E, F, R>(pool: &Pool, transaction: &F) -> Result<T, E>
 where
     E: From<LedgerError>,

@@ -22,8 +22,8 @@ pub enum ColumnValue<'a> {
 }
 
 impl ColumnValue<'_> {
-    /// Describes the value for an error message. The content of text and bytes is left out, since
-    /// it may be secret or personal.
+    /// Describes the value for an error message, but without the content of text and bytes, which
+    /// may be secret or personal.
     fn error_description(&self) -> String {
         match self {
             Self::Null => "nothing".to_owned(),
@@ -131,7 +131,7 @@ impl<'a> FromSql<'a> for ColumnValue<'a> {
     }
 
     fn accepts(_column: &Type) -> bool {
-        // A type without a form is refused when a value is read.
+        // A column of an unknown type is refused when a value is read.
         true
     }
 }

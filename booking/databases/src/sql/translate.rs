@@ -1,8 +1,8 @@
 //! Translates statements from PostgreSQL's SQL, in which they are written, to SQLite's.
 //!
-//! Only what the ledgers' statements use is translated. Everything else must be SQL that both
-//! databases read alike, or stand in a branch by [`super::SqlDialect`]. A statement that SQLite
-//! cannot read fails when it is prepared.
+//! Only the constructs that the ledgers' statements use are translated. Everything else must have
+//! the same meaning in both databases, or be in a branch by [`super::SqlDialect`]. A statement that
+//! SQLite cannot read fails when it is prepared.
 
 /// Functions of PostgreSQL, with SQLite's names for them.
 const FUNCTIONS: &[(&str, &str)] = &[
@@ -17,7 +17,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
 /// clock.
 const SYSTEM_CLOCK: &str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 
-/// The clause by which PostgreSQL compares text byte by byte. SQLite always does so.
+/// The clause that makes PostgreSQL compare text byte by byte, as SQLite always does.
 const ORDER_OF_BYTES: &str = " COLLATE \"C\"";
 
 /// Row locks. SQLite needs none, because it has one writer.
@@ -79,8 +79,8 @@ fn without_row_locks(sql: &str) -> String {
     out
 }
 
-/// Turns `= ANY ($n)` into a lookup in a JSON list, and `= ANY (ARRAY (SELECT …))` into one in the
-/// query.
+/// Turns `= ANY ($n)` into a lookup in a JSON list, and `= ANY (ARRAY (SELECT …))` into `IN` with
+/// the query.
 fn with_lists(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len() + 32);
     let mut rest = sql;
@@ -102,7 +102,7 @@ fn with_lists(sql: &str) -> String {
     out
 }
 
-/// Returns the text in the parentheses at the beginning, and the text behind them.
+/// Returns the text in the parentheses at the beginning, and the text after them.
 fn parenthesised(sql: &str) -> Option<(&str, &str)> {
     let inner = sql.trim_start().strip_prefix('(')?;
     let mut depth = 1_u32;
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn numbered_values_are_marked_as_sqlite_marks_them() {
+    fn numbered_values_get_the_marks_of_sqlite() {
         check(
             "SELECT a FROM t WHERE b = $1 AND c > $12",
             "SELECT a FROM t WHERE b = ?1 AND c > ?12",
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn casts_and_row_locks_go() {
+    fn casts_and_row_locks_are_dropped() {
         check(
             "SELECT SUM(a)::bigint, d::text FROM t WHERE b = $1::text FOR UPDATE SKIP LOCKED",
             "SELECT SUM(a), d FROM t WHERE b = ?1",
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_looked_into() {
+    fn any_becomes_a_lookup_in_a_json_list() {
         check(
             "DELETE FROM t WHERE a = ANY ($2) AND b = ANY($3::bytea[])",
             "DELETE FROM t WHERE a IN (SELECT value FROM json_each(?2)) \
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_a_query_makes_is_the_query() {
+    fn any_of_an_array_from_a_query_becomes_in_with_the_query() {
         check(
             "UPDATE t SET a = $2 WHERE b = ANY (ARRAY (SELECT b FROM t WHERE (c <= $1) \
              ORDER BY c LIMIT $3 FOR UPDATE SKIP LOCKED)) RETURNING b",
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_larger_of_two_has_another_name() {
+    fn greatest_and_least_become_max_and_min() {
         check(
             "UPDATE t SET a = GREATEST(a, $1), b = LEAST(b, $2)",
             "UPDATE t SET a = MAX(a, ?1), b = MIN(b, ?2)",
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_is_the_systems() {
+    fn the_database_clock_becomes_the_system_clock() {
         check(
             concat!("SELECT ", now_ms!(), " + $1"),
             "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?1",
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_compared_by_its_bytes() {
+    fn the_clause_for_the_order_of_bytes_is_dropped() {
         check(
             "SELECT a FROM t ORDER BY a COLLATE \"C\", b",
             "SELECT a FROM t ORDER BY a, b",

@@ -50,7 +50,8 @@ impl ToSqlValue for bool {
     }
 }
 
-/// Converts whole numbers. A count beyond a signed column's range is stored as the largest number.
+/// Converts whole numbers. A number that is too large for a signed column is stored as the largest
+/// number.
 macro_rules! whole_numbers {
     ($($number:ty),*) => {
         $(impl ToSqlValue for $number {

@@ -1,4 +1,4 @@
-//! Tells whether the file may take writes: its disk must have room, and no commit may have failed a
+//! Checks whether the file takes writes: its disk must have room, and no commit may have failed a
 //! moment ago.
 
 use std::path::Path;
@@ -11,10 +11,11 @@ use super::SqliteDatabase;
 use crate::LedgerError;
 use crate::write_check::LastWriteCheck;
 
-/// The least free room, in bytes. With less than this the next commits may not fit, though a small
-/// one may still find room in the log.
+/// The least free room, in bytes. With less room the next commits may not fit, although a small
+/// commit may still fit into the log.
 const ROOM_MIN_BYTES: u64 = 1 << 20;
-/// How long a failed commit counts, since a small commit may fit where a larger one did not.
+/// For this long after a failed commit, the file counts as not writable, because a small write may
+/// succeed where a larger commit did not fit.
 const FAILED_COUNTS: Duration = Duration::from_secs(1);
 
 /// The last failed commit, and the last answer to the question whether the file takes writes.

@@ -8,7 +8,7 @@ use rusqlite::{CachedStatement, Connection};
 use crate::LedgerError;
 use crate::sql::{SqlRow, SqlValues, for_sqlite};
 
-/// A connection behind a lock. The compiler needs the lock because a transaction's future could in
+/// A connection in a lock. The compiler needs the lock because a transaction's future could in
 /// principle move to another thread. In practice the lock is always free.
 pub(crate) struct SqliteConnection(Mutex<CachingConnection>);
 
@@ -31,8 +31,8 @@ impl CachingConnection {
     }
 }
 
-/// Binds the values that the translated statement still names. Values that only PostgreSQL's text
-/// names have no place in it.
+/// Binds as many values as the translated statement has places. Later values, which only
+/// PostgreSQL's statement uses, are left out.
 fn bind_values(
     statement: &mut CachedStatement<'_>,
     with: SqlValues<'_>,
@@ -59,7 +59,7 @@ impl SqliteConnection {
     }
 
     fn inner(&self) -> MutexGuard<'_, CachingConnection> {
-        // After a panic in a statement the connection is still sound: the code that began the
+        // After a panic in a statement the connection can still be used: the code that began the
         // transaction rolls it back.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -11,14 +11,15 @@ use super::condition::SqliteFileHealth;
 use super::connection::SqliteConnection;
 use crate::LedgerError;
 
-/// The most transactions in one commit. With more, the first would wait too long for the last.
+/// The most transactions in one commit. With more, the first caller would wait too long for the
+/// last transaction.
 const GROUP_MAX: usize = 512;
 
 /// How long the thread is idle before it folds the log into the file.
 const CHECKPOINT_AFTER_IDLE: Duration = Duration::from_secs(2);
 
-/// A queued transaction. It runs inside a group, and returns what to call once the group's commit
-/// succeeded or failed.
+/// A queued transaction. It runs inside a group, and returns a callback for the time after the
+/// group's commit.
 pub(crate) type SqliteWriteJob =
     Box<dyn FnOnce(Option<&Arc<SqliteConnection>>) -> CommitCallback + Send>;
 
@@ -33,7 +34,7 @@ pub(crate) enum WriterCommand {
 /// A callback that gets `None` when the group's commit succeeded, and the reason when it did not.
 type CommitCallback = Box<dyn FnOnce(Option<&str>) + Send>;
 
-/// Wraps a transaction so that its answer is given only after the commit that holds it.
+/// Wraps a transaction so that its answer is sent only after the commit of its group.
 pub(crate) fn write_job<T, E, F>(
     transaction: F,
     answer: oneshot::Sender<Result<T, E>>,
@@ -55,7 +56,7 @@ where
                 (Ok(_), Some(reason)) => Err(LedgerError::Unavailable(reason.to_owned()).into()),
                 (result, _) => result,
             };
-            // The caller may have gone away; the write is kept all the same.
+            // The caller may have gone away. That does not undo the write.
             let _ = answer.send(settled);
         })
     })
@@ -101,7 +102,7 @@ pub(crate) fn run(
             Err(RecvTimeoutError::Disconnected) => return,
         };
         if let Some(closed) = closing {
-            // The caller may have stopped waiting; the file is closed all the same.
+            // The caller may have stopped waiting. The file is still closed.
             let _ = closed.send(checkpoint_and_close(connection));
             return;
         }
@@ -124,7 +125,7 @@ fn checkpoint_and_close(connection: Arc<SqliteConnection>) -> Result<(), LedgerE
     Ok(())
 }
 
-/// Commits what is open. If the commit fails, everything is rolled back.
+/// Commits the open transaction. If the commit fails, rolls it back.
 fn commit(connection: &SqliteConnection) -> Result<(), LedgerError> {
     let committed = connection.batch("COMMIT");
     if committed.is_err() && !connection.with_connection(rusqlite::Connection::is_autocommit) {
@@ -133,8 +134,8 @@ fn commit(connection: &SqliteConnection) -> Result<(), LedgerError> {
     committed
 }
 
-/// Runs the first write and all that wait with it, and commits them. If it finds the command to
-/// close in the queue, it returns that command, and nothing is written after it.
+/// Runs the first write and all queued writes, and commits them together. Stops at a command to
+/// close and returns it, so that nothing is written after this command.
 fn commit_group(
     connection: &Arc<SqliteConnection>,
     first: SqliteWriteJob,

@@ -60,8 +60,8 @@ impl SqliteDatabase {
 
     /// Hands one domain transaction to the writer *now* and returns a future of its durable result.
     ///
-    /// The transaction is queued before this function returns, so that a caller who holds a lock
-    /// while calling fixes the order of writes. It runs to its end even if the future is dropped.
+    /// The transaction is queued before this function returns, so that a caller can fix the order
+    /// of writes by calling under a lock. It runs to its end even if the future is dropped.
     pub fn enqueue<T, E, F>(
         &self,
         transaction: F,
@@ -140,8 +140,8 @@ impl SqliteDatabase {
     /// complete without its log, and every further call is refused.
     ///
     /// # Errors
-    /// Returns an error where the log could not be folded in. The file and its log are complete
-    /// together then.
+    /// Returns an error where the log could not be folded in. Then the file is complete only
+    /// together with its log.
     pub async fn close(&self) -> Result<(), LedgerError> {
         // An open reading connection would keep the log in use.
         self.readers.close();

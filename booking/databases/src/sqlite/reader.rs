@@ -1,5 +1,5 @@
-//! A pool of a few reading connections beside the writer. SQLite's write-ahead log lets them see
-//! every commit.
+//! A pool of a few connections that only read. Because of SQLite's write-ahead log, they see every
+//! commit and do not wait for the writer.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,8 @@ use rusqlite::{Connection, OpenFlags};
 use super::connection::SqliteConnection;
 use crate::LedgerError;
 
-/// The most idle connections that are kept, since each holds its own page cache.
+/// The most idle connections in the pool. The number is small because each connection has its own
+/// page cache.
 const IDLE_MAX: usize = 4;
 
 pub(crate) struct SqliteReaderPool {
@@ -20,7 +21,7 @@ pub(crate) struct SqliteReaderPool {
 #[derive(Default)]
 struct IdleConnections {
     connections: Vec<Arc<SqliteConnection>>,
-    /// The file is being closed, so nothing is read any more.
+    /// Whether the file is being closed. Then nothing is read any more.
     closed: bool,
 }
 
@@ -65,7 +66,7 @@ impl SqliteReaderPool {
     }
 
     fn lock_idle_list(&self) -> std::sync::MutexGuard<'_, IdleConnections> {
-        // A query that panics leaves the list of connections sound.
+        // A panic in a query does not damage the list of connections.
         self.idle
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)

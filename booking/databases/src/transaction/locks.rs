@@ -1,13 +1,14 @@
-//! Named locks, which keep two transactions apart that change no common row.
+//! Named locks. They keep two transactions from running at the same time although these change no
+//! common row.
 //!
-//! On PostgreSQL they are advisory locks, and each ends with its transaction. SQLite has one
-//! writer, so no lock is needed there.
+//! On PostgreSQL they are advisory locks, and each lock ends with its transaction. SQLite has one
+//! writer, so it needs no locks.
 
 use super::SqlTransaction;
 use crate::LedgerError;
 use crate::sql::{SqlDialect, SqlValue, ToSqlValue};
 
-/// One lock, named by its kind and a word or number.
+/// One lock. Its name is a kind and a word, or a kind and a number.
 #[derive(Debug, Clone, Copy)]
 pub struct NamedLock<'a> {
     kind: i32,
@@ -17,13 +18,13 @@ pub struct NamedLock<'a> {
 
 #[derive(Debug, Clone, Copy)]
 enum LockName<'a> {
-    /// A word, which is hashed. Two words may share a lock, and then wait for one another.
+    /// A word, which is hashed. Two words with the same hash share one lock.
     Word(&'a str),
     Number(i32),
 }
 
 impl<'a> NamedLock<'a> {
-    /// Names a lock of a kind and a word that one transaction holds alone.
+    /// Names a lock by a kind and a word. Only one transaction at a time may hold it.
     #[must_use]
     pub fn alone(kind: i32, word: &'a str) -> Self {
         Self {
@@ -33,7 +34,7 @@ impl<'a> NamedLock<'a> {
         }
     }
 
-    /// Names a lock of a kind and a word that several transactions may hold together, but not while
+    /// Names a lock by a kind and a word. Several transactions may hold it together, but not while
     /// one holds it alone.
     #[must_use]
     pub fn shared(kind: i32, word: &'a str) -> Self {
@@ -43,7 +44,7 @@ impl<'a> NamedLock<'a> {
         }
     }
 
-    /// Names a lock of a kind and a number that one transaction holds alone.
+    /// Names a lock by a kind and a number. Only one transaction at a time may hold it.
     #[must_use]
     pub fn numbered(kind: i32, number: i32) -> Self {
         Self {

@@ -32,7 +32,7 @@ impl SqliteDatabase {
     /// `migrations[i]` is version `i + 1`. A released migration is never edited.
     ///
     /// # Errors
-    /// Returns an error where a migration fails; nothing of it stays.
+    /// Returns an error where a migration fails: then none of the migrations was applied.
     pub async fn migrate(
         &self,
         owner: &'static str,
@@ -69,7 +69,7 @@ impl PostgresDatabase {
     /// `migrations[i]` is version `i + 1`. A released migration is never edited.
     ///
     /// # Errors
-    /// Returns an error where a migration fails; nothing of it stays.
+    /// Returns an error where a migration fails: then none of the migrations was applied.
     pub async fn migrate(
         &self,
         owner: &'static str,
@@ -89,8 +89,8 @@ impl PostgresDatabase {
 /// Applies the steps of one owner that the database lacks, in order.
 ///
 /// # Errors
-/// Returns an error where a step fails; [`LedgerError::Corrupt`] where the database has more steps
-/// than the list.
+/// Returns an error where a step fails. The error is [`LedgerError::Corrupt`] where the database
+/// has more steps than the list.
 pub(crate) async fn apply_migrations(
     tx: &SqlTransaction,
     owner: &str,

@@ -49,8 +49,8 @@ impl SqlTransaction {
         }
     }
 
-    /// Returns whether this is PostgreSQL, where each statement costs a round trip. Where many
-    /// callers wait for a transaction, several of its statements are fused into one on PostgreSQL.
+    /// Returns whether this is PostgreSQL, where each statement costs a round trip. If many callers
+    /// wait for a transaction, the code fuses several of its statements into one on PostgreSQL.
     #[must_use]
     pub fn is_postgres(&self) -> bool {
         self.dialect() == SqlDialect::Postgres

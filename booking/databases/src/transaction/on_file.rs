@@ -82,7 +82,8 @@ where
     result
 }
 
-/// Runs a transaction's future to its end; on SQLite the future never waits.
+/// Runs a transaction's future to its end by polling it once, because on SQLite the future never
+/// waits. If it waits, returns an error.
 pub(super) fn run_on_file<A, T, E, F>(
     connection: &Arc<SqliteConnection>,
     given: &A,

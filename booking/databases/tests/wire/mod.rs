@@ -1,4 +1,4 @@
-//! A wire between a client and PostgreSQL that can be cut at the worst moment.
+//! A proxy between a client and PostgreSQL. A test can cut it at a chosen message.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What to do when the client says a word.
+/// What gets lost when a message of the client contains this word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cut {
-    /// The server hears it, and the client never hears the answer.
+    /// The server gets the message, and the answer is lost.
     Answer(&'static str),
-    /// The server never hears it.
+    /// The message is lost.
     Question(&'static str),
 }
 
@@ -28,7 +28,7 @@ struct State {
 }
 
 impl Wire {
-    /// A wire to the server at an address.
+    /// Starts a wire to the server at this address.
     pub async fn to(url: &str) -> Self {
         let target: u16 = url
             .split(':')
@@ -50,28 +50,28 @@ impl Wire {
         Self { port, state }
     }
 
-    /// The server's address over this wire.
+    /// Returns the address under which clients reach the server through this wire.
     pub fn url(&self) -> String {
         format!("postgres://fairgate@127.0.0.1:{}/fairgate", self.port)
     }
 
-    /// The next time somebody says `word`, the server hears it and its answer is lost.
+    /// Loses the answer to the next message that contains `word`.
     pub fn lose_the_answer_to(&self, word: &'static str) {
-        *self.state.next.lock().expect("whole") = Some(Cut::Answer(word));
+        *self.state.next.lock().expect("no panic under the lock") = Some(Cut::Answer(word));
     }
 
-    /// The next time somebody says `word`, it gets lost itself.
+    /// Loses the next message that contains `word`.
     pub fn lose_the_question(&self, word: &'static str) {
-        *self.state.next.lock().expect("whole") = Some(Cut::Question(word));
+        *self.state.next.lock().expect("no panic under the lock") = Some(Cut::Question(word));
     }
 
-    /// How often it was cut.
+    /// Returns how often the wire was cut.
     pub fn cuts(&self) -> u32 {
         self.state.cuts.load(Ordering::SeqCst)
     }
 }
 
-/// Ends, and with it both connections, when either side ends or the wire is cut.
+/// Forwards until either side ends or the wire is cut. Then both connections are closed.
 async fn forward(mut client: TcpStream, mut server: TcpStream, state: Arc<State>) {
     let (mut said, mut answered) = ([0; 16_384], [0; 16_384]);
     loop {
@@ -86,7 +86,7 @@ async fn forward(mut client: TcpStream, mut server: TcpStream, state: Arc<State>
                     return;
                 }
                 if cut.is_some() {
-                    // The first byte of an answer tells that the server has done it.
+                    // Once the answer begins, the server has carried out the message.
                     let _ = server.read(&mut answered).await;
                     return;
                 }
@@ -102,9 +102,9 @@ async fn forward(mut client: TcpStream, mut server: TcpStream, state: Arc<State>
 }
 
 impl State {
-    /// The cut that is due with these words, if one is.
+    /// Returns the cut for this message, if one is due.
     fn take(&self, said: &[u8]) -> Option<Cut> {
-        let mut next = self.next.lock().expect("whole");
+        let mut next = self.next.lock().expect("no panic under the lock");
         let (Cut::Answer(word) | Cut::Question(word)) = (*next)?;
         if !said.windows(word.len()).any(|part| part == word.as_bytes()) {
             return None;

@@ -1,6 +1,7 @@
 //! Speaks HTTP as visitors do: keep-alive connections from many source addresses, and each answer
-//! read whole. hyper's client is named only here. Visitors share connections: a connection for each
-//! browser would cost the swarm as much as the call, on the cores that it shares with the gateway.
+//! read whole. hyper's client is named only here. Visitors share connections. A new connection
+//! would cost the swarm as much processor time as the call itself, and the gateway under test needs
+//! the same processors.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,12 +16,13 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// An answer that takes longer than this is an unknown outcome.
+/// A call without an answer after this time has an unknown outcome.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// The number of source addresses on loopback.
 const SOURCES: u8 = 16;
 
-/// How long a gateway that did not answer is avoided, as by a load balancer's health check.
+/// How long a gateway is avoided after it did not answer, in milliseconds. A load balancer's health
+/// check has the same effect.
 const AVOIDED_MS: u64 = 2_000;
 /// The instant from which times are counted in milliseconds.
 static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -57,7 +59,7 @@ pub struct LoadHttpCall {
     pub form: Option<String>,
     /// The `Accept` header, if it matters.
     pub accept: Option<&'static str>,
-    /// By how many gateways the call is moved on from its visitor's own.
+    /// The call goes to the gateway that is this many places after the visitor's own.
     pub turn: usize,
 }
 
@@ -114,14 +116,14 @@ impl LoadHttpCall {
         self
     }
 
-    /// Moves the call on by so many gateways.
+    /// Sends the call to the gateway that is `turn` places after the visitor's own.
     pub fn turned(mut self, turn: usize) -> Self {
         self.turn = turn;
         self
     }
 
-    /// Returns a digest of the request for the judge. Two calls with one key and different digests
-    /// have two bodies.
+    /// Returns a digest of method, path and JSON body for the judge. If two calls with one key have
+    /// different digests, one key was used for two requests.
     pub fn digest(&self) -> String {
         let body = self.body.as_ref().map(Value::to_string);
         let asked = format!("{} {} {}", self.method, self.path, body.unwrap_or_default());
@@ -156,8 +158,8 @@ impl LoadHttpAnswer {
 }
 
 impl LoadHttpClient {
-    /// Makes a client for gateways such as `http://127.0.0.1:8080`. It uses several source
-    /// addresses if they are on loopback.
+    /// Makes a client for gateways such as `http://127.0.0.1:8080`. If all of them are on loopback,
+    /// the client calls from several source addresses.
     pub fn new(urls: &[String]) -> Self {
         let base = |url: &String| HttpEndpoint {
             url: url.trim_end_matches('/').to_owned(),
@@ -185,14 +187,14 @@ impl LoadHttpClient {
         }
     }
 
-    /// Returns the gateway that serves `who`: always the same one while it answers, and otherwise
-    /// the next that does. Any gateway serves any visitor.
+    /// Returns the gateway for the calls of `who`: always the same one while it answers, and
+    /// otherwise the next one that answers. Any gateway can serve any visitor.
     pub fn base_of(&self, who: usize) -> usize {
         let now_ms = now_ms();
         let count = self.bases.len();
         let well = |at: &usize| self.bases[*at].avoided_ms.load(Ordering::Relaxed) <= now_ms;
         let mut turns = (0..count).map(|turn| (who + turn) % count);
-        // If no gateway answers, the visitor's own is as good as any.
+        // If every gateway is avoided, the call goes to the visitor's own.
         turns.find(well).unwrap_or(who % count)
     }
 
@@ -201,7 +203,7 @@ impl LoadHttpClient {
         &self.bases[base].url
     }
 
-    /// Avoids a gateway that did not answer for a while.
+    /// Avoids a gateway for [`AVOIDED_MS`], because it did not answer.
     pub fn avoid(&self, base: usize) {
         let until_ms = now_ms() + AVOIDED_MS;
         self.bases[base]
@@ -212,7 +214,7 @@ impl LoadHttpClient {
     /// Makes the call. `who` chooses the gateway and the source address.
     ///
     /// # Errors
-    /// Why there was no whole answer: what the call did is unknown.
+    /// Why there was no complete answer. It is then unknown what the call did.
     pub async fn send(&self, call: &LoadHttpCall, who: usize) -> Result<LoadHttpAnswer, String> {
         let base = self.base_of(who + call.turn);
         let answer = self.send_to(base, call, who).await;
@@ -222,8 +224,8 @@ impl LoadHttpClient {
         answer
     }
 
-    /// Makes the call as [`Self::send`] does, to this gateway. The gateway is not avoided if it
-    /// does not answer.
+    /// Makes the call as [`Self::send`] does, but to this gateway. If the gateway does not answer,
+    /// later calls do not avoid it.
     ///
     /// # Errors
     /// As [`Self::send`].
@@ -310,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_spread_over_the_gateways_and_leave_one_that_does_not_answer() {
+    fn visitors_spread_over_the_gateways_and_avoid_one_that_does_not_answer() {
         let urls = [
             "http://127.0.0.1:1",
             "http://127.0.0.1:2/",

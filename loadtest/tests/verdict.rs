@@ -1,4 +1,5 @@
-//! The command from outside: what it exits with, and what it says of files it cannot read.
+//! Runs `loadtest verdict` as a process, and checks its exit codes and its messages about files
+//! that it cannot read.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -13,9 +14,9 @@ struct Files(tempfile::TempDir);
 
 impl Files {
     fn new(history: &str, dump: &str) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("history"), history).expect("written");
-        std::fs::write(folder.path().join("dump"), dump).expect("written");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("history"), history).expect("the file can be written");
+        std::fs::write(folder.path().join("dump"), dump).expect("the file can be written");
         Self(folder)
     }
 
@@ -36,7 +37,7 @@ fn verdict(history: &Path, dump: &Path, more: &[&str]) -> Output {
         .arg(dump)
         .args(more)
         .output()
-        .expect("the program")
+        .expect("the program runs")
 }
 
 #[track_caller]
@@ -54,7 +55,7 @@ fn with(record: &str) -> String {
 }
 
 #[test]
-fn a_whole_run_holds_and_says_what_was_judged() {
+fn a_complete_run_holds_and_the_output_names_the_invariants() {
     let ends = r#"{"kind":"end","visitor":0,"at_ms":5,"outcome":"gave_up"}
 {"kind":"finished","at_ms":6}"#;
     let files = Files::new(&with(ends), DUMP);
@@ -103,7 +104,7 @@ fn a_bad_line_is_named_and_nothing_is_judged() {
 }
 
 #[test]
-fn a_dump_that_was_cut_off_is_not_judged() {
+fn a_dump_that_is_cut_off_or_has_another_version_is_not_judged() {
     let cut: Vec<_> = DUMP.lines().take(2).collect();
     check_unreadable(&with(""), &cut.join("\n"), &["dump", "cut off"]);
     check_unreadable(&with(""), "", &["dump", "cut off"]);
@@ -115,11 +116,11 @@ fn a_dump_that_was_cut_off_is_not_judged() {
 }
 
 #[test]
-fn the_providers_books_are_held_to_the_ledger_line_by_line() {
+fn a_bad_line_of_the_providers_books_is_named_and_money_that_the_ledger_does_not_know_fails() {
     let files = Files::new(RUN, DUMP);
     let with_books = |books: &str| {
         let path = files.path("books");
-        std::fs::write(&path, books).expect("written");
+        std::fs::write(&path, books).expect("the file can be written");
         files.verdict(&["--provider", &path.display().to_string()])
     };
     let output = with_books(r#"{"kind":"invoice"}"#);
@@ -152,15 +153,15 @@ fn a_missing_file_is_named() {
     let none = Command::new(env!("CARGO_BIN_EXE_loadtest"))
         .arg("verdict")
         .output();
-    assert_eq!(none.expect("the program").status.code(), Some(2));
+    assert_eq!(none.expect("the program runs").status.code(), Some(2));
 }
 
 #[test]
-fn the_self_test_finds_everything_it_plants() {
+fn the_self_test_finds_every_fault_that_it_plants() {
     let output = Command::new(env!("CARGO_BIN_EXE_loadtest"))
         .args(["verdict", "--self-test"])
         .output();
-    let output = output.expect("the program");
+    let output = output.expect("the program runs");
     assert_eq!(
         output.status.code(),
         Some(0),

@@ -21,9 +21,11 @@ use crate::swarm::{
 /// The scenario of the crowd. Its `hold_s`, `grace_s` and `claim_grace_s` are short, so that
 /// everything is final soon.
 const CROWD: &str = include_str!("../../scenarios/faults.toml");
-/// How long after the last fault is healed everything must be final, in seconds.
+/// Seats and money must be final within this many seconds after the crowd has gone and all faults
+/// are healed.
 const FINAL_WITHIN_S: f64 = 10.0;
-/// The seats of a show that one card may buy, if the provider tells cards apart.
+/// The most seats of a show that one card may buy. The limit applies only if the provider tells
+/// cards apart.
 const SEATS_PER_CARD: u64 = 4;
 /// What `loadtest faults` is asked.
 #[derive(clap::Args)]
@@ -50,7 +52,8 @@ struct FaultTrial {
     spec: RigSpecification,
     strikes: Vec<ScheduledFault>,
     took_s: f64,
-    /// The figures of the crowd; `None` if a part of the system did not come back.
+    /// The figures of the crowd; `None` if an error ended the scenario, such as a part of the
+    /// system that did not start again.
     report: Option<SwarmReport>,
     judged: Option<RigVerdict>,
     /// Why the trial failed; empty if everything held.
@@ -61,7 +64,8 @@ impl FaultTrialOptions {
     /// Plays every seed.
     ///
     /// # Errors
-    /// What kept a run from being one: no programs, no servers, no interrupt.
+    /// Why a seed could not be judged: a missing program, a server that did not start, no verdict,
+    /// or an interrupt.
     pub fn run(&self) -> anyhow::Result<LoadtestExitCode> {
         let scenario = scenario_of("faults", CROWD).map_err(|faults| {
             anyhow::anyhow!("the crowd cannot be played: {}", faults.join("; "))
@@ -123,8 +127,8 @@ impl FaultTrialOptions {
     }
 }
 
-/// Runs one seed from the start of its rig to its verdict. An error in it counts as a failure of
-/// the seed and does not end the command.
+/// Runs one seed from the start of its rig to its verdict. An error while the crowd plays or the
+/// rig stops counts as a failure of the seed. Any other error ends the command.
 async fn trial(
     scenario: &Scenario,
     seed: u64,
@@ -197,7 +201,7 @@ fn with_train_and_limits(scenario: &Scenario, spec: RigSpecification) -> anyhow:
     Ok(scenario)
 }
 
-/// Returns what is wrong if seats or money were not final soon after everything was healed.
+/// Returns a message if seats or money were not final in time, and otherwise `None`.
 fn not_final_in_time(report: &SwarmReport) -> Option<String> {
     match report.figures.get("settled_s") {
         None => Some(format!("seats are held {FINAL_WITHIN_S} s after healing")),
@@ -218,7 +222,7 @@ fn breakable(strikes: &[ScheduledFault]) -> RigFeatures {
     }
 }
 
-/// Counts how often each kind of fault hit. Kinds that did not hit are listed with 0.
+/// Counts how often each kind of fault was inflicted. Kinds that were not are listed with 0.
 fn hits(trials: &[FaultTrial]) -> BTreeMap<String, u64> {
     let kinds = schedule::KINDS.iter().map(|kind| ((*kind).to_owned(), 0));
     let mut hits: BTreeMap<String, u64> = kinds.collect();

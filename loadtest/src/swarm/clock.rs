@@ -1,5 +1,5 @@
-//! Keeps one clock for a whole run. It starts from the wall clock and goes on with the monotonic
-//! clock, so that a step of the wall clock during the run disturbs no interval.
+//! Provides one clock for a whole run. It reads the wall clock once at its start and then counts
+//! with the monotonic clock, so that a jump of the wall clock during the run changes no interval.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -39,8 +39,8 @@ impl SwarmClock {
         self.base.elapsed().as_secs_f64()
     }
 
-    /// Returns the instant of a time in milliseconds since the epoch. Times before the start give
-    /// the start.
+    /// Returns the instant of a time in milliseconds since the epoch. For a time before the start
+    /// it returns the start.
     pub fn instant(self, at_ms: f64) -> Instant {
         self.base + Duration::from_secs_f64(((at_ms - self.base_ms) / 1e3).max(0.0))
     }

@@ -1,4 +1,4 @@
-//! Kills and slows parts of the system while the crowd is there, and writes down when each fault
+//! Kills and slows parts of the system during the run, and records in the history when each fault
 //! began and ended.
 
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use super::scenario::PlannedSlowdown;
 use super::stage::{RunFinished, SwarmContext, round};
 use crate::rig::{KillTarget, PlannedKill, Rig};
 
-/// Inflicts all kills and the slowdown, each at its time.
+/// Inflicts all kills and the slowdown, each at its time. A kill also waits until the previously
+/// killed process is ready again.
 pub async fn inflict(stage: Arc<SwarmContext>, rig: Arc<Rig>, kills: Vec<PlannedKill>) {
     let killing = async {
         for one in kills {
@@ -22,7 +23,7 @@ pub async fn inflict(stage: Arc<SwarmContext>, rig: Arc<Rig>, kills: Vec<Planned
     };
     let slowing = async {
         if let Some(slow) = stage.scenario.slow {
-            // The run may end first; then nobody is left to be slowed down.
+            // An error only means that the run ended before the slowdown did.
             let _ = slow_down(&stage, &rig, slow).await;
         }
     };

@@ -1,5 +1,6 @@
-//! Writes the run's history as JSON Lines: everything that a visitor was told, as it came, for a
-//! judge who was not there. A thread of its own writes, so that no visitor waits for the disk.
+//! Writes the run's history as JSON Lines: what visitors and observers asked, and what they were
+//! answered. The judge reads it after the run. A separate thread writes the file, so that no
+//! visitor waits for the disk.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -16,7 +17,7 @@ pub struct HistoryWriter {
     lines: Sender<Option<String>>,
 }
 
-/// The thread that writes the history. It is joined at the end.
+/// The thread that writes the history. [`HistoryWriterThread::finish`] joins it.
 pub struct HistoryWriterThread {
     thread: JoinHandle<std::io::Result<u64>>,
 }
@@ -25,7 +26,7 @@ impl HistoryWriter {
     /// Starts a history at `path`, and replaces any file there.
     ///
     /// # Errors
-    /// Where the file cannot be made.
+    /// Where the file cannot be created.
     pub fn create(path: &Path) -> anyhow::Result<(Self, HistoryWriterThread)> {
         let file = File::create(path)
             .with_context(|| format!("the history {} cannot be written", path.display()))?;
@@ -52,14 +53,14 @@ impl HistoryWriter {
         if let Value::Object(fields) = fields {
             record.extend(fields);
         }
-        // The writer ends only after everybody who writes, or on a full disk, which `finish`
-        // reports.
+        // The thread no longer receives records only after `close` or after a failed write, which
+        // `finish` reports.
         let _ = self.lines.send(Some(Value::Object(record).to_string()));
     }
 
-    /// Says that no more records will come.
+    /// Tells the thread that no more records will come.
     pub fn close(&self) {
-        // A writer that ended early has reported the reason itself.
+        // If the thread has already ended, `finish` reports the reason.
         let _ = self.lines.send(None);
     }
 }
@@ -69,7 +70,7 @@ impl HistoryWriterThread {
     /// lines.
     ///
     /// # Errors
-    /// Where the disk refused.
+    /// Where the file could not be written.
     pub fn finish(self) -> anyhow::Result<u64> {
         let written = self.thread.join();
         let written = written.map_err(|_| anyhow::anyhow!("the history's writer broke"))?;

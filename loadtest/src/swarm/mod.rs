@@ -72,9 +72,9 @@ pub enum LoadtestExitCode {
     Held,
     /// A threshold or an invariant did not hold.
     Failed,
-    /// The command was not understood; nothing was started.
+    /// The command line or the scenario is wrong; nothing was started.
     Usage,
-    /// The swarm missed its own schedule, so the run says nothing.
+    /// The swarm missed its own schedule, so the run proves nothing about the system.
     Invalid,
 }
 
@@ -92,7 +92,7 @@ impl From<LoadtestExitCode> for std::process::ExitCode {
 /// Runs the swarm as the command line asks.
 ///
 /// # Errors
-/// What kept the run from being one.
+/// Why the run could not be completed.
 pub fn run(options: &SwarmOptions) -> anyhow::Result<LoadtestExitCode> {
     let scenario = match scenario::read(&options.scenario) {
         Ok(scenario) => scenario,
@@ -119,7 +119,8 @@ pub fn run(options: &SwarmOptions) -> anyhow::Result<LoadtestExitCode> {
     })
 }
 
-/// Returns why the command line and the scenario do not fit together, or `None` if they do.
+/// Returns why the run cannot start with this command line, scenario and environment, or `None` if
+/// it can.
 fn misfit(options: &SwarmOptions, scenario: &Scenario) -> Option<String> {
     if let Some(rig) = &options.rig {
         let kills = options.kill.iter();
@@ -172,8 +173,8 @@ async fn perform(options: &SwarmOptions, scenario: &Scenario) -> anyhow::Result<
     Ok(outcome.ended())
 }
 
-/// Runs the scenario once, in a rig of its own if one is asked for. The rig is stopped and handed
-/// back for the verdict.
+/// Runs the scenario once, in a new rig if the command line asks for a rig. Returns the figures and
+/// the stopped rig, which the verdict needs.
 async fn run_once(
     options: &SwarmOptions,
     scenario: &Scenario,

@@ -1,5 +1,5 @@
-//! Opens two sockets for each show that only watch. They write down the line, the room, the draw
-//! and every change of seats, so that the judge has a picture from somebody who buys nothing.
+//! Opens two observer sockets for each show. Observers buy nothing. They record the line, the room,
+//! the draw and every change of seats for the judge.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,10 +18,11 @@ use crate::http::LoadHttpCall;
 
 /// The number of sockets that watch each show.
 const EACH: usize = 2;
-/// The seed of the observers, which need randomness only for their secrets.
+/// The seed of the observers, which need randomness only for their secrets and for the waits before
+/// they connect again.
 const SEED: u64 = 0x0b5e_77e2;
 
-/// The running observers. They end when this is dropped.
+/// The running observers. Dropping this ends them.
 pub struct Observers {
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
@@ -32,10 +33,10 @@ impl Drop for Observers {
     }
 }
 
-/// Joins the room with visitors beyond the planned ones, and lets them watch.
+/// Joins the room with observers, in addition to the planned visitors, and starts them.
 ///
 /// # Errors
-/// Where the room lets nobody in.
+/// Where an observer cannot join the room.
 pub async fn open(stage: &Arc<SwarmContext>) -> anyhow::Result<Observers> {
     let sold = Arc::new(Mutex::new(vec![None; stage.shows.len()]));
     let mut tasks = Vec::new();
@@ -136,7 +137,7 @@ impl ShowObserver {
         };
         let mut sold = self.sold.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = &mut sold[self.show];
-        // If a seat comes back it is for sale again, and then a later sale is the last one.
+        // If a sold seat comes back, the last sale is still to come.
         *slot = if free + held == 0 {
             slot.or(Some(at_ms))
         } else {

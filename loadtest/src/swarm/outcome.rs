@@ -1,5 +1,5 @@
-//! Decides how a run ended, by its thresholds, the verdict on its history, and whether the swarm
-//! itself kept its schedule, and prints that.
+//! Decides how a run ended, and prints it. The decision depends on the thresholds, the verdict on
+//! the history, and whether the swarm kept its own schedule.
 
 use std::io::Write;
 
@@ -10,9 +10,9 @@ use super::figures::{OF_CALLS, OPS, SwarmReport};
 use super::scenario::{MissedThreshold, Scenario};
 use crate::rig::RigVerdict;
 
-/// If the swarm's own p99 of sending late is above this, the run is invalid, in milliseconds.
+/// The largest p99 of the swarm's own lateness in a valid run, in milliseconds.
 const LAG_P99_MAX_MS: f64 = 250.0;
-/// The largest share of calls that may be sent more than a second late.
+/// The largest share of calls that are sent more than a second late in a valid run.
 const LATE_SENDS_MAX: f64 = 0.01;
 
 /// The result of a run that finished.
@@ -51,7 +51,7 @@ impl SwarmOutcome {
         }
     }
 
-    /// Returns the exit code. If the generator was late, thresholds do not count.
+    /// Returns the exit code. If the swarm was late, thresholds do not count.
     pub fn ended(&self) -> LoadtestExitCode {
         let late = [Some(&self.report), self.baseline.as_ref()]
             .into_iter()
@@ -74,7 +74,7 @@ impl SwarmOutcome {
     /// Prints the result as text or as one JSON document.
     ///
     /// # Errors
-    /// Where nobody takes the output.
+    /// Where the output cannot be written.
     pub fn print(&self, seed: u64, as_json: bool) -> std::io::Result<()> {
         let mut out = std::io::stdout().lock();
         if as_json {

@@ -1,6 +1,6 @@
-//! Plans from the seed when each visitor comes and what it will do, before anybody comes. A slow
-//! server therefore changes nothing about who arrives (an open model), and the same seed gives the
-//! same crowd again.
+//! Plans from the seed when each visitor comes and what it will do, before the first visitor comes.
+//! A slow server therefore does not change when visitors arrive (an open model), and the same seed
+//! gives the same crowd again.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -18,10 +18,10 @@ pub struct VisitorPlan {
     pub socket: bool,
     /// Whether the visitor opens a socket and never reads from it.
     pub mute: bool,
-    /// Whether the visitor joins and then disappears. With `no_show_head` this holds only for
-    /// places among the first.
+    /// Whether the visitor joins and then disappears. With `no_show_head` it does so only if its
+    /// rank is below that.
     pub no_show: bool,
-    /// Whether the visitor answers its call late.
+    /// Whether the visitor claims its pass late.
     pub late: bool,
     /// Whether the visitor leaves the line while waiting.
     pub leaves: bool,
@@ -48,8 +48,8 @@ pub fn crowd(scenario: &Scenario, seed: u64) -> Vec<VisitorPlan> {
         let mut rng = rng_of(seed, who);
         #[expect(clippy::cast_precision_loss, reason = "thousands of visitors")]
         let share = match crowd.arrivals {
-            // A fixed number of independent arrivals in a span is a Poisson process that happened
-            // to bring that many.
+            // If the number of arrivals of a Poisson process is known, the arrivals are independent
+            // and evenly distributed over the time.
             ArrivalPattern::Poisson => rng.random::<f64>(),
             ArrivalPattern::Uniform => who as f64 / count as f64,
         };

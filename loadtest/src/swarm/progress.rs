@@ -1,5 +1,5 @@
 //! Shows the progress of a run on the standard error, once a second on a terminal and every five
-//! seconds elsewhere, because a run of minutes that says nothing looks like one that hangs.
+//! seconds elsewhere. Without it, a run of several minutes would look as if it hung.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::stage::SwarmContext;
 /// The span over which the shown p99 is taken, in milliseconds.
 const RECENT_MS: f64 = 5_000.0;
 
-/// Shows how the run goes until the task is aborted.
+/// Shows the progress until the task is aborted.
 pub async fn show(stage: Arc<SwarmContext>) {
     let terminal = std::io::stderr().is_terminal();
     let every = if terminal { 1 } else { 5 };

@@ -1,5 +1,5 @@
-//! Acts as the promoter during the run: cancels a show while the crowd buys it, and follows the
-//! refunds of all shows until they are done.
+//! Acts as the promoter during the run: cancels a show while the crowd buys its seats, and reads
+//! the progress of all shows' refunds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use super::scenario::PlannedCancel;
 use super::stage::{SwarmContext, round};
 use crate::http::LoadHttpCall;
 
-/// The wait before a cancellation is sent again.
+/// The wait before a failed cancellation is tried again.
 const AGAIN: Duration = Duration::from_millis(200);
-/// The most tries of a cancellation: enough to outlast any fault.
+/// The most tries of a cancellation. They take longer than any fault lasts.
 const TRIES_MAX: usize = 300;
 
-/// Cancels a show at its time, tries again until the cancellation is acknowledged, and writes down
-/// when it was.
+/// Cancels a show at its time, repeats the call until it succeeds, and records the time of the
+/// success in the history.
 ///
 /// # Errors
-/// Where it never was.
+/// Where no try succeeded.
 pub async fn cancel(
     stage: Arc<SwarmContext>,
     key: String,
@@ -33,7 +33,7 @@ pub async fn cancel(
     let asked_ms = stage.clock.now_ms();
     stage.cancel(&cancel.show);
     for who in 0..TRIES_MAX {
-        // If one gateway puts the call off, the next try goes to another.
+        // Each try goes to the next gateway, because the last one may be unable to answer.
         let answer = stage.http.send(&call, who).await;
         if answer.is_ok_and(|answer| answer.is_ok()) {
             let at_ms = stage.clock.now_ms();
@@ -48,8 +48,8 @@ pub async fn cancel(
     bail!("{} could not be cancelled", cancel.show)
 }
 
-/// Reads the progress of every show's refunds and writes it down. Returns whether nothing is left
-/// to wait for.
+/// Reads the progress of every show's refunds and records it in the history. Returns whether all
+/// refunds are done.
 pub async fn all_went_back(stage: &SwarmContext, key: &str) -> bool {
     let mut all = true;
     for show in &stage.shows {
@@ -67,16 +67,17 @@ pub async fn all_went_back(stage: &SwarmContext, key: &str) -> bool {
                     }),
                 );
             }
-            // Nobody bought this train.
+            // A train that nobody bought has no refunds.
             Ok(answer) if answer.status == 404 && show.train.is_some() => {}
-            // The figures may be there at the next try.
+            // The next try may be able to read the figures.
             _ => all = false,
         }
     }
     all
 }
 
-/// Returns whether a show's refunds are done. The sales of a show that takes place stay.
+/// Returns whether a show's refunds are done. If the show is not cancelled, its remaining orders
+/// need no refund.
 fn is_done(told: &Value) -> bool {
     let none = |what: &Value| what["refunds"] == 0;
     let left = told["fate"] == "cancelled" && told["orders_left"] != 0;
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cancelled_show_is_done_when_nothing_is_left_and_another_when_nothing_is_on_its_way() {
+    fn refunds_are_done_when_none_is_on_its_way_and_a_cancelled_show_has_no_order_left() {
         for (fate, left, on_its_way, failed, done) in [
             (json!("cancelled"), 0, 0, 0, true),
             (json!("cancelled"), 1, 0, 0, false),

@@ -1,5 +1,5 @@
-//! Runs a scenario once against running gateways: applies the on-sale, lets the crowd come, waits
-//! until nothing is left to wait for, and writes down the final state.
+//! Runs a scenario once against running gateways: applies the on-sale, starts the visitors, waits
+//! until seats and money are final, and records the final state.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -25,10 +25,10 @@ use crate::verdict::oracle;
 
 /// The longest time until every node knows of a show.
 const KNOWN_WITHIN: Duration = Duration::from_secs(3);
-/// The longest time until observers hear of the last changes.
+/// The longest time until observers receive the last changes.
 const LAST_FRAMES: Duration = Duration::from_millis(2_000);
 
-/// What a run needs beside the scenario.
+/// What a run needs in addition to the scenario.
 pub struct SwarmEnvironment<'a> {
     /// The addresses of the gateways, `http://…`.
     pub urls: &'a [String],
@@ -36,7 +36,7 @@ pub struct SwarmEnvironment<'a> {
     pub key: &'a str,
     /// The rig with the processes, if the swarm started them.
     pub rig: Option<Arc<Rig>>,
-    /// What is done to the system.
+    /// The faults that are inflicted on the system.
     pub trouble: SwarmFaults,
     /// The seed that the crowd is planned from.
     pub seed: u64,
@@ -44,26 +44,26 @@ pub struct SwarmEnvironment<'a> {
     pub history: &'a Path,
 }
 
-/// What is done to the system while the crowd is there.
+/// The faults that are inflicted on the system during the run.
 pub enum SwarmFaults {
     /// Kills, each at a share of the planned duration.
     Kills(Vec<PlannedKill>),
-    /// A schedule of faults. The run goes on until everything is healed.
+    /// A schedule of faults. The run does not end before everything is healed.
     Strikes(Vec<ScheduledFault>),
 }
 
 impl SwarmEnvironment<'_> {
-    /// A client of the payment provider, where it is the rig's own.
+    /// Returns a client for card forms, or `None` if the rig does not run a payment provider.
     fn provider_client(&self) -> Option<LoadHttpClient> {
         let stripe = self.rig.as_ref()?.stripe()?;
         Some(LoadHttpClient::new(&[stripe.url().to_owned()]))
     }
 }
 
-/// Plays the scenario.
+/// Plays the scenario once, and returns its figures.
 ///
 /// # Errors
-/// What kept the run from being one.
+/// Why the run could not be completed.
 pub async fn play_scenario(
     scenario: &Scenario,
     ground: &SwarmEnvironment<'_>,
@@ -71,8 +71,8 @@ pub async fn play_scenario(
     let http = LoadHttpClient::new(ground.urls);
     let (venues, _) = split(scenario.onsale.steps(jiff::Timestamp::now()));
     apply(&http, ground.key, &venues).await?;
-    // The clock starts only here: reading a large plan may take a second, which is no part of
-    // anybody's wait.
+    // The clock starts only here, because reading a large plan may take a second, and no visitor
+    // waits for that.
     let clock = SwarmClock::start();
     let (_, rest) = split(scenario.onsale.steps(clock.started()));
     apply(&http, ground.key, &rest).await?;
@@ -85,7 +85,7 @@ pub async fn play_scenario(
     let stage = SwarmContext::new(scenario.clone(), clock, clients, history, tally, shows, key);
 
     let observers = observer::open(&stage).await?;
-    // Nobody reads the progress of a series of seeds.
+    // `loadtest faults` shows no progress, because nobody reads it over many seeds.
     let shown = matches!(ground.trouble, SwarmFaults::Kills(_));
     let shown = shown.then(|| tokio::spawn(progress::show(Arc::clone(&stage))));
     crowd_in_trouble(&stage, ground).await?;
@@ -119,8 +119,8 @@ pub async fn play_scenario(
     Ok(report)
 }
 
-/// Lets the crowd come while shows are cancelled and the system is struck, as the run asks. Returns
-/// when the crowd is done and everything that was struck is healed.
+/// Runs the crowd, and meanwhile cancels a show and inflicts faults, as the scenario and the run
+/// ask. Returns when the crowd is done, scheduled faults are healed and the show is cancelled.
 async fn crowd_in_trouble(
     stage: &Arc<SwarmContext>,
     ground: &SwarmEnvironment<'_>,
@@ -141,7 +141,7 @@ async fn crowd_in_trouble(
             let kills = faults::inflict(Arc::clone(stage), Arc::clone(rig), kills.clone());
             let kills = tokio::spawn(kills);
             crowd(stage, ground.seed).await;
-            // Kills that have not happened by now would disturb nobody.
+            // Kills that have not happened by now are dropped, because they would disturb nobody.
             kills.abort();
             let _ = kills.await;
         }
@@ -153,7 +153,7 @@ async fn crowd_in_trouble(
     Ok(())
 }
 
-/// Fails if a planned kill did not happen, or if what was killed did not come back.
+/// Fails if a planned kill did not happen, or if the killed process did not become ready again.
 fn all_kills_were_inflicted(stage: &SwarmContext, trouble: &SwarmFaults) -> anyhow::Result<()> {
     let SwarmFaults::Kills(kills) = trouble else {
         return Ok(());
@@ -179,7 +179,8 @@ fn write_ending(stage: &SwarmContext, report: &SwarmReport, is_settled: bool) {
     );
 }
 
-/// Lets everybody come, and returns when all are done or the deadline has passed.
+/// Runs all visitors. At the deadline it ends the run for those that are not done, and returns when
+/// all have ended.
 async fn crowd(stage: &Arc<SwarmContext>, seed: u64) {
     let mut busy = JoinSet::new();
     let mut mute = JoinSet::new();
@@ -190,7 +191,7 @@ async fn crowd(stage: &Arc<SwarmContext>, seed: u64) {
     let deadline_ms = stage.clock.start_ms() + stage.scenario.deadline_s * 1e3;
     let deadline = stage.clock.instant(deadline_ms).into();
     let all_done = async { while busy.join_next().await.is_some() {} };
-    // At the deadline visitors end by themselves, each after its current call.
+    // After the deadline visitors end by themselves, each after its current call.
     let _ = tokio::time::timeout_at(deadline, all_done).await;
     stage.end();
     while busy.join_next().await.is_some() {}
@@ -247,7 +248,7 @@ async fn read_show(http: &LoadHttpClient, show: &str) -> anyhow::Result<SwarmSho
     let asked = std::time::Instant::now();
     let map = loop {
         let answer = http.send(&call, 0).await.map_err(anyhow::Error::msg)?;
-        // A show that one node was told of is known to the others within a second.
+        // The other nodes know a new show within a second.
         if answer.is_ok() || asked.elapsed() > KNOWN_WITHIN {
             break answer.json();
         }
@@ -288,8 +289,8 @@ fn write_beginning(
     }
 }
 
-/// Gives visitors who never asked for their rank the rank of the published draw: the line counted
-/// them for as long as it believed them there.
+/// Gives visitors who never read their rank the rank of the published draw, because the line
+/// counted them while it took them for present.
 fn rank_the_silent(stage: &SwarmContext, record: &Value) {
     let seed = record["seed"]
         .as_str()

@@ -1,5 +1,5 @@
-//! Plans the faults of a run from a seed before anything starts, so that a run that went wrong can
-//! be played again.
+//! Plans the faults of a run from a seed before anything starts, so that the same faults can be
+//! inflicted again after a failed run.
 
 use std::fmt;
 
@@ -9,18 +9,19 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::rig::{KillTarget, RedisForm, RigComponent, RigPaymentProvider, RigSpecification};
 
-/// The earliest start of a fault, in seconds after the start: by then somebody is there to notice.
+/// The earliest start of a fault, in seconds after the start. By then visitors are active.
 const FROM_S: f64 = 2.5;
 /// The latest start of a fault, in seconds after the start.
 const UNTIL_S: f64 = 7.5;
 /// The shortest and the longest fault, in seconds.
 const LASTS_S: (f64, f64) = (0.3, 3.0);
-/// The least and the most faults of a run.
+/// The smallest and the largest number of faults in a run.
 const STRIKES: (usize, usize) = (2, 3);
-/// The time that a struck part takes to recover, in seconds: a restart, or a start that reads its
-/// log first.
+/// The time that a part takes to recover after a fault, in seconds. It may have to restart, and to
+/// read its log first.
 const STANDS_AGAIN_S: f64 = 2.0;
-/// How often a fault is drawn again if it would hit a part that another fault holds down.
+/// The most draws for one fault. A fault is drawn again if it would hit a part that another fault
+/// still affects.
 const TRIES: usize = 50;
 /// The number of rigs that seeds rotate through: two seeds with the same rig are this far apart.
 pub const RIGS: u64 = 10;
@@ -51,15 +52,15 @@ pub enum FaultAction {
     Kill(RigComponent),
     /// `SIGSTOP`, and `SIGCONT` at the end.
     Pause(RigComponent),
-    /// PostgreSQL cuts all connections, ends and starts.
+    /// PostgreSQL closes all connections, ends, and starts again.
     RestartLedger,
     /// Every Redis is emptied.
     Flush,
     /// The replica misses what happens meanwhile, and then becomes the primary.
     PromoteStale,
-    /// Redis' clocks are wrong by so many seconds, and right again at the end.
+    /// Redis' clocks are wrong by this many seconds, and right again at the end.
     Clock(i64),
-    /// The clock of one gateway is wrong by so many seconds, and right again at the end.
+    /// The clock of one gateway is wrong by this many seconds, and right again at the end.
     NodeClock(RigComponent, i64),
     /// Connections to PostgreSQL are cut exactly at their COMMIT: some before the server reads it,
     /// some after it has committed.
@@ -82,8 +83,9 @@ pub enum ProviderFaultMode {
     RefusesSums,
 }
 
-/// How far clocks jump ahead, in seconds: more than a hold's whole life.
+/// How far Redis' clocks jump ahead, in seconds: longer than any hold lasts.
 const AHEAD_S: i64 = 20 * 60;
+/// How far Redis' clocks jump back, as a negative number of seconds.
 const BEHIND_S: i64 = -60 * 60;
 /// How far one gateway's clock is wrong, in seconds: an hour either way.
 const NODE_OFF_S: [i64; 2] = [60 * 60, -60 * 60];
@@ -156,8 +158,9 @@ impl FaultAction {
         }
     }
 
-    /// Returns the part that no other fault may hit meanwhile, or `None` for the provider, which
-    /// the rig does not run. All of Redis counts as one part, because its nodes are one system.
+    /// Returns the part that no other fault may hit at the same time, or `None` for the provider,
+    /// which is no process of the rig. All of Redis counts as one part, because its nodes are one
+    /// system.
     fn subject(self) -> Option<RigComponent> {
         match self {
             Self::Kill(RigComponent::Redis(_)) | Self::Pause(RigComponent::Redis(_)) => {
@@ -212,7 +215,7 @@ impl ScheduledFault {
     }
 }
 
-/// Returns the rig that a seed is played on.
+/// Returns the rig for a seed, unless the command line names one.
 pub fn spec_of_seed(seed: u64) -> RigSpecification {
     let turn = usize::try_from(seed % RIGS).unwrap_or_default();
     // After the rigs with every form of Redis come two with everything in one process and a ledger
@@ -236,16 +239,16 @@ pub fn spec_of_seed(seed: u64) -> RigSpecification {
     }
 }
 
-/// Returns the faults of a seed in the order of time. One of them is of the kind whose turn it is,
-/// because chance alone leaves some kinds out for hundreds of seeds.
+/// Returns the faults of a seed in the order of time. One of them is of the kind whose turn it is.
+/// With chance alone, some kinds would not come up in hundreds of seeds.
 pub fn draw(seed: u64, spec: RigSpecification) -> Vec<ScheduledFault> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let possible = possible(spec);
     let turn = in_turn(seed, &possible);
     let mut strikes: Vec<ScheduledFault> = Vec::new();
     for _ in 0..rng.random_range(STRIKES.0..=STRIKES.1) {
-        // The kind is drawn before the part, so that parts of which there are many are not struck
-        // more often.
+        // The kind is drawn before the part, so that a kind with many parts does not come up more
+        // often.
         let found = (0..TRIES).find_map(|_| {
             let kind = match strikes.is_empty() {
                 true => turn,
@@ -262,8 +265,8 @@ pub fn draw(seed: u64, spec: RigSpecification) -> Vec<ScheduledFault> {
     strikes
 }
 
-/// Returns the kind whose turn it is with this seed. Every other seed takes a kind that few rigs
-/// have.
+/// Returns the kind whose turn it is with this seed. In every other round of [`RIGS`] seeds, only
+/// kinds that few rigs have take turns, if this rig has some.
 fn in_turn(seed: u64, possible: &[Vec<FaultAction>]) -> Option<&Vec<FaultAction>> {
     let round = usize::try_from(seed / RIGS).unwrap_or_default();
     let rare: Vec<_> = possible.iter().filter(|kind| is_rare(kind)).collect();
@@ -320,7 +323,7 @@ fn possible(spec: RigSpecification) -> Vec<Vec<FaultAction>> {
             .map(|part| FaultAction::NodeClock(*part, seconds))
             .collect()
     };
-    // A single gateway's clock dates the whole ledger, so it is left alone.
+    // The clock of a single gateway dates everything in the ledger, so no fault moves it.
     if spec.gateways > 1 {
         kinds.extend(NODE_OFF_S.map(clock));
     }
@@ -355,18 +358,18 @@ mod tests {
 
     fn spec(redis: &str) -> RigSpecification {
         let text = format!("gateways=2,bookings=2,redis={redis},ledger=postgres,payments=stripe");
-        text.parse().expect("good")
+        text.parse().expect("a valid rig")
     }
 
     #[test]
-    fn a_seed_gives_the_same_strikes_again_and_another_seed_others() {
+    fn a_seed_gives_the_same_faults_again_and_another_seed_gives_other_faults() {
         let spec = spec("sentinel");
         assert_eq!(draw(7, spec), draw(7, spec));
         assert_ne!(draw(7, spec), draw(8, spec));
     }
 
     #[test]
-    fn two_hundred_seeds_strike_with_every_kind_often_and_with_none_that_the_rig_does_not_have() {
+    fn every_kind_of_fault_is_drawn_often_in_two_hundred_seeds_and_only_for_rigs_that_have_it() {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         for seed in 1..=200 {
             let spec = spec_of_seed(seed);
@@ -391,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn strikes_fall_in_their_time_and_never_on_what_another_holds_down() {
+    fn faults_begin_in_their_time_and_never_hit_a_part_that_another_fault_hits() {
         for seed in 0..500 {
             let strikes = draw(seed, spec("sentinel"));
             assert!(

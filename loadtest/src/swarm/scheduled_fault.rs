@@ -1,5 +1,5 @@
-//! Carries out a schedule of faults: begins each at its time, heals it at its end, and writes both
-//! down for the judge.
+//! Carries out a schedule of faults. Begins each fault at its time, heals it at its end, and
+//! records both times in the history for the judge.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,15 +16,15 @@ use crate::swarm::stage::{SwarmContext, round};
 
 /// How long the stores may take to be rebuilt after a loss, in milliseconds.
 const REBUILT_WITHIN_MS: f64 = 3_000.0;
-/// How long sentinels may take to notice a lost primary, which takes a second, and to promote a
-/// replica.
+/// How long sentinels may take to notice that the primary is lost and to promote a replica. They
+/// notice it only after a second.
 const PROMOTED_WITHIN: Duration = Duration::from_secs(15);
 
-/// Inflicts all faults, and waits until each is healed and everything is ready again. Returns when
-/// that was.
+/// Inflicts all faults, and waits until each is healed and everything is ready again. Returns the
+/// time at which everything was ready.
 ///
 /// # Errors
-/// What could not be inflicted, or did not come back.
+/// Which fault could not be inflicted or healed, or which process did not become ready.
 pub async fn inflict(
     stage: Arc<SwarmContext>,
     rig: Arc<Rig>,
@@ -116,8 +116,8 @@ async fn carry_out(rig: &Rig, what: FaultAction, lasts: Duration) -> anyhow::Res
     }
 }
 
-/// Returns the settings of a provider with this fault. They are bad enough that most orders of that
-/// time meet some of it.
+/// Returns the settings of a provider with this fault. The shares are so large that the fault
+/// affects most orders of that time.
 fn chaos(mood: ProviderFaultMode) -> StripeFaultSettings {
     match mood {
         ProviderFaultMode::Away => StripeFaultSettings {
@@ -142,7 +142,7 @@ fn chaos(mood: ProviderFaultMode) -> StripeFaultSettings {
     }
 }
 
-/// Cuts the replica off for a while, and then promotes it.
+/// Cuts the replica off from its primary for `lasts`, and then promotes it.
 async fn promote_stale(rig: &Rig, lasts: Duration) -> anyhow::Result<()> {
     let redis = rig.redis()?;
     if rig.spec().redis == RedisForm::Replica {
@@ -154,7 +154,7 @@ async fn promote_stale(rig: &Rig, lasts: Duration) -> anyhow::Result<()> {
     let replica = 1 - primary.min(1);
     rig.pause(RigComponent::Redis(replica));
     tokio::time::sleep(lasts).await;
-    // The primary dies first, so that the replica cannot catch up in between.
+    // The primary is killed before the replica goes on, so that the replica cannot catch up.
     rig.kill(RigComponent::Redis(primary)).await?;
     rig.resume(RigComponent::Redis(replica));
     let killed = Instant::now();

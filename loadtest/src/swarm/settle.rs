@@ -1,6 +1,6 @@
-//! Waits after the crowd until nothing is left to wait for. Buyers who left before they saw how
-//! their payment ended read the order again, and accept or refuse other seats if these are offered
-//! for late money.
+//! Waits after the crowd until no seat is held, all money is decided and all refunds are done. Some
+//! buyers leave before they see the end of their order. For them it reads the order again, and
+//! accepts or refuses other seats that are offered for late money.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use super::stage::{SwarmContext, SwarmPaidOrder};
 use crate::http::LoadHttpCall;
 use crate::rig::Rig;
 
-/// The longest wait for baskets and orders that were left behind, in seconds.
+/// The longest wait for abandoned baskets and orders to lapse, in seconds.
 const SETTLE_MAX_S: f64 = 120.0;
-/// The longest wait after that for anything still held or undecided, in seconds.
+/// The longest wait after that for held seats and undecided money, in seconds.
 const HELD_MAX_S: f64 = 30.0;
-/// The time between two looks.
+/// The time between two checks.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
 
-/// Waits until all baskets and orders that were left behind have ended and all money is decided.
-/// Returns when that was, or `None` if some of it never was.
+/// Waits until no seat is held, all money is decided and all refunds are done. Returns the time at
+/// which that was true, or `None` if it took too long.
 pub async fn settle(stage: &SwarmContext, rig: Option<&Rig>, promoter_key: &str) -> Option<f64> {
     let now_ms = stage.clock.now_ms();
     let wait_s = ((stage.lapses_ms() - now_ms) / 1e3).clamp(0.0, SETTLE_MAX_S);
@@ -30,8 +30,8 @@ pub async fn settle(stage: &SwarmContext, rig: Option<&Rig>, promoter_key: &str)
     while stage.clock.now_ms() < give_up_ms {
         let stripe = rig.and_then(Rig::stripe);
         let undecided = stripe.is_some_and(|stripe| stripe.undecided() > 0);
-        // The order matters: a buyer who refuses frees seats, and the money that comes last goes
-        // back last.
+        // The order of the checks matters: a buyer who refuses other seats frees them, and that
+        // buyer's money is then refunded.
         if all_seen_through(stage).await
             && held_cells(stage).await == 0
             && !undecided
@@ -44,25 +44,26 @@ pub async fn settle(stage: &SwarmContext, rig: Option<&Rig>, promoter_key: &str)
     None
 }
 
-/// Returns whether all refunds are done, if the scenario has any.
+/// Returns whether all refunds are done. True if the scenario cannot have any.
 async fn went_back(stage: &SwarmContext, key: &str) -> bool {
     !stage.scenario.gives_back() || promoter::all_went_back(stage, key).await
 }
 
-/// Returns how many cells are held, as far as they can be read.
+/// Returns how many cells are held. A show whose seats cannot be read counts as one held cell.
 async fn held_cells(stage: &SwarmContext) -> usize {
     let mut held = 0;
     for show in &stage.shows {
         match read_seats(stage, &show.id).await {
             Ok(snapshot) => held += snapshot.counts()[1],
-            // The seats may be readable at the next try.
+            // The next try may be able to read the seats.
             Err(_) => held += 1,
         }
     }
     held
 }
 
-/// Returns whether every order that was paid has reached its end.
+/// Reads every order that may have been paid and whose end has not been seen. Returns whether all
+/// of them have reached their end.
 async fn all_seen_through(stage: &SwarmContext) -> bool {
     let mut all = true;
     for paid in stage.not_seen_through() {
@@ -90,14 +91,13 @@ async fn see_through(stage: &SwarmContext, paid: &SwarmPaidOrder) -> Result<bool
     Ok(is_over(&said))
 }
 
-/// Returns whether this buyer accepts the seats that late money is offered in place of its own.
-/// Every other buyer does.
+/// Returns whether this buyer accepts other seats for late money. Buyers with an even number do.
 pub fn accepts(who: usize) -> bool {
     who.is_multiple_of(2)
 }
 
-/// Returns whether a paid order, as it was read, has reached its final state. Money that the ledger
-/// has not heard of may still come; the provider's books tell how long to wait for that.
+/// Returns whether a paid order, as it was read, has reached its final state. The provider may
+/// still have money that the ledger does not know of; [`settle`] asks the provider about that.
 pub fn is_over(order: &Value) -> bool {
     let money = order["payment"]["state"].as_str().unwrap_or_default();
     match order["state"].as_str().unwrap_or_default() {
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_is_over_when_its_money_is_where_it_belongs() {
+    fn an_order_is_over_when_its_state_is_final_and_no_money_has_to_go_back() {
         for (state, money, over) in [
             ("pending", "created", false),
             ("confirmed", "authorised", false),

@@ -1,5 +1,6 @@
-//! Keeps a visitor's live socket open, connects again when it closes, and reads it. It writes down
-//! what it hears and passes on what concerns the visitor. tokio-tungstenite is named only here.
+//! Keeps a visitor's live socket open, connects again when it closes, and reads its frames. It
+//! records frames in the history and passes on those that concern the visitor. tokio-tungstenite is
+//! named only here.
 
 mod frames;
 mod wire;
@@ -30,7 +31,7 @@ pub struct SwarmSocketOwner {
     pub place: String,
 }
 
-/// What a visitor hears on its socket.
+/// What a socket passes on to its visitor or observer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SwarmSocketEvent {
     /// The visitor's number and rank.
@@ -48,24 +49,25 @@ pub enum SwarmSocketEvent {
 pub enum SwarmSocketCommand {
     /// Watch the seats of a show.
     Watch(String),
-    /// Drop the connection for so long.
+    /// Drop the connection, and connect again after this time.
     Drop(Duration),
 }
 
-/// A socket that is kept open until this is dropped.
+/// A handle on a socket. The socket stays open until the handle is dropped.
 pub struct SwarmSocket {
-    /// The events that the socket hears.
+    /// The events that the socket passes on.
     pub heard: mpsc::UnboundedReceiver<SwarmSocketEvent>,
     wishes: mpsc::UnboundedSender<SwarmSocketCommand>,
 }
 
 /// How one connection ended.
 enum SwarmConnectionEnd {
-    /// The server closed it, and may have said after how many milliseconds to come back.
+    /// The connection closed or broke. The server may have named the milliseconds to wait before
+    /// the next connection.
     Closed(Option<f64>),
-    /// The visitor dropped it on purpose, for so long.
+    /// The visitor dropped the connection on purpose, for this long.
     Dropped(Duration),
-    /// Nobody needs it any more.
+    /// Nobody needs the connection any more.
     Unwanted,
 }
 
@@ -88,15 +90,15 @@ impl SwarmSocket {
 
     /// Sends a command to the socket.
     pub fn send_command(&self, wish: SwarmSocketCommand) {
-        // The socket ends by itself only when the run is over.
+        // The socket's task ends by itself only when the run is over.
         let _ = self.wishes.send(wish);
     }
 }
 
-/// Opens a socket and never reads from it, until the run is over.
+/// Opens a socket, watches the seats of the first show, and reads nothing until the run is over.
 ///
 /// # Errors
-/// Why it could not be opened.
+/// Why the socket could not be opened.
 pub async fn open_mute(stage: &SwarmContext, owner: &SwarmSocketOwner) -> Result<(), String> {
     let mut socket = wire::connect(stage, owner).await?;
     if let Some(show) = stage.shows.first() {
@@ -133,7 +135,7 @@ impl SwarmSocketTask {
                     opened = true;
                     let dropped = matches!(ended, SwarmConnectionEnd::Dropped(_));
                     if !dropped {
-                        // If the other side closed already, this only repeats it.
+                        // If the server has already closed the connection, this changes nothing.
                         let _ =
                             tokio::time::timeout(Duration::from_secs(1), socket.close(None)).await;
                     }
@@ -216,8 +218,8 @@ impl SwarmSocketTask {
             .map_err(drop)
     }
 
-    /// Passes a text frame on and writes it down. `again` says that this is not the first
-    /// connection.
+    /// Records a text frame if the history needs it, and passes it on if it concerns the visitor.
+    /// `again` is false on the first connection only.
     fn handle_frame(&self, text: &str, again: bool) {
         let at_ms = self.stage.clock.now_ms();
         let Some(frame) = frames::read(text) else {
@@ -248,7 +250,8 @@ impl SwarmSocketTask {
             | frames::VisitorFrame::Hold
             | frames::VisitorFrame::Other => return,
         };
-        // A visitor that ended has dropped its receiver; the next select notices that.
+        // If the visitor has ended, its receiver is dropped, and the next `select!` ends the
+        // connection.
         let _ = self.tell.send(heard);
     }
 
@@ -269,8 +272,8 @@ impl SwarmSocketTask {
     }
 }
 
-/// Waits until the socket is no longer needed. Visitors leave when the run is over; observers stay
-/// until they are dropped.
+/// Waits until the socket is no longer needed. A visitor's socket ends with the run; an observer's
+/// socket stays until its handle is dropped.
 async fn unwanted(stage: &SwarmContext, owner: &SwarmSocketOwner) {
     if owner.observer {
         std::future::pending::<()>().await;
@@ -278,7 +281,7 @@ async fn unwanted(stage: &SwarmContext, owner: &SwarmSocketOwner) {
     stage.wait_until_over().await;
 }
 
-/// Returns the milliseconds that the reason of a 1012 close names.
+/// Returns the `retry_ms` that the reason of a close names, in milliseconds.
 fn retry_ms(reason: &str) -> Option<f64> {
     let hint: serde_json::Value = serde_json::from_str(reason).ok()?;
     hint["retry_ms"].as_f64()

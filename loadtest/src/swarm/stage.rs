@@ -1,5 +1,5 @@
-//! Holds what all visitors of a run share: where to call, what is for sale, and where everything
-//! that they are told is written down.
+//! Holds what all visitors of a run share: the gateways, the shows on sale, and the history that
+//! records every call.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,10 +15,11 @@ use super::history::HistoryWriter;
 use super::scenario::{Scenario, ScenarioTrain};
 use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 
-/// How long a visitor tries to get one answer from a server that comes and goes, in milliseconds.
+/// How long a visitor repeats a call that gets no final answer, in milliseconds.
 const PATIENCE_MS: f64 = 90_000.0;
 
-/// How many of the newest holds are remembered for visitors who try others' holds.
+/// The number of newest holds that are remembered, for visitors who try to order another visitor's
+/// hold.
 const GIVEN_KEPT: usize = 20;
 
 /// The run is over, and every visitor that waits stops.
@@ -72,14 +73,14 @@ impl SwarmShow {
     }
 }
 
-/// An order that somebody paid.
+/// An order that its buyer paid, or tried to pay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwarmPaidOrder {
     /// The number of the buyer.
     pub who: usize,
     /// The id of the order.
     pub order: String,
-    /// The key that reads the order.
+    /// The key with which the order can be read.
     pub key: String,
 }
 
@@ -101,11 +102,12 @@ pub struct SwarmContext {
     pub shows: Vec<SwarmShow>,
     /// The key that the door sends with a scan.
     pub door_key: String,
-    /// The visitor and id of the holds that were given, the newest last.
+    /// The newest holds, the newest last: the visitor's number and the id of the hold.
     given: Mutex<VecDeque<(usize, String)>>,
-    /// When the last basket or order that was left behind lapses, in milliseconds since the epoch.
+    /// When the last basket or order that a visitor abandoned lapses, in milliseconds since the
+    /// epoch.
     lapses_ms: Mutex<f64>,
-    /// Paid orders whose buyers have not yet seen how the payment ended.
+    /// Orders that may have been paid, and whose buyers have not yet seen their end.
     paid: Mutex<Vec<SwarmPaidOrder>>,
     /// The shows that the promoter cancelled or is about to cancel.
     cancelled: Mutex<Vec<String>>,
@@ -148,7 +150,7 @@ impl SwarmContext {
         format!("/v1/rooms/{}/{what}", self.scenario.onsale.room())
     }
 
-    /// Notes that a visitor left a basket or an order behind that lapses at `at_ms`.
+    /// Notes that a visitor abandoned a basket or an order, and that it lapses at `at_ms`.
     pub fn left_behind(&self, at_ms: f64) {
         let mut lapses = self
             .lapses_ms
@@ -166,7 +168,7 @@ impl SwarmContext {
         given.push_back((who, hold.to_owned()));
     }
 
-    /// Returns holds that were lately given to visitors other than this one.
+    /// Returns the newest holds of all visitors except this one.
     pub fn holds_of_others(&self, who: usize) -> Vec<String> {
         let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         let others = given.iter().filter(|(owner, _)| *owner != who);
@@ -179,19 +181,19 @@ impl SwarmContext {
         all.push(paid);
     }
 
-    /// Notes that the buyer has seen how the order ended.
+    /// Notes that the order's end has been seen.
     pub fn seen_through(&self, order: &str) {
         let mut all = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|paid| paid.order != order);
     }
 
-    /// Returns the orders whose buyers left before they saw how the order ended.
+    /// Returns the orders that may have been paid, and whose end has not been seen.
     pub fn not_seen_through(&self) -> Vec<SwarmPaidOrder> {
         let all = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
         all.clone()
     }
 
-    /// Notes that a show is being cancelled.
+    /// Notes that the promoter cancelled a show or is about to.
     pub fn cancel(&self, show: &str) {
         let mut all = self
             .cancelled
@@ -200,7 +202,7 @@ impl SwarmContext {
         all.push(show.to_owned());
     }
 
-    /// Returns whether one of the room's shows was cancelled, or may have been.
+    /// Returns whether the show with this index was cancelled, or may have been.
     pub fn is_cancelled(&self, show: usize) -> bool {
         let all = self
             .cancelled
@@ -209,7 +211,8 @@ impl SwarmContext {
         all.contains(&self.shows[show].id)
     }
 
-    /// Returns when the last basket or order that was left behind has lapsed.
+    /// Returns when the last abandoned basket or order lapses, in milliseconds since the epoch; 0
+    /// if there is none.
     pub fn lapses_ms(&self) -> f64 {
         *self
             .lapses_ms
@@ -242,7 +245,7 @@ impl SwarmContext {
     /// Waits until a time in milliseconds since the epoch.
     ///
     /// # Errors
-    /// [`RunFinished`].
+    /// [`RunFinished`] if the run ends first.
     pub async fn until(&self, at_ms: f64) -> Result<(), RunFinished> {
         if self.is_over() {
             return Err(RunFinished);
@@ -254,12 +257,13 @@ impl SwarmContext {
         }
     }
 
-    /// Makes a call at `intended_ms` and tries until it gets a final answer. A dead connection, a
-    /// timeout and a request to come again are tried again with the same `Idempotency-Key`. Every
-    /// try is written down; `more` gives the fields of its operation.
+    /// Makes a call at `intended_ms`, and repeats it with the same `Idempotency-Key` until it gets
+    /// a final answer. A broken connection, a timeout, and an answer that asks the visitor to try
+    /// later are not final. The history records every try; `more` returns the fields that only this
+    /// operation has.
     ///
     /// # Errors
-    /// Where the run or patience ended first.
+    /// Where the run or the visitor's patience ended first.
     pub async fn call(
         &self,
         who: usize,

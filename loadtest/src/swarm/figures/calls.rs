@@ -1,5 +1,5 @@
-//! Counts calls by operation. Latency is measured from the intended time of sending, so that a
-//! generator or a server that stands still does not hide the waiting of the calls behind it.
+//! Counts calls by operation. Latency counts from the time at which a call was meant to be sent. If
+//! the swarm or the server stalls, the latency of each delayed call therefore includes its wait.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use hdrhistogram::Histogram;
 
 use super::BOOKING;
 
-/// Latencies are kept up to two minutes, in microseconds, to three digits.
+/// The largest latency that is recorded, in microseconds: two minutes. Latencies are exact to three
+/// digits.
 const MAX_US: u64 = 120_000_000;
 
 /// The figures of one operation.
@@ -28,9 +29,9 @@ pub struct CallStats {
     lag: Histogram<u64>,
     late: u64,
     sent: u64,
-    /// Booking's calls: when each was done and how long it took, both in milliseconds.
+    /// The calls to booking: the time of the answer and the latency, both in milliseconds.
     pub booking: Vec<(f64, f64)>,
-    /// The number of calls without an answer.
+    /// The number of tries without an answer.
     pub unknown: u64,
 }
 
@@ -111,7 +112,7 @@ impl CallStats {
         }
     }
 
-    /// Adds each operation's figures, those of booking as a whole, and the generator's own.
+    /// Adds the figures of each operation, of booking as a whole, and of the swarm's own lateness.
     pub fn figures(&self, into: &mut BTreeMap<String, f64>) {
         let mut booking = OperationStats::default();
         for (name, op) in &self.ops {
@@ -135,7 +136,7 @@ impl CallStats {
         );
     }
 
-    /// Returns the errors by operation and code.
+    /// Returns the number of errors by operation, status and code.
     pub fn errors(&self) -> serde_json::Value {
         let errors = self.ops.iter().filter(|(_, op)| !op.errors.is_empty());
         errors
@@ -144,7 +145,7 @@ impl CallStats {
             .into()
     }
 
-    /// Returns how many calls did not succeed, including those that were put off.
+    /// Returns how many tries did not succeed, including those that were asked to come later.
     pub fn error_count(&self) -> u64 {
         self.ops.values().map(|op| op.count - op.ok).sum()
     }
@@ -170,8 +171,8 @@ impl OperationStats {
     }
 }
 
-/// Returns the `quantile` of latencies in each window of `step_s` from `start_ms` on, or `None` for
-/// windows without an answer.
+/// Returns the `quantile` of the latencies in each window of `step_s` seconds from `start_ms` to
+/// `end_ms`, or `None` for a window without an answer.
 pub fn by_window(
     samples: &[(f64, f64)],
     start_ms: f64,
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_without_answers_say_so() {
+    fn a_window_without_answers_has_no_quantile() {
         let samples = [(1_100.0, 5.0), (1_200.0, 9.0), (3_500.0, 7.0)];
         assert_eq!(
             by_window(&samples, 1_000.0, 4_000.0, 1.0, 0.99),

@@ -1,24 +1,24 @@
-//! Works out how the line went on while all remaining seats were in baskets, from the release
-//! counter and the count of free seats that sockets were told.
+//! Works out how fast the line released visitors while every remaining seat was in a basket. It
+//! uses the release counter and the count of free seats that sockets received.
 
 use std::collections::BTreeMap;
 
 use super::calls::float;
 
-/// Visitors who were called before the last free seat went may be reported this much later, in
+/// Releases from before the last free seat was held may still be reported for this long, in
 /// milliseconds.
 const SETTLE_MS: f64 = 2_000.0;
 
-/// A span of time without a free seat.
+/// A span of time in which no seat was free, in milliseconds since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct SoldOutSpan {
     from: f64,
     until: f64,
 }
 
-/// Works out the pace while no seat was free, as a share of `per_s`, and how many visitors were
-/// released after seats had come back. Returns nothing if seats were always free. `sold_ms` is when
-/// the last seat turned sold, if it did.
+/// Adds the pace while no seat was free, as a share of `per_s`, and how many visitors were released
+/// after a seat became free again for the first time. Adds nothing if a seat was always free.
+/// `sold_ms` is the time at which the last seat was sold, if all were sold.
 pub fn figures(
     released: &[(f64, u64)],
     free: &[(f64, u64)],
@@ -74,7 +74,7 @@ mod tests {
     const FREE: [(f64, u64); 4] = [(0.0, 5), (10_000.0, 0), (22_000.0, 3), (30_000.0, 0)];
 
     #[test]
-    fn a_line_that_waits_for_seats_and_goes_on_with_them() {
+    fn releases_without_a_free_seat_and_after_the_first_seat_comes_back_are_counted_apart() {
         let released = [(9_000.0, 90), (20_000.0, 100), (25_000.0, 130)];
         let figures = of(&released, &FREE);
         assert!(
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_goes_on_regardless_is_seen() {
+    fn a_line_that_does_not_slow_without_free_seats_has_nearly_the_full_covered_pace() {
         let released: Vec<_> = (0..40_u32)
             .map(|second| (f64::from(second) * 1e3, u64::from(second) * 10))
             .collect();
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn where_seats_are_always_free_there_is_nothing_to_tell() {
+    fn there_are_no_figures_if_a_seat_is_always_free() {
         assert!(of(&[(1.0, 5)], &[(0.0, 9)]).is_empty());
     }
 }

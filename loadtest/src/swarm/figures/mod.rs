@@ -1,5 +1,5 @@
-//! Collects what visitors saw during a run, and works out the run's figures from it at the end by
-//! pure functions.
+//! Collects what visitors saw during a run. At the end, pure functions work out the run's figures
+//! from it.
 
 mod calls;
 mod cover;
@@ -39,7 +39,8 @@ pub const OPS: &[&str] = &[
     "scan",
     "room",
 ];
-/// The operations that booking answers for a buyer. `booking.p99_ms` is over all of them.
+/// The operations that booking answers for a buyer. `booking.p99_ms` is the p99 of all these
+/// operations together.
 pub const BOOKING: &[&str] = &[
     "hold",
     "change",
@@ -112,9 +113,10 @@ pub struct Disturbance {
     pub from_ms: f64,
     /// When the disturbance was over.
     pub until_ms: f64,
-    /// Whether booking was slowed, rather than the process killed.
+    /// Whether booking was slowed. Otherwise the disturbance is a kill or a scheduled fault.
     pub slow: bool,
-    /// Whether what was struck stood still for at least as long as a buyer has to pay an order.
+    /// Whether the disturbance may delay a payment until it is too late. True for scheduled faults,
+    /// false for kills and slowdowns.
     pub halts: bool,
 }
 
@@ -125,11 +127,12 @@ pub struct SwarmMeasurements {
     pub calls: CallStats,
     /// The visitors, by their number in the swarm.
     pub people: Vec<VisitorFigures>,
-    /// The release counter as any socket was told it: time and counter, both rising.
+    /// The release counter as sockets received it: the time and the value of each increase.
     pub released: Vec<(f64, u64)>,
-    /// The count of free seats as any socket was told it: time and count.
+    /// The count of free seats as sockets received it: the time and the value of each change.
     pub free: Vec<(f64, u64)>,
-    /// When the last seat for sale turned sold.
+    /// When the last seat for sale was sold, in milliseconds since the epoch; `None` while a seat
+    /// is free or held.
     pub all_sold_ms: Option<f64>,
     /// The faults of the run.
     pub disturbances: Vec<Disturbance>,
@@ -214,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_is_told_late_changes_nothing() {
+    fn an_older_release_counter_that_arrives_later_is_ignored() {
         let tally = SwarmTally::new(0);
         for (at, released) in [(1.0, 5), (2.0, 4), (3.0, 9)] {
             tally.line(at, released, None);

@@ -1,5 +1,5 @@
-//! Works out how evenly present people were released, from what sockets were told: the release
-//! counter over time, and each visitor's rank. Only the swarm knows which of its visitors are
+//! Works out how evenly present people were released. It uses the release counter over time and
+//! each visitor's rank, as sockets received them. Only the swarm knows which of its visitors are
 //! present.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use super::calls::float;
 use super::{Disturbance, VisitorFigures};
 
 const WINDOW_MS: f64 = 10_000.0;
-/// After a disturbance the line may need this long to recover, in milliseconds.
+/// The line may need this long to recover from a disturbance, in milliseconds.
 const SETTLE_MS: f64 = 10_000.0;
 
 /// One step of the release counter.
@@ -21,8 +21,8 @@ struct ReleaseCounterStep {
     more_wait: bool,
 }
 
-/// Works out the pace in windows and on average, as multiples of `per_s`. Returns nothing if nobody
-/// was released.
+/// Adds the most and the fewest people released in a window, as multiples of `per_s`, and the error
+/// of the mean pace, as a share of `per_s`. Adds nothing if nobody was released.
 pub fn figures(
     released: &[(f64, u64)],
     people: &[VisitorFigures],
@@ -30,8 +30,8 @@ pub fn figures(
     disturbances: &[Disturbance],
     into: &mut BTreeMap<String, f64>,
 ) {
-    // There is no pace before the first release, and the step that empties the line releases only
-    // the rest of it.
+    // The line has no pace before the first release. The step that empties the line is left out,
+    // because it releases only those who are left.
     let closed = released
         .iter()
         .take_while(|(_, counter)| *counter == 0)
@@ -71,7 +71,8 @@ pub fn figures(
     }
 }
 
-/// Returns the present people of each step: those who were here when the step was told.
+/// Returns the steps of the release counter. Each step counts the people whose ranks it released
+/// and who were present at that time.
 fn steps(released: &[(f64, u64)], people: &[VisitorFigures]) -> Vec<ReleaseCounterStep> {
     let mut by_rank: Vec<(u64, &VisitorFigures)> = people
         .iter()
@@ -94,8 +95,8 @@ fn steps(released: &[(f64, u64)], people: &[VisitorFigures]) -> Vec<ReleaseCount
     steps
 }
 
-/// Returns how far the mean between the first and the last step lies from the pace, as a share of
-/// the pace.
+/// Returns how far the mean pace between the first and the last step is from `per_s`, as a share of
+/// `per_s`.
 fn mean_error(steps: &[ReleaseCounterStep], per_s: f64) -> Option<f64> {
     let (first, rest) = steps.split_first()?;
     let span_s = (rest.last()?.at_ms - first.at_ms) / 1e3;
@@ -104,8 +105,8 @@ fn mean_error(steps: &[ReleaseCounterStep], per_s: f64) -> Option<f64> {
 }
 
 /// Returns the people released between the first step and `until`, or `None` if the steps end
-/// before. Each step is spread over the time since the step before: ticks a second apart never fall
-/// evenly into windows, and a tick that is a millisecond late is no slower pace.
+/// before `until`. A step that crosses `until` counts in proportion to its time before `until`.
+/// Otherwise a tick that is a millisecond late would look like a slower pace.
 fn spread(steps: &[ReleaseCounterStep], until: f64) -> Option<f64> {
     let mut sum = 0.0;
     for pair in steps.windows(2) {
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_and_a_gap_are_seen() {
+    fn a_burst_does_not_lower_the_largest_window_and_a_stall_lowers_the_smallest() {
         let mut released = steady();
         released.retain(|(at, _)| !(10_500.0..13_500.0).contains(at));
         let figures = figures_of(&released, &crowd(500));
@@ -173,14 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn who_is_gone_is_not_counted_as_released() {
+    fn visitors_who_are_gone_do_not_count_as_released() {
         let mut people = crowd(500);
         for person in people.iter_mut().take(100) {
             person.gone_ms = Some(-60_000.0);
         }
         let figures = figures_of(&steady(), &people);
-        // Nobody stands at the ranks of these ten seconds, except for the tick that ends the
-        // window.
+        // The first window releases the ranks of absent visitors only, except for the tick at its
+        // end.
         assert!(figures["released_window_min"] < 1.1, "{figures:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Holds what a run notes of each visitor, and counts over all visitors.
+//! Holds what a run notes about each visitor, and works out the figures over all visitors.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,19 @@ use super::calls::float;
 /// A visitor counts as absent after this long unseen, in milliseconds.
 const ABSENT_AFTER_MS: f64 = 60_000.0;
 
-/// What the figures need of one visitor.
+/// What the figures need to know about one visitor.
 #[derive(Debug, Clone, Default)]
 pub struct VisitorFigures {
     /// The join number.
     pub number: Option<u64>,
-    /// The rank, once the visitor was told it.
+    /// The rank, once the visitor has read it. A visitor who never read it gets the rank of the
+    /// published draw at the end of the run.
     pub rank: Option<u64>,
     /// When the visitor joined, in milliseconds since the epoch.
     pub joined_ms: Option<f64>,
     /// When the visitor left the room for good, in milliseconds since the epoch.
     pub gone_ms: Option<f64>,
-    /// What the visitor was told of its wait at the first look after the draw.
+    /// The wait and the odds that the visitor read first after the draw.
     pub told: Option<DrawWaitEstimate>,
     /// When the visitor was called, in milliseconds since the epoch.
     pub called_ms: Option<f64>,
@@ -26,36 +27,37 @@ pub struct VisitorFigures {
     pub entered_ms: Option<f64>,
     /// Whether the visitor ever held seats.
     pub held: bool,
-    /// Whether a payment was approved in time.
+    /// Whether a payment was approved before the order's deadline.
     pub approved: bool,
     /// When the visitor saw its tickets, in milliseconds since the epoch.
     pub ticketed_ms: Option<f64>,
-    /// When the visitor was told of the end of the line, and whether on a socket.
+    /// When the visitor learned that everything is sold, in milliseconds since the epoch, and
+    /// whether a socket reported it.
     pub sold_out_ms: Option<(f64, bool)>,
     /// Whether number and rank were unchanged when the visitor read them again; `None` if it never
     /// did.
     pub kept: Option<bool>,
-    /// How the visitor's way ended, by the history's name.
+    /// The visitor's outcome, as the history names it.
     pub outcome: Option<&'static str>,
 }
 
-/// The wait and the odds that a visitor was told at the draw.
+/// The wait and the odds that a visitor read first after the draw.
 #[derive(Debug, Clone, Copy)]
 pub struct DrawWaitEstimate {
-    /// When the visitor was told, in milliseconds since the epoch.
+    /// When the visitor read them, in milliseconds since the epoch.
     pub at_ms: f64,
     /// Half of those at this position are called within so many seconds.
     pub p50_s: Option<f64>,
     /// Nine in ten of those at this position are called within so many seconds.
     pub p90_s: Option<f64>,
-    /// How likely a seat is left, 0 to 1.
+    /// The probability that a seat is left when the visitor is called, 0 to 1.
     pub odds: Option<f64>,
 }
 
 impl VisitorFigures {
     /// Returns whether the visitor counts as present at `at_ms`. A visitor who left the line is
-    /// gone at once. A visitor who was merely not seen again is gone after [`ABSENT_AFTER_MS`], as
-    /// the line promises.
+    /// absent at once. Any other visitor is absent [`ABSENT_AFTER_MS`] after its end, because the
+    /// line counts it as present until then.
     pub fn is_here(&self, at_ms: f64) -> bool {
         let grace_ms = if self.outcome == Some("left") {
             0.0
@@ -66,7 +68,7 @@ impl VisitorFigures {
             && self.gone_ms.is_none_or(|gone| gone + grace_ms > at_ms)
     }
 
-    /// Notes that the visitor read its number or rank again.
+    /// Notes whether the number and the rank are the same at a later reading.
     pub fn reread(&mut self, number: Option<u64>, rank: Option<u64>) {
         let same = number.is_none_or(|number| self.number == Some(number))
             && (rank.is_none() || self.rank.is_none() || self.rank == rank);
@@ -129,7 +131,7 @@ pub fn figures(people: &[VisitorFigures], into: &mut BTreeMap<String, f64>) {
     }
 }
 
-/// Returns the most of the sorted `times` within any span of `window_ms`.
+/// Returns the largest number of the sorted `times` that lie in one span of `window_ms`.
 fn busiest(times: &[f64], window_ms: f64) -> f64 {
     let mut from = 0;
     let mut most = 0;
@@ -142,14 +144,14 @@ fn busiest(times: &[f64], window_ms: f64) -> f64 {
     float(most as u64)
 }
 
-/// Returns how many of the sorted `times` fall into a second, between the first and the last.
+/// Returns the mean number of the sorted `times` in a second, between the first and the last.
 fn rate(times: &[f64]) -> Option<f64> {
     let span_s = (times.last()? - times.first()?) / 1e3;
     (span_s > 0.0).then(|| float(times.len() as u64 - 1) / span_s)
 }
 
-/// Returns the same rate over the middle nine tenths: a straggler at either end says nothing of the
-/// rate.
+/// Returns the same rate over the middle nine tenths, so that a straggler at either end does not
+/// change it.
 fn middle_rate(times: &[f64]) -> Option<f64> {
     let cut = times.len() / 20;
     rate(&times[cut..times.len() - cut])
@@ -160,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_busiest_window_is_found_wherever_it_lies() {
+    fn the_busiest_window_need_not_begin_at_a_multiple_of_its_length() {
         assert!(
             (busiest(&[0.0, 5_000.0, 11_000.0, 12_000.0, 14_000.0], 10_000.0) - 4.0).abs() < 1e-9
         );
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_straggler_does_not_bend_the_rate() {
+    fn a_straggler_does_not_change_the_rate() {
         let mut times: Vec<f64> = (0..100).map(|at| f64::from(at) * 100.0).collect();
         times.push(900_000.0);
         let rate = middle_rate(&times).expect("a rate");
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_read_again_must_be_the_same() {
+    fn a_place_is_kept_only_if_every_reading_shows_the_same_number_and_rank() {
         let mut person = VisitorFigures {
             number: Some(3),
             rank: Some(9),

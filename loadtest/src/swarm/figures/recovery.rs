@@ -1,5 +1,5 @@
-//! Works out how long a slowed booking kept people waiting: until its answers were quick again, and
-//! until as many people came in as before.
+//! Works out how long a slowdown of booking affected visitors: until booking answered quickly
+//! again, and until nearly as many visitors entered as before.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,14 @@ const WINDOW_S: f64 = 5.0;
 /// Entries are compared over windows of this length, in milliseconds. Recovery is dated at the end
 /// of a window.
 const ENTRIES_MS: f64 = 5_000.0;
-/// The span before the slowdown that recovery is compared with, in milliseconds.
+/// The length of the span before the slowdown whose rate of entries counts as normal, in
+/// milliseconds.
 const BEFORE_MS: f64 = 15_000.0;
 
-/// Works out for the first slowdown the seconds from its start until p99 stays at or under
-/// `target_ms`, and the seconds from its end until entries are at nine tenths of those before.
+/// Adds two figures of the first slowdown. `recovery_s` counts from its start until p99 stays at or
+/// under `target_ms` for the rest of the slowdown; a window without an answer counts as over the
+/// target. `entries_recovery_s` counts from its end until the rate of entries is nine tenths of the
+/// rate before the slowdown.
 pub fn figures(
     booking: &[(f64, f64)],
     people: &[VisitorFigures],
@@ -57,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recovery_is_from_the_start_and_for_good() {
+    fn recovery_counts_from_the_start_of_the_slowdown_until_p99_stays_low() {
         let booking: Vec<(f64, f64)> = (0..200)
             .map(|at| {
                 let at_ms = f64::from(at) * 500.0;

@@ -14,15 +14,17 @@ use crate::rig::MemorySample;
 pub struct RunConditions {
     /// The start of the run, in milliseconds since the epoch.
     pub start_ms: f64,
-    /// The end of the run, when the crowd is gone and everything that was struck is healed.
+    /// The end of the run, when the crowd is gone and all faults are healed, in milliseconds since
+    /// the epoch.
     pub end_ms: f64,
-    /// When no seat was held any more, if that came to pass.
+    /// When no seat was held, all money was decided and all refunds were done, in milliseconds
+    /// since the epoch; `None` if that took too long.
     pub settled_ms: Option<f64>,
     /// The promised pace, in visitors a second.
     pub per_s: f64,
     /// Booking's target for 99 of 100 calls, in milliseconds.
     pub p99_ms: f64,
-    /// The memory of the rig's process over time.
+    /// The memory of the gateway that uses most, over time.
     pub memory: Vec<MemorySample>,
 }
 
@@ -33,9 +35,10 @@ pub struct SwarmReport {
     pub figures: BTreeMap<String, f64>,
     /// The errors by operation and code.
     pub errors: Value,
-    /// How many visitors ended in each way.
+    /// The number of visitors by outcome.
     pub outcomes: BTreeMap<String, u64>,
-    /// One value a second for booking's p99, entries and purchases.
+    /// Booking's p99, entries, purchases and memory with one value a second, and the median of
+    /// those p99.
     pub series: Value,
 }
 
@@ -97,7 +100,8 @@ impl SwarmReport {
     }
 }
 
-/// Works out the time from the last sale until those who waited were told.
+/// Adds the time from the last sale until the last visitor on a socket, and the last one who polls,
+/// learned that everything is sold.
 fn told_of_the_end(seen: &SwarmMeasurements, into: &mut BTreeMap<String, f64>) {
     let Some(sold_ms) = seen.all_sold_ms else {
         return;
@@ -119,7 +123,7 @@ fn told_of_the_end(seen: &SwarmMeasurements, into: &mut BTreeMap<String, f64>) {
     }
 }
 
-/// Works out the most memory used, the memory after a minute, and whether memory went on growing.
+/// Adds the most memory used, the memory after a minute, and how much it grew after that.
 fn memory(samples: &[MemorySample], into: &mut BTreeMap<String, f64>) {
     let most = samples.iter().map(|one| one.mb).max_by(f64::total_cmp);
     let Some(most) = most else {
@@ -196,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_that_stays_is_flat() {
+    fn memory_that_does_not_change_has_ratio_one_and_no_slope() {
         let mut into = BTreeMap::new();
         let samples: Vec<MemorySample> = (0..120)
             .map(|at| MemorySample {

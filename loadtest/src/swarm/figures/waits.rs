@@ -1,16 +1,17 @@
-//! Checks whether what visitors were told at the draw came true: the wait as an interval, and the
-//! odds of a seat.
+//! Compares the estimates that visitors read first after the draw with what happened: the wait, and
+//! the odds of a seat.
 
 use std::collections::BTreeMap;
 
 use super::VisitorFigures;
 use super::calls::float;
 
-/// A tenth of the odds with fewer people than this is left out, because it says nothing.
+/// A tenth of the range of odds is left out if it has fewer people than this, because so few prove
+/// nothing.
 const BIN_MIN: u32 = 20;
 
-/// Works out both figures over everybody for whom they are known. `free` is the count of free seats
-/// over time, and `end_ms` the end of the run.
+/// Adds the figures of waits and of odds, each over all visitors for whom the result is known.
+/// `free` is the count of free seats over time, and `end_ms` the end of the run.
 pub fn figures(
     people: &[VisitorFigures],
     free: &[(f64, u64)],
@@ -43,20 +44,22 @@ pub fn figures(
     }
 }
 
-/// Returns whether the wait was no longer than the visitor was told, or `None` if it was told
-/// nothing or left too early to know.
+/// Returns whether the wait was at most the estimated p90, or p50 if `upper` is false. Returns
+/// `None` if there was no estimate or the visitor left before the estimate had passed.
 fn wait_held(person: &VisitorFigures, end_ms: f64, upper: bool) -> Option<bool> {
     let told = person.told?;
     let bound_ms = told.at_ms + if upper { told.p90_s } else { told.p50_s }? * 1e3;
     if let Some(called) = person.called_ms {
         return Some(called <= bound_ms);
     }
-    // A visitor who was never called waited longer than told, if it stayed for long enough to know.
+    // A visitor who was never called waited longer than estimated if it stayed beyond that time.
     let here_until = person.gone_ms.unwrap_or(end_ms);
     (here_until > bound_ms).then_some(false)
 }
 
-/// Returns whether a seat was left when the visitor was called. If the line ended before, none was.
+/// Returns whether a seat was left when the visitor was called, or the visitor held one later.
+/// Returns false if the visitor was not called and learned that everything is sold. Returns `None`
+/// if it was not called and did not learn that.
 fn came_true(person: &VisitorFigures, free: &[(f64, u64)]) -> Option<bool> {
     match (person.called_ms, person.sold_out_ms) {
         (Some(called), _) => {
@@ -69,8 +72,8 @@ fn came_true(person: &VisitorFigures, free: &[(f64, u64)]) -> Option<bool> {
     }
 }
 
-/// Returns the largest distance between the mean of the told odds and the share that came true,
-/// over tenths of odds.
+/// Returns the largest difference between the mean odds and the share that came true, over the
+/// tenths of the range of odds.
 fn odds_error(odds: &[(f64, bool)]) -> Option<f64> {
     let mut bins = [(0_u32, 0.0, 0.0); 10];
     for (told, came) in odds {
@@ -108,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_counts_once_it_is_known() {
+    fn a_wait_counts_once_the_visitor_is_called_or_the_estimate_has_passed() {
         let mut person = told(10.0, 1.0);
         assert_eq!(wait_held(&person, 5_000.0, true), None);
         assert_eq!(wait_held(&person, 12_000.0, true), Some(false));
@@ -120,14 +123,14 @@ mod tests {
     #[test]
     fn odds_that_come_true_have_no_error() {
         let half: Vec<_> = (0..100).map(|at| (0.55, at % 20 < 11)).collect();
-        assert!(odds_error(&half).expect("enough") < 1e-9);
+        assert!(odds_error(&half).expect("enough visitors") < 1e-9);
         let never: Vec<_> = (0..100).map(|_| (0.95, false)).collect();
-        assert!(odds_error(&never).expect("enough") > 0.9);
+        assert!(odds_error(&never).expect("enough visitors") > 0.9);
         assert_eq!(odds_error(&never[..10]), None);
     }
 
     #[test]
-    fn a_call_with_no_seat_left_is_a_no() {
+    fn odds_do_not_come_true_if_no_seat_is_left_at_the_call() {
         let mut person = told(10.0, 0.5);
         person.called_ms = Some(5_000.0);
         assert_eq!(

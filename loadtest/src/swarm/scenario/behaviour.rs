@@ -1,5 +1,5 @@
-//! Describes what visitors do, as probabilities and spans of time. Everything is drawn from a
-//! visitor's own seeded generator.
+//! Describes what visitors do, as probabilities and spans of time. Each visitor draws from its own
+//! seeded generator.
 
 use rand::{Rng, RngExt};
 use serde::Deserialize;
@@ -15,63 +15,67 @@ impl SecondsRange {
     }
 }
 
-/// The section `[behaviour]`. Every field other than the shares and times below has a default that
-/// does nothing.
+/// The section `[behaviour]`. Every share is 0 by default. The other defaults are in
+/// [`VisitorBehaviour::default`].
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct VisitorBehaviour {
     /// The weights of parties of 1, 2, 3 … people.
     pub party: Vec<f64>,
-    /// The share of visitors who pick seats by label; the others take the best.
+    /// The share of visitors who pick seats by label; the others ask for the best seats. Nobody
+    /// picks seats of a train.
     pub by_seat: f64,
-    /// The only labels that everybody wants; empty for any seats.
+    /// The labels of the seats that every visitor asks for; if empty, visitors choose by
+    /// themselves.
     pub wanted: Vec<String>,
     /// When everybody first asks for seats at once, in seconds after the draw; 0 means each visitor
     /// asks after its own choice.
     pub together_s: f64,
-    /// The share of visitors who look around first: at the show, the seats, and the picture on the
-    /// socket.
+    /// The share of visitors who look around first: they read the show and, if they have a socket,
+    /// watch its seats.
     pub browse: f64,
-    /// The share of visitors who change a basket: half swap a seat, half give the basket back and
-    /// choose again.
+    /// The share of baskets that are changed. In half of these one seat is swapped; the other half
+    /// are given back and filled again. A changed basket of a train is always given back.
     pub change: f64,
     /// The share of visitors whose payment is declined.
     pub decline: f64,
-    /// The share of visitors who leave with a full basket.
+    /// The share of visitors who leave and abandon their basket.
     pub give_up: f64,
     /// The share of visitors who cancel an order instead of paying.
     pub cancel: f64,
     /// The share of visitors with tickets who give some or all of them back.
     pub give_back: f64,
-    /// The share of visitors with tickets who exchange them for others.
+    /// The share of visitors who exchange their tickets, among those with tickets who give none
+    /// back.
     pub exchange: f64,
-    /// The share of visitors who keep their tickets and have them scanned at the door.
+    /// The share of visitors who have their tickets scanned at the door, among those who neither
+    /// give tickets back nor exchange them.
     pub scan: f64,
-    /// The share of exchanges that are asked for several times at once, each with a key of its own.
+    /// The share of exchanges for which several calls are made at once, each with its own key.
     pub exchange_at_once: f64,
-    /// The share of visitors with a basket who also try to order another visitor's hold, or a hold
-    /// id that they worked out.
+    /// The share of baskets whose visitor first tries to order another visitor's hold.
     pub foreign: f64,
-    /// The share of holds that are asked for with two bodies under one key, at two gateways at
-    /// once.
+    /// The share of holds for which two calls with different bodies and one key are made at once,
+    /// at two gateways. Holds of a train are excepted.
     pub two_bodies: f64,
-    /// The share of visitors who pay with a card that others pay with too.
+    /// The share of visitors who pay with a card that other visitors also use.
     pub one_card: f64,
-    /// The time from the tickets to a refund, and between two refunds, in seconds.
+    /// The time from the tickets to a refund, an exchange or the first scan, and between two
+    /// refunds, in seconds.
     pub give_back_s: SecondsRange,
     /// The share of visitors who leave the line while waiting.
     pub leave: f64,
-    /// The share of visitors whose socket drops while waiting and comes back.
+    /// The share of visitors with a socket who lose it once while they wait, and connect again.
     pub drop_socket: f64,
-    /// How long a dropped socket is gone, in seconds.
+    /// The time until a dropped socket connects again, in seconds.
     pub drop_s: SecondsRange,
     /// The share of visitors who join and then disappear.
     pub no_show: f64,
-    /// Only visitors with a place among the first so many disappear; 0 means any place.
+    /// Only no-shows with a rank below this disappear; 0 means every no-show.
     pub no_show_head: u64,
-    /// The share of visitors who do not answer their call before `late_at_s`.
+    /// The share of visitors who claim their pass only at `late_at_s`.
     pub late: f64,
-    /// When all late visitors answer together, in seconds after the draw.
+    /// When all late visitors claim together, in seconds after the draw.
     pub late_at_s: f64,
     /// The time from the call to the claim, in seconds.
     pub claim_s: SecondsRange,
@@ -81,9 +85,9 @@ pub struct VisitorBehaviour {
     pub order_s: SecondsRange,
     /// The time from the order to the payment, in seconds.
     pub pay_s: SecondsRange,
-    /// How often a visitor who found no seats tries again before giving up.
+    /// How many more rounds of choosing a visitor without seats makes before it gives up.
     pub tries: u32,
-    /// The time between those tries, in seconds.
+    /// The time between two rounds of choosing, in seconds.
     pub retry_s: SecondsRange,
 }
 
@@ -125,7 +129,7 @@ impl Default for VisitorBehaviour {
 }
 
 impl VisitorBehaviour {
-    /// Rolls whether something that happens to a share of people happens now.
+    /// Returns true with the probability `share`.
     pub fn roll(share: f64, rng: &mut impl Rng) -> bool {
         share > 0.0 && rng.random::<f64>() < share
     }
@@ -143,7 +147,7 @@ impl VisitorBehaviour {
         self.party.len()
     }
 
-    /// Returns a message for every value that makes no sense, with the values that would.
+    /// Returns a message for every invalid value. It names the values that are valid.
     pub fn faults(&self) -> Vec<String> {
         let shares = [
             ("by_seat", self.by_seat),
@@ -209,7 +213,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     #[test]
-    fn parties_come_in_the_proportion_of_their_weights() {
+    fn parties_are_drawn_in_proportion_to_their_weights() {
         let behaviour = VisitorBehaviour {
             party: vec![1.0, 3.0],
             ..VisitorBehaviour::default()

@@ -1,6 +1,6 @@
-//! Describes a scenario: an on-sale, a crowd, how its people behave, and what must come of it. The
-//! whole file is checked before anything starts, so that a misspelt threshold is an error of usage
-//! and not a threshold that is never checked.
+//! Describes a scenario: an on-sale, a crowd, how its visitors behave, and the bounds on the
+//! figures. The file is checked before anything starts. A misspelt threshold is therefore an error
+//! of usage, and not a threshold that is never checked.
 
 mod behaviour;
 mod onsale;
@@ -23,7 +23,8 @@ pub struct Scenario {
     pub title: String,
     /// The expected duration of a run, in seconds. `--kill gateway@30%` and `[slow]` count from it.
     pub planned_s: f64,
-    /// When visitors who are not done are counted as still waiting, in seconds after the start.
+    /// The end of the run, in seconds after the start. Visitors who are not done by then count as
+    /// still waiting.
     pub deadline_s: f64,
     /// Who comes, and when.
     pub crowd: CrowdSettings,
@@ -37,7 +38,7 @@ pub struct Scenario {
     pub cancel: Option<PlannedCancel>,
     /// The bounds on figures.
     pub thresholds: Vec<Threshold>,
-    /// The same scenario with other people, which runs first.
+    /// The same scenario with some values replaced. It runs first, on a rig of its own.
     pub baseline: Option<Box<Scenario>>,
 }
 
@@ -58,21 +59,21 @@ pub enum ArrivalPattern {
 pub struct CrowdSettings {
     /// The number of visitors.
     pub visitors: usize,
-    /// When the first may come, seconds after the lobby opened.
+    /// The earliest arrival, in seconds after the lobby opens.
     #[serde(default)]
     pub from_s: f64,
-    /// Over how many seconds they come; 0 is all at once.
+    /// The length of the time in which visitors arrive, in seconds; 0 means all at once.
     pub over_s: f64,
     /// How arrivals are spread over that time.
     #[serde(default)]
     pub arrivals: ArrivalPattern,
-    /// The share that comes only after the draw, over as many seconds as the others.
+    /// The share of visitors who arrive only after the draw, over as many seconds as the others.
     #[serde(default)]
     pub after_draw: f64,
     /// The share of visitors with a live socket; the others poll.
     #[serde(default = "default_socket_share")]
     pub socket: f64,
-    /// How many of the visitors open a socket, watch the seats, and never read from it.
+    /// The number of visitors who open a socket, watch the seats, and never read from the socket.
     #[serde(default)]
     pub mute: usize,
 }
@@ -81,13 +82,13 @@ fn default_socket_share() -> f64 {
     0.8
 }
 
-/// `[slow]`: the process that hosts booking gets one part in `factor` of its time.
+/// `[slow]`: the processes that host booking run for only one part in `factor` of the time.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedSlowdown {
     /// When the slowdown begins, in seconds after the start of the run.
     pub at_s: f64,
-    /// How many times slower the process runs.
+    /// How many times slower the processes run. Above 1.
     pub factor: f64,
     /// How long the slowdown lasts, in seconds.
     pub for_s: f64,

@@ -1,5 +1,5 @@
 //! Turns the scenario's own on-sale into calls of the promoter API. Times such as `"+20s"` count
-//! from the start of the run, so the calls are written out only when it begins.
+//! from the start of the run, so the calls are built only when the run starts.
 
 use std::path::{Path, PathBuf};
 
@@ -17,23 +17,24 @@ pub struct PromoterCall {
     pub body: String,
 }
 
-/// The scenario's venues, shows and its one room, as written.
+/// The scenario's venues, its shows and its one room, with relative times, and the trains that are
+/// added to the sale.
 #[derive(Debug, Clone, Default)]
 pub struct ScenarioOnsale {
     /// The venues: id, format for the query, body.
     venues: Vec<(String, Option<String>, String)>,
     shows: Vec<(String, Map<String, Value>)>,
     room: (String, Map<String, Value>),
-    /// The trains that are sold beside the shows. Their timetable is already imported.
+    /// The trains that are sold in addition to the shows. Their timetable is already imported.
     trains: Vec<ScenarioTrain>,
 }
 
-/// The departures of a train that the crowd buys too.
+/// A train that the crowd buys in addition to the shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioTrain {
-    /// The slug of the show.
+    /// The slug of the departure that the crowd buys.
     pub show: String,
-    /// A glob of the train's departures.
+    /// A pattern of the train's departures, by which the room covers them.
     pub departures: &'static str,
     /// The codes of the stops.
     pub stops: &'static [&'static str],
@@ -46,7 +47,7 @@ impl ScenarioOnsale {
     /// read from `data`, the folder of real seat maps.
     ///
     /// # Errors
-    /// Every fault, one a line.
+    /// Every fault, one in each string.
     pub fn read(table: &toml::Table, data: &Path) -> Result<Self, Vec<String>> {
         let (mut onsale, mut faults) = (Self::default(), Vec::new());
         for (id, mut document) in entries(table, "venue", &mut faults) {
@@ -120,7 +121,8 @@ impl ScenarioOnsale {
         self.shows.iter().map(|(id, _)| id.clone()).collect()
     }
 
-    /// Returns a time of the room in seconds after the start.
+    /// Returns a time of the room in seconds after the start, or `None` if the field has no
+    /// relative time.
     pub fn at_s(&self, field: &str) -> Option<f64> {
         let text = self.room.1.get(field)?.as_str()?;
         relative_s(text)?.ok()
@@ -131,8 +133,8 @@ impl ScenarioOnsale {
         self.room.1.get(field)?.as_f64()
     }
 
-    /// Returns the most seconds of a field over all shows. Shows without the field count with
-    /// `default`.
+    /// Returns the largest value of a field over all shows, in seconds. A show without the field
+    /// counts with `default`.
     pub fn longest_s(&self, field: &str, default: f64) -> f64 {
         let of = |(_, show): &(String, Map<String, Value>)| {
             show.get(field).and_then(Value::as_f64).unwrap_or(default)
@@ -175,7 +177,7 @@ impl ScenarioOnsale {
     }
 }
 
-/// Takes the tables of one kind, and takes the id out of each.
+/// Returns the tables of one kind, each as its id and the other fields.
 fn entries(
     table: &toml::Table,
     kind: &str,
@@ -199,7 +201,7 @@ fn entries(
     found
 }
 
-/// Returns the format for the query, and the body of a venue.
+/// Returns a venue's format for the query, if it needs one, and its body.
 fn plan(
     document: &mut Map<String, Value>,
     data: &Path,
@@ -228,7 +230,7 @@ fn plan(
     }
 }
 
-/// Returns the seconds of `"+20s"`, or `None` if the text is no relative time.
+/// Returns the seconds of a text such as `"+20s"`, or `None` if the text does not begin with `+`.
 fn relative_s(text: &str) -> Option<Result<f64, String>> {
     let seconds = text.strip_prefix('+')?;
     let number = seconds
@@ -286,8 +288,8 @@ mod tests {
 
     #[test]
     fn relative_times_count_from_the_start() {
-        let onsale =
-            ScenarioOnsale::read(&TEXT.parse().expect("TOML"), Path::new(".")).expect("good");
+        let onsale = ScenarioOnsale::read(&TEXT.parse().expect("TOML"), Path::new("."))
+            .expect("a valid on-sale");
         let start: Timestamp = "2027-01-10T09:00:00Z".parse().expect("a time");
         let (room, _) = onsale.documents(start);
         assert_eq!(room["draw_at"], "2027-01-10T09:00:20Z");
@@ -307,15 +309,15 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_that_is_not_there_says_where_to_find_it() {
+    fn the_fault_of_a_missing_plan_names_the_setting_for_its_folder() {
         let text = TEXT.replace("grid:2x3", "seatsio:none.json");
         let faults = ScenarioOnsale::read(&text.parse().expect("TOML"), Path::new("/nowhere"))
-            .expect_err("absent");
+            .expect_err("a missing plan");
         assert!(faults[0].contains("FAIRGATE_REAL_DATA"), "{faults:?}");
     }
 
     #[test]
-    fn a_time_that_is_none_is_a_fault() {
+    fn an_invalid_relative_time_is_a_fault() {
         let text = TEXT.replace("+20s", "+20x");
         assert!(ScenarioOnsale::read(&text.parse().expect("TOML"), Path::new(".")).is_err());
     }

@@ -1,5 +1,5 @@
-//! Reads a scenario's file. It reports every fault at once, and refuses anything that it does not
-//! know.
+//! Reads a scenario's file. It reports several faults at once and refuses unknown fields. The
+//! promoter API, and not this reader, checks the fields of shows and of the room.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::{
     VisitorBehaviour,
 };
 
-/// The contents of the file beside the on-sale.
+/// The contents of the file without the on-sale, the baseline and the thresholds.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScenarioFile {
@@ -41,7 +41,7 @@ struct SlowdownSection {
     for_s: f64,
 }
 
-/// A time, as `"40%"` of the planned duration or as seconds.
+/// A time: a share of the planned duration such as `"40%"`, or a number of seconds.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ScenarioTime {
@@ -50,7 +50,8 @@ enum ScenarioTime {
 }
 
 impl ScenarioTime {
-    /// Returns the seconds after the start, or `None` if the text is no such time.
+    /// Returns the seconds after the start, or `None` if the text is no share or the time is below
+    /// 0.
     fn resolve(&self, planned_s: f64) -> Option<f64> {
         let at_s = match self {
             Self::Seconds(seconds) => Some(*seconds),
@@ -66,7 +67,7 @@ impl ScenarioTime {
 /// Reads the scenario at `path`.
 ///
 /// # Errors
-/// Every fault, one a line, each a fault of usage.
+/// The faults that were found, one in each string. Each is an error of usage.
 pub fn read(path: &Path) -> Result<Scenario, Vec<String>> {
     let text = std::fs::read_to_string(path).map_err(|error| vec![error.to_string()])?;
     let name = path
@@ -86,8 +87,8 @@ pub fn read_text(name: &str, text: &str) -> Result<Scenario, Vec<String>> {
     parse(name, table, &real_data())
 }
 
-/// Returns the folder of real seat maps: a path beside the repository, unless the environment names
-/// another.
+/// Returns the folder of real seat maps: the one that `FAIRGATE_REAL_DATA` names, or else
+/// `../shared/data`.
 fn real_data() -> PathBuf {
     let named = std::env::var_os("FAIRGATE_REAL_DATA").map(PathBuf::from);
     named.unwrap_or_else(|| PathBuf::from("../shared/data"))
@@ -131,8 +132,8 @@ fn parse(name: &str, mut table: toml::Table, data: &Path) -> Result<Scenario, Ve
     }
 }
 
-/// Reads a scenario without its thresholds and baseline. Returns `None` only if faults were
-/// reported.
+/// Reads a scenario without its thresholds and baseline. Never returns `Ok(None)`; the callers turn
+/// an error into `None` after they have collected its faults.
 fn parse_sections(
     name: &str,
     table: &toml::Table,
@@ -237,7 +238,7 @@ impl CancelSection {
     }
 }
 
-/// Lays one table over another. Only the named values change.
+/// Replaces the values of `base` that `over` names. All others stay the same.
 fn merge(base: &mut toml::Table, over: toml::Table) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {
@@ -287,17 +288,17 @@ mod tests {
     }
 
     #[test]
-    fn a_baseline_changes_only_what_it_names() {
-        let scenario = check(TEXT).expect("good");
-        let baseline = scenario.baseline.expect("there");
+    fn a_baseline_changes_only_the_values_that_it_names() {
+        let scenario = check(TEXT).expect("a valid scenario");
+        let baseline = scenario.baseline.expect("a baseline");
         assert!((scenario.behaviour.no_show - 0.9).abs() < 1e-9);
         assert!(baseline.behaviour.no_show.abs() < 1e-9);
         assert_eq!(baseline.crowd.visitors, 10);
-        assert!((scenario.slow.expect("there").at_s - 4.0).abs() < 1e-9);
+        assert!((scenario.slow.expect("a slowdown").at_s - 4.0).abs() < 1e-9);
     }
 
     #[test]
-    fn an_unknown_field_is_a_fault_wherever_it_stands() {
+    fn an_unknown_field_or_figure_is_a_fault() {
         for (known, unknown) in [
             ("visitors = 10", "visitors = 10\nvisitor = 3"),
             ("no_show = 0.9", "no_shows = 0.9"),
@@ -309,27 +310,27 @@ mod tests {
     }
 
     #[test]
-    fn a_show_is_cancelled_at_a_share_of_the_run_if_there_is_such_a_show() {
+    fn a_cancellation_needs_a_show_of_the_scenario_and_a_valid_time() {
         let cancel = |show: &str, at: &str| {
             let table = format!("[cancel]\nshow = \"{show}\"\nat = {at}\n[[venue]]");
             check(&TEXT.replacen("[[venue]]", &table, 1))
         };
-        let cancelled = cancel("night", "\"70%\"").expect("good").cancel;
-        let cancelled = cancelled.expect("there");
+        let cancelled = cancel("night", "\"70%\"").expect("a valid scenario").cancel;
+        let cancelled = cancelled.expect("a cancellation");
         assert_eq!(cancelled.show, "night");
         assert!((cancelled.at_s - 7.0).abs() < 1e-9);
         for (show, at) in [("day", "7.0"), ("night", "\"soon\""), ("night", "-1.0")] {
-            let faults = cancel(show, at).expect_err("bad").join("\n");
+            let faults = cancel(show, at).expect_err("a fault").join("\n");
             assert!(faults.contains("cancel: show is one"), "{faults}");
         }
     }
 
     #[test]
-    fn all_faults_are_told_at_once() {
+    fn faults_of_different_sections_are_reported_at_once() {
         let text = TEXT
             .replace("no_show = 0.9", "no_show = 9.0")
             .replace("hold.p99_ms", "hold.p97_ms");
-        let faults = check(&text).expect_err("bad").join("\n");
+        let faults = check(&text).expect_err("two faults").join("\n");
         assert!(
             faults.contains("no_show") && faults.contains("p97_ms"),
             "{faults}"

@@ -1,6 +1,6 @@
-//! Checks bounds on figures, such as `hold.p99_ms = { max = 300 }`. A figure that the run could not
-//! give misses its bounds. A threshold that is marked `undisturbed` is not checked in a run with
-//! `--kill`.
+//! Checks bounds on figures, such as `hold.p99_ms = { max = 300 }`. A threshold on a figure that
+//! the run does not have fails. A threshold that is marked `undisturbed` is not checked in a run
+//! with `--kill`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,7 +28,7 @@ impl Threshold {
     /// Reads `[thresholds]`. TOML reads dotted names as nested tables.
     ///
     /// # Errors
-    /// Every unknown figure and every bound that is none.
+    /// Every unknown figure and every invalid bound.
     pub fn read_all(table: &toml::Table, has_baseline: bool) -> Result<Vec<Self>, Vec<String>> {
         let (mut found, mut faults) = (Vec::new(), Vec::new());
         walk(
@@ -89,8 +89,8 @@ impl Threshold {
         })
     }
 
-    /// Judges the threshold against a run and its baseline. `baseline.NAME` is the ratio of the
-    /// two.
+    /// Judges the threshold against a run and its baseline, and returns the figure's value. The
+    /// value of `baseline.NAME` is the run's figure divided by the baseline's figure.
     pub fn judge(
         &self,
         run: &BTreeMap<String, f64>,
@@ -137,7 +137,8 @@ impl fmt::Display for Threshold {
     }
 }
 
-/// Calls `leaf` with the dotted name of every table of bounds, and of every value that is no table.
+/// Calls `leaf` with the dotted name and the value of every table of bounds, every empty table and
+/// every other value that is no table.
 fn walk(prefix: &str, table: &toml::Table, leaf: &mut impl FnMut(&str, &toml::Value)) {
     for (key, value) in table {
         let name = if prefix.is_empty() {
@@ -167,8 +168,8 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_figure_is_a_fault_before_anything_starts() {
-        let faults = read("hold.p98_ms = { max = 3 }").expect_err("unknown");
+    fn an_unknown_figure_or_bound_is_a_fault() {
+        let faults = read("hold.p98_ms = { max = 3 }").expect_err("an unknown figure");
         assert!(faults[0].contains("hold.p98_ms"), "{faults:?}");
         assert!(read("baseline.entries_per_s = { min = 0.95 }").is_err());
         assert!(read("hold.p99_ms = { least = 3 }").is_err());
@@ -176,8 +177,8 @@ mod tests {
     }
 
     #[test]
-    fn bounds_hold_miss_and_want_a_figure() {
-        let threshold = &read("hold.p99_ms = { max = 300 }").expect("good")[0];
+    fn a_threshold_fails_if_its_figure_is_above_the_bound_or_missing() {
+        let threshold = &read("hold.p99_ms = { max = 300 }").expect("valid thresholds")[0];
         let run = |value: f64| BTreeMap::from([("hold.p99_ms".to_owned(), value)]);
         assert_eq!(threshold.judge(&run(300.0), None), Ok(300.0));
         assert!(threshold.judge(&run(300.1), None).is_err());
@@ -185,11 +186,11 @@ mod tests {
     }
 
     #[test]
-    fn a_baseline_is_a_ratio() {
+    fn a_baseline_figure_is_the_ratio_of_the_run_to_its_baseline() {
         let table = "baseline.entries_per_s = { min = 0.95 }"
             .parse()
             .expect("TOML");
-        let threshold = &Threshold::read_all(&table, true).expect("good")[0];
+        let threshold = &Threshold::read_all(&table, true).expect("valid thresholds")[0];
         let figures = |value: f64| BTreeMap::from([("entries_per_s".to_owned(), value)]);
         assert!(
             threshold

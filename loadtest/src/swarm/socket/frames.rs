@@ -71,7 +71,7 @@ pub fn read(text: &str) -> Option<VisitorFrame> {
 }
 
 impl VisitorFrame {
-    /// Returns whether every socket writes the frame down, and not only observers.
+    /// Returns whether every socket records the frame, and not only the sockets of observers.
     pub fn is_personal(&self) -> bool {
         matches!(
             self,
@@ -79,8 +79,7 @@ impl VisitorFrame {
         )
     }
 
-    /// Returns the frame as the history records it. Of shared frames only the fields that the judge
-    /// needs are kept.
+    /// Returns the frame as the history records it: only the fields that the judge needs.
     pub fn record(&self, text: &str) -> Value {
         let whole: Value = serde_json::from_str(text).unwrap_or(Value::Null);
         let kept: &[&str] = match whole["type"].as_str() {
@@ -134,9 +133,9 @@ pub struct SwarmSeatSnapshot {
 /// The cells that changed between two versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwarmSeatDelta {
-    /// The version that the delta follows.
+    /// The version before the changes.
     pub from: u64,
-    /// The version that the delta leads to.
+    /// The version after the changes.
     pub to: u64,
     /// The index and new state of each changed cell.
     pub cells: Vec<(u32, u8)>,
@@ -147,7 +146,7 @@ fn read_u64(bytes: &[u8]) -> Option<u64> {
 }
 
 impl SwarmSeatSnapshot {
-    /// Reads a `0x01` frame, which `GET …/seats` answers too.
+    /// Reads a `0x01` frame. The answer to `GET …/seats` has the same form.
     pub fn read(frame: &[u8]) -> Option<Self> {
         let (&kind, rest) = frame.split_first()?;
         let version = read_u64(rest)?;
@@ -160,7 +159,7 @@ impl SwarmSeatSnapshot {
         })
     }
 
-    /// Returns the state of a cell: 0 free, 1 held, 2 sold, 3 not for sale.
+    /// Returns the state of a cell: 0 free, 1 held, 2 sold, 3 not for sale or not in the snapshot.
     pub fn state(&self, cell: usize) -> u8 {
         self.packed
             .get(cell / 4)
@@ -201,8 +200,8 @@ impl SwarmSeatDelta {
     }
 }
 
-/// Reads the next value. Returns `Some(None)` at the end, and `None` if the bytes break off or the
-/// number is too large.
+/// Reads the next value. Returns `Some(None)` at the end, and `None` if the bytes end within a
+/// value or the value is too large.
 #[expect(
     clippy::option_option,
     reason = "the end of the frame and a broken frame are different things"
@@ -226,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_snapshot_is_two_bits_a_cell_lowest_first() {
+    fn a_snapshot_has_two_bits_for_each_cell_and_the_lowest_bits_come_first() {
         let mut frame = vec![1, 7, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0];
         frame.extend([0b11_10_01_00, 0b01]);
         let mut snapshot = SwarmSeatSnapshot::read(&frame).expect("a snapshot");
@@ -237,11 +236,11 @@ mod tests {
     }
 
     #[test]
-    fn a_delta_counts_its_indices_on() {
+    fn each_index_of_a_delta_counts_from_the_index_before() {
         let mut frame = vec![2];
         frame.extend(7_u64.to_le_bytes());
         frame.extend(9_u64.to_le_bytes());
-        // Index 3 becomes held, and the index 200 further becomes sold.
+        // Cell 3 becomes held, and cell 203, which is 200 further, becomes sold.
         frame.extend([3 << 2 | 1, 0xa2, 0x06]);
         let delta = SwarmSeatDelta::read(&frame).expect("a delta");
         assert_eq!(delta.cells, [(3, 1), (203, 2)]);
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_told_apart_by_their_type() {
+    fn the_type_of_a_text_frame_decides_how_it_is_read() {
         assert_eq!(
             read(r#"{"type":"line","released":4,"seats":{"free":3}}"#),
             Some(VisitorFrame::Line {

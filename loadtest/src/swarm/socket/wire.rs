@@ -1,5 +1,5 @@
-//! Opens a socket as the contract says for clients that are no browser: the place goes as a
-//! subprotocol, so that the address holds no secret.
+//! Opens a socket as the contract says for clients other than browsers. The place is sent as a
+//! subprotocol, so that the address contains no secret.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -17,14 +17,14 @@ use crate::swarm::stage::SwarmContext;
 pub type SwarmWebSocket = WebSocketStream<TcpStream>;
 
 const CONNECT_MAX: Duration = Duration::from_secs(15);
-/// The size of a socket's buffer, in bytes. A visitor reads small frames; thousands of large
-/// buffers would be load of the swarm's own.
+/// The size of a socket's read buffer, in bytes. A visitor reads small frames, and thousands of
+/// large buffers would take much memory.
 const BUFFER: usize = 2_048;
 
-/// Opens a socket.
+/// Opens a socket for its owner. A gateway that does not open it is avoided for a while.
 ///
 /// # Errors
-/// Why it could not be.
+/// Why it could not be opened.
 pub async fn connect(
     stage: &SwarmContext,
     owner: &SwarmSocketOwner,

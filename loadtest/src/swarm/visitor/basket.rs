@@ -1,5 +1,5 @@
-//! Gets seats into a basket: looks around, chooses, takes seats that are offered instead, and
-//! changes a basket.
+//! Gets seats into a basket: reads the show and its seats, picks seats, holds them, and changes or
+//! gives back a basket.
 
 use hyper::Method;
 use rand::seq::IteratorRandom;
@@ -14,7 +14,7 @@ use crate::swarm::socket::{SwarmSeatSnapshot, SwarmSocketCommand};
 /// A hold that a visitor has.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VisitorBasket {
-    /// `hold_…`
+    /// The id of the hold, such as `hold_…`.
     pub hold: String,
     /// The index of the show among the room's shows.
     pub show: usize,
@@ -28,14 +28,15 @@ pub struct VisitorBasket {
 pub(super) enum VisitorHoldResult {
     /// The seats are held.
     Held(VisitorBasket),
-    /// Somebody else has the seats. The answer may suggest others.
+    /// The seats cannot be held, such as because another visitor has them. The answer may suggest
+    /// others.
     Refused { suggestion: Option<Value> },
     /// The pass has run out.
     PassOver,
 }
 
 impl Visitor {
-    /// Looks around: reads the show and the seats, and watches the picture on the socket.
+    /// Reads the show, and watches its seats on the socket if the visitor has one.
     pub(super) async fn browse(&mut self, show: usize) -> VisitorResult<()> {
         let id = self.stage.shows[show].id.clone();
         if let Some(socket) = &self.socket {
@@ -65,8 +66,9 @@ impl Visitor {
         snapshot.ok_or_else(|| Self::unforeseen("seats", &answer))
     }
 
-    /// Picks free neighbouring seats by label, as people do on the map. Returns fewer if there are
-    /// not so many.
+    /// Picks a free seat at random and the free seats that follow it in the seat map, and returns
+    /// their labels. Returns fewer labels than `party` if not enough seats follow. If the scenario
+    /// names wanted seats, returns those.
     pub(super) fn pick(
         &mut self,
         show: usize,
@@ -92,7 +94,8 @@ impl Visitor {
             .collect()
     }
 
-    /// Asks for seats once. `body` has the form of the contract's `POST …/holds`.
+    /// Asks for seats once. `body` has the form of the contract's `POST …/holds`. Some visitors
+    /// send another body under the same key at the same time.
     pub(super) async fn hold(
         &mut self,
         show: usize,
@@ -146,7 +149,7 @@ impl Visitor {
         self.hold_result(show, &answer)
     }
 
-    /// What the answer to a hold is for the visitor.
+    /// Returns what the answer to a hold means for the visitor.
     fn hold_result(
         &self,
         show: usize,
@@ -165,7 +168,7 @@ impl Visitor {
                 suggestion: said.get("suggestion").cloned(),
             }),
             (409, Some("show_cancelled")) => Err(VisitorOutcome::ShowCancelled),
-            // The other body under the same key was first, and got no seats.
+            // The other body under the same key came first, and its answer was a refusal.
             (422, Some("idempotency_mismatch")) => {
                 Ok(VisitorHoldResult::Refused { suggestion: None })
             }
@@ -176,7 +179,8 @@ impl Visitor {
         }
     }
 
-    /// Swaps one seat for another. If that fails the basket stays as it is.
+    /// Swaps the first seat for another. If that fails, the basket stays as it is. Returns `None`
+    /// if the basket has run out.
     pub(super) async fn change(
         &mut self,
         basket: VisitorBasket,
@@ -208,8 +212,8 @@ impl Visitor {
                 self.leave_basket(&basket);
                 Err(VisitorOutcome::ShowCancelled)
             }
-            // This also covers a swap whose first answer was lost: the retry no longer finds the
-            // seat to remove in the basket.
+            // This also covers a swap whose first answer was lost: at the retry, the seat to remove
+            // is no longer in the basket.
             (409 | 422, _) => Ok(Some(basket)),
             _ => Err(Self::unforeseen("change", &answer)),
         }
@@ -229,7 +233,7 @@ impl Visitor {
         }
     }
 
-    /// Notes that a basket is left to lapse.
+    /// Notes that a basket is abandoned and will lapse.
     pub(super) fn leave_basket(&self, basket: &VisitorBasket) {
         // The lock lasts some seconds of grace longer than the deadline that is shown.
         let grace_s = self.stage.scenario.onsale.longest_s("grace_s", 5.0);
@@ -238,8 +242,8 @@ impl Visitor {
     }
 }
 
-/// Picks, from the answers to two bodies under one key, the one that got seats, or else the one
-/// that gives the reason.
+/// Returns one of the answers to two bodies under one key: the one with seats, or else the one that
+/// names the reason for the refusal.
 fn one_of(answers: Vec<LoadHttpAnswer>) -> LoadHttpAnswer {
     let mut answers = answers;
     answers.sort_by_key(|answer| match answer.code().as_deref() {

@@ -1,5 +1,5 @@
-//! Takes a visitor from the pass to the tickets: chooses in rounds until there is a basket, and
-//! then buys, changes or leaves it.
+//! Takes a visitor from the pass to the tickets: chooses seats in rounds until there is a basket,
+//! and then buys, changes or abandons it.
 
 use rand::RngExt;
 use serde_json::{Value, json};
@@ -8,9 +8,10 @@ use super::basket::{OUT_OF_SEATS, VisitorBasket, VisitorHoldResult};
 use super::pay::BasketOutcome;
 use super::{Visitor, VisitorOutcome, VisitorResult};
 
-/// The most refusals in one round of choosing before the visitor reads the seats again.
+/// The most calls for seats in one round of choosing. After them a new round begins.
 const REFUSALS_MAX: u32 = 4;
-/// The most baskets that a visitor may lose, such as by a restart, before it gives up.
+/// The most baskets that a visitor fills before it gives up. A restart of the system may lose a
+/// basket.
 const BASKETS_MAX: u32 = 4;
 
 impl Visitor {
@@ -103,7 +104,7 @@ impl Visitor {
     }
 
     /// Lets some visitors change their basket, or give it back and choose again. Returns `None` if
-    /// nothing is left in the basket.
+    /// the basket has run out.
     async fn think_again(
         &mut self,
         basket: VisitorBasket,

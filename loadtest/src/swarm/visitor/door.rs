@@ -1,4 +1,5 @@
-//! Scans tickets at the door. Some tickets are scanned twice, and some by two scanners at once.
+//! Scans tickets at the door. For some tickets the call is repeated with the same key, and some are
+//! scanned again with another key.
 
 use serde_json::json;
 
@@ -7,11 +8,11 @@ use super::regret::TWICE;
 use super::{Visitor, VisitorResult, fields};
 use crate::http::LoadHttpCall;
 
-/// The share of tickets that are shown to a second scanner, which must let nobody in.
+/// The share of tickets that are scanned again with another key. That scan must not admit anybody.
 const SHOWN_AGAIN: f64 = 0.3;
 
 impl Visitor {
-    /// Shows every ticket at the door.
+    /// Scans every ticket of an order.
     pub(super) async fn go_in(
         &mut self,
         order: &VisitorOrder,
@@ -48,7 +49,7 @@ impl Visitor {
         let answer = self.call("scan", &call, think_s, of).await?;
         match (answer.status, answer.code().as_deref()) {
             (200, _) | (409, Some("already_scanned")) => Ok(()),
-            // The promoter cancelled the show first.
+            // The promoter cancelled the show before the scan.
             (409, Some("ticket_void")) if self.stage.is_cancelled(order.show) => Ok(()),
             _ => Err(Self::unforeseen("scan", &answer)),
         }

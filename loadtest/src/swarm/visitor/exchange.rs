@@ -11,13 +11,14 @@ use super::{Visitor, VisitorOutcome, VisitorResult, fields};
 use crate::http::{LoadHttpAnswer, LoadHttpCall};
 use crate::swarm::clock::rfc3339_ms;
 
-/// The share of visitors with exchanged tickets who give them back in the end.
+/// The share of visitors with exchanged tickets who later give the new tickets back.
 const BACK_AFTER_ALL: f64 = 0.3;
-/// How many exchanges of one order are asked for at once.
+/// The number of calls that are made at once for one exchange.
 const AT_ONCE: usize = 3;
 
 impl Visitor {
-    /// Asks for as many other seats, pays the difference, and waits for the new tickets.
+    /// Asks for `count` other seats, pays the difference if there is one, and waits for the new
+    /// tickets. Some visitors then give the new tickets back.
     pub(super) async fn have_others(
         &mut self,
         order: &VisitorOrder,
@@ -56,8 +57,8 @@ impl Visitor {
         }
     }
 
-    /// Returns the order for the other seats, or `None` if those cannot be had or the old ones
-    /// cannot be given.
+    /// Returns the order for the other seats, or `None` if the other seats are not available or the
+    /// old order cannot be exchanged.
     async fn ask_for_others(
         &mut self,
         order: &VisitorOrder,
@@ -100,24 +101,24 @@ impl Visitor {
         let code = answer.code();
         match (answer.status, code.as_deref()) {
             (200, _) => Ok(Some(answer.json())),
-            // Another exchange of the order was quicker; it may be this visitor's own.
+            // Another of the visitor's calls began to exchange the order first.
             (409, Some("exchange_open" | "not_exchangeable")) if at_once => Ok(None),
-            // The card has already bought as many seats of that show as it may.
+            // With these seats the shared card would exceed its limit for that show.
             (409 | 422, Some("card_limit" | "limit_exceeded")) if self.shared_card.is_some() => {
                 Ok(None)
             }
             (409, Some("seats_taken" | "best_available_not_found" | "show_cancelled"))
             // The best seats may be the ones that the visitor already has.
             | (422, Some("would_orphan" | "nothing_to_exchange" | "payment_refused")) => Ok(None),
-            // The promoter cancelled the show first.
+            // The promoter cancelled the show before the exchange.
             (409, Some("not_exchangeable")) if self.stage.is_cancelled(order.show) => Ok(None),
             _ => Err(Self::unforeseen("exchange", &answer)),
         }
     }
 
-    /// Asks for one exchange several times at once, each with a key of its own, and tries to order
-    /// the seats that the failed attempts keep. Returns the answer of the exchange that was made,
-    /// or else of one that was not.
+    /// Asks for one exchange several times at once, each time with another key. Then tries to order
+    /// the hold of each call, with an id that was worked out. Returns the answer of a call that
+    /// succeeded, or else of one that did not.
     async fn all_at_once(
         &mut self,
         order: &VisitorOrder,
@@ -145,8 +146,8 @@ impl Visitor {
         Ok(answers.swap_remove(0))
     }
 
-    /// Returns the order that was made, with the key that the old order tells, or `None` if the new
-    /// order has already run out.
+    /// Returns the new order, or `None` if it has already run out. The key of the new order comes
+    /// from a reading of the old one.
     async fn successor(
         &mut self,
         old: &VisitorOrder,
@@ -172,7 +173,7 @@ impl Visitor {
                 .and_then(rfc3339_ms)
                 .unwrap_or(self.at_ms),
         };
-        // The answer may have arrived only after the order ran out.
+        // The answer may have arrived only after the new order ran out.
         Ok((made["state"] != "expired").then_some(new))
     }
 }

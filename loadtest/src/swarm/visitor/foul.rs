@@ -1,6 +1,6 @@
-//! Makes attempts that must fail: to order a hold that belongs to another visitor or that was
-//! worked out, to send two bodies under one key, and to make several exchanges of one order at
-//! once. The judge checks the answers.
+//! Makes attempts that must not succeed: to order another visitor's hold or a hold whose id was
+//! worked out, to send two bodies under one key, and to exchange one order several times at once.
+//! The judge checks the answers.
 
 use futures_util::future::join_all;
 use rand::{RngExt, SeedableRng};
@@ -16,7 +16,8 @@ pub(super) type CallRecordFields<'a> =
     Box<dyn Fn(Option<&LoadHttpAnswer>) -> Map<String, Value> + Send + Sync + 'a>;
 
 impl Visitor {
-    /// Makes several calls at once, each at another gateway. Returns the answers in their order.
+    /// Makes several calls at once, each at the next gateway. Returns the answers in the order of
+    /// the calls.
     pub(super) async fn at_once(
         &mut self,
         op: &'static str,
@@ -38,8 +39,7 @@ impl Visitor {
         answers.into_iter().collect()
     }
 
-    /// Tries to make an order of a hold that belongs to somebody else. Only an answer that the
-    /// contract does not foresee is a failure.
+    /// Tries to order a hold that the visitor was not given. Only a server error is a failure.
     pub(super) async fn order_anothers(&mut self, hold: String) -> VisitorResult<()> {
         let buyer = json!({"buyer": {"name": "Somebody else", "email": "else@example.org"}});
         let call = LoadHttpCall::post(format!("/v1/holds/{hold}/order"), buyer)
@@ -54,7 +54,7 @@ impl Visitor {
         }
     }
 
-    /// Tries to order a hold that another visitor was given, if there is one.
+    /// Tries to order one of the newest holds of other visitors, if there is one.
     pub(super) async fn try_anothers(&mut self) -> VisitorResult<()> {
         let others = self.stage.holds_of_others(self.plan.who);
         if others.is_empty() {
@@ -65,8 +65,8 @@ impl Visitor {
     }
 }
 
-/// Returns the hold id of an exchange as anybody could once work it out, from the order and the key
-/// of the call.
+/// Returns the hold id of an exchange by a rule that needs no secret, only the order and the key of
+/// the call. The system must not use such ids.
 pub(super) fn worked_out(show: &str, order: &str, key: &str) -> String {
     let mut hasher = Sha256::new();
     hasher.update(b"fairgate/id/v1/hold");

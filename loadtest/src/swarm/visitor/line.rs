@@ -14,15 +14,16 @@ use crate::swarm::plan::secret;
 use crate::swarm::scenario::{SecondsRange, VisitorBehaviour};
 use crate::swarm::socket::{SwarmSocketCommand, SwarmSocketEvent};
 
-/// After the draw everybody looks at their place within this time, in seconds, but not at the same
-/// instant.
+/// When a visitor on a socket learns its rank, it reads its place at a random time within this many
+/// seconds.
 const LOOK_WITHIN_S: f64 = 1.5;
-/// The most looks a second; large crowds spread over a longer time.
+/// The most of these readings in a second. A large crowd spreads them over a longer time.
 const LOOKS_PER_S: f64 = 2_000.0;
-/// Visitors leave or lose their socket within this long after the draw or the join, in seconds.
+/// Visitors leave or lose their socket within this time after the draw or the join, whichever is
+/// later, in seconds.
 const MISHAP_WITHIN_S: f64 = 20.0;
-/// How often a visitor on a socket still reads its place, in seconds: rarely, and never all at the
-/// same time.
+/// The time until a visitor on a socket reads its place again, in seconds. Each visitor draws
+/// another time, so that they do not all read together.
 const LOOK_AGAIN_S: SecondsRange = SecondsRange(45.0, 120.0);
 
 /// What reading the place showed.
@@ -81,8 +82,9 @@ impl Visitor {
         }
     }
 
-    /// Returns whether a no-show disappears as soon as it has joined: everybody may, or, if numbers
-    /// are ranks, those among the first.
+    /// Returns whether a no-show disappears right after the join. Without `no_show_head` every
+    /// no-show does. With it, a no-show does so only in a room without a draw, if its number is
+    /// below `no_show_head`.
     pub(super) fn is_gone_by_number(&self) -> bool {
         let head = self.stage.scenario.behaviour.no_show_head;
         head == 0
@@ -212,8 +214,8 @@ impl Visitor {
         }
     }
 
-    /// Reads the room and returns whether it is sold out. A page that polls does so once the draw
-    /// is over, because the place alone does not tell of the end.
+    /// Reads the room and returns whether it is sold out. A visitor who polls does this once it has
+    /// a rank, because its place does not show that everything is sold.
     async fn is_sold_out(&mut self) -> VisitorResult<bool> {
         if self.rank.is_none() {
             return Ok(false);
@@ -225,8 +227,8 @@ impl Visitor {
         Ok(room.json()["phase"] == "sold_out")
     }
 
-    /// Reads the visitor's own place. The first reading after the draw counts as what the visitor
-    /// was told.
+    /// Reads the visitor's own place. The first wait and odds that it shows after the draw are
+    /// noted for the figures.
     async fn read_place(&mut self) -> VisitorResult<PlaceLookResult> {
         let call = LoadHttpCall::get(self.stage.room_path("place")).bearer(&self.place);
         let answer = self.call("place", &call, 0.0, place_fields).await?;
@@ -302,8 +304,8 @@ impl Visitor {
         Err(VisitorOutcome::Left)
     }
 
-    /// Returns the seconds from the last step until so long after the draw; below 0 if that time
-    /// has passed.
+    /// Returns the seconds from the last step until `after_s` seconds after the draw, or less than
+    /// 0 if that time has passed.
     pub(super) fn until_after_draw_s(&self, after_s: f64) -> f64 {
         let draw_s = self
             .stage
@@ -314,7 +316,8 @@ impl Visitor {
         (self.stage.clock.start_ms() - self.at_ms) / 1e3 + draw_s + after_s
     }
 
-    /// Claims the pass, and tries again after the time that the line tells if it is too early.
+    /// Claims the pass. If the claim is too early, it is repeated after the time that the answer
+    /// names.
     pub(super) async fn claim(&mut self) -> VisitorResult<()> {
         let behaviour = self.stage.scenario.behaviour.clone();
         let mut think_s = behaviour.claim_s.draw(&mut self.plan.rng);
@@ -353,13 +356,13 @@ impl Visitor {
         }
     }
 
-    /// Rolls whether something that happens to a share of people happens to this visitor now.
+    /// Returns true with the probability `share`.
     pub(super) fn rolls(&mut self, share: f64) -> bool {
         VisitorBehaviour::roll(share, &mut self.plan.rng)
     }
 }
 
-/// Returns the record's fields of a place that was read.
+/// Returns the record's fields for a reading of the place.
 fn place_fields(answer: Option<&LoadHttpAnswer>) -> serde_json::Map<String, Value> {
     let said = answer
         .filter(|answer| answer.is_ok())

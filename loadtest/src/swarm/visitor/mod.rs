@@ -1,5 +1,5 @@
-//! Runs one visitor from join to ticket. Each visitor waits, thinks, changes its mind and comes
-//! back by its own seeded generator. The context writes down what the visitor is told.
+//! Runs one visitor from join to ticket. The visitor's own seeded generator decides how long it
+//! thinks and whether it changes its mind. The shared context records every call in the history.
 
 mod basket;
 mod buy;
@@ -23,21 +23,22 @@ use crate::http::{LoadHttpAnswer, LoadHttpCall};
 /// The number of cards that several visitors share.
 const CARDS_SHARED: usize = 9;
 
-/// How a visitor's way ends. The history uses these names.
+/// How a visitor ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VisitorOutcome {
     /// The visitor has tickets.
     Ticketed,
     /// The payment was declined.
     Declined,
-    /// The visitor paid, but the order had run out while a part of the system stood still, so the
-    /// money goes back.
+    /// The visitor paid, but a fault delayed the payment until the order had run out, so the money
+    /// is refunded.
     TooLate,
-    /// The show was cancelled before the visitor had tickets. What it had paid goes back.
+    /// The show was cancelled before the visitor had tickets. A payment that was already made is
+    /// refunded.
     ShowCancelled,
     /// The visitor found no seats.
     NoSeats,
-    /// The visitor left with a basket, or cancelled its order.
+    /// The visitor abandoned a basket, or cancelled its order.
     GaveUp,
     /// The visitor left the line.
     Left,
@@ -49,11 +50,11 @@ pub enum VisitorOutcome {
     Waiting,
     /// The visitor joined and disappeared.
     NoShow,
-    /// Something happened that must not happen.
+    /// Something happened that must not happen, or a call got no answer in time.
     Failed(String),
 }
 
-/// The result of a step; an error ends the visitor's way.
+/// The result of a step. An error ends the visitor's run.
 type VisitorResult<T> = Result<T, VisitorOutcome>;
 
 /// A visitor during the run.
@@ -65,17 +66,17 @@ pub struct Visitor {
     number: Option<u64>,
     rank: Option<u64>,
     socket: Option<SwarmSocket>,
-    /// When the last step was done, in milliseconds since the epoch. The next step is intended a
-    /// while after it.
+    /// When the last step was done, in milliseconds since the epoch. The time of the next step
+    /// counts from it.
     at_ms: f64,
-    /// The number of keys that the visitor has used.
+    /// The number of idempotency keys that the visitor has used.
     keys: u32,
-    /// The card that the visitor shares with others, if it does.
+    /// The number of the shared card that the visitor pays with, if it shares one.
     shared_card: Option<usize>,
 }
 
 impl VisitorOutcome {
-    /// Returns the history's name of the outcome.
+    /// Returns the name of the outcome in the history.
     pub fn history_name(&self) -> &'static str {
         match self {
             Self::Ticketed => "ticketed",
@@ -187,7 +188,8 @@ impl Visitor {
         );
     }
 
-    /// Makes a call `think_s` after the last step was done. The answer is the next step.
+    /// Makes a call `think_s` seconds after the last step. The step is done when the final answer
+    /// arrives.
     async fn call(
         &mut self,
         op: &'static str,
@@ -211,14 +213,14 @@ impl Visitor {
         Ok(answer)
     }
 
-    /// Makes a key for a call that must not be carried out twice.
+    /// Returns a new idempotency key for a call that must not be carried out twice.
     fn key(&mut self, what: &str) -> String {
         self.keys += 1;
         let run = self.stage.clock.start_ms();
         format!("{what}-{run:.0}-{}-{}", self.plan.who, self.keys)
     }
 
-    /// Returns the failure for an answer that the contract does not foresee here.
+    /// Returns a failure for an answer that is not expected here.
     fn unforeseen(op: &str, answer: &LoadHttpAnswer) -> VisitorOutcome {
         let code = answer.code().unwrap_or_default();
         VisitorOutcome::Failed(format!("{op} was answered {} {code}", answer.status))
@@ -229,7 +231,7 @@ impl Visitor {
     }
 }
 
-/// Returns the fields of a call as a record has them.
+/// Returns the fields of a JSON object for a record, or no fields for any other JSON.
 fn fields(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,

@@ -1,4 +1,4 @@
-//! Makes orders, pays them, and waits for their tickets.
+//! Makes an order of a basket, pays it, and waits for its tickets.
 
 use hyper::Method;
 use serde_json::{Map, Value, json};
@@ -16,13 +16,13 @@ const LOOK_MAX_S: f64 = 1.0;
 /// How long tickets may take after the payment, in milliseconds.
 const TICKETS_WITHIN_MS: f64 = 60_000.0;
 
-/// A fault excuses a payment that came late only if it began at most this long after the order's
+/// A fault excuses a late payment only if the fault began at most this long after the order's
 /// deadline, in milliseconds.
 const LATE_WITHIN_MS: f64 = 10_000.0;
 
-/// What became of a basket.
+/// The end of a basket.
 pub(super) enum BasketOutcome {
-    /// The visitor's way has ended.
+    /// The visitor is done.
     Done(VisitorOutcome),
     /// The basket was lost before it became an order that can be paid.
     BasketGone,
@@ -35,7 +35,8 @@ pub(super) struct VisitorOrder {
     /// The index of the show among the room's shows.
     pub(super) show: usize,
     pub(super) payment: String,
-    /// What the provider's card form needs; empty with the sandbox, which has a button.
+    /// The secret that a card form sends to the provider; empty with the sandbox, whose page has a
+    /// button.
     pub(super) client_secret: String,
     pub(super) pay_until_ms: f64,
 }
@@ -66,14 +67,14 @@ impl Visitor {
         }
     }
 
-    /// Pays an order and waits for its tickets. Returns `None` if the payment was declined or was
-    /// settled otherwise before.
+    /// Pays an order and waits for its tickets. Returns `None` if the payment was declined or had
+    /// already ended in another way.
     pub(super) async fn see_paid(
         &mut self,
         order: &VisitorOrder,
     ) -> VisitorResult<Option<Vec<String>>> {
         let behaviour = self.stage.scenario.behaviour.clone();
-        // The order lapses by itself, whatever happens to the visitor.
+        // An unpaid order lapses by itself, even if the visitor has ended.
         let grace_s = self.stage.scenario.onsale.longest_s("claim_grace_s", 30.0);
         let lapses_ms = order.pay_until_ms + (grace_s + 2.0) * 1e3;
         let declines = self.rolls(behaviour.decline);
@@ -127,7 +128,8 @@ impl Visitor {
         let said = answer.json();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         match (answer.status, said["code"].as_str()) {
-            // The first answer was lost or delayed for so long that the order ran out meanwhile.
+            // The order ran out before its first answer arrived, because that answer was lost or
+            // late.
             (201, _) if said["state"] == "expired" => Ok(None),
             (201, _) => Ok(Some(VisitorOrder {
                 id: text(&said["order"]),
@@ -141,7 +143,7 @@ impl Visitor {
                     .unwrap_or(self.at_ms),
             })),
             (410, _) | (409, Some("seats_taken")) => Ok(None),
-            // The provider refuses the amount: there is no order, and the seats are free again.
+            // The provider refuses the amount, so there is no order to pay.
             (422, Some("payment_refused" | "amount_too_small" | "amount_too_large")) => {
                 self.leave_basket(basket);
                 Err(VisitorOutcome::Declined)
@@ -155,7 +157,7 @@ impl Visitor {
     }
 
     /// Presses the sandbox's button, or sends a card to the provider. Returns false if the payment
-    /// was settled otherwise before.
+    /// had already ended in another way.
     async fn pay(
         &mut self,
         order: &VisitorOrder,
@@ -187,7 +189,7 @@ impl Visitor {
                 }
                 Ok(true)
             }
-            // The card form is told at once that the card was declined.
+            // The provider's answer says at once that the card was declined.
             402 if outcome == "decline" => Ok(true),
             409 => Ok(false),
             400 if !order.client_secret.is_empty() => Ok(false),
@@ -195,8 +197,8 @@ impl Visitor {
         }
     }
 
-    /// Returns the call behind the sandbox's button, or the call that the script of a provider like
-    /// Stripe makes from the page.
+    /// Returns the call that the sandbox's button makes, or the call that the script of a provider
+    /// like Stripe makes from the page.
     fn paying(&self, order: &VisitorOrder, outcome: &str) -> VisitorResult<LoadHttpCall> {
         let secret = &order.client_secret;
         if secret.is_empty() {
@@ -216,7 +218,7 @@ impl Visitor {
         Ok(LoadHttpCall::to_provider(path, form))
     }
 
-    /// Returns the visitor's card: its own, or one of the few that several visitors share.
+    /// Returns the visitor's card: its own, a shared one, or a card that is always declined.
     fn card(&self, outcome: &str) -> String {
         match (outcome, self.shared_card) {
             ("approve", Some(shared)) => format!("pm_card_shared_{shared}"),
@@ -225,7 +227,8 @@ impl Visitor {
         }
     }
 
-    /// Reads a paid order until its tickets are there, and fetches one of them. Returns their ids.
+    /// Reads a paid order until it has tickets, and reads one ticket. Returns the ids of all its
+    /// tickets.
     pub(super) async fn tickets(&mut self, order: &VisitorOrder) -> VisitorResult<Vec<String>> {
         let give_up_ms = self.at_ms + TICKETS_WITHIN_MS;
         let mut look_s = FIRST_LOOK_S;
@@ -241,18 +244,19 @@ impl Visitor {
                     return self.fetch(order, &said).await;
                 }
                 Some("pending" | "confirmed") => {}
-                // The promoter cancelled the show first.
+                // The promoter cancelled the show before the order had tickets.
                 Some("refunded") if self.stage.is_cancelled(order.show) => {
                     self.stage.seen_through(&order.id);
                     return Err(VisitorOutcome::ShowCancelled);
                 }
-                // Others used up the card's limit before.
+                // Earlier orders have used up the limit of the shared card.
                 Some("cancelled") if is_card_full(&said) && self.shared_card.is_some() => {
                     self.stage.seen_through(&order.id);
                     return Err(VisitorOutcome::Declined);
                 }
                 Some("expired" | "cancelled") if self.was_halted(order) => {
-                    // The system first decides what late money buys, and then asks the buyer.
+                    // The order may still be offered other seats for the late money, so the visitor
+                    // waits until the money is decided.
                     if is_over(&said) && said["payment"]["state"] != "created" {
                         self.stage.seen_through(&order.id);
                         return Err(VisitorOutcome::TooLate);
@@ -273,7 +277,8 @@ impl Visitor {
         }
     }
 
-    /// Returns whether a part of the system stood still while the order was to be paid.
+    /// Returns whether a fault that may delay payments began before the order's deadline or at most
+    /// [`LATE_WITHIN_MS`] after it.
     fn was_halted(&self, order: &VisitorOrder) -> bool {
         let seen = self.stage.tally.seen();
         let mut disturbances = seen.disturbances.iter();
@@ -313,7 +318,7 @@ impl Visitor {
                 fields(json!({"order": id, "ticket": ticket}))
             })
             .await?;
-        // The show may have been cancelled since, and then the ticket is void.
+        // If the promoter has cancelled the show meanwhile, the ticket is void.
         if answer.is_ok() || answer.status == 409 && self.stage.is_cancelled(order.show) {
             Ok(tickets)
         } else {
@@ -321,7 +326,7 @@ impl Visitor {
         }
     }
 
-    /// Tells the gateway whether the visitor accepts other seats for money that came late.
+    /// Accepts or refuses the other seats that are offered for a late payment.
     async fn consent(&mut self, order: &VisitorOrder) -> VisitorResult<()> {
         let path = format!("/v1/orders/{}/consent", order.id);
         let call = LoadHttpCall::post(path, json!({ "accept": accepts(self.plan.who) }))
@@ -331,8 +336,7 @@ impl Visitor {
         let answer = self
             .call("consent", &call, 0.2, |_| fields(json!({"order": id})))
             .await?;
-        // The offer may have run out, or an earlier call whose answer was lost may have answered
-        // it.
+        // The offer may have run out, or an earlier try whose answer was lost may have succeeded.
         match answer.status {
             200 | 409 => Ok(()),
             _ => Err(Self::unforeseen("consent", &answer)),
@@ -356,7 +360,7 @@ impl Visitor {
     }
 }
 
-/// Returns whether an order was cancelled because its card has bought as many seats as it may.
+/// Returns whether an order was cancelled because of its card's limit.
 fn is_card_full(said: &Value) -> bool {
     said["reason"] == "card_limit"
 }
@@ -368,7 +372,7 @@ fn success(answer: Option<&LoadHttpAnswer>) -> Value {
         .unwrap_or_default()
 }
 
-/// Returns the record's fields of an order that was read.
+/// Returns the record's fields for a reading of an order.
 fn read(order: &str, answer: Option<&LoadHttpAnswer>) -> Map<String, Value> {
     let said = success(answer);
     let tickets = said["tickets"].as_array().into_iter().flatten();

@@ -1,5 +1,5 @@
-//! Lets visitors with tickets change their mind: give tickets back, all at once or one after the
-//! other, or exchange them.
+//! Decides what visitors do with their tickets: keep them, have them scanned, exchange them, or
+//! give them back, all at once or one by one.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -9,10 +9,10 @@ use super::pay::VisitorOrder;
 use super::{Visitor, VisitorOutcome, VisitorResult, fields};
 use crate::http::{LoadHttpAnswer, LoadHttpCall};
 
-/// Of the visitors who give tickets back, the share that names them one by one. The others give all
-/// of them back at once.
+/// The share of visitors who give tickets back one by one. The others give all tickets of the order
+/// back at once.
 const ONE_BY_ONE: f64 = 0.5;
-/// The share of visitors who press the button twice.
+/// The share of refunds, exchanges and scans whose call is repeated with the same key.
 pub(super) const TWICE: f64 = 0.25;
 
 /// What a visitor decides to do with its tickets.
@@ -24,8 +24,8 @@ enum TicketDecision {
 }
 
 impl Visitor {
-    /// Keeps the tickets, gives them back, or exchanges them. The visitor counts as ticketed
-    /// whatever comes of that.
+    /// Keeps the tickets, has them scanned, gives them back, or exchanges them. The visitor counts
+    /// as ticketed whatever the result, except for a failure.
     pub(super) async fn think_better(
         &mut self,
         order: &VisitorOrder,
@@ -66,7 +66,7 @@ impl Visitor {
         }
         let mut going = tickets.to_vec();
         going.shuffle(&mut self.plan.rng);
-        // The last ticket of an order may go back like any other.
+        // It is allowed to give back all tickets one by one.
         let count = self.plan.rng.random_range(1..=going.len());
         for ticket in going.into_iter().take(count) {
             self.refund(order, Some(ticket)).await?;
@@ -74,7 +74,7 @@ impl Visitor {
         Ok(())
     }
 
-    /// Gives one ticket or all of them back, and reads what is left.
+    /// Gives one ticket or all tickets back, and reads the order afterwards.
     async fn refund(&mut self, order: &VisitorOrder, ticket: Option<String>) -> VisitorResult<()> {
         let think_s = self.stage.scenario.behaviour.give_back_s;
         let think_s = think_s.draw(&mut self.plan.rng);

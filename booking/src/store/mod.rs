@@ -1,8 +1,8 @@
-//! The seam to the fast state: who holds which cell until when. Each method is one atomic domain
-//! transition.
+//! The seam to the inventory stores. They contain the fast state: which visitor holds which cell
+//! until when. Each method of [`InventoryStore`] is one atomic domain transition.
 //!
-//! Every implementation passes `contract::suite`. The ledger decides: a store may lose all its
-//! data, and is then opened again from the ledger.
+//! Every implementation passes `contract::suite`. The ledger decides: if a store loses its data,
+//! its shows are opened again from the ledger.
 
 #[cfg(test)]
 mod contract;
@@ -152,7 +152,7 @@ pub struct ShowHoldFigures {
 /// A hold that is locked for an order, so that the order may claim its cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimableHold {
-    /// The hold, locked beyond the claim's deadline.
+    /// The hold. Its lock ends after the claim's deadline.
     pub hold: Hold,
     /// The incarnation in which the hold is locked. If its data are lost, the locks are lost too.
     pub incarnation: u64,
@@ -260,10 +260,10 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// if a later call moved the deadline.
     async fn unsecure(&self, hold: &HoldId, secured_until_ms: i64, lock_until_ms: i64);
 
-    /// Keeps the lock of an order whose claim the ledger keeps beyond its deadline. The lock then
-    /// ends less than [`PROLONGED_BY_MS_MIN`] before `hold.lock_until_ms`, or later. If the hold
-    /// has lapsed, its cells are locked again, provided that no other hold has them. Cells that are
-    /// kept for the waitlist count as free.
+    /// Prolongs the lock of an order whose claim stays in the ledger after the claim's deadline.
+    /// The lock then ends less than [`PROLONGED_BY_MS_MIN`] before `hold.lock_until_ms`, or later.
+    /// If the hold has lapsed, its cells are locked again, provided that no other hold has them.
+    /// Cells that are kept for the waitlist count as free.
     ///
     /// `cursor` is the newest row of the seat outbox when the claim was read. If the hold has
     /// lapsed and a later row was carried out, the answer is `NotReady`: that row may have ended

@@ -1,5 +1,5 @@
 //! Wraps every route of gateway and booking: a request that takes too long is given up, and a panic
-//! is answered with an error that says the fault is ours.
+//! of a handler is answered with a 500 `internal`.
 
 use std::any::Any;
 use std::time::Duration;

@@ -181,8 +181,8 @@ async fn acquire_lease(
     })
 }
 
-/// Renews the leases until another process has one of them. A database that does not answer is asked
-/// again at the next renewal: its silence does not say that a lease is lost.
+/// Renews the leases until another process has one of them. A database that does not answer is
+/// asked again at the next renewal, because a missing answer does not mean that a lease is lost.
 async fn renew_leases(
     installation: Installation,
     leases: Vec<StoreLease>,

@@ -15,7 +15,7 @@ use crate::error::{cut_off, gave_way};
 type PostgresParameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// Runs the statements of one transaction, or of one reading. The handle is valid only while the
-/// closure that got it runs, and must not be kept beyond.
+/// closure that got it runs, and must not be stored.
 pub struct PostgresTransaction {
     lent: Arc<PooledConnection>,
 }

@@ -78,7 +78,7 @@ where
     result
 }
 
-/// Runs queued commands until it is told to close, or until every handle is dropped.
+/// Runs queued commands until it gets the command to close, or until every handle is dropped.
 pub(crate) fn run(
     connection: Arc<SqliteConnection>,
     inbox: &Receiver<WriterCommand>,

@@ -23,7 +23,7 @@ pub use locks::NamedLock;
 pub use on_file::snapshot_of_file;
 
 /// Runs the statements of one transaction, or of one reading. The handle is valid only while the
-/// function that got it runs, and must not be kept beyond.
+/// function that got it runs, and must not be stored.
 pub struct SqlTransaction(TransactionBackend);
 
 enum TransactionBackend {

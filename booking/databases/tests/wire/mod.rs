@@ -15,7 +15,7 @@ enum Cut {
     Question(&'static str),
 }
 
-/// Forwards connections, until it is told to cut one.
+/// Forwards connections, and cuts one when the test has asked for it.
 pub struct Wire {
     port: u16,
     state: Arc<State>,

@@ -284,7 +284,7 @@ async fn securing_a_hold_returns_the_life_of_its_lock(store: Store) {
     let hold = taken(&store, "a", ANA, &[2]).await;
     for until_ms in [LOCK_MS * 2, LOCK_MS * 3] {
         let claimable = store.secure(&hold.id, ANA, BASKET, until_ms).await;
-        assert_eq!(claimable.expect("its own").incarnation, 4);
+        assert_eq!(claimable.expect("the visitor's own hold").incarnation, 4);
     }
 }
 
@@ -334,7 +334,7 @@ async fn a_show_with_orders_only_is_replaced(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[2]).await;
     let secured = secured(&store, &hold.id, ANA, LOCK_MS * 2).await;
-    let secured = secured.expect("its own");
+    let secured = secured.expect("the visitor's own hold");
     let (before, _) = picture(&store).await;
     let next = OpeningInventory {
         incarnation: 2,

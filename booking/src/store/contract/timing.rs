@@ -94,7 +94,7 @@ async fn securing_a_hold_moves_its_lock_beyond_the_baskets_deadline(store: Store
     let until = LOCK_MS + 90_000;
     let secured = secured(&store, &hold.id, ANA, until)
         .await
-        .expect("its own");
+        .expect("the visitor's own hold");
     assert_eq!(
         (secured.stage, secured.lock_until_ms, secured.expires_at_ms),
         (HoldStage::Ordered, until, EXPIRES_MS)
@@ -108,7 +108,7 @@ async fn securing_again_moves_the_deadline_and_a_secured_hold_refuses_changes(st
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     let first = secured(&store, &hold.id, ANA, LOCK_MS + 1_000).await;
-    let first = first.expect("its own");
+    let first = first.expect("the visitor's own hold");
     for (asked_ms, until_ms) in [(9_000, 9_000), (9_000, 9_001), (0, 9_002)] {
         let again = secured(&store, &hold.id, ANA, LOCK_MS + asked_ms).await;
         let expected = Hold {
@@ -182,8 +182,8 @@ async fn undoing_one_secure_leaves_the_lock_of_the_next(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     let secure = async || secured(&store, &hold.id, ANA, LOCK_MS + 1_000).await;
-    let first = secure().await.expect("its own");
-    let second = secure().await.expect("its own");
+    let first = secure().await.expect("the visitor's own hold");
+    let second = secure().await.expect("the visitor's own hold");
     store.unsecure(&hold.id, first.lock_until_ms, LOCK_MS).await;
     assert_eq!(store.hold(&hold.id, ANA).await, Ok(second.clone()));
     assert!(lapsed(&store, LOCK_MS).await.is_empty());

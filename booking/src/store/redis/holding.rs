@@ -239,7 +239,7 @@ impl RedisStore {
         }
     }
 
-    /// Keeps the lock of an order whose claim the ledger still has.
+    /// Prolongs the lock of an order whose claim is still in the ledger.
     pub(super) async fn prolong_hold(
         &self,
         hold: Hold,

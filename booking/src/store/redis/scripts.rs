@@ -146,7 +146,7 @@ redis_scripts! {
         secured_until_ms: i64,
     }
 
-    /// Keeps the lock of an order whose claim the ledger still has.
+    /// Prolongs the lock of an order whose claim is still in the ledger.
     pub struct ProlongHoldScript = prolong_hold [enter, tell, lock, kept_cells, pool, stored_hold, free] {
         id: HoldIdTail,
         visitor: [u8; 32],

@@ -241,7 +241,7 @@ async fn a_node_sees_and_signals_the_changes_of_another_node() {
     let until_ms = hold.lock_until_ms + 60_000;
     here.secure(&hold.id, ANA, &[HoldPurpose::Basket], until_ms)
         .await
-        .expect("its own");
+        .expect("the visitor's own hold");
     let signal = signals.recv().await.expect("one signal");
     assert_eq!(
         (signal.hold, signal.state),
@@ -310,7 +310,7 @@ async fn a_promoted_replica_that_missed_a_hold_closes_the_show() {
     let store = store(&redis).await;
     begin_and_open(&store, opening(1, 8)).await;
     until("the copy", async || redis.replica_has_all().await).await;
-    redis.part_replica().await.expect("parted");
+    redis.part_replica().await.expect("the replica is cut off");
     store.take(basket("a", ANA, &[0]), 4).await.expect("free");
     redis.promote_replica().await.expect("promoted");
     until("the loss", async || store.lost().await == [show()]).await;
@@ -479,7 +479,7 @@ async fn a_hold_that_nobody_swept_for_days_still_frees_its_seats() {
     redis
         .command(0, &["DEL", &lock])
         .await
-        .expect("as its time to live does");
+        .expect("the lock is deleted, as when it expires");
     let swept = redis
         .command(0, &["ZADD", &format!("{life}deadlines"), "1", &tail])
         .await;

@@ -1,7 +1,7 @@
-//! Speaks HTTP as visitors do: keep-alive connections from many source addresses, and each answer
-//! read whole. hyper's client is named only here. Visitors share connections. A new connection
-//! would cost the swarm as much processor time as the call itself, and the gateway under test needs
-//! the same processors.
+//! Speaks HTTP as visitors do. It uses keep-alive connections from many source addresses, and reads
+//! each answer whole. hyper's client is named only here. Visitors share connections. A new
+//! connection would cost the swarm as much processor time as the call itself, and the gateway under
+//! test needs the same processors.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -146,8 +146,7 @@ impl FaultAction {
                 }
                 part => is_data(part),
             },
-            // A primary that stands still is replaced by a replica that may have missed its last
-            // writes.
+            // A stopped primary is replaced by a replica that may have missed its last writes.
             Self::Pause(part) => spec.redis == RedisForm::Sentinel && is_data(part),
             Self::RestartLedger
             | Self::Provider(_)

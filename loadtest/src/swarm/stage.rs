@@ -42,7 +42,8 @@ pub struct SwarmShow {
     pub id: String,
     /// The labels by seat index.
     pub labels: Vec<String>,
-    /// Whether each label can be asked for. Standing places are asked for by area instead.
+    /// Whether a visitor can ask for each seat by its label. Visitors ask for standing places by
+    /// area.
     pub by_label: Vec<bool>,
     /// The stops and the class, if the show is a train.
     pub train: Option<ScenarioTrain>,
@@ -94,7 +95,7 @@ pub struct SwarmContext {
     pub http: LoadHttpClient,
     /// The client for card forms; `None` if the sandbox is paid by its button.
     pub provider: Option<LoadHttpClient>,
-    /// The history that records what visitors are told.
+    /// The history, which records every call.
     pub history: HistoryWriter,
     /// The tally of the run's measurements.
     pub tally: SwarmTally,
@@ -117,7 +118,7 @@ pub struct SwarmContext {
 }
 
 impl SwarmContext {
-    /// Makes the context of a run that nobody has joined yet.
+    /// Makes the context of a run before its first visitor joins.
     pub fn new(
         scenario: Scenario,
         clock: SwarmClock,
@@ -159,7 +160,7 @@ impl SwarmContext {
         *lapses = lapses.max(at_ms);
     }
 
-    /// Notes that a visitor was given a hold.
+    /// Notes a visitor's new hold.
     pub fn note_given_hold(&self, who: usize, hold: &str) {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         if given.len() == GIVEN_KEPT {

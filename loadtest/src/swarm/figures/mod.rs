@@ -175,8 +175,7 @@ impl SwarmTally {
             .add(op, [intended_ms, sent_ms, done_ms], status, code);
     }
 
-    /// Notes what happened to a visitor. Visitors beyond the planned ones, such as observers, are
-    /// not counted.
+    /// Notes what happened to a visitor. A number that no planned visitor has is ignored.
     pub fn person(&self, who: usize, note: impl FnOnce(&mut VisitorFigures)) {
         if let Some(person) = self.seen().people.get_mut(who) {
             note(person);

@@ -46,9 +46,9 @@ pub struct VisitorFigures {
 pub struct DrawWaitEstimate {
     /// When the visitor read them, in milliseconds since the epoch.
     pub at_ms: f64,
-    /// Half of those at this position are called within so many seconds.
+    /// With a probability of one half, the visitor is called within this many seconds.
     pub p50_s: Option<f64>,
-    /// Nine in ten of those at this position are called within so many seconds.
+    /// With a probability of nine tenths, the visitor is called within this many seconds.
     pub p90_s: Option<f64>,
     /// The probability that a seat is left when the visitor is called, 0 to 1.
     pub odds: Option<f64>,

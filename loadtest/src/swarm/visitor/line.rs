@@ -26,7 +26,7 @@ const MISHAP_WITHIN_S: f64 = 20.0;
 /// another time, so that they do not all read together.
 const LOOK_AGAIN_S: SecondsRange = SecondsRange(45.0, 120.0);
 
-/// What reading the place showed.
+/// The result of reading the place.
 enum PlaceLookResult {
     Waiting { refresh_s: f64 },
     Called,

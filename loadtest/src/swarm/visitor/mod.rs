@@ -28,7 +28,7 @@ const CARDS_SHARED: usize = 9;
 pub enum VisitorOutcome {
     /// The visitor has tickets.
     Ticketed,
-    /// The payment was declined.
+    /// The payment was declined or refused, or had already ended in another way.
     Declined,
     /// The visitor paid, but a fault delayed the payment until the order had run out, so the money
     /// is refunded.
@@ -36,17 +36,17 @@ pub enum VisitorOutcome {
     /// The show was cancelled before the visitor had tickets. A payment that was already made is
     /// refunded.
     ShowCancelled,
-    /// The visitor found no seats.
+    /// The visitor found no seats, or lost every basket.
     NoSeats,
     /// The visitor abandoned a basket, or cancelled its order.
     GaveUp,
     /// The visitor left the line.
     Left,
-    /// The visitor was told that everything is sold.
+    /// The visitor learned that everything is sold.
     SoldOut,
-    /// The visitor was told that the room is closed.
+    /// The visitor learned that the room is closed.
     Closed,
-    /// The run ended while the visitor still waited.
+    /// The run ended before the visitor was done.
     Waiting,
     /// The visitor joined and disappeared.
     NoShow,

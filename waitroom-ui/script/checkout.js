@@ -1,5 +1,5 @@
-// The checkout: shows what is held and until when, asks who is buying, places the order once, and
-// goes on to it.
+// The checkout: shows the held seats and their deadline, asks for the buyer's name and email,
+// places the order once, and opens the order's page.
 
 import { $, call, data, kept, make, money, put, ready, show, showProblem, t } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
@@ -37,12 +37,12 @@ async function start() {
     askForTravellers(hold.seats);
   }
   if (back()) $("back").href = back();
-  // All at once: what somebody is about to press does not move.
+  // Both are shown at once, so that no button moves while somebody is about to press it.
   for (const part of ["basket", "buyer-form"]) show($(part));
   countdown.start(hold.expires_at, hold.skew_ms ?? 0);
 }
 
-/** Nothing is to be paid: the next page has the tickets, and no payment. */
+/** Returns whether the total is 0. Then the order's page shows no payment. */
 const isFree = () => hold?.total?.amount === 0;
 const payWords = () => t(isFree() ? "checkout.free" : "checkout.pay");
 
@@ -87,8 +87,7 @@ function refused(problem) {
   const again = problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight";
   const actions = again && problem.code !== "payments_not_configured" ? [{ label: t("common.try_again"), run: () => $("buyer-form").requestSubmit() }] : [];
   const [total, limit] = [problem.total ?? hold?.total, problem.minimum ?? problem.maximum ?? problem.step];
-  // The provider may refuse a sum by a limit that it alone knows; then the server's own words say
-  // it.
+  // The provider may refuse a sum without naming its limit. Then the server's own words are shown.
   const shown = SUMS.includes(problem.code) && !limit ? { ...problem, code: "payment_refused" } : problem;
   showProblem(shown, { total: money(total), limit: money(limit) }, actions);
 }

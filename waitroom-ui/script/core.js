@@ -1,6 +1,6 @@
-// What every page's script needs: its texts and data, requests that never throw, problems in plain
-// words, numbers and times in the reader's own manner, announcements that do not chatter, and the
-// little that is kept in this browser.
+// Functions that every page's script needs: texts and data of the page, requests that never throw,
+// problems in plain words, numbers and times in the reader's format, announcements with a limited
+// rate, and values that are stored in this browser.
 
 document.documentElement.classList.add("js");
 
@@ -8,8 +8,8 @@ export const $ = (id) => document.getElementById(id);
 const texts = JSON.parse($("texts")?.textContent || "{}");
 export const data = JSON.parse($("data")?.textContent || "{}");
 
-// The page's language in the reader's own region, where the browser says which: dates differ
-// between them.
+// The page's language in the reader's region, if the browser names one, because regions write dates
+// differently.
 const page = document.documentElement.lang || "en";
 const locale = navigator.languages?.find((one) => one.toLowerCase().startsWith(page)) ?? page;
 const numbers = new Intl.NumberFormat(locale);
@@ -18,8 +18,8 @@ const plurals = new Intl.PluralRules(page);
 export const count = (n) => (typeof n === "number" && Number.isFinite(n) ? numbers.format(n) : "–");
 
 /**
- * The text at a dotted key, with values put where it says `{name}`; one that counts is chosen by
- * `n`.
+ * Returns the text at a dotted key, with each `{name}` replaced by its value. If the text has forms
+ * for different counts, `values.n` chooses the form.
  */
 export function t(key, values = {}) {
   let text = raw(key);
@@ -31,12 +31,14 @@ export function t(key, values = {}) {
 }
 
 /**
- * The entry at a dotted key as it stands, or undefined: for groups, and for asking whether there is
- * one.
+ * Returns the entry at a dotted key unchanged, or undefined if there is none. It may be a group of
+ * texts.
  */
 export const raw = (key) => key.split(".").reduce((at, part) => at?.[part], texts);
 
-/** Seconds as `40 s`, `12 min`, `2 h 5 min`; never less than it is. */
+/**
+ * Formats seconds as `40 s`, `12 min`, `2 h 5 min`; from a minute on rounded up to whole minutes.
+ */
 export function span(seconds) {
   if (!Number.isFinite(seconds)) return "–";
   if (seconds < 60) return `${Math.max(0, Math.round(seconds))} s`;
@@ -45,13 +47,13 @@ export function span(seconds) {
   return h ? (m ? `${h} h ${m} min` : `${h} h`) : `${m} min`;
 }
 
-/** Seconds as a clock face, `4:07`. */
+/** Formats seconds as minutes and seconds: `4:07`. */
 export function clock(seconds) {
   const whole = Math.max(0, Math.floor(seconds));
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
 }
 
-/** Money in minor units, as the reader's language writes it. */
+/** Formats an amount in minor units in the reader's format. */
 export function money(value) {
   if (!value || typeof value.amount !== "number") return "";
   const format = new Intl.NumberFormat(locale, { style: "currency", currency: value.currency });
@@ -59,8 +61,8 @@ export function money(value) {
 }
 
 /**
- * A time for people: by the clocks of `zone`, or its own offset's, where that is a venue's; else,
- * in UTC, by the reader's.
+ * Formats an RFC 3339 time for people: in `zone` if there is one, else in the time's own offset,
+ * which is the venue's. A time in UTC is shown in the reader's time zone.
  */
 export function when(text, zone) {
   const time = new Date(text);
@@ -100,9 +102,9 @@ export function make(tag, attributes = {}, ...children) {
 // --- Requests ---
 
 /**
- * One call to the server, as `{ ok, status, body, headers, problem }`; a network failure is the
- * problem `offline`. `options`: body (sent as JSON), bearer, key (Idempotency-Key), accept, binary
- * (body as ArrayBuffer), text.
+ * Makes one call to the server and returns `{ ok, status, body, headers, problem }`. A network
+ * failure is the problem `offline`. `options`: body (sent as JSON), bearer, key (Idempotency-Key),
+ * accept, binary (body as ArrayBuffer), text.
  */
 export async function call(method, path, options = {}) {
   const headers = { accept: options.accept ?? "application/json" };
@@ -129,14 +131,14 @@ async function readBody(answer, options) {
   return answer.status === 204 ? null : answer.json();
 }
 
-/** Whether the same try may succeed later, without anybody changing anything. */
+/** Returns whether the same call may succeed later without any change. */
 export const mayPass = (problem) => problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight";
 
 // --- Problems ---
 
 /**
- * Says what happened, what was not changed and what to do, in `#problem`. `values` fill the text;
- * `actions` are `{ label, href }` or `{ label, run }`. Called with null it clears.
+ * Shows in `#problem` what happened, what was not changed and what to do. `values` fill the texts;
+ * `actions` are `{ label, href }` or `{ label, run }`. A `problem` of null clears the element.
  */
 export function showProblem(problem, values = {}, actions = []) {
   const at = $("problem");
@@ -181,8 +183,8 @@ let saidAt = -QUIET_MS;
 let waitingToSay = 0;
 
 /**
- * Says something to screen readers: news at most every 30 s, the latest winning; what is `urgent`
- * at once.
+ * Announces a text to screen readers: an `urgent` one at once, others at most every 30 s. A newer
+ * text replaces one that still waits.
  */
 export function announce(text, urgent = false) {
   clearTimeout(waitingToSay);
@@ -195,10 +197,11 @@ export function announce(text, urgent = false) {
   else waitingToSay = setTimeout(speak, wait);
 }
 
-// --- What this browser keeps ---
+// --- Values stored in this browser ---
 
 /**
- * localStorage that may be full, forbidden or hold nonsense: then it is as if nothing were kept.
+ * Values in localStorage. If the storage is full or forbidden, or its text is not JSON, the value
+ * counts as not stored.
  */
 export const kept = {
   get(name) {
@@ -212,28 +215,28 @@ export const kept = {
     try {
       localStorage.setItem(`fairgate.${name}`, JSON.stringify(value));
     } catch {
-      // A page that cannot keep works all the same, until it is left.
+      // The page works without storage until it is closed.
     }
   },
   remove(name) {
     try {
       localStorage.removeItem(`fairgate.${name}`);
     } catch {
-      // Nothing was kept, so nothing is left.
+      // Nothing could be stored, so there is nothing to remove.
     }
   },
 };
 
 /**
- * Removes the kept entries under a prefix that `stale` picks, so that years of orders do not pile
- * up.
+ * Removes the stored entries under a prefix for which `stale` returns true, so that old entries do
+ * not fill the storage.
  */
 export function sweepKept(prefix, stale) {
   try {
     const names = Object.keys(localStorage).filter((name) => name.startsWith(`fairgate.${prefix}`));
     for (const name of names) if (stale(kept.get(name.slice("fairgate.".length)))) localStorage.removeItem(name);
   } catch {
-    // As above.
+    // Nothing could be stored, so there is nothing to remove.
   }
 }
 
@@ -241,7 +244,7 @@ export function randomHex(bytes) {
   return [...crypto.getRandomValues(new Uint8Array(bytes))].map((b) => b.toString(16).padStart(2, "0")).join("");
 }
 
-/** A page's last step of starting. */
+/** Shows the page's times in the reader's format. Every page calls it when it starts. */
 export function ready() {
   localiseTimes();
 }

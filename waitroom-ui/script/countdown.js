@@ -1,13 +1,16 @@
-// A clock that runs down to a deadline of the server's: it trusts the server's time, not this
-// device's.
+// A clock that runs down to a deadline set by the server. It uses the server's time, because this
+// device's clock may be wrong.
 
 import { announce, clock, t } from "./core.js";
 
-/** Milliseconds this device is behind the server; 0 where the server did not say. */
+/**
+ * Returns how many milliseconds this device's clock is behind the server's; 0 if the server sent no
+ * time.
+ */
 export const skewOf = (serverTime) => (serverTime ? Date.parse(serverTime) - Date.now() : 0);
 
 export class Countdown {
-  /** `over()` is called once when the time is over. */
+  /** `over()` is called once, when the deadline has passed. */
   constructor(element, over) {
     this.element = element;
     this.over = over;

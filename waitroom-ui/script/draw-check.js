@@ -1,14 +1,14 @@
-// Checks a published draw from the seat of one visitor, step by step, and keeps apart what holds,
-// what does not, and what this browser cannot know. Pure but for WebCrypto; the words for each step
-// stand in the texts.
+// Checks a published draw for one visitor, step by step. Each step passes, fails, or is skipped
+// because this browser cannot check it. Apart from WebCrypto this is pure code without the page;
+// the words for each step are in the texts.
 
 import { commitment, fromHex, holderOf, rankOf, rootFromPath, seed, toHex } from "./draw.js";
 
 /**
- * `record` as `GET …/draw`, `place` `{number, rank}`, `proof` as `GET …/draw/proof/{number}` (null
- * for a late number), `own` what this browser kept: `{secret?, commitment?, root?}`, `jwks` or
- * null. `progress(part)` is awaited now and then. Answers `[{step, result: "pass" | "fail" |
- * "skip", expected?}]`.
+ * Checks all steps. `record` is the answer of `GET …/draw`, `place` is `{number, rank}`, `proof` is
+ * the answer of `GET …/draw/proof/{number}` (null for a late number), `own` is what this browser
+ * stored: `{secret?, commitment?, root?}`, `jwks` may be null. `progress(part)` is awaited now and
+ * then. Returns `[{step, result: "pass" | "fail" | "skip", expected?}]`.
  */
 export async function check({ record, place, proof, own, jwks }, progress) {
   const steps = [];
@@ -48,8 +48,8 @@ export async function check({ record, place, proof, own, jwks }, progress) {
 }
 
 /**
- * `fail` if the signed text says something else or the signature is wrong, `skip` if only the text
- * could be compared.
+ * Returns `fail` if the signed text differs from the record or the signature is wrong, `skip` if
+ * the signature could not be checked.
  */
 async function signature(record, jwks) {
   const parts = (record.signature ?? "").split(".");
@@ -83,7 +83,8 @@ function base64url(text) {
 }
 
 /**
- * `fail` if anything fails, `partly` if something that mattered could not be checked, else `pass`.
+ * Returns `fail` if a step fails, `partly` if the holder or the signature could not be checked,
+ * else `pass`.
  */
 export function verdict(steps) {
   if (steps.some((step) => step.result === "fail")) return "fail";

@@ -1,5 +1,5 @@
-// The draw, version 1, worked out again: commitment, Merkle leaf, seed and the rank of one number.
-// Pure, without the page, so that node can hold it to the published vectors. The hash is
+// Computes draw version 1 again: commitment, Merkle leaf, seed and the rank of one number. Pure
+// code without the page, so that Node.js can test it with the published vectors. The hash is
 // WebCrypto's.
 
 const text = new TextEncoder();
@@ -13,7 +13,7 @@ export function fromHex(hex) {
 
 export const toHex = (bytes) => [...bytes].map((b) => b.toString(16).padStart(2, "0")).join("");
 
-/** A non-negative integer as 8 bytes, big-endian. */
+/** Returns a non-negative integer as 8 bytes, big-endian. */
 export function be64(number) {
   const bytes = new Uint8Array(8);
   new DataView(bytes.buffer).setBigUint64(0, BigInt(number));
@@ -32,7 +32,7 @@ export async function sha256(...parts) {
 
 export const commitment = (secret) => sha256(COMMIT, secret);
 
-/** `beacon` is the 32 bytes of the drand round, or empty where the room names none. */
+/** `beacon` has the 32 bytes of the drand round, or none if the room has no beacon. */
 export const seed = (secret, n, root, beacon) => sha256(SEED, secret, be64(n), root, beacon);
 
 export const holderOf = (secret) => sha256(secret);
@@ -40,8 +40,8 @@ export const holderOf = (secret) => sha256(secret);
 export const leafHash = (number, holder) => sha256(Uint8Array.of(0), be64(number), holder);
 
 /**
- * The RFC 6962 root that an inclusion path gives, leaf upward; null if the path does not fit number
- * and n.
+ * Computes the RFC 6962 root from a leaf and its inclusion path, which goes from the leaf upwards.
+ * Returns null if the length of the path does not fit `number` and `n`.
  */
 export async function rootFromPath(number, n, holder, path) {
   if (!(number >= 0 && number < n)) return null;
@@ -115,15 +115,18 @@ export class Words {
   }
 }
 
-/** The swaps of the shuffle, from the top: for each i the j it changes places with. */
+/**
+ * Yields the swaps of the shuffle from the last index down: each index i, and the j that it changes
+ * places with.
+ */
 export function* swaps(key, n) {
   const words = new Words(key);
   for (let i = n - 1; i > 0; i--) yield [i, below(words, i + 1)];
 }
 
 /**
- * A word below `bound`, rejecting those above the largest multiple, so that there is no modulo
- * bias.
+ * Returns a number below `bound`. Words from the largest multiple of `bound` upwards are rejected,
+ * so that there is no modulo bias.
  */
 function below(words, bound) {
   const limit = 0x1_0000_0000 - (0x1_0000_0000 % bound);
@@ -133,8 +136,8 @@ function below(words, bound) {
 }
 
 /**
- * The whole line, where `line[rank]` is a number. For tests and small rooms: it takes 4 bytes a
- * place.
+ * Returns the whole line: `line[rank]` is the number with that rank. For tests and small rooms,
+ * because it takes 4 bytes a place.
  */
 export function line(key, n) {
   const a = Uint32Array.from({ length: n }, (_, i) => i);
@@ -143,10 +146,10 @@ export function line(key, n) {
 }
 
 /**
- * The rank of one number, following only that number through the swaps: no memory, whatever n is.
- * Going down from the top, a place that has been passed is never touched again, so it ends as soon
- * as the number stands there. `breathe(done)` is awaited now and then with the part done, 0 to 1,
- * so that a page stays alive.
+ * Returns the rank of one number. It follows only this number through the swaps, so its memory does
+ * not grow with n. The swaps go down from the last index and never touch an index above i again, so
+ * it returns when the number is swapped to index i. `breathe(done)` is awaited now and then with
+ * the part done, 0 to 1, so that the page can react meanwhile.
  */
 export async function rankOf(key, n, number, breathe = async () => {}) {
   if (!(number < n)) return number;

@@ -1,18 +1,18 @@
-// Going into a room on the way to a show. Where a room has no line its place and pass are had
-// without leaving the page; where it has one, the lobby is told which page somebody came from, and
-// leads back there.
+// Gets a pass on the way to a show. If the room has no line, place and pass are fetched without
+// leaving the page. If it has a line, this browser stores the address of the page, and the lobby
+// links back to it.
 
 import { call, kept, make, randomHex, showProblem, span, t } from "./core.js";
 import { patiently } from "./patience.js";
 
-/** What a call for seats is refused with by the door. */
+/** The codes with which the door refuses a call for seats. */
 export const AT_THE_DOOR = ["waiting_room", "pass_expired", "pass_invalid"];
 
 const clock = { now: () => Date.now(), pause: (ms) => new Promise((over) => setTimeout(over, ms)) };
 
 /**
- * Sends, and comes back when the server said to, telling whoever waits so; only the door's refusals
- * need another way.
+ * Sends a call, and sends it again after the time that the server asks for. The page shows that it
+ * waits. The door's refusals are returned at once, because waiting does not help.
  */
 const keepTo = (send) =>
   patiently(send, {
@@ -23,7 +23,10 @@ const keepTo = (send) =>
 
 const isOpen = (room) => room?.method === "open" && room.codes !== "required" && (room.trust?.challenge ?? "none") === "none" && (room.trust?.binding ?? "cookie") === "cookie";
 
-/** Joins a room without a line and takes the pass; answers whether both were given. */
+/**
+ * Joins a room without a line and claims the pass. Returns whether both succeeded; makes no call
+ * and returns false if the room has a line, codes or a challenge.
+ */
 async function enter(room) {
   if (!isOpen(room)) return false;
   const base = `/v1/rooms/${encodeURIComponent(room.room)}`;
@@ -35,8 +38,8 @@ async function enter(room) {
 }
 
 /**
- * Sends what needs a pass; where there is none and the room has no line, goes in and sends it once
- * more.
+ * Sends a call that needs a pass. If the pass is missing and the room has no line, gets a pass and
+ * sends the call again.
  */
 export async function atTheDoor(room, title, send) {
   const answer = await keepTo(send);
@@ -47,7 +50,8 @@ export async function atTheDoor(room, title, send) {
 }
 
 /**
- * In the lobby: the way back to the page that somebody came from, before the room's other shows.
+ * In the lobby, puts a link to the page that the visitor came from in front of the links to the
+ * room's other shows.
  */
 export function wayBack(nav, room) {
   const wanted = kept.get(`wanted.${room}`);

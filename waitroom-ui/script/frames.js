@@ -1,7 +1,7 @@
-// The binary frames that carry seats: 0x01 a snapshot, 0x02 what changed since. Pure;
-// wire/frames.json holds this and the server to the same bytes. A frame that is cut short, runs
-// over or points outside is refused whole: guessing at seats would show somebody a seat that is
-// gone.
+// The binary frames with the states of seats: 0x01 is a snapshot, 0x02 the changes since a version.
+// Pure code without the page; tests compare it and the server with the bytes in wire/frames.json. A
+// frame that is too short, too long or has an index out of range is refused whole, because a guess
+// could show a taken seat as free.
 
 export const FREE = 0;
 export const HELD = 1;
@@ -41,7 +41,7 @@ function delta(bytes, view) {
     for (;;) {
       if (at >= bytes.length) throw new Error("a delta cut short");
       const byte = bytes[at++];
-      // Multiplied, not shifted: an index of 32 bits and its state need 34.
+      // Multiplied, not shifted, because an index of 32 bits and its state need 34 bits.
       value += (byte & 0x7f) * factor;
       factor *= 128;
       if (byte < 0x80) break;
@@ -57,7 +57,7 @@ function delta(bytes, view) {
   return { kind: "delta", from: view.getBigUint64(1, true), to: view.getBigUint64(9, true), changes };
 }
 
-/** The states of a show's cells at one version, kept up by frames. */
+/** The states of a show's cells at one version. Frames update it. */
 export class Picture {
   constructor() {
     this.version = null;
@@ -65,9 +65,9 @@ export class Picture {
   }
 
   /**
-   * Takes a decoded frame. Answers the changed indices, `"all"` after a snapshot, or `"gap"` when
-   * the delta does not follow this version: then nothing was taken and a fresh snapshot is due. A
-   * delta that is already in is no change.
+   * Applies a decoded frame. Returns the changed indices, or `"all"` after a snapshot. Returns
+   * `"gap"` if a delta does not follow this version or has an index out of range; then nothing is
+   * applied and a new snapshot is needed. A delta that was applied before changes nothing.
    */
   take(frame) {
     if (frame.kind === "snapshot") {
@@ -84,7 +84,10 @@ export class Picture {
   }
 }
 
-/** What a seat shows: the worst of its legs. Cells stand leg-major, `leg × seats + seat`. */
+/**
+ * Returns the state to show for a seat: the worst state of its legs. Cells are in leg-major order,
+ * `leg × seats + seat`.
+ */
 export function seatState(states, seat, seats) {
   let worst = FREE;
   for (let cell = seat; cell < states.length; cell += seats) worst = Math.max(worst, states[cell]);

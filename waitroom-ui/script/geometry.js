@@ -1,12 +1,12 @@
-// A show's seat map as the page works with it: typed positions, which seats stand in which section,
-// row and area, how far seats stand apart, and a grid of buckets that finds the seat under a finger
-// at once. Pure, no page.
+// A show's seat map in the form that the page uses: positions as typed arrays, the seats of each
+// section, row and area, the usual distance between seats, and a grid of buckets that finds the
+// seat under a finger quickly. Pure code without the page.
 
 const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a6d1f", "#6a51a3"];
 
 /**
- * From the JSON of `GET /v1/shows/{show}/seatmap` and the show's `categories` (which carry the
- * prices).
+ * Reads the JSON of `GET /v1/shows/{show}/seatmap` and the show's `categories`, which have the
+ * prices.
  */
 export function readGeometry(json, categories) {
   const count = json.seats.length;
@@ -41,8 +41,8 @@ function orderCategories(json, categories) {
 }
 
 /**
- * The chart's own colour if it is one, and neither nearly white nor nearly black: those vanish on
- * one of the themes.
+ * Returns the chart's colour, or one of the palette if it is not a colour or is nearly white or
+ * nearly black. Such a colour cannot be seen in the light or the dark theme.
  */
 function colour(given, i) {
   if (/^#[0-9a-f]{6}$/i.test(given ?? "")) {
@@ -68,8 +68,8 @@ function boundsOf(g) {
 }
 
 /**
- * The usual distance to the nearest neighbour: the median over up to 400 seats spread through the
- * list.
+ * Returns the usual distance to the nearest neighbour: the median over a sample of fewer than 800
+ * seats, spread through the list.
  */
 function spacingOf(g) {
   const drawn = [];
@@ -79,7 +79,7 @@ function spacingOf(g) {
   const found = [];
   for (let k = 0; k < drawn.length; k += step) {
     let nearest = Infinity;
-    // Neighbours on a plan are neighbours in its list, or nearly so.
+    // Neighbours on the plan are near each other in its list, too.
     for (let m = Math.max(0, k - 60); m < Math.min(drawn.length, k + 60); m++) {
       const d = Math.hypot(g.x[drawn[k]] - g.x[drawn[m]], g.y[drawn[k]] - g.y[drawn[m]]);
       if (d > 0 && d < nearest) nearest = d;
@@ -106,7 +106,10 @@ function bucketsOf(g) {
 
 const bucketKey = (bounds, size, columns, x, y) => Math.floor((y - bounds.top) / size) * columns * 4 + Math.floor((x - bounds.left) / size);
 
-/** The seat nearest to a point of the plan within `reach`, or -1. */
+/**
+ * Returns the seat nearest to a point of the plan within `reach`, or -1. It looks at most 4 buckets
+ * away in each direction.
+ */
 export function seatAt(g, x, y, reach) {
   const { size, columns, buckets } = g.buckets;
   let [best, bestAt] = [reach, -1];
@@ -123,8 +126,8 @@ export function seatAt(g, x, y, reach) {
 }
 
 /**
- * The seat that an arrow key leads to from `from`: near, and rather straight ahead; -1 if there is
- * none.
+ * Returns the seat to which an arrow key moves from `from`, or -1 if there is none. A seat straight
+ * ahead is preferred to one at the side.
  */
 export function neighbour(g, from, dx, dy) {
   let [best, bestAt] = [Infinity, -1];
@@ -141,8 +144,8 @@ export function neighbour(g, from, dx, dy) {
 }
 
 /**
- * Seats by section and row, in the plan's order: `[{name, cx, cy, seats, rows: [{label, seats}]}]`;
- * areas apart.
+ * Groups seats by section and row, in the plan's order, as
+ * `[{name, cx, cy, seats, rows: [{label, seats}]}]`. Seats of areas are left out.
  */
 function sectionsOf(g) {
   const sections = new Map();

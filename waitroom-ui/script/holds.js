@@ -1,11 +1,14 @@
-// What this browser remembers of holds, and how it asks for them: the deadline by the server's
-// clock, one key per intent so that a retry never takes seats twice, and which seats a refusal
-// names.
+// Stores holds in this browser, with the difference between its clock and the server's. Sends calls
+// with one idempotency key per intent, so that a retry never takes seats twice. Reads the seats in
+// a refusal.
 
 import { call, kept, mayPass, randomHex, sweepKept } from "./core.js";
 import { skewOf } from "./countdown.js";
 
-/** Keeps a hold for its show's page and for the checkout. */
+/**
+ * Stores a hold for its show's page and for the checkout. Removes holds whose deadline passed more
+ * than a day ago.
+ */
 export function rememberHold(show, room, answer) {
   const hold = { ...answer, show, room, skew_ms: skewOf(answer.server_time) };
   kept.set(`hold.${answer.hold}`, hold);
@@ -22,8 +25,8 @@ export function forgetHold(show, id) {
 }
 
 /**
- * The hold of a show that this browser has, as the server knows it now; null if there is none any
- * more.
+ * Returns this browser's hold of a show in the server's current state, or the stored one if the
+ * server cannot be asked. Returns null if there is no hold any more.
  */
 export async function holdOf(show, room) {
   const id = kept.get(`held.${show}`);
@@ -37,8 +40,8 @@ export async function holdOf(show, room) {
 }
 
 /**
- * Sends an intent under one idempotency key until it is decided: the same body again means the same
- * try.
+ * Sends a call with the same idempotency key until its outcome is known. The same method, path and
+ * body count as the same call.
  */
 export class Intent {
   async send(method, path, body) {
@@ -50,7 +53,9 @@ export class Intent {
   }
 }
 
-/** Labels from what a problem names: `["A-1"]`, `[{label}]` or `{seats: …}`. */
+/**
+ * Returns the labels of the seats in a problem's member: `["A-1"]`, `[{label}]` or `{seats: …}`.
+ */
 export function labelsOf(value) {
   const list = Array.isArray(value) ? value : (value?.seats ?? []);
   return list.map((seat) => (typeof seat === "string" ? seat : seat.label)).filter(Boolean);

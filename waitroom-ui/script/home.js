@@ -1,4 +1,4 @@
-// The on-sales page works without this: it only turns times into the reader's own.
+// Shows the times on the on-sales page in the reader's format. The page works without this script.
 import { ready } from "./core.js";
 
 ready();

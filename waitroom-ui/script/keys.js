@@ -1,5 +1,5 @@
-// The keys of orders placed in this browser: each opens one order and its tickets, on this device
-// or as a Bearer.
+// The keys of the orders that this browser placed. A key, sent as a Bearer, gives access to one
+// order and its tickets.
 
 import { kept } from "./core.js";
 
@@ -11,7 +11,10 @@ export function keepOrder(order, more) {
 
 export const keptOrder = (order) => kept.get(`order.${order}`) ?? {};
 
-/** Tickets are opened by their own address, so each remembers the order whose key it needs. */
+/**
+ * Stores the order of a ticket. The ticket's page needs that order's key, and its address has only
+ * the ticket's id.
+ */
 export const keepTicket = (ticket, order) => kept.set(`ticket.${ticket}`, order);
 
 export const orderOfTicket = (ticket) => kept.get(`ticket.${ticket}`);

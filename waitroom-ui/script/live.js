@@ -1,20 +1,20 @@
-// The live socket of a room, and what takes its place while there is none: polling at the pace the
-// server asks for. It comes back by itself with growing, jittered waits, at once when the device
-// wakes or is online again, and exactly when the server says so on a restart.
+// The live socket of a room. While there is no socket, the page polls at the interval that the
+// server asks for. The socket reconnects by itself after growing random waits, at once when the
+// device is online again, and after the server's own wait when the server restarts.
 
-const QUIET_TOO_LONG_MS = 150_000; // The line's frames come at least once a minute, so this is two of them missed.
+const QUIET_TOO_LONG_MS = 150_000; // The line's frames come at least once a minute, so at least two were missed.
 const WAIT_MIN_MS = 1_000;
 const WAIT_MAX_MS = 30_000;
 
 /**
- * How long to wait before try number `failures`, spread so that a crowd does not come back in one
- * moment.
+ * Returns how long to wait before the next try, after `failures` failed tries before this one.
+ * `random` spreads the waits, so that not all browsers reconnect at the same moment.
  */
 export function backoffMs(failures, random) {
   return Math.min(WAIT_MAX_MS, WAIT_MIN_MS * 2 ** Math.min(failures, 5)) * (0.5 + random);
 }
 
-/** What a close asks for: when to come back, in ms, or null for the usual waits. */
+/** Returns the wait in ms that a close code asks for, or null for the usual wait. */
 export function closeWaitMs(code, reason, random) {
   if (code === 1012) {
     let asked;
@@ -32,8 +32,8 @@ export function closeWaitMs(code, reason, random) {
 
 export class Live {
   /**
-   * `handlers`: `frame(object)`, `binary(ArrayBuffer)`, `open(send)`, `poll()` (answers the seconds
-   * until the next), `status("live" | "polling" | "offline")`. Each may be left out.
+   * `handlers`: `frame(object)`, `binary(ArrayBuffer)`, `open(send)`, `poll()` (returns the seconds
+   * until the next poll), `status("live" | "polling" | "offline")`. Each may be left out.
    */
   constructor(room, handlers) {
     this.url = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/v1/rooms/${encodeURIComponent(room)}/live`;
@@ -73,7 +73,10 @@ export class Live {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
   }
 
-  /** Opens at once if there is no socket, or one that has been silent for too long. */
+  /**
+   * Opens a new socket if the old one has been silent for too long, or if there is none and its
+   * wait is over. With `now` it does not wait.
+   */
   rouse(now = false) {
     if (this.stopped) return;
     const dead = this.socket && performance.now() - this.heardAt > QUIET_TOO_LONG_MS;
@@ -117,7 +120,7 @@ export class Live {
       try {
         frame = JSON.parse(message.data);
       } catch {
-        return; // Not a frame of ours; the next one will be.
+        return; // Not JSON, so not a frame of this server.
       }
       this.handlers.frame?.(frame);
     };

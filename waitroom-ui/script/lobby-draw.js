@@ -1,6 +1,6 @@
-// The "Check the draw" button: fetches the record, the proof of one's own number and the room's
-// keys, and says step by step what holds, what does not, what could not be checked, and what all of
-// it proves.
+// The "Check the draw" button: fetches the record, the proof of the visitor's number and the public
+// keys. Shows for each step whether it passed, failed or could not be checked, and what the check
+// proves.
 
 import { $, announce, call, kept, make, raw, show, showProblem, t } from "./core.js";
 import { check, verdict } from "./draw-check.js";
@@ -8,12 +8,12 @@ import { check, verdict } from "./draw-check.js";
 const SENTENCES = { pass: "ok", partly: "partly", fail: "bad" };
 const SHAPES = { pass: "check", fail: "cross", skip: "ring" };
 
-/** Wires the button; `now()` gives the present `{room, place}`. */
+/** Connects the button. `now()` returns the current `{room, place}`. */
 export function wireDrawCheck(now) {
   $("check-draw")?.addEventListener("click", () => run(now()));
 }
 
-/** The button is there once there is a place and a drawn line. */
+/** Shows the button if the visitor has a rank and the line is drawn. */
 export function showDrawCheck(room, place) {
   if (!$("check-draw")) return;
   const done = typeof place?.rank === "number" && !["scheduled", "prequeue", "drawing"].includes(room.phase);
@@ -46,7 +46,7 @@ async function run({ room, place }) {
     const steps = await check({ record: record.body, place, proof: proof?.body ?? null, own, jwks: keys.ok ? keys.body : null }, progress);
     result.replaceChildren(...told(steps, record.body, place));
   } catch {
-    // What was published is no record at all: hex that is no hex, a missing field.
+    // The published record is not valid: text that is not hex, or a missing field.
     result.replaceChildren(make("p", { class: "verdict fault", text: t("lobby.draw.bad") }));
     result.dataset.verdict = "fail";
   } finally {

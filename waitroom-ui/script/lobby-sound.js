@@ -1,13 +1,13 @@
-// A short chime when one's turn comes, for those who asked for it. Made on the spot, so nothing is
-// downloaded.
+// A short chime when the visitor's turn comes, if the visitor switched it on. It is made by the
+// browser, so no file is downloaded.
 
 import { $, kept, show } from "./core.js";
 
 let context = null;
 
 /**
- * Wires the switch, where there is sound; it has to be allowed by a touch, so ticking it opens the
- * audio and lets it be heard once.
+ * Connects the switch, or hides it if the browser has no sound. Browsers allow sound only after a
+ * touch, so switching it on opens the audio and plays the chime once.
  */
 export function wireSound() {
   if (!globalThis.AudioContext) return show($("sound-line"), false);

@@ -1,10 +1,11 @@
-// Which of the lobby's states a room and a place are in. Pure; pages/lobby.html decides the same
-// for browsers without scripts, and tests/lobby-cases.json holds both to it.
+// Decides which state of the lobby a room and a place are in. Pure code without the page.
+// pages/lobby.html decides the same for browsers without scripts; tests check both with
+// tests/lobby-cases.json.
 
-/** Whether the room has a draw; without one, places go by arrival. */
+/** Returns whether the room has a draw. Without a draw the order is the order of arrival. */
 export const drawn = (room) => Boolean(room.commitment) && (room.method ?? "draw") === "draw";
 
-/** A key of the texts' `lobby.state`. */
+/** Returns the state, a key of `lobby.state` in the texts. */
 export function lobbyState(room, place) {
   const before = room.phase === "scheduled" || room.phase === "prequeue";
   if (!place) {
@@ -22,9 +23,9 @@ export function lobbyState(room, place) {
 }
 
 /**
- * How many people stand between a rank and the release counter, or null while there is no rank.
- * `told` is what the server counted last, `{ ahead, gap }`: of the ranks in that gap so many had
- * people in them, the others were left or empty.
+ * Returns how many people are between a rank and the release counter, or null without a rank.
+ * `told` is the server's last count, `{ ahead, gap }`: of the `gap` ranks ahead, `ahead` had people
+ * who wait. The same share is assumed for the ranks that are ahead now.
  */
 export function aheadOf(rank, released, told) {
   if (typeof rank !== "number" || typeof released !== "number") return null;

@@ -1,12 +1,12 @@
-// Shows a room and a place in the lobby: the same page the server rendered, kept up to date. It
-// decides nothing.
+// Shows a room and a place in the lobby. It updates the page that the server rendered; other files
+// decide on the state.
 
 import { $, count, put, raw, show, span, t, when } from "./core.js";
 import { showDrawCheck } from "./lobby-draw.js";
 import { lobbyState } from "./lobby-state.js";
 import { basketWords, oddsWords, waitLeft } from "./lobby-words.js";
 
-/** Puts `{room, place, line, placeAt}` on the page and answers the state shown. */
+/** Shows `{room, place, line, placeAt}` on the page and returns the state that it shows. */
 export function render({ room, place, line, placeAt }) {
   const state = lobbyState(room, place);
   const words = raw(`lobby.state.${state}`) ? state : "waiting_selling";
@@ -91,19 +91,22 @@ function renderPlace(room, place, line, placeAt) {
   }
 }
 
-/** The odds in words and percent, or null. */
+/** Returns the odds in words and percent, or null. */
 export function oddsSaid(place) {
   const odds = oddsWords(place?.odds);
   return odds && t(`lobby.odds_words.${odds.key}`, { pct: odds.pct });
 }
 
-/** What is in baskets, in words, or null. */
+/** Returns a sentence about the seats in baskets, or null. */
 export function basketsSaid(seats) {
   const baskets = basketWords(seats);
   return baskets && t(`lobby.baskets.${baskets.key}`, { n: baskets.n });
 }
 
-/** The server's interval while it is fresh, else what the present pace gives. */
+/**
+ * Returns the wait in words: the server's interval while it is fresh, else an estimate from the
+ * current pace.
+ */
 function waitWords(room, place, placeAt) {
   if (room.paused) return t("lobby.wait_pause");
   const left = waitLeft(room, place, (performance.now() - placeAt) / 1000);

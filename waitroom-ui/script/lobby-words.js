@@ -1,8 +1,8 @@
-// What the lobby says of wait, odds and baskets, as keys and values of its texts. Pure;
-// pages/lobby.html chooses the words of the odds in the same way, and tests/lobby-cases.json holds
-// both to it.
+// Chooses what the lobby says about wait, odds and baskets, as keys and values of its texts. Pure
+// code without the page. pages/lobby.html chooses the words for the odds in the same way; tests
+// check both with tests/lobby-cases.json.
 
-const FRESH_S = 120; // A wait that was told longer ago than this is worked out from the pace instead.
+const FRESH_S = 120; // After this time the server's wait is too old, and the wait is computed from the pace.
 
 const ODDS = [
   [0.95, "nearly_sure"],
@@ -14,19 +14,20 @@ const ODDS = [
 ];
 
 /**
- * Which words a chance between 0 and 1 has, and its whole percent; null where it is not estimated.
+ * Returns the words for a chance between 0 and 1 and its whole percent, or null if there is no
+ * estimate.
  */
 export function oddsWords(odds) {
   if (typeof odds !== "number" || !Number.isFinite(odds)) return null;
   const [, key] = ODDS.find(([least]) => odds >= least) ?? ODDS.at(-1);
-  // Nothing is certain, so it never says 100.
+  // Nothing is certain, so the percent is never 100.
   return { key, pct: Math.min(99, Math.round(odds * 100)) };
 }
 
 /**
- * What is left of the wait that was told `passedS` seconds ago: `{ p50, p90 }` in seconds, for as
- * many as are still ahead of those it was told for; `{ about }` by the present pace; or null where
- * nothing is known.
+ * Returns what is left of the wait that the server sent `passedS` seconds ago. While that wait is
+ * fresh: `{ p50, p90 }` in seconds, scaled by how many of the people ahead are still ahead. Else
+ * `{ about }`, computed from the current pace, or null if nothing is known.
  */
 export function waitLeft(room, place, passedS) {
   const { wait } = place;
@@ -39,7 +40,8 @@ export function waitLeft(room, place, passedS) {
 }
 
 /**
- * What there is to say of seats in baskets, as a key and its count; null where there is nothing.
+ * Returns what to say about seats in baskets, as a key and its count, or null if there is nothing
+ * to say.
  */
 export function basketWords(seats) {
   if (!seats) return null;
@@ -51,7 +53,7 @@ export function basketWords(seats) {
 }
 
 /**
- * How many places were given, by the newest that is known: a line frame counts those who stand in
- * it, too.
+ * Returns how many places were issued, by the newest count that is known. A line frame without
+ * `joined` has at least the released and waiting ones.
  */
 export const placesGiven = (room, line) => Math.max(room.joined ?? 0, line.joined ?? (line.released ?? 0) + (line.waiting ?? 0));

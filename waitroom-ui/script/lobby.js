@@ -1,5 +1,5 @@
-// The waiting room: joins, follows the line by the live socket or by polling, and opens the door
-// when the turn comes.
+// The waiting room: joins, follows the line by the live socket or by polling, and claims the pass
+// when the visitor's turn has come.
 
 import { $, announce, call, data, kept, mayPass, problemShown, put, randomHex, ready, show, showProblem, span, t, when } from "./core.js";
 import { wayBack } from "./entry.js";
@@ -18,7 +18,7 @@ let shown = $("place").dataset.state;
 const own = () => kept.get(`room.${slug}`) ?? {};
 const remember = (more) => kept.set(`room.${slug}`, { ...own(), ...more });
 
-// --- What arrives ---
+// --- Frames and answers of the server ---
 
 function update(change) {
   if (change.place) change.placeAt = performance.now();
@@ -38,19 +38,19 @@ function update(change) {
   if (["not_called", "not_open", "offline", "server"].includes(problemShown())) showProblem(null);
 }
 
-/** News for who cannot see the page; said at most every 30 s, however often the line moves. */
+/** Returns the visitor's position in words, for screen readers. */
 function whereOneStands(place, seats) {
   const odds = oddsSaid(place);
   const parts = [t("lobby.say_ahead", { n: place.ahead }), odds && t("lobby.say_odds", { odds }), seats?.free === 0 && basketsSaid(seats)];
   return parts.filter(Boolean).join(" ");
 }
 
-/** What the server counted of the ranks ahead, beside how many ranks they were. */
+/** Returns how many people the server counted ahead, and among how many ranks. */
 const toldOf = ({ rank, ahead }) => ({ ahead, gap: typeof rank === "number" ? rank - (now.room.released ?? 0) : null });
 
 const frames = {
   room({ type, ...room }) {
-    // Left out once the draw waits no more.
+    // The frame has no `draw_waits_until` when the draw no longer waits.
     update({ room: { ...now.room, draw_waits_until: undefined, ...room } });
   },
   line({ joined, released, per_s, waiting, seats, at }) {
@@ -59,10 +59,10 @@ const frames = {
     const placeAt = now.placeAt;
     const given = placesGiven(now.room, { joined, released, waiting });
     update({ room: { ...now.room, joined: given, released, per_s, waiting, seats: seats ?? now.room.seats }, line: { seats, at }, place });
-    now.placeAt = placeAt; // The wait was told with the place, not with the line.
+    now.placeAt = placeAt; // The wait came with the place, not with this frame.
     if (place?.state === "waiting") {
-      // A counter that has passed this place means that a call was missed; otherwise wait and odds
-      // are asked for anew.
+      // If the counter has passed this place, its call was missed, so the place is fetched soon.
+      // Otherwise wait and odds are fetched again when they get old.
       const patience = place.rank < released ? MISSED_MS : ASK_AFTER_MS;
       if (performance.now() - Math.max(placeAt, askedAt) > patience) refreshPlace();
     }
@@ -92,16 +92,19 @@ async function refreshRoom() {
 }
 
 /**
- * Wait and odds come with the place only: it is asked for anew before they are stale, by each
- * browser in its own time.
+ * Wait and odds come only with the place, so the place is fetched again before they are stale, by
+ * each browser at a random time.
  */
 const ASK_AFTER_MS = 80_000 + 30_000 * Math.random();
 let askedAt = 0;
 const MISSED_MS = 3_000;
-/** Calls heard so far: an answer that was under way when one came is older than the call. */
+/**
+ * The number of `turn` frames so far. An answer that was requested before such a frame may be older
+ * than the frame.
+ */
 let turns = 0;
 
-/** Asks for the place; answers the seconds until it should be asked for again. */
+/** Fetches the place. Returns the seconds until it should be fetched again. */
 async function refreshPlace() {
   askedAt = performance.now();
   const heard = turns;
@@ -137,8 +140,8 @@ const live = new Live(slug, {
 });
 
 /**
- * Without a place there is nothing to push: the room is asked now and then, sooner when it is about
- * to open.
+ * Without a place there is no socket, so the room is fetched every 15 s or so while the page is
+ * visible, and sooner when it is about to open.
  */
 let watching = 0;
 function watchWithoutPlace() {
@@ -152,7 +155,7 @@ function watchWithoutPlace() {
   }, wait);
 }
 
-// --- What the visitor does ---
+// --- Actions of the visitor ---
 
 let joiningAgain = 0;
 async function join(event) {
@@ -180,7 +183,7 @@ function joinRefused(problem) {
   const values = { opens_at: when(problem.opens_at ?? now.room.opens_at), retry: span(problem.retry_after_s ?? 10) };
   const actions = mayPass(problem) ? [{ label: t("common.try_again"), run: () => $("join-form").requestSubmit() }] : [];
   showProblem(problem, values, actions);
-  // The time to come back is this browser's own: whoever keeps to it is let in.
+  // The server gave this browser its own time to come back, and admits a join at that time.
   if (problem.code === "too_many_joins") joiningAgain = setTimeout(() => $("join-form").requestSubmit(), 1000 * (problem.retry_after_s ?? 10));
   if (problem.code === "room_closed" || problem.code === "not_open") refreshRoom();
   if (["code_invalid", "code_used"].includes(problem.code)) $("code")?.setAttribute("aria-invalid", "true");
@@ -218,7 +221,7 @@ async function leave(event) {
   watchWithoutPlace();
 }
 
-/** A button at work says so and takes no second press; its words come back with `idle`. */
+/** Disables a button while its call runs and shows `words` on it. `idle` restores the button. */
 function busy(button, words) {
   button.dataset.words = button.dataset.words ?? button.innerHTML;
   button.disabled = true;

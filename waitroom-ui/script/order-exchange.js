@@ -1,5 +1,6 @@
-// Giving a paid order's seats for others: another night of the same on-sale, or another train on
-// the same way. What it costs is told by the order that it makes, before anything is paid.
+// Exchanges the seats of a paid order for seats of another night of the same on-sale, or of another
+// train between the same stations. The exchange makes a new order, which shows the cost before
+// anything is paid.
 
 import { $, call, make, money, put, show, showProblem, t, when } from "./core.js";
 import { journeyTimes } from "./journey.js";
@@ -7,7 +8,7 @@ import { keepOrder } from "./keys.js";
 
 let filled = "";
 
-/** Shows what the order may be exchanged for, and what it was exchanged for. */
+/** Shows the form for an exchange, and the order for which this order was exchanged. */
 export async function renderExchange(order) {
   const into = order.exchange;
   const open = into && ["pending", "confirmed"].includes(into.state);
@@ -47,7 +48,10 @@ async function fillShows(order) {
   $("exchange-show").value = order.show;
 }
 
-/** The trains of a day on the order's way, each class of it a choice. */
+/**
+ * Finds the day's trains between the order's stations, and lists each class with enough free seats
+ * as a choice.
+ */
 export async function findTrains(order) {
   const { from, to } = order.journey;
   const query = new URLSearchParams({ from: from.station, to: to.station, date: $("exchange-date").value });
@@ -69,7 +73,7 @@ function choice(trip, { class: name, label, price }) {
 
 const living = (order) => order.seats.filter(({ refunded }) => !refunded);
 
-/** What is asked for: as many of the best seats as the order has. */
+/** Returns the body of the exchange call: as many best available seats as the order still has. */
 export function exchangeAsk(order) {
   const quantity = living(order).length;
   if (!order.journey) return { show: $("exchange-show").value, best: { quantity } };

@@ -1,13 +1,13 @@
-// Giving tickets back: which may go, what that keeps, told before it is done; and where the money
-// of those that went is.
+// Refunds tickets: shows which tickets can be returned and the fee before anything is done, and the
+// state of each refund's money.
 
 import { $, make, money, put, raw, show, t, when } from "./core.js";
 import { asked, sums } from "./refund-sums.js";
 
 let offered = "";
-const left = new Set(); // Tickets that were unticked: the page is drawn again and again while somebody chooses.
+const left = new Set(); // Tickets that the visitor unticked. They are stored here because the list may be drawn again while the visitor chooses.
 
-/** Shows what of the order may go back, and what went. */
+/** Shows the tickets that can be refunded, and the refunds made so far. */
 export function renderRefund(order) {
   const offer = order.refund_offer;
   const refunds = order.refunds ?? [];
@@ -29,7 +29,7 @@ export function renderRefund(order) {
   sumUp(offer);
 }
 
-/** On a train a ticket is somebody's: its traveller is named beside the seat. */
+/** Makes a ticket's line. On a train it names the traveller after the seat. */
 function ticketRow({ ticket, seat: label, amount, fee }, names) {
   const seat = [label, names.get(label)].filter(Boolean).join(" · ");
   const box = make("input", { type: "checkbox", name: "refund-ticket", value: ticket });
@@ -50,7 +50,10 @@ function sumUp(offer) {
   $("refund").disabled = offer.tickets.length > 0 && going === 0;
 }
 
-/** What is asked for: the ticked tickets, or all where none are made yet. */
+/**
+ * Returns the body of the refund call: the ticked tickets, or the whole order while no tickets are
+ * made.
+ */
 export const refundAsk = (order) => asked(order.refund_offer, left);
 
 function refundRow({ seats, amount, fee, state, at, done_at: doneAt }) {

@@ -1,5 +1,5 @@
-// An order on its way: waits for the payment, shows every state in words, and at the end the
-// tickets.
+// The page of an order: waits for the payment, shows each state in words, and the tickets at the
+// end.
 
 import { $, announce, call, data, make, money, put, raw, ready, show, showProblem, t, when } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
@@ -14,7 +14,7 @@ const id = (typeof data.order === "string" ? data.order : data.order?.order) ?? 
 const path = `/v1/orders/${encodeURIComponent(id)}`;
 const bearer = orderKey(id);
 const SHAPES = { pending: "clock", confirmed: "check", ticketed: "check", expired: "cross", cancelled: "cross", awaiting_consent: "warning", capture_failed: "cross", refunded: "ring", partly_refunded: "check", exchanged: "ring" };
-const USUAL = ["ordered", "ordered_in_exchange", "payment_authorised", "payment_captured", "nothing_to_pay", "exchanged", "late_other_seats"]; // What the state itself says already.
+const USUAL = ["ordered", "ordered_in_exchange", "payment_authorised", "payment_captured", "nothing_to_pay", "exchanged", "late_other_seats"]; // The state's own words already say this.
 const SETTLED = ["ticketed", "expired", "cancelled", "capture_failed", "refunded", "partly_refunded", "exchanged"];
 const countdown = new Countdown($("clock"), () => refresh());
 const consentCountdown = new Countdown($("consent-clock"), () => refresh());
@@ -33,7 +33,8 @@ async function refresh() {
     showProblem(answer.problem, {}, none ? [{ label: t("common.to_home"), href: "/" }] : []);
     if (none) return show($("state-box"), false);
   }
-  // Quick while something is on its way, then rarely: late money can still move a settled order.
+  // Asks often until the order is settled, then rarely, because late money can still change a
+  // settled order.
   const moneyMoves = order?.refunds?.some(({ state }) => state === "on_its_way");
   const settled = SETTLED.includes(order?.state) && !moneyMoves;
   quick = settled ? 0 : quick + 1;
@@ -95,7 +96,7 @@ function renderPayment() {
   runDown(countdown, order.pay_until);
 }
 
-/** Starts a clock for a deadline, once. */
+/** Starts a clock for a deadline, unless it already runs for this deadline. */
 function runDown(clock, until) {
   if (!until || clock.deadline === until) return;
   clock.deadline = until;
@@ -128,7 +129,7 @@ function renderSeats() {
   $("seats").replaceChildren(...(order.seats ?? []).map(seatRow));
 }
 
-/** Nothing was to be paid, and no other seats paid for these. */
+/** Returns whether the order was free: its total was 0, and it was not made by an exchange. */
 const wasFree = ({ reason }) => reason === "nothing_to_pay" && !order.exchange_of;
 const freely = ({ at, state }) => (state === "confirmed" ? { at, state: "free", reason: "free" } : { at, state });
 

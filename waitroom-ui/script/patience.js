@@ -1,15 +1,17 @@
-// Coming back when the server said to. Under a rush it sends people away to a time of their own; a
-// page that keeps to it is let in, so nobody has to press a button again.
+// Sends a call again at the time that the server asks for. In a rush the server refuses calls and
+// gives each page its own time to come back. The page keeps to that time, so nobody has to press
+// the button again.
 
 /**
- * So long a page comes back by itself, milliseconds; a longer wait is told, and left to the person
- * before it.
+ * For how long (milliseconds) a page sends its call again by itself. If the wait would be longer,
+ * the refusal is shown and the visitor decides.
  */
 export const PATIENCE_MS = 20_000;
 
 /**
- * Sends until it is decided. `isFinal` says which refusals no waiting changes; `before(wait_ms)` is
- * told each time that somebody was sent away; `clock` is `{ now(), pause(ms) }`.
+ * Sends until the call succeeds, is refused for good, or would have to wait too long.
+ * `isFinal(problem)` returns whether waiting does not help; `before(wait_ms)` is called before each
+ * wait; `clock` is `{ now(), pause(ms) }`.
  */
 export async function patiently(send, { isFinal, before, clock }) {
   const until = clock.now() + PATIENCE_MS;

@@ -1,4 +1,4 @@
-// The search for trains works without this; here stations are suggested while somebody types.
+// Suggests stations while a visitor types. The search for trains works without this script.
 
 import { $ } from "./core.js";
 import { Stations } from "./stations.js";

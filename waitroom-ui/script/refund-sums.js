@@ -1,8 +1,8 @@
-// What giving tickets back comes to: pure, so that it is tried without a page.
+// Computes the sums of a refund. Pure code, so that it can be tested without a page.
 
 /**
- * What goes back and what is kept for the tickets that are not in `left`; for all of it while no
- * tickets are made.
+ * Returns the refund and the fee for the tickets that are not in `left`, or for the whole order
+ * while no tickets are made.
  */
 export function sums(offer, left) {
   if (!offer.tickets.length) return { amount: offer.amount, fee: offer.fee, going: 0 };
@@ -12,8 +12,8 @@ export function sums(offer, left) {
 }
 
 /**
- * The body of the call: the tickets that are not in `left`, or all of the order while none are
- * made.
+ * Returns the body of the refund call: the tickets that are not in `left`, or nothing, which means
+ * the whole order, while no tickets are made.
  */
 export function asked(offer, left) {
   const tickets = offer?.tickets ?? [];

@@ -1,19 +1,22 @@
-// Paints the seats onto the canvas. Two levels of detail: from afar every seat is a few pixels
-// written straight into one image; from near each is a small picture whose shape tells its state as
-// well as its colour does.
+// Paints the seats onto the canvas, in two levels of detail. Zoomed out, each seat is a few pixels
+// written directly into one image. Zoomed in, each seat is a small picture whose shape and colour
+// show its state.
 
 import { FREE, HELD, SOLD } from "./frames.js";
 
-const NEAR_PX = 2.6; // From this radius on a shape can be told from another.
+const NEAR_PX = 2.6; // From this radius on shapes can be distinguished.
 
-/** The page's colours for states, read anew when the theme changes. */
+/** Reads the page's colours for states. Called again when the theme changes. */
 export function readColours() {
   const style = getComputedStyle(document.documentElement);
   const of = (name) => style.getPropertyValue(name).trim();
   return { ink: of("--ink"), paper: of("--card"), held: of("--seat-held"), sold: of("--seat-sold"), blocked: of("--seat-blocked"), soft: of("--soft"), accent: of("--accent") };
 }
 
-/** `view`: {scale, x, y} from plan to CSS pixels; `look`: {states, own, colours, focus}. */
+/**
+ * Paints the plan. `view`: {scale, x, y} from plan to CSS pixels; `look`: {states, own, colours,
+ * focus, areaWords}.
+ */
 export function paint(canvas, g, view, look) {
   const ratio = canvas.width / canvas.clientWidth || 1;
   const context = canvas.getContext("2d");
@@ -105,7 +108,7 @@ function paintNear(context, canvas, g, view, look, ratio, radius) {
   }
 }
 
-/** Black or white, whichever is read more easily on a colour. */
+/** Returns black or white, the one that is easier to read on a colour. */
 function inkOn(colour) {
   const linear = [1, 3, 5].map((at) => (parseInt(colour.slice(at, at + 2), 16) / 255) ** 2.2);
   return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18 ? "#000000" : "#ffffff";
@@ -236,7 +239,10 @@ function paintAreas(context, g, view, look) {
   }
 }
 
-/** Where an area's plate was painted, for taps: whether a CSS point lies on it. */
+/**
+ * Returns whether a CSS point is near enough to the centre of an area's plate to count as a tap on
+ * it. The real width of the plate is not used.
+ */
 export function onAreaPlate(area, view, x, y) {
   return Boolean(area.center) && Math.abs(area.center.x * view.scale + view.x - x) < 70 && Math.abs(area.center.y * view.scale + view.y - y) < 20;
 }

@@ -1,17 +1,17 @@
-// The seat map one moves about in: pan, zoom, pinch, hover, keyboard. It paints at most once a
-// frame, and knows nothing of holds: it shows states and what is one's own, and says which seat was
-// picked.
+// The interactive seat map: pan, zoom, pinch, hover, keyboard. It paints at most once a frame. It
+// has no part in holds: it shows the seats' states and the visitor's own seats, and reports which
+// seat was picked.
 
 import { neighbour, seatAt } from "./geometry.js";
 import { onAreaPlate, paint, readColours } from "./seatmap-paint.js";
 
-const TAP_PX = 6; // A pointer that moved less has tapped.
-const PICK_PX = { mouse: 7, touch: 13, pen: 9 }; // Closer together than this, seats are too small to pick: zoom first.
+const TAP_PX = 6; // A pointer that moved less counts as a tap.
+const PICK_PX = { mouse: 7, touch: 13, pen: 9 }; // If seats are closer together than this, a tap zooms in first.
 
 export class SeatMap {
   /**
-   * `on`: `pick(index)`, `point(index, x, y)` (−1: none), `area(area)`; `areaWords(free)` gives an
-   * area's words.
+   * `on`: `pick(index)`, `point(index, x, y, byKey)` (index −1: no seat), `area(area)`;
+   * `areaWords(free)` returns the words for an area.
    */
   constructor(canvas, geometry, on) {
     this.canvas = canvas;
@@ -76,7 +76,7 @@ export class SeatMap {
   }
 
   /**
-   * Zooms in the middle; where that shows nothing but emptiness, the nearest section comes there.
+   * Zooms at the middle of the canvas. If no seat is visible then, moves the nearest section there.
    */
   zoomMiddle(factor) {
     this.zoom(factor);
@@ -94,7 +94,7 @@ export class SeatMap {
     this.redraw();
   }
 
-  /** Brings a seat into view, near enough to be told apart. */
+  /** Brings a seat into view, and zooms in if the seats are too small to distinguish. */
   reveal(index) {
     const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight];
     if (this.g.spacing * this.view.scale < 14) this.zoom(18 / (this.g.spacing * this.view.scale));

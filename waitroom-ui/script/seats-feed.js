@@ -1,6 +1,6 @@
-// Keeps the picture of a show's seats: a first snapshot by request, then the room's socket with its
-// deltas; while there is no socket the snapshot is asked for again every few seconds. It says how
-// fresh the picture is, always.
+// Updates the picture of a show's seats: first a snapshot, then the deltas of the room's socket.
+// While there is no socket, it fetches a snapshot every few seconds. It reports how fresh the
+// picture is.
 
 import { call } from "./core.js";
 import { decode, Picture, seatState } from "./frames.js";
@@ -33,7 +33,10 @@ export class Feed {
     this.live.start();
   }
 
-  /** Whether a snapshot came; the seconds until the next are asked for by the caller that polls. */
+  /**
+   * Fetches a snapshot and shows it, unless the socket has a newer picture. Returns the seconds
+   * until the next poll.
+   */
   async ask() {
     const answer = await call("GET", `/v1/shows/${encodeURIComponent(this.show)}/seats`, { accept: "application/octet-stream", binary: true });
     if (!answer.ok) return answer.problem.retry_after_s ?? 2 * POLL_S;
@@ -52,11 +55,11 @@ export class Feed {
     try {
       return decode(buffer);
     } catch {
-      return null; // A broken frame shows nothing; a whole snapshot is asked for instead.
+      return null; // A broken frame is not shown. For one from the socket, a new snapshot is requested.
     }
   }
 
-  /** False if the frame does not follow what is known. */
+  /** Returns false if the frame does not follow the known version. */
   apply(frame) {
     const changed = this.picture.take(frame);
     if (changed === "gap") return false;

@@ -1,4 +1,5 @@
-// The bar of what is held: seats, total, clock, more time, give back, change, on to the checkout.
+// The bar for a hold: its seats, total and clock, and buttons to extend, release or change it and
+// to go to the checkout.
 
 import { $, announce, call, make, money, put, show, showProblem, t } from "./core.js";
 import { Countdown } from "./countdown.js";
@@ -6,8 +7,8 @@ import { forgetHold, Intent, rememberHold } from "./holds.js";
 
 export class HeldBar {
   /**
-   * `on`: `changed(labels)` when what is held, or meant to be, differs; `ended()` when nothing is
-   * held; `refused(problem)`.
+   * `on`: `changed(labels)` when the held or chosen seats have changed; `ended()` when the hold has
+   * ended; `refused(problem)`.
    */
   constructor(showId, room, on) {
     this.showId = showId;
@@ -30,7 +31,7 @@ export class HeldBar {
     return [...held.filter((label) => !this.change.remove.has(label)), ...this.change.add];
   }
 
-  /** Takes an answer of the server (or what was kept of one) as what is held now. */
+  /** Shows a hold from the server's answer, or a stored one. */
   take(answer) {
     this.hold = answer.skew_ms === undefined ? rememberHold(this.showId, this.room, answer) : answer;
     this.change = null;
@@ -77,7 +78,7 @@ export class HeldBar {
     $("change").focus();
   }
 
-  /** Takes a seat into or out of the change under way. */
+  /** Adds a seat to the current change, or removes it. */
   toggle(label) {
     const held = this.hold.seats.some((seat) => seat.label === label);
     const set = held ? this.change.remove : this.change.add;
@@ -128,7 +129,7 @@ export class HeldBar {
     this.on.ended();
   }
 
-  /** A `hold` frame of the live socket about this hold. */
+  /** Handles a `hold` frame of the live socket. Frames about other holds are ignored. */
   signalled({ hold, state, expires_at }) {
     if (hold !== this.hold?.hold) return;
     if (["lapsed", "expired"].includes(state)) this.lapsed();

@@ -1,6 +1,6 @@
-// The accessible twin of the map: every free seat by section and row, as boxes to tick. A section
-// is built when it is opened, a few hundred seats at a time, and from then on only what changes is
-// touched.
+// The accessible alternative to the map: every free seat by section and row, as checkboxes. A
+// section is built when it is opened, a few hundred seats at a time. After that only changed seats
+// are updated.
 
 import { make, t } from "./core.js";
 import { FREE } from "./frames.js";
@@ -8,7 +8,7 @@ import { FREE } from "./frames.js";
 const SEATS_AT_ONCE = 300;
 
 export class SeatList {
-  /** `name(index)` gives a seat's full name, `toggle(index)` picks it. */
+  /** `name(index)` returns a seat's full name, `toggle(index)` picks or unpicks it. */
   constructor(root, geometry, { name, toggle }) {
     this.g = geometry;
     this.name = name;
@@ -63,7 +63,7 @@ export class SeatList {
     box.input.disabled = this.states[i] !== FREE && !mine;
   }
 
-  /** `changed`: seat indices or "all". */
+  /** Shows the new states. `changed`: seat indices or "all". */
   update(states, own, changed) {
     this.states = states;
     this.own = own;

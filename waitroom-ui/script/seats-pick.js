@@ -1,6 +1,6 @@
-// What is chosen but not held yet: seats one by one, places in an area by number, or "best
-// available". It asks for the hold and says in words why it was refused, with the one tap that
-// mends it where there is one.
+// The seats that are chosen but not held yet: single seats, a number of places in an area, or "best
+// available". It sends the call for the hold. If that is refused, it shows why, and offers a button
+// that solves the problem if there is one.
 
 import { $, announce, make, money, put, show, showProblem, t } from "./core.js";
 import { AT_THE_DOOR, atTheDoor } from "./entry.js";
@@ -32,8 +32,8 @@ export class Picker {
     const { g } = this.page;
     for (const zone of g.zones) $("best-zone").append(make("option", { value: zone.key, text: zone.label }));
     show($("best-zone-field"), g.zones.length > 0);
-    // Its place is kept where there is nothing to ask for: what stands below it is about to be
-    // pressed.
+    // Without accessible seats the field is disabled, not hidden, so that the button below it does
+    // not move while somebody is about to press it.
     $("best-accessible").disabled = !g.seats.some((seat) => seat.accessible);
     const priced = g.areas.filter((area) => this.price(area.first));
     show($("areas"), priced.length > 0);
@@ -90,7 +90,7 @@ export class Picker {
     this.on.changed();
   }
 
-  /** Seats that went to somebody else are no longer a choice. */
+  /** Removes chosen seats that are no longer free. */
   dropTaken(changed) {
     const gone = [...this.chosen].filter((i) => (changed === "all" || changed.includes(i)) && this.page.states()[i] !== FREE);
     for (const i of gone) this.chosen.delete(i);
@@ -127,7 +127,7 @@ export class Picker {
     }
   }
 
-  // --- Asking ---
+  // --- Calls for a hold ---
 
   hold() {
     const labels = [...this.chosen].map((i) => this.page.g.seats[i].label);
@@ -166,8 +166,8 @@ export class Picker {
   }
 
   /**
-   * Says why, and offers what mends it: the seats suggested, the way to the lobby, or the same try
-   * again.
+   * Shows why the call was refused, and offers what may help: the suggested seats, the lobby, the
+   * waitlist, or the same call again.
    */
   refused(problem, again) {
     const seats = labelsOf(problem.seats).join(", ") || "–";

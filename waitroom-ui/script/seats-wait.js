@@ -1,6 +1,6 @@
-// Waiting for seats of a show or of a train: joins the waitlist, says who is ahead, shows the offer
-// with its clock, takes it or leaves. Asking how it stands also tells the server that somebody is
-// here; the live socket does, too.
+// Waiting for seats of a show or of a train: joins the waitlist, shows how many parties are ahead,
+// shows an offer with its clock, takes or declines the offer, or leaves. Each request for the
+// state, and the live socket, also shows the server that the visitor is present.
 
 import { $, announce, call, kept, make, put, raw, show, showProblem, t, when } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
@@ -10,10 +10,10 @@ import { Intent } from "./holds.js";
 export class Waiting {
   /**
    * `page`: {show, title, room, lobby, heldId(), choices, wants(choice), journey(waiter), full}:
-   * what may be chosen as `{value, text}`, what a choice adds to the quantity that is asked for, a
-   * party's way in words, and whether nothing that fits is free from the beginning; the last two
-   * are a train's. `on`: `taken(hold)` when an offer is taken over as what is held,
-   * `waits(whether)` whenever how it stands was told.
+   * `choices` are the options as `{value, text}`; `wants` returns what a choice adds to the body of
+   * the call. Only trains have the last two: `journey` returns a party's journey in words, and
+   * `full` says that too few seats are free when the page opens. `on`: `taken(hold)` when the
+   * visitor takes an offer, `waits(whether)` after each answer about the state.
    */
   constructor(page, on) {
     this.page = page;
@@ -42,14 +42,17 @@ export class Waiting {
     return ["waiting", "offered"].includes(this.waiter?.state);
   }
 
-  /** How the seats stand now: where all are gone and some may come back, waiting is offered. */
+  /**
+   * Takes the counts of free and held seats. If none is free and some are held, the page offers to
+   * wait.
+   */
   counted(free, held) {
     this.inBaskets = held;
     this.soldOut = free === 0 && held > 0;
     this.render();
   }
 
-  /** Somebody found nothing: the form opens with what was looked for. */
+  /** Opens the form with the seats that the visitor looked for and did not find. */
   wish({ quantity, category, accessible }) {
     $("wait-quantity").value = quantity;
     $("wait-category").value = category ?? "";
@@ -61,7 +64,7 @@ export class Waiting {
     $("wait-join").focus();
   }
 
-  /** Goes on where this browser waited before. */
+  /** Continues to wait if this browser waited for this show before. */
   start() {
     if (kept.get(`waiting.${this.page.show}`)) this.look();
   }
@@ -127,7 +130,7 @@ export class Waiting {
     for (const [id, states] of [["wait-take", ["offered"]], ["wait-decline", ["offered"]], ["wait-leave", ["waiting", "offered"]], ["wait-close", ["ended"]]]) show($(id), states.includes(state));
   }
 
-  // --- Doing ---
+  // --- Actions of the visitor ---
 
   async join() {
     const quantity = Math.floor(Number($("wait-quantity").value));

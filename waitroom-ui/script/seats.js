@@ -1,6 +1,6 @@
-// The page of a show: loads the plan once, follows the seats, and ties together the map, its list,
-// the choice and the held bar. Each of them lives in a file of its own; here is only who tells
-// whom.
+// The page of a show: loads the plan once, follows the seats' states, and connects the map, the
+// list, the choice of seats, the bar of the hold and the waitlist. Each of these has a file of its
+// own.
 
 import { $, announce, call, data, money, put, ready, show, showProblem, t, when } from "./core.js";
 import { FREE, STATE_NAMES } from "./frames.js";
@@ -15,7 +15,7 @@ import { Waiting } from "./seats-wait.js";
 
 const doc = data.show;
 const room = data.room?.room ?? data.room ?? doc.room;
-// Nothing more of it is sold: what one holds is shown, and nothing else can be chosen.
+// The show sells no more seats: the visitor's hold is shown, and nothing else can be chosen.
 const over = doc.fate === "cancelled" || doc.sales_ended === true;
 const lobby = `/r/${encodeURIComponent(room)}`;
 
@@ -62,7 +62,8 @@ function run(g) {
       show($("pick"), !over);
       if (waiting.isWaiting()) waiting.look();
     },
-    // What is suggested there is a new choice, not a change of this one.
+    // A suggestion would make a new choice of seats instead of changing this hold, so it is left
+    // out.
     refused: (problem) => picker.refused({ ...problem, suggestion: undefined }, () => showProblem(null)),
   });
   const choices = [...$("best-category").options].map(({ value, text }) => ({ value, text }));
@@ -157,7 +158,7 @@ function wireZoom(map) {
   $("zoom-all").addEventListener("click", () => map.fit());
 }
 
-/** The legend's dots take the colours the plan gives its categories. */
+/** Paints the legend's dots in the colours of the plan's categories. */
 function paintLegend(g) {
   for (const dot of document.querySelectorAll(".swatch [data-category]")) {
     const category = g.categories.find((one) => one.key === dot.dataset.category);

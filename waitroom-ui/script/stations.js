@@ -1,6 +1,6 @@
-// Suggests stations while somebody types: by name, pinyin, short form or code. A field that opens a
-// list, as screen readers know it: arrows choose, Enter takes, Escape closes. Without this the
-// search itself asks which station is meant.
+// Suggests stations while somebody types: by name, pinyin, short form or code. The field is a
+// combobox, which screen readers know: arrows choose, Enter takes, Escape closes. Without this
+// script the search page asks which station is meant.
 
 import { announce, call, make, show, t } from "./core.js";
 
@@ -19,7 +19,7 @@ export class Stations {
     input.addEventListener("input", () => this.typed());
     input.addEventListener("keydown", (event) => this.key(event));
     input.addEventListener("blur", () => this.close());
-    // Before the field loses the focus, or the list would be gone when the click comes.
+    // Stops the field from losing the focus, which would close the list before the click.
     list.addEventListener("mousedown", (event) => event.preventDefault());
     list.addEventListener("click", (event) => {
       const item = event.target.closest("li");
@@ -37,7 +37,7 @@ export class Stations {
 
   async ask(words, asked) {
     const answer = await call("GET", `/v1/rail/stations?q=${encodeURIComponent(words)}`, { cache: "default" });
-    // Somebody who typed on has asked again.
+    // If the visitor has typed more, a newer request replaces this one.
     if (asked !== this.asked || !answer.ok || document.activeElement !== this.input) return;
     this.found = answer.body.slice(0, 8);
     this.at = -1;

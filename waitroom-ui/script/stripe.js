@@ -6,7 +6,7 @@ import { $, announce, put, show, t } from "./core.js";
 const LOADED_WITHIN_MS = 20_000;
 let form = null; // { stripe, elements }, once it is shown
 
-/** Stripe's script, loaded once; rejects where it is blocked or does not come. */
+/** Loads Stripe's script once. Rejects if the script is blocked or does not load in time. */
 function load(address) {
   return new Promise((resolve, reject) => {
     if (window.Stripe) return resolve(window.Stripe);
@@ -20,9 +20,9 @@ function load(address) {
 }
 
 /**
- * Shows the form for `client`, which is the payment's: `script`, `publishable_key`,
- * `client_secret`. Called again, it does nothing. `paid()` is called when Stripe has taken the
- * buyer's word; what became of it the order tells.
+ * Shows the form for the payment's `client`: `script`, `publishable_key`, `client_secret`. A second
+ * call does nothing. `paid()` is called when Stripe has accepted the buyer's confirmation. The
+ * order then shows the result of the payment.
  */
 export async function payWithStripe(client, paid) {
   if (form) return;
@@ -52,8 +52,8 @@ async function confirm(paid) {
   button.disabled = true;
   put("stripe-pay", t("order.paying"));
   fault("");
-  // A bank that asks for more sends the buyer away and back to this page, which then shows where
-  // the order stands.
+  // A bank that needs more from the buyer redirects to its own page and then back to this page,
+  // which shows the order's state.
   const confirmParams = { return_url: location.href };
   const { error } = await form.stripe
     .confirmPayment({ elements: form.elements, confirmParams, redirect: "if_required" })

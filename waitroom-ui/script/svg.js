@@ -1,5 +1,5 @@
-// A QR code from the server, put into the page as drawing only: shapes and their geometry are
-// copied, nothing else is, so no answer can bring scripts or styles along.
+// Puts a QR code from the server into the page. Only shapes and their geometry are copied, so no
+// answer can add scripts or styles.
 
 import { call } from "./core.js";
 
@@ -26,7 +26,7 @@ function copy(from) {
   return to;
 }
 
-/** The QR of a ticket, or null if it could not be had. */
+/** Fetches the QR code of a ticket. Returns null if that fails. */
 export async function ticketDrawing(ticket, bearer) {
   const answer = await call("GET", `/v1/tickets/${encodeURIComponent(ticket)}.svg`, { accept: "image/svg+xml", text: true, bearer });
   return answer.ok ? drawingOf(answer.body) : null;

@@ -1,4 +1,5 @@
-// A ticket: what it is for, and its code large on white, on the screen or on paper.
+// The page of a ticket: its show and seat, and its code, large on white for the screen and for
+// paper.
 
 import { $, call, data, make, put, ready, show, showProblem, t, when } from "./core.js";
 import { journeyTimes } from "./journey.js";
@@ -24,7 +25,7 @@ async function start() {
   if (ticket.journey) put("starts", journeyTimes(ticket.journey));
   else if (ticket.starts_at) $("starts").replaceChildren(make("time", { datetime: ticket.starts_at, text: when(ticket.starts_at, ticket.time_zone) }));
   put("seat", typeof ticket.seat === "string" ? ticket.seat : (ticket.seat?.label ?? "–"));
-  // A train's venue is its kind of carriages: nothing that helps to find it.
+  // A train's venue is its kind of carriages, which does not help to find the train.
   for (const field of ticket.journey ? ["name"] : ["venue", "name"]) {
     const value = ticket[`${field}_name`] ?? ticket[field]?.title ?? ticket[field];
     show($(`${field}-tile`), Boolean(value));
@@ -44,8 +45,8 @@ async function start() {
 }
 
 /**
- * The calendar file needs the order's key, which no link can carry: it is fetched, then handed
- * over.
+ * Fetches the calendar file and saves it. A plain link cannot send the order's key, which the file
+ * needs.
  */
 async function calendar(event) {
   event.preventDefault();

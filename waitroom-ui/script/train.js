@@ -1,5 +1,5 @@
-// The page of a departure: holds seats of a class between two of its stops, waits for them where
-// too few are free, and ties the held bar to both.
+// The page of a departure: holds seats of a class between two stops, or waits for seats if too few
+// are free, and shows the hold.
 
 import { $, announce, data, mayPass, put, ready, show, showProblem, t } from "./core.js";
 import { AT_THE_DOOR, atTheDoor } from "./entry.js";
@@ -47,19 +47,19 @@ const waiting = new Waiting(
     waits: (whether) => (whether ? live.start() : live.stop()),
   },
 );
-// While somebody waits the room's socket says at once that seats are offered, and keeps a page in
-// the background among those who are here.
+// While the visitor waits, the room's socket reports an offer at once, and shows the server that
+// the visitor is present even if the page is in the background.
 const live = new Live(room?.room ?? "everyday", { frame: (frame) => frame.type === "offer" && frame.show === doc.show && waiting.look() });
 
-/** Opens the form of those who wait, for a class that has too few seats. */
+/** Opens the form for waiting, for a class that has too few seats. */
 function wish(kind) {
   const wanted = short.find((one) => one.class === kind) ?? short[0];
   waiting.wish({ quantity: Math.max(1, Math.floor(Number($("travellers").value)) || 1), category: kind ?? wanted?.class });
 }
 
 /**
- * Holds what the form says; `again` where the traveller wants more seats of a journey that it has
- * ordered.
+ * Holds the seats that the form asks for. `again` is true if the traveller wants more seats on a
+ * journey that the traveller has already ordered.
  */
 async function hold(event, again = false) {
   event?.preventDefault();

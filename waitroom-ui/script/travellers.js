@@ -1,10 +1,10 @@
-// The names of those who travel, for shows that want them: one a seat, in the order of the seats.
+// The travellers' names, for shows that need them: one for each seat, in the order of the seats.
 
 import { $, make, show, t } from "./core.js";
 
 const fields = () => [...$("traveller-names").querySelectorAll("input")];
 
-/** Asks for a name for every seat. */
+/** Shows a field for a name for each seat. */
 export function askForTravellers(seats) {
   const field = ({ label }) => make("label", {}, t("checkout.traveller", { seat: label }), make("input", { class: "traveller", "data-seat": label, autocomplete: "off", required: true, maxlength: 200, "aria-describedby": "travellers-fault" }));
   $("traveller-names").replaceChildren(...seats.map(field));
@@ -12,7 +12,8 @@ export function askForTravellers(seats) {
 }
 
 /**
- * The names as an order wants them; null, and the first empty field in focus, where one is missing.
+ * Returns the names in the form that an order needs. If a name is missing, returns null and focuses
+ * the first empty field.
  */
 export function travellersNamed() {
   const all = fields();

@@ -63,7 +63,7 @@ impl BookingCallWindow {
     }
 }
 
-/// A running call. If it is dropped without an answer after [`GIVEN_UP_AFTER`] or later, it counts
+/// A running call. If it is dropped without an answer after `GIVEN_UP_AFTER` or later, it counts
 /// as failed, because a healthy booking would have answered. If it is dropped earlier, it is not
 /// counted.
 pub struct MeasuredCall {

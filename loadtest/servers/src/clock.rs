@@ -1,5 +1,5 @@
-//! Moves the clock of a process with libfaketime, by an offset in a file. Monotonic intervals are
-//! not affected, as when a machine's clock is set.
+//! Moves the clock of a process with libfaketime, by an offset in a file. Monotonic intervals do
+//! not change, just as they do not when the clock of a machine is set.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,22 +8,22 @@ use anyhow::Context;
 
 use crate::needs;
 
-/// The clock of one process, or of several that share it.
+/// A clock that one or several processes follow.
 #[derive(Debug, Clone)]
 pub struct MovableClock {
     file: PathBuf,
 }
 
 impl MovableClock {
-    /// Makes a clock with its offset in this file.
+    /// Makes a clock that reads its offset from this file. Does not write the file.
     #[must_use]
     pub fn at(file: PathBuf) -> Self {
         Self { file }
     }
 
-    /// Returns the environment with which a process follows the clock. libc is preloaded behind the
-    /// library so that memory comes from libc: jemalloc asks for the time while the library is not
-    /// ready to answer.
+    /// Returns the environment with which a process follows the clock. Besides the library, libc is
+    /// preloaded, so that the process uses the memory allocator of libc instead of jemalloc.
+    /// jemalloc asks for the time before the library can answer.
     ///
     /// # Errors
     /// Where there is no libfaketime.
@@ -41,7 +41,7 @@ impl MovableClock {
         ])
     }
 
-    /// Sets the clock so many seconds ahead of the true time, or behind it if negative.
+    /// Sets the clock `seconds` ahead of the true time. A negative number sets it back.
     ///
     /// # Errors
     /// Where the file cannot be written.

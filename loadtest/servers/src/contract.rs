@@ -1,20 +1,20 @@
-//! Runs contract suites: what every store and every ledger must do, as claims that are tried one by
-//! one. A claim that fails does not hide the next.
+//! Runs contract suites. A suite is a list of claims that every store or every ledger must keep.
+//! All claims are tested, even after one has failed.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 
 use futures_util::FutureExt;
 
-/// A claim, and the case that tries it on a subject of its own.
+/// The name of a claim, and the function that tests the claim on a store or ledger.
 pub type ContractCase<'a, S> = (
     &'static str,
     fn(S) -> Pin<Box<dyn Future<Output = ()> + 'a>>,
 );
 
-/// Makes a list of [`ContractCase`]s: async functions, each named as its claim. Each gets the
-/// subject, or the expressions in parentheses after the subject's name: `contract_cases![|nodes|
-/// (&nodes.one, &nodes.two); a_claim, another_claim]`.
+/// Makes a list of [`ContractCase`]s from async functions. The name of each function is its claim.
+/// Each function gets the subject, or the expressions in the parentheses after the subject's name,
+/// as in `contract_cases![|nodes| (&nodes.one, &nodes.two); a_claim, another_claim]`.
 #[macro_export]
 macro_rules! contract_cases {
     (|$subject:ident| $arguments:tt; $($claim:ident),* $(,)?) => {
@@ -25,10 +25,10 @@ macro_rules! contract_cases {
     };
 }
 
-/// Runs every case, each on a subject that `make` gives, and reports all that failed.
+/// Runs every case on a new subject from `make`, and reports all claims that do not hold.
 ///
 /// # Panics
-/// Where a claim does not hold; the message names it.
+/// Where claims do not hold. The message names them.
 pub async fn run_contract<'a, S>(cases: &[ContractCase<'a, S>], make: impl AsyncFn() -> S) {
     let mut broken = Vec::new();
     for (claim, case) in cases {
@@ -65,7 +65,7 @@ mod tests {
         contract_cases![|number| (number - 2); a_number_is_below_two];
 
     #[tokio::test]
-    async fn every_claim_is_tried_on_a_fresh_subject_and_all_that_break_are_told() {
+    async fn every_claim_gets_a_fresh_subject_and_the_message_names_all_broken_claims() {
         let made = AtomicU32::new(0);
         let cases = [PARITY, SIZE].concat();
         let run = run_contract(&cases, async || made.fetch_add(1, Ordering::Relaxed));

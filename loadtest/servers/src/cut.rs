@@ -1,6 +1,6 @@
-//! Leads to PostgreSQL and, while it is told to, cuts connections exactly at their COMMIT: some
-//! before the server has read it, some after the server has answered. A client cannot tell the two
-//! cases apart.
+//! Runs a proxy to PostgreSQL that can cut connections exactly at their COMMIT. It cuts some before
+//! the server has read the COMMIT, and others after the server has answered. A client cannot tell
+//! these two cases apart.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,12 +14,13 @@ use crate::port;
 /// The message of the wire protocol that commits: a simple query with its length, its text, and a
 /// zero.
 const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
-/// While commits are cut, one in this many is.
+/// While the proxy cuts commits, it cuts one in this many.
 const ONE_OF: u64 = 4;
 /// The number of bytes read at once.
 const PIECE: usize = 16 * 1024;
 
-/// The proxy. Dropping it closes its address.
+/// The proxy. Dropping it stops only new connections, because each open connection is a task of its
+/// own.
 #[derive(Debug)]
 pub struct CommitCutProxy {
     port: u16,
@@ -39,7 +40,7 @@ struct CommitCutState {
 enum CommitCutPoint {
     /// The server never reads the COMMIT.
     Before,
-    /// The server has carried the COMMIT out, and its answer is lost.
+    /// The server has committed, but its answer is lost.
     After,
 }
 
@@ -50,7 +51,7 @@ impl Drop for CommitCutProxy {
 }
 
 impl CommitCutProxy {
-    /// Opens a proxy that leads to a port.
+    /// Opens a proxy to a port.
     ///
     /// # Errors
     /// Where no port is free.
@@ -77,7 +78,7 @@ impl CommitCutProxy {
         self.port
     }
 
-    /// Cuts one of four commits from now on, or none.
+    /// Sets whether one of four commits is cut from now on.
     pub fn cut_commits(&self, cuts: bool) {
         self.shared.cuts.store(cuts, Ordering::SeqCst);
     }
@@ -90,7 +91,8 @@ impl CommitCutProxy {
 }
 
 impl CommitCutState {
-    /// Returns whether and where this commit is cut. The two points take turns.
+    /// Returns the point at which this commit is cut, or `None` if it is not cut. The two points
+    /// take turns.
     fn falls(&self) -> Option<CommitCutPoint> {
         if !self.cuts.load(Ordering::SeqCst) {
             return None;
@@ -109,13 +111,13 @@ impl CommitCutState {
 
 async fn forward_connection(near: TcpStream, target: u16, shared: Arc<CommitCutState>) {
     let Ok(far) = TcpStream::connect(("127.0.0.1", target)).await else {
-        // Closing the near end is all that the client needs to see.
+        // The client sees that its connection is closed.
         return;
     };
     let _ = (near.set_nodelay(true), far.set_nodelay(true));
     let (from_near, to_near) = near.into_split();
     let (from_far, to_far) = far.into_split();
-    // This is set when the server's next answer is to be lost.
+    // This is set when the next answer of the server must not reach the client.
     let lost = Arc::new(AtomicBool::new(false));
     tokio::select! {
         () = forward_client_bytes(from_near, to_far, &shared, &lost) => {}
@@ -123,7 +125,7 @@ async fn forward_connection(near: TcpStream, target: u16, shared: Arc<CommitCutS
     }
 }
 
-/// Forwards what the client sends. Returns when the connection is to end.
+/// Forwards the bytes of the client. When this returns, the connection ends.
 async fn forward_client_bytes(
     mut near: OwnedReadHalf,
     mut far: OwnedWriteHalf,
@@ -148,7 +150,7 @@ async fn forward_client_bytes(
     }
 }
 
-/// Forwards what the server answers. Returns when the connection is to end.
+/// Forwards the answers of the server. When this returns, the connection ends.
 async fn answers(mut far: OwnedReadHalf, mut near: OwnedWriteHalf, lost: &AtomicBool) {
     let mut piece = vec![0; PIECE];
     loop {

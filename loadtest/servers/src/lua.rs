@@ -1,5 +1,5 @@
-//! Runs luacheck on Lua scripts. The scripts are given whole, as Redis gets them, so that luacheck
-//! knows every name that is put in front of a script.
+//! Runs luacheck on Lua scripts. Each script is passed in full, as Redis gets it, so that luacheck
+//! sees all names that the script uses.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,10 +7,12 @@ use std::process::{Command, Stdio};
 
 use crate::needs::{on_path, skip};
 
-/// Checks scripts, each a name and a text, by the settings of `.luacheckrc`.
+/// Checks scripts, each with its name and text, by the settings of `.luacheckrc`. If luacheck is
+/// missing, does the same as [`crate::or_skip`].
 ///
 /// # Panics
-/// Where luacheck finds something, or cannot be run; where it is missing, as [`crate::or_skip`].
+/// Where luacheck finds a fault or cannot be run, or where it is missing and nothing may be
+/// skipped.
 pub fn check_lua<'a>(what: &str, scripts: impl IntoIterator<Item = (&'a str, &'a str)>) {
     let program = on_path("luacheck");
     let absent = || "luacheck (Debian package lua-check)".to_owned();

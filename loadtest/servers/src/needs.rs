@@ -1,10 +1,10 @@
-//! Looks for the programs that tests need. If one is missing, a test that needs it says so loudly
-//! and passes, unless the environment demands that every test runs.
+//! Looks for the programs that tests need. If a program is missing, a test that needs it prints
+//! this and passes. If the environment demands that every test runs, the test fails instead.
 
 use std::path::{Path, PathBuf};
 
-/// Returns the programs for Redis and PostgreSQL that are missing, with what installs them, or
-/// `None` if all are there.
+/// Returns the missing programs for Redis and PostgreSQL with their Debian packages, or `None` if
+/// no program is missing.
 #[must_use]
 pub fn missing_programs() -> Option<String> {
     let mut absent = Vec::new();
@@ -20,7 +20,7 @@ pub fn missing_programs() -> Option<String> {
     (!absent.is_empty()).then(|| absent.join(", "))
 }
 
-/// Does the same as [`missing_programs`], for a Redis whose clock can be moved.
+/// Does the same as [`missing_programs`], but also looks for the library that moves a clock.
 #[must_use]
 pub fn clock_missing() -> Option<String> {
     match (missing_programs(), clock_library()) {
@@ -29,17 +29,17 @@ pub fn clock_missing() -> Option<String> {
     }
 }
 
-/// Returns whether a test that needs the servers has to be skipped, and prints that it is: `if
-/// or_skip("…") { return; }`.
+/// Returns whether a test that needs the servers must be skipped, and prints this. A test begins
+/// with `if or_skip("…") { return; }`.
 ///
 /// # Panics
-/// Instead of skipping, where `CI=true` or `FAIRGATE_NOTHING_SKIPPED=1`.
+/// Where a program is missing and `CI=true` or `FAIRGATE_NOTHING_SKIPPED=1` is set.
 #[must_use]
 pub fn or_skip(what: &str) -> bool {
     skip(what, missing_programs())
 }
 
-/// Does the same as [`or_skip`], for a test that moves a Redis' clock.
+/// Does the same as [`or_skip`], for a test that moves a clock.
 ///
 /// # Panics
 /// As [`or_skip`].
@@ -59,7 +59,7 @@ pub(crate) fn skip(what: &str, missing: Option<String>) -> bool {
     true
 }
 
-/// Returns the path of a program on `PATH`.
+/// Returns the path of a program on `PATH`, in `/usr/bin` or in `/usr/sbin`.
 pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
@@ -68,8 +68,9 @@ pub fn on_path(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Returns the path of one of PostgreSQL's programs. Debian keeps the server's programs out of
-/// `PATH`. The newest version wins.
+/// Returns the path of one of PostgreSQL's programs, of the newest version that Debian's packages
+/// installed. These packages do not put the server's programs on `PATH`. Without such a package,
+/// looks on `PATH`.
 pub fn postgres_program(name: &str) -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()

@@ -5,30 +5,31 @@ use std::net::TcpListener;
 use anyhow::Context;
 use rand::RngExt;
 
-/// How far above its own port a cluster's node has the port on which it talks to the others.
+/// The port on which a node of a cluster talks to other nodes is this much higher than its own
+/// port.
 pub const BUS_ABOVE: u16 = 10_000;
 
-/// Finds a free port between 20,000 and 30,000. That is below the ports that the system gives to
-/// clients, so that no client takes the port while its server is down.
+/// Finds a free port between 20,000 and 30,000. The system gives higher ports to clients, so no
+/// client takes the port while its server is down.
 ///
 /// # Errors
-/// Where a hundred tries found none.
+/// Where a hundred tries find no free port.
 pub fn free_port() -> anyhow::Result<u16> {
     find(20_000..30_000, is_free)
 }
 
-/// Does the same as [`free_port`], with the port [`BUS_ABOVE`] it free too.
+/// Finds a free port between 10,000 and 20,000. The port that is [`BUS_ABOVE`] higher is free too.
 pub fn free_port_with_bus() -> anyhow::Result<u16> {
     find(10_000..20_000, |port| {
         is_free(port) && is_free(port + BUS_ABOVE)
     })
 }
 
-/// How often a server is started if another process takes its port each time.
+/// The most starts of a server whose port is taken each time.
 const STARTS_MAX: usize = 3;
 
-/// Starts a server. If another process takes the port between its choice and its use, starts the
-/// server again on another port. Every other failure is returned at once.
+/// Starts a server on a port that `start` chooses. If another process takes this port before the
+/// server uses it, starts the server again on another port. Returns every other error at once.
 pub async fn start_on_free_port<T>(
     start: impl AsyncFn() -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
@@ -41,8 +42,8 @@ pub async fn start_on_free_port<T>(
     }
 }
 
-/// Tells whether another process took the port. Redis and PostgreSQL log this in the system's
-/// words, and the error contains the log.
+/// Returns whether the start failed because another process took the port. Redis and PostgreSQL log
+/// the system's message for this, and the error contains the log.
 fn is_port_taken(error: &anyhow::Error) -> bool {
     format!("{error:#}").contains("Address already in use")
 }

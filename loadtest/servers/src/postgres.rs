@@ -1,4 +1,4 @@
-//! Runs PostgreSQL on a free port, with data of its own that is removed at the end.
+//! Runs PostgreSQL on a free port. Its data is removed at the end.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,18 +12,19 @@ use tokio::process::Command;
 use crate::process::{self, ServerProcess, ServerProgram, Signal, until_ready};
 use crate::{CommitCutProxy, needs, port};
 
-/// How long the server may take to answer. After a kill it first reads its log again.
+/// The longest time until the server answers. After a kill, it first recovers from its write-ahead
+/// log.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// The settings in which a server may differ from a plain one.
+/// The settings of a server.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PostgresOptions {
     careless: bool,
 }
 
 impl PostgresOptions {
-    /// Leaves out `fsync`. The server is quicker, but its data does not survive a power cut. It
-    /// survives a `kill`, because what a process wrote stays.
+    /// Switches `fsync` off. The server is faster, but its data does not survive a power cut. The
+    /// data survives a `kill`, because the system still has all that the process wrote.
     #[must_use]
     pub fn without_fsync(mut self) -> Self {
         self.careless = true;
@@ -33,36 +34,36 @@ impl PostgresOptions {
     /// Starts the server.
     ///
     /// # Errors
-    /// Where it does not start; its log is in the error.
+    /// Where the server does not start. The error contains the end of its log.
     pub async fn start(self) -> anyhow::Result<PostgresServer> {
         port::start_on_free_port(async || PostgresServer::start_with(self).await).await
     }
 }
 
-/// A running server with one database, `fairgate`. Dropping this ends the server and removes its
-/// data.
+/// A running server with one database, `fairgate`. Dropping this value ends the server and removes
+/// its data.
 #[derive(Debug)]
 pub struct PostgresServer {
     process: ServerProcess,
     port: u16,
     databases: AtomicUsize,
-    /// The folder of the data, removed after the server has ended.
+    /// The folder of the data. It is removed after the server has ended.
     folder: TempDir,
 }
 
 impl Drop for PostgresServer {
     fn drop(&mut self) {
-        // The server ends at once, but by itself: a killed one would leave a segment of shared
-        // memory behind.
+        // SIGQUIT ends the server at once, but lets it clean up. A killed server would leave a
+        // segment of shared memory.
         self.process.end_by_signal(Signal::QUIT);
     }
 }
 
 impl PostgresServer {
-    /// Starts a plain server.
+    /// Starts a server with the default settings.
     ///
     /// # Errors
-    /// Where it does not start; its log is in the error.
+    /// Where the server does not start. The error contains the end of its log.
     pub async fn start() -> anyhow::Result<Self> {
         Self::options().start().await
     }
@@ -121,14 +122,14 @@ impl PostgresServer {
         Ok(server)
     }
 
-    /// Returns `postgres://fairgate@127.0.0.1:PORT/fairgate`. No password is asked for.
+    /// Returns `postgres://fairgate@127.0.0.1:PORT/fairgate`. The server asks for no password.
     #[must_use]
     pub fn url(&self) -> String {
         self.url_of("fairgate")
     }
 
-    /// Opens a proxy to the same database that cuts connections at their COMMIT when it is told to.
-    /// Returns the proxy and its URL.
+    /// Opens a proxy to the database `fairgate` that can cut connections at their COMMIT. Returns
+    /// the proxy and the URL of the database through the proxy.
     ///
     /// # Errors
     /// Where no port is free.
@@ -141,7 +142,7 @@ impl PostgresServer {
     /// Makes another database in the same server, and returns its URL.
     ///
     /// # Errors
-    /// Where it cannot be made.
+    /// Where the database cannot be made.
     pub async fn database(&self) -> anyhow::Result<String> {
         let name = format!("fresh_{}", self.databases.fetch_add(1, Ordering::SeqCst));
         self.create(&name).await?;
@@ -152,12 +153,12 @@ impl PostgresServer {
     /// values separated by `|`.
     ///
     /// # Errors
-    /// What the server said against it.
+    /// Where the statement fails. The error contains the message of the server.
     pub async fn query(&self, sql: &str) -> anyhow::Result<String> {
         self.psql(&self.url(), sql).await
     }
 
-    /// Kills the server, as a power cut would.
+    /// Kills the server without warning.
     pub fn kill(&self) {
         self.process.kill();
     }
@@ -165,7 +166,7 @@ impl PostgresServer {
     /// Starts the server if it does not run, and waits until it answers.
     ///
     /// # Errors
-    /// Where it does not; its log is in the error.
+    /// Where the server does not answer. The error contains the end of its log.
     pub async fn ensure_running(&self) -> anyhow::Result<()> {
         self.process.spawn()?;
         let ready = async || {
@@ -176,7 +177,7 @@ impl PostgresServer {
         until_ready("PostgreSQL", &self.process, READY_WITHIN, ready).await
     }
 
-    /// Ends the server as its supervisor would, which cuts every connection, and starts it again.
+    /// Ends the server as a supervisor would, and starts it again. This cuts every connection.
     ///
     /// # Errors
     /// As [`Self::ensure_running`].
@@ -185,12 +186,12 @@ impl PostgresServer {
         self.ensure_running().await
     }
 
-    /// Stops the server where it stands: connections stay, but no answers come.
+    /// Pauses the server: its connections stay open, but it does not answer.
     pub fn pause(&self) {
         self.process.pause();
     }
 
-    /// Lets the server go on.
+    /// Lets the paused server run again.
     pub fn resume(&self) {
         self.process.resume();
     }
@@ -240,8 +241,8 @@ fn program(name: &str) -> anyhow::Result<PathBuf> {
     needs::postgres_program(name).with_context(|| format!("there is no PostgreSQL here: no {name}"))
 }
 
-/// Returns the user as which PostgreSQL runs, because it refuses to run as root: then it is the
-/// user `postgres` that its package made.
+/// Returns the user and group with which PostgreSQL runs, or `None` for our own. PostgreSQL refuses
+/// to run as root. If we are root, it runs as the user `postgres` that its package made.
 fn owner() -> Option<(u32, u32)> {
     if !process::is_root() {
         return None;

@@ -1,5 +1,5 @@
-//! Runs one server as a process: starts, kills and stops it, and ends it with the process that
-//! started it. rustix is named only here.
+//! Runs one server as a process: starts, kills, pauses and ends it. The server also ends when the
+//! process that started it ends. Only this module names rustix.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -15,9 +15,9 @@ pub use rustix::process::Signal;
 
 use crate::needs;
 
-/// The number of log lines that are shown if a start failed.
+/// The number of log lines that an error contains if a start failed.
 const LOG_SHOWN: usize = 25;
-/// How long a server may take to end when it is asked to.
+/// The longest time until a server ends after it is asked to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
 
 /// The way in which a server is started.
@@ -27,17 +27,17 @@ pub struct ServerProgram {
     pub binary: PathBuf,
     /// The program's arguments.
     pub args: Vec<OsString>,
-    /// What is added to the program's environment.
+    /// The variables that are added to the program's environment.
     pub env: Vec<(String, OsString)>,
-    /// The user and group as which the program runs, if not our own.
+    /// The user and group with which the program runs, or `None` for our own.
     pub run_as: Option<(u32, u32)>,
-    /// The signal that the program gets when we die, as `setpriv` names it.
+    /// The signal that the program gets when our process ends, as `setpriv` names it.
     pub at_our_end: &'static str,
-    /// The file of the program's output.
+    /// The file to which the program's output is appended.
     pub log: PathBuf,
 }
 
-/// A server that can be started many times. Dropping this kills it.
+/// A server that can be started many times. Dropping this value kills the server.
 #[derive(Debug)]
 pub struct ServerProcess {
     program: ServerProgram,
@@ -81,13 +81,13 @@ impl ServerProcess {
         matches!(child.try_wait(), Ok(None)).then(|| child.id())
     }
 
-    /// Kills the process and all its children, as a power cut would. Does nothing if it does not
+    /// Kills the process and its children without warning. Does nothing if the process does not
     /// run.
     pub fn kill(&self) {
         let Some(mut child) = self.slot().take() else {
             return;
         };
-        // The process is stopped first, so that it makes no child that this misses.
+        // The process is paused first, so that it makes no more children.
         send(child.id(), Signal::STOP);
         for child in children(child.id()) {
             send(child, Signal::KILL);
@@ -97,7 +97,8 @@ impl ServerProcess {
         let _ = child.wait();
     }
 
-    /// Asks the process to end by a signal and waits. Kills it if it takes too long.
+    /// Asks the process to end with a signal, and waits until it has ended. Kills it if that takes
+    /// too long.
     pub fn end_by_signal(&self, signal: Signal) {
         let Some(pid) = self.pid() else { return };
         self.resume();
@@ -109,7 +110,7 @@ impl ServerProcess {
         self.kill();
     }
 
-    /// Stops the process and its children where they stand.
+    /// Pauses the process and its children.
     pub fn pause(&self) {
         let Some(pid) = self.pid() else { return };
         send(pid, Signal::STOP);
@@ -118,7 +119,7 @@ impl ServerProcess {
         }
     }
 
-    /// Lets the process and its children go on.
+    /// Lets the process and its children run again.
     pub fn resume(&self) {
         let Some(pid) = self.pid() else { return };
         for child in children(pid) {
@@ -127,7 +128,7 @@ impl ServerProcess {
         send(pid, Signal::CONT);
     }
 
-    /// Returns the end of the process's log.
+    /// Returns the last lines of the process's log.
     pub fn log_end(&self) -> String {
         let log = std::fs::read(&self.program.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
@@ -143,7 +144,7 @@ impl ServerProcess {
 /// Waits until `ready` returns true.
 ///
 /// # Errors
-/// With the end of the log, where the process ends first or the time is over.
+/// Where the process ends first, or the time is over. The error contains the end of the log.
 pub async fn until_ready<F: Future<Output = bool>>(
     name: &str,
     process: &ServerProcess,
@@ -172,8 +173,8 @@ pub async fn until_ready<F: Future<Output = bool>>(
     }
 }
 
-/// Returns the command that runs a program as another user, and that signals the program when we
-/// end.
+/// Returns the command that runs a program, as another user if `run_as` names one. The kernel
+/// signals the program when the thread that starts it ends.
 pub fn command(program: &ServerProgram) -> anyhow::Result<Command> {
     let setpriv = needs::on_path("setpriv").context("there is no setpriv")?;
     let mut command = Command::new(setpriv);
@@ -182,8 +183,8 @@ pub fn command(program: &ServerProgram) -> anyhow::Result<Command> {
         command.arg("--clear-groups");
     }
     command.arg("--pdeathsig").arg(program.at_our_end);
-    // The variables are set by `env` and not in our own call, because what they preload is not for
-    // setpriv.
+    // The program `env` sets the variables, because setpriv must not load the libraries that they
+    // name.
     command.arg("env");
     for (name, value) in &program.env {
         let mut pair = OsString::from(format!("{name}="));
@@ -206,8 +207,8 @@ pub fn command(program: &ServerProgram) -> anyhow::Result<Command> {
 
 type SpawnRequest = (ServerProgram, mpsc::SyncSender<anyhow::Result<Child>>);
 
-/// Starts a program from a thread that lives as long as we do. The kernel takes the end of the
-/// starting thread for the end of the parent, and the threads of tests and runtimes come and go.
+/// Starts a program from a thread that lives as long as this process. The kernel sends the signal
+/// when the starting thread ends, and the threads of tests and runtimes end earlier.
 fn spawn(program: ServerProgram) -> anyhow::Result<Child> {
     static KEEPER: OnceLock<Mutex<mpsc::Sender<SpawnRequest>>> = OnceLock::new();
     let keeper = KEEPER.get_or_init(|| {
@@ -219,7 +220,7 @@ fn spawn(program: ServerProgram) -> anyhow::Result<Child> {
                     started
                         .with_context(|| format!("{} cannot be started", program.binary.display()))
                 });
-                // The caller may have gone; then its child is dropped with the answer.
+                // If the caller is gone, its child is dropped with the answer.
                 let _ = answer.send(started);
             }
         });
@@ -245,7 +246,7 @@ fn send(pid: u32, signal: Signal) {
     }
 }
 
-/// Returns the processes that a process started.
+/// Returns the ids of the child processes of a process.
 fn children(pid: u32) -> Vec<u32> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     let listed = std::fs::read_to_string(Path::new(&path)).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Speaks as much of Redis' protocol as it takes to set servers up and to break them. Tests talk to
-//! Redis by the product's own client; this client is for what the product never does.
+//! Speaks the part of the Redis protocol that is needed to set servers up and to break them. Tests
+//! use the product's own client for other commands.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use anyhow::{Context, bail};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-/// How long a server may take to answer.
+/// The longest time until a server answers.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Redis' reply. An error reply becomes an error instead.
+/// A reply of Redis. [`call`] returns an error reply as an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RespReply {
     /// No value.
@@ -24,7 +24,7 @@ pub enum RespReply {
 }
 
 impl RespReply {
-    /// Returns the text; empty for anything else.
+    /// Returns the text, or an empty text for other replies.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
@@ -37,7 +37,7 @@ impl RespReply {
 /// Sends one command to a port of this machine, on a connection of its own.
 ///
 /// # Errors
-/// Where nobody answers, or with an error.
+/// Where no server answers, or the reply is an error.
 pub async fn call(port: u16, words: &[&str]) -> anyhow::Result<RespReply> {
     let answer = async {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
@@ -55,8 +55,8 @@ pub async fn call(port: u16, words: &[&str]) -> anyhow::Result<RespReply> {
         .with_context(|| format!("redis on port {port}: {}", words.join(" ")))
 }
 
-/// Reads one reply. Lists are read without recursion into futures, because their items are flat or
-/// lists again.
+/// Reads one reply. Nested lists are read with a stack, because an async function can call itself
+/// only through a boxed future.
 async fn read(stream: &mut BufReader<TcpStream>) -> anyhow::Result<RespReply> {
     let mut open: Vec<(usize, Vec<RespReply>)> = Vec::new();
     loop {

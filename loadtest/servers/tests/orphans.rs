@@ -1,5 +1,5 @@
-//! Whoever is killed leaves no server behind. The process that is killed is this program again,
-//! told by its environment to start servers and wait.
+//! Checks that no server outlives a killed process that started it. The killed process is this
+//! program again. A variable of its environment makes it start servers and wait.
 
 use std::io::BufRead;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use fairgate_servers::{PostgresServer, RedisServers, or_skip};
 const TOLD: &str = "FAIRGATE_SERVERS_ORPHANS";
 
 #[tokio::test]
-async fn a_process_that_is_killed_takes_its_servers_with_it() {
+async fn the_servers_of_a_killed_process_end_too() {
     if std::env::var_os(TOLD).is_some() {
         return start_and_wait().await;
     }
@@ -18,14 +18,14 @@ async fn a_process_that_is_killed_takes_its_servers_with_it() {
         return;
     }
     let own = std::env::current_exe().expect("this program");
-    // Whoever is killed cannot remove its folders.
+    // A killed process cannot remove its folders, so this process makes and removes them.
     let folders = tempfile::tempdir().expect("a folder");
     let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folders.path(), open_to_all).expect("set");
     let mut child = Command::new(own)
         .args([
             "--exact",
-            "a_process_that_is_killed_takes_its_servers_with_it",
+            "the_servers_of_a_killed_process_end_too",
             "--nocapture",
         ])
         .env(TOLD, "1")
@@ -47,7 +47,7 @@ async fn a_process_that_is_killed_takes_its_servers_with_it() {
                     .collect(),
             )
         })
-        .expect("it tells its ports");
+        .expect("it prints its ports");
     let open = || {
         ports
             .iter()
@@ -61,7 +61,7 @@ async fn a_process_that_is_killed_takes_its_servers_with_it() {
     while open() {
         assert!(
             killed.elapsed() < Duration::from_secs(20),
-            "a server outlives whoever started it"
+            "a server outlives the process that started it"
         );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -77,6 +77,6 @@ async fn start_and_wait() {
     let url = postgres.url();
     let port = url.rsplit([':', '/']).nth(1).unwrap_or_default();
     eprintln!("\nPORTS {} {port}", redis.port(0));
-    // Whoever started this kills it; its end would end this read as well.
+    // The process that started this one kills it. If that process ends first, this read ends.
     let _ = std::io::stdin().lines().next();
 }

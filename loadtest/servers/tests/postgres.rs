@@ -1,4 +1,4 @@
-//! PostgreSQL starts, keeps what it was told over a kill, and is gone after its drop.
+//! Checks that PostgreSQL starts, keeps its data after a kill, and is gone after its drop.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 #[tokio::test]
-async fn it_keeps_what_it_was_told_over_a_kill_and_a_restart_and_is_gone_after_its_drop() {
+async fn the_server_keeps_its_data_after_a_kill_and_a_restart_and_is_gone_after_its_drop() {
     if or_skip("PostgreSQL") {
         return;
     }
@@ -45,7 +45,7 @@ async fn it_keeps_what_it_was_told_over_a_kill_and_a_restart_and_is_gone_after_i
 }
 
 #[tokio::test]
-async fn fresh_databases_know_nothing_of_one_another_and_a_paused_server_does_not_answer() {
+async fn fresh_databases_are_separate_and_a_paused_server_does_not_answer() {
     if or_skip("PostgreSQL") {
         return;
     }
@@ -65,8 +65,8 @@ async fn fresh_databases_know_nothing_of_one_another_and_a_paused_server_does_no
     assert_eq!(postgres.query("SELECT 1").await.expect("an answer"), "1");
 }
 
-/// One connection over the address that cuts: says these statements one after the other, and gives
-/// what the last was answered; nothing where the connection ended.
+/// Sends these statements one after the other, over one connection through the proxy that cuts.
+/// Returns the answer to the last statement, or `None` if the connection ended.
 async fn last_answer(port: u16, statements: &[&str]) -> Option<Vec<u8>> {
     let mut wire = TcpStream::connect(("127.0.0.1", port))
         .await
@@ -74,20 +74,20 @@ async fn last_answer(port: u16, statements: &[&str]) -> Option<Vec<u8>> {
     let mut start = b"\0\x03\0\0user\0fairgate\0database\0fairgate\0\0".to_vec();
     let length = u32::try_from(start.len() + 4).expect("short").to_be_bytes();
     start.splice(0..0, length);
-    wire.write_all(&start).await.expect("said");
+    wire.write_all(&start).await.expect("sent");
     let mut answer = ready(&mut wire).await.expect("a server that is ready");
     for statement in statements {
         let length = u32::try_from(statement.len() + 5)
             .expect("short")
             .to_be_bytes();
         let said = [b"Q", &length[..], statement.as_bytes(), b"\0"].concat();
-        wire.write_all(&said).await.expect("said");
+        wire.write_all(&said).await.expect("sent");
         answer = ready(&mut wire).await?;
     }
     Some(answer)
 }
 
-/// Everything until the server waits for the next statement.
+/// Reads until the server waits for the next statement. Returns `None` if the connection ended.
 async fn ready(wire: &mut TcpStream) -> Option<Vec<u8>> {
     let mut told = Vec::new();
     loop {
@@ -96,7 +96,7 @@ async fn ready(wire: &mut TcpStream) -> Option<Vec<u8>> {
             Ok(read @ 1..) => told.extend_from_slice(&piece[..read]),
             _ => return None,
         }
-        // ReadyForQuery is the last message, with one byte that says how the transaction stands.
+        // The last message is ReadyForQuery. Its only byte names the state of the transaction.
         if told.len() >= 6 && told[told.len() - 6..told.len() - 1] == *b"Z\0\0\0\x05" {
             return Some(told);
         }
@@ -104,7 +104,7 @@ async fn ready(wire: &mut TcpStream) -> Option<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn a_commit_that_is_cut_is_carried_out_or_not_heard_of_and_nobody_is_told_which() {
+async fn a_cut_commit_happens_or_not_and_the_client_cannot_tell_which() {
     if or_skip("cut commits") {
         return;
     }
@@ -123,7 +123,7 @@ async fn a_commit_that_is_cut_is_carried_out_or_not_heard_of_and_nobody_is_told_
     let commit = async |n: u32| last_answer(cut.port(), &["BEGIN", &insert(n), "COMMIT"]).await;
     assert!(commit(1).await.is_some());
     cut.cut_commits(true);
-    // The first of four is cut, and so is the fifth.
+    // The first and the fifth commit are cut.
     let mut answered = Vec::new();
     for n in 2..=9 {
         answered.push(commit(n).await.is_some());
@@ -135,6 +135,6 @@ async fn a_commit_that_is_cut_is_carried_out_or_not_heard_of_and_nobody_is_told_
     let kept = postgres
         .query("SELECT string_agg(b::text, ',' ORDER BY b) FROM a")
         .await;
-    // Of the two that were cut the server carried out the first, and never heard of the second.
+    // The server made the first of the two cut commits, and never read the second.
     assert_eq!(kept.expect("read"), "1,2,3,4,5,7,8,9,10");
 }

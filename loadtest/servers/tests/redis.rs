@@ -1,5 +1,4 @@
-//! Every form of Redis starts, does what it is for, breaks as it is told to, and is gone after its
-//! drop.
+//! Checks that every form of Redis starts, works, breaks on demand, and is gone after its drop.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +6,7 @@ use fairgate_servers::{RedisServers, RespReply, or_skip, or_skip_clock};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Waits for something that takes its time, but not for ever.
+/// Waits until `holds` returns true, for at most [`SOON`].
 async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
     let started = Instant::now();
     while !holds().await {
@@ -36,7 +35,7 @@ fn text(value: &str) -> RespReply {
 }
 
 #[tokio::test]
-async fn a_single_server_answers_forgets_what_was_killed_and_is_gone_after_its_drop() {
+async fn a_single_server_answers_loses_its_data_by_a_kill_and_is_gone_after_its_drop() {
     if or_skip("a single Redis") {
         return;
     }
@@ -64,7 +63,7 @@ async fn a_single_server_answers_forgets_what_was_killed_and_is_gone_after_its_d
 }
 
 #[tokio::test]
-async fn a_persistent_server_remembers_and_a_paused_one_does_not_answer() {
+async fn a_persistent_server_keeps_its_data_after_a_kill_and_a_paused_server_does_not_answer() {
     if or_skip("a persistent Redis") {
         return;
     }
@@ -85,7 +84,7 @@ async fn a_persistent_server_remembers_and_a_paused_one_does_not_answer() {
 }
 
 #[tokio::test]
-async fn an_acl_user_stands_in_the_url_and_may_do_what_its_rules_say() {
+async fn the_url_names_the_acl_user_who_may_send_only_commands_that_the_rules_allow() {
     if or_skip("a Redis with an ACL user") {
         return;
     }
@@ -114,7 +113,7 @@ async fn an_acl_user_stands_in_the_url_and_may_do_what_its_rules_say() {
 }
 
 #[tokio::test]
-async fn a_pair_copies_and_a_replica_that_was_parted_is_promoted_without_what_it_missed() {
+async fn a_replica_that_was_parted_is_promoted_without_the_writes_that_it_missed() {
     if or_skip("a Redis pair") {
         return;
     }
@@ -132,13 +131,13 @@ async fn a_pair_copies_and_a_replica_that_was_parted_is_promoted_without_what_it
         .next()
         .and_then(|port| port.parse().ok());
     let leads_to = fairgate_servers::call(port.expect("a port"), &["INFO", "server"]).await;
-    let leads_to = leads_to.expect("the address leads somewhere");
+    let leads_to = leads_to.expect("the server at the address answers");
     assert!(
         leads_to
             .text()
             .contains(&format!("tcp_port:{}", redis.port(1)))
     );
-    until("the former primary follows", async || {
+    until("the former primary is a replica", async || {
         redis.primaries().await == [1] && get(&redis, 0, "a").await == text("old")
     })
     .await;
@@ -167,7 +166,7 @@ async fn sentinels_promote_the_replica_of_a_killed_primary() {
 }
 
 #[tokio::test]
-async fn a_cluster_shares_all_slots_among_three() {
+async fn the_three_nodes_of_a_cluster_share_all_slots() {
     if or_skip("a Redis cluster") {
         return;
     }
@@ -183,10 +182,7 @@ async fn a_cluster_shares_all_slots_among_three() {
                 .is_ok(),
         );
     }
-    assert_eq!(
-        kept, 1,
-        "one node has the slot, the others send the client there"
-    );
+    assert_eq!(kept, 1, "only the node that has the slot accepts the key");
     redis.kill(1);
     redis.start(1).await.expect("it starts again");
     until("whole again", async || {
@@ -199,7 +195,7 @@ async fn a_cluster_shares_all_slots_among_three() {
 }
 
 #[tokio::test]
-async fn a_clock_that_jumps_takes_the_keys_deadlines_with_it() {
+async fn a_key_expires_when_the_clock_jumps_past_its_deadline() {
     if or_skip_clock("a Redis whose clock jumps") {
         return;
     }
@@ -232,7 +228,7 @@ async fn a_clock_that_jumps_takes_the_keys_deadlines_with_it() {
 }
 
 #[tokio::test]
-async fn a_start_that_fails_shows_the_servers_log() {
+async fn the_error_of_a_failed_start_contains_the_log_of_the_server() {
     if or_skip("a Redis that does not start") {
         return;
     }

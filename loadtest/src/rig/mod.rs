@@ -1,6 +1,6 @@
 //! Runs the processes under test on free ports, each with its own folder, and kills, slows and
-//! breaks them on demand. All of these processes end when the rig is
-//! dropped, which the swarm and the faults do on an interrupt too.
+//! breaks them on demand. All of these processes end when the rig is dropped. The swarm and the
+//! faults drop it on an interrupt too.
 
 mod build;
 mod disk;

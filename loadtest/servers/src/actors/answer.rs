@@ -1,13 +1,13 @@
-//! An answer, and what may be expected of it.
+//! Holds an answer, and checks it.
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use serde_json::Value;
 
-/// A whole answer, read.
+/// An answer that was read in full.
 #[derive(Debug, Clone)]
 pub struct TestAnswer {
-    /// What was asked, for messages.
+    /// The method and the path of the call, for messages.
     pub asked: String,
     /// The status.
     pub status: u16,
@@ -21,7 +21,7 @@ impl TestAnswer {
     /// Sends a request and reads the answer.
     ///
     /// # Errors
-    /// When the server did not answer in full, as when it was killed.
+    /// Where the server does not answer in full, for instance because it was killed.
     pub async fn of(request: reqwest::RequestBuilder) -> Result<Self, reqwest::Error> {
         let (client, request) = request.build_split();
         let request = request?;
@@ -36,13 +36,13 @@ impl TestAnswer {
         })
     }
 
-    /// The body as text.
+    /// Returns the body as text.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// A header's value; empty where it is not there.
+    /// Returns the value of a header, or an empty text if the header is missing.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);
@@ -50,16 +50,16 @@ impl TestAnswer {
         text.unwrap_or_default()
     }
 
-    /// The media type of the body.
+    /// Returns the media type of the body.
     #[must_use]
     pub fn media(&self) -> &str {
         self.header("content-type")
     }
 
-    /// The body as JSON.
+    /// Returns the body as JSON.
     ///
     /// # Panics
-    /// When it is none.
+    /// Where the body is not JSON.
     #[must_use]
     #[track_caller]
     pub fn json(&self) -> Value {
@@ -67,10 +67,10 @@ impl TestAnswer {
             .unwrap_or_else(|error| panic!("{}: no JSON ({error}): {}", self.asked, self.text()))
     }
 
-    /// The document of an answer that must have this status; null where it has no document.
+    /// Checks the status, and returns the document of the answer, or null if it has no document.
     ///
     /// # Panics
-    /// When the status is another.
+    /// Where the status is another one.
     #[track_caller]
     pub fn is(&self, status: u16) -> Value {
         let told = self.text();
@@ -82,10 +82,10 @@ impl TestAnswer {
         }
     }
 
-    /// The problem that a refusal must be: whole, with this status and this code.
+    /// Checks that the answer is a complete problem with this status and code, and returns it.
     ///
     /// # Panics
-    /// When it is not.
+    /// Where the answer is no such problem.
     #[track_caller]
     pub fn problem(&self, status: u16, code: &str) -> Value {
         if let Some(fault) = self.fault(status, code) {
@@ -94,10 +94,10 @@ impl TestAnswer {
         self.json()
     }
 
-    /// The status and the code of a refusal, which must be a whole problem.
+    /// Checks that the answer is a complete problem, and returns its status and code.
     ///
     /// # Panics
-    /// When it is not.
+    /// Where the answer is no complete problem.
     #[must_use]
     #[track_caller]
     pub fn refusal(&self) -> (u16, String) {
@@ -107,7 +107,8 @@ impl TestAnswer {
         (self.status, code.to_owned())
     }
 
-    /// What is wrong with the answer as a refusal, if anything.
+    /// Returns what is wrong with the answer as a problem with this status and code, or `None` if
+    /// nothing is wrong.
     #[must_use]
     pub fn fault(&self, status: u16, code: &str) -> Option<String> {
         let shown = format!("{} {}", self.status, self.text());
@@ -132,8 +133,8 @@ impl TestAnswer {
         if let Some(name) = members.iter().find(empty) {
             return Some(format!("no member {name}: {shown}"));
         }
-        // A person has to act on it: a bare phrase tells neither what was not changed nor what to
-        // do.
+        // A person must know from the detail what was not changed and what to do. A short phrase
+        // does not say this.
         let detail = problem["detail"].as_str().unwrap_or_default();
         (detail.split_whitespace().count() < 6)
             .then(|| format!("the detail does not help: {shown}"))

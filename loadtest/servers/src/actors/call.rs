@@ -1,9 +1,9 @@
-//! A call in the making.
+//! Builds a call.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde_json::Value;
 
-/// A call: its verb, its path, its headers and its body.
+/// A call: its method, its path, its headers and its body.
 #[derive(Debug, Clone)]
 pub struct TestCall {
     pub(super) method: Method,
@@ -12,10 +12,10 @@ pub struct TestCall {
     pub(super) body: Vec<u8>,
 }
 
-/// A call without a body.
+/// Makes a call without a body.
 ///
 /// # Panics
-/// Where the method is none.
+/// Where `method` is not the name of a method.
 #[must_use]
 pub fn call(method: &str, path: &str) -> TestCall {
     TestCall {
@@ -26,38 +26,38 @@ pub fn call(method: &str, path: &str) -> TestCall {
     }
 }
 
-/// `GET`
+/// Makes a `GET` call.
 #[must_use]
 pub fn get(path: &str) -> TestCall {
     call("GET", path)
 }
 
-/// `DELETE`
+/// Makes a `DELETE` call.
 #[must_use]
 pub fn delete(path: &str) -> TestCall {
     call("DELETE", path)
 }
 
-/// `POST` with a document.
+/// Makes a `POST` call with a JSON document.
 #[must_use]
 pub fn post(path: &str, body: &Value) -> TestCall {
     call("POST", path).json(body)
 }
 
-/// `PATCH` with a document.
+/// Makes a `PATCH` call with a JSON document.
 #[must_use]
 pub fn patch(path: &str, body: &Value) -> TestCall {
     call("PATCH", path).json(body)
 }
 
-/// `PUT` with a document.
+/// Makes a `PUT` call with a JSON document.
 #[must_use]
 pub fn put(path: &str, body: &Value) -> TestCall {
     call("PUT", path).json(body)
 }
 
 impl TestCall {
-    /// With a document.
+    /// Sets the body to a JSON document.
     #[must_use]
     pub fn json(self, body: &Value) -> Self {
         let mut call = self.raw(body.to_string());
@@ -66,7 +66,7 @@ impl TestCall {
         call
     }
 
-    /// With whatever bytes instead of a document.
+    /// Sets the body to any bytes, without a content type.
     #[must_use]
     pub fn raw(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.headers.remove(header::CONTENT_TYPE);
@@ -74,10 +74,10 @@ impl TestCall {
         Self { body, ..self }
     }
 
-    /// With one header more.
+    /// Adds a header.
     ///
     /// # Panics
-    /// Where it is none.
+    /// Where the name or the value is not allowed in a header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         let name: HeaderName = name.parse().expect("a header's name");
@@ -86,13 +86,13 @@ impl TestCall {
         self
     }
 
-    /// With a pass or a key.
+    /// Adds a pass or a key as the bearer of the call.
     #[must_use]
     pub fn by(self, who: &(impl AsRef<str> + ?Sized)) -> Self {
         self.header("authorization", &format!("Bearer {}", who.as_ref()))
     }
 
-    /// With an `Idempotency-Key`.
+    /// Adds an `Idempotency-Key`.
     #[must_use]
     pub fn keyed(self, key: &str) -> Self {
         self.header("idempotency-key", key)

@@ -1,4 +1,4 @@
-//! Who sends calls: to a router in this process, without sockets, or to a server at an address.
+//! Sends calls to a router in this process, without sockets, or to a server at an address.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use tower::ServiceExt;
 
 use super::{TestAnswer, TestCall, until};
 
-/// How long one answer may take.
+/// The longest time for one answer of a server.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
-/// Sends calls and reads their answers whole; cheap to clone.
+/// Sends calls and reads their answers in full. A clone is cheap.
 #[derive(Debug, Clone)]
 pub struct TestClient {
     target: CallTarget,
@@ -25,17 +25,17 @@ enum CallTarget {
 }
 
 impl TestClient {
-    /// A client of a router in this process.
+    /// Makes a client of a router in this process.
     #[must_use]
     pub fn of_router(router: Router) -> Self {
         let target = CallTarget::Router(router);
         Self { target }
     }
 
-    /// A client without cookies of the server at `http://…`.
+    /// Makes a client of the server at the address `http://…`. The client keeps no cookies.
     ///
     /// # Panics
-    /// Where the system has no client.
+    /// Where the client cannot be built.
     #[must_use]
     pub fn of_address(url: &str) -> Self {
         let http = reqwest::Client::builder()
@@ -50,15 +50,15 @@ impl TestClient {
     /// Sends a call and reads its answer.
     ///
     /// # Panics
-    /// Where there is none.
+    /// Where no answer comes.
     pub async fn ask(&self, call: TestCall) -> TestAnswer {
         self.try_ask(call).await.expect("an answer")
     }
 
-    /// As [`Self::ask`], for a server that may be killed meanwhile.
+    /// Does the same as [`Self::ask`], for a server that may be killed during the call.
     ///
     /// # Errors
-    /// Where it did not answer in full.
+    /// Where the server does not answer in full.
     pub async fn try_ask(&self, call: TestCall) -> Result<TestAnswer, reqwest::Error> {
         match &self.target {
             CallTarget::Router(router) => Ok(ask_router(router.clone(), call).await),
@@ -69,10 +69,10 @@ impl TestClient {
         }
     }
 
-    /// Sends a call again and again until its answer satisfies.
+    /// Sends a call again and again until `done` returns true for its answer.
     ///
     /// # Panics
-    /// Where that takes too long.
+    /// Where that takes longer than [`super::PATIENCE`].
     pub async fn ask_until(
         &self,
         call: &TestCall,

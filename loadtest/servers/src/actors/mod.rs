@@ -1,5 +1,5 @@
 //! The actors of the tests: a client that calls a router in this process or a server at an address,
-//! what it is answered, and the steps of somebody who buys.
+//! the answers that it gets, and the steps of a buyer.
 
 mod answer;
 mod call;

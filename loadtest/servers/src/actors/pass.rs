@@ -1,8 +1,8 @@
-//! Passes that no line gave.
+//! Signs passes for tests, without a waiting line.
 
 use fairgate_pass::{Holder, Keyring, PassClaims};
 
-/// The pass of the visitor `n` of a room, which lives for ten minutes from `now_s`.
+/// Signs a pass for the visitor `n` of a room. The pass is valid for ten minutes from `now_s`.
 #[must_use]
 pub fn sign_test_pass(keyring: &Keyring, room: &str, n: u16, now_s: i64) -> String {
     let [high, low] = n.to_be_bytes();

@@ -1,25 +1,25 @@
-//! Waiting for a condition, with a deadline that names what was waited for.
+//! Waits for a condition. If it is not met in time, the message names the condition.
 
 use std::time::Duration;
 
-/// How long a condition may take to come about on a slow machine.
+/// The longest time until a condition is met on a slow machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long to let others work before looking again.
+/// The time between two looks.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Looks again and again until something is there.
+/// Calls `look` again and again until it returns a value.
 ///
 /// # Panics
-/// When it is not there within [`PATIENCE`].
+/// Where it returns none within [`PATIENCE`].
 pub async fn until<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
     until_within(what, PATIENCE, look).await
 }
 
-/// As [`until`], where it must be there sooner.
+/// Does the same as [`until`], with another deadline.
 ///
 /// # Panics
-/// When it is not.
+/// Where `look` returns no value within the deadline.
 pub async fn until_within<T>(
     what: &str,
     deadline: Duration,
@@ -29,7 +29,7 @@ pub async fn until_within<T>(
     found.unwrap_or_else(|| panic!("not within {deadline:?}: {what}"))
 }
 
-/// As [`until`], for a caller who has more to say of a deadline that has passed, which is `None`.
+/// Does the same as [`until_within`], but returns `None` if the deadline has passed.
 pub async fn within<T>(deadline: Duration, mut look: impl AsyncFnMut() -> Option<T>) -> Option<T> {
     let search = async {
         loop {

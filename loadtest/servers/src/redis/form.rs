@@ -1,5 +1,4 @@
-//! Starts each form of Redis: the nodes, what they are told of one another, and the wait until they
-//! form one system.
+//! Starts Redis in each form: starts the nodes, connects them, and waits until they work together.
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +15,10 @@ pub const DATA_NODES_OF_TWO: usize = 2;
 const SENTINELS: usize = 3;
 const PARTS: usize = 3;
 const SLOTS: usize = 16_384;
-/// How long the nodes may take to form one system.
+/// The longest time until the nodes work together.
 const TOGETHER_WITHIN: Duration = Duration::from_secs(30);
 
-/// Starts a form and waits until it is complete.
+/// Starts Redis in a form, and waits until all nodes work together.
 pub async fn start(form: RedisTopology, options: &RedisOptions) -> anyhow::Result<RedisServers> {
     let folder = tempfile::Builder::new()
         .prefix("fairgate-redis-")
@@ -91,14 +90,14 @@ async fn sentinels_agree(redis: &RedisServers) -> bool {
     true
 }
 
-/// Gives each node its share of the slots, and introduces all nodes to the first.
+/// Gives each node its share of the slots, and connects all other nodes to the first.
 async fn share_slots(redis: &RedisServers) -> anyhow::Result<()> {
     let first = redis.nodes[0].port();
     for (index, node) in redis.nodes.iter().enumerate() {
         let (from, to) = (index * SLOTS / PARTS, (index + 1) * SLOTS / PARTS - 1);
         let (from, to) = (from.to_string(), to.to_string());
         let epoch = (index + 1).to_string();
-        // Redis 7 takes a range in one command; older versions take the slots one by one.
+        // Redis 7 accepts a range of slots. Older versions need a list of all slots.
         if node
             .call(&["CLUSTER", "ADDSLOTSRANGE", &from, &to])
             .await

@@ -1,5 +1,5 @@
-//! Keeps an address that always leads to the primary of a pair, as a cloud's does. When the primary
-//! changes, connections to the old one are cut.
+//! Runs a proxy whose address always leads to the primary of a pair, like the address that a cloud
+//! provides. When the primary changes, all connections to the old primary are cut.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::port;
 
-/// The proxy. Dropping it closes its address.
+/// The proxy. Dropping it closes its address and all its connections.
 #[derive(Debug)]
 pub struct RedisForwarder {
     port: u16,
@@ -24,7 +24,7 @@ impl Drop for RedisForwarder {
 }
 
 impl RedisForwarder {
-    /// Opens a proxy that leads to a port.
+    /// Opens a proxy to a port.
     ///
     /// # Errors
     /// Where no port is free.
@@ -50,7 +50,7 @@ impl RedisForwarder {
         self.port
     }
 
-    /// Leads to another port from now on.
+    /// Forwards to another port from now on. Cuts the connections to the old port.
     pub fn lead_to(&self, target: u16) {
         self.to.send_replace(target);
     }
@@ -59,7 +59,7 @@ impl RedisForwarder {
 async fn carry(mut near: TcpStream, mut target: watch::Receiver<u16>) {
     let port = *target.borrow_and_update();
     let Ok(mut far) = TcpStream::connect(("127.0.0.1", port)).await else {
-        // Closing the near end is all that the client needs to see.
+        // The client sees that its connection is closed.
         return;
     };
     let _ = (near.set_nodelay(true), far.set_nodelay(true));

@@ -1,4 +1,4 @@
-//! Runs Redis in every form that the product supports, and breaks it as tests ask.
+//! Runs Redis in every form that the product supports, and breaks it on demand.
 
 mod form;
 mod forward;
@@ -28,24 +28,24 @@ enum RedisTopology {
     Cluster,
 }
 
-/// Running servers. Data nodes have the indices from 0 on, and sentinels the indices after them.
-/// Dropping this ends them all and removes their data.
+/// The running servers. The indices of the data nodes begin at 0, and the sentinels come after
+/// them. Dropping this value ends all servers and removes their data.
 #[derive(Debug)]
 pub struct RedisServers {
     nodes: Vec<RedisNode>,
     form: RedisTopology,
     options: RedisOptions,
     forward: Option<RedisForwarder>,
-    /// The index of the data node that leads a pair.
+    /// The index of the primary of a pair.
     primary: AtomicUsize,
     folder: TempDir,
 }
 
 impl RedisServers {
-    /// Starts one plain server. See [`RedisOptions`] for others.
+    /// Starts one server with the default settings. See [`RedisOptions`] for others.
     ///
     /// # Errors
-    /// Where it does not start; its log is in the error.
+    /// Where the server does not start. The error contains the end of its log.
     pub async fn single() -> anyhow::Result<Self> {
         Self::options().single().await
     }
@@ -58,8 +58,8 @@ impl RedisServers {
         Self::options().replica_pair().await
     }
 
-    /// Starts a primary, its replica and three sentinels. The sentinels take a second to notice
-    /// that a node is down, and a moment more to promote.
+    /// Starts a primary, its replica and three sentinels. The sentinels notice after a second that
+    /// a node is down, and promote the replica a moment later.
     ///
     /// # Errors
     /// As [`Self::single`].
@@ -119,7 +119,7 @@ impl RedisServers {
         self.nodes.len()
     }
 
-    /// Returns how many of the processes keep data. Their indices come first.
+    /// Returns how many of the processes store data. Their indices come first.
     #[must_use]
     pub fn data_count(&self) -> usize {
         match self.form {
@@ -143,12 +143,12 @@ impl RedisServers {
     /// Sends one command to one process, as the default user.
     ///
     /// # Errors
-    /// Where it does not answer, or with an error.
+    /// Where the process does not answer, or answers with an error.
     pub async fn command(&self, index: usize, words: &[&str]) -> anyhow::Result<RespReply> {
         self.nodes[index].call(words).await
     }
 
-    /// Kills a process. Its data is gone, except for what a persistent one wrote.
+    /// Kills a process. Its data is lost, unless the process is persistent.
     pub fn kill(&self, index: usize) {
         self.nodes[index].process().kill();
     }
@@ -156,22 +156,22 @@ impl RedisServers {
     /// Starts a process that was killed, on the same port.
     ///
     /// # Errors
-    /// Where it does not answer; its log is in the error.
+    /// Where the process does not answer. The error contains the end of its log.
     pub async fn start(&self, index: usize) -> anyhow::Result<()> {
         self.nodes[index].start().await
     }
 
-    /// Stops a process where it stands: connections stay, but no answers come.
+    /// Pauses a process: its connections stay open, but it does not answer.
     pub fn pause(&self, index: usize) {
         self.nodes[index].process().pause();
     }
 
-    /// Lets a stopped process go on.
+    /// Lets a paused process run again.
     pub fn resume(&self, index: usize) {
         self.nodes[index].process().resume();
     }
 
-    /// Returns the data nodes that take writes now, as they say themselves.
+    /// Returns the indices of the running data nodes that report the role of a primary.
     pub async fn primaries(&self) -> Vec<usize> {
         let mut primaries = Vec::new();
         for index in 0..self.data_count() {
@@ -187,7 +187,7 @@ impl RedisServers {
     /// Empties every primary.
     ///
     /// # Errors
-    /// Where one does not answer.
+    /// Where a primary does not answer.
     pub async fn flush_all(&self) -> anyhow::Result<()> {
         for index in self.primaries().await {
             self.command(index, &["FLUSHALL"]).await?;
@@ -195,24 +195,25 @@ impl RedisServers {
         Ok(())
     }
 
-    /// Cuts a pair's replica off: it keeps its data, and hears of nothing new.
+    /// Separates the replica of a pair from its primary. The replica keeps its data, and gets no
+    /// new data.
     ///
     /// # Errors
-    /// Where it does not answer, or where this is no pair.
+    /// Where the replica does not answer, or this is no pair.
     pub async fn part_replica(&self) -> anyhow::Result<()> {
         let replica = self.replica()?;
-        // Nobody listens on port 1, so the replica tries again and again and serves the data it
-        // has.
+        // Nobody listens on port 1. So the replica goes on trying to connect, and serves the data
+        // that it has.
         self.command(replica, &["REPLICAOF", "127.0.0.1", "1"])
             .await?;
         Ok(())
     }
 
-    /// Makes a pair's replica the primary, whatever it missed. The address leads to it from now on.
-    /// The former primary becomes its replica, if it answers.
+    /// Makes the replica of a pair the primary, even if it missed writes. From now on, the pair's
+    /// address leads to the new primary. The former primary becomes its replica, if it runs.
     ///
     /// # Errors
-    /// Where it does not answer, or where this is no pair.
+    /// Where a server does not answer, or this is no pair.
     pub async fn promote_replica(&self) -> anyhow::Result<()> {
         let replica = self.replica()?;
         let old = self.primary.load(Ordering::SeqCst);
@@ -229,8 +230,8 @@ impl RedisServers {
         Ok(())
     }
 
-    /// Returns whether the replica of a pair or of the sentinels has everything that its primary
-    /// has. A test of a lost primary proves nothing before that.
+    /// Returns whether the replica of a pair or of the sentinel form has all data of its primary. A
+    /// test that kills the primary earlier proves nothing.
     pub async fn replica_has_all(&self) -> bool {
         let primaries = self.primaries().await;
         let [primary] = primaries[..] else {
@@ -243,11 +244,11 @@ impl RedisServers {
             && at(replica, "slave_repl_offset").await == at(primary, "master_repl_offset").await
     }
 
-    /// Sets the clock of every data node so many seconds ahead of the true time, or behind it if
-    /// negative.
+    /// Sets the clock of every data node `seconds` ahead of the true time. A negative number sets
+    /// it back.
     ///
     /// # Errors
-    /// Where the clock was not asked for at the start.
+    /// Where the servers were started without a movable clock.
     pub fn set_clock_ahead(&self, seconds: i64) -> anyhow::Result<()> {
         ensure!(
             self.options.clock,
@@ -262,7 +263,7 @@ impl RedisServers {
     }
 }
 
-/// Returns the file from which the data nodes' clocks are read.
+/// Returns the file with the offset of the clock of all data nodes.
 fn clock_file(folder: &Path) -> PathBuf {
     folder.join("clock")
 }

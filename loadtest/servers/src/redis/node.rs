@@ -1,4 +1,4 @@
-//! Runs one Redis process, a data node or a sentinel.
+//! Runs one Redis process, which is a data node or a sentinel.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,17 +11,17 @@ use crate::process::{ServerProcess, ServerProgram, until_ready};
 use crate::resp::{self, RespReply};
 use crate::{MovableClock, needs, port};
 
-/// How long a node may take to answer after its start.
+/// The longest time until a started node answers.
 const READY_WITHIN: Duration = Duration::from_secs(20);
 
 /// The role of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedisNodeRole {
-    /// Keeps data alone, or is the primary of a pair.
+    /// Stores data, alone or as the first primary of a pair.
     Primary,
-    /// Copies the node on this port.
+    /// Copies the data of the node on this port.
     ReplicaOf(u16),
-    /// Keeps a part of a cluster's data.
+    /// Stores a part of the data of a cluster.
     ClusterPart,
     /// Watches the node on this port.
     SentinelOf(u16),
@@ -36,8 +36,8 @@ pub struct RedisNode {
 }
 
 impl RedisNode {
-    /// Makes a node with a folder of its own below `folder`. It is not started yet. Its
-    /// configuration is a file, because Redis writes its changed role into it.
+    /// Makes a node with a folder of its own below `folder`. The node is not started yet. Its
+    /// configuration is a file, because Redis writes a changed role into that file.
     pub fn new(
         name: String,
         role: RedisNodeRole,
@@ -76,8 +76,8 @@ impl RedisNode {
         })
     }
 
-    /// Starts the node, and waits until it answers and until the answer on the port is certainly
-    /// its own.
+    /// Starts the node, and waits until it answers. An answer counts only if it names the id of the
+    /// node's own process.
     pub async fn start(&self) -> anyhow::Result<()> {
         self.process.spawn()?;
         let ready = async || {
@@ -93,7 +93,7 @@ impl RedisNode {
         resp::call(self.port, words).await
     }
 
-    /// Returns one field of `INFO`; empty if the node does not answer or has no such field.
+    /// Returns one field of `INFO`. It is empty if the node does not answer or has no such field.
     pub async fn info(&self, section: &str, field: &str) -> String {
         let told = self.call(&["INFO", section]).await;
         let told = told.map(|told| told.text().to_owned()).unwrap_or_default();

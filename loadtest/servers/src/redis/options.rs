@@ -1,8 +1,8 @@
-//! Collects how a Redis is to differ from a plain one before it is started.
+//! Collects the settings of Redis servers before their start.
 
 use super::{RedisServers, RedisTopology};
 
-/// The settings in which a Redis may differ from a plain one.
+/// The settings of Redis servers.
 #[derive(Debug, Clone)]
 pub struct RedisOptions {
     pub(super) user: Option<RedisAclUser>,
@@ -11,7 +11,7 @@ pub struct RedisOptions {
     pub(super) persist: bool,
 }
 
-/// An ACL user that the URL names. The default user stays as it is, for tests that set things up.
+/// An ACL user that the URL names. Tests can still use the default user.
 #[derive(Debug, Clone)]
 pub(super) struct RedisAclUser {
     pub(super) name: String,
@@ -56,7 +56,7 @@ impl RedisOptions {
         self
     }
 
-    /// Keeps data over a restart, in an append-only file.
+    /// Stores the data in an append-only file, so that it survives a restart.
     #[must_use]
     pub fn persistent(mut self) -> Self {
         self.persist = true;
@@ -66,7 +66,7 @@ impl RedisOptions {
     /// Starts one server.
     ///
     /// # Errors
-    /// Where it does not start; its log is in the error.
+    /// Where a server does not start. The error contains the end of its log.
     pub async fn single(self) -> anyhow::Result<RedisServers> {
         RedisServers::start_form(RedisTopology::Single, self).await
     }

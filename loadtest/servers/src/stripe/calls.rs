@@ -1,5 +1,5 @@
-//! Answers the calls of the account's owner, with its secret key, and the one call of a card form,
-//! with the intent's own secret.
+//! Answers the calls of the account's owner, who uses the secret key, and the calls of a card form,
+//! which uses the secret of its intent.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,11 @@ use super::{
     FakeStripeServer, FakeStripeState, STRIPE_SECRET_KEY, StripeIntent, StripeStoredAnswer,
 };
 
-/// The card that a card form names in order to be declined, as Stripe's own tests do.
+/// The test card that is always declined, as at Stripe.
 const DECLINED: &str = "pm_card_chargeDeclined";
 
-/// The result of a call: status, body, and the event that tells of it.
+/// The result of a call: its status, its body, and the event that it causes, with the id of the
+/// intent.
 type StripeCallResult = (u16, Value, Option<(&'static str, String)>);
 
 /// Serves the script of the card form.
@@ -27,8 +28,8 @@ pub(super) async fn form() -> impl IntoResponse {
 }
 
 impl FakeStripeServer {
-    /// Handles one call that changes something: rolls the faults, checks the idempotency key, and
-    /// then runs `act` once.
+    /// Handles a call that changes something. Draws the faults and checks the idempotency key. Runs
+    /// `act` only for the first call with that key.
     fn idempotent_call(
         &self,
         headers: &HeaderMap,
@@ -63,7 +64,7 @@ impl FakeStripeServer {
                     if is_misunderstood(&body) {
                         return (status_of(status), body.to_string()).into_response();
                     }
-                    // Every answer is kept under its key, even one that is broken.
+                    // The answer is stored under its key, even if it is an error 500.
                     let (status, body) = if broken {
                         (500, broken_down().to_string())
                     } else {
@@ -90,7 +91,7 @@ impl FakeStripeServer {
 }
 
 impl FakeStripeState {
-    /// Rolls whether the call is refused before anything is done.
+    /// Draws whether the call is refused before anything is done, and returns the refusal.
     fn refusal(&mut self) -> Option<Response> {
         if self.chaos.away {
             return Some(typed(503, "api_error", "", "away"));
@@ -104,7 +105,7 @@ impl FakeStripeState {
         if !self.falls(self.chaos.locked_pct) {
             return None;
         }
-        // Another call works on the same object, or has the same key.
+        // The refusal says that another call has the same object or the same key.
         let by_object = self.falls(50);
         Some(if by_object {
             error(429, "lock_timeout", "another call is at this object")
@@ -115,13 +116,13 @@ impl FakeStripeState {
     }
 }
 
-/// Returns whether the call was not even begun because its fields are wrong. Such an answer is not
-/// kept under its key.
+/// Returns whether the call was refused because of one of its fields. Such an answer is not stored
+/// under the idempotency key.
 fn is_misunderstood(answer: &Value) -> bool {
     answer["error"]["param"].is_string()
 }
 
-/// Ends the connection without an answer, as when a proxy gives up.
+/// Returns the answer of a proxy whose server does not answer: 502 with an empty body.
 fn unheard() -> Response {
     (StatusCode::BAD_GATEWAY, "").into_response()
 }
@@ -130,7 +131,7 @@ fn status_of(status: u16) -> StatusCode {
     StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-/// Returns the error of a call that broke while it was carried out.
+/// Returns the error of a call whose effect happened although its answer is an error.
 fn broken_down() -> Value {
     json!({ "error": { "type": "api_error", "message": "something broke" } })
 }
@@ -144,7 +145,7 @@ fn typed(status: u16, kind: &str, code: &str, message: &str) -> Response {
     (status_of(status), body.to_string()).into_response()
 }
 
-/// Returns an error that the caller made.
+/// Returns the error of a call that the caller got wrong.
 fn error(status: u16, code: &str, message: &str) -> Response {
     typed(status, "invalid_request_error", code, message)
 }
@@ -227,8 +228,8 @@ pub(super) async fn read(
     }
 }
 
-/// Confirms a payment for a card form, which knows the intent's secret and a card. The answer is
-/// the same once the money is there, whatever became of it.
+/// Confirms a payment for a card form, which knows the secret of the intent and a card. If the
+/// money is already held or captured, the answer only shows the status of the intent.
 pub(super) async fn confirm(
     State(server): State<FakeStripeServer>,
     Path(id): Path<String>,
@@ -262,7 +263,7 @@ pub(super) async fn confirm(
             .to_string()
             .into_response(),
     };
-    // The form runs in pages of other sites.
+    // The form runs in pages of other origins.
     let anywhere = HeaderValue::from_static("*");
     answer
         .headers_mut()

@@ -1,5 +1,5 @@
-//! Sends events. They are signed over their raw body, meet random faults on the way, and are sent
-//! again until they are taken.
+//! Sends signed events with random faults. The signature covers the raw body. An event is sent
+//! again until a receiver accepts it.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,9 +10,9 @@ use sha2::Sha256;
 
 use super::{FakeStripeServer, STRIPE_WEBHOOK_SECRET};
 
-/// The wait before an event is sent again. Stripe waits hours; a run has seconds.
+/// The wait before an event is sent again. Stripe waits for hours, but a run lasts only seconds.
 const AGAIN: Duration = Duration::from_millis(200);
-/// How often an event is sent at most.
+/// The most tries to send an event.
 const TRIES: usize = 100;
 
 impl FakeStripeServer {
@@ -78,8 +78,9 @@ impl FakeStripeServer {
     }
 }
 
-/// Returns the header's value: `t=UNIX_SECONDS,v1=HEX` over `t.body`. This is written from Stripe's
-/// description and not shared with booking, so that a mistake there is not repeated here.
+/// Returns the value of the signature header: `t=UNIX_SECONDS,v1=HEX`, signed over `t.body`. The
+/// code follows Stripe's description. It is not shared with booking, so that a mistake in booking
+/// is not repeated here.
 fn sign(body: &str, at_s: u64) -> String {
     let mut mac = <Hmac<Sha256>>::new_from_slice(STRIPE_WEBHOOK_SECRET.as_bytes())
         .expect("HMAC takes a key of any length");

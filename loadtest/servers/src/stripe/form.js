@@ -1,4 +1,4 @@
-// The card form of the server in the shape of Stripe: one field, and the calls that a page makes.
+// The card form of the server that imitates Stripe: one field, and the functions that a page calls.
 
 (() => {
   const { origin } = new URL(document.currentScript.src);

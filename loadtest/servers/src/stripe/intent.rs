@@ -1,4 +1,4 @@
-//! Keeps a payment intent, and shows it to its maker, in events and in the books.
+//! Defines a payment intent, and writes it as JSON for answers, for events and for the books.
 
 use std::collections::HashMap;
 
@@ -13,16 +13,16 @@ pub struct StripeIntent {
     pub status: &'static str,
     /// The amount in minor units.
     pub amount: i64,
-    /// The amount refunded, in minor units, as Stripe counts: refunds on their way count, failed
-    /// ones do not.
+    /// The amount refunded, in minor units, as Stripe counts it: pending refunds count, and failed
+    /// refunds do not.
     pub refunded: i64,
     /// The states of the intent's refunds.
     pub refunds: Vec<&'static str>,
-    /// The amount of each refund in minor units, and the id that its maker noted on it.
+    /// The amount of each refund in minor units, and the id that the caller stored with the refund.
     pub parts: Vec<(i64, String)>,
     /// How often the intent was captured.
     pub captures: u32,
-    /// The position of the intent among everything that the server made.
+    /// The number of the intent. Later intents have larger numbers.
     pub(super) made: u64,
     pub(super) currency: String,
     pub(super) metadata: HashMap<String, String>,
@@ -34,8 +34,8 @@ impl StripeIntent {
     /// Makes an intent that waits for a card, from the fields of the call.
     ///
     /// # Errors
-    /// [`StripeErrorReply`], where Stripe would not make it, and where its money would be taken
-    /// without being held first.
+    /// [`StripeErrorReply`], where Stripe would not make the intent, or where its capture would not
+    /// be manual.
     pub(super) fn asked_for(
         made: u64,
         fields: &HashMap<String, String>,
@@ -64,12 +64,13 @@ impl StripeIntent {
         })
     }
 
-    /// Returns a value that the maker noted on the intent.
+    /// Returns a value that the caller stored with the intent.
     pub(super) fn metadata_value(&self, name: &str) -> &str {
         self.metadata.get(name).map_or("", String::as_str)
     }
 
-    /// Tries a card. Returns the kind of the event that tells of it, if anything changed.
+    /// Tries a card. Returns the kind of the event to send, or `None` if the intent no longer waits
+    /// for a card.
     pub(super) fn confirm(&mut self, card: &str, good: bool) -> Option<&'static str> {
         if self.status != "requires_payment_method" {
             return None;
@@ -84,10 +85,11 @@ impl StripeIntent {
         }
     }
 
-    /// Makes a refund, of all that is left if no amount is named, in the state that refunds get.
+    /// Makes a refund in the given state. Without an amount, refunds all that is left.
     ///
     /// # Errors
-    /// [`StripeErrorReply`], where there is not so much left.
+    /// [`StripeErrorReply`], where the intent was not captured, or the amount is not from 1 to what
+    /// is left.
     pub(super) fn refund(
         &mut self,
         state: &'static str,
@@ -119,7 +121,7 @@ impl StripeIntent {
         Ok(())
     }
 
-    /// Ends the last refund in this state.
+    /// Sets the state in which the last refund ends.
     pub(super) fn end_refund(&mut self, state: &'static str) {
         if let Some(last) = self.refunds.last_mut() {
             *last = state;
@@ -142,7 +144,7 @@ impl StripeIntent {
         }
     }
 
-    /// Returns the intent's line of the books.
+    /// Returns the record of the intent in the books. It leaves out failed refunds.
     pub(super) fn booked(&self, id: &str) -> Value {
         let all = self.refunds.iter().zip(&self.parts);
         let gone = all.filter(|(state, _)| **state != "failed");
@@ -166,7 +168,7 @@ impl StripeIntent {
         })
     }
 
-    /// Returns the last refund, as events show it.
+    /// Returns the last refund as an event shows it.
     pub(super) fn last_refund(&self, id: &str) -> Value {
         let (amount, noted) = self.parts.last().cloned().unwrap_or_default();
         json!({
@@ -176,7 +178,8 @@ impl StripeIntent {
         })
     }
 
-    /// Returns the intent as calls and events show it, with its charge written out or only named.
+    /// Returns the intent as answers and events show it. If `expanded`, it contains the whole
+    /// charge, otherwise only the id of the charge.
     pub(super) fn intent_json(&self, id: &str, expanded: bool) -> Value {
         let capturable = if self.status == "requires_capture" {
             self.amount

@@ -1,8 +1,8 @@
-//! Runs a server in the shape of Stripe, as far as booking and a card form know Stripe. It keeps
+//! Runs a server that imitates the part of Stripe that booking and a card form use. It stores
 //! intents, honours idempotency keys, refuses the currencies and sums that Stripe refuses, and
-//! sends signed events. At random it delays, repeats, reorders and drops events, says 429, answers
-//! 500 after it did what was asked, and leaves calls without an answer. The randomness is seeded,
-//! so that a run can be repeated. axum and reqwest are named only here.
+//! sends signed events. At random it delays, repeats, reorders and drops events, and refuses calls.
+//! It also answers some calls with 500 or 502 although their effect happened. The random numbers
+//! have a seed, so that a run can be repeated.
 
 mod calls;
 mod events;
@@ -20,31 +20,30 @@ use serde_json::Value;
 
 pub use intent::StripeIntent;
 
-/// The secret key that calls have to send.
+/// The secret key that a call must send to change something.
 pub const STRIPE_SECRET_KEY: &str = "sk_test_scripted";
 /// The secret with which events are signed.
 pub const STRIPE_WEBHOOK_SECRET: &str = "whsec_scripted";
-/// The key that a card form sends.
+/// The key that a page gives to its card form. This server does not check it.
 pub const STRIPE_PUBLISHABLE_KEY: &str = "pk_test_scripted";
 
 /// How the server misbehaves. Shares are percentages of calls, or of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StripeFaultSettings {
-    /// Whether every call is refused with 503 before anything is done. No event is sent either
-    /// until that is over.
+    /// Whether every call is refused with 503 before anything is done. During this time, no event
+    /// is sent either.
     pub away: bool,
-    /// The share of intents that are not made, with an error which says that their sum is not
-    /// accepted.
+    /// The share of new intents that are refused because of their sum.
     pub sums_pct: u32,
     /// The share of calls that are refused with 429 before anything is done.
     pub too_many_pct: u32,
-    /// The share of calls that are refused with 409 or 429 before anything is done, because another
-    /// call has the same key or object.
+    /// The share of calls that are refused with 409 or 429 before anything is done, as if another
+    /// call had the same key or object.
     pub locked_pct: u32,
-    /// The share of calls that are carried out and answered with 500.
+    /// The share of calls whose effect happens, but whose answer is 500.
     pub broken_pct: u32,
-    /// The share of calls that are carried out and never answered, so that a proxy gives up on
-    /// them.
+    /// The share of calls whose effect happens, but whose answer is an empty 502, as from a proxy
+    /// whose server does not answer.
     pub hang_pct: u32,
     /// The share of events that are never sent.
     pub drop_pct: u32,
@@ -55,7 +54,7 @@ pub struct StripeFaultSettings {
     pub delay_ms_max: u64,
 }
 
-/// An answer that is kept under its idempotency key, with the request.
+/// An answer that is stored under its idempotency key, with the request.
 struct StripeStoredAnswer {
     asked: String,
     status: u16,
@@ -68,17 +67,17 @@ struct FakeStripeState {
     next: u64,
     dice: StdRng,
     chaos: StripeFaultSettings,
-    /// The status with which every call is refused, as if the key were wrong or not allowed to make
-    /// it.
+    /// The status with which every call is refused, as if its key were wrong or had no right to
+    /// make the call.
     keys_refused: Option<u16>,
-    /// The state that a refund gets when it is asked for.
+    /// The state of new refunds.
     refunds_are: &'static str,
     hooks: Vec<String>,
     keys_missing: u32,
     calls: u64,
 }
 
-/// A handle on the running server. The server ends with the runtime in which it was started.
+/// A handle of the running server. The server ends with the runtime in which it was started.
 #[derive(Clone)]
 pub struct FakeStripeServer {
     url: String,
@@ -90,7 +89,7 @@ impl FakeStripeServer {
     /// Starts the server on a free port.
     ///
     /// # Errors
-    /// Where there is none.
+    /// Where no port is free.
     pub async fn start(seed: u64) -> anyhow::Result<Self> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.context("no port for the server in the shape of Stripe")?;
@@ -125,8 +124,8 @@ impl FakeStripeServer {
         &self.url
     }
 
-    /// Sends events to these addresses from now on, to one after the other until one takes the
-    /// event.
+    /// Sends events to these addresses from now on. Tries one address after the other until one
+    /// accepts the event.
     pub fn send_events_to(&self, urls: Vec<String>) {
         self.inner().hooks = urls;
     }
@@ -136,18 +135,18 @@ impl FakeStripeServer {
         self.inner().chaos = chaos;
     }
 
-    /// Refuses calls from now on as if their key were wrong (401) or not allowed to make them
-    /// (403), or stops that.
+    /// Refuses every call from now on, as if its key were wrong (401) or had no right to make the
+    /// call (403). `None` ends this.
     pub fn refuse_keys(&self, status: Option<u16>) {
         self.inner().keys_refused = status;
     }
 
-    /// Sets the state that refunds get from now on: `succeeded`, `pending` or `failed`.
+    /// Sets the state of new refunds: `succeeded`, `pending` or `failed`.
     pub fn refunds_are(&self, state: &'static str) {
         self.inner().refunds_are = state;
     }
 
-    /// Ends the last refund of a payment in this state. No event tells of it.
+    /// Sets the state in which the last refund of a payment ends. Sends no event.
     pub fn end_refund(&self, payment: &str, state: &'static str) {
         let mut inner = self.inner();
         let of_payment = |intent: &&mut StripeIntent| intent.metadata_value("payment") == payment;
@@ -156,7 +155,7 @@ impl FakeStripeServer {
         }
     }
 
-    /// Makes the last refund of a payment, which had arrived, fail. An event tells of it.
+    /// Makes the last refund of a payment fail after it had succeeded, and sends an event.
     pub fn refund_fails(&self, payment: &str) {
         self.end_refund(payment, "failed");
         let inner = self.inner();
@@ -170,7 +169,7 @@ impl FakeStripeServer {
         }
     }
 
-    /// Captures the money without a call of the account's owner.
+    /// Captures the money without a call of the account's owner, and sends an event.
     pub fn capture_unasked(&self, client_secret: &str) {
         let id = id_in(client_secret);
         if let Some(intent) = self.inner().intents.get_mut(id) {
@@ -192,8 +191,8 @@ impl FakeStripeServer {
         by_payment
     }
 
-    /// Returns the server's books for a judge, in the order of making: one record for each intent,
-    /// with what was captured and what was refunded.
+    /// Returns the server's books for a judge: one record for each intent with its captured and
+    /// refunded amounts. The oldest intent comes first.
     #[must_use]
     pub fn books(&self) -> Vec<Value> {
         let inner = self.inner();
@@ -213,20 +212,22 @@ impl FakeStripeServer {
         inner.intents.values().filter(held).count()
     }
 
-    /// Returns how many calls change something and came without an idempotency key.
+    /// Returns how many calls that change something came without an idempotency key.
     #[must_use]
     pub fn keys_missing(&self) -> u32 {
         self.inner().keys_missing
     }
 
-    /// Returns how many calls came, except those of card forms.
+    /// Returns how many calls came. The calls of card forms and calls with a wrong key do not
+    /// count.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.inner().calls
     }
 
-    /// Confirms as a card form does, with a card that is good or not. A client secret is
-    /// `ID_secret_x`; an unknown one changes nothing. Returns the intent's status afterwards.
+    /// Confirms an intent as a card form does, with a card that is good or is declined. A client
+    /// secret is `ID_secret_x`. Returns the status of the intent afterwards, or `None` if the
+    /// intent is unknown.
     pub fn confirm(&self, client_secret: &str, card: &str, good: bool) -> Option<&'static str> {
         let id = id_in(client_secret);
         let (status, kind) = {
@@ -244,13 +245,13 @@ impl FakeStripeServer {
     }
 }
 
-/// Returns the intent's id in a client secret.
+/// Returns the id of the intent that a client secret contains.
 fn id_in(client_secret: &str) -> &str {
     client_secret.split("_secret_").next().unwrap_or("")
 }
 
 impl FakeStripeState {
-    /// Rolls whether something that happens in so many of a hundred cases happens now.
+    /// Draws whether something happens now that happens in `pct` of a hundred cases.
     fn falls(&mut self, pct: u32) -> bool {
         self.dice.random_range(0..100) < pct
     }

@@ -1,4 +1,4 @@
-//! Lists every route of the stand-in.
+//! Lists every route of the server.
 
 use axum::Router;
 use axum::routing::{get, post};
@@ -6,7 +6,7 @@ use axum::routing::{get, post};
 use super::FakeStripeServer;
 use super::calls::{capture_or_cancel, confirm, create, form, read, refund, refunds};
 
-/// Returns the router over one stand-in.
+/// Returns the router of one server.
 pub(super) fn router(server: FakeStripeServer) -> Router {
     Router::new()
         .route("/v1/payment_intents", post(create))

@@ -1,25 +1,25 @@
-//! Checks what may be charged: Stripe's currencies, how their amounts are written, and the smallest
-//! and largest of them. The rules are written from Stripe's documentation
-//! (<https://docs.stripe.com/currencies>, <https://docs.stripe.com/error-codes>) and not shared
-//! with booking, so that a mistake there is not repeated here.
+//! Checks a charge: whether Stripe knows its currency, whether its amount is written in the right
+//! form, and whether the amount is too small or too large. The rules follow Stripe's documentation
+//! (<https://docs.stripe.com/currencies>, <https://docs.stripe.com/error-codes>). They are not
+//! shared with booking, so that a mistake in booking is not repeated here.
 
 use serde_json::{Value, json};
 
-/// The presentment currencies.
+/// The currencies in which Stripe can charge.
 const CURRENCIES: &str = "usd aed afn all amd ang aoa ars aud awg azn bam bbd bdt bgn bhd bif bmd bnd bob brl bsd bwp byn bzd \
      cad cdf chf clp cny cop crc cve czk djf dkk dop dzd egp etb eur fjd fkp gbp gel gip gmd gnf gtq gyd hkd hnl htg huf \
      idr ils inr isk jmd jod jpy kes kgs khr kmf krw kwd kyd kzt lak lbp lkr lrd lsl mad mdl mga mkd mmk mnt mop mur mvr \
      mwk mxn myr mzn nad ngn nio nok npr nzd omr pab pen pgk php pkr pln pyg qar ron rsd rub rwf sar sbd scr sek sgd shp \
      sle sos srd std szl thb tjs tnd top try ttd twd tzs uah ugx usd uyu uzs vnd vuv wst xaf xcd xof xpf yer zar zmw";
 
-/// The currencies whose amounts are in the currency's own units.
+/// The currencies without decimals. Their amounts are in whole units.
 const ZERO_DECIMAL: &str = "bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf";
-/// The currencies that have two decimals for the sake of older callers. Both must be zeros.
+/// The currencies without decimals for which Stripe still expects two decimals. Both must be zeros.
 const BOTH_ZEROS: &str = "isk ugx";
-/// The currencies that have three decimals, of which the last must be a zero.
+/// The currencies with three decimals. The last decimal must be a zero.
 const THREE_DECIMAL: &str = "bhd jod kwd omr tnd";
 
-/// The smallest charge in a currency in which the account is paid out.
+/// The smallest charge in each currency for which Stripe names one.
 const SMALLEST: &[(&str, i64)] = &[
     ("usd", 50),
     ("aed", 200),
@@ -47,8 +47,8 @@ const SMALLEST: &[(&str, i64)] = &[
     ("thb", 1_000),
 ];
 
-/// Rough exchange rates of other currencies: so many units of an amount are worth a cent of the
-/// account's euros.
+/// Rough exchange rates of other currencies: this many units of an amount are worth one cent of a
+/// euro, in which the account is paid out.
 const A_CENT_IS: &[(&str, i64)] = &[
     ("cny", 8),
     ("twd", 35),
@@ -61,7 +61,8 @@ const A_CENT_IS: &[(&str, i64)] = &[
 /// The account's smallest charge, in its own cents.
 const SMALLEST_CENTS: i64 = 50;
 
-/// The number of digits of the largest charge, for currencies in which it is not eight.
+/// The number of digits of the largest charge, for currencies in which this is not
+/// [`DIGITS_ELSEWHERE`].
 const DIGITS: &[(&str, u32)] = &[
     ("idr", 12),
     ("inr", 9),
@@ -72,10 +73,10 @@ const DIGITS: &[(&str, u32)] = &[
 ];
 const DIGITS_ELSEWHERE: u32 = 8;
 
-/// An error as Stripe writes it: status and body.
+/// An error as Stripe writes it: its status and its body.
 pub(super) type StripeErrorReply = (u16, Value);
 
-/// Returns the error for a call that Stripe does not carry out.
+/// Returns the error for a call that Stripe refuses.
 pub(super) fn invalid(code: &str, param: &str, message: &str) -> StripeErrorReply {
     let mut error = json!({ "type": "invalid_request_error", "message": message });
     for (field, value) in [("code", code), ("param", param)] {
@@ -98,7 +99,7 @@ fn listed_value(list: &[(&str, i64)], code: &str) -> Option<i64> {
 /// Reads an amount and its currency from the fields of a form.
 ///
 /// # Errors
-/// [`StripeErrorReply`], with the code that Stripe gives it.
+/// [`StripeErrorReply`] with the code that Stripe uses, where Stripe refuses the charge.
 pub(super) fn charge(
     amount: Option<&String>,
     currency: Option<&String>,

@@ -1,13 +1,13 @@
-//! Finds circles in a graph: sets of nodes in which every node reaches every other.
+//! Finds circles in a graph. A circle is a set of nodes in which every node reaches every other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which nodes name which: for each node the nodes that it names, each with the names it uses of
-/// that node.
+/// The nodes that each node names. For each named node, the graph has the names that are used of
+/// it.
 pub type NameGraph = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
-/// Returns the largest sets of two nodes or more in which every node reaches every other, the
-/// largest first.
+/// Returns the circles of two nodes or more. The largest circle comes first, and no circle is part
+/// of another.
 pub fn find_circles(graph: &NameGraph) -> Vec<Vec<String>> {
     let reached: BTreeMap<&str, BTreeSet<&str>> = graph
         .keys()
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_circle_comes_first_and_what_hangs_on_it_is_not_in_it() {
+    fn the_largest_circle_comes_first_without_a_node_that_only_leads_to_it() {
         let edges = [
             ("a", "b"),
             ("b", "a"),

@@ -1,4 +1,4 @@
-//! Works out the figures that say how the workspace is built, each with its bound.
+//! Computes figures about the structure of the workspace, each with its bound.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::imports::ModuleTree;
 use crate::lengths::{COMMENT_COLUMNS, count_long_comments};
 use crate::workspace::{ProductFile, WorkspaceFiles};
 
-/// Functions up to this many lines fit a screen.
+/// The most lines of a function that fits on a screen.
 const FUNCTION_LINES: usize = 60;
-/// Folders and files in which the envelope of problems may be named: the edge of a process.
+/// The names of the folders and files that may name `Problem`: the code at the edge of a process.
 const PROBLEM_HOMES: [&str; 6] = ["http", "router", "pages", "web", "problem", "app"];
-/// Folders and files in which routes may be declared.
+/// The names of the folders and files that may declare routes.
 const ROUTE_HOMES: [&str; 1] = ["router"];
 
 /// The bound that a figure has to keep.
@@ -28,11 +28,11 @@ pub enum FigureBound {
 /// One figure of the workspace.
 #[derive(Debug)]
 pub struct HouseFigure {
-    /// The word by which the command line names it.
+    /// The name of the figure on the command line.
     pub key: &'static str,
-    /// What it measures, in words.
+    /// A text that says what the figure measures.
     pub measured: String,
-    /// Its value.
+    /// The value of the figure.
     pub value: f64,
     /// The bound that the figure has to keep.
     pub bound: FigureBound,
@@ -50,7 +50,10 @@ impl HouseFigure {
     }
 }
 
-/// Works out all figures.
+/// Computes all figures.
+///
+/// # Errors
+/// Where a file cannot be read.
 pub fn all_figures(workspace: &WorkspaceFiles) -> Result<Vec<HouseFigure>> {
     let trees: BTreeMap<&str, ModuleTree> = workspace
         .crates

@@ -1,9 +1,9 @@
 //! Finds which files and which modules of a crate import which.
 //!
 //! File A imports file B if A names something that B declares: by a path from `crate::`, `self::`
-//! or `super::`, or through a module that A imported. A name that is passed on (`pub use`) counts
-//! as imported from the file that declares it. What a module takes from the files beneath it is no
-//! import, because the module is made of them.
+//! or `super::`, or through a module that A imported. A name that is re-exported (`pub use`) counts
+//! as imported from the file that declares it. If a module names things from files below it, this
+//! is no import, because these files are parts of the module.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,11 @@ pub struct ModuleTree<'a> {
     files: Vec<PlacedFile<'a>>,
     /// The file of each module.
     file_of: BTreeMap<NamePath, usize>,
-    /// What the file of each module declares at its root.
+    /// The names that the file of each module declares at its root.
     declared: BTreeMap<NamePath, &'a BTreeSet<String>>,
-    /// What the imported names of each module stand for; `None` for a name from outside the crate.
+    /// The path of each name that a module imports, or `None` for a name from outside the crate.
     imported: BTreeMap<NamePath, BTreeMap<String, Option<NamePath>>>,
-    /// The modules from which each module takes all names.
+    /// The modules from which each module imports all names with `*`.
     globs: BTreeMap<NamePath, Vec<NamePath>>,
 }
 
@@ -31,7 +31,7 @@ struct PlacedFile<'a> {
     module: NamePath,
 }
 
-/// One `use` or path, as an absolute path.
+/// One `use` or path, as a path from the root of the crate.
 struct ResolvedName {
     from: usize,
     path: NamePath,
@@ -51,7 +51,7 @@ impl<'a> ModuleTree<'a> {
             .iter()
             .filter(|file| file.crate_folder == crate_folder && file.module.is_some())
             .collect();
-        // The library comes first: a binary beside it is a module that nobody imports.
+        // The library comes first. A binary of the same crate becomes a module that nobody imports.
         files.sort_by_key(|file| !file.path.ends_with("src/lib.rs"));
         for file in files {
             tree.place(file);
@@ -96,7 +96,7 @@ impl<'a> ModuleTree<'a> {
         }
     }
 
-    /// Returns the path from the crate's root, or `None` if it leads out of the crate.
+    /// Returns the path from the root of the crate, or `None` if the path leads out of the crate.
     fn absolute(&self, here: &[String], path: &[String]) -> Option<NamePath> {
         let ups = path.iter().take_while(|name| *name == "super").count();
         if path[0] == "crate" {
@@ -114,8 +114,8 @@ impl<'a> ModuleTree<'a> {
         (path.len() > 1 && !through.is_empty()).then(|| [through.as_slice(), &path[1..]].concat())
     }
 
-    /// Returns the file that declares what the path names, and the name there, or `None` if that is
-    /// outside the crate.
+    /// Returns the file that declares the item at the end of the path, and the name of the item in
+    /// that file. Returns `None` if the item is outside the crate.
     fn declaring(&self, path: &[String], seen: &mut Vec<NamePath>) -> Option<(usize, String)> {
         let mut module: NamePath = Vec::new();
         for (index, name) in path.iter().enumerate() {
@@ -152,7 +152,7 @@ impl<'a> ModuleTree<'a> {
             .map(|file| (*file, "(module)".to_owned()))
     }
 
-    /// Returns which file imports which, with the names that it takes.
+    /// Returns the files that each file imports, with the imported names.
     pub fn file_imports(&self) -> NameGraph {
         let mut graph = NameGraph::new();
         for named in self.resolved_names() {
@@ -190,8 +190,8 @@ impl<'a> ModuleTree<'a> {
                 let Some(path) = self.absolute(&here, &import.path) else {
                     continue;
                 };
-                // A module that is imported only to name things through it is no import itself;
-                // those things are.
+                // If a file imports a module only to name its items by paths, these items are the
+                // imports, and the module is not.
                 let only_a_way = self.file_of.contains_key(&path)
                     && named_through.contains(&(here, import.alias.as_str()));
                 if !only_a_way {
@@ -202,7 +202,8 @@ impl<'a> ModuleTree<'a> {
         resolved
     }
 
-    /// Returns which module at the crate's root imports which, with one import of each pair.
+    /// Returns the modules that each module at the root of the crate imports, with the file imports
+    /// between each two of them.
     pub fn module_imports(&self) -> NameGraph {
         let top: BTreeMap<&str, &str> = self
             .files
@@ -229,7 +230,8 @@ impl<'a> ModuleTree<'a> {
         graph
     }
 
-    /// Returns the packages and other roots that a file names and that are not part of this crate.
+    /// Returns for each file all words of the paths that lead out of this crate, such as the names
+    /// of packages.
     pub fn outside_names(&self) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
         let mut outside: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for placed in &self.files {
@@ -295,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_passed_on_is_imported_from_the_file_that_declares_it() {
+    fn a_re_exported_name_is_imported_from_the_file_that_declares_it() {
         let files = [
             ("lib", "mod seats; mod orders;"),
             ("seats/mod", "mod grid; pub use grid::Grid;"),
@@ -306,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_is_imported_to_name_things_through_it_is_no_import_of_itself() {
+    fn an_import_of_a_module_does_not_count_if_it_only_serves_to_name_items_of_the_module() {
         let files = [
             ("lib", "mod seats; mod orders;"),
             ("seats", "pub fn free() {}"),
@@ -316,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_module_takes_from_beneath_it_is_no_import_and_the_way_up_is_one() {
+    fn an_import_from_a_child_module_does_not_count_and_an_import_from_a_parent_does() {
         let files = [
             ("lib", "mod seats;"),
             (
@@ -329,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn all_names_of_another_module_are_an_import() {
+    fn a_glob_import_is_an_import_of_that_module() {
         let files = [
             ("lib", "mod a; mod b;"),
             ("a", "use crate::b::*;"),

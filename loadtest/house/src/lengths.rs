@@ -3,8 +3,8 @@
 /// The most columns that a comment line should have.
 pub const COMMENT_COLUMNS: usize = 100;
 
-/// The signs by which a language writes its comments: to the end of the line, and between an
-/// opening and a closing sign.
+/// The signs of comments in a language: the sign of a comment to the end of the line, and the
+/// opening and closing signs of a block comment.
 struct CommentSigns {
     line: &'static str,
     opening: &'static str,
@@ -35,7 +35,7 @@ fn signs_of(path: &str) -> Option<CommentSigns> {
 
 /// Counts the comment lines of a file that are longer than [`COMMENT_COLUMNS`].
 ///
-/// A comment behind code on the same line does not count, nor does a file of another language.
+/// Comments after code on the same line do not count. Returns 0 for a file of another language.
 pub fn count_long_comments(path: &str, text: &str) -> usize {
     let Some(signs) = signs_of(path) else {
         return 0;
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_comments_beyond_the_limit_count() {
+    fn only_comments_longer_than_the_limit_count() {
         let words = "x".repeat(COMMENT_COLUMNS - 3);
         let at_the_limit = format!("// {words}\n");
         assert_eq!(count_long_comments("a.rs", &at_the_limit), 0);

@@ -1,5 +1,5 @@
-//! Prints the figures that say how the workspace is built. The exit code is 1 if a figure does not
-//! keep its bound.
+//! Prints figures about the structure of the workspace. The exit code is 1 if a printed figure does
+//! not keep its bound.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

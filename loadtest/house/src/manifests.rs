@@ -1,21 +1,22 @@
-//! Reads what a crate's manifest says: its name and the packages that its product code is built on.
+//! Reads the manifest of a crate: its name, and the packages on which its product code depends.
 
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result};
 use toml::{Table, Value};
 
-/// The part of a `Cargo.toml` that the rules are about.
+/// The part of a `Cargo.toml` that the rules use.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CrateManifest {
     /// The package's name.
     pub package: String,
-    /// The packages under `[dependencies]` and `[build-dependencies]`. Tests may name more.
+    /// The packages under `[dependencies]` and `[build-dependencies]`. Tests may use more packages.
     pub packages_used: BTreeSet<String>,
 }
 
 impl CrateManifest {
-    /// Reads a manifest's text. Returns `None` if it is only a workspace's manifest.
+    /// Reads the text of a manifest. Returns `None` if the manifest has no package, as that of a
+    /// workspace.
     pub fn from_text(text: &str) -> Result<Option<CrateManifest>> {
         let manifest: Table = text.parse().context("a manifest is not TOML")?;
         let Some(package) = manifest.get("package") else {
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_tests_use_does_not_count() {
+    fn packages_that_only_tests_use_do_not_count() {
         let text = "[package]\nname = \"a\"\n[dependencies]\nb = \"1\"\n[build-dependencies]\nc = \"1\"\n\
                     [dev-dependencies]\nd = \"1\"\n";
         let read = CrateManifest::from_text(text)
@@ -56,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workspace_is_no_package() {
+    fn the_manifest_of_a_workspace_has_no_package() {
         assert_eq!(
             CrateManifest::from_text("[workspace]\n").expect("it is TOML"),
             None

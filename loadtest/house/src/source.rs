@@ -1,6 +1,6 @@
 //! Reads one Rust file: what it declares, what it names, and how long its functions are.
 //!
-//! Items under `#[cfg(test)]` are left out, as they are no part of the product.
+//! Items under `#[cfg(test)]` are left out, because they are no part of the product.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,16 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Item, UseTree};
 
-/// A path as it is written, one name for each segment. The last one is `*` if everything is taken.
+/// A path as it is written, with one name for each segment. The last name is `*` if the path
+/// imports everything.
 pub type NamePath = Vec<String>;
 
 /// One path of a `use`.
 #[derive(Debug)]
 pub struct ImportedPath {
-    /// The modules within the file that contain the `use`.
+    /// The inline modules of the file that contain the `use`, from the outermost on.
     pub inline_module: NamePath,
-    /// Whether it is passed on (`pub use`).
+    /// Whether the import is re-exported, as by `pub use`.
     pub passed_on: bool,
     /// The names of the path.
     pub path: NamePath,
@@ -25,10 +26,10 @@ pub struct ImportedPath {
     pub alias: String,
 }
 
-/// A path of two names or more in code that begins with a lower-case name.
+/// A path in code. It has two names or more, and the first begins with a lower-case letter or `_`.
 #[derive(Debug)]
 pub struct NamedPath {
-    /// The modules within the file that contain the path.
+    /// The inline modules of the file that contain the path, from the outermost on.
     pub inline_module: NamePath,
     /// The names of the path.
     pub path: NamePath,
@@ -59,7 +60,7 @@ pub struct SourceFacts {
     pub declared_names: BTreeSet<String>,
     /// The modules that are written within the file.
     pub inline_modules: Vec<NamePath>,
-    /// Modules with files of their own that are declared for tests only.
+    /// The modules in other files that this file declares only for tests.
     pub test_modules: Vec<String>,
     /// The paths of every `use`.
     pub imports: Vec<ImportedPath>,
@@ -67,7 +68,7 @@ pub struct SourceFacts {
     pub paths: Vec<NamedPath>,
     /// The functions with a body.
     pub functions: Vec<FunctionSpan>,
-    /// Structs, enums, traits and type aliases, each with its line.
+    /// The names of structs, enums, traits and type aliases, each with its line.
     pub type_names: Vec<(String, usize)>,
     /// Every word that is a name somewhere in the file.
     pub words: BTreeSet<String>,
@@ -76,7 +77,10 @@ pub struct SourceFacts {
 }
 
 impl SourceFacts {
-    /// Reads the text of a file. The error says where the text is not Rust.
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// Where the text is not Rust.
     pub fn from_text(text: &str) -> Result<SourceFacts> {
         let file = syn::parse_file(text).context("this is not Rust")?;
         let mut reader = FactReader::default();
@@ -156,7 +160,8 @@ impl FactReader {
         });
     }
 
-    /// Reads the words and paths of a macro's input, because its grammar is not known here.
+    /// Reads the words, paths and declarations in the input of a macro. The grammar of the input is
+    /// not known here, so this reads single tokens.
     fn read_tokens(&mut self, tokens: &TokenStream) {
         let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
         for (index, pair) in tokens.windows(2).enumerate() {
@@ -343,7 +348,7 @@ fn attributes_of(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Returns whether these attributes are `#[cfg(test)]` or `#[cfg(any(test, …))]`.
+/// Returns whether these attributes contain `#[cfg(test)]` or `#[cfg(any(test, …))]`.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let syn::Meta::List(list) = &attribute.meta else {
@@ -363,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_use_tree_names_each_of_its_leaves() {
+    fn each_leaf_of_a_use_tree_is_an_import() {
         let read = facts("pub use crate::a::{self, b as c, d::*};");
         let leaves: Vec<(String, &str)> = read
             .imports
@@ -383,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_tests_is_left_out() {
+    fn items_for_tests_are_left_out() {
         let text = "fn kept() {}\n#[cfg(test)]\nfn gone() { a::b(); }\n#[cfg(test)]\nmod far;\n";
         let read = facts(text);
         assert_eq!(read.functions.len(), 1);
@@ -403,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_macro_declares_is_read() {
+    fn declarations_in_the_input_of_a_macro_are_read() {
         let read = facts("ids! { pub struct HoldId; impl X { fn show(&self) -> u8 {\n 1\n } } }");
         assert_eq!(read.type_names, [("HoldId".to_owned(), 1)]);
         assert_eq!(
@@ -416,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_goes_from_its_name_to_its_closing_brace() {
+    fn a_function_is_counted_from_its_fn_to_its_closing_brace() {
         let read = facts("#[inline]\npub fn one(\n) {\n  fn two() {}\n}\n");
         let lengths: Vec<(&str, usize)> = read
             .functions
@@ -427,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn routes_are_found_by_call_and_by_macro() {
+    fn a_route_call_or_a_routes_macro_declares_routes() {
         assert!(facts("fn f() { app().route(\"/\", get(x)); }").has_routes);
         assert!(facts("fn f() { routes!(x); }").has_routes);
         assert!(!facts("fn f() { route(1); }").has_routes);

@@ -9,9 +9,9 @@ use anyhow::{Context, Result};
 use crate::manifests::CrateManifest;
 use crate::source::{NamePath, SourceFacts};
 
-/// Folders whose files are always test code.
+/// The names of folders whose files are always test code.
 const TEST_FOLDERS: [&str; 2] = ["tests", "contract"];
-/// Folders that contain no part of the workspace.
+/// The names of folders that contain no part of the workspace. Hidden folders do not either.
 const SKIPPED_FOLDERS: [&str; 2] = ["target", "node_modules"];
 
 /// A Rust file of product code.
@@ -21,7 +21,7 @@ pub struct ProductFile {
     pub path: String,
     /// The folder of its crate.
     pub crate_folder: String,
-    /// The path of its module; empty at the root of a crate. `None` for a build script.
+    /// The path of its module. It is empty at the root of a crate, and `None` for a build script.
     pub module: Option<NamePath>,
     /// The number of lines.
     pub line_count: usize,
@@ -29,7 +29,7 @@ pub struct ProductFile {
     pub facts: SourceFacts,
 }
 
-/// The workspace as it stands on disk.
+/// The workspace as it was read from disk.
 #[derive(Debug)]
 pub struct WorkspaceFiles {
     /// The folder of the workspace.
@@ -62,7 +62,7 @@ impl WorkspaceFiles {
         })
     }
 
-    /// Reads a file, whose path is from the root.
+    /// Reads the text of a file. `path` begins at the root.
     pub fn text_of(&self, path: &str) -> Result<String> {
         read_text(&self.root, path)
     }
@@ -114,7 +114,8 @@ fn list_files(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<()>
     Ok(())
 }
 
-/// Reads a file if it is product code: a file in a crate's `src`, or a build script.
+/// Reads a file if it is product code: a file in a crate's `src` outside test folders, or a build
+/// script. Returns `None` for any other file.
 fn read_product_file(
     root: &Path,
     path: &str,
@@ -152,7 +153,7 @@ fn module_of(names: &[&str]) -> NamePath {
     names.iter().map(ToString::to_string).collect()
 }
 
-/// Removes the files of modules that are declared under `#[cfg(test)]`.
+/// Removes the files of modules that are declared under `#[cfg(test)]`, and of modules below them.
 fn drop_test_modules(product: &mut Vec<ProductFile>) {
     let mut test_modules: BTreeSet<(String, NamePath)> = BTreeSet::new();
     for file in product.iter() {

@@ -1,9 +1,8 @@
-//! Checks how the workspace is built: no knot of modules, no import that points upward, and each
-//! outside package named only in its home.
+//! Checks the structure of the workspace. Modules must not import each other in a circle. A crate
+//! must depend only on crates below it. An outside package must be named only in its home.
 //!
-//! Where the workspace does not keep a rule yet, `known-exceptions.toml` lists what breaks it. The
-//! list must be true: an exception that no longer holds fails the test until it is taken off, so
-//! that the list can only become shorter.
+//! If the workspace does not keep a rule yet, `known-exceptions.toml` lists what breaks the rule.
+//! An exception that no longer breaks its rule fails the test until it is removed from the list.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ use toml::{Table, Value};
 /// The known breaches of each rule, by the name of the rule's list.
 const KNOWN_EXCEPTIONS: &str = include_str!("../known-exceptions.toml");
 
-/// Each crate, from the bottom up, and the crates of the workspace that it may be built on.
+/// Each crate, from the bottom up, and the crates of the workspace on which it may depend.
 const FLOORS: &[(&str, &[&str])] = &[
     ("gateway/pass", &[]),
     ("booking/databases", &[]),
@@ -54,11 +53,12 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("loadtest", &["fairgate-rules", "fairgate-servers"]),
 ];
 
-/// The crates of plain functions over plain values.
+/// The crates that contain only pure functions on plain values.
 const PURE_CRATES: &[&str] = &["booking/model", "gateway/rules"];
 
-/// All packages on which a pure crate may be built: values, numbers, text, digests, and randomness
-/// that comes as an argument. `utoipa` describes shapes, and brings no HTTP with it.
+/// All packages on which a pure crate may depend. They are for values, numbers, text, digests, and
+/// random numbers whose source is an argument. `utoipa` only describes the form of documents,
+/// without HTTP.
 const PURE_PACKAGES: &[&str] = &[
     "bytes",
     "fairgate-pass",
@@ -77,14 +77,14 @@ const PURE_PACKAGES: &[&str] = &[
     "utoipa",
 ];
 
-/// The names of the standard library that a pure crate does not use: files, sockets, settings,
-/// processes and clocks.
+/// The names of the standard library that a pure crate must not use. They are for files, sockets,
+/// settings, processes and clocks.
 const IMPURE_WORDS: &[&str] = &["env", "fs", "Instant", "net", "process", "SystemTime"];
 
-/// An outside package, and where it may be named.
+/// An outside package, and the homes in which it may be named.
 ///
-/// A home that ends with a slash is a folder from the workspace's root. One that begins with a
-/// slash is a file or a folder of that name anywhere.
+/// A home that begins with a slash is a file or a folder of that name anywhere. Any other home is a
+/// folder, as a path from the workspace's root.
 struct PackageHome {
     package: &'static str,
     homes: &'static [&'static str],
@@ -178,11 +178,11 @@ const PACKAGE_HOMES: &[PackageHome] = &[
     },
 ];
 
-/// Where the gateway may name booking's outer crate: at its port, and where the two are put
-/// together.
+/// The places in which the gateway may name the crate `booking`: its port to booking, and the files
+/// that build a process of both.
 const BOOKING_NAMED_IN: &[&str] = &["gateway/src/upstream/", "/app", "/main"];
 
-/// Modules that put a process together. Only they and the root of their crate name them.
+/// The modules that build a process. Only these modules and the root of their crate may name them.
 const TOP_MODULES: &[&str] = &["app", "commands", "open", "router", "service"];
 
 fn root() -> PathBuf {
@@ -194,7 +194,7 @@ fn crates() -> BTreeMap<String, CrateManifest> {
 }
 
 #[test]
-fn every_crate_is_built_only_on_crates_below_it() {
+fn every_crate_depends_only_on_crates_below_it() {
     let crates = crates();
     let packages: BTreeSet<&str> = crates
         .values()
@@ -202,7 +202,7 @@ fn every_crate_is_built_only_on_crates_below_it() {
         .collect();
     let floors: BTreeSet<&str> = FLOORS.iter().map(|(folder, _)| *folder).collect();
     let folders: BTreeSet<&str> = crates.keys().map(String::as_str).collect();
-    assert_eq!(folders, floors, "each crate has its floor");
+    assert_eq!(folders, floors, "FLOORS must list every crate");
     let mut below = BTreeSet::new();
     for (folder, allowed) in FLOORS {
         let manifest = &crates[*folder];
@@ -211,21 +211,21 @@ fn every_crate_is_built_only_on_crates_below_it() {
             .intersection(&packages)
             .filter(|package| !allowed.contains(package))
             .collect();
-        assert!(upward.is_empty(), "{folder} may not be built on {upward:?}");
+        assert!(upward.is_empty(), "{folder} may not depend on {upward:?}");
         let not_below: Vec<_> = allowed
             .iter()
             .filter(|package| !below.contains(**package))
             .collect();
         assert!(
             not_below.is_empty(),
-            "{not_below:?} must stand before {folder} in the list"
+            "FLOORS must list {not_below:?} before {folder}"
         );
         below.insert(manifest.package.as_str());
     }
 }
 
 #[test]
-fn a_pure_crate_knows_no_runtime_no_http_and_no_database() {
+fn a_pure_crate_depends_only_on_pure_packages() {
     let crates = crates();
     for folder in PURE_CRATES {
         let used = crates[*folder].packages_used.iter();
@@ -234,15 +234,15 @@ fn a_pure_crate_knows_no_runtime_no_http_and_no_database() {
             .collect();
         assert!(
             impure.is_empty(),
-            "{folder} is pure and may not be built on {impure:?}"
+            "{folder} is pure and may not depend on {impure:?}"
         );
     }
 }
 
-/// This is one test, since reading all sources takes seconds. It reports everything that breaks a
-/// rule.
+/// Checks all rules about sources in one test, because reading all sources takes seconds. Reports
+/// everything that breaks a rule.
 #[test]
-fn the_sources_keep_the_rules_of_the_house() {
+fn the_sources_keep_all_rules() {
     let workspace = WorkspaceFiles::read(&root()).expect("the workspace's own files can be read");
     let trees: BTreeMap<&str, ModuleTree> = workspace
         .crates
@@ -287,14 +287,15 @@ impl HouseBreaches {
         }
     }
 
-    /// Notes every breach that is not known, and every known one that is gone.
+    /// Records every breach that is not known, and every known exception that no longer breaks its
+    /// rule.
     fn compare(&mut self, list: &str, rule: &str, found: &BTreeSet<String>) {
         let known = self.known.remove(list).unwrap_or_default();
         let new = found
             .difference(&known)
             .map(|name| format!("{list}: \"{name}\" breaks a rule: {rule}"));
         let gone = known.difference(found).map(|name| {
-            format!("{list}: \"{name}\" is an exception no more: take it off the list")
+            format!("{list}: \"{name}\" no longer breaks the rule: remove it from the list")
         });
         self.sentences.extend(new.chain(gone));
     }
@@ -364,9 +365,9 @@ fn check_package_homes(trees: &ModuleTrees, breaches: &mut HouseBreaches) {
     for PackageHome { package, homes } in PACKAGE_HOMES {
         let files = named_in.get(package).cloned().unwrap_or_default();
         if files.is_empty() {
-            breaches.sentences.push(format!(
-                "{package} is named nowhere, so take it off the list"
-            ));
+            breaches
+                .sentences
+                .push(format!("no file names {package}: remove it from the list"));
         }
         let strangers = files
             .into_iter()

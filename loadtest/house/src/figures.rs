@@ -16,7 +16,7 @@ const PROBLEM_HOMES: [&str; 6] = ["http", "router", "pages", "web", "problem", "
 /// The names of the folders and files that may declare routes.
 const ROUTE_HOMES: [&str; 1] = ["router"];
 
-/// The bound that a figure has to keep.
+/// The bound that a figure must keep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FigureBound {
     /// The figure may be at most this.
@@ -34,7 +34,7 @@ pub struct HouseFigure {
     pub measured: String,
     /// The value of the figure.
     pub value: f64,
-    /// The bound that the figure has to keep.
+    /// The bound that the figure must keep.
     pub bound: FigureBound,
     /// The items that make up the figure, one line each.
     pub details: Vec<String>,

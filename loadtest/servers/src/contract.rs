@@ -1,4 +1,4 @@
-//! Runs contract suites. A suite is a list of claims that every store or every ledger must keep.
+//! Runs contract suites. A suite is a list of claims that every store or every ledger must meet.
 //! All claims are tested, even after one has failed.
 
 use std::panic::AssertUnwindSafe;

@@ -28,7 +28,7 @@ pub enum RedisForm {
     None,
     /// One Redis server.
     Single,
-    /// A primary and its replica behind one address.
+    /// A primary and its replica, with one address that leads to the primary.
     Replica,
     /// A primary, its replica and three sentinels.
     Sentinel,

@@ -11,7 +11,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// Calls `look` again and again until it returns a value.
 ///
 /// # Panics
-/// Where it returns none within [`PATIENCE`].
+/// Where `look` returns no value within [`PATIENCE`].
 pub async fn until<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
     until_within(what, PATIENCE, look).await
 }

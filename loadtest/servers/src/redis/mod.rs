@@ -50,7 +50,7 @@ impl RedisServers {
         Self::options().single().await
     }
 
-    /// Starts a primary and its replica behind one address.
+    /// Starts a primary and its replica, with one address that always leads to the primary.
     ///
     /// # Errors
     /// As [`Self::single`].

@@ -71,7 +71,7 @@ impl RedisOptions {
         RedisServers::start_form(RedisTopology::Single, self).await
     }
 
-    /// Starts a primary and its replica behind one address that always leads to the primary.
+    /// Starts a primary and its replica, with one address that always leads to the primary.
     ///
     /// # Errors
     /// As [`Self::single`].

@@ -1,6 +1,6 @@
-// Holds script/draw.js to the published vectors of the draw, and the page's check to tampered
-// records. The vectors stand in the folder that FAIRGATE_DRAW names (default ../shared/draw, seen
-// from the repository's root).
+// Tests script/draw.js with the published vectors of the draw, and the page's check with changed
+// records. The vectors are in the folder that FAIRGATE_DRAW names (default ../shared/draw from the
+// repository's root).
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -14,7 +14,7 @@ const vectors = join(folder, "vectors.json");
 const text = (words) => new TextEncoder().encode(words);
 const holderOfVector = (number) => sha256(text("holder"), be64(number));
 
-/** Root and paths of a small tree, by the definition of RFC 6962 rather than by any shortcut. */
+/** Returns root and paths of a small tree, computed directly by the definition in RFC 6962. */
 async function tree(hashes) {
   if (hashes.length === 0) return { root: await sha256(), paths: [] };
   if (hashes.length === 1) return { root: hashes[0], paths: [[]] };
@@ -27,7 +27,7 @@ async function tree(hashes) {
   };
 }
 
-test("every published vector is met, bit by bit", async (t) => {
+test("draw.js computes every value of the published vectors", async (t) => {
   if (!existsSync(vectors)) return t.skip(`SKIPPED: no ${vectors}`);
   for (const one of JSON.parse(readFileSync(vectors)).cases) {
     const secret = fromHex(one.secret);
@@ -54,7 +54,7 @@ test("the rank of one number agrees with the whole line", async () => {
   }
 });
 
-test("an inclusion path opens for its own leaf only", async () => {
+test("an inclusion path gives the root for its own leaf only", async () => {
   for (let n = 1; n <= 34; n++) {
     const holders = await Promise.all(Array.from({ length: n }, (_, i) => holderOfVector(i)));
     const { root, paths } = await tree(await Promise.all(holders.map((holder, i) => leafHash(i, holder))));
@@ -92,7 +92,7 @@ async function published() {
   };
 }
 
-test("an honest draw holds in every step", async () => {
+test("an honest draw passes every step", async () => {
   const steps = await check(await published());
   assert.deepEqual(steps.filter((step) => step.result !== "pass"), []);
   assert.deepEqual(steps.map((step) => step.step), ["commitment", "first_seen", "signature", "root_seen", "leaf", "holder", "seed", "rank"]);
@@ -115,14 +115,14 @@ for (const [what, tamper] of Object.entries({
   key: (p) => (p.jwks.keys = []),
   "root seen at the freeze": (p) => (p.own.root = flip(p.own.root)),
 })) {
-  test(`a draw with another ${what} does not hold`, async () => {
+  test(`a draw with another ${what} fails the check`, async () => {
     const p = await published();
     tamper(p);
     assert.equal(verdict(await check(p)), "fail");
   });
 }
 
-test("what this browser never had is said to be unchecked, not to hold", async () => {
+test("steps for which this browser has no values are skipped and do not pass", async () => {
   const p = await published();
   p.own = {};
   p.jwks = null;

@@ -1,5 +1,5 @@
-// Holds script/frames.js to the golden frames in wire/frames.json, which the server is held to as
-// well.
+// Tests script/frames.js with the golden frames in wire/frames.json, with which the server is
+// tested, too.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -30,7 +30,7 @@ for (const frame of golden.bad) test(`a frame is refused whole: ${frame.name}`, 
 const snapshot = (version, states) => ({ kind: "snapshot", version, states: Uint8Array.from(states) });
 const delta = (from, to, changes) => ({ kind: "delta", from, to, changes });
 
-test("a delta that follows moves the picture, one that does not is a gap and moves nothing", () => {
+test("a delta for this version changes the picture, and any other delta is a gap and changes nothing", () => {
   const picture = new Picture();
   assert.equal(picture.take(delta(1n, 2n, [[0, 1]])), "gap", "before any snapshot");
   assert.equal(picture.take(snapshot(5n, [0, 0, 0])), "all");
@@ -40,7 +40,7 @@ test("a delta that follows moves the picture, one that does not is a gap and mov
   assert.equal(picture.version, 7n);
 });
 
-test("a delta that is already in changes nothing, and one that points outside is a gap", () => {
+test("an old delta changes nothing, and a delta with an index out of range is a gap", () => {
   const picture = new Picture();
   picture.take(snapshot(5n, [0, 0]));
   assert.deepEqual(picture.take(delta(3n, 5n, [[0, 2]])), []);
@@ -48,7 +48,7 @@ test("a delta that is already in changes nothing, and one that points outside is
   assert.deepEqual([...picture.states], [0, 0]);
 });
 
-test("a seat shows the worst of its legs", () => {
+test("a seat shows the worst state of its legs", () => {
   const states = Uint8Array.from([0, 1, 0, /* leg 1 */ 0, 0, 2]);
   assert.deepEqual([0, 1, 2].map((seat) => seatState(states, seat, 3)), [0, 1, 2]);
 });

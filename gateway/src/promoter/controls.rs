@@ -22,7 +22,7 @@ use crate::store::StoreFailure;
 /// How many codes one room may have.
 pub(super) const CODES_MAX: usize = 1_000_000;
 pub(super) const CODE_BYTES_MAX: usize = 128;
-/// How often a change is tried if the room is changed in between.
+/// How many times a change is tried if other changes of the room come in between.
 const TRIES_MAX: u32 = 10;
 /// The fields that [`RoomPatchInput`] takes, for the refusal of a patch without any.
 pub(super) const LIVE: [&str; 5] = ["paused", "per_s", "max_inside", "mode", "message"];

@@ -58,7 +58,7 @@ impl GatewayApp {
     /// Builds all parts. `open_core` opens booking from the shared parts.
     ///
     /// # Errors
-    /// Fails if a part cannot be opened; then nothing is left running.
+    /// Fails if a part cannot be opened. Tasks that were started by then end.
     pub async fn build<F>(
         config: &GatewayConfig,
         open_core: impl FnOnce(BookingDependencies) -> F,

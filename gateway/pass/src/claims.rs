@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Digest, Holder};
 
-/// A place: a holder's number in the line of a room. It does not expire, except in a room whose
-/// places expire.
+/// A place: a holder's number in the line of a room. Only places of the room `everyday` expire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceClaims {
     /// The room's slug.

@@ -52,7 +52,7 @@ pub(crate) async fn readyz(State(ops): State<GatewayOpsRoutes>) -> Response {
     let core = ops.rooms.core().condition().await;
     let mut warnings = ops.warnings;
     // Without booking the lobby and the places still work. So booking's reasons are only warnings
-    // here, and a load balancer keeps the gateway.
+    // here, and load balancers still send requests to this gateway.
     warnings.extend(core.reasons.into_iter().chain(core.warnings));
     warnings.extend(ops.rooms.warnings());
     if let Some(silent) = ops.follower.unheard_for() {

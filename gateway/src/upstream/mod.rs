@@ -113,7 +113,8 @@ pub trait BookingCore: Send + Sync + 'static {
         &self,
         coverage: Vec<(String, Vec<String>)>,
     ) -> Result<(), BookingFailure>;
-    /// Reads the shared measurements of the given shows and of the trains that the room covers.
+    /// Reads the measurements of these shows and of the trains that the room covers, and the
+    /// visitors who finished after the cursor `finished_after`.
     async fn pulse(
         &self,
         room: &str,

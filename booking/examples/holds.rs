@@ -1,6 +1,7 @@
-//! Takes holds through the inventory's Redis store as fast as it goes: one side of `loadtest bench
-//! holds`, which knows no store from inside. Says "opened" once there is a show, waits for a line,
-//! takes, and says how many seconds that took.
+//! Takes holds through the inventory's Redis store as fast as possible. `loadtest bench holds`
+//! starts this program, because the load test does not link the store itself. The program prints
+//! "opened" after it has opened a show, waits for a line on its input, takes all holds, and prints
+//! how many seconds that took.
 //!
 //! `holds REDIS_URL HOLDS AT_ONCE`
 
@@ -18,9 +19,9 @@ use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_pass::Holder;
 use fairgate_redis::Redis;
 
-/// Seats of a hold: most people come in twos.
+/// The number of seats of each hold.
 const SEATS: u32 = 2;
-/// Far enough away that nothing lapses meanwhile.
+/// The lifetime of a hold, so long that no hold lapses during the run.
 const HOLD_MS: i64 = 600_000;
 
 #[tokio::main]
@@ -32,8 +33,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (holds, at_once): (u32, u32) = (holds.parse()?, at_once.parse()?);
     let clock = Clock::system();
     let options = RedisStoreOptions {
-        // What was asked is asked again later by the other side of the bench, as it was written
-        // then.
+        // The bench later replays these calls with the times that they have now. The scripts must
+        // not refuse them because of old times.
         clock_off_ms_max: i64::MAX / 4,
         ..RedisStoreOptions::new(clock.clone())
     };
@@ -62,7 +63,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// So many holds, so many of them on their way at once.
+/// Takes `holds` holds, of which up to `at_once` are under way at once.
 async fn take_all(
     store: &RedisStore,
     show: &ShowId,

@@ -1,9 +1,10 @@
-//! Writes a cinema programme of any size, the same for the same numbers: what imports and searches
-//! are measured with.
+//! Prints a cinema programme of any size, with which imports and searches are measured. The same
+//! arguments always give the same programme.
 //!
-//! `programme HALLS SHOWINGS FROM_DAY`, such as `programme 500 15000 2027-01-10`; with `import`
-//! before them it is imported into a ledger of its own, timed, and nothing is written. Exit code 1
-//! where that took ten seconds.
+//! `programme HALLS SHOWINGS FROM_DAY`, such as `programme 500 15000 2027-01-10`. With `import`
+//! before these arguments, the program imports the programme into a new ledger instead of printing
+//! it, and prints how long the import took. The exit code is 1 if the import took ten seconds or
+//! more.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -16,12 +17,13 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use serde_json::{Value, json};
 
-/// A programme is imported within this.
+/// An import must take less time than this.
 const IMPORT_MAX: Duration = Duration::from_secs(10);
-/// Halls of a cinema, and cinemas of a city.
+/// The number of halls in a cinema.
 const HALLS_OF: usize = 5;
+/// The number of cinemas in a city.
 const CINEMAS_OF: usize = 5;
-/// Showings of a hall a day, three hours apart.
+/// The number of showings a day in a hall, three hours apart.
 const SHOWINGS_A_DAY: usize = 5;
 const WORDS: [&str; 16] = [
     "Harbour",
@@ -111,7 +113,7 @@ fn film(at: usize) -> Value {
 }
 
 fn place(city: usize, cinemas: &BTreeMap<usize, Vec<Value>>) -> Value {
-    // Spread over the globe; a cinema is some kilometres from the next.
+    // Cities are spread over the globe. The cinemas of a city are some kilometres apart.
     let spread = |of: usize, over: f64| (of * 37 % 101) as f64 / 101.0 * over - over / 2.0;
     let cinema = |(at, halls): (&usize, &Vec<Value>)| {
         json!({

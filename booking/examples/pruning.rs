@@ -1,11 +1,11 @@
-//! What a ledger full of old rows costs: how long booking takes to start over it, and how many
-//! purchases a second it makes beside the deleting, against as many without. Fails (exit code 99)
-//! where a start with a first purchase takes a second or more, or where purchases beside the
-//! deleting are less than 0.95 of those without.
+//! Measures what a ledger full of old rows costs: how long booking takes to start with it, and how
+//! many purchases a second booking makes with and without old rows being deleted at the same time.
+//! The exit code is 99 if a start with a first purchase takes a second or more, or if the purchases
+//! a second during the deletion are less than 0.95 of those without it.
 //!
-//! `pruning ROWS SECONDS [DATABASE_URL]`: the old rows, how long each turn lasts, and a PostgreSQL
-//! database to fill, which should be empty; without one the ledger is a file in a temporary folder.
-//! Turns with and without take it in turns.
+//! `pruning ROWS SECONDS [DATABASE_URL]`: the number of old rows, the length of each turn, and an
+//! empty PostgreSQL database to fill. Without a database the ledger is a file in a temporary
+//! folder. A turn with deletion and a turn without it make a pair.
 
 #![expect(
     clippy::print_stdout,
@@ -39,12 +39,12 @@ use tower::ServiceExt;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Pairs of turns; the median pair counts.
+/// The number of pairs of turns. The median of their ratios counts.
 const PAIRS: u32 = 5;
 const BUYERS: u32 = 8;
-/// Writes on their way at once while the ledger is filled.
+/// The number of writes that run at once while the ledger is filled.
 const FILLING: u64 = 256;
-/// Of five old rows so many are kept answers; the others are events.
+/// The number of kept answers among five old rows. The other rows are events.
 const ANSWERS_OF_FIVE: u64 = 4;
 const START_MAX: Duration = Duration::from_secs(1);
 const RATIO_MIN: f64 = 0.95;
@@ -99,7 +99,7 @@ async fn main() -> Result<ExitCode, Failure> {
     })
 }
 
-/// Writes old answers, and old events that are settled.
+/// Writes old answers and old, settled events.
 async fn fill(ledger: &Arc<dyn Ledger>, rows: u64) -> Result<(), Failure> {
     let now_ms = Clock::system().now_ms();
     let mut filling = JoinSet::new();
@@ -107,7 +107,7 @@ async fn fill(ledger: &Arc<dyn Ledger>, rows: u64) -> Result<(), Failure> {
         let ledger = Arc::clone(ledger);
         filling.spawn(async move {
             for n in (first..rows).step_by(usize::try_from(FILLING)?) {
-                // Keys come in no order, as callers' do.
+                // Scopes and event ids come in no order, as in use.
                 let mixed = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 if n % 5 < ANSWERS_OF_FIVE {
                     let mut scope = [0; 32];
@@ -142,9 +142,11 @@ async fn fill(ledger: &Arc<dyn Ledger>, rows: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Turns without and with the deleting, one after the other; gives the median of the pairs' ratios.
+/// Runs turns without and with deletion one after the other, and returns the median of the pairs'
+/// ratios.
 async fn turns(shop: &Arc<Shop>, ledger: &Arc<dyn Ledger>, turn: Duration) -> Result<f64, Failure> {
-    // The app's own worker finds that somebody else deletes, and looks again a minute later.
+    // While the bench has the lease, the app's own worker deletes nothing. It tries again a minute
+    // later.
     while !ledger.lease(LEASE, "bench", 3_600_000).await? {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -155,7 +157,7 @@ async fn turns(shop: &Arc<Shop>, ledger: &Arc<dyn Ledger>, turn: Duration) -> Re
     let mut ratios = Vec::new();
     for pair in 0..PAIRS {
         let mut sold = [0.0; 2];
-        // Whichever comes first finds the caches as the other left them.
+        // The order alternates, because the first turn of a pair leaves its caches to the second.
         for which in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
             let deleting = (which == 1).then(|| tokio::spawn(pruner.clone().prune_forever()));
             sold[which] = shop.sell(&running.router, turn).await?;
@@ -174,14 +176,14 @@ async fn turns(shop: &Arc<Shop>, ledger: &Arc<dyn Ledger>, turn: Duration) -> Re
     Ok(ratios[ratios.len() / 2])
 }
 
-/// Booking with its workers, which end with it.
+/// A booking with its workers, which end when it is dropped.
 struct Running {
     app: Booking,
     router: Router,
     _workers: JoinSet<()>,
 }
 
-/// Who sells, and how far the sale is.
+/// The seller's keys, the labels of the seats, and the number of the next seat to sell.
 struct Shop {
     keyring: Keyring,
     labels: std::sync::OnceLock<Vec<String>>,
@@ -237,7 +239,7 @@ impl Shop {
         Ok(())
     }
 
-    /// Purchases a second while `turn` lasts.
+    /// Buys for as long as `turn`, and returns the purchases a second.
     async fn sell(self: &Arc<Self>, router: &Router, turn: Duration) -> Result<f64, Failure> {
         let (began, mut buying) = (Instant::now(), JoinSet::new());
         for _ in 0..BUYERS {
@@ -258,7 +260,7 @@ impl Shop {
         Ok(f64::from(bought) / began.elapsed().as_secs_f64())
     }
 
-    /// The next seat: held, ordered and paid.
+    /// Holds, orders and pays the next seat.
     async fn buy(&self, router: &Router) -> Result<(), Failure> {
         let n = self.next.fetch_add(1, Ordering::Relaxed);
         let labels = self.labels.get().ok_or("nothing is sold")?;

@@ -1,6 +1,6 @@
-//! How well the chooser of trains fills them: a simulation without a store. Travellers ask for
-//! stretches one after the other, some give their seat back, and what stays sold is compared with
-//! what other ways of choosing sell to the same travellers.
+//! Simulates, without a store, how well a train is filled by the rule that chooses its seats.
+//! Travellers ask for stretches one after the other, and some give their seat back. What stays sold
+//! is compared with what other ways of choosing sell to the same travellers.
 
 use fairgate_model::choosing::rail::{TrainParty, TrainSeatStates, choose};
 use fairgate_model::grid::{CellGrid, CellState};
@@ -10,22 +10,22 @@ use rand::{RngExt, SeedableRng};
 
 use crate::train::carriages;
 
-/// What is simulated.
+/// The size of a simulation.
 #[derive(Debug, Clone, Copy)]
 pub struct Line {
-    /// Seats, in rows of five.
+    /// The number of seats, in rows of five.
     pub seats: u32,
-    /// Calls of the train.
+    /// The number of stops of the train.
     pub stops: u16,
-    /// Travellers who ask.
+    /// The number of travellers who ask for a seat.
     pub requests: usize,
-    /// Per cent of them who give their seat back later.
+    /// The share of travellers who give their seat back later, in per cent.
     pub lapsing_pct: u32,
-    /// How often, each time with other travellers.
+    /// The number of runs, each with other travellers.
     pub seeds: u64,
 }
 
-/// What the issue asks: 100 seats, 16 stops, 700 requests, 20 % lapsing, 30 seeds.
+/// The full size: 100 seats, 16 stops, 700 requests, 20 % lapsing, 30 seeds.
 pub const LINE: Line = Line {
     seats: 100,
     stops: 16,
@@ -34,16 +34,16 @@ pub const LINE: Line = Line {
     seeds: 30,
 };
 
-/// Whoever gives a seat back does so within so many requests.
+/// The largest number of requests after which a seat is given back.
 const LAPSES_WITHIN: usize = 60;
 
-/// Passenger-legs sold, the mean over all seeds.
+/// The mean number of passenger-legs sold over all seeds, for each way of choosing.
 #[derive(Debug, Clone, Copy)]
 pub struct Sold {
-    /// By the chooser.
+    /// The seat whose free interval fits tightest, as booking chooses.
     pub tightest: f64,
-    /// Whoever finds room on every leg goes, and everybody else may be seated anew: no chooser
-    /// sells more to them.
+    /// Any arrangement: a traveller is refused only if some leg is full, because all others may be
+    /// seated anew.
     pub reseating: f64,
     /// The first seat that is free.
     pub first: f64,
@@ -51,11 +51,11 @@ pub struct Sold {
     pub random: f64,
 }
 
-/// One who asks for a stretch.
+/// A traveller's request for a stretch.
 struct Request {
     from: u16,
     to: u16,
-    /// With how many requests after this one the seat is given back.
+    /// After how many further requests the seat is given back. `None` if it is kept.
     lapses_after: Option<usize>,
 }
 
@@ -93,7 +93,7 @@ fn requests(line: Line, dice: &mut StdRng) -> Vec<Request> {
             dice.random_range(0..line.stops),
             dice.random_range(0..line.stops - 1),
         );
-        // Any two stops, each pair as likely as every other.
+        // Each pair of two different stops is equally likely.
         b += u16::from(b >= a);
         let lapses = dice.random_range(0..100) < line.lapsing_pct;
         Request {
@@ -105,7 +105,8 @@ fn requests(line: Line, dice: &mut StdRng) -> Vec<Request> {
     (0..line.requests).map(request).collect()
 }
 
-/// Every traveller gets a seat for the whole stretch, or goes away.
+/// Gives each traveller one seat for the whole stretch, if there is one. Returns the passenger-legs
+/// that stay sold.
 fn seated(map: &SeatMap, line: Line, requests: &[Request], way: Way, dice: &mut StdRng) -> u64 {
     let grid = CellGrid {
         seats: map.cell_count(),
@@ -172,7 +173,8 @@ fn chosen(
     }
 }
 
-/// Who finds room on every leg goes: only how many sit on a leg counts.
+/// Accepts each traveller if no leg of the stretch is full, whoever sits where. Returns the
+/// passenger-legs that stay sold.
 fn reseated(map: &SeatMap, line: Line, requests: &[Request]) -> u64 {
     let mut taken = vec![0_u32; usize::from(line.stops - 1)];
     let mut coming: Vec<(usize, &Request)> = Vec::new();

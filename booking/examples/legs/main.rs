@@ -1,7 +1,9 @@
-//! Trains under trial, with figures. `legs fit` compares the chooser with other ways of seating the
-//! same travellers; `legs rush` lets 200 buyers ask 20,000 times for stretches of one train, in
-//! process, at one node and at three on one Redis, and at three on a Redis cluster, and looks
-//! through the history for a seat that two of them had. Exit code 1 where a claim fails.
+//! Two trials of selling trains by the leg, with figures. The exit code is 1 if a claim fails.
+//!
+//! - `legs fit` compares the rule for choosing seats with other ways to seat the same travellers.
+//! - `legs rush` lets 200 buyers ask 20,000 times for stretches of one train, and checks that no
+//!   two buyers ever had one seat on one leg at the same time. It runs in process, at one node and
+//!   at three nodes of one Redis, and at three nodes of a Redis cluster.
 
 mod fit;
 mod rush;
@@ -15,9 +17,9 @@ use booking::store::InventoryStore;
 use booking::store::memory::MemoryStore;
 use serde_json::json;
 
-/// Of what free re-seating sells.
+/// The least share of [`fit::Sold::reseating`] that the tightest fit must sell.
 const OF_RESEATING: f64 = 0.98;
-/// Above random choice.
+/// The least ratio of what the tightest fit sells to what a random choice sells.
 const ABOVE_RANDOM: f64 = 1.02;
 
 #[tokio::main]
@@ -68,7 +70,7 @@ async fn show_rush() -> bool {
     held
 }
 
-/// One line of figures; whoever reads them may have gone.
+/// Prints figures on one line, and ignores a closed output.
 fn tell(figures: &serde_json::Value) {
     let _ = writeln!(std::io::stdout(), "{figures}");
 }

@@ -1,6 +1,6 @@
-//! A rush on one train: many buyers ask at once for stretches of it, at one node or several, give
-//! some back, and a brute-force checker looks through the whole history for a seat that two of them
-//! had on one leg at one time.
+//! A rush on one train. Many buyers ask for stretches of it at once, at one node or at several, and
+//! give some back. Afterwards a brute-force checker searches the whole history for a seat that two
+//! buyers had on one leg at the same time.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -28,7 +28,7 @@ use serde_json::json;
 
 use crate::train::{CLASS, Daily, carriages, code};
 
-/// How large the rush is.
+/// The size of a rush.
 #[derive(Debug, Clone, Copy)]
 pub struct Rush {
     pub seats: u32,
@@ -37,7 +37,7 @@ pub struct Rush {
     pub buyers: u32,
 }
 
-/// A train as long as they come, and a crowd for it.
+/// The full size: a very long train and a large crowd.
 pub const RUSH: Rush = Rush {
     seats: 1_000,
     stops: 16,
@@ -45,29 +45,29 @@ pub const RUSH: Rush = Rush {
     buyers: 200,
 };
 
-/// Per cent of the holds that are given back.
+/// The share of holds that are given back, in per cent.
 const GIVEN_BACK_PCT: u32 = 20;
-/// A node's picture is what all nodes did within this.
+/// The time in which a node's view must show what all nodes did.
 const SEEN_WITHIN: Duration = Duration::from_secs(10);
 
-/// What came of it.
+/// The result of a rush.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
-    /// Requests that took seats.
+    /// The number of holds that were taken.
     pub taken: usize,
-    /// Requests for which nothing was free.
+    /// The number of requests that were refused.
     pub refused: usize,
-    /// Holds given back.
+    /// The number of holds that were given back.
     pub given_back: usize,
-    /// Findings of the checker; none is right.
+    /// The errors that the checker found. There must be none.
     pub findings: Vec<String>,
     /// How long the buyers took.
     pub took: Duration,
-    /// Seats sold by the leg, of all there are.
+    /// The share of the train's cells that are held at the end, in per cent.
     pub filled_pct: f64,
 }
 
-/// One seat that somebody surely had: from when it was told so to when it began to give it back.
+/// A seat that a buyer had for certain: from the answer until the buyer began to give it back.
 struct Had {
     hold: HoldId,
     seat: u32,
@@ -76,8 +76,8 @@ struct Had {
     until: Option<Instant>,
 }
 
-/// Runs a rush on a train of its own, at as many nodes as there are stores: of one memory, or on
-/// one Redis. The buyers spread over them.
+/// Runs a rush on a new train. There is one node for each store, and the buyers spread over the
+/// nodes. The stores are one in-process store, or stores that share one Redis.
 pub async fn run(
     stores: Vec<Arc<dyn InventoryStore>>,
     ledger: Arc<dyn Ledger>,
@@ -119,7 +119,7 @@ pub async fn run(
     outcome
 }
 
-/// A desk at each node.
+/// Opens a desk at each node.
 async fn opened(
     stores: Vec<Arc<dyn InventoryStore>>,
     ledger: Arc<dyn Ledger>,
@@ -134,7 +134,7 @@ async fn opened(
         let catalogue = Catalogue::open(Arc::clone(&ledger), ProviderKind::None).await;
         let catalogue = catalogue.expect("it can be read");
         let map = carriages(rush.seats);
-        // What another node put already stays as it is.
+        // If another node has already put the plan, this changes nothing.
         let put = catalogue.put_venue(&stock, &map, clock.now_ms()).await;
         put.expect("stored");
         let daily = Daily {
@@ -182,7 +182,8 @@ fn passes(buyers: u32, now_s: i64) -> Vec<LivePass> {
     (0..buyers).map(pass).collect()
 }
 
-/// One buyer's requests, one after the other: one to three travel together.
+/// Makes one buyer's requests one after the other, each for one to three travellers. Returns the
+/// seats that the buyer had, and how many requests were refused.
 async fn buy(
     desk: &HoldDesk,
     show: &Arc<Show>,
@@ -217,7 +218,7 @@ async fn buy(
             }
         };
         let since = Instant::now();
-        // What it holds already it is given again.
+        // A request for a journey that the buyer already holds returns that hold again.
         if history
             .iter()
             .any(|had| had.hold == hold.id && had.until.is_none())
@@ -251,7 +252,7 @@ async fn buy(
     (history, refused)
 }
 
-/// Every pair of the history that had one seat on one leg at one time.
+/// Finds every pair of holds that had one seat on one leg at the same time.
 fn overlaps(history: &[Had]) -> Vec<String> {
     let mut by_seat: HashMap<u32, Vec<&Had>> = HashMap::new();
     for had in history {
@@ -275,8 +276,8 @@ fn overlaps(history: &[Had]) -> Vec<String> {
     findings
 }
 
-/// Whether a node's picture is what is left of the history, as soon as it has heard of everything;
-/// and how full the train is.
+/// Compares a node's view with the holds that were not given back, after the node has had time to
+/// see them all. Returns the differences, and the share of cells that are held, in per cent.
 async fn picture(desk: &HoldDesk, show: &ShowId, history: &[Had]) -> (Vec<String>, f64) {
     let show = desk.catalogue.show(show).expect("it is sold");
     let grid = show.grid();
@@ -303,7 +304,7 @@ async fn picture(desk: &HoldDesk, show: &ShowId, history: &[Had]) -> (Vec<String
     }
 }
 
-/// A ledger in a file of its own.
+/// Opens a ledger in a new file of the folder.
 pub async fn ledger(folder: &std::path::Path) -> Arc<dyn Ledger> {
     let writer = SqliteDatabase::open(&folder.join("ledger.db")).expect("a file");
     Arc::new(
@@ -313,7 +314,7 @@ pub async fn ledger(folder: &std::path::Path) -> Arc<dyn Ledger> {
     )
 }
 
-/// The stores of so many nodes that share one Redis.
+/// Returns a store for each of `nodes` nodes, all on one Redis.
 pub async fn nodes(
     server: &fairgate_servers::RedisServers,
     nodes: usize,

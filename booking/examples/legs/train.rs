@@ -1,4 +1,4 @@
-//! A timetable made by hand: one train code, one class, stops an hour apart, a departure a day.
+//! A timetable made by hand: one train, one class, and stops an hour apart.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use fairgate_model::shows::document::ShowDocument;
 use fairgate_model::timetables::DepartureOnSale;
 use jiff::{SignedDuration, Timestamp};
 
-/// Seats in a row.
+/// The number of seats in a row.
 const ACROSS: u32 = 5;
-/// What the plan's class is called.
+/// The key of the only class that has seats.
 pub const CLASS: &str = "cat1";
-/// Minor units a kilometre, in hundredths.
+/// The price of a kilometre, in hundredths of a minor unit.
 const PER_KM: i64 = 4_600;
-/// Metres from stop to stop.
+/// The distance from stop to stop, in metres.
 const LEG_M: u64 = 50_000;
 
-/// So many seats of one class, in rows of five.
+/// Returns a map of at least `seats` seats of one class, in full rows of five.
 pub fn carriages(seats: u32) -> SeatMap {
     let rows = seats.div_ceil(ACROSS);
     let mut parts: SeatMapParts =
@@ -31,16 +31,17 @@ pub fn carriages(seats: u32) -> SeatMap {
     SeatMap::new(parts).expect("sound")
 }
 
-/// Sells `t1-2027-02-01` and the like: every id that begins so is a departure.
+/// Sells every show whose id begins with `t1-`, such as `t1-2027-02-01`. All these departures leave
+/// at the same moment.
 pub struct Daily {
     pub stock: VenueId,
     pub stops: u16,
     pub seats_per_visitor: u32,
-    /// When the first stop is left.
+    /// When the train leaves its first stop.
     pub leaves: Timestamp,
 }
 
-/// The code of a stop.
+/// Returns the code of a stop.
 pub fn code(stop: u16) -> String {
     format!("S{stop:02}")
 }

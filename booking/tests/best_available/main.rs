@@ -1,5 +1,5 @@
 //! Tests which seats a party gets. This file holds what the tests share: halls drawn as text, and
-//! seeded dice.
+//! random numbers from a seed.
 
 mod offers;
 mod oracle;
@@ -39,14 +39,16 @@ fn labels<'a>(map: &'a SeatMap, choice: &SeatChoice) -> Vec<&'a str> {
         .collect()
 }
 
-/// Returns a check by which all seats are free except those with these labels.
+/// Returns a function that says of each seat whether it is free: all are, except those with these
+/// labels.
 fn without(map: &SeatMap, taken: &[&str]) -> impl Fn(u32) -> bool + use<> {
     let taken: BTreeSet<u32> = cells(map, taken).into_iter().collect();
     move |cell| !taken.contains(&cell)
 }
 
-/// Reads one row of seats from a picture: `.` free, `x` taken, `w` free and accessible, `c` free
-/// and for companions, `|` an aisle.
+/// Returns the map of one row drawn as text, and a function that says which seats are free. `.` is
+/// a free seat, `x` a taken one, `w` a free accessible one, `c` a free companion seat, and `|` an
+/// aisle.
 fn row(picture: &str) -> (SeatMap, impl Fn(u32) -> bool + use<>) {
     rows(&[picture])
 }
@@ -74,7 +76,7 @@ fn rows(pictures: &[&str]) -> (SeatMap, impl Fn(u32) -> bool + use<>) {
     (map, move |cell: u32| !taken[cell as usize])
 }
 
-/// Chooses with several dice, and returns each different choice.
+/// Chooses with fifty seeds, and returns the different choices.
 fn answers(map: &SeatMap, free: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -> BTreeSet<String> {
     (0..50)
         .map(|seed| match choose(map, free, wish, 0, &mut dice(seed)) {
@@ -93,8 +95,8 @@ fn check(picture: &[&str], wish: &BestSeatsWish, expected: &str) {
     );
 }
 
-/// Returns a map of four seats of category "sit", an area of five of category "both", and one more
-/// seat of "both".
+/// Returns a map of four seats and a booth of category "sit", and of a standing area for five and
+/// one seat of category "both".
 fn with_pit() -> SeatMap {
     let seat = |n: u32, key: &str| json!({"label": n.to_string(), "x": n * 20, "y": 0, "categoryKey": key});
     let chart = json!({

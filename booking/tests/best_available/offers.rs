@@ -1,5 +1,5 @@
-//! Tests plain holds that leave a single seat, the seats that are offered instead, and general
-//! admission.
+//! Tests holds of named seats that leave a single seat, the seats that are suggested instead, and
+//! general admission.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use fairgate_model::choosing::{SeatsNotFound, orphans_of, pick_area, suggest, wo
 use crate::{cells, dice, grid, labels, row, rows, with_pit, without};
 
 #[test]
-fn named_seats_are_refused_for_the_single_they_leave_but_not_without_a_choice() {
+fn named_seats_that_leave_a_single_seat_are_refused_if_there_is_a_better_choice() {
     let (map, free) = row("......");
     let orphan =
         |labels: &[&str]| would_orphan(&map, &free, &cells(&map, labels)).map(|cells| cells.len());
@@ -23,7 +23,7 @@ fn named_seats_are_refused_for_the_single_they_leave_but_not_without_a_choice() 
     assert_eq!(
         orphan(&["A-1", "A-2", "A-3", "A-4", "A-5"]),
         None,
-        "five of six cannot do better"
+        "any five of six seats leave a single seat"
     );
 
     let (map, free) = rows(&["...", "....."]);
@@ -35,7 +35,7 @@ fn named_seats_are_refused_for_the_single_they_leave_but_not_without_a_choice() 
 }
 
 #[test]
-fn a_suggestion_is_as_many_of_the_same_kind_nearby() {
+fn a_suggestion_has_as_many_seats_of_the_same_kind_nearby() {
     let map = grid("8x60");
     let wanted = cells(&map, &["D-31", "D-32"]);
     let free = without(&map, &["D-31"]);
@@ -65,7 +65,8 @@ fn a_suggestion_is_as_many_of_the_same_kind_nearby() {
     let map = with_pit();
     let wanted = cells(&map, &["A-1", "Pit-2"]);
     let free = without(&map, &["Pit-2"]);
-    let offer = suggest(&map, &free, &wanted, false, &mut dice(1)).expect("both can be had");
+    let offer = suggest(&map, &free, &wanted, false, &mut dice(1))
+        .expect("a seat and a standing place are free");
     assert!(
         labels(&map, &offer)
             .iter()
@@ -75,7 +76,7 @@ fn a_suggestion_is_as_many_of_the_same_kind_nearby() {
 }
 
 #[test]
-fn a_crowd_in_one_area_does_not_reach_for_the_same_units() {
+fn buyers_in_one_area_get_different_units() {
     let map = with_pit();
     let pit = map.area("Pit").expect("the pit");
     let free = without(&map, &["Pit-1"]);

@@ -1,4 +1,4 @@
-//! Compares choices with the answers of seats.io's live engine on its own charts.
+//! Compares choices with recorded answers of the live seats.io engine, on its own charts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,10 +18,7 @@ fn real(name: &str) -> Option<String> {
     let path = folder.join("seatmaps").join(name);
     let text = std::fs::read_to_string(&path).ok();
     if text.is_none() {
-        #[expect(
-            clippy::print_stdout,
-            reason = "whoever reads the log must see what was not tested"
-        )]
+        #[expect(clippy::print_stdout, reason = "the log must show what was not tested")]
         {
             println!("SKIPPED: {} is not there", path.display());
         }
@@ -30,7 +27,7 @@ fn real(name: &str) -> Option<String> {
 }
 
 #[test]
-fn the_real_engine_and_this_one_choose_the_same_seats_whatever_the_dice() {
+fn this_engine_chooses_the_same_seats_as_the_real_one_with_every_seed() {
     let Some(oracle) = real("best-available-oracle.json") else {
         return;
     };

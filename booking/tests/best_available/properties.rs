@@ -1,4 +1,4 @@
-//! Tests what holds in every hall, on random halls against a slow search.
+//! Tests rules that must hold in every hall: on random halls, against a slow search.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ use rand::RngExt;
 
 use crate::{dice, grid, labels, rows};
 
-/// Finds the best that a party can have by trying every window: (orphans left, distance).
+/// Tries every block of neighbouring seats, and returns the number of single seats that the best
+/// one leaves and its distance from the focal point.
 fn by_hand(
     map: &SeatMap,
     free: &dyn Fn(u32) -> bool,
@@ -43,7 +44,7 @@ fn by_hand(
 
 proptest! {
     #[test]
-    fn a_choice_is_free_distinct_complete_as_wished_and_the_best_there_is(
+    fn a_choice_is_free_distinct_complete_as_wished_and_the_best_possible(
         rows in 1_u32..12, columns in 1_u32..70, sold in 0.0_f64..1.0, quantity in 1_u32..12,
         band in prop::option::of(0_u16..4), spread in 0_usize..6, seed: u64,
     ) {
@@ -70,7 +71,7 @@ proptest! {
                 prop_assert_eq!(choice.next_to_each_other, best.is_some());
                 if let Some((orphans, distance)) = best {
                     let left = orphans_of(&map, &free, &choice.cells);
-                    prop_assert_eq!(left.len(), orphans, "avoids single seats where it can");
+                    prop_assert_eq!(left.len(), orphans, "leaves as few single seats as possible");
                     prop_assert_eq!(choice.manner == SeatArrangement::Block, orphans == 0);
                     if spread < 2 {
                         let only = |cell: u32| choice.cells.contains(&cell);
@@ -83,14 +84,14 @@ proptest! {
                     prop_assert_eq!(choice.manner == SeatArrangement::AcrossSections, sections.len() > 1);
                     let holds = |section| (0..map.cell_count()).filter(|cell| fits(*cell) && map.seats[*cell as usize].section == section).count();
                     let one_would_do = sections.iter().copied().chain(map.seats.iter().map(|seat| seat.section)).any(|section| holds(section) >= quantity as usize);
-                    prop_assert_eq!(sections.len() == 1, one_would_do, "a section is left only when none holds the party");
+                    prop_assert_eq!(sections.len() == 1, one_would_do, "uses several sections only if no section holds the party");
                 }
             }
         }
     }
 
     #[test]
-    fn across_rows_no_more_sit_alone_than_must(
+    fn across_rows_as_few_people_as_possible_sit_alone(
         lengths in prop::collection::vec(1_usize..6, 2..9), quantity in 2_u32..20, seed: u64,
     ) {
         let pictures: Vec<String> = lengths.iter().map(|len| ".".repeat(*len) + &"x".repeat(6 - len)).collect();

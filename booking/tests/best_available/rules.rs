@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{answers, cells, check, dice, grid, labels, row, with_pit, without};
 
 #[test]
-fn nobody_leaves_a_single_seat_where_another_block_can_be_had() {
+fn a_party_leaves_no_single_seat_if_it_can_have_another_block() {
     check(&["...x...."], &BestSeatsWish::party(2), "A-5 A-6");
     check(&["...", "...."], &BestSeatsWish::party(2), "B-1 B-2");
     check(&["..."], &BestSeatsWish::party(2), "A-1 A-2");
@@ -21,7 +21,7 @@ fn nobody_leaves_a_single_seat_where_another_block_can_be_had() {
 }
 
 #[test]
-fn a_seat_that_was_single_before_is_nobodys_fault() {
+fn a_seat_that_was_single_before_does_not_count_as_left() {
     check(&[".x..."], &BestSeatsWish::party(3), "A-3 A-4 A-5");
     let (map, free) = row(".x...");
     assert_eq!(
@@ -31,7 +31,7 @@ fn a_seat_that_was_single_before_is_nobodys_fault() {
 }
 
 #[test]
-fn an_aisle_parts_a_row() {
+fn an_aisle_splits_a_row() {
     check(&["..|.."], &BestSeatsWish::party(3), "A-1 A-2 A-3");
     let (map, free) = row("..|..");
     let choice =
@@ -42,7 +42,7 @@ fn an_aisle_parts_a_row() {
 }
 
 #[test]
-fn accessible_seats_are_kept_for_those_who_ask_and_given_exactly() {
+fn accessible_seats_go_only_to_parties_that_ask_and_exactly_as_many() {
     check(&["ww.."], &BestSeatsWish::party(2), "A-3 A-4");
     check(&["ww"], &BestSeatsWish::party(1), "Capacity");
     let mut wish = BestSeatsWish::party(2);
@@ -58,13 +58,13 @@ fn accessible_seats_are_kept_for_those_who_ask_and_given_exactly() {
 }
 
 #[test]
-fn a_companion_sits_beside_even_where_the_whole_party_cannot() {
+fn a_companion_sits_beside_the_accessible_seat_even_if_the_party_is_split() {
     let mut wish = BestSeatsWish::party(4);
     wish.accessible = 1;
     check(&["..x", "cwx", "xxx"], &wish, "A-1 A-2 B-1 B-2");
     check(&["..x..", "xcwxx"], &wish, "A-1 A-2 B-2 B-3");
-    // Both neighbours of the wheelchair's place are free, but a fourth would then sit alone in row
-    // A.
+    // Both seats beside the accessible seat are free. If companions took both, the fourth person
+    // would sit alone in row A.
     check(&["..xx", "x.w."], &wish, "A-1 A-2 B-2 B-3");
     check(&[".xxx", "x.w."], &wish, "A-1 B-2 B-3 B-4");
 }
@@ -73,8 +73,7 @@ fn a_companion_sits_beside_even_where_the_whole_party_cannot() {
 fn across_rows_nobody_is_alone_unless_unavoidable() {
     check(&["..x", "..x"], &BestSeatsWish::party(4), "A-1 A-2 B-1 B-2");
     check(&["...", ".x."], &BestSeatsWish::party(4), "A-1 A-2 A-3 B-1");
-    // Five people sit as three and two, never as four and one. Three and two in distant rows are
-    // better than anybody alone.
+    // Five people sit as three and two, never as four and one. Seven sit as three, two and two.
     check(
         &["....x", "..xxx"],
         &BestSeatsWish::party(5),
@@ -89,7 +88,7 @@ fn across_rows_nobody_is_alone_unless_unavoidable() {
 }
 
 #[test]
-fn a_section_is_left_only_when_it_does_not_hold_the_party() {
+fn a_party_uses_several_sections_only_if_no_section_holds_it() {
     let section = |label: &str, x: u32, numbers: u32| {
         let seats: Vec<Value> = (0..numbers)
             .map(|n| json!({"label": (n + 1).to_string(), "x": n * 20, "y": 0}))
@@ -118,7 +117,7 @@ fn a_section_is_left_only_when_it_does_not_hold_the_party() {
 }
 
 #[test]
-fn nobody_is_sent_to_stand_who_did_not_ask() {
+fn a_party_stands_only_if_it_asks_for_the_category_of_the_area() {
     let map = with_pit();
     assert_eq!(
         choose(&map, &|_| true, &BestSeatsWish::party(6), 0, &mut dice(1)),
@@ -134,8 +133,8 @@ fn nobody_is_sent_to_stand_who_did_not_ask() {
             .all(|label| label.starts_with("Pit-"))
     );
     wish.quantity = 1;
-    let choice =
-        choose(&map, &|_| true, &wish, 0, &mut dice(1)).expect("a seat comes before standing");
+    let choice = choose(&map, &|_| true, &wish, 0, &mut dice(1))
+        .expect("a seat is preferred to a standing place");
     assert_eq!(labels(&map, &choice), ["A-5"]);
     wish.quantity = 6;
     assert_eq!(
@@ -150,7 +149,7 @@ fn nobody_is_sent_to_stand_who_did_not_ask() {
 }
 
 #[test]
-fn a_wish_for_a_zone_looks_at_the_zones_focal_point_and_others_at_the_charts() {
+fn a_wish_for_a_zone_uses_the_focal_point_of_the_zone_and_other_wishes_that_of_the_chart() {
     let seats: Vec<Value> = (1..=5)
         .map(|n| json!({"label": n.to_string(), "x": n * 20, "y": 0, "categoryKey": 1}))
         .collect();
@@ -176,9 +175,9 @@ fn booths_are_never_chosen() {
 }
 
 #[test]
-fn dice_fall_between_mirrored_blocks_and_spread_keeps_a_crowd_apart() {
+fn equally_good_blocks_are_chosen_at_random_and_spread_gives_blocks_that_share_no_seat() {
     let map = grid("1x7");
-    // Only leave a single seat, so two seats beside the middle are equally good.
+    // The middle seat A-4 is taken, and are equally near to it.
     let middle_taken = without(&map, &["A-4"]);
     let mut single = BestSeatsWish::party(1);
     single.avoid_orphans = false;
@@ -208,7 +207,7 @@ fn dice_fall_between_mirrored_blocks_and_spread_keeps_a_crowd_apart() {
 }
 
 #[test]
-fn senseless_wishes_find_nothing_and_do_no_harm() {
+fn wishes_with_impossible_numbers_find_no_seats() {
     let map = grid("4x10");
     for (quantity, accessible) in [(0, 0), (1, 2), (u32::MAX, 0), (u32::MAX, u32::MAX), (41, 0)] {
         let mut wish = BestSeatsWish::party(quantity);

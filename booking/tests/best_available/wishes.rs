@@ -1,4 +1,4 @@
-//! Tests what a wish may say, and how names become indices.
+//! Tests which wishes are valid, and how the names in a wish become indices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{answers, cells, grid};
 
 #[test]
-fn an_unknown_name_or_a_senseless_number_names_its_field() {
+fn an_unknown_name_or_an_impossible_number_is_refused_with_its_field() {
     let map = grid("4x10");
     let channels = BTreeMap::from([("fan-club".to_owned(), CellSet::from_iter([1, 2]))]);
     let field = |ask: Value| {
@@ -50,7 +50,7 @@ fn an_unknown_name_or_a_senseless_number_names_its_field() {
 }
 
 #[test]
-fn seats_of_a_channel_are_for_those_who_name_it() {
+fn seats_of_a_channel_go_only_to_wishes_that_name_or_ignore_channels() {
     let map = grid("1x6");
     let channels = BTreeMap::from([(
         "fan-club".to_owned(),

@@ -1,4 +1,4 @@
-//! Tests what the chooser of trains promises, against any state of the seats.
+//! Tests the rules by which seats on trains are chosen, also with random states of the seats.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::train::carriages;
 
 const LEGS: u16 = 5;
 
-/// A train of some rows of five, with some seats taken over some legs.
+/// A train with rows of five seats, of which some are taken on some legs.
 struct Picture {
     map: SeatMap,
     states: Vec<CellState>,
@@ -63,7 +63,7 @@ fn grid(map: &SeatMap) -> CellGrid {
 
 #[test]
 fn the_seat_between_two_journeys_is_chosen_before_an_empty_one() {
-    // A→B and D→E of seat 3 are taken, so B→D fits there more tightly than anywhere else.
+    // A→B and D→F of seat 3 are taken, so B→D fits there more tightly than anywhere else.
     let picture = Picture::new(10, &[(3, 0..1), (3, 3..5), (7, 0..1)]);
     for seed in 0..20 {
         assert_eq!(picture.chosen(1..3, 1, seed), Ok(vec![3]));
@@ -72,7 +72,7 @@ fn the_seat_between_two_journeys_is_chosen_before_an_empty_one() {
 }
 
 #[test]
-fn equals_are_chosen_among_by_the_dice() {
+fn equally_good_seats_are_chosen_at_random() {
     let picture = Picture::new(50, &[]);
     let seats: std::collections::BTreeSet<_> = (0..50)
         .flat_map(|seed| picture.chosen(0..2, 1, seed))
@@ -98,7 +98,7 @@ fn a_party_sits_side_by_side_else_in_one_row_else_anywhere() {
 }
 
 #[test]
-fn one_traveller_does_not_part_neighbours_while_another_seat_is_as_good() {
+fn a_single_traveller_does_not_split_free_neighbours_if_another_seat_is_as_good() {
     let taken: Vec<_> = [1, 2, 3, 4].map(|seat| (seat, 0..5)).into();
     let picture = Picture::new(10, &taken);
     for seed in 0..20 {
@@ -108,7 +108,7 @@ fn one_traveller_does_not_part_neighbours_while_another_seat_is_as_good() {
 
 proptest! {
     #[test]
-    fn whoever_is_seated_has_free_seats_of_the_class_on_every_leg_and_nobody_who_fits_is_sent_away(
+    fn a_choice_is_free_on_every_leg_and_a_party_is_refused_only_if_it_does_not_fit(
         taken in proptest::collection::vec((0_u32..30, 0_u16..LEGS, 1_u16..=LEGS), 0..60),
         (from, long) in (0_u16..LEGS, 1_u16..=LEGS),
         quantity in 1_u32..7,
@@ -136,6 +136,6 @@ proptest! {
             }
         }
         let other = TrainParty { quantity, class: 1 };
-        prop_assert!(choose(&train, &legs, other, spread, &mut dice).is_err(), "nobody sells that class");
+        prop_assert!(choose(&train, &legs, other, spread, &mut dice).is_err(), "the train has no such class");
     }
 }

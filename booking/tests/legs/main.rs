@@ -1,5 +1,4 @@
-//! Tests seats that are sold by the leg: what the chooser of trains promises, and a rush on one
-//! train.
+//! Tests seats that are sold by the leg: how they are chosen, and a rush on one train.
 
 mod choosing;
 #[path = "../../examples/legs/fit.rs"]

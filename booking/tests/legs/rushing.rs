@@ -1,4 +1,4 @@
-//! Runs the trials of `examples/legs` at a smaller size, so that they run each time.
+//! Runs the trials of `examples/legs` at a smaller size, so that they run with all other tests.
 
 use std::sync::Arc;
 

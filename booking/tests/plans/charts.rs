@@ -1,4 +1,4 @@
-//! Tests what a seats.io chart becomes.
+//! Tests the seat maps that are made from seats.io charts.
 
 use fairgate_model::plans::seatmap::SeatKind;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn a_plain_chart_has_rows_and_areas_and_every_unit_is_a_cell() {
 }
 
 #[test]
-fn seats_of_a_section_stand_relative_to_it_and_inherit_its_category_and_zone() {
+fn seats_of_a_section_are_placed_relative_to_it_and_inherit_its_category_and_zone() {
     let Some(text) = chart("sampleChartWithSections") else {
         return;
     };
@@ -88,7 +88,7 @@ fn tables_are_sections_and_booths_are_single_cells() {
 }
 
 #[test]
-fn what_is_not_published_or_distanced_away_is_not_for_sale_and_leaves_a_gap() {
+fn unpublished_areas_and_distancing_seats_are_not_for_sale_and_leave_a_gap() {
     let mut chart = small();
     chart["subChart"]["rows"][0]["seats"][1]["disabledBySocialDistancingRules"] = json!(true);
     chart["subChart"]["generalAdmissionAreas"][0]["published"] = json!(false);

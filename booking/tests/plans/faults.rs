@@ -1,4 +1,4 @@
-//! Tests the faults that are reported of a plan that cannot be sold.
+//! Tests the faults that are reported for a plan that cannot be sold.
 
 use fairgate_model::plans::{PLAN_BYTES_MAX, PlanFault, parse_seatsio};
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ fn faults(chart: &Value) -> Vec<PlanFault> {
 }
 
 #[test]
-fn a_faulty_chart_is_refused_with_every_fault_and_where_it_stands() {
+fn a_faulty_chart_is_refused_with_every_fault_and_its_place() {
     let Some(text) = chart("sampleChartWithErrors") else {
         return;
     };
@@ -36,7 +36,7 @@ fn a_faulty_chart_is_refused_with_every_fault_and_where_it_stands() {
 }
 
 #[test]
-fn what_is_no_chart_is_one_fault() {
+fn a_text_that_is_no_chart_is_one_fault() {
     let one = |text: &str| {
         let faults = parse_seatsio(text).expect_err("this is no chart");
         assert_eq!(faults.len(), 1, "{faults:?}");
@@ -56,7 +56,7 @@ fn what_is_no_chart_is_one_fault() {
 }
 
 #[test]
-fn all_faults_are_told_at_once_and_a_faulty_seat_still_holds_its_label() {
+fn all_faults_are_reported_at_once_and_a_faulty_seat_keeps_its_label() {
     let mut chart = small();
     let rows = &mut chart["subChart"]["rows"];
     rows[0]["seats"][0]["categoryKey"] = json!(99);
@@ -120,7 +120,7 @@ fn a_section_with_an_unknown_category_is_one_fault_not_one_a_seat() {
 }
 
 #[test]
-fn what_is_sold_as_a_whole_is_refused_rather_than_sold_in_parts() {
+fn tables_and_areas_that_are_sold_as_a_whole_are_refused() {
     let mut chart = small();
     chart["subChart"]["tables"] =
         json!([{"label": "T1", "bookAsAWhole": true, "center": {"x": 0, "y": 0}, "seats": []}]);
@@ -128,7 +128,7 @@ fn what_is_sold_as_a_whole_is_refused_rather_than_sold_in_parts() {
     assert_eq!(codes(&faults(&chart)), ["not_supported", "not_supported"]);
 }
 
-/// Collects every place in a document as a JSON pointer.
+/// Collects the JSON pointers of all values in a document.
 fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     match value {
@@ -144,7 +144,7 @@ fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
 
 proptest! {
     #[test]
-    fn no_damage_to_a_chart_gets_more_than_faults(spots in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..12), 1..4)) {
+    fn a_damaged_chart_gives_a_map_or_faults(spots in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..12), 1..4)) {
         let mut chart = small();
         for (spot, value) in spots {
             let values = [Value::Null, json!(true), json!(-1), json!(1e300), json!(4.5), json!(""), json!("?"), json!("A"),

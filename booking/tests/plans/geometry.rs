@@ -1,4 +1,4 @@
-//! Tests what clients and the ledger see of a map.
+//! Tests the forms in which clients and the ledger get a map.
 
 use fairgate_model::plans::parse_grid;
 use fairgate_model::plans::seatmap::SeatMap;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{chart, parsed, small};
 
 #[test]
-fn a_map_survives_the_ledger_and_a_damaged_one_is_refused() {
+fn a_map_is_the_same_after_storing_and_a_damaged_one_is_refused() {
     let map = parse_grid("6x90").expect("a fair hall");
     let stored = serde_json::to_string(&map).expect("a map becomes JSON");
     let back: SeatMap = serde_json::from_str(&stored).expect("and comes back");
@@ -18,18 +18,18 @@ fn a_map_survives_the_ledger_and_a_damaged_one_is_refused() {
     damaged["seats"][3]["label"] = json!("A-1");
     assert!(
         serde_json::from_value::<SeatMap>(damaged.clone()).is_err(),
-        "a label twice"
+        "two seats have one label"
     );
     damaged["seats"][3]["label"] = json!("A-4");
     damaged["seats"][3]["category"] = json!(9);
     assert!(
         serde_json::from_value::<SeatMap>(damaged).is_err(),
-        "a category that is not there"
+        "a seat names an unknown category"
     );
 }
 
 #[test]
-fn the_geometry_names_what_the_contract_names() {
+fn the_geometry_has_the_fields_of_the_contract() {
     let map = parsed(&small().to_string());
     let shown: Value = serde_json::to_value(map.geometry_json()).expect("JSON");
     assert_eq!(
@@ -49,7 +49,7 @@ fn the_geometry_names_what_the_contract_names() {
     );
 }
 
-/// Reads the packed form as its documentation says.
+/// Reads the packed form as its documentation describes it: label, x, y and flags of each seat.
 fn unpack(bytes: &[u8]) -> Vec<(String, f64, f64, u8)> {
     let u32_at =
         |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes")) as usize;

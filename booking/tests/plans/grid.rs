@@ -1,4 +1,4 @@
-//! Tests halls that are made from two numbers.
+//! Tests halls that are made from two numbers, rows and seats in a row.
 
 use fairgate_model::plans::parse_grid;
 
@@ -37,7 +37,7 @@ fn a_grid_is_a_hall_with_blocks_price_bands_and_a_stage() {
 }
 
 #[test]
-fn a_grid_that_is_none_is_refused_with_what_to_write() {
+fn a_text_that_is_no_grid_is_refused() {
     for (text, code) in [
         ("", "bad_grid"),
         ("50", "bad_grid"),

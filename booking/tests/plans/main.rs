@@ -1,4 +1,5 @@
-//! Tests what a seating plan becomes. This file holds what the tests share: charts, real and small.
+//! Tests how seating plans become seat maps. This file holds what the tests share: real charts and
+//! a small one.
 
 mod charts;
 mod faults;
@@ -21,10 +22,7 @@ fn chart(name: &str) -> Option<String> {
     let path = folder.join("seatmaps").join(format!("seatsio-{name}.json"));
     let text = std::fs::read_to_string(&path).ok();
     if text.is_none() {
-        #[expect(
-            clippy::print_stdout,
-            reason = "whoever reads the log must see what was not tested"
-        )]
+        #[expect(clippy::print_stdout, reason = "the log must show what was not tested")]
         {
             println!("SKIPPED: {} is not there", path.display());
         }
@@ -40,8 +38,8 @@ fn codes(faults: &[PlanFault]) -> Vec<&'static str> {
     faults.iter().map(|fault| fault.code).collect()
 }
 
-/// Returns a valid chart: rows A (three seats) and B (two) of category 1, and an area of five of
-/// category "vip".
+/// Returns a valid chart: rows A (three seats) and B (two seats) of category 1, and an area for
+/// five people of category "vip".
 fn small() -> Value {
     let seat =
         |number: &str, x: u32, y: u32| json!({"label": number, "x": x, "y": y, "categoryKey": 1});

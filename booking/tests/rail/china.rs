@@ -1,4 +1,4 @@
-//! Tests the real timetable of every fast train of a country.
+//! Tests the real timetable of all fast trains of China in 2016.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -14,7 +14,8 @@ fn read(folder: &Path) -> RailFeedResult {
     read_timetable(folder, "Asia/Shanghai", &RailFile::default())
 }
 
-/// Reads the calls of each trip from the file without the importer: sequence, station, departure.
+/// Reads the calls of each trip from the file without the importer: sequence, station and
+/// departure.
 fn calls_in_the_file(folder: &Path) -> HashMap<String, Vec<(u32, String, String)>> {
     let text = std::fs::read_to_string(folder.join("stop_times.csv")).expect("readable");
     let mut calls: HashMap<String, Vec<_>> = HashMap::new();
@@ -61,11 +62,15 @@ fn all_trips_and_calls_are_read_in_their_order_and_with_their_gaps() {
         assert!(stops.windows(2).all(|two| two[1].arrives >= two[0].departs));
     }
     assert_eq!(gaps, 313);
-    assert_eq!(feed.notes.len(), 33, "trains that run on no day are told");
+    assert_eq!(
+        feed.notes.len(),
+        33,
+        "each note names a train that runs on no day"
+    );
 }
 
 #[test]
-fn the_everyday_trains_of_a_pair_are_found_on_any_date() {
+fn trains_that_run_daily_are_found_on_every_date() {
     let Some(folder) = real("china-hsr-2016") else {
         return;
     };
@@ -78,7 +83,7 @@ fn the_everyday_trains_of_a_pair_are_found_on_any_date() {
     assert_eq!(
         (first, last),
         (day("2026-11-22"), day("2026-12-21")),
-        "by Beijing's clocks"
+        "the dates by the time of Beijing"
     );
     let mut date = first;
     while date <= last {
@@ -121,7 +126,7 @@ fn by_brute_force(timetable: &Timetable, from: u32, to: u32, date: Date) -> BTre
 }
 
 #[test]
-fn pairs_are_found_as_a_brute_force_finds_them() {
+fn the_search_finds_the_same_trips_as_a_brute_force_search() {
     let Some(folder) = real("china-hsr-2016") else {
         return;
     };
@@ -147,12 +152,12 @@ fn pairs_are_found_as_a_brute_force_finds_them() {
 }
 
 #[test]
-fn every_departure_of_a_day_has_an_id_that_only_it_has() {
+fn every_departure_of_a_day_has_a_unique_id() {
     let Some(folder) = real("china-hsr-2016") else {
         return;
     };
     let timetable = timetable(read(&folder));
-    // On this day two trips of one train run, for two trains.
+    // On this day two trains have two trips each.
     let date = day("2016-02-10");
     let mut shows = BTreeSet::new();
     let mut with_trip = 0;

@@ -1,4 +1,4 @@
-//! Tests the import as a command: it goes into the ledger whole, or not at all.
+//! Tests the import of a timetable into a ledger: the whole feed is stored, or nothing.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ async fn ledger(data: &Path) -> Arc<dyn Ledger> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_feed_is_imported_whole_and_again_it_is_the_same_version() {
+async fn a_feed_is_imported_whole_and_a_second_import_makes_no_new_version() {
     let (feed, data) = (folder(&SMALL), folder(&[]));
     for _ in 0..2 {
         let done = import_timetable(wanted(feed.path(), data.path()), 1).await;
@@ -69,11 +69,11 @@ async fn a_broken_feed_leaves_the_ledger_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_that_is_served_is_not_imported_into() {
+async fn an_import_into_a_folder_that_a_process_serves_is_refused() {
     let (feed, data) = (folder(&SMALL), folder(&[]));
     let _served = data::lock_data_folder(data.path()).expect("it is free");
     let refused = import_timetable(wanted(feed.path(), data.path()), 1).await;
-    let refused = refused.expect_err("somebody serves it");
+    let refused = refused.expect_err("the folder is being served");
     assert!(matches!(refused, TimetableImportError::Served(_)));
     assert!(
         refused
@@ -84,7 +84,7 @@ async fn a_folder_that_is_served_is_not_imported_into() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_rail_file_says_what_the_feed_does_not() {
+async fn the_rail_file_sets_terms_classes_stock_and_fares() {
     let (feed, data) = (folder(&SMALL), folder(&[]));
     let rail = r#"
         fare = [{ class = "two", from = "AAA", to = "CCC", amount = 975 }]
@@ -110,13 +110,17 @@ async fn the_rail_file_says_what_the_feed_does_not() {
     assert_eq!(timetable.terms.window_days, 7);
     for trip in &timetable.trips {
         let stock = &timetable.stocks[usize::from(trip.stock)].id;
-        assert_eq!(stock, "short", "{}: by its kind or its letters", trip.train);
+        assert_eq!(
+            stock, "short",
+            "{}: chosen by its kind or its letters",
+            trip.train
+        );
     }
     assert_eq!(timetable.fare(&timetable.trips[0], 0, 0, 2), Some(975));
     assert_eq!(
         timetable.fare(&timetable.trips[0], 0, 0, 1),
         None,
-        "not in the table"
+        "the table has no fare for this stretch"
     );
     write(feed.path(), "rail.toml", "[terms]\nwindow = 7\n");
     let told = import_timetable(with, 2)
@@ -160,7 +164,7 @@ async fn fares_that_the_payment_provider_never_takes_are_refused_by_table_and_by
         with.payments = ProviderKind::Stripe;
         let told = import_timetable(with.clone(), 1)
             .await
-            .expect_err("nobody could pay");
+            .expect_err("the fares are too high for the provider");
         let told = told.to_string();
         assert!(
             told.contains(r#"class "two":"#)

@@ -1,5 +1,4 @@
-//! Tests broken feeds: every fault is named with its file and line, and nothing of the feed is
-//! kept.
+//! Tests broken feeds: every fault is named with its file and line.
 
 use booking::rail::import::{read_gtfs, read_timetable};
 use fairgate_model::timetables::settings::RailFile;
@@ -61,7 +60,7 @@ fn of_csv(change: impl Fn(&Path)) -> Vec<String> {
     in_short(&read.expect_err("it is broken"))
 }
 
-/// Replaces a text in a file by another.
+/// Replaces a text in a file, which must be there, with another.
 fn replaced(folder: &Path, file: &str, from: &str, to: &str) {
     let text = std::fs::read_to_string(folder.join(file)).expect("readable");
     assert!(text.contains(from), "{from:?} is not in {file}");
@@ -69,7 +68,7 @@ fn replaced(folder: &Path, file: &str, from: &str, to: &str) {
 }
 
 #[test]
-fn the_small_feeds_are_in_order() {
+fn the_unchanged_small_feeds_have_no_faults() {
     let folder = folder(&GTFS);
     let feed = sound(read_gtfs(folder.path(), &RailFile::default()));
     assert_eq!(feed.parts.trips.len(), 5, "four departures of t1, and t2");
@@ -249,7 +248,7 @@ fn each_fault_of_a_gtfs_feed_is_named_with_file_and_line() {
 }
 
 #[test]
-fn one_fault_is_told_once_and_not_what_follows_from_it() {
+fn a_fault_is_reported_once_without_the_faults_that_follow_from_it() {
     let faults =
         of_gtfs(|folder| replaced(folder, "stop_times.txt", "t1,09:00:00,09", "t1,soon,09"));
     assert_eq!(faults, ["stop_times.txt:3 bad_time"]);
@@ -257,7 +256,7 @@ fn one_fault_is_told_once_and_not_what_follows_from_it() {
     assert_eq!(
         faults,
         ["stops.txt:1 missing_column"],
-        "nobody's stop is called missing"
+        "stops are not reported as missing"
     );
 }
 
@@ -404,7 +403,7 @@ fn each_fault_of_the_csv_form_is_named_with_file_and_line() {
 }
 
 #[test]
-fn all_faults_of_a_feed_are_told_at_once() {
+fn all_faults_of_a_feed_are_reported_at_once() {
     let faults = of_gtfs(|folder| {
         replaced(folder, "stop_times.txt", "hub-1,5", "gone,5");
         replaced(folder, "stop_times.txt", "t2,23:30:00", "t2,23:3x:00");
@@ -426,11 +425,11 @@ fn all_faults_of_a_feed_are_told_at_once() {
     }
     let mut sorted = faults.clone();
     sorted.sort();
-    assert_eq!(faults, sorted, "by file and line");
+    assert_eq!(faults, sorted, "faults are sorted by file and line");
 }
 
 #[test]
-fn bytes_that_are_no_text_are_told_with_their_line() {
+fn bytes_that_are_not_text_are_reported_with_their_line() {
     let faults = of_gtfs(|folder| {
         let bytes = b"route_id,route_type\nr1,2\n\xff\xfe,2\n";
         std::fs::write(folder.join("routes.txt"), bytes).expect("written");
@@ -439,7 +438,7 @@ fn bytes_that_are_no_text_are_told_with_their_line() {
 }
 
 #[test]
-fn a_time_zone_that_is_none_is_refused() {
+fn an_unknown_time_zone_is_refused() {
     let folder = folder(&SMALL);
     let read = read_timetable(folder.path(), "Asia/Atlantis", &RailFile::default());
     let faults = read.expect_err("there is no such zone");
@@ -448,7 +447,7 @@ fn a_time_zone_that_is_none_is_refused() {
 }
 
 #[test]
-fn a_table_of_fares_that_names_no_station_is_refused() {
+fn a_fare_table_with_an_unknown_station_is_refused() {
     let folder = folder(&SMALL);
     let text = r#"fare = [
         { class = "second", from = "AAA", to = "CCC", amount = 975 },

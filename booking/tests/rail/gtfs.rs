@@ -1,4 +1,4 @@
-//! Tests GTFS feeds, two of them real.
+//! Tests two published GTFS feeds: that of Caltrain for 2023, and the sample feed of the format.
 
 use booking::rail::import::read_gtfs;
 use fairgate_model::runs::TrainFares;
@@ -76,7 +76,7 @@ fn caltrain_runs_by_its_calendar_and_its_exceptions() {
 }
 
 #[test]
-fn caltrain_costs_what_its_zones_say() {
+fn caltrain_fares_follow_its_zones() {
     let Some(timetable) = read("gtfs-caltrain-2023") else {
         return;
     };
@@ -92,7 +92,7 @@ fn caltrain_costs_what_its_zones_say() {
     assert_eq!(
         run.fare("first", &whole),
         Some(1_680),
-        "by the class's share"
+        "the fare times the share of the class"
     );
     let first = run.calls.first().expect("a call");
     assert_eq!(
@@ -102,7 +102,7 @@ fn caltrain_costs_what_its_zones_say() {
     let codes: Vec<_> = run.calls.iter().map(|call| call.station.as_str()).collect();
     assert!(
         codes.contains(&"palo_alto"),
-        "platforms stand for their stations: {codes:?}"
+        "the call names the station and not its platform: {codes:?}"
     );
     assert_eq!(
         timetable.station("70011"),
@@ -131,7 +131,8 @@ fn headways_become_departures() {
         ("STBA-2130".to_owned(), "2008-01-05 21:30".to_owned())
     );
     let city = trains(&timetable, "STAGECOACH", "EMSI", "2008-01-05");
-    // 4 every half hour, 12 every ten minutes, 12, 18 and 6.
+    // The five headways of the day give 4 departures (one every half hour), 12 (one every ten
+    // minutes), 12, 18 and 6.
     assert_eq!(city.len(), 4 + 12 + 12 + 18 + 6);
     let show = "stba-0630-2008-01-05".parse().expect("a slug");
     let (trip, date) = timetable.trip_of_show(&show).expect("it runs");
@@ -141,7 +142,7 @@ fn headways_become_departures() {
     assert_eq!(run.fare("second", &(0..1)), Some(125));
     assert!(
         trains(&timetable, "STAGECOACH", "EMSI", "2007-06-04").is_empty(),
-        "removed"
+        "the exception removes this day"
     );
     assert_eq!(
         trains(&timetable, "AMV", "BEATTY_AIRPORT", "2008-01-05").len(),
@@ -149,6 +150,6 @@ fn headways_become_departures() {
     );
     assert!(
         trains(&timetable, "AMV", "BEATTY_AIRPORT", "2008-01-07").is_empty(),
-        "a Monday"
+        "no train runs on a Monday"
     );
 }

@@ -1,5 +1,5 @@
-//! Tests searches in a timetable that is small enough to understand whole, and journeys with a
-//! change in the real one.
+//! Tests searches in a timetable that is small enough to check by hand, and journeys with a change
+//! in the real timetable.
 
 use booking::rail::import::read_timetable;
 use fairgate_model::timetables::TrainRide;
@@ -33,7 +33,7 @@ fn told(rows: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_date_is_that_of_getting_on_and_the_show_has_the_trains_own() {
+fn a_search_is_by_the_date_of_boarding_and_a_show_has_the_date_of_its_first_stop() {
     let timetable = small();
     let found = rides(&timetable, "AAA", "BBB", "2027-01-20");
     let expected = [
@@ -41,20 +41,20 @@ fn the_date_is_that_of_getting_on_and_the_show_has_the_trains_own() {
         ("k3-k4-2027-01-20", "2027-01-20 22:00"),
     ];
     assert_eq!(found, told(&expected));
-    // The train began its run the day before, and turns.
+    // The train began its run the day before, and turned at BBB.
     let found = rides(&timetable, "BBB", "AAA", "2027-01-20");
     assert_eq!(found, told(&[("k3-k4-2027-01-19", "2027-01-20 00:15")]));
 }
 
 #[test]
-fn the_next_day_is_that_of_the_stations_and_of_a_train_that_has_yet_to_leave() {
+fn the_next_day_is_the_local_date_on_which_the_next_train_leaves() {
     let timetable = small();
     for (now, next) in [
         // In Greenwich it is still the day before.
         ("2027-01-19T17:30:00Z", "2027-01-20"),
         ("2027-01-20T13:59:00Z", "2027-01-20"),
-        // A train that leaves after ten in the evening leaves on the next day, although its run
-        // began before.
+        // At 22:00 local time the last train of the day leaves AAA. The next departure is at
+        // 00:15, although that train's run began the day before.
         ("2027-01-20T14:00:00Z", "2027-01-21"),
         ("2027-01-20T16:05:00Z", "2027-01-21"),
     ] {
@@ -74,15 +74,27 @@ fn two_trips_of_one_train_on_one_date_are_two_shows() {
             .filter(|show| show.starts_with("g5"))
             .collect::<Vec<_>>()
     };
-    assert_eq!(of("2027-01-10"), Vec::<String>::new(), "not yet");
+    assert_eq!(
+        of("2027-01-10"),
+        Vec::<String>::new(),
+        "the first trip begins on the next day"
+    );
     assert_eq!(of("2027-01-11"), ["g5-2027-01-11"]);
     assert_eq!(of("2027-01-13"), ["g5-2027-01-13-t4", "g5-2027-01-13-t5"]);
     assert_eq!(of("2027-01-14"), ["g5-2027-01-14"]);
-    assert_eq!(of("2027-01-15"), Vec::<String>::new(), "no longer");
+    assert_eq!(
+        of("2027-01-15"),
+        Vec::<String>::new(),
+        "the last trip ran the day before"
+    );
     let named = |show: &str| timetable.trip_of_show(&show.parse().expect("a slug"));
     assert_eq!(named("g5-2027-01-13-t5").map(|(trip, _)| trip), Some(4));
-    assert_eq!(named("g5-2027-01-13"), None, "which of the two?");
-    assert_eq!(named("g5-2027-01-14-t5"), None, "one has one name");
+    assert_eq!(named("g5-2027-01-13"), None, "two trips run on this day");
+    assert_eq!(
+        named("g5-2027-01-14-t5"),
+        None,
+        "the only trip of a day has no trip in its id"
+    );
     assert_eq!(named("g9-2027-01-14"), None);
     assert_eq!(named("night-1"), None);
 }
@@ -124,7 +136,7 @@ fn a_departure_has_its_calls_its_fares_and_its_carriages() {
 }
 
 #[test]
-fn one_change_leads_where_no_train_goes() {
+fn a_journey_with_a_change_is_found_where_no_train_goes_directly() {
     let timetable = small();
     let (from, to) = (station(&timetable, "AAA"), station(&timetable, "DDD"));
     let journeys = timetable.journeys(from, to, day("2027-01-20"));
@@ -135,7 +147,7 @@ fn one_change_leads_where_no_train_goes() {
     assert!(timetable.journeys(to, from, day("2027-01-20")).is_empty());
 }
 
-/// Tries every pair of trains between which one can change, and returns the shortest time.
+/// Tries every pair of trains with a possible change, and returns the shortest time in seconds.
 fn shortest(timetable: &Timetable, from: u32, to: u32, date: Date) -> Option<i64> {
     let mut shortest = None;
     for change in (0..timetable.stations.len()).map(|at| u32::try_from(at).expect("few")) {
@@ -195,7 +207,7 @@ fn journeys_over_the_real_timetable_are_the_shortest_and_make_sense() {
                 let earlier = other.second.arrives <= journey.second.arrives;
                 assert!(
                     other == journey || !(later && earlier),
-                    "one is better in all"
+                    "no journey leaves later and arrives earlier than another"
                 );
             }
         }

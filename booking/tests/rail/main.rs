@@ -1,5 +1,5 @@
-//! Tests timetables from outside and the trains that are found in them. This file holds what the
-//! tests share: feeds, real and small.
+//! Tests the import of timetables, and the search for trains in them. This file holds what the
+//! tests share: real feeds and small ones.
 
 mod china;
 mod command;
@@ -24,10 +24,7 @@ fn real(name: &str) -> Option<PathBuf> {
     if path.is_dir() {
         return Some(path);
     }
-    #[expect(
-        clippy::print_stdout,
-        reason = "whoever reads the log must see what was not tested"
-    )]
+    #[expect(clippy::print_stdout, reason = "the log must show what was not tested")]
     {
         println!("SKIPPED: {} is not there", path.display());
     }
@@ -40,7 +37,8 @@ fn sound(read: RailFeedResult) -> ImportedRailFeed {
     read.unwrap_or_else(|faults| panic!("unexpected faults: {faults:#?}"))
 }
 
-/// Returns the timetable of a feed that must be free of faults, as the ledger gives it back.
+/// Returns the timetable of a feed that must be free of faults, after it was written as JSON and
+/// read back.
 #[track_caller]
 fn timetable(read: RailFeedResult) -> Timetable {
     let text = serde_json::to_string(&sound(read).parts).expect("JSON");
@@ -51,19 +49,19 @@ fn day(text: &str) -> Date {
     text.parse().expect("a date")
 }
 
-/// Returns a moment by the clocks of a timetable.
+/// Returns a moment as the local time of a timetable.
 fn at(timetable: &Timetable, moment: jiff::Timestamp) -> String {
     let zoned = moment.in_tz(&timetable.timezone).expect("a time zone");
     zoned.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// Returns the index of the station with this code.
+/// Returns the index of the station with this code or name.
 fn station(timetable: &Timetable, name: &str) -> u32 {
     let found = timetable.station(name);
     found.unwrap_or_else(|| panic!("there is no station {name}"))
 }
 
-/// Writes files into a folder of their own.
+/// Writes files into a new temporary folder.
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
@@ -84,8 +82,8 @@ fn in_short(faults: &[RailFeedFault]) -> Vec<String> {
     short.collect()
 }
 
-/// A small timetable in the CSV form: a line A – B – C – D, one train that turns, one that runs
-/// over midnight, and one that runs for three days only.
+/// A small timetable in the CSV form, on a line A – B – C – D. K3/K4 runs over midnight and turns
+/// at B. G5 has two trips: one runs for three days, the other for two, and both run on 13 January.
 const SMALL: [(&str, &str); 3] = [
     (
         "stations.csv",

@@ -1,4 +1,4 @@
-//! Tests the search for stations by what people type, and by where the stations are.
+//! Tests the search for stations by typed text and by position.
 
 use booking::rail::import::read_timetable;
 use fairgate_model::timetables::settings::RailFile;
@@ -40,7 +40,10 @@ fn names_pinyin_codes_and_short_forms_find_a_station() {
             "{code} is missing in {begins:?}"
         );
     }
-    assert_eq!(begins[0], "BJP", "the very name comes first");
+    assert_eq!(
+        begins[0], "BJP",
+        "the station with exactly this name comes first"
+    );
     let inside = codes(&timetable, &timetable.find_stations("虹桥"));
     assert!(inside.contains(&"AOH".to_owned()), "{inside:?}");
     assert!(timetable.find_stations("zzzz").is_empty());

@@ -1,5 +1,5 @@
 //! Tests `booking serve` as an operator uses it: it starts on a file, reports its state, refuses
-//! settings that cannot work, and ends politely.
+//! settings that cannot work, and drains when it is asked to end.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const PATIENCE: Duration = Duration::from_secs(20);
 const PROMOTER: &str = "promoter-key-of-the-tests";
 
-/// A running `booking serve`. It is killed if a test ends without asking it to end.
+/// A running `booking serve`. It is killed when the test drops it.
 struct Process {
     child: Child,
     log: BufReader<ChildStderr>,
@@ -50,7 +50,7 @@ impl Process {
             let mut line = String::new();
             let read = log.read_line(&mut line).expect("a line");
             assert!(read > 0, "it ended: {told}");
-            // The colours of the log are between the words.
+            // Colour codes of the log may follow the address.
             if let Some(at) = line.find("127.0.0.1:") {
                 let address = line[at..].trim_end().trim_end_matches("\u{1b}[0m");
                 break format!("http://{address}");
@@ -69,7 +69,7 @@ impl Process {
         )
     }
 
-    /// Asks the process to end, and returns its log once it has ended well.
+    /// Sends SIGTERM, and returns the rest of the log after the process has ended with success.
     fn end(mut self) -> String {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &id]).status();
@@ -90,7 +90,7 @@ impl Process {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_core_alone_serves_what_it_can_and_says_what_it_lacks() {
+async fn booking_alone_serves_its_routes_and_warns_about_missing_settings() {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = [
         ("FAIRGATE_PROMOTER_KEY", PROMOTER),
@@ -130,7 +130,7 @@ async fn the_core_alone_serves_what_it_can_and_says_what_it_lacks() {
 }
 
 #[test]
-fn a_second_process_on_the_same_folder_is_told_so() {
+fn a_second_process_on_the_same_folder_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let _first = Process::start(folder.path(), &[]);
     let second = booking(folder.path(), &[]).output().expect("it ends");
@@ -140,7 +140,7 @@ fn a_second_process_on_the_same_folder_is_told_so() {
 }
 
 #[test]
-fn every_bad_setting_is_told_at_once_and_nothing_is_started() {
+fn all_bad_settings_are_reported_at_once_and_nothing_starts() {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = [
         ("FAIRGATE_PAYMENTS", "cash"),

@@ -1,4 +1,4 @@
-//! Tests booking as a process of its own: alone on a file, and several over one database and one
+//! Tests booking as a service: one process on a file, and two services over one database and one
 //! Redis.
 
 mod alone;

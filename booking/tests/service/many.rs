@@ -1,5 +1,5 @@
-//! Tests two bookings over one PostgreSQL and one Redis: whatever is done at one is seen at the
-//! other, exactly once.
+//! Tests two bookings over one PostgreSQL and one Redis: what one does, the other shows, and
+//! nothing is done twice.
 
 use booking::config::BookingConfig;
 use booking::door::signing::keyring;
@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 
 const PROMOTER: &str = "promoter-key-of-the-tests";
 
-/// One of the bookings.
+/// One of the two bookings.
 struct Node(TestClient);
 
 impl TestShop for Node {
@@ -79,7 +79,7 @@ impl Two {
         }
     }
 
-    /// Returns a pass of the room `everyday`, which covers what no room names.
+    /// Returns a pass of the room `everyday`, which covers all shows that no other room covers.
     fn pass(&self, n: u16) -> String {
         let now_s = jiff::Timestamp::now().as_second();
         sign_test_pass(&self.keyring, "everyday", n, now_s)
@@ -99,8 +99,8 @@ impl Two {
             show[field] = value.clone();
         }
         put("shows/night-1", &show).await;
-        // The first request opens the seats in Redis. Both bookings must have seen them before
-        // anybody chooses.
+        // The first request opens the seats in Redis. Both bookings must have seen them before the
+        // test takes a hold.
         let seats = get("/v1/shows/night-1/seats");
         for node in &self.nodes {
             node.client()
@@ -109,7 +109,7 @@ impl Two {
         }
     }
 
-    /// Asks one of them for a hold, under a key.
+    /// Asks the booking with index `at` for a hold, under an idempotency key.
     async fn hold(&self, at: usize, pass: &str, seats: &[&str], key: &str) -> TestAnswer {
         let call = post("/v1/shows/night-1/holds", &json!({"seats": seats}));
         self.nodes[at].ask(call.by(pass).keyed(key)).await
@@ -125,8 +125,8 @@ impl Two {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_done_at_one_booking_goes_on_at_the_other() {
-    if fairgate_servers::or_skip("what_is_done_at_one_booking_goes_on_at_the_other") {
+async fn an_order_that_starts_at_one_booking_goes_on_at_the_other() {
+    if fairgate_servers::or_skip("an_order_that_starts_at_one_booking_goes_on_at_the_other") {
         return;
     }
     let two = Two::start().await;
@@ -163,8 +163,8 @@ async fn what_is_done_at_one_booking_goes_on_at_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_key_at_both_bookings_at_once_is_one_hold() {
-    if fairgate_servers::or_skip("one_key_at_both_bookings_at_once_is_one_hold") {
+async fn one_key_at_both_bookings_at_once_makes_one_hold() {
+    if fairgate_servers::or_skip("one_key_at_both_bookings_at_once_makes_one_hold") {
         return;
     }
     let two = Two::start().await;
@@ -185,7 +185,7 @@ async fn one_key_at_both_bookings_at_once_is_one_hold() {
             .filter(|told| told.status == 201)
             .map(|told| text(&told.json(), "hold"))
             .collect();
-        assert_eq!(holds.len(), 1, "one hold, whoever answered: {told:?}");
+        assert_eq!(holds.len(), 1, "all answers name one hold: {told:?}");
         let others = told.iter().filter(|told| told.status != 201);
         for other in others {
             assert_eq!(other.refusal().1, "idempotency_in_flight");
@@ -199,7 +199,7 @@ async fn one_key_at_both_bookings_at_once_is_one_hold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_that_nobody_pays_expires_once_and_its_seats_come_back_at_both() {
+async fn an_unpaid_order_expires_once_and_its_seats_are_free_at_both_bookings() {
     if fairgate_servers::or_skip("an_order_that_nobody_pays_expires_once") {
         return;
     }

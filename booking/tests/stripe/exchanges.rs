@@ -1,5 +1,5 @@
-//! Tests exchanges whose difference is smaller than the provider accepts: it is not charged, counts
-//! in later sums, and is never refunded.
+//! Tests exchanges whose difference is smaller than the provider accepts. Such a difference is not
+//! charged, counts in later sums, and is never refunded. Also tests the card limit of the new show.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn rules() -> Value {
     json!({"refunds": [{"until_h": 1, "fee_pct": 0}], "exchange": {"cheaper": "refund"}})
 }
 
-/// Puts a night like the first, at another price, with changes.
+/// Puts a night like `night-1` at this price, with changes.
 async fn put_night(shop: &Shop, night: &str, price: i64, changes: Value) {
     let mut document = json!({
         "venue": "hall", "title": night, "starts_at": "2099-06-01T20:00:00+02:00", "currency": "EUR",
@@ -60,12 +60,12 @@ async fn exchanged(shop: &Shop, order: &Value, night: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_difference_too_small_to_charge_is_let_go_and_counts_in_the_next_sum() {
+async fn a_difference_too_small_to_charge_is_waived_and_counts_in_the_next_sum() {
     let (shop, first) = opened(21).await;
     let second = exchanged(&shop, &first, "night-2").await;
     assert_eq!(
         second["state"], "ticketed",
-        "0.20 is less than Stripe takes"
+        "0.20 is less than Stripe accepts"
     );
     assert_eq!(second["payment"]["amount"]["amount"], 0);
     let third = exchanged(&shop, &second, "night-3").await;
@@ -90,7 +90,7 @@ async fn a_difference_too_small_to_charge_is_let_go_and_counts_in_the_next_sum()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_let_go_does_not_go_back() {
+async fn a_waived_difference_is_not_refunded() {
     let (shop, first) = opened(22).await;
     let second = exchanged(&shop, &first, "night-2").await;
     shop.change_order(&second, "refund", &json!({})).await;
@@ -108,7 +108,7 @@ async fn what_was_let_go_does_not_go_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn seats_of_a_show_without_a_card_limit_do_not_get_a_card_around_another_shows_limit() {
+async fn an_exchange_does_not_bypass_the_card_limit_of_its_new_show() {
     let shop = Shop::open(24, "4x10", rules()).await;
     put_night(&shop, "night-2", 9_900, json!({"seats_per_card": 1})).await;
     let (first, second) = (paid(&shop, 1, "visa").await, paid(&shop, 2, "visa").await);

@@ -1,5 +1,5 @@
-//! Tests sums that Stripe never accepts: if the sum is known in time the buyer is told before
-//! anything is written, and no order waits for it.
+//! Tests sums that Stripe does not accept. If booking knows the limit, it refuses the sum before it
+//! writes anything. If only Stripe knows the limit, the order ends at once.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn coins(amount: i64, currency: &str) -> Value {
     json!({ "amount": amount, "currency": currency })
 }
 
-/// Returns the changes for a hall whose rows C and D have this price.
+/// Returns the changes for a show whose rows C and D have this price.
 fn at(price: i64) -> Value {
     json!({ "prices": { "cat1": 9_900, "cat2": price }, "refunds": [{ "until_h": 1, "fee_pct": 0 }] })
 }
@@ -91,7 +91,7 @@ async fn a_price_that_stripe_never_takes_is_refused_when_it_is_set() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sum_that_only_stripe_knows_to_be_too_small_ends_the_order() {
+async fn a_sum_that_only_stripe_finds_too_small_ends_the_order() {
     // Only Stripe knows the worth of a yuan in the account's own currency.
     let mut changes = at(60);
     changes["currency"] = json!("CNY");
@@ -100,7 +100,7 @@ async fn a_sum_that_only_stripe_knows_to_be_too_small_ends_the_order() {
     let refused = shop.try_checkout(&shop.pass(1), &hold).await.is(422);
     assert_eq!(refused["code"], "amount_too_small", "{refused}");
     assert_eq!(refused["total"], coins(60, "CNY"));
-    // The order does not wait for a payment that never comes, and its seats are free again.
+    // The order has ended, and its seats are free again.
     shop.seats_are_free().await;
     let again = shop.try_checkout(&shop.pass(1), &hold).await.is(422);
     assert_eq!(again["code"], "payment_refused", "{again}");
@@ -120,7 +120,7 @@ async fn a_currency_that_stripe_does_not_know_ends_the_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_that_stripe_does_not_accept_cost_nobody_the_seats() {
+async fn the_seats_stay_held_while_stripe_refuses_the_keys() {
     let shop = Shop::open(27, "4x10", at(4_900)).await;
     let hold = shop.hold(&shop.pass(1), &["D-1"]).await;
     for status in [401, 403] {
@@ -128,7 +128,7 @@ async fn keys_that_stripe_does_not_accept_cost_nobody_the_seats() {
         let put_off = shop.try_checkout(&shop.pass(1), &hold).await.is(503);
         assert_eq!(put_off["code"], "payment_provider_unreachable", "{put_off}");
     }
-    // The organiser mends the keys.
+    // The organiser corrects the keys.
     shop.stripe.refuse_keys(None);
     let order = shop.checkout(&shop.pass(1), &hold).await;
     shop.pay_by_card(&order, "visa", true);

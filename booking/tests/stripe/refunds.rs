@@ -1,4 +1,5 @@
-//! Tests refunds: the money is back when the provider says so, and a refund that failed is found.
+//! Tests refunds: a refund is done when the provider reports that it succeeded, and a refund that
+//! failed is a finding and stays owed.
 
 use fairgate_model::findings::DriftKind;
 use fairgate_servers::StripeIntent;
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::shop::*;
 
-/// Returns an order that was given up, but whose money was taken all the same.
+/// Returns a cancelled order whose money the provider captured although booking did not ask for it.
 async fn taken_in_vain(seed: u64, refunds_are: &'static str) -> (Shop, Value) {
     let shop = Shop::open(seed, "4x10", json!({})).await;
     shop.stripe.refunds_are(refunds_are);
@@ -35,14 +36,14 @@ async fn nothing_owed(shop: &Shop) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refund_on_its_way_is_owed_until_it_has_arrived() {
+async fn a_pending_refund_is_owed_until_it_succeeds() {
     let (shop, order) = taken_in_vain(11, "pending").await;
     until("the refund to be asked for", async || {
         (intent(&shop, &order).refunds == ["pending"]).then_some(())
     })
     .await;
-    // The refund's event comes at once, and means as much as if the money had arrived.
-    until("the provider's news to be settled", async || {
+    // The provider sends the refund's event at once, although the refund is still pending.
+    until("the provider's events to be settled", async || {
         let backlog = shop.ledger.backlog().await.expect("readable");
         (backlog == (0, 1)).then_some(())
     })
@@ -60,7 +61,7 @@ async fn a_refund_on_its_way_is_owed_until_it_has_arrived() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parts_go_back_each_on_its_own_and_one_that_failed_is_asked_for_anew() {
+async fn two_tickets_are_refunded_one_by_one_and_a_failed_refund_stays_owed() {
     let rules = json!({"refunds": [{"until_h": 1, "fee_pct": 10}]});
     let shop = Shop::open(13, "4x10", rules).await;
     let order = shop.order_best(1, 2).await;
@@ -91,14 +92,14 @@ async fn parts_go_back_each_on_its_own_and_one_that_failed_is_asked_for_anew() {
     assert_eq!(
         intent(&shop, &order).refunded,
         back,
-        "what failed has not gone"
+        "the failed refund has returned nothing"
     );
     let backlog = shop.ledger.backlog().await.expect("readable");
-    assert_eq!(backlog.1, 1, "it is still owed");
+    assert_eq!(backlog.1, 1, "the refund is still owed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refund_that_fails_is_a_finding_and_is_asked_for_anew() {
+async fn a_refund_that_fails_is_a_finding_and_is_tried_again() {
     let (shop, order) = taken_in_vain(12, "pending").await;
     until("the refund to be asked for", async || {
         (intent(&shop, &order).refunds == ["pending"]).then_some(())
@@ -115,16 +116,19 @@ async fn a_refund_that_fails_is_a_finding_and_is_asked_for_anew() {
             .find(|line| line.kind == DriftKind::RefundFailed)
     })
     .await;
-    assert_eq!(found.repair, "later", "somebody has to look at it");
+    assert_eq!(
+        found.repair, "later",
+        "the reconciler leaves it to a person"
+    );
     assert!(found.told.contains(&payment), "{}", found.told);
     assert_eq!(intent(&shop, &order).refunds, ["failed", "failed"]);
     assert_eq!(shop.read(&order).await["payment"]["state"], "captured");
     let backlog = shop.ledger.backlog().await.expect("readable");
-    assert_eq!(backlog.1, 1, "it is still owed");
+    assert_eq!(backlog.1, 1, "the refund is still owed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refund_that_came_back_after_it_had_arrived_is_owed_again_and_goes_anew() {
+async fn a_refund_that_fails_after_it_succeeded_is_owed_and_tried_again() {
     let rules = json!({"refunds": [{"until_h": 1, "fee_pct": 10}]});
     let shop = Shop::open(14, "4x10", rules).await;
     let order = shop.order_best(1, 2).await;
@@ -136,11 +140,11 @@ async fn a_refund_that_came_back_after_it_had_arrived_is_owed_again_and_goes_ane
     shop.order_once(&order, state("done")).await;
     let back = intent(&shop, &order).refunded;
     let payment = text(&order["payment"], "payment");
-    // The refund comes back, and the next try fails as well.
+    // The refund fails after it had succeeded, and the next try fails as well.
     shop.stripe.refunds_are("failed");
     shop.stripe.refund_fails(&payment);
     let failed = shop.order_once(&order, state("failed")).await;
-    assert_eq!(failed["state"], "refunded", "the tickets are gone for good");
+    assert_eq!(failed["state"], "refunded", "the tickets stay void");
     assert_eq!(intent(&shop, &order).refunded, 0);
     let found = until("the second try", async || {
         let tried = intent(&shop, &order).refunds == ["failed", "failed"];
@@ -160,7 +164,7 @@ async fn a_refund_that_came_back_after_it_had_arrived_is_owed_again_and_goes_ane
         "{found:?}"
     );
 
-    // Another refund is quicker: it is asked for again at once, and arrives.
+    // The refund of another order also fails after it had succeeded, but its next try succeeds.
     let order = shop.order_best(2, 2).await;
     shop.pay_by_card(&order, "visa", true);
     shop.order_once(&order, |order| order["state"] == "ticketed")
@@ -170,7 +174,7 @@ async fn a_refund_that_came_back_after_it_had_arrived_is_owed_again_and_goes_ane
     shop.order_once(&order, state("done")).await;
     let payment = text(&order["payment"], "payment");
     shop.stripe.refund_fails(&payment);
-    until("the money to go anew", async || {
+    until("the second refund to succeed", async || {
         let intent = intent(&shop, &order);
         (intent.refunds == ["failed", "succeeded"] && intent.refunded == back).then_some(())
     })
@@ -179,7 +183,7 @@ async fn a_refund_that_came_back_after_it_had_arrived_is_owed_again_and_goes_ane
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn money_that_was_taken_in_vain_and_came_back_goes_anew() {
+async fn money_captured_for_a_cancelled_order_is_refunded_again_if_its_refund_fails() {
     let (shop, order) = taken_in_vain(15, "succeeded").await;
     shop.order_once(&order, refunded).await;
     nothing_owed(&shop).await;
@@ -187,7 +191,7 @@ async fn money_that_was_taken_in_vain_and_came_back_goes_anew() {
     assert!(whole > 0);
     let payment = text(&order["payment"], "payment");
     shop.stripe.refund_fails(&payment);
-    until("the money to go anew", async || {
+    until("the second refund to succeed", async || {
         let intent = intent(&shop, &order);
         (intent.refunds == ["failed", "succeeded"] && intent.refunded == whole).then_some(())
     })

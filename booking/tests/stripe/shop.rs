@@ -1,4 +1,5 @@
-//! Booking with Stripe as its provider, serving on a free port so that events can come in.
+//! A booking that pays through a fake Stripe server. It serves on a free port, where the server
+//! sends its events.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use tokio::task::JoinSet;
 
 pub const PROMOTER: &str = "promoter-key";
 
-/// The shop, its workers, and its provider.
+/// Booking with its workers and its payment provider.
 pub struct Shop {
     pub stripe: FakeStripeServer,
     pub booking: Booking,
@@ -37,7 +38,8 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// A hall of `grid`, and a show whose document has these changes.
+    /// Opens a hall of `grid`, and a show in it whose document has these changes. `seed` seeds the
+    /// provider's faults.
     pub async fn open(seed: u64, grid: &str, changes: Value) -> Self {
         let stripe = FakeStripeServer::start(seed).await.expect("a port");
         let folder = tempfile::tempdir().expect("a folder");
@@ -99,7 +101,7 @@ impl Shop {
         shop
     }
 
-    /// The show's document, with these changes.
+    /// Puts the show with these changes to its document.
     pub async fn put_show(&self, changes: Value) -> TestAnswer {
         let mut document = json!({
             "venue": "hall", "title": "Night one", "starts_at": "2099-06-01T20:00:00+02:00", "currency": "EUR",
@@ -112,13 +114,13 @@ impl Shop {
         self.ask(put).await
     }
 
-    /// The pass of a visitor.
+    /// Returns the pass of the visitor with this number.
     pub fn pass(&self, n: u16) -> String {
         let now_s = jiff::Timestamp::now().as_second();
         sign_test_pass(&self.keyring, "demo", n, now_s)
     }
 
-    /// One seat more in the basket.
+    /// Adds a seat to a basket.
     pub async fn add(&self, who: &str, hold: &Value, seat: &str) {
         let path = format!("/v1/holds/{}", text(hold, "hold"));
         let more = json!({ "add": [seat] });
@@ -138,14 +140,15 @@ impl Shop {
         self.try_hold(&pass, "night-1", &wish).await.is(201)
     }
 
-    /// An order of the best `quantity` seats.
+    /// Orders the best `quantity` seats.
     pub async fn order_best(&self, n: u16, quantity: u32) -> Value {
         let pass = self.pass(n);
         let hold = self.hold_best(&pass, quantity).await;
         self.checkout(&pass, &hold).await
     }
 
-    /// The same, asked for again while a provider that misbehaves does not answer.
+    /// Orders the best `quantity` seats, and repeats the checkout while the misbehaving provider
+    /// does not answer.
     pub async fn order_from_ill_provider(&self, n: u16, quantity: u32) -> Value {
         let pass = self.pass(n);
         let hold = self.hold_best(&pass, quantity).await;
@@ -157,14 +160,14 @@ impl Shop {
         .await
     }
 
-    /// Asks for something that the order's key allows.
+    /// Makes a call about the order, such as `refund` or `cancel`, with the order's key.
     pub async fn change_order(&self, order: &Value, what: &str, body: &Value) {
         let path = format!("/v1/orders/{}/{what}", text(order, "order"));
         let key = text(order, "order_key");
         self.ask(post(&path, body).by(&key)).await.is(200);
     }
 
-    /// What the page does with its card form.
+    /// Confirms the order's payment at the provider, as the page does with its card form.
     pub fn pay_by_card(&self, order: &Value, card: &str, good: bool) {
         let secret = text(&order["payment"]["client"], "client_secret");
         let known = self.stripe.confirm(&secret, card, good);

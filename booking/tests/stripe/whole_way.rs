@@ -48,7 +48,7 @@ async fn a_good_card_ends_with_tickets_and_one_capture() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_card_that_bought_its_share_buys_no_more_and_is_let_go() {
+async fn a_card_over_its_limit_buys_no_more_and_its_payment_is_voided() {
     let shop = Shop::open(2, "4x10", json!({ "seats_per_card": 3 })).await;
     let (first, second) = (shop.order_best(1, 2).await, shop.order_best(2, 2).await);
     shop.pay_by_card(&first, "visa", true);
@@ -113,8 +113,8 @@ async fn through_chaos_every_order_ends_and_every_cent_is_explained() {
             if now["state"] == "expired" && now["payment"]["state"] == "created" {
                 reconciler.reconcile_all(0).await.expect("readable");
             }
-            // The order has settled when provider and ledger agree: one of them may have changed
-            // since the other was read.
+            // The order has settled when provider and ledger agree. Either may have changed since
+            // the other was read.
             let payment = text(&order["payment"], "payment");
             let intents = shop.stripe.intents();
             let of = |status| {
@@ -146,7 +146,7 @@ async fn through_chaos_every_order_ends_and_every_cent_is_explained() {
             .iter()
             .filter(|intent| intent.status == "succeeded")
             .count();
-        assert!(taken <= 1, "one payment, one intent that was taken");
+        assert!(taken <= 1, "at most one captured intent for each payment");
     }
     assert_eq!(shop.stripe.keys_missing(), 0);
     assert!(shop.stripe.calls() > u64::from(ORDERS));

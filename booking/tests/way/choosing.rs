@@ -1,4 +1,5 @@
-//! Tests what visitors ask for, and what they are offered instead.
+//! Tests which seats a request holds, why a request is refused, and which seats are suggested
+//! instead.
 
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ async fn best(app: &App, who: &Visitor, best: Value) -> TestAnswer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_best_seats_are_side_by_side_before_the_stage() {
+async fn the_best_seats_are_side_by_side_in_front_of_the_stage() {
     let (app, ana, ben) = opened().await;
     let hold = best(&app, &ana, json!({"quantity": 2})).await.is(201);
     assert_eq!(labels(&hold["seats"]), ["A-5", "A-6"]);
@@ -32,7 +33,7 @@ async fn the_best_seats_are_side_by_side_before_the_stage() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_party_too_large_for_what_is_left_is_told_so() {
+async fn a_party_larger_than_the_seats_left_is_refused_for_capacity() {
     let (app, ana, ben) = opened_with(json!({"seats_per_visitor": 40, "orphans": "allow"})).await;
     best(&app, &ana, json!({"quantity": 38})).await.is(201);
     let refused = best(&app, &ben, json!({"quantity": 3})).await;
@@ -42,13 +43,13 @@ async fn a_party_too_large_for_what_is_left_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shortage_says_whether_what_fits_is_sold_or_in_baskets() {
+async fn a_refusal_says_how_many_fitting_seats_are_in_baskets() {
     let (app, ana, ben) = opened_with(json!({"seats_per_visitor": 40, "orphans": "allow"})).await;
     let hold = best(&app, &ana, json!({"quantity": 38})).await.is(201);
     let refused = best(&app, &ben, json!({"quantity": 3})).await;
     let refused = refused.problem(409, "best_available_not_found");
     assert_eq!(refused["seats_in_baskets"], 38);
-    // At least 18 of the 20 cheap seats are among the free ones.
+    // Only two seats are free, so at least 18 of the 20 cheap seats are in Ana's basket.
     let cheap = json!({"quantity": 3, "categories": ["cat2"]});
     let refused = best(&app, &ben, cheap.clone()).await;
     let refused = refused.problem(409, "best_available_not_found");
@@ -111,7 +112,7 @@ async fn taken_seats_are_named_with_a_suggestion_that_can_be_held() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_single_seat_is_not_left_behind_where_it_can_be_helped() {
+async fn seats_that_would_leave_a_single_seat_are_refused_unless_the_show_allows_it() {
     let (app, ana, _) = opened().await;
     let ask = post(HOLDS, &json!({"seats": ["A-2", "A-3"]})).by(&ana);
     let refused = app.ask(ask).await.problem(422, "would_orphan");
@@ -125,7 +126,7 @@ async fn a_single_seat_is_not_left_behind_where_it_can_be_helped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_limit_counts_what_is_held_and_what_was_bought() {
+async fn the_limit_counts_held_and_bought_seats() {
     let (app, ana, ben) = opened().await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     app.pay(&order, "approve").await.is(200);
@@ -186,7 +187,7 @@ async fn a_hold_is_extended_while_extensions_last() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_ordered_hold_is_no_basket_any_more() {
+async fn an_ordered_hold_is_not_changed_extended_or_given_back() {
     let (app, ana, _) = opened().await;
     let hold = app.hold(&ana, &["A-1", "A-2"]).await;
     let path = format!("/v1/holds/{}", text(&hold, "hold"));

@@ -1,5 +1,5 @@
-//! Tests the dump that an outside judge reads: the whole ledger beside a live booking, or an error
-//! and an untouched file.
+//! Tests the dump of the ledger that the load test's judge reads: it is whole, also while booking
+//! runs, and after an error the file is unchanged.
 
 use std::path::Path;
 use std::process::Command;
@@ -24,7 +24,7 @@ fn folder(app: &App) -> &Path {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dump_beside_a_live_booking_tells_every_order_whole() {
+async fn a_dump_of_a_running_booking_has_every_order_whole() {
     let (app, ana, ben) = opened().await;
     let paid = one_paid_and_one_open(&app, &ana, &ben).await;
     let out = folder(&app).join("dump.jsonl");
@@ -34,7 +34,7 @@ async fn a_dump_beside_a_live_booking_tells_every_order_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dump_of_a_database_tells_the_same() {
+async fn a_dump_of_a_postgresql_ledger_has_the_same_records() {
     if fairgate_servers::or_skip("the dump of a PostgreSQL database") {
         return;
     }
@@ -47,10 +47,10 @@ async fn a_dump_of_a_database_tells_the_same() {
         let last = lines(&out).pop();
         last.filter(|last| last["seat_rows"] == 0)
     };
-    until("the sold seats are delivered", delivered).await;
+    until("the delivery of the sold seats", delivered).await;
     check_whole(&lines(&out), &paid, &json!(0));
 
-    // The next process finds all of the ledger.
+    // A restarted app finds the whole ledger.
     let app = app.restarted().await;
     let again = post("/v1/shows/night-1/holds", &json!({ "seats": ["A-1"] }));
     app.ask(again.by(&ben)).await.problem(409, "seats_taken");
@@ -144,7 +144,7 @@ fn check_whole(lines: &[Value], paid: &Value, undelivered: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_that_ran_out_keeps_its_cells_in_the_dump_and_has_no_claims() {
+async fn an_expired_order_keeps_its_cells_in_the_dump_and_has_no_claims() {
     let (app, ana, _) = opened_with(json!({"hold_s": 60, "pay_s": 60, "claim_grace_s": 1})).await;
     let order = app.order(&ana, &["A-1"]).await;
     app.clock.advance_ms(120_000);
@@ -157,7 +157,7 @@ async fn an_order_that_ran_out_keeps_its_cells_in_the_dump_and_has_no_claims() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_scanned_given_back_and_waited_for_stands_in_the_dump() {
+async fn scans_refunds_and_waiting_parties_are_in_the_dump() {
     let terms = json!({ "refunds": [{ "until_h": 48, "fee_pct": 10 }] });
     let (app, ana, ben) = opened_with(terms).await;
     let paid = app.order(&ana, &["A-1", "A-2"]).await;
@@ -181,7 +181,7 @@ async fn what_was_scanned_given_back_and_waited_for_stands_in_the_dump() {
         let payment = of(&lines, "payment")[0].clone();
         (payment["provider_refunds"][0]["amount"] == 8_910).then_some(lines)
     };
-    let lines = until("the sandbox gave the ticket's money back", booked).await;
+    let lines = until("the sandbox's refund of the ticket", booked).await;
     let ticket = |id: &str| {
         let tickets = of(&lines, "ticket").into_iter();
         let mut tickets = tickets.filter(|ticket| ticket["ticket"] == id);
@@ -197,7 +197,7 @@ async fn what_was_scanned_given_back_and_waited_for_stands_in_the_dump() {
 }
 
 #[test]
-fn without_a_ledger_the_file_stays_as_it_was() {
+fn a_dump_without_a_ledger_leaves_the_file_as_it_was() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("dump.jsonl");
     std::fs::write(&out, "before").expect("written");
@@ -219,13 +219,13 @@ fn without_a_ledger_the_file_stays_as_it_was() {
     let left: Vec<_> = std::fs::read_dir(folder.path())
         .expect("a folder")
         .collect();
-    assert_eq!(left.len(), 2, "no half a dump is left behind: {left:?}");
+    assert_eq!(left.len(), 2, "no partial dump is left: {left:?}");
     let nowhere = write(folder.path(), &folder.path().join("no/dump"), 0);
     assert!(matches!(nowhere, Err(DumpError::File(..))), "{nowhere:?}");
 }
 
 #[tokio::test]
-async fn without_a_database_the_file_stays_as_it_was() {
+async fn a_dump_without_a_database_leaves_the_file_as_it_was() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("dump.jsonl");
     std::fs::write(&out, "before").expect("written");
@@ -240,7 +240,7 @@ async fn without_a_database_the_file_stays_as_it_was() {
 }
 
 #[test]
-fn the_command_says_what_is_wrong_and_exits_with_1() {
+fn the_command_names_the_missing_ledger_and_exits_with_1() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = Command::new(env!("CARGO_BIN_EXE_booking"))
         .args(["dump", "--data"])

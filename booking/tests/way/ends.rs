@@ -1,4 +1,5 @@
-//! Tests the ways that do not end with tickets: payments declined, orders given up, orders run out.
+//! Tests declined payments, cancelled and expired orders, lapsed and deleted baskets, and expired
+//! passes.
 
 use serde_json::{Value, json};
 
@@ -44,7 +45,7 @@ async fn a_declined_payment_may_be_tried_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_given_up_frees_its_seats_and_late_money_is_let_go() {
+async fn a_cancelled_order_frees_its_seats_and_late_money_is_voided() {
     let (app, ana, ben) = opened().await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     let path = format!("/v1/orders/{}/cancel", text(&order, "order"));
@@ -72,7 +73,7 @@ async fn an_order_given_up_frees_its_seats_and_late_money_is_let_go() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_paid_order_is_not_given_up() {
+async fn a_paid_order_cannot_be_cancelled() {
     let (app, ana, _) = opened().await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     app.pay(&order, "approve").await.is(200);
@@ -84,11 +85,11 @@ async fn a_paid_order_is_not_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_runs_out_on_time() {
+async fn an_unpaid_order_expires_on_time() {
     let (app, ana, ben) = opened().await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     assert_eq!(order["pay_until"], "2027-01-10T09:05:00Z");
-    // This is the time to pay that is shown, plus thirty seconds for which the claim stays.
+    // After the time to pay that the page shows, the claim stays for another thirty seconds.
     app.clock.advance_ms(300_000 + 29_999);
     assert_eq!(app.read(&order).await["state"], "pending");
     app.clock.advance_ms(1);
@@ -99,7 +100,7 @@ async fn an_order_runs_out_on_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_basket_lapses_on_time_and_is_gone() {
+async fn a_basket_lapses_on_time_and_can_no_longer_be_used() {
     let (app, ana, ben) = opened().await;
     let hold = text(&app.hold(&ana, &["A-1", "A-2"]).await, "hold");
     app.clock.advance_ms(305_000);
@@ -115,7 +116,7 @@ async fn a_basket_lapses_on_time_and_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_basket_given_back_is_free_at_once() {
+async fn the_seats_of_a_deleted_basket_are_free_at_once() {
     let (app, ana, ben) = opened().await;
     let path = format!(
         "/v1/holds/{}",
@@ -126,7 +127,7 @@ async fn a_basket_given_back_is_free_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pass_that_ran_out_gives_seats_back_and_takes_no_new_ones() {
+async fn with_an_expired_pass_seats_are_removed_and_ordered_but_not_added() {
     let (app, ana, _ben) = opened_with(json!({"hold_s": 1_200})).await;
     let hold = app.hold(&ana, &["A-1", "A-2", "A-3"]).await;
     let path = format!("/v1/holds/{}", text(&hold, "hold"));

@@ -24,7 +24,8 @@ fn labels(order: &Value) -> Value {
     seats.map(|seat| seat["label"].clone()).collect()
 }
 
-/// Opens a paid order of Ana's for, with a dearer and a cheaper night beside it.
+/// Opens an app with a paid order of Ana's for, a dearer `night-2` and a cheaper
+/// `night-3`. Returns it with Ben and the order.
 async fn opened() -> (App, Visitor, Value) {
     let (app, ana, ben) = crate::harness::opened().await;
     app.put_show(
@@ -48,7 +49,7 @@ async fn successor(app: &App, old: &Value, made: &Value) -> Value {
 }
 
 async fn unavailable(app: &App, show: &str, wanted: Value) {
-    until("the seats to be as they should", async || {
+    until("the expected states of the seats", async || {
         (app.seats(show).await["unavailable"] == wanted).then_some(())
     })
     .await;
@@ -65,7 +66,7 @@ async fn no_findings(app: &App) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn for_seats_at_the_same_price_there_is_nothing_to_pay() {
+async fn an_exchange_at_the_same_price_costs_nothing() {
     let (app, ben, order) = opened().await;
     let call = || exchange(&order, &to("night-1", &["B-1", "B-2"])).keyed("x");
     let made = app.ask(call()).await.is(200);
@@ -79,7 +80,7 @@ async fn for_seats_at_the_same_price_there_is_nothing_to_pay() {
     assert_eq!(
         app.ask(call()).await.is(200)["order"],
         made["order"],
-        "asked twice, done once"
+        "the repeated call finds the first exchange"
     );
     unavailable(&app, "night-1", json!({"B-1": "sold", "B-2": "sold"})).await;
     let old = app.read(&order).await;
@@ -88,7 +89,7 @@ async fn for_seats_at_the_same_price_there_is_nothing_to_pay() {
         (&old["tickets"], &old["refund_offer"]),
         (&json!([]), &Value::Null)
     );
-    // The old tickets open no door, the new ones do, and anybody may buy the old seats.
+    // The order has new tickets that are valid at the door, and anybody may buy the old seats.
     let new = successor(&app, &order, &made).await;
     let tickets = app.read(&new).await["tickets"].clone();
     assert_eq!(tickets.as_array().map(Vec::len), Some(2));
@@ -106,7 +107,7 @@ async fn for_seats_at_the_same_price_there_is_nothing_to_pay() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dearer_night_waits_for_its_difference_and_the_old_seats_stay_until_then() {
+async fn an_exchange_for_a_dearer_night_is_pending_until_the_difference_is_paid() {
     let (app, _, order) = opened().await;
     let made = app
         .ask(exchange(&order, &to("night-2", &["A-1", "A-2"])))
@@ -146,7 +147,7 @@ async fn a_dearer_night_waits_for_its_difference_and_the_old_seats_stay_until_th
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_difference_that_is_declined_or_given_up_leaves_the_old_order_whole() {
+async fn the_old_order_stays_whole_if_the_difference_is_declined_and_the_exchange_cancelled() {
     let (app, _, order) = opened().await;
     let made = app
         .ask(exchange(&order, &to("night-2", &["A-1", "A-2"])))
@@ -176,7 +177,7 @@ async fn a_difference_that_is_declined_or_given_up_leaves_the_old_order_whole() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cheaper_night_gives_the_difference_back_and_a_refund_later_the_rest() {
+async fn an_exchange_for_a_cheaper_night_refunds_the_difference_and_a_later_refund_the_rest() {
     let (app, _, order) = opened().await;
     app.put_show(
         "night-3",
@@ -207,7 +208,7 @@ async fn a_cheaper_night_gives_the_difference_back_and_a_refund_later_the_rest()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_exchanged_is_refused_and_nothing_changes() {
+async fn an_exchange_that_is_not_possible_is_refused_and_changes_nothing() {
     let (app, ben, order) = opened().await;
     app.hold(&ben, &["C-5"]).await;
     let ask = async |body: Value| app.ask(exchange(&order, &body)).await;
@@ -230,7 +231,7 @@ async fn what_cannot_be_exchanged_is_refused_and_nothing_changes() {
         .is(422);
     app.put_show("night-4", json!({"currency": "USD"})).await;
     ask(to("night-4", &["B-1", "B-2"])).await.is(422);
-    // A visitor who waited in this line has not waited in that one.
+    // The other show belongs to another room, so the exchange needs a pass of that room.
     app.put_show("other-1", json!({})).await;
     let coverage = vec![
         ("demo".to_owned(), vec!["night-*".to_owned()]),
@@ -258,7 +259,7 @@ async fn what_cannot_be_exchanged_is_refused_and_nothing_changes() {
         json!({"A-1": "sold", "A-2": "sold", "C-5": "held"}),
     )
     .await;
-    // These are the best seats other than its own.
+    // The best seats are others than the order's own.
     let best = ask(json!({"show": "night-1", "best": {"quantity": 2}})).await;
     let best = best.is(200);
     assert!(!text(&best["seats"][0], "label").is_empty() && labels(&best) != json!(["A-1", "A-2"]));
@@ -272,7 +273,7 @@ async fn what_cannot_be_exchanged_is_refused_and_nothing_changes() {
     let back = back.await;
     let order = successor(&app, &order, &back).await;
     let ask = async |body: Value| app.ask(exchange(&order, &body)).await;
-    // Half of the seats may stay.
+    // The order may keep one of its seats and exchange the other.
     let half = ask(to("night-1", &["A-1", "B-1"])).await.is(200);
     assert_eq!(labels(&half), json!(["A-1", "B-1"]));
     unavailable(
@@ -302,7 +303,7 @@ async fn a_journey_is_shortened_on_its_own_seat_and_lengthened_again_and_keeps_i
         .order_once(&order, |order| order["refunds"][0]["state"] == "done")
         .await;
     assert!(back["refunds"][0]["amount"]["amount"].as_i64() > Some(0));
-    // Somebody else has the rest of the way for a while.
+    // Ben holds the rest of the way for a while.
     let rest = until("the rest of the way", async || {
         let ask = post(
             &format!("/v1/shows/{SHOW}/holds"),
@@ -334,7 +335,7 @@ async fn a_journey_is_shortened_on_its_own_seat_and_lengthened_again_and_keeps_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_try_that_came_to_nothing_behind_its_hold_is_taken_up_with_the_seats_of_that_hold() {
+async fn a_retry_of_an_exchange_that_failed_after_its_hold_gets_the_seats_of_that_hold() {
     let (app, _, order) = opened().await;
     let call = || exchange(&order, &json!({"show": "night-2", "best": {"quantity": 2}})).keyed("x");
     app.tamper(
@@ -351,7 +352,11 @@ async fn a_try_that_came_to_nothing_behind_its_hold_is_taken_up_with_the_seats_o
         .iter()
         .map(|seat| (text(seat, "label"), json!("held")))
         .collect();
-    assert_eq!(Value::Object(claimed), held, "the seats of the first try");
+    assert_eq!(
+        Value::Object(claimed),
+        held,
+        "the seats that the first try held"
+    );
     let new = successor(&app, &order, &made).await;
     app.pay(&app.read(&new).await, "approve").await.is(200);
     let done = app.order_in(&new, "ticketed").await;

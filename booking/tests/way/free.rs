@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::ends::{reasons, seats_are_free};
 use crate::harness::*;
 
-/// Returns a night whose cheap seats are free of charge and may be given back without a fee.
+/// Returns the changes for a night whose rows C and D are free of charge. A refund costs a tenth of
+/// the price.
 fn free_seats() -> Value {
     json!({
         "prices": { "cat1": 9_900, "cat2": 0 }, "orphans": "allow",
@@ -42,7 +43,7 @@ async fn no_findings(app: &App) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_free_order_is_ticketed_at_once_where_nobody_takes_money() {
+async fn a_free_order_is_ticketed_at_once_without_a_payment_provider() {
     let (app, ana, _) = opened_for_nothing().await;
     let order = app.order(&ana, &["D-1", "D-2"]).await;
     assert_eq!(order["state"], "ticketed");
@@ -70,7 +71,7 @@ async fn a_free_order_is_ticketed_at_once_where_nobody_takes_money() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_free_order_is_kept_over_a_restart_and_found_by_its_retries() {
+async fn a_retry_finds_a_free_order_also_after_a_restart() {
     let (app, ana, _) = opened_for_nothing().await;
     let hold = app.hold(&ana, &["D-1"]).await;
     let made = app.ask(order_of(&hold).by(&ana)).await.is(201);
@@ -87,7 +88,7 @@ async fn a_free_order_is_kept_over_a_restart_and_found_by_its_retries() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_costs_something_needs_somebody_who_takes_the_money() {
+async fn an_order_that_costs_something_is_refused_without_a_payment_provider() {
     let (app, ana, _) = opened_for_nothing().await;
     let hold = app.hold(&ana, &["A-1", "D-1"]).await;
     let refused = app.ask(order_of(&hold).by(&ana)).await;
@@ -103,7 +104,7 @@ async fn what_costs_something_needs_somebody_who_takes_the_money() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn free_tickets_are_given_back_at_once() {
+async fn free_tickets_are_refunded_at_once() {
     let (app, ana, ben) = opened_for_nothing().await;
     let order = app.order(&ana, &["D-1", "D-2"]).await;
     let read = app.read(&order).await;
@@ -127,7 +128,7 @@ async fn free_tickets_are_given_back_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sandbox_is_not_asked_for_nothing() {
+async fn a_free_order_does_not_reach_the_sandbox() {
     let (app, ana, _) = opened_with(free_seats()).await;
     let order = app.order(&ana, &["D-1"]).await;
     assert_eq!(order["state"], "ticketed");
@@ -137,7 +138,7 @@ async fn the_sandbox_is_not_asked_for_nothing() {
     let ledger = app.ledger().await;
     assert_eq!(ledger.backlog().await.expect("readable"), (0, 0));
     assert_eq!(app.read(&order).await["state"], "ticketed");
-    // For seats that cost something, the difference is their whole price and is paid as usual.
+    // For a seat that costs something the buyer pays the whole price, as for any exchange.
     let path = format!("/v1/orders/{}/exchange", text(&order, "order"));
     let dear = json!({ "show": "night-1", "seats": ["A-1"] });
     let made = app.ask(post(&path, &dear).by(&ana)).await.is(200);
@@ -148,7 +149,7 @@ async fn the_sandbox_is_not_asked_for_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_limit_of_seats_holds_for_free_ones_too() {
+async fn the_limit_of_seats_counts_free_seats_too() {
     let (app, ana, _) = opened_for_nothing().await;
     app.order(&ana, &["D-1", "D-2", "D-3", "D-4"]).await;
     let more = post("/v1/shows/night-1/holds", &json!({ "seats": ["D-5"] }));
@@ -156,7 +157,7 @@ async fn the_limit_of_seats_holds_for_free_ones_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_show_takes_its_free_tickets_back() {
+async fn a_cancelled_show_refunds_its_free_tickets() {
     let (app, ana, _) = opened_for_nothing().await;
     let order = app.order(&ana, &["D-1"]).await;
     let cancel = post("/v1/promoter/shows/night-1/cancel", &json!({})).by(&PROMOTER);
@@ -166,7 +167,7 @@ async fn a_cancelled_show_takes_its_free_tickets_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_exchange_that_nobody_can_be_paid_for_frees_its_seats_at_once() {
+async fn an_exchange_that_needs_a_missing_payment_provider_frees_its_new_seats_at_once() {
     let app = App::without_payments().await;
     app.put_venue("hall", "grid:4x10").await;
     app.put_show("night-1", json!({"prices": {"cat1": 0, "cat2": 0}}))

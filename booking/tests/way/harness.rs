@@ -1,5 +1,6 @@
-//! The actors of the tests: an app with its workers over a file of its own and a clock that stands
-//! still, visitors with passes, and a promoter.
+//! What the tests share: apps with their workers, visitors with passes, and the keys of the staff.
+//! An app has a ledger of its own and a clock that only the test moves; several nodes share
+//! PostgreSQL and Redis, and use the system's clock.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,10 +30,10 @@ use tokio::task::JoinSet;
 pub const PROMOTER: &str = "promoter-key";
 pub const VIEWER: &str = "viewer-key";
 pub const DOOR: &str = "door-key";
-/// The room that covers `night-*`.
+/// The room that covers the shows `night-*`.
 pub const ROOM: &str = "demo";
 
-/// Booking with its workers.
+/// Booking with its running workers.
 pub struct App {
     client: TestClient,
     pub booking: Booking,
@@ -45,29 +46,29 @@ pub struct App {
     _workers: JoinSet<()>,
 }
 
-/// Where an app's ledger is.
+/// The database that holds an app's ledger.
 #[derive(Clone)]
 enum LedgerAt {
     File(SqliteDatabase),
     Server(Arc<PostgresServer>, PostgresDatabase),
 }
 
-/// Somebody with a pass for [`ROOM`].
+/// A visitor with a pass.
 pub struct Visitor {
     pub pass: String,
 }
 
-/// An app that sells `night-1` on a hall of four rows of ten, and two visitors.
+/// Opens an app that sells `night-1` in a hall of four rows of ten, with two visitors of [`ROOM`].
 pub async fn opened() -> (App, Visitor, Visitor) {
     opened_with(json!({})).await
 }
 
-/// As [`opened`], with changes to the show's document.
+/// Does the same as [`opened`], with changes to the show's document.
 pub async fn opened_with(changes: Value) -> (App, Visitor, Visitor) {
     stocked(App::new().await, changes).await
 }
 
-/// As [`opened`], with the ledger in a PostgreSQL server of its own.
+/// Does the same as [`opened`], with the ledger in a PostgreSQL server of its own.
 pub async fn opened_on_server() -> (App, Visitor, Visitor) {
     stocked(App::on_server().await, json!({})).await
 }
@@ -80,14 +81,14 @@ async fn stocked(app: App, changes: Value) -> (App, Visitor, Visitor) {
 }
 
 impl App {
-    /// Nothing in it yet.
+    /// Opens an app with an empty ledger in a file, and the sandbox for payments.
     pub async fn new() -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a ledger file");
         Self::begun(folder, LedgerAt::File(writer), PaymentSettings::Sandbox).await
     }
 
-    /// Nothing in it yet, and nobody who takes money.
+    /// Opens an app with an empty ledger in a file, and no payment provider.
     pub async fn without_payments() -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a ledger file");
@@ -120,7 +121,7 @@ impl App {
         app
     }
 
-    /// The same ledger in a new process: whatever was only in memory is gone.
+    /// Opens the same ledger in a new app. Everything that was only in memory is lost.
     pub async fn restarted(self) -> Self {
         let Self {
             folder,
@@ -133,7 +134,7 @@ impl App {
         Self::over((folder, clock, keyring), ledger, payments).await
     }
 
-    /// The ledger beside the app.
+    /// Opens the app's ledger once more, for calls that go around the app.
     pub async fn ledger(&self) -> Arc<dyn Ledger> {
         match self.ledger.clone() {
             LedgerAt::File(writer) => Arc::new(
@@ -149,7 +150,7 @@ impl App {
         }
     }
 
-    /// The address of the server that the ledger is in.
+    /// Returns the URL of the ledger's PostgreSQL server.
     pub fn url(&self) -> String {
         match &self.ledger {
             LedgerAt::Server(server, _) => server.url(),
@@ -157,7 +158,7 @@ impl App {
         }
     }
 
-    /// Changes the ledger's database behind everybody's back.
+    /// Runs SQL in the ledger's PostgreSQL database, without the app.
     pub async fn query(&self, sql: &str) {
         let LedgerAt::Server(server, _) = &self.ledger else {
             panic!("the ledger is in a file");
@@ -165,13 +166,14 @@ impl App {
         server.query(sql).await.expect("valid SQL");
     }
 
-    /// Several nodes over one PostgreSQL and one Redis, by the clock on the wall, that sell
-    /// `night-1` in a hall of 40.
+    /// Opens several nodes over one PostgreSQL and one Redis that sell `night-1` in a hall of 40
+    /// seats. They use the system's clock.
     pub async fn nodes(count: usize, redis_url: &str) -> Vec<Self> {
         Self::nodes_selling(count, redis_url, "grid:4x10", json!({})).await
     }
 
-    /// As `nodes`, for a hall of another plan and a show with changes to its document.
+    /// Does the same as [`Self::nodes`], with a plan for the hall and changes to the show's
+    /// document.
     pub async fn nodes_selling(
         count: usize,
         redis_url: &str,
@@ -216,8 +218,8 @@ impl App {
         nodes
     }
 
-    /// This node ends, something happens to the server's ledger, and another node begins over the
-    /// same Redis.
+    /// Ends this node, runs the SQL `meanwhile` in its ledger, and opens another node over the same
+    /// Redis.
     pub async fn followed_by(self, redis_url: &str, meanwhile: &str) -> Self {
         let Self {
             folder,
@@ -301,7 +303,7 @@ impl App {
         }
     }
 
-    /// A visitor of [`ROOM`] whose pass lives for ten minutes.
+    /// Returns a visitor of [`ROOM`] whose pass is valid for ten minutes.
     pub fn visitor(&self, n: u16) -> Visitor {
         self.visitor_of(ROOM, n)
     }
@@ -313,10 +315,10 @@ impl App {
         }
     }
 
-    /// Changes the ledger's file behind everybody's back.
+    /// Runs SQL in the ledger's file, without the app.
     pub async fn tamper(&self, statement: &'static str) {
         let LedgerAt::File(writer) = &self.ledger else {
-            panic!("only a file is tampered with");
+            panic!("the ledger is not in a file");
         };
         let done = writer.write(move |tx| tx.execute_batch(statement).map_err(LedgerError::from));
         done.await.expect("valid SQL");
@@ -328,7 +330,7 @@ impl App {
         self.ask(put).await.is(200);
     }
 
-    /// A show in the hall, with changes to its document.
+    /// Puts a show in the hall, with changes to its document.
     pub async fn put_show(&self, show: &str, changes: Value) {
         let put = put(&format!("/v1/promoter/shows/{show}"), &document(changes));
         self.ask(put.by(&PROMOTER)).await.is(200);
@@ -341,7 +343,7 @@ impl TestShop for App {
     }
 }
 
-/// All of them at once.
+/// Runs all futures at once on this task, and returns their values in the order of the futures.
 pub async fn join_all<T>(futures: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
     let mut running: Vec<_> = futures.into_iter().map(Box::pin).collect();
     let mut done: Vec<Option<T>> = running.iter().map(|_| None).collect();
@@ -369,7 +371,7 @@ impl AsRef<str> for Visitor {
     }
 }
 
-/// A show's document, with changes.
+/// Returns a show's document, with changes.
 pub fn document(changes: Value) -> Value {
     let mut document = json!({
         "venue": "hall", "title": "Night one", "starts_at": "2027-06-01T20:00:00+02:00",
@@ -382,9 +384,9 @@ pub fn document(changes: Value) -> Value {
     document
 }
 
-/// A chart of the real data, or `None` (said once) where the data is not there.
+/// Returns a chart of the real data, or `None`, with a message, if the data is not there.
 pub fn chart(name: &str) -> Option<String> {
-    // Relative folders are seen from the repository's root, wherever the test runs.
+    // Relative folders start at the repository's root, wherever the test runs.
     let folder = std::env::var_os("FAIRGATE_REAL_DATA").unwrap_or_else(|| "../shared/data".into());
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("..")
@@ -392,10 +394,7 @@ pub fn chart(name: &str) -> Option<String> {
     let path = folder.join("seatmaps").join(format!("seatsio-{name}.json"));
     let text = std::fs::read_to_string(&path).ok();
     if text.is_none() {
-        #[expect(
-            clippy::print_stdout,
-            reason = "whoever reads the log must see what was not tested"
-        )]
+        #[expect(clippy::print_stdout, reason = "the log must show what was not tested")]
         {
             println!("SKIPPED: {} is not there", path.display());
         }

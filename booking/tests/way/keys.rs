@@ -1,17 +1,17 @@
-//! Sends one `Idempotency-Key` with two bodies to two nodes at once: one call is carried out, and
-//! the other does nothing.
+//! Tests idempotency keys: of two calls with one key and two bodies at two nodes, one is granted
+//! and the other is refused. A scan that is repeated under its key is accepted again for a minute.
 
 use fairgate_servers as servers;
 use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// How often each kind of call is tried.
+/// The number of pairs of calls that most tests make.
 const PAIRS: u16 = 30;
 const HOLDS: &str = "/v1/shows/night-1/holds";
 const LIST: &str = "/v1/shows/night-1/waitlist";
 
-/// Starts two nodes that sell a hall of sixty seats, with their servers.
+/// Starts a Redis server and two nodes that sell a hall of sixty seats.
 async fn two(changes: Value) -> (servers::RedisServers, Vec<App>) {
     let redis = servers::RedisServers::single().await.expect("it starts");
     let mut sold = json!({"orphans": "allow", "seats_per_visitor": 10});
@@ -58,7 +58,7 @@ async fn pair(
     let own = own.await;
     assert_eq!(
         own.body, answers[one].body,
-        "the other node knows the answer"
+        "the other node gives the same answer"
     );
     (one, own.is(answers[one].status))
 }
@@ -76,7 +76,7 @@ fn labels(seats: &Value) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_bodies_under_one_key_at_two_nodes_one_is_held_and_no_other_seat() {
+async fn of_two_hold_requests_under_one_key_at_two_nodes_one_takes_its_seat() {
     if servers::or_skip("holds under one key at two nodes") {
         return;
     }
@@ -89,7 +89,7 @@ async fn of_two_bodies_under_one_key_at_two_nodes_one_is_held_and_no_other_seat(
         assert_eq!(labels(&hold["seats"]), [seats[one].clone()]);
     }
     for node in &nodes {
-        until("one seat a pair", async || {
+        until("one held seat for each pair", async || {
             (node.seats("night-1").await["held"] == PAIRS).then_some(())
         })
         .await;
@@ -97,7 +97,7 @@ async fn of_two_bodies_under_one_key_at_two_nodes_one_is_held_and_no_other_seat(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_buyers_under_one_key_at_two_nodes_one_has_the_order() {
+async fn of_two_orders_under_one_key_at_two_nodes_one_is_made() {
     if servers::or_skip("orders under one key at two nodes") {
         return;
     }
@@ -116,7 +116,7 @@ async fn of_two_buyers_under_one_key_at_two_nodes_one_has_the_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_exchanges_and_two_refunds_under_one_key_at_two_nodes_one_is_done() {
+async fn of_two_exchanges_and_two_refunds_under_one_key_at_two_nodes_one_each_is_made() {
     if servers::or_skip("exchanges and refunds under one key at two nodes") {
         return;
     }
@@ -174,7 +174,7 @@ async fn of_two_parties_under_one_key_at_two_nodes_one_waits() {
     }
 }
 
-/// Returns a ticket of Ana's.
+/// Buys for Ana, and returns one of the tickets.
 async fn ticket(app: &App, ana: &Visitor) -> String {
     let order = ticketed(app, ana, &["A-1", "A-2"]).await;
     text(&app.read(&order).await["tickets"][0], "ticket")
@@ -186,7 +186,7 @@ fn scan(ticket: &str, key: &str, scanner: &str) -> TestCall {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_scan_asked_again_by_its_scanner_lets_in_for_a_minute_and_nobody_else_gets_in() {
+async fn a_repeated_scan_is_accepted_for_a_minute_with_the_same_key_and_scanner_only() {
     let (app, ana, _) = opened().await;
     let ticket = ticket(&app, &ana).await;
     let first = app.ask(scan(&ticket, "k", DOOR)).await;
@@ -209,7 +209,7 @@ async fn a_scan_asked_again_by_its_scanner_lets_in_for_a_minute_and_nobody_else_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_scan_whose_answer_was_lost_with_its_node_is_found_at_the_next_one() {
+async fn a_restarted_node_answers_a_repeated_scan_like_the_first() {
     let (app, ana, _) = opened().await;
     let ticket = ticket(&app, &ana).await;
     let first = app.ask(scan(&ticket, "k", DOOR)).await.is(200);
@@ -221,7 +221,7 @@ async fn a_scan_whose_answer_was_lost_with_its_node_is_found_at_the_next_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_outcomes_under_one_key_the_sandbox_takes_the_first() {
+async fn of_two_payment_outcomes_under_one_key_the_sandbox_takes_the_first() {
     let (app, ana, _) = opened().await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     let path = format!(

@@ -1,5 +1,5 @@
-//! Tests money that came after its order had expired. It buys the same seats, or similar seats with
-//! the buyer's consent, or goes back. In every case the reason is in the order's history.
+//! Tests money that arrives after its order has expired. It buys the same seats, or similar seats
+//! with the buyer's consent, or goes back. In every case the reason is in the order's history.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::ends::{reasons, seats_are_free};
 use crate::harness::*;
 
-/// The time to pay, the claim's grace, and one millisecond.
+/// The time to pay plus the claim's grace, plus one millisecond.
 const PAST_THE_CLAIM_MS: i64 = 300_000 + 30_000 + 1;
 
 /// Returns an order that ran out without a payment.
@@ -35,7 +35,8 @@ fn voided(order: &Value) -> bool {
     order["payment"]["state"] == "voided"
 }
 
-/// Pays late while Ben has the seats in his basket, so that other seats are offered.
+/// Pays late while Ben has the seats in his basket, so that other seats are offered. Returns the
+/// app, the order as it was made, and the order with its offer.
 async fn offered() -> (App, Value, Value) {
     let (app, ana, _) = opened().await;
     let order = expired(&app, &ana, &["A-1", "A-2"]).await;
@@ -69,7 +70,7 @@ async fn late_money_buys_the_same_seats_while_they_are_free() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn late_money_never_takes_seats_out_of_a_basket_and_offers_others() {
+async fn late_money_never_takes_seats_from_a_basket_and_other_seats_are_offered() {
     let (app, order, waiting) = offered().await;
     assert_eq!(labels(&waiting["seats"]), ["A-1", "A-2"]);
     let offer = labels(&waiting["offer"]["seats"]);
@@ -99,7 +100,10 @@ async fn late_money_never_takes_seats_out_of_a_basket_and_offers_others() {
     );
     assert_eq!(done["tickets"].as_array().map(Vec::len), Some(2));
     let again = consent(&app, &order, true).await.is(200);
-    assert_eq!(again["history"], done["history"], "yes twice is yes once");
+    assert_eq!(
+        again["history"], done["history"],
+        "the second consent changes nothing"
+    );
     consent(&app, &order, false)
         .await
         .problem(409, "no_consent_awaited");
@@ -118,7 +122,7 @@ async fn until_seats(app: &App, labels: &[String], state: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_seats_declined_are_free_and_the_money_goes_back() {
+async fn declined_other_seats_are_free_again_and_the_money_goes_back() {
     let (app, order, waiting) = offered().await;
     consent(&app, &order, false).await.is(200);
     let after = app.order_once(&order, voided).await;
@@ -163,7 +167,7 @@ async fn an_offer_outlives_a_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn late_money_that_buys_nothing_goes_back_with_the_reason() {
-    // No seat is free, because the rest of the hall is in baskets.
+    // No seat is free, because the whole hall is in a basket.
     let app = App::new().await;
     app.put_venue("hall", "grid:1x4").await;
     app.put_show("night-1", json!({})).await;
@@ -176,7 +180,7 @@ async fn late_money_that_buys_nothing_goes_back_with_the_reason() {
         (&after["state"], &after["reason"]),
         (&json!("expired"), &json!("late_seats_gone"))
     );
-    // The visitor already has as many seats as it may.
+    // The visitor already has as many seats as the show allows.
     let (app, ana, _) = opened_with(json!({"seats_per_visitor": 2})).await;
     let order = expired(&app, &ana, &["A-1", "A-2"]).await;
     app.order(&app.visitor(1), &["B-1", "B-2"]).await;
@@ -192,7 +196,7 @@ async fn late_money_that_buys_nothing_goes_back_with_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_that_cannot_be_read_holds_up_no_other_late_money() {
+async fn an_unreadable_order_does_not_delay_the_late_money_of_others() {
     let (app, ana, ben) = opened().await;
     let orders = [
         app.order(&ana, &["A-1"]).await,
@@ -203,7 +207,7 @@ async fn an_order_that_cannot_be_read_holds_up_no_other_late_money() {
         app.order_in(order, "expired").await;
     }
     seats_are_free(&app).await;
-    // The trigger keeps every search undecided until both have begun.
+    // The trigger keeps the search for seats undecided until both payments have arrived.
     app.tamper("CREATE TRIGGER away BEFORE UPDATE OF due_at ON late_money BEGIN SELECT RAISE(ABORT, 'away'); END;")
         .await;
     for order in &orders {
@@ -220,14 +224,14 @@ async fn an_order_that_cannot_be_read_holds_up_no_other_late_money() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn seats_that_were_kept_for_late_money_and_are_not_used_are_given_back() {
+async fn seats_held_for_late_money_are_freed_if_the_money_is_withdrawn() {
     let (app, ana, _) = opened().await;
     let order = expired(&app, &ana, &["A-1", "A-2"]).await;
     app.tamper("CREATE TRIGGER away BEFORE UPDATE OF outcome ON late_money BEGIN SELECT RAISE(ABORT, 'away'); END;")
         .await;
     app.pay(&order, "approve").await.is(200);
     until_seats(&app, &["A-1".to_owned(), "A-2".to_owned()], "held").await;
-    // The bank takes its money back before the next run.
+    // The money is withdrawn before the next run of the worker.
     app.tamper("UPDATE payments SET state = 'voided'; DROP TRIGGER away;")
         .await;
     app.clock.advance_ms(5_000);
@@ -236,9 +240,9 @@ async fn seats_that_were_kept_for_late_money_and_are_not_used_are_given_back() {
     seats_are_free(&app).await;
 }
 
-/// The number of orders and seats in the hall. One payment for each comes too late.
+/// The number of orders, and of seats in the hall. Each order is paid too late.
 const ORDERS: u16 = 300;
-/// The number of seats that others bought first.
+/// The number of seats that others buy before the late payments.
 const TAKEN: u16 = 120;
 
 fn label(n: u16) -> String {
@@ -255,7 +259,7 @@ async fn three_hundred_late_payments_each_end_with_seats_or_money_back_and_the_r
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn three_hundred_late_payments_at_two_nodes_end_no_other_way() {
+async fn three_hundred_late_payments_at_two_nodes_each_end_with_seats_or_money_back() {
     if fairgate_servers::or_skip("three hundred late payments over PostgreSQL and Redis") {
         return;
     }
@@ -270,7 +274,7 @@ async fn three_hundred_late_payments_at_two_nodes_end_no_other_way() {
     all_end_with_seats_or_money_back(&nodes).await;
 }
 
-/// Runs with a clock that stands still, which is moved, or with the system's clock and short
+/// Runs at one app whose clock the test moves, or at nodes with the system's clock and short
 /// deadlines.
 async fn all_end_with_seats_or_money_back(nodes: &[App]) {
     let at = |n: u16| &nodes[usize::from(n) % nodes.len()];
@@ -286,7 +290,7 @@ async fn all_end_with_seats_or_money_back(nodes: &[App]) {
     for node in nodes {
         seats_are_free(node).await;
     }
-    // Others bought 120 of the 300 seats first, so those never come back.
+    // Others now buy 120 of the 300 seats, so late money cannot buy these.
     for n in 0..TAKEN {
         let bought = at(n).order(&app.visitor(1_000 + n), &[&label(n * 2)]).await;
         at(n + 1).pay(&bought, "approve").await.is(200);
@@ -338,7 +342,7 @@ async fn all_end_with_seats_or_money_back(nodes: &[App]) {
     for n in 0..TAKEN {
         assert!(
             !owners.contains_key(&label(n * 2)),
-            "a seat that had been sold"
+            "late money must not buy a sold seat"
         );
     }
     assert_eq!(ends.values().sum::<u32>(), u32::from(ORDERS));

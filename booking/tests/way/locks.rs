@@ -1,19 +1,20 @@
-//! Tests that paid seats stay locked for as long as the ledger keeps their claim, however long the
-//! payment's event cannot be settled.
+//! Tests that paid seats stay locked while the ledger has their claim, even if the payment's event
+//! cannot be settled for a long time.
 
 use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// The trigger that lets events be stored but none be settled.
+/// The trigger that lets events be stored, but keeps them from being settled.
 const STUCK: &str = "CREATE TRIGGER stuck BEFORE UPDATE OF settled_at ON provider_events \
      BEGIN SELECT RAISE(ABORT, 'stuck'); END";
 const LOOSE: &str = "DROP TRIGGER stuck";
-/// The lease that keeps the reconciler away: it would open a show again whose locks fell, and hide
-/// how long they had fallen.
+/// The lease that keeps the reconciler from running. It would restore locks that were lost, and so
+/// hide their loss from the test.
 const NO_RECONCILER: &str = "INSERT INTO leases (name, owner, until) VALUES ('reconciler', 'nobody', 1 << 60) \
      ON CONFLICT (name) DO UPDATE SET owner = 'nobody', until = 1 << 60";
-/// A step that is longer than a basket's life, and than a lock outlives its claim.
+/// A step of the clock that is longer than a basket lives, and longer than a lock outlives its
+/// claim.
 const STEP_MS: i64 = 310_000;
 
 /// Returns an order whose payment was reported in time, but whose event cannot be settled.
@@ -26,8 +27,8 @@ async fn paid_and_stuck() -> (App, Value) {
     (app, order)
 }
 
-/// Lets time pass until a basket that was taken now has lapsed. Everything that was due before was
-/// swept too.
+/// Takes a basket and moves the clock until the sweep has freed it. The sweep has then also freed
+/// everything that was due earlier.
 async fn swept(app: &App, visitor: u16) {
     let call = post("/v1/shows/night-1/holds", &json!({"seats": ["D-1"]}));
     app.ask(call.by(&app.visitor(visitor))).await.is(201);
@@ -49,7 +50,7 @@ async fn until_state(app: &App, state: &str) {
 
 async fn settled(app: &App, order: &Value) {
     app.tamper(LOOSE).await;
-    // This is past the pause that followed its last try.
+    // The pause after the last try is shorter than this.
     app.clock.advance_ms(600_000);
     app.order_in(order, "ticketed").await;
     until_state(app, "sold").await;

@@ -1,5 +1,6 @@
-//! Tests one visitor's whole way through booking, and every way that ends elsewhere: through the
-//! router, without sockets.
+//! Tests booking through its HTTP router, without sockets: the whole way from a free seat to a
+//! scanned ticket, and every case in which it ends earlier or goes on with a refund, an exchange or
+//! the waitlist.
 
 mod bad_input;
 mod choosing;

@@ -1,5 +1,5 @@
-//! Tests several nodes over one ledger and one Redis: no node is special, and the ledger knows what
-//! Redis forgets.
+//! Tests several nodes over one ledger and one Redis: no node is special, and what Redis loses is
+//! restored from the ledger.
 
 use fairgate_servers as servers;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ async fn shows(node: &App, held: u64, sold: u64) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hold_of_one_node_is_ordered_and_paid_at_others_and_seen_by_all() {
+async fn a_hold_of_one_node_is_ordered_and_paid_at_other_nodes_and_shown_by_all() {
     if servers::or_skip("three nodes over one Redis") {
         return;
     }
@@ -46,7 +46,7 @@ async fn a_hold_of_one_node_is_ordered_and_paid_at_others_and_seen_by_all() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_redis_that_forgot_everything_knows_it_again_and_sells_nothing_twice() {
+async fn an_emptied_redis_is_rebuilt_from_the_ledger_and_sells_nothing_twice() {
     if servers::or_skip("an emptied Redis under two nodes") {
         return;
     }
@@ -62,8 +62,8 @@ async fn a_redis_that_forgot_everything_knows_it_again_and_sells_nothing_twice()
     }
     let version = |seats: &Value| text(seats, "version").parse::<u64>().expect("a number");
     let before = version(&nodes[0].seats("night-1").await);
-    redis.flush_all().await.expect("it is ours");
-    // Nobody asks for a hold; the nodes notice the loss by themselves. The basket is gone, the
+    redis.flush_all().await.expect("Redis answers");
+    // No call asks for a hold; the nodes notice the loss by themselves. The basket is lost, but the
     // order is not.
     for node in &nodes {
         let seats = shows(node, 1, 1).await;
@@ -80,7 +80,7 @@ async fn a_redis_that_forgot_everything_knows_it_again_and_sells_nothing_twice()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_starts_over_a_ledger_that_was_set_back_holds_nothing_from_its_first_call_on() {
+async fn a_node_that_starts_with_a_ledger_that_was_set_back_refuses_its_first_hold() {
     if servers::or_skip("a node over a ledger that was set back") {
         return;
     }
@@ -113,14 +113,14 @@ async fn a_node_that_starts_over_a_ledger_that_was_set_back_holds_nothing_from_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_dies_is_followed_by_another_in_everything_it_did() {
+async fn the_other_node_takes_over_all_work_of_a_node_that_died() {
     if servers::or_skip("a node that dies") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("it starts");
     let mut nodes = App::nodes(2, &redis.url()).await;
     let ana = nodes[0].visitor(1);
-    // By now either the first node or the second carries the seat outbox.
+    // By now one of the two nodes delivers the rows of the seat outbox.
     let first = nodes[0].order(&ana, &["A-1"]).await;
     nodes[0].pay(&first, "approve").await.is(200);
     shows(&nodes[1], 0, 1).await;
@@ -132,7 +132,7 @@ async fn a_node_that_dies_is_followed_by_another_in_everything_it_did() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_the_show_at_one_node_is_sold_by_at_the_other() {
+async fn a_change_of_the_show_at_one_node_applies_to_holds_at_the_other() {
     if servers::or_skip("a change at one of two nodes") {
         return;
     }
@@ -153,7 +153,7 @@ async fn a_change_of_the_show_at_one_node_is_sold_by_at_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn seats_that_lack_decisions_whose_rows_are_deleted_are_read_from_the_ledger_again() {
+async fn a_redis_that_lacks_outbox_rows_which_are_deleted_is_rebuilt_from_the_ledger() {
     if servers::or_skip("a Redis that was set back further than rows are kept") {
         return;
     }
@@ -168,8 +168,8 @@ async fn seats_that_lack_decisions_whose_rows_are_deleted_are_read_from_the_ledg
     shows(&nodes[1], 1, 2).await;
     nodes[0].query("DELETE FROM seat_outbox").await;
     let back = ["HSET", "{show:night-1}:meta", "cursor", "0"];
-    redis.command(0, &back).await.expect("it is ours");
-    // The next decision can be carried out only by a node that has the two before it.
+    redis.command(0, &back).await.expect("Redis answers");
+    // The next row of the outbox applies only after the two rows before it, which are deleted.
     nodes[0].pay(&order, "approve").await.is(200);
     for node in &nodes {
         shows(node, 0, 3).await;

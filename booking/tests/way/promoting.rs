@@ -1,5 +1,5 @@
-//! Tests what a promoter puts: whole documents that are refused whole, and never under seats that
-//! are in use.
+//! Tests the documents that a promoter puts: a faulty document is refused whole, and no document
+//! changes seats that are in use.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn fields(problem: &Value) -> Vec<(String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_faults_of_a_show_are_told_at_once() {
+async fn all_faults_of_a_show_are_reported_at_once() {
     let (app, ..) = opened().await;
     let before = app.ask(get("/v1/shows/night-1")).await.body;
     let faulty = json!({
@@ -45,7 +45,7 @@ async fn all_faults_of_a_show_are_told_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_built_is_not_accepted_and_ignored() {
+async fn settings_that_do_not_exist_yet_are_refused_and_not_ignored() {
     let (app, ..) = opened().await;
     for (field, setting) in [
         ("seats_per_account", json!({"seats_per_account": 2})),
@@ -65,7 +65,7 @@ async fn what_is_not_built_is_not_accepted_and_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn putting_the_same_again_changes_nothing() {
+async fn putting_the_same_documents_again_changes_nothing() {
     let (app, ana, _) = opened().await;
     app.hold(&ana, &["A-1", "A-2"]).await;
     let before = app.seats("night-1").await;
@@ -76,7 +76,7 @@ async fn putting_the_same_again_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_that_moves_held_or_sold_seats_is_in_use() {
+async fn a_plan_without_the_ordered_or_sold_seats_is_refused() {
     let (app, ana, ben) = opened().await;
     let order = app.order(&ana, &["D-9", "D-10"]).await;
     app.put_venue("hall", "grid:3x10").await;
@@ -90,7 +90,7 @@ async fn a_plan_that_moves_held_or_sold_seats_is_in_use() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_larger_plan_sells_on_once_the_baskets_of_the_old_one_are_gone() {
+async fn a_larger_plan_is_sold_after_the_baskets_of_the_old_plan_are_gone() {
     let (app, ana, ben) = opened().await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     let hold = text(&app.hold(&ben, &["B-1", "B-2"]).await, "hold");
@@ -115,7 +115,7 @@ async fn a_larger_plan_sells_on_once_the_baskets_of_the_old_one_are_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn prices_changed_on_the_way_leave_a_hold_at_its_price() {
+async fn a_hold_keeps_its_price_when_the_prices_change() {
     let (app, ana, ben) = opened().await;
     let hold = app.hold(&ana, &["A-1", "A-2"]).await;
     put_show(&app, json!({"prices": {"cat1": 1}})).await.is(200);

@@ -42,7 +42,7 @@ async fn import(app: &App, feed: &ImportedRailFeed) {
     ledger.put_timetable(timetable, 1).await.expect("stored");
 }
 
-/// Opens an app that started with the timetable in its ledger.
+/// Opens an app whose ledger has had the timetable since before its start.
 async fn railway() -> App {
     let app = App::new().await;
     import(&app, &feed()).await;
@@ -50,7 +50,7 @@ async fn railway() -> App {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn trips_of_a_pair_are_told_with_their_prices_and_free_seats() {
+async fn trips_between_two_stations_are_listed_with_prices_and_free_seats() {
     let app = railway().await;
     let path = "/v1/rail/trips?from=AAA&to=CCC&date=2027-01-11";
     let trips = app.ask(get(path)).await.is(200);
@@ -120,10 +120,10 @@ async fn a_departure_that_was_found_can_be_held() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_held_is_missing_in_the_next_search_over_its_own_stretch() {
+async fn held_seats_are_missing_only_in_searches_over_their_legs() {
     let app = railway().await;
     let free = async |to: &str| {
-        // An answer from memory has expired by then.
+        // By then a cached answer has expired.
         app.clock.advance_ms(1_000);
         let path = format!("/v1/rail/trips?from=AAA&to={to}&date=2027-01-11");
         let trips = app.ask(get(&path)).await.is(200);
@@ -149,7 +149,7 @@ async fn what_is_held_is_missing_in_the_next_search_over_its_own_stretch() {
     let call = post("/v1/shows/g3-2027-01-11/holds", &ask);
     let hold = app.ask(call.by(&ana)).await.is(201);
     // The train is free up to BBB, and has two seats fewer from there on.
-    until("the search knows", async || {
+    until("the search to show the change", async || {
         (free("CCC").await == [less("g3-2027-01-11")]).then_some(())
     })
     .await;
@@ -159,7 +159,7 @@ async fn what_is_held_is_missing_in_the_next_search_over_its_own_stretch() {
     );
     let path = format!("/v1/holds/{}", text(&hold, "hold"));
     app.ask(delete(&path).by(&ana)).await;
-    until("the search knows", async || {
+    until("the search to show the change", async || {
         (free("CCC").await == [whole("g3-2027-01-11")]).then_some(())
     })
     .await;
@@ -202,7 +202,7 @@ async fn stations_are_found_by_name_and_by_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_makes_no_sense_is_refused_with_what_would() {
+async fn a_search_that_makes_no_sense_is_refused_with_its_field() {
     let app = railway().await;
     let trips = |query: &str| get(&format!("/v1/rail/trips?{query}"));
     for (query, field) in [
@@ -242,7 +242,7 @@ async fn what_makes_no_sense_is_refused_with_what_would() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_timetable_nothing_is_for_sale_and_an_imported_one_is_taken_over_while_serving() {
+async fn without_a_timetable_trips_are_not_available_and_an_import_is_adopted_while_serving() {
     let app = App::new().await;
     let trips = || get("/v1/rail/trips?from=AAA&to=BBB&date=2027-01-20");
     let refused = app.ask(trips()).await.problem(422, "not_available");
@@ -260,16 +260,16 @@ async fn without_a_timetable_nothing_is_for_sale_and_an_imported_one_is_taken_ov
     assert_eq!(found.as_array().map(Vec::len), Some(1));
     feed.parts.terms.window_days = 1;
     import(&app, &feed).await;
-    until("the newer one", async || {
+    until("the newer timetable", async || {
         (app.ask(trips()).await.status == 422).then_some(())
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn trains_that_have_left_are_marked_and_have_nothing_free() {
+async fn trains_that_have_left_are_marked_and_have_no_free_seats() {
     let app = railway().await;
-    // It is 17:00 at the stations.
+    // It is 17:00 by the stations' clocks, and both trains have left.
     let path = |date: &str| format!("/v1/rail/trips?from=AAA&to=BBB&date={date}");
     let today = app.ask(get(&path("2027-01-10"))).await.is(200);
     let today = today.as_array().expect("a list");
@@ -289,7 +289,7 @@ async fn trains_that_have_left_are_marked_and_have_nothing_free() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_train_has_nothing_free() {
+async fn a_cancelled_train_has_no_free_seats() {
     let app = railway().await;
     let cancel = post("/v1/promoter/shows/g1-2027-01-11/cancel", &json!({}));
     app.ask(cancel.by(&PROMOTER)).await.is(200);
@@ -304,7 +304,7 @@ async fn a_cancelled_train_has_nothing_free() {
 const SEATS: u64 = 24 + 52 + 510;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rooms_trains_count_by_the_seat_until_they_have_left() {
+async fn the_figures_of_a_room_count_the_seats_of_its_trains_until_they_leave() {
     let app = railway().await;
     let patterns = |patterns: &[&str]| patterns.iter().map(ToString::to_string).collect();
     let coverage = vec![
@@ -331,7 +331,8 @@ async fn a_rooms_trains_count_by_the_seat_until_they_have_left() {
     assert_eq!(figures("today").await, (0, 0, 0, SEATS));
     assert_eq!(figures("past").await, (0, 0, 0, SEATS));
     assert_eq!(figures("nothing").await, (0, 0, 0, 0));
-    // The built-in room has the other trains that are on sale: all of G2, and G3 of the day after.
+    // The built-in room has all other trains: G2 on every day, of which today's has left, and
+    // tomorrow's G3.
     assert_eq!(figures(EVERYDAY).await, (30 * SEATS, 0, 0, SEATS));
     let ana = app.visitor_of("g1", 1);
     let ask = json!({"best": {"quantity": 2, "class": "second"}, "from": "AAA", "to": "BBB"});
@@ -341,13 +342,13 @@ async fn a_rooms_trains_count_by_the_seat_until_they_have_left() {
     let cancel = post("/v1/promoter/shows/g1-2027-01-12/cancel", &json!({}));
     app.ask(cancel.by(&PROMOTER)).await.is(200);
     assert_eq!(figures("g1").await, (28 * SEATS - 2, 2, 0, 2 * SEATS));
-    // A day later that train has left, with those two seats in baskets, and another day is on sale.
+    // A day later the train with the two held seats has left, and one more day is on sale.
     app.clock.advance_ms(86_400_000);
     assert_eq!(figures("g1").await, (28 * SEATS, 0, 0, 2 * SEATS));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_trains_tickets_go_back_by_the_timetables_terms_one_by_one() {
+async fn tickets_of_a_train_are_refunded_one_by_one_by_the_terms_of_the_timetable() {
     let app = App::new().await;
     let terms = "[terms]\nrefunds = [{ until_h = 24, fee_pct = 0 }, { until_h = 2, fee_pct = 20 }]";
     let settings = RailFile::parse(terms).expect("valid");
@@ -367,7 +368,8 @@ async fn a_trains_tickets_go_back_by_the_timetables_terms_one_by_one() {
     app.pay(&order, "approve").await.is(200);
     let read = app.order_in(&order, "ticketed").await;
     let offer = &read["refund_offer"];
-    // The train leaves BBB at 05:02 UTC, an hour after its first station.
+    // The deadline is two hours before the train leaves BBB at 05:02 UTC. The departure from the
+    // first station at 04:00 UTC does not count.
     assert_eq!(
         (&offer["fee_pct"], &offer["until"]),
         (&json!(20), &json!("2027-01-11T03:02:00Z"))
@@ -390,7 +392,7 @@ async fn a_trains_tickets_go_back_by_the_timetables_terms_one_by_one() {
         ),
         (&json!(price - kept), &json!(kept))
     );
-    until("its seat in the search", async || {
+    until("the refunded seat in the search", async || {
         app.clock.advance_ms(1_000);
         let trips = get("/v1/rail/trips?from=BBB&to=CCC&date=2027-01-11");
         let trips = app.ask(trips).await.is(200);
@@ -401,7 +403,7 @@ async fn a_trains_tickets_go_back_by_the_timetables_terms_one_by_one() {
         free.into_iter().any(|free| *free == 509).then_some(())
     })
     .await;
-    // The other ticket may go back until its deadline; after that it stays.
+    // After the deadline the other ticket can no longer be refunded.
     app.clock.advance_ms(20 * 3_600_000);
     let late = app.ask(refund(1)).await.problem(409, "not_refundable");
     assert_eq!(late["reason"], "too_late");

@@ -1,4 +1,4 @@
-//! Tests charts that people really drew: standing places, tables, thousands of seats.
+//! Tests the sample charts of seats.io: standing places, thousands of seats, and a faulty chart.
 
 use serde_json::{Value, json};
 
@@ -20,19 +20,19 @@ async fn selling(name: &str, changes: Value) -> Option<(App, Visitor, Visitor)> 
     Some((app, ana, ben))
 }
 
-async fn standing(app: &App, who: &Visitor, areas: Value) -> TestAnswer {
-    let call = post("/v1/shows/night-1/holds", &areas);
+async fn try_hold(app: &App, who: &Visitor, wish: Value) -> TestAnswer {
+    let call = post("/v1/shows/night-1/holds", &wish);
     app.ask(call.by(who)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn standing_places_go_the_whole_way_by_quantity() {
+async fn standing_places_are_held_paid_and_ticketed_by_quantity() {
     let prices = json!({"prices": {"9": 1_000, "10": 2_000}, "seats_per_visitor": 60});
     let Some((app, ana, ben)) = selling("sampleChart", prices).await else {
         return;
     };
     let ask = json!({"areas": [{"label": "GA1", "quantity": 50}]});
-    let hold = standing(&app, &ana, ask.clone()).await.is(201);
+    let hold = try_hold(&app, &ana, ask.clone()).await.is(201);
     assert_eq!(hold["seats"].as_array().map(Vec::len), Some(50));
     assert_eq!(hold["next_to_each_other"], true);
     assert_eq!(hold["total"]["amount"], 50_000);
@@ -43,16 +43,16 @@ async fn standing_places_go_the_whole_way_by_quantity() {
     assert_eq!(done["tickets"].as_array().map(Vec::len), Some(50));
 
     let over = json!({"areas": [{"label": "GA1", "quantity": 51}]});
-    let refused = standing(&app, &ben, over).await;
+    let refused = try_hold(&app, &ben, over).await;
     refused.problem(409, "best_available_not_found");
-    let fits = standing(&app, &ben, ask).await.is(201);
+    let fits = try_hold(&app, &ben, ask).await.is(201);
     let path = format!("/v1/holds/{}", text(&fits, "hold"));
     app.ask(delete(&path).by(&ben)).await.is(204);
     let both = json!({"areas": [{"label": "GA1", "quantity": 2}, {"label": "GA2", "quantity": 1}]});
-    let hold = standing(&app, &ben, both).await.is(201);
+    let hold = try_hold(&app, &ben, both).await.is(201);
     assert_eq!(hold["total"]["amount"], 4_000);
     let named = json!({"seats": ["GA1-1"]});
-    let refused = standing(&app, &ben, named).await;
+    let refused = try_hold(&app, &ben, named).await;
     refused.problem(422, "unknown_seat");
 }
 
@@ -77,12 +77,12 @@ async fn seats_and_standing_places_are_held_together_and_unpriced_ones_are_not_s
     }
     let (priced, unpriced) = (priced.expect("a Cat1 seat"), unpriced.expect("another"));
     let ask = json!({"seats": [unpriced]});
-    standing(&app, &ana, ask).await.problem(422, "not_for_sale");
+    try_hold(&app, &ana, ask).await.problem(422, "not_for_sale");
     let ask = json!({"areas": [{"label": "GA2", "quantity": 1}]});
-    let refused = standing(&app, &ana, ask).await;
+    let refused = try_hold(&app, &ana, ask).await;
     assert_eq!(refused.status, 409, "{}", refused.text());
     let ask = json!({"seats": [priced], "areas": [{"label": "GA1", "quantity": 2}]});
-    let hold = standing(&app, &ana, ask).await.is(201);
+    let hold = try_hold(&app, &ana, ask).await.is(201);
     assert_eq!(hold["total"]["amount"], 3_000);
     assert_eq!(hold["next_to_each_other"], false);
 }
@@ -101,13 +101,13 @@ async fn eight_thousand_eight_hundred_and_ninety_seven_seats_sell() {
     let show = app.ask(get("/v1/shows/night-1")).await.is(200);
     assert_eq!(show["seats"], 8_897);
     let best = json!({"best": {"quantity": 4}});
-    let hold = standing(&app, &ana, best.clone()).await.is(201);
+    let hold = try_hold(&app, &ana, best.clone()).await.is(201);
     assert_eq!(hold["next_to_each_other"], true);
     let path = format!("/v1/holds/{}/order", text(&hold, "hold"));
     let order = app.ask(post(&path, &buyer()).by(&ana)).await.is(201);
     app.pay(&order, "approve").await.is(200);
     app.order_in(&order, "ticketed").await;
-    let other = standing(&app, &ben, best).await.is(201);
+    let other = try_hold(&app, &ben, best).await.is(201);
     assert_ne!(other["seats"], hold["seats"]);
     let frame = app.ask(get("/v1/shows/night-1/seats")).await;
     assert_eq!(frame.body.len(), 13 + 8_897_usize.div_ceil(4));

@@ -1,5 +1,6 @@
-//! Makes drift of every kind by hand. One pass must find and mend it, and a second pass must find
-//! nothing.
+//! Makes drift by hand. One run of the reconciler must find and repair it, and the next run must
+//! find nothing. Only a sold seat that the ledger lacks is found and not repaired, if the ledger
+//! was set back.
 
 use booking::ledger::TAKEN_QUIET_MS;
 use booking::reconciler::ReconcilerLine;
@@ -8,7 +9,7 @@ use serde_json::json;
 
 use crate::harness::*;
 
-/// A time after which nothing counts as still under way.
+/// The time after which the reconciler takes no payment or claim for unfinished.
 const SETTLED_MS: i64 = 20_000;
 
 async fn pass(app: &App) -> Vec<ReconcilerLine> {
@@ -24,7 +25,7 @@ fn kinds(lines: &[ReconcilerLine]) -> Vec<(DriftKind, &'static str)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_in_order_has_no_finding() {
+async fn orders_without_drift_give_no_finding() {
     let (app, ana, ben) = opened().await;
     let done = app.order(&ana, &["A-1", "A-2"]).await;
     app.pay(&done, "approve").await.is(200);
@@ -35,10 +36,10 @@ async fn a_run_in_order_has_no_finding() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_that_was_lost_costs_delay_only() {
+async fn a_payment_whose_event_was_lost_is_read_back() {
     let (app, ana, _) = opened().await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
-    // The provider has the money, and nobody told the ledger.
+    // The payment is authorised at the provider, and its event is lost.
     let payment: fairgate_model::ids::PaymentId =
         text(&order["payment"], "payment").parse().expect("an id");
     let ledger = app.ledger().await;
@@ -55,7 +56,7 @@ async fn an_event_that_was_lost_costs_delay_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refund_that_nobody_told_is_read_back() {
+async fn a_refund_whose_event_was_lost_is_read_back() {
     let (app, ana, _) = opened().await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     app.pay(&order, "approve").await.is(200);
@@ -70,7 +71,7 @@ async fn a_refund_that_nobody_told_is_read_back() {
     assert_eq!(
         kinds(&pass(&app).await),
         [],
-        "captured payments are asked about seldom"
+        "captured payments are read back only after a longer time"
     );
     app.clock.advance_ms(TAKEN_QUIET_MS);
     assert_eq!(
@@ -82,7 +83,7 @@ async fn a_refund_that_nobody_told_is_read_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_capture_that_nobody_owes_is_owed_again() {
+async fn a_capture_that_the_ledger_no_longer_owes_is_owed_again() {
     let (app, ana, _) = opened().await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     app.pay(&order, "approve").await.is(200);
@@ -102,7 +103,7 @@ async fn a_capture_that_nobody_owes_is_owed_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn money_on_an_ended_order_that_nobody_owes_goes_back() {
+async fn money_on_a_cancelled_order_is_voided_even_if_the_ledger_does_not_owe_it() {
     let (app, ana, _) = opened().await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     let cancel = format!("/v1/orders/{}/cancel", text(&order, "order"));
@@ -136,13 +137,13 @@ async fn tickets_that_are_missing_are_issued() {
     assert_eq!(
         app.read(&order).await["tickets"],
         before["tickets"],
-        "the same ones"
+        "the same tickets as before"
     );
     assert_eq!(kinds(&pass(&app).await), []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_differs_from_the_ledger_is_drawn_again() {
+async fn a_store_that_differs_from_the_ledger_is_rebuilt() {
     let (app, ana, ben) = opened().await;
     let sold = app.order(&ana, &["A-1", "A-2"]).await;
     app.pay(&sold, "approve").await.is(200);
@@ -152,7 +153,7 @@ async fn a_store_that_differs_from_the_ledger_is_drawn_again() {
         (app.seats("night-1").await["unavailable"]["A-1"] == "sold").then_some(())
     })
     .await;
-    // Ana's claim moves to C and Ben's to D without the store knowing.
+    // In the ledger Ana's claims move to row C and Ben's to row D. The store is not changed.
     app.tamper("UPDATE claims SET seat = seat + 20; \
          UPDATE orders SET items = replace(replace(items, '\"seat\":0,', '\"seat\":20,'), '\"seat\":1,', '\"seat\":21,') WHERE state = 'ticketed'; \
          UPDATE orders SET items = replace(replace(items, '\"seat\":10,', '\"seat\":30,'), '\"seat\":11,', '\"seat\":31,') WHERE state = 'pending';").await;
@@ -189,7 +190,7 @@ async fn a_ledger_that_was_set_back_frees_no_sold_seat() {
         (app.seats("night-1").await["unavailable"]["A-1"] == "sold").then_some(())
     })
     .await;
-    // This is the ledger as restored from a copy made before the sale.
+    // The ledger is now as if it had been restored from a copy made before the sale.
     app.tamper(
         "DELETE FROM claims; UPDATE orders SET state = 'expired'; UPDATE payments SET state = 'voided'; \
          DELETE FROM seat_outbox; UPDATE seat_marks SET numbered = 0, delivered = 0;",
@@ -204,12 +205,12 @@ async fn a_ledger_that_was_set_back_frees_no_sold_seat() {
     assert_eq!(
         app.seats("night-1").await["unavailable"]["A-1"],
         "sold",
-        "only its restored ledger may say otherwise"
+        "a ledger that was set back must not free a sold seat"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_that_the_ledger_did_not_take_leaves_the_basket_its_own_deadline() {
+async fn a_basket_keeps_its_deadline_if_the_ledger_refuses_its_order() {
     let (app, ana, ben) = opened().await;
     app.tamper(
         "CREATE TRIGGER away BEFORE INSERT ON orders BEGIN SELECT RAISE(ABORT, 'away'); END;",
@@ -227,9 +228,9 @@ async fn an_order_that_the_ledger_did_not_take_leaves_the_basket_its_own_deadlin
         orders.push((hold, path));
     }
     app.tamper("DROP TRIGGER away;").await;
-    // A moment after the ledger is back, the holds are baskets again: one is ordered, and the other
-    // lapses at its old deadline.
-    until("a second look at the holds", async || {
+    // A moment after the ledger accepts orders again, the holds are baskets again. One of them is
+    // ordered, and the other lapses at its old deadline.
+    until("the holds to be baskets again", async || {
         app.clock.advance_ms(100);
         let path = format!("/v1/holds/{}/extend", orders[0].0);
         let refused = app.ask(post(&path, &json!({})).by(&ana)).await;

@@ -1,11 +1,12 @@
-//! Tests tickets that go back, by their buyers' wish and because a show does not take place.
+//! Tests refunds of tickets that their buyers return, and of tickets for a cancelled or postponed
+//! show.
 
 use serde_json::{Value, json};
 
 use crate::ends::reasons;
 use crate::harness::*;
 
-/// Checks that all seats are back, and that none of them is for sale.
+/// Waits until every unavailable seat is blocked, so that none is held or sold.
 async fn nothing_is_taken(app: &App) {
     until("seats that are not for sale", async || {
         let seats = app.seats("night-1").await;
@@ -44,7 +45,7 @@ fn is_back(order: &Value) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_ticket_goes_back_with_the_fee_that_was_told() {
+async fn one_ticket_is_refunded_less_the_fee_of_the_offer() {
     let (app, ana, ben) = opened_with(rules()).await;
     let order = ticketed(&app, &ana, &["A-1", "A-2"]).await;
     let before = app.read(&order).await;
@@ -70,7 +71,7 @@ async fn one_ticket_goes_back_with_the_fee_that_was_told() {
     assert_eq!(
         done["total"],
         euros(19_800),
-        "what it cost stays what it cost"
+        "the total of the order does not change"
     );
     assert_eq!(done["tickets"].as_array().map(Vec::len), Some(1));
     let gone: Vec<&Value> = done["seats"]
@@ -81,7 +82,7 @@ async fn one_ticket_goes_back_with_the_fee_that_was_told() {
         .map(|seat| &seat["label"])
         .collect();
     assert_eq!(gone, ["A-1"]);
-    // This ticket opens no door, the other one does.
+    // The refunded ticket is refused at the door, and the other ticket is accepted.
     let scan = |ticket: &str| post(&format!("/v1/tickets/{ticket}/scan"), &json!({})).by(&DOOR);
     app.ask(scan(&ticket)).await.problem(409, "ticket_void");
     let read = get(&format!("/v1/tickets/{ticket}")).by(&text(&order, "order_key"));
@@ -103,7 +104,7 @@ async fn one_ticket_goes_back_with_the_fee_that_was_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_whole_order_goes_back_and_its_seats_are_sold_again_after_a_restart() {
+async fn the_seats_of_a_refunded_order_are_free_also_after_a_restart() {
     let (app, ana, ben) = opened_with(rules()).await;
     let order = ticketed(&app, &ana, &["A-1", "A-2"]).await;
     let kept = ticketed(&app, &ben, &["B-1", "B-2"]).await;
@@ -132,13 +133,13 @@ async fn a_whole_order_goes_back_and_its_seats_are_sold_again_after_a_restart() 
         .await
         .expect("readable");
     assert!(found.is_empty(), "{found:?}");
-    // A visitor may have four seats, and those that went back no longer count.
+    // A visitor may have four seats, and refunded seats no longer count.
     app.hold(&app.visitor(1), &["A-1", "A-2", "A-3", "A-4"])
         .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_may_not_go_back_says_why_and_stays() {
+async fn a_refund_that_is_not_allowed_is_refused_and_changes_nothing() {
     let (app, ana, _) = opened_with(rules()).await;
     let pending = app.order(&ana, &["C-1", "C-2"]).await;
     let refused = app.ask(refund(&pending, &json!({}))).await;
@@ -176,7 +177,7 @@ async fn report(app: &App) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_show_gives_everything_back_and_sells_no_more() {
+async fn a_cancelled_show_refunds_everything_and_sells_nothing_more() {
     let (app, ana, ben) = opened_with(rules()).await;
     let paid = ticketed(&app, &ana, &["A-1", "A-2"]).await;
     let open = app.order(&ben, &["B-1", "B-2"]).await;
@@ -197,11 +198,11 @@ async fn a_cancelled_show_gives_everything_back_and_sells_no_more() {
     let back = app.order_in(&paid, "refunded").await;
     assert_eq!(back["reason"], "show_cancelled");
     assert_eq!(back["refunds"][0]["fee"], euros(0));
-    // Money that was under way when the show was cancelled arrives, and is refunded as well.
+    // A payment that arrives after the cancellation is refunded as well.
     app.pay(&open, "approve").await.is(200);
     let late = app.order_in(&open, "refunded").await;
     assert!(reasons(&late).contains(&"show_cancelled".to_owned()));
-    until("all of it to be back", async || {
+    until("the end of all refunds", async || {
         let told = report(&app).await;
         (told["on_its_way"]["refunds"] == 0).then_some(())
     })
@@ -233,7 +234,7 @@ async fn a_mass_refund_goes_on_after_a_crash() {
         ticketed(&app, &ana, &["A-1", "A-2"]).await,
         ticketed(&app, &ben, &["B-1", "B-2"]).await,
     ];
-    // The cancellation is in the ledger, and the process dies before it has done anything about it.
+    // The cancellation is in the ledger, and the process dies before it refunds anything.
     let ledger = app.ledger().await;
     let show = "night-1".parse().expect("a slug");
     let fate = fairgate_model::shows::fate::ShowFate::Cancelled;
@@ -248,7 +249,7 @@ async fn a_mass_refund_goes_on_after_a_crash() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn buyers_of_a_postponed_show_may_refuse_the_new_date_for_nothing() {
+async fn buyers_of_a_postponed_show_get_a_refund_without_a_fee() {
     let (app, ana, ben) = opened().await;
     let order = ticketed(&app, &ana, &["A-1", "A-2"]).await;
     assert_eq!(app.read(&order).await["refund_offer"], Value::Null);

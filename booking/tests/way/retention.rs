@@ -1,4 +1,4 @@
-//! Tests that a ledger full of old rows neither delays a start nor slows buyers down.
+//! Tests that old rows are deleted in batches while a buyer buys, and not all at once at the start.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +7,11 @@ use booking::retention::{BATCH_MAX, RetentionKind, rest_after};
 
 use crate::harness::*;
 
-/// The number of batches: so many that the rests between them are longer than a start.
+/// The number of batches. There are so many that the rests between them take longer than a start.
 const BATCHES: u32 = 30;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_old_answers_go_in_batches_beside_a_purchase_after_the_start() {
+async fn old_answers_are_deleted_in_batches_after_the_start_during_a_purchase() {
     let (app, _, _) = opened().await;
     let ledger = app.ledger().await;
     let rows = BATCHES * BATCH_MAX;
@@ -45,13 +45,13 @@ async fn many_old_answers_go_in_batches_beside_a_purchase_after_the_start() {
     };
     let going = async {
         for n in (0..rows).step_by(BATCH_MAX as usize).chain([rows - 1]) {
-            until("an old answer to go", async || {
+            until("the deletion of an old answer", async || {
                 is_gone(n).await.then_some(())
             })
             .await;
         }
-        // A rest follows every batch but the last one, so nothing is deleted at the start and
-        // nothing is deleted all at once.
+        // A rest follows every batch but the last one, so the rows cannot have been deleted all at
+        // once.
         let rests = rest_after(Duration::ZERO) * (BATCHES - 1);
         assert!(began.elapsed() >= rests, "{:?}", began.elapsed());
     };

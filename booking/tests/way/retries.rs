@@ -1,4 +1,5 @@
-//! Tests a call that is sent again: it gets the same answer, or finds its own work.
+//! Tests calls that are sent again: they get the same answer, or find the hold or order that they
+//! made.
 
 use std::pin::pin;
 use std::task::Poll;
@@ -40,7 +41,7 @@ async fn the_same_key_and_body_get_the_same_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_key_keeps_even_an_error_answer() {
+async fn the_same_key_gets_even_an_error_answer_again() {
     let (app, ana, ben) = opened().await;
     let held = text(&app.hold(&ben, &["A-1", "A-2"]).await, "hold");
     let ask = || post(HOLDS, &json!({"seats": ["A-1"]})).keyed("k").by(&ana);
@@ -78,7 +79,7 @@ async fn a_call_that_still_runs_is_not_made_twice() {
             .by(&ana)
     };
     let mut first = pin!(app.ask(ask()));
-    // After one poll the first call waits for the ledger, and goes on only when it is polled again.
+    // After one poll the first call waits for the ledger. It goes on only when it is polled again.
     std::future::poll_fn(|context| {
         assert!(first.as_mut().poll(context).is_pending());
         Poll::Ready(())
@@ -93,7 +94,7 @@ async fn a_call_that_still_runs_is_not_made_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_given_up_half_way_leaves_its_key_free() {
+async fn a_call_that_is_dropped_half_way_leaves_its_key_free() {
     let (app, ana, _) = opened().await;
     let ask = || {
         post(HOLDS, &json!({"seats": ["A-1", "A-2"]}))
@@ -162,7 +163,7 @@ async fn a_hundred_retries_at_once_make_one_hold() {
     assert_eq!(app.seats("night-1").await["held"], 2);
 }
 
-/// Polls all futures side by side on this task.
+/// Runs all futures at once on this task, and returns their values in the order in which they end.
 async fn join_all<T>(asked: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
     let mut running: Vec<_> = asked.map(Box::pin).collect();
     let mut done = Vec::new();
@@ -183,7 +184,7 @@ async fn join_all<T>(asked: impl Iterator<Item = impl Future<Output = T>>) -> Ve
     .await
 }
 
-/// Gives a basket the id and the form that an earlier version would have given it.
+/// Replaces a basket with the same basket as an earlier version would have stored it, under `id`.
 pub async fn as_before(app: &App, hold: &Value, id: HoldId) {
     let made: HoldId = text(hold, "hold").parse().expect("an id");
     let kept = app.store.hold(&made, ANA).await.expect("it is there");
@@ -213,7 +214,7 @@ async fn a_hold_of_an_earlier_version_is_found_by_its_call_and_ordered_at_the_sh
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_journey_that_an_earlier_version_held_is_the_same_basket() {
+async fn a_journey_that_an_earlier_version_held_is_found_as_its_basket() {
     let (app, ana, _) = trains::opened().await;
     let ask = json!({"best": {"quantity": 1, "class": CLASS}, "from": "S00", "to": "S02"});
     let hold = trains::hold(&app, &ana, &ask).await;

@@ -1,4 +1,4 @@
-//! Tests the end of a sale: no seat is held from then on, and everything that was held in time can
+//! Tests the end of a sale: no seat can be held from then on, and seats that were held in time can
 //! still be paid.
 
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ async fn is_over(app: &App, who: &Visitor) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_the_sale_has_ended_nothing_is_held_and_what_was_held_in_time_is_paid() {
+async fn after_the_end_of_the_sale_no_seat_is_held_and_an_earlier_hold_can_be_paid() {
     let (app, ana, ben) = opened_with(json!({"sells_until": END, "extensions": 1})).await;
     app.clock.advance_ms(TO_THE_END_MS - 1);
     let hold = app.hold(&ana, &["A-1", "A-2"]).await;
@@ -56,7 +56,7 @@ async fn a_retry_after_the_end_finds_the_hold_that_was_taken_in_time() {
     let taken = taken.await.is(201);
     app.tamper("DELETE FROM kept_answers").await;
     app.clock.advance_ms(TO_THE_END_MS);
-    // A key whose call took nothing finds nothing.
+    // No earlier call took a hold under Ben's key.
     let call = post(HOLDS, &ask(&["A-1"])).by(&ben).keyed("one");
     app.ask(call).await.problem(409, "sales_ended");
     let again = app.ask(post(HOLDS, &ask(&["A-1"])).by(&ana).keyed("one"));
@@ -64,7 +64,7 @@ async fn a_retry_after_the_end_finds_the_hold_that_was_taken_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sale_ends_when_the_show_begins_and_goes_on_where_that_is_postponed() {
+async fn the_sale_ends_when_the_show_begins_and_goes_on_if_the_show_is_postponed() {
     let (app, ana, ben) = opened_with(json!({"starts_at": END})).await;
     let told = app.ask(get("/v1/shows/night-1")).await.is(200);
     assert_eq!(
@@ -84,7 +84,7 @@ async fn the_sale_ends_when_the_show_begins_and_goes_on_where_that_is_postponed(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_later_end_sells_on_after_the_show_has_begun() {
+async fn a_show_sells_after_its_start_if_the_end_of_the_sale_is_later() {
     let later = json!({"starts_at": END, "sells_until": "2027-01-10T10:00:00+01:00"});
     let (app, _, ben) = opened_with(later).await;
     let told = app.ask(get("/v1/shows/night-1")).await.is(200);
@@ -102,7 +102,7 @@ async fn a_later_end_sells_on_after_the_show_has_begun() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn late_money_for_a_show_whose_sale_has_ended_goes_back() {
+async fn late_money_is_returned_if_the_sale_has_ended() {
     let (app, ana, _) = opened_with(json!({"sells_until": END})).await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     app.clock.advance_ms(2 * TO_THE_END_MS);
@@ -114,7 +114,7 @@ async fn late_money_for_a_show_whose_sale_has_ended_goes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_beyond_the_end_of_the_sale() {
+async fn waiting_ends_at_the_end_of_the_sale() {
     let app = App::new().await;
     app.put_venue("hall", "grid:1x2").await;
     app.put_show("night-1", json!({"sells_until": END})).await;
@@ -138,7 +138,7 @@ async fn nobody_waits_beyond_the_end_of_the_sale() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_shows_seats_are_free_nowhere() {
+async fn a_cancelled_show_has_no_free_seats() {
     let (app, ana, _) = opened().await;
     app.hold(&ana, &["A-1"]).await;
     let cancel = post("/v1/promoter/shows/night-1/cancel", &json!({}));
@@ -151,7 +151,7 @@ async fn a_cancelled_shows_seats_are_free_nowhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_had_any_more_is_neither_free_nor_waited_for() {
+async fn seats_of_an_ended_sale_or_a_cancelled_show_count_as_gone() {
     let (app, ana, ben) = opened_with(json!({"sells_until": END, "hold_s": 600})).await;
     let figures = async || {
         let pulse = app
@@ -172,7 +172,7 @@ async fn what_cannot_be_had_any_more_is_neither_free_nor_waited_for() {
     .await;
     app.clock.advance_ms(TO_THE_END_MS);
     assert_eq!(figures().await, (0, 0, 2, 38));
-    // The seats in a basket may still be bought.
+    // The seat in the basket counts as gone, but may still be bought.
     let path = format!("/v1/holds/{}/order", text(&hold, "hold"));
     let order = app.ask(post(&path, &buyer()).by(&ben)).await.is(201);
     app.pay(&order, "approve").await.is(200);

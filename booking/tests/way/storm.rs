@@ -1,7 +1,7 @@
-//! Tests money under many calls at once: paid orders are exchanged, refunded, scanned and paid for,
-//! while a visitor tries to order the holds of their exchanges. Afterwards every cent follows from
-//! terms and rules, and nobody has more seats than allowed. `FAIRGATE_STORM=orders,calls,at_once`
-//! sets the size; by default it is small.
+//! Tests money under many calls at once: orders are exchanged, refunded, cancelled, scanned and
+//! paid, while their owners try to order the holds of the exchanges. Afterwards every cent follows
+//! from terms and rules, and nobody has more seats than allowed.
+//! `FAIRGATE_STORM=orders,calls,at_once` sets the size; by default it is small.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// The prices by show: a dearer and a cheaper night, and one that costs nothing.
+/// The price of a seat at each show. `night-2` is dearer than `night-1`, `night-3` is cheaper, and
+/// `night-4` costs nothing.
 const NIGHTS: [(&str, i64); 4] = [
     ("night-1", 5_000),
     ("night-2", 6_500),
@@ -158,10 +159,7 @@ async fn storm(nodes: &[App], seed: u64) {
         }
         paid.rotate_left(1);
     }
-    #[expect(
-        clippy::print_stdout,
-        reason = "whoever proves this reads how much was done"
-    )]
+    #[expect(clippy::print_stdout, reason = "the proof shows how much was done")]
     {
         println!("FIGURE {orders} orders, answers {done:?}");
     }
@@ -171,8 +169,8 @@ fn amount(record: &Value, field: &str) -> i64 {
     record[field].as_i64().unwrap_or(0)
 }
 
-/// Checks every cent of a dump, order by order through the chains of exchanges, and everybody's
-/// seats.
+/// Checks every cent of a dump, order by order through the chains of exchanges, and that nobody has
+/// too many seats.
 fn check(dump: &Path) {
     let text = std::fs::read_to_string(dump).expect("a dump");
     let lines: Vec<Value> = text
@@ -202,7 +200,7 @@ fn check(dump: &Path) {
         if !is_last || ["pending", "cancelled", "expired"].contains(&state) {
             continue;
         }
-        // These are the payments and refunds along the chain, and the fees that were kept.
+        // Adds up the payments less the refunds along the chain, and the fees that were kept.
         let (mut balance, mut kept, mut at) = (0, 0, *id);
         loop {
             balance += captured(at);
@@ -230,7 +228,7 @@ fn check(dump: &Path) {
         assert_eq!(
             balance,
             living * prices[night] + kept,
-            "{id} ({state}): what is there is what its seats cost and what the rules keep"
+            "{id} ({state}): the balance is the price of its seats plus the kept fees"
         );
         assert!(order["items"].as_array().is_some_and(|items| {
             items
@@ -259,10 +257,10 @@ fn check(dump: &Path) {
     }
 }
 
-/// Waits until no work is unfinished.
+/// Writes dumps until one shows no unfinished work, and returns its path.
 async fn at_rest(app: &App, write: impl AsyncFn(&Path)) -> std::path::PathBuf {
     let out = app.folder.path().join("storm.jsonl");
-    until("everything to be done", async || {
+    until("the end of all work", async || {
         write(&out).await;
         let text = std::fs::read_to_string(&out).expect("a dump");
         let last: Value = serde_json::from_str(text.lines().last()?).ok()?;

@@ -35,7 +35,7 @@ async fn paid(app: &App, who: &Visitor, seats: &[&str]) -> Value {
     order
 }
 
-/// Works out the hold of an exchange, as somebody could who knew the installation's secret.
+/// Derives the id of an exchange's hold from the installation's secret, which no visitor knows.
 async fn hold_of(app: &App, order: &Value, show: &str, key: &str) -> HoldId {
     let show: ShowId = show.parse().expect("a slug");
     let order: OrderId = text(order, "order").parse().expect("an order's id");
@@ -44,7 +44,7 @@ async fn hold_of(app: &App, order: &Value, show: &str, key: &str) -> HoldId {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hold_that_an_exchange_made_is_never_ordered_for_nothing() {
+async fn the_hold_of_an_exchange_is_never_ordered_by_itself() {
     let (app, ana, _) = opened().await;
     app.put_show(
         "night-2",
@@ -67,7 +67,7 @@ async fn a_hold_that_an_exchange_made_is_never_ordered_for_nothing() {
     ] {
         app.ask(call.by(&ana)).await.problem(409, "hold_purpose");
     }
-    // The exchange goes on as if nobody had tried.
+    // These calls do not disturb the exchange.
     let told = app.read(&order).await["exchange"].clone();
     app.pay(&made, "approve").await.is(200);
     app.order_in(&told, "ticketed").await;
@@ -91,18 +91,18 @@ async fn of_six_exchanges_at_once_one_wins_and_the_others_seats_are_free_at_once
                 hold_of(app, &current, "night-1", &key).await,
             );
             tries.push(async move {
-                // A visitor who has worked out the hold's id tries to order the hold during the
+                // A visitor who has guessed the hold's id tries to order the hold during the
                 // exchange and after it.
                 let beside = async {
                     for _ in 0..50 {
                         let tried = app.ask(checkout(hold.as_str()).by(ana)).await;
-                        assert_ne!(tried.status, 201, "ordered for nothing");
+                        assert_ne!(tried.status, 201, "the hold of an exchange was ordered");
                     }
                 };
                 let (made, ()) =
                     tokio::join!(app.ask(exchange(&current, &wish).keyed(&key)), beside);
                 let tried = app.ask(checkout(hold.as_str()).by(ana)).await;
-                assert_ne!(tried.status, 201, "ordered for nothing");
+                assert_ne!(tried.status, 201, "the hold of an exchange was ordered");
                 made.status
             });
         }
@@ -130,7 +130,7 @@ async fn newest(app: &App, order: &Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hold_costs_what_it_did_when_it_was_taken_and_the_next_one_what_is_asked_now() {
+async fn a_hold_keeps_its_price_and_the_next_hold_costs_the_new_price() {
     let (app, ana, ben) = opened().await;
     let hold = app.hold(&ana, &["A-1"]).await;
     app.put_show(
@@ -149,13 +149,13 @@ async fn a_hold_costs_what_it_did_when_it_was_taken_and_the_next_one_what_is_ask
         .is(201);
     assert_eq!(order["total"], euros(9_900));
     assert_eq!(app.order(&ben, &["A-2"]).await["total"], euros(15_000));
-    // A restart forgets nothing of the order.
+    // The order keeps its price over a restart.
     let app = app.restarted().await;
     assert_eq!(app.read(&order).await["total"], euros(9_900));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn leaving_out_refunds_and_exchange_later_takes_nothing_from_those_who_bought() {
+async fn orders_keep_their_refunds_and_exchanges_when_the_show_drops_them() {
     let rules = json!({"refunds": [{"until_h": 48, "fee_pct": 10}]});
     let (app, ana, ben) = opened_with(rules).await;
     let before = paid(&app, &ana, &["A-1", "A-2"]).await;
@@ -174,7 +174,7 @@ async fn leaving_out_refunds_and_exchange_later_takes_nothing_from_those_who_bou
     let read = app.read(&before).await;
     assert_eq!(read["refund_offer"]["fee"], euros(1_980));
     assert_eq!(read["exchange_offer"]["kept_pct"], 0);
-    // Hours count from the later of the told start and the present one.
+    // Hours count back from the later of two starts: the start at the purchase, and the start now.
     app.clock.advance_ms(142 * 24 * 3_600_000);
     let late = app.ask(refund(&before)).await;
     assert_eq!(late.problem(409, "not_refundable")["reason"], "too_late");
@@ -186,7 +186,7 @@ async fn leaving_out_refunds_and_exchange_later_takes_nothing_from_those_who_bou
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_currency_stays_while_seats_are_held_or_sold() {
+async fn the_currency_cannot_change_while_seats_are_held_or_ordered() {
     let (app, ana, _) = opened().await;
     let in_francs = || {
         let francs = document(json!({"currency": "CHF"}));
@@ -228,7 +228,7 @@ async fn a_cheaper_exchange_pays_back_no_more_than_the_refund_rule_would() {
         .ask(exchange(&order, &to("night-2", &["A-1", "A-2"])))
         .await;
     assert_eq!(made.is(200)["state"], "ticketed");
-    // The new seats cost 100.00 less. A tenth of that is kept, and the fee of the exchange.
+    // The new seats cost 100.00 less. A tenth of that and the fee of the exchange are kept.
     let back = app.read(&order).await["refunds"][0].clone();
     assert_eq!(back["amount"], euros(8_500));
     let found = app
@@ -241,7 +241,7 @@ async fn a_cheaper_exchange_pays_back_no_more_than_the_refund_rule_would() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn seats_behind_another_room_are_exchanged_with_its_pass_and_belong_to_its_holder() {
+async fn an_exchange_for_seats_of_another_room_needs_its_pass_and_counts_for_its_holder() {
     let (app, ana, _) = opened().await;
     app.put_show("other-1", json!({"seats_per_visitor": 2}))
         .await;
@@ -266,7 +266,7 @@ async fn seats_behind_another_room_are_exchanged_with_its_pass_and_belong_to_its
     app.ask(with(&stranger, &["A-1", "A-2"]))
         .await
         .problem(403, "not_yours");
-    // Their limits apply.
+    // The limit of the other show applies to the holder of its pass.
     let hold = post("/v1/shows/other-1/holds", &json!({"seats": ["C-1"]}));
     let held = app.ask(hold.by(&cleo)).await.is(201);
     let refused = app.ask(with(&key, &["A-1", "A-2"])).await;

@@ -1,5 +1,5 @@
-//! Tests a traveller's whole way: a departure of the timetable becomes a show when somebody holds
-//! its seats, and the seats are sold by the leg.
+//! Tests a traveller's whole way from a departure of the timetable to a ticket. A departure becomes
+//! a show when somebody first holds its seats, and its seats are sold by the leg.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub fn best(quantity: u32, from: &str, to: &str) -> Value {
     json!({ "best": { "quantity": quantity, "class": CLASS }, "from": from, "to": to })
 }
 
-/// Returns the same wish, although it is ordered.
+/// Returns the same wish with the flag that asks for it although the journey is already ordered.
 fn again(ask: &Value) -> Value {
     let mut ask = ask.clone();
     ask["again"] = json!(true);
@@ -81,7 +81,7 @@ pub async fn bought(app: &App, who: &Visitor, hold: &Value, travellers: &[&str])
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_journeys_share_a_seat_and_their_tickets_say_from_where_to_where() {
+async fn two_journeys_share_a_seat_and_each_ticket_names_its_stops() {
     let (app, ana, ben) = opened().await;
     let first = hold(&app, &ana, &seats(&["A-1"], "S00", "S02")).await;
     assert_eq!(first["journey"]["from"]["name"], "Stop 0");
@@ -136,7 +136,7 @@ async fn two_journeys_share_a_seat_and_their_tickets_say_from_where_to_where() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_look_at_a_departure_makes_nothing_and_the_first_hold_makes_its_row() {
+async fn reading_a_departure_stores_nothing_and_the_first_hold_stores_its_row() {
     let (app, ana, _) = opened().await;
     let ledger = app.ledger().await;
     let rows = async || ledger.departures(0, 10).await.expect("readable").len();
@@ -159,13 +159,13 @@ async fn a_look_at_a_departure_makes_nothing_and_the_first_hold_makes_its_row() 
     hold(&app, &ana, &best(1, "S01", "S03")).await;
     assert_eq!(rows().await, 1);
     let listed = app.ask(get("/v1/shows")).await.is(200);
-    assert_eq!(listed["total"], 0, "departures are found by their trains");
+    assert_eq!(listed["total"], 0, "the list of shows has no departures");
     let seats = app.seats(SHOW).await;
     assert_eq!((&seats["held"], &seats["free"]), (&json!(2), &json!(38)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_journey_again_is_the_hold_that_is_there_with_another_key_or_none() {
+async fn a_second_request_for_a_journey_returns_the_first_hold_with_any_key() {
     let (app, ana, ben) = opened().await;
     let ask = best(2, "S00", "S02");
     let first = hold(&app, &ana, &ask).await;
@@ -178,10 +178,10 @@ async fn the_same_journey_again_is_the_hold_that_is_there_with_another_key_or_no
     assert_eq!(more.problem(409, "journey_held")["hold"], first["hold"]);
     let onward = hold(&app, &ana, &best(2, "S02", "S04")).await;
     assert_ne!(onward["hold"], first["hold"]);
-    assert_eq!(labels(&onward), labels(&first), "it fits there tightest");
+    assert_eq!(labels(&onward), labels(&first), "these seats fit tightest");
     assert_ne!(hold(&app, &ben, &ask).await["hold"], first["hold"]);
 
-    // A hold that became an order is over as a basket, and so is one that was given back.
+    // An ordered hold is no longer found as a basket, and neither is a deleted one.
     bought(&app, &ana, &first, &["Ana Perez", "Eva Perez"]).await;
     let refused = app.ask(post(HOLDS, &again(&ask)).by(&ana)).await;
     refused.problem(422, "limit_exceeded");
@@ -215,7 +215,10 @@ async fn a_journey_that_is_ordered_is_not_held_again_unless_more_seats_are_wante
     let more = hold(&app, &ana, &again(&ask)).await;
     assert_ne!(more["hold"], first["hold"]);
     let same = hold(&app, &ana, &again(&ask)).await;
-    assert_eq!(same["hold"], more["hold"], "asked twice, held once");
+    assert_eq!(
+        same["hold"], more["hold"],
+        "the repeated call finds the first hold"
+    );
     app.put_venue("hall", "grid:4x10").await;
     app.put_show("night-1", json!({})).await;
     let call = post(
@@ -226,7 +229,7 @@ async fn a_journey_that_is_ordered_is_not_held_again_unless_more_seats_are_wante
     assert_eq!(told.problem(422, "invalid_field")["field"], "again");
 }
 
-/// The trigger by which orders cannot be written.
+/// The trigger that keeps orders from being written.
 const NO_ORDERS: &str =
     "CREATE TRIGGER no_orders BEFORE INSERT ON orders BEGIN SELECT RAISE(ABORT, 'no orders'); END";
 
@@ -239,13 +242,13 @@ async fn a_journey_that_is_being_ordered_is_not_held_again() {
     let path = format!("/v1/holds/{}/order", text(&first, "hold"));
     let order = post(&path, &names(&["Ana Perez"])).by(&ana);
     assert_eq!(app.ask(order).await.status, 503);
-    // Nobody knows yet whether the order was written; only the store knows that it was to be.
+    // It is not yet known whether the order was written. Only the store has recorded the try.
     let again = app.ask(post(HOLDS, &ask).by(&ana)).await;
     again.problem(409, "journey_ordered");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_journey_whose_order_ran_out_or_was_cancelled_is_held_again() {
+async fn a_journey_whose_order_was_cancelled_can_be_held_again() {
     let (app, ana, _) = opened().await;
     let ask = best(1, "S00", "S02");
     let first = hold(&app, &ana, &ask).await;
@@ -295,7 +298,7 @@ async fn two_calls_for_one_journey_at_two_nodes_never_get_each_others_seats() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_train_cannot_do_is_told_by_its_field() {
+async fn a_request_that_a_train_cannot_meet_is_refused_with_its_field() {
     let (app, ana, _) = opened().await;
     let class = |class: Value| json!({ "best": {"quantity": 1, "class": class}, "from": "S00", "to": "S01" });
     for (field, ask) in [
@@ -339,7 +342,7 @@ async fn what_a_train_cannot_do_is_told_by_its_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_train_wants_one_name_a_seat_and_a_show_wants_none() {
+async fn an_order_for_a_train_needs_one_name_a_seat_and_one_for_a_hall_none() {
     let (app, ana, _) = opened().await;
     let held = hold(&app, &ana, &best(2, "S00", "S02")).await;
     let path = format!("/v1/holds/{}/order", text(&held, "hold"));
@@ -366,7 +369,7 @@ async fn a_train_wants_one_name_a_seat_and_a_show_wants_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hold_on_a_train_is_changed_over_its_own_stretch() {
+async fn a_changed_hold_on_a_train_keeps_its_stretch() {
     let (app, ana, ben) = opened().await;
     hold(&app, &ben, &seats(&["A-2"], "S02", "S04")).await;
     let held = hold(&app, &ana, &seats(&["A-1"], "S00", "S02")).await;
@@ -379,9 +382,9 @@ async fn a_hold_on_a_train_is_changed_over_its_own_stretch() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_boards_a_train_that_has_left_and_further_on_it_is_still_sold() {
+async fn a_train_that_has_left_a_stop_is_sold_from_later_stops_only() {
     let (app, ..) = opened().await;
-    // This is the time from 10 January, 09:00 to 1 February, 08:30.
+    // The clock moves from 10 January, 09:00 to 1 February, 08:30.
     app.clock.advance_ms((21 * 24 * 60 + 23 * 60 + 30) * 60_000);
     let ana = app.visitor_of(EVERYDAY, 1);
     let refused = app.ask(post(HOLDS, &best(1, "S00", "S02")).by(&ana)).await;
@@ -390,12 +393,12 @@ async fn nobody_boards_a_train_that_has_left_and_further_on_it_is_still_sold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_restart_a_departure_that_was_sold_is_what_it_was() {
+async fn a_sold_departure_is_unchanged_after_a_restart() {
     let (app, ana, ben) = opened().await;
     let held = hold(&app, &ana, &seats(&["A-1"], "S00", "S02")).await;
     let order = bought(&app, &ana, &held, &["Ana Perez"]).await;
     let app = app.restarted().await;
-    // There is no timetable yet; what was sold is in the ledger.
+    // The restarted app has no timetable, but sold departures are in the ledger.
     let taken = app
         .ask(post(HOLDS, &seats(&["A-1"], "S01", "S02")).by(&ben))
         .await;
@@ -426,12 +429,12 @@ async fn a_departure_gets_keys_in_redis_at_its_first_hold_and_every_node_knows_i
     for node in &nodes {
         assert_eq!(node.seats(SHOW).await["free"], 40);
     }
-    assert_eq!(keys().await, 0, "a look makes no key");
+    assert_eq!(keys().await, 0, "reading the seats makes no key");
     hold(&nodes[0], &ana, &seats(&["A-1"], "S00", "S02")).await;
     assert!(keys().await > 0);
     let taken = nodes[1].ask(post(HOLDS, &seats(&["A-1"], "S01", "S04")).by(&ben));
     taken.await.problem(409, "seats_taken");
-    until("what is held at the other node", async || {
+    until("the held cells at the other node", async || {
         (nodes[1].seats(SHOW).await["held"] == 2).then_some(())
     })
     .await;

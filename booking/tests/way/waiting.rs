@@ -1,5 +1,5 @@
-//! Tests the waitlist: parties are offered what becomes free, in the order of joining, and order it
-//! like any basket.
+//! Tests the waitlist: freed seats are offered to the first present party that they fit, which
+//! orders them like any basket.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,7 +11,7 @@ use crate::harness::*;
 
 const LIST: &str = "/v1/shows/night-1/waitlist";
 
-/// Puts all forty seats but these into baskets of others.
+/// Puts all forty seats except these into the baskets of other visitors, by pairs.
 async fn full_but(app: &App, free: &[&str]) -> Vec<(Visitor, Value)> {
     let mut baskets = Vec::new();
     for row in ["A", "B", "C", "D"] {
@@ -78,7 +78,7 @@ fn labels(of: &Value) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_waits_is_offered_what_comes_free_and_orders_it() {
+async fn a_waiting_party_is_offered_freed_seats_and_orders_them() {
     let (app, ana, ben) = opened().await;
     let baskets = full(&app).await;
     let joined = join(&app, &ana, 2).await;
@@ -126,14 +126,14 @@ async fn whoever_waits_is_offered_what_comes_free_and_orders_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_offer_that_nobody_takes_goes_to_the_next_and_its_party_behind() {
+async fn an_offer_that_is_not_taken_goes_to_the_next_party_and_its_party_moves_back() {
     let (app, ana, ben) = opened_with(json!({ "hold_s": 1_200 })).await;
     let baskets = full(&app).await;
     join(&app, &ana, 2).await;
     join(&app, &ben, 2).await;
     give_back(&app, &baskets[3]).await;
     let first = offered(&app, &ana).await["offer"].clone();
-    // This is the window, and the grace of the show's holds.
+    // The window of an offer is 60 s, and the grace of holds is 5 s.
     app.clock.advance_ms(65_000);
     let second = offered(&app, &ben).await["offer"].clone();
     assert_eq!(labels(&second["seats"]), labels(&first["seats"]));
@@ -156,7 +156,7 @@ async fn an_offer_that_nobody_takes_goes_to_the_next_and_its_party_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn three_offers_let_pass_end_the_waiting_and_the_crowd_has_the_seats() {
+async fn after_three_declined_offers_the_waiting_ends_and_the_seats_are_free_for_all() {
     let (app, ana, ben) = opened().await;
     let baskets = full(&app).await;
     join(&app, &ana, 1).await;
@@ -179,7 +179,8 @@ async fn three_offers_let_pass_end_the_waiting_and_the_crowd_has_the_seats() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_fits_nobody_is_free_for_everybody_and_smaller_parties_are_not_held_up() {
+async fn seats_that_fit_no_party_are_free_for_all_and_smaller_parties_do_not_wait_for_larger_ones()
+{
     let (app, ana, ben) = opened().await;
     let baskets = full(&app).await;
     join(&app, &ana, 3).await;
@@ -198,12 +199,12 @@ async fn what_fits_nobody_is_free_for_everybody_and_smaller_parties_are_not_held
     assert_eq!(
         seats.len(),
         3,
-        "what was free already is among it: {seats:?}"
+        "the seats that were free already are among them: {seats:?}"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_not_here_is_passed_over_and_served_when_it_comes_back() {
+async fn an_absent_party_is_passed_over_and_served_when_it_is_present_again() {
     let (app, ana, ben) = opened_with(json!({ "hold_s": 1_200 })).await;
     let baskets = full(&app).await;
     join(&app, &ana, 2).await;
@@ -226,13 +227,13 @@ async fn who_is_not_here_is_passed_over_and_served_when_it_comes_back() {
         .expect("readable");
     let ledger = app.ledger().await;
     let show = "night-1".parse().expect("a slug");
-    until("the party here", async || {
+    until("the party to be present", async || {
         let line = ledger.waiters(&show).await.expect("readable");
         line[0].is_here(app.clock.now_ms()).then_some(())
     })
     .await;
     give_back(&app, &baskets[1]).await;
-    until("its offer", async || {
+    until("the party's offer", async || {
         let line = ledger.waiters(&show).await.expect("readable");
         line[0].offer.as_ref().map(drop)
     })
@@ -241,7 +242,7 @@ async fn who_is_not_here_is_passed_over_and_served_when_it_comes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_in_vain() {
+async fn waiting_ends_when_too_few_seats_can_become_free() {
     let (app, ana, ben) = opened().await;
     let sold = app.order(&ben, &["A-1", "A-2"]).await;
     let baskets = full_but(&app, &["A-1", "A-2", "A-3", "A-4"]).await;
@@ -254,7 +255,7 @@ async fn nobody_waits_in_vain() {
     for order in &orders {
         app.pay(order, "approve").await.is(200);
     }
-    // are left, too few for four people.
+    // Only are left, too few for four people.
     ended(&app, &ana, "too_few").await;
     let again = app
         .ask(post(LIST, &json!({ "quantity": 3 })).by(&ana))
@@ -268,7 +269,7 @@ async fn nobody_waits_in_vain() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_show_that_is_cancelled_ends_the_waiting_and_says_why() {
+async fn a_cancelled_show_ends_the_waiting_with_its_reason() {
     let (app, ana, ben) = opened().await;
     full(&app).await;
     join(&app, &ana, 2).await;
@@ -282,7 +283,7 @@ async fn a_show_that_is_cancelled_ends_the_waiting_and_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_longer_than_an_hour_and_a_pass_that_ran_out_waits_on() {
+async fn waiting_goes_on_after_the_pass_has_expired_and_ends_after_an_hour() {
     let (app, ana, _) = opened_with(json!({ "hold_s": 3_600 })).await;
     full(&app).await;
     join(&app, &ana, 2).await;
@@ -297,7 +298,7 @@ async fn nobody_waits_longer_than_an_hour_and_a_pass_that_ran_out_waits_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_asks_are_refused_and_change_nothing() {
+async fn bad_requests_are_refused_and_change_nothing() {
     let (app, ana, ben) = opened().await;
     full(&app).await;
     app.ask(post(LIST, &json!({ "quantity": 1 })))
@@ -347,7 +348,7 @@ async fn bad_asks_are_refused_and_change_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restart_forgets_nobody_and_nothing_stays_locked() {
+async fn a_restart_keeps_the_waitlist_and_leaves_no_seat_locked() {
     let (app, ana, ben) = opened().await;
     let baskets = full(&app).await;
     join(&app, &ana, 2).await;
@@ -364,10 +365,10 @@ async fn a_restart_forgets_nobody_and_nothing_stays_locked() {
     assert_eq!((&seats["free"], &seats["held"]), (&json!(36), &json!(4)));
 }
 
-/// Starts two nodes over PostgreSQL and Redis. Each serves parties that joined at the other, and if
-/// one dies the other goes on.
+/// Starts two nodes over PostgreSQL and Redis. Each node serves parties that joined at the other
+/// node. One node goes on alone after the other dies, and also after Redis is emptied.
 #[tokio::test(flavor = "multi_thread")]
-async fn two_nodes_serve_one_line() {
+async fn two_nodes_serve_one_waitlist() {
     if servers::or_skip("the waitlist over two nodes") {
         return;
     }
@@ -389,13 +390,16 @@ async fn two_nodes_serve_one_line() {
     }
     assert_eq!(look(&nodes[0], &parties[5]).await["ahead"], 5);
     redis.flush_all().await.expect("it is ours");
-    // The restarted store has every seat free. The waitlist is unchanged, and each party is offered
+    // In the emptied store every seat is free. The waitlist is unchanged, and each party is offered
     // seats again.
     let mut seen = HashSet::new();
     for party in &parties {
-        let offer = once(&nodes[0], party, "an offer of the new life", |waiter| {
-            waiter["state"] == "offered" && waiter["missed"] == 0
-        })
+        let offer = once(
+            &nodes[0],
+            party,
+            "an offer after the loss of Redis",
+            |waiter| waiter["state"] == "offered" && waiter["missed"] == 0,
+        )
         .await;
         for seat in labels(&offer["offer"]["seats"]) {
             assert!(seen.insert(seat), "no seat is offered twice");
@@ -403,11 +407,12 @@ async fn two_nodes_serve_one_line() {
     }
 }
 
-/// Runs parties, lapses and a restart at random. Seats are offered to the first parties that are
-/// present and that they fit, never to two at a time, and nobody is forgotten. `loadtest bench
-/// waitlist` does this with a thousand parties, by the system's clock.
+/// Serves sixty parties of one to four people, of which some are absent now and then, with a
+/// restart in between. Seats are offered to the first present parties that they fit, no seat is
+/// offered twice at once, and nobody is forgotten. `loadtest bench waitlist` does this with a
+/// thousand parties, by the system's clock.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
+async fn a_waitlist_of_sixty_parties_is_served_in_order_and_nobody_is_forgotten() {
     let count = 60_u16;
     let (app, ..) =
         opened_with(json!({ "hold_s": 3_600, "pay_s": 3_000, "seats_per_visitor": 4 })).await;
@@ -438,7 +443,7 @@ async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
     let mut round = 0_u32;
     while served.len() < usize::from(count) {
         round += 1;
-        assert!(round < 170, "the line does not move");
+        assert!(round < 170, "the waitlist is no longer served");
         // Every party is present, except each third party in every fourth round.
         let here: Vec<Holder> = all
             .iter()
@@ -452,7 +457,7 @@ async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
             .await
             .expect("written");
         if round == 10 {
-            // Everything in memory is lost: baskets, offers, and notes.
+            // Everything in memory is lost: baskets and offers.
             app = app.restarted().await;
             held.clear();
         }
@@ -463,7 +468,7 @@ async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
         if before.is_empty() {
             break;
         }
-        let line = until("a round that is over", async || {
+        let line = until("the end of the round", async || {
             let line = ledger.waiters(&show).await.expect("readable");
             let seats = app.seats("night-1").await;
             let mut offered = HashSet::new();
@@ -471,7 +476,7 @@ async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
                 let Some(offer) = &waiter.offer else { continue };
                 let path = format!("/v1/holds/{}", offer.hold);
                 let hold = app.ask(get(&path).by(by_holder[&waiter.visitor.0])).await;
-                // An offer that is over may not be noted as such yet.
+                // The ledger may still name an offer that is over.
                 let hold = (hold.status == 200).then(|| hold.is(200))?;
                 let seats = labels(&hold["seats"]);
                 assert_eq!(seats.len() as u32, sizes[&waiter.visitor.0]);
@@ -482,8 +487,8 @@ async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
             let basket =
                 |(_, hold): &(Visitor, Value)| hold["seats"].as_array().map_or(0, Vec::len);
             let baskets: usize = held.iter().map(basket).sum();
-            // Every held seat is in a basket or an offer, everything is noted, and the free seats
-            // fit nobody who is present.
+            // The round is over when every held seat is in a basket or an offer, and the free seats
+            // are too few for every present party.
             let free = seats["free"].as_u64().expect("a number");
             let now_ms = app.clock.now_ms();
             let fits = line.iter().any(|waiter| {
@@ -494,8 +499,8 @@ async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
             (seats["held"] == baskets + offered.len() && !fits).then_some(line)
         })
         .await;
-        // Every party with an offer takes it, in the order of the waitlist, and gives the seats
-        // back as a basket would.
+        // Every party with an offer orders it, in the order of the waitlist, and then cancels the
+        // order, which frees the seats.
         for waiter in line.iter().filter(|waiter| waiter.offer.is_some()) {
             let Some(offer) = &waiter.offer else { continue };
             let passed_over = line.iter().find(|other| {
@@ -520,7 +525,7 @@ async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
     assert_eq!(
         (once.len(), served.len()),
         (usize::from(count), usize::from(count)),
-        "each once"
+        "each party is served once"
     );
     for (who, _) in &parties {
         ended(&app, who, "taken").await;

@@ -1,5 +1,5 @@
-//! Tests the waitlist of a train: parties that wait for seats of a class between two stops are
-//! offered what becomes free there, leg by leg.
+//! Tests the waitlist of a train: parties wait for seats of a class between two stops, and are
+//! offered seats that become free there.
 
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_servers as servers;
@@ -13,7 +13,8 @@ const LIST: &str = "/v1/shows/t1-2027-02-01/waitlist";
 /// The time from 10 January, 09:00 to 1 February, 07:59:30.
 const TO_HALF_A_MINUTE_BEFORE_MS: i64 = ((21 * 24 + 22) * 60 + 59) * 60_000 + 30_000;
 
-/// Puts the train's ten seats but these, from end to end, into baskets of one visitor each.
+/// Puts every seat of the train except these, from end to end, into the basket of a visitor of its
+/// own.
 async fn full_but(app: &App, free: &[&str]) -> Vec<(Visitor, Value)> {
     let mut baskets = Vec::new();
     let labels = ["A", "B"]
@@ -58,7 +59,7 @@ async fn give_back(app: &App, (who, held): &(Visitor, Value)) {
     app.ask(delete(&path).by(who)).await.is(204);
 }
 
-/// Waits until so many cells are free.
+/// Waits until this many cells are free.
 async fn free(app: &App, cells: u32) {
     until(&format!("{cells} free cells"), async || {
         (app.seats(SHOW).await["free"] == cells).then_some(())
@@ -67,7 +68,7 @@ async fn free(app: &App, cells: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_waits_for_a_stretch_is_offered_it_and_the_crowd_has_the_rest_of_the_way() {
+async fn a_waiting_party_is_offered_its_stretch_and_the_other_legs_are_free_for_all() {
     let (app, ana, ben) = opened().await;
     let baskets = full_but(&app, &[]).await;
     let joined = join(&app, &ana, &wish(2, "S01", "S03")).await;
@@ -87,7 +88,7 @@ async fn whoever_waits_for_a_stretch_is_offered_it_and_the_crowd_has_the_rest_of
     );
     assert_eq!(text(&joined, "until"), "2027-01-10T10:00:00Z");
     give_back(&app, &baskets[1]).await;
-    // One seat fits nobody.
+    // A single seat is too few for the party.
     free(&app, 4).await;
     give_back(&app, &baskets[2]).await;
     let waiter = once(&app, &ana, "offered").await;
@@ -116,7 +117,7 @@ async fn whoever_waits_for_a_stretch_is_offered_it_and_the_crowd_has_the_rest_of
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_party_has_a_seat_that_comes_free_piece_by_piece() {
+async fn a_seat_is_offered_when_the_last_leg_of_the_journey_becomes_free() {
     let (app, ana, ben) = opened().await;
     full_but(&app, &["B-5"]).await;
     let first = hold(&app, &ben, &seats(&["B-5"], "S00", "S01")).await;
@@ -126,14 +127,14 @@ async fn a_party_has_a_seat_that_comes_free_piece_by_piece() {
     give_back(&app, &(ben(), second)).await;
     free(&app, 3).await;
     assert_eq!(look(&app, &ana).await["state"], "waiting");
-    // The seat's last three legs are free; its first leg is still held.
+    // So far the seat's last three legs are free, and its first leg is held.
     give_back(&app, &(ben(), first)).await;
     assert_eq!(offered(&app, &ana).await, json!(["B-5"]));
     free(&app, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_whom_it_fits_is_served_and_a_longer_way_is_waited_for_on() {
+async fn freed_legs_are_offered_to_the_first_party_that_they_fit_and_a_longer_journey_waits_on() {
     let (app, ana, ben) = opened().await;
     full_but(&app, &["A-1"]).await;
     let early = app.visitor_of(EVERYDAY, 3);
@@ -154,7 +155,7 @@ async fn the_first_whom_it_fits_is_served_and_a_longer_way_is_waited_for_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_gets_off_earlier_by_an_exchange_leaves_the_rest_of_the_way_to_who_waits() {
+async fn legs_freed_by_an_exchange_are_offered_to_the_waitlist() {
     let (app, ana, ben) = opened().await;
     full_but(&app, &["A-1"]).await;
     let whole = hold(&app, &ana, &seats(&["A-1"], "S00", "S04")).await;
@@ -170,7 +171,7 @@ async fn who_gets_off_earlier_by_an_exchange_leaves_the_rest_of_the_way_to_who_w
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_in_vain_for_a_stretch_that_is_sold() {
+async fn waiting_for_a_stretch_ends_when_too_few_of_its_seats_can_become_free() {
     let (app, ana, ben) = opened().await;
     full_but(&app, &["A-1", "A-2"]).await;
     let pair = seats(&["A-1", "A-2"], "S01", "S02");
@@ -196,13 +197,13 @@ async fn nobody_waits_in_vain_for_a_stretch_that_is_sold() {
         again.problem(409, "nothing_to_wait_for")["reason"],
         "too_few"
     );
-    // The seats may be offered on the legs where both are not sold.
+    // Both seats are unsold on the last two legs, so they are offered there.
     join(&app, &ben, &wish(2, "S02", "S04")).await;
     assert_eq!(offered(&app, &ben).await, json!(["A-1", "A-2"]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_for_a_train_that_has_left_and_no_offer_outlasts_it() {
+async fn waiting_and_offers_end_when_the_train_leaves() {
     let (app, ..) = opened().await;
     app.clock.advance_ms(TO_HALF_A_MINUTE_BEFORE_MS);
     let (ana, ben) = (app.visitor_of(EVERYDAY, 1), app.visitor_of(EVERYDAY, 2));
@@ -214,7 +215,7 @@ async fn nobody_waits_for_a_train_that_has_left_and_no_offer_outlasts_it() {
     give_back(&app, &baskets[3]).await;
     let offer = once(&app, &ana, "offered").await["offer"].clone();
     assert_eq!(offer["expires_at"], "2027-02-01T08:00:00Z");
-    // This is the moment at which the train leaves, and the grace of the holds.
+    // The train leaves after 30 s, and the grace of holds is 5 s.
     app.clock.advance_ms(35_000);
     assert_eq!(once(&app, &ana, "ended").await["reason"], "departed");
     assert_eq!(offered(&app, &ben).await, offer["seats"]);
@@ -223,7 +224,7 @@ async fn nobody_waits_for_a_train_that_has_left_and_no_offer_outlasts_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_nobody_can_wait_for_is_told_by_its_field() {
+async fn a_wish_that_nobody_can_wait_for_is_refused_with_its_field() {
     let (app, ana, ben) = opened().await;
     let ledger = app.ledger().await;
     let ask = |body: Value, who: &Visitor| app.ask(post(LIST, &body).by(who));
@@ -261,7 +262,7 @@ async fn what_nobody_can_wait_for_is_told_by_its_field() {
     ask(wish(5, "S00", "S01"), &ana)
         .await
         .problem(422, "limit_exceeded");
-    // Nobody has held a seat yet, so there is nothing to wait for, and the call creates nothing.
+    // Nobody has held a seat yet, so there is nothing to wait for, and the call stores nothing.
     let refused = ask(wish(1, "S00", "S01"), &ana).await;
     assert_eq!(
         refused.problem(409, "nothing_to_wait_for")["reason"],
@@ -297,7 +298,7 @@ async fn what_nobody_can_wait_for_is_told_by_its_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restart_forgets_no_traveller_who_waits() {
+async fn a_restart_keeps_the_waitlist_of_a_train() {
     let (app, ana, _) = opened().await;
     let baskets = full_but(&app, &[]).await;
     join(&app, &ana, &wish(1, "S01", "S02")).await;
@@ -315,7 +316,7 @@ async fn a_restart_forgets_no_traveller_who_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_nodes_serve_one_line_of_travellers() {
+async fn two_nodes_serve_one_waitlist_of_a_train() {
     if servers::or_skip("the waitlist of a train over two nodes") {
         return;
     }
@@ -324,7 +325,8 @@ async fn two_nodes_serve_one_line_of_travellers() {
     let (ana, ben) = on_sale(&nodes[0]).await;
     on_sale(&nodes[1]).await;
     let baskets = full_but(&nodes[0], &[]).await;
-    // The other node has heard of no hold yet, and asks before it says that seats are free.
+    // The second node has not seen the holds yet. It reads the store before it answers that seats
+    // are free.
     join(&nodes[1], &ana, &wish(2, "S01", "S03")).await;
     join(&nodes[0], &ben, &wish(1, "S00", "S01")).await;
     give_back(&nodes[0], &baskets[0]).await;

@@ -1,11 +1,11 @@
-//! Tests the way from a free seat to an open door.
+//! Tests the whole way from a free seat to the scan of its ticket at the door.
 
 use serde_json::json;
 
 use crate::harness::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fan_holds_pays_and_is_let_in_once() {
+async fn a_visitor_holds_pays_and_is_admitted_once() {
     let (app, ana, _) = opened().await;
     let hold = app.hold(&ana, &["A-1", "A-2"]).await;
     assert_eq!(hold["total"], json!({"amount": 19_800, "currency": "EUR"}));
@@ -42,7 +42,7 @@ async fn a_fan_holds_pays_and_is_let_in_once() {
     let ticket = app.ask(get(&format!("/v1/tickets/{id}")).by(&key)).await;
     let ticket = ticket.is(200);
     let claims = app.keyring.verify_ticket(&text(&ticket, "signed"));
-    let claims = claims.expect("signed by this house");
+    let claims = claims.expect("signed by this installation");
     assert_eq!(
         (claims.ticket.as_str(), claims.seat.as_str(), claims.test),
         (id.as_str(), "A-1", true)
@@ -86,7 +86,7 @@ async fn a_fan_holds_pays_and_is_let_in_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restart_keeps_orders_and_tickets_and_tells_lost_holds_as_gone() {
+async fn a_restart_keeps_orders_and_tickets_and_reports_lost_holds_as_expired() {
     let (app, ana, ben) = opened().await;
     let paid = app.order(&ana, &["A-1", "A-2"]).await;
     app.pay(&paid, "approve").await.is(200);
@@ -111,7 +111,7 @@ async fn a_restart_keeps_orders_and_tickets_and_tells_lost_holds_as_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_of_before_a_restart_is_found_by_its_holds_retry() {
+async fn a_checkout_repeated_after_a_restart_finds_its_order() {
     let (app, ana, _) = opened().await;
     let hold = app.hold(&ana, &["A-1", "A-2"]).await;
     let path = format!("/v1/holds/{}/order", text(&hold, "hold"));
@@ -124,7 +124,7 @@ async fn an_order_of_before_a_restart_is_found_by_its_holds_retry() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_pass_began_it_may_finish_after_it_ran_out() {
+async fn a_hold_can_be_ordered_and_paid_after_its_pass_has_expired() {
     let (app, ana, _) = opened_with(json!({"hold_s": 1_800})).await;
     let hold = app.hold(&ana, &["A-1", "A-2"]).await;
     app.clock.advance_ms(700_000);
@@ -137,7 +137,7 @@ async fn what_a_pass_began_it_may_finish_after_it_ran_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_read_on_the_way_never_contradicts_itself() {
+async fn an_order_read_between_its_transactions_never_contradicts_itself() {
     let (app, ana, _) = opened_with(json!({"seats_per_visitor": 40})).await;
     for row in ["A", "B", "C", "D"] {
         let seats = [format!("{row}-1"), format!("{row}-2")];

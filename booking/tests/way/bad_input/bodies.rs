@@ -1,11 +1,11 @@
-//! Tests bodies that are no documents, and wishes that cannot be met.
+//! Tests bodies that do not follow the contract, and wishes that cannot be met.
 
 use serde_json::{Value, json};
 
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_are_no_documents_of_the_contract_are_refused() {
+async fn bodies_that_do_not_follow_the_contract_are_refused() {
     let scene = scene().await;
     let raw = |body: &str| scene.hold(&Value::Null).raw(body);
     let order = |body: &str| {
@@ -45,7 +45,7 @@ async fn bodies_that_are_no_documents_of_the_contract_are_refused() {
             "a show with an unknown field": show(r#"{"vanue": "hall"}"#) => 422 unknown_field;
             "a show without a venue": show("{}") => 422 invalid_field;
             "a show in another currency": show(&document(json!({"currency": "euro"})).to_string()) => 422 invalid_field;
-            "a show at no moment": show(&document(json!({"starts_at": "soon"})).to_string()) => 422 invalid_field;
+            "a show that starts at no time": show(&document(json!({"starts_at": "soon"})).to_string()) => 422 invalid_field;
             "a price that is a float": show(&document(json!({"prices": {"cat1": 1.5}})).to_string()) => 422 invalid_field;
             "a plan that is not UTF-8": put("/v1/promoter/venues/hall", &Value::Null).raw(vec![0xff]).by(PROMOTER) => 400 invalid_text;
         })
@@ -76,7 +76,7 @@ async fn wishes_that_cannot_be_met_are_refused() {
             "an unknown category": hold(json!({"best": {"quantity": 1, "categories": ["x"]}})) => 422 invalid_field;
             "an endless category": hold(json!({"best": {"quantity": 1, "categories": ["x".repeat(50_000)]}})) => 422 invalid_field;
             "sales channels": hold(json!({"best": {"quantity": 1, "channels": ["x"]}})) => 422 not_available;
-            "no regard for channels": hold(json!({"best": {"quantity": 1, "ignore_channels": true}})) => 422 not_available;
+            "channels ignored": hold(json!({"best": {"quantity": 1, "ignore_channels": true}})) => 422 not_available;
             "an unknown zone": hold(json!({"best": {"quantity": 1, "zone": "x"}})) => 422 invalid_field;
             "an unknown section": hold(json!({"best": {"quantity": 1, "sections": ["x"]}})) => 422 invalid_field;
             "more accessible than seats": hold(json!({"best": {"quantity": 1, "accessible": 2}})) => 422 invalid_field;
@@ -86,7 +86,7 @@ async fn wishes_that_cannot_be_met_are_refused() {
             "somebody's seat": hold(json!({"seats": ["A-3", "C-1"]})) => 409 seats_taken;
             "a sold seat": hold(json!({"seats": ["A-1"]})) => 409 seats_taken;
             "a change of nothing": change(json!({})) => 422 invalid_field;
-            "a change by a stranger seat": change(json!({"add": ["Z-1"]})) => 422 unknown_seat;
+            "an unknown seat added": change(json!({"add": ["Z-1"]})) => 422 unknown_seat;
             "a seat added twice": change(json!({"add": ["D-2", "D-2"]})) => 422 duplicate_seat;
             "a seat not held given back": change(json!({"add": ["D-2"], "remove": ["C-1"]})) => 422 unknown_seat;
             "everything given back": change(json!({"remove": ["D-1"]})) => 422 invalid_field;

@@ -1,11 +1,11 @@
-//! Tests callers who are not allowed to make a call.
+//! Tests callers without the right pass or key, and calls that an order or a show does not allow.
 
 use serde_json::json;
 
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_not_is_refused() {
+async fn callers_and_calls_that_are_not_allowed_are_refused() {
     let scene = scene().await;
     let foreign = scene.app.visitor_of("other", 2);
     let stale = scene.app.visitor(3);
@@ -70,7 +70,7 @@ async fn who_may_not_is_refused() {
         "a refund": post(&format!("/v1/orders/{done}/refund"), &json!({})).by(&key) => 409 not_refundable;
         "an exchange for nothing": post(&format!("/v1/orders/{done}/exchange"), &json!({})).by(&key) => 422 invalid_field;
         "an exchange of what is not paid": post(&format!("/v1/orders/{pending}/exchange"), &json!({"show": "night-1", "seats": ["D-4"]})).by(&scene.ana) => 409 not_exchangeable;
-        "a consent that nobody waits for": post(&format!("/v1/orders/{done}/consent"), &json!({"accept": true})).by(&key) => 409 no_consent_awaited;
+        "a consent that nobody asked for": post(&format!("/v1/orders/{done}/consent"), &json!({"accept": true})).by(&key) => 409 no_consent_awaited;
         "a consent that says nothing": post(&format!("/v1/orders/{done}/consent"), &json!({})).by(&key) => 422 invalid_field;
         "a waitlist without a pass": post("/v1/shows/night-1/waitlist", &json!({"quantity": 1})) => 429 waiting_room;
         "a train": get("/v1/rail/stations?q=a") => 422 not_available;

@@ -38,8 +38,8 @@ async fn events_and_payments_that_are_not_genuine_are_refused() {
             "no signature": post(hook, &body) => 400 signature_invalid;
             "a wrong signature": signed(now) => 400 signature_invalid;
             "a stale signature": signed(now - 301) => 400 signature_invalid;
-            "a genuine event of long ago": sent(&stale, &stale.body) => 400 signature_invalid;
-            "a genuine event of later": sent(&ahead, &ahead.body) => 400 signature_invalid;
+            "a genuine event that is too old": sent(&stale, &stale.body) => 400 signature_invalid;
+            "a genuine event from the future": sent(&ahead, &ahead.body) => 400 signature_invalid;
             "a genuine event made cheaper": sent(&genuine, cheaper.as_bytes()) => 400 signature_invalid;
             "half a signature": odd("t=1") => 400 signature_invalid;
             "a signature without hex": odd(&format!("t={now},v1=zz")) => 400 signature_invalid;
@@ -47,7 +47,7 @@ async fn events_and_payments_that_are_not_genuine_are_refused() {
             "an oversized event": post(hook, &Value::Null).raw(vec![b'a'; 70_000]) => 413 body_too_large;
             "an unknown provider": post("/v1/payments/stripe/webhook", &body) => 404 not_found;
             "an unknown payment": sandbox(&never, json!({"outcome": "approve"})) => 404 not_found;
-            "an order for a payment": sandbox(&text(&scene.pending, "order"), json!({"outcome": "approve"})) => 404 not_found;
+            "an order's id for a payment": sandbox(&text(&scene.pending, "order"), json!({"outcome": "approve"})) => 404 not_found;
             "an unknown outcome": sandbox(&payment, json!({"outcome": "maybe"})) => 422 invalid_field;
             "no outcome": sandbox(&payment, json!({})) => 422 invalid_field;
             "another field": sandbox(&payment, json!({"outcome": "approve", "amount": 1})) => 422 unknown_field;
@@ -121,7 +121,7 @@ async fn addresses_and_headers_that_make_no_sense_are_refused() {
             "an order for a ticket": get(&format!("/v1/tickets/{order}")).by(&key) => 404 not_found;
             "an unknown form of a ticket": get(&format!("/v1/tickets/{ticket}.pdf")).by(&key) => 404 not_found;
             "a hold that never was": by_ben(get(&format!("/v1/holds/{gone}"))) => 410 hold_expired;
-            "a hold of a show that is not": by_ben(get(&format!("/v1/holds/{gone_show}"))) => 410 hold_expired;
+            "a hold of a show that does not exist": by_ben(get(&format!("/v1/holds/{gone_show}"))) => 410 hold_expired;
             "a hold that never was, ordered": by_ben(post(&format!("/v1/holds/{gone}/order"), &buyer())) => 410 hold_expired;
             "an order that never was": by_ben(get(&format!("/v1/orders/order_night-1_{}", "0".repeat(32)))) => 404 not_found;
             "a scan of nothing": post(&format!("/v1/tickets/ticket_night-1_{}/scan", "0".repeat(32)), &json!({})).by(DOOR) => 404 not_found;

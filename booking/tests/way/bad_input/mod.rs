@@ -1,4 +1,4 @@
-//! Tests a table of bad input: each case gets a helpful problem+json, and changes nothing.
+//! Tests tables of bad input: each call gets a helpful problem+json, and changes nothing.
 
 mod bodies;
 mod callers;
@@ -21,8 +21,8 @@ use rows;
 
 const HOLDS: &str = "/v1/shows/night-1/holds";
 
-/// The state under the table: Ana's ticketed order, her pending one and her basket, and Ben's
-/// basket.
+/// The app that each row is sent to: it has Ana's ticketed order, her pending order and her basket,
+/// and Ben's basket.
 struct Scene {
     app: App,
     ana: Visitor,
@@ -62,7 +62,7 @@ async fn scene() -> Scene {
 }
 
 impl Scene {
-    /// Returns everything that a bad request must leave as it was.
+    /// Returns everything that a bad request must not change.
     async fn everything(&self) -> Value {
         let mut all = vec![self.app.seats("night-1").await];
         for order in [&self.done, &self.pending] {

@@ -1,9 +1,9 @@
 //! Tests programmes with faults: every fault is reported with its path and line, and nothing of the
-//! programme is kept.
+//! programme is stored.
 
 use super::*;
 
-/// Returns the place of each fault, and its code.
+/// Returns the path and the code of each fault.
 fn told(problem: &Value) -> Vec<(String, String)> {
     let faults = problem["faults"].as_array().expect("a list");
     let both = |fault: &Value| (text(fault, "at"), text(fault, "code"));
@@ -11,7 +11,7 @@ fn told(problem: &Value) -> Vec<(String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_fault_is_told_with_its_path_and_nothing_is_kept() {
+async fn every_fault_is_reported_with_its_path_and_nothing_is_stored() {
     let app = App::new().await;
     let mut bad = programme();
     bad["currency"] = json!("euro");
@@ -60,7 +60,7 @@ async fn every_fault_is_told_with_its_path_and_nothing_is_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn faults_between_parts_are_told_where_they_are_mended() {
+async fn a_fault_between_two_parts_is_reported_at_the_field_to_correct() {
     let app = App::new().await;
     app.put_venue("foyer", "grid:4x10").await;
     let foreign = document(json!({"venue": "foyer"}));
@@ -96,7 +96,7 @@ async fn faults_between_parts_are_told_where_they_are_mended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lines_are_those_of_the_text_and_rubbish_is_told_in_one_line() {
+async fn faults_carry_their_line_and_broken_json_is_a_fault_too() {
     let app = App::new().await;
     let put = async |text: &str| {
         let call = put("/v1/promoter/cinema", &Value::Null).raw(text);
@@ -129,7 +129,7 @@ fn put_call() -> TestCall {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_plan_never_moves_a_seat_that_is_held_or_sold() {
+async fn a_plan_without_a_held_seat_is_refused_until_the_hold_ends() {
     let app = App::new().await;
     put_programme(&app, &programme()).await.is(200);
     let ana = app.visitor_of("everyday", 1);
@@ -148,9 +148,13 @@ async fn a_new_plan_never_moves_a_seat_that_is_held_or_sold() {
         .await
         .problem(409, "plan_in_use");
     assert_eq!(refused["shows"], json!({show: ["D-10"]}));
-    assert_eq!(app.seats(show).await["free"], 39, "the old plan is sold on");
+    assert_eq!(
+        app.seats(show).await["free"],
+        39,
+        "the old plan stays on sale"
+    );
     put_programme(&app, &with_plan("grid:5x10")).await.is(200);
-    assert_eq!(app.seats(show).await["held"], 1, "the seat is what it was");
+    assert_eq!(app.seats(show).await["held"], 1, "the seat is still held");
     app.clock.advance_ms(306_000);
     until("the basket's end", async || {
         (app.seats(show).await["held"] == 0).then_some(())

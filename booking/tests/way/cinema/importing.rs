@@ -1,4 +1,5 @@
-//! Tests `booking import cinema` as an operator runs it.
+//! Tests `booking import cinema`: the command with its output, and the same import into the ledger
+//! of a running node.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -18,11 +19,11 @@ fn import(folder: &Path, file: &Path, settings: &[(&str, &str)]) -> Output {
         .env_remove("FAIRGATE_PAYMENTS")
         .envs(settings.iter().copied())
         .output()
-        .expect("it runs")
+        .expect("the command runs")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_command_imports_a_file_with_its_charts_or_names_every_fault_by_line() {
+async fn the_command_imports_a_file_or_names_every_fault_with_its_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("programme.json");
     let write = |programme: &Value| {
@@ -68,7 +69,7 @@ async fn the_command_imports_a_file_with_its_charts_or_names_every_fault_by_line
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_nodes_sell_a_programme_that_was_imported_beside_them() {
+async fn a_running_node_sells_a_programme_that_is_imported_into_its_postgresql() {
     if fairgate_servers::or_skip("a programme imported into PostgreSQL") {
         return;
     }
@@ -121,7 +122,7 @@ fn the_command_refuses_prices_that_the_payment_provider_never_takes() {
         let done = import(&data, &file, settings);
         let told = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success(), "{told}");
-        let unasked = told.contains("no payment provider was named");
-        assert_eq!(unasked, settings.is_empty(), "{told}");
+        let warned_no_provider = told.contains("no payment provider was named");
+        assert_eq!(warned_no_provider, settings.is_empty(), "{told}");
     }
 }

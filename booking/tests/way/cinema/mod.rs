@@ -1,5 +1,5 @@
-//! Tests a cinema programme from the promoter's file to a held seat: it is put, searched, sold,
-//! changed and refused.
+//! Tests cinema programmes from the promoter's document to a sold seat: they are put, searched,
+//! sold, changed and refused.
 
 mod faults;
 mod importing;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// Returns two cities, three cinemas, four halls, two films and five showings. The app's clock
-/// stands at 2027-01-10 09:00 UTC.
+/// Returns two cities, three cinemas, four halls, two films and five showings. One showing is over:
+/// the app's clock begins at 2027-01-10 09:00 UTC.
 pub fn programme() -> Value {
     let cinema = |id: &str, code: &str, lat: f64, lon: f64, halls: Value| {
         json!({"id": id, "name": format!("Kino {id}"), "address": "Lange Straße 1", "postal_code": code,
@@ -72,7 +72,7 @@ async fn on() -> App {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_programme_is_told_by_city_by_film_and_by_showing() {
+async fn a_programme_is_listed_by_city_by_film_and_by_showing() {
     let app = on().await;
     let cities = app.ask(get("/v1/cinema/cities")).await.is(200);
     assert_eq!(
@@ -111,7 +111,7 @@ async fn a_programme_is_told_by_city_by_film_and_by_showing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_filter_and_every_order_finds_what_it_says() {
+async fn every_filter_and_sort_order_finds_the_expected_showings() {
     let app = on().await;
     let (mitte, potsdam) = ("mitte-1-20270111t1900", "potsdam-1-20270111t2330");
     let (tram, york) = ("mitte-2-20270111t1700", "picture-1-20270111t1800");
@@ -162,7 +162,7 @@ async fn hold(app: &App, who: &Visitor, show: &str, best: Value) -> TestAnswer {
     app.ask(call.by(who)).await
 }
 
-/// Returns the statuses of the only showing of the film in York.
+/// Returns the status of each category of the only coming showing in York.
 async fn statuses(app: &App) -> Vec<String> {
     let found = search(app, "?city=york").await;
     let categories = found["showings"][0]["categories"]
@@ -176,7 +176,7 @@ async fn statuses(app: &App) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_showing_is_sold_by_ten_at_most_whole_for_five_minutes_and_its_status_follows() {
+async fn a_hold_has_at_most_ten_seats_all_or_none_for_five_minutes_and_changes_the_status() {
     let app = on().await;
     let york = "picture-1-20270111t1800";
     let [ana, ben] = [1, 2].map(|n| app.visitor_of("everyday", n));
@@ -202,13 +202,17 @@ async fn a_showing_is_sold_by_ten_at_most_whole_for_five_minutes_and_its_status_
     hold(&app, &cia, york, of(1)).await.is(201);
     turned(["full", "available"]).await;
     app.clock.advance_ms(304_000);
-    assert_eq!(app.seats(york).await["held"], 20, "the grace is not over");
+    assert_eq!(
+        app.seats(york).await["held"],
+        20,
+        "the grace has not passed yet"
+    );
     app.clock.advance_ms(2_000);
     turned(["available", "available"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_programme_again_changes_nothing_and_a_changed_one_what_differs() {
+async fn the_same_programme_changes_nothing_and_a_changed_one_only_what_differs() {
     let app = on().await;
     let again = put_programme(&app, &programme()).await.is(200);
     assert_eq!(
@@ -245,11 +249,15 @@ async fn the_same_programme_again_changes_nothing_and_a_changed_one_what_differs
     );
     assert_eq!(found["showings"][1]["title"], "Tramway");
     let app = app.restarted().await;
-    assert_eq!(search(&app, "?sort=title").await, found, "it is read back");
+    assert_eq!(
+        search(&app, "?sort=title").await,
+        found,
+        "a restarted process reads the same programme"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_sold_is_told_by_a_process_that_never_opened_the_show() {
+async fn a_restarted_process_shows_the_status_of_a_showing_that_it_never_opened() {
     let app = on().await;
     let york = "picture-1-20270111t1800";
     for (n, quantity) in [(1, 10), (2, 9)] {
@@ -266,7 +274,7 @@ async fn what_was_sold_is_told_by_a_process_that_never_opened_the_show() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_showing_that_is_cancelled_or_sold_no_more_is_full() {
+async fn a_cancelled_showing_is_full() {
     let app = on().await;
     let show = "mitte-1-20270111t1900";
     let statuses = async || {

@@ -173,8 +173,8 @@ fn chosen(
     }
 }
 
-/// Accepts each traveller if no leg of the stretch is full, whoever sits where. Returns the
-/// passenger-legs that stay sold.
+/// Accepts each traveller if no leg of the stretch is full. Only the number of travellers on each
+/// leg counts. Returns the passenger-legs that stay sold.
 fn reseated(map: &SeatMap, line: Line, requests: &[Request]) -> u64 {
     let mut taken = vec![0_u32; usize::from(line.stops - 1)];
     let mut coming: Vec<(usize, &Request)> = Vec::new();

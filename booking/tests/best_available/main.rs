@@ -21,7 +21,7 @@ fn dice(seed: u64) -> SmallRng {
 }
 
 fn grid(text: &str) -> SeatMap {
-    parse_grid(text).expect("the test writes fair grids")
+    parse_grid(text).expect("the test writes valid grids")
 }
 
 fn cells(map: &SeatMap, labels: &[&str]) -> Vec<u32> {
@@ -72,7 +72,7 @@ fn rows(pictures: &[&str]) -> (SeatMap, impl Fn(u32) -> bool + use<>) {
     }
     let chart = json!({"categories": {"list": [{"key": 1, "label": "One"}]},
         "subChart": {"focalPoint": {"x": 0, "y": -20}, "rows": drawn}});
-    let map = parse_seatsio(&chart.to_string()).expect("the picture is a fair chart");
+    let map = parse_seatsio(&chart.to_string()).expect("the picture is a valid chart");
     (map, move |cell: u32| !taken[cell as usize])
 }
 
@@ -107,5 +107,5 @@ fn with_pit() -> SeatMap {
             "booths": [{"label": "Booth", "categoryKey": "sit", "center": {"x": 0, "y": 1}}],
         },
     });
-    parse_seatsio(&chart.to_string()).expect("a fair chart")
+    parse_seatsio(&chart.to_string()).expect("a valid chart")
 }

@@ -68,7 +68,7 @@ fn this_engine_chooses_the_same_seats_as_the_real_one_with_every_seed() {
             })
             .collect();
         let wish = serde_json::from_value::<BestSeatsRequest>(ask)
-            .expect("a fair ask")
+            .expect("a valid request")
             .resolve(&map, &channels)
             .expect("known names");
         let booked = texts(&case["booked"]);

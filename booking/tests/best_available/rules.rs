@@ -98,7 +98,7 @@ fn a_party_uses_several_sections_only_if_no_section_holds_it() {
     };
     let chart = json!({"categories": {"list": [{"key": 1, "label": "One"}]},
         "subChart": {"focalPoint": {"x": 0, "y": 0}, "sections": [section("L", 0, 2), section("R", 200, 3)]}});
-    let map = parse_seatsio(&chart.to_string()).expect("a fair chart");
+    let map = parse_seatsio(&chart.to_string()).expect("a valid chart");
     let manner = |quantity| {
         choose(
             &map,
@@ -156,7 +156,7 @@ fn a_wish_for_a_zone_uses_the_focal_point_of_the_zone_and_other_wishes_that_of_t
     let chart = json!({"categories": {"list": [{"key": 1, "label": "One"}]},
         "zones": {"list": [{"key": "east", "label": "East", "focalPoint": {"x": 120, "y": 0}}]},
         "subChart": {"focalPoint": {"x": 0, "y": 0}, "rows": [{"label": "A", "zone": "east", "seats": seats}]}});
-    let map = parse_seatsio(&chart.to_string()).expect("a fair chart");
+    let map = parse_seatsio(&chart.to_string()).expect("a valid chart");
     let mut wish = BestSeatsWish::party(2);
     let two = |wish: &BestSeatsWish| answers(&map, &|_| true, wish);
     assert_eq!(two(&wish), BTreeSet::from(["A-1 A-2".to_owned()]));

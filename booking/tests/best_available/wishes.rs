@@ -12,7 +12,7 @@ fn an_unknown_name_or_an_impossible_number_is_refused_with_its_field() {
     let map = grid("4x10");
     let channels = BTreeMap::from([("fan-club".to_owned(), CellSet::from_iter([1, 2]))]);
     let field = |ask: Value| {
-        let ask: BestSeatsRequest = serde_json::from_value(ask).expect("a fair shape");
+        let ask: BestSeatsRequest = serde_json::from_value(ask).expect("a valid request");
         ask.resolve(&map, &channels).map_err(|bad| {
             (
                 bad.field(),
@@ -57,7 +57,7 @@ fn seats_of_a_channel_go_only_to_wishes_that_name_or_ignore_channels() {
         CellSet::from_iter(cells(&map, &["A-3", "A-4"])),
     )]);
     let answer = |ask: Value| {
-        let ask: BestSeatsRequest = serde_json::from_value(ask).expect("a fair shape");
+        let ask: BestSeatsRequest = serde_json::from_value(ask).expect("a valid request");
         answers(
             &map,
             &|_| true,

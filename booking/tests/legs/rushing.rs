@@ -37,7 +37,7 @@ async fn of_many_buyers_at_once_no_two_have_a_seat_on_one_leg_in_redis() {
     if servers::or_skip("a rush on a train in Redis") {
         return;
     }
-    let redis = servers::RedisServers::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
     rushed(rush::nodes(&redis, 1).await).await;
 }
 
@@ -46,7 +46,9 @@ async fn of_many_buyers_at_three_nodes_no_two_have_a_seat_on_one_leg_in_a_redis_
     if servers::or_skip("a rush on a train at three nodes in a Redis cluster") {
         return;
     }
-    let cluster = servers::RedisServers::cluster().await.expect("it starts");
+    let cluster = servers::RedisServers::cluster()
+        .await
+        .expect("Redis starts");
     rushed(rush::nodes(&cluster, 3).await).await;
 }
 

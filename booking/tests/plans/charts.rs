@@ -40,7 +40,9 @@ fn seats_of_a_section_are_placed_relative_to_it_and_inherit_its_category_and_zon
     };
     let map = parsed(&text);
     assert_eq!(map.cell_count(), 71);
-    let seat = &map.seats[map.index_of("Section B-A-1").expect("it is on the chart") as usize];
+    let seat = &map.seats[map
+        .index_of("Section B-A-1")
+        .expect("the seat is on the chart") as usize];
     assert!(
         (seat.x - 206.19).abs() < 0.01 && (seat.y - 45.25).abs() < 0.01,
         "{seat:?}"
@@ -58,7 +60,7 @@ fn seats_of_a_section_are_placed_relative_to_it_and_inherit_its_category_and_zon
         map.rows.len(),
         "no row of this plan has an aisle"
     );
-    let seat = &map.seats[map.index_of("MT3-A-138").expect("it is on the chart") as usize];
+    let seat = &map.seats[map.index_of("MT3-A-138").expect("the seat is on the chart") as usize];
     assert_eq!(
         map.zones[usize::from(seat.zone.expect("its section has a zone"))].key,
         "midtrack"

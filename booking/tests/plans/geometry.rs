@@ -8,9 +8,9 @@ use crate::{chart, parsed, small};
 
 #[test]
 fn a_map_is_the_same_after_storing_and_a_damaged_one_is_refused() {
-    let map = parse_grid("6x90").expect("a fair hall");
+    let map = parse_grid("6x90").expect("a valid hall");
     let stored = serde_json::to_string(&map).expect("a map becomes JSON");
-    let back: SeatMap = serde_json::from_str(&stored).expect("and comes back");
+    let back: SeatMap = serde_json::from_str(&stored).expect("the JSON becomes a map");
     assert_eq!(back, map);
     assert_eq!(back.index_of("F-90"), map.index_of("F-90"));
 
@@ -106,7 +106,7 @@ fn the_packed_geometry_unpacks_to_the_same_seats_within_half_a_step() {
     odd["subChart"]["rows"][0]["seats"][2]["accessible"] = json!(true);
     let mut maps = vec![
         parsed(&odd.to_string()),
-        parse_grid("20x150").expect("a fair hall"),
+        parse_grid("20x150").expect("a valid hall"),
         parse_grid("1x1").expect("a seat"),
     ];
     maps.extend(

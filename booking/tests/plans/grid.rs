@@ -6,7 +6,7 @@ use crate::codes;
 
 #[test]
 fn a_grid_is_a_hall_with_blocks_price_bands_and_a_stage() {
-    let map = parse_grid("50x400").expect("a fair hall");
+    let map = parse_grid("50x400").expect("a valid hall");
     assert_eq!(
         (map.cell_count(), map.categories.len(), map.sections.len()),
         (20_000, 2, 10)

@@ -95,7 +95,7 @@ fn trains_that_run_daily_are_found_on_every_date() {
             .collect();
         assert_eq!(shows.len(), 26, "each is a show of its own");
         for show in &shows {
-            let (trip, of) = timetable.trip_of_show(show).expect("it means a departure");
+            let (trip, of) = timetable.trip_of_show(show).expect("the id of a departure");
             assert_eq!(timetable.show_id(trip, of).as_ref(), Some(show));
         }
         date = date.tomorrow().expect("a day");

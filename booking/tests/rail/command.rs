@@ -45,7 +45,7 @@ async fn a_feed_is_imported_whole_and_a_second_import_makes_no_new_version() {
         assert_eq!((done.calls, done.trips_with_gaps), (12, 1));
     }
     let kept = ledger(data.path()).await.timetable(1).await;
-    let kept = kept.expect("readable").expect("it is there");
+    let kept = kept.expect("readable").expect("version 1");
     assert_eq!(kept.plans, [("rail-standard".parse().expect("a slug"), 1)]);
     assert_eq!(Timetable::read(&kept.text).expect("sound").trips.len(), 5);
 }
@@ -105,7 +105,7 @@ async fn the_rail_file_sets_terms_classes_stock_and_fares() {
     with.rail = Some(feed.path().join("rail.toml"));
     import_timetable(with.clone(), 1).await.expect("imported");
     let kept = ledger(data.path()).await.timetable(1).await;
-    let kept = kept.expect("readable").expect("it is there");
+    let kept = kept.expect("readable").expect("version 1");
     let timetable = Timetable::read(&kept.text).expect("sound");
     assert_eq!(timetable.terms.window_days, 7);
     for trip in &timetable.trips {

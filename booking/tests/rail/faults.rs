@@ -50,14 +50,14 @@ fn of_gtfs(change: impl Fn(&Path)) -> Vec<String> {
     let folder = folder(&GTFS);
     change(folder.path());
     let read = read_gtfs(folder.path(), &RailFile::default());
-    in_short(&read.expect_err("it is broken"))
+    in_short(&read.expect_err("the feed is broken"))
 }
 
 fn of_csv(change: impl Fn(&Path)) -> Vec<String> {
     let folder = folder(&SMALL);
     change(folder.path());
     let read = read_timetable(folder.path(), "Asia/Shanghai", &RailFile::default());
-    in_short(&read.expect_err("it is broken"))
+    in_short(&read.expect_err("the feed is broken"))
 }
 
 /// Replaces a text in a file, which must be there, with another.

@@ -43,7 +43,7 @@ fn booking(data: &Path, settings: &[(&str, &str)]) -> Command {
 
 impl Process {
     fn start(data: &Path, settings: &[(&str, &str)]) -> Self {
-        let mut child = booking(data, settings).spawn().expect("it starts");
+        let mut child = booking(data, settings).spawn().expect("the process starts");
         let mut log = BufReader::new(child.stderr.take().expect("its log"));
         let mut told = String::new();
         let url = loop {
@@ -73,7 +73,7 @@ impl Process {
     fn end(mut self) -> String {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &id]).status();
-        assert!(sent.expect("kill is there").success());
+        assert!(sent.expect("the command kill runs").success());
         let since = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("a status") {
@@ -133,7 +133,9 @@ async fn booking_alone_serves_its_routes_and_warns_about_missing_settings() {
 fn a_second_process_on_the_same_folder_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let _first = Process::start(folder.path(), &[]);
-    let second = booking(folder.path(), &[]).output().expect("it ends");
+    let second = booking(folder.path(), &[])
+        .output()
+        .expect("the process ends");
     let told = String::from_utf8_lossy(&second.stderr).into_owned();
     assert!(!second.status.success());
     assert!(told.contains("another process is using"), "{told}");
@@ -147,7 +149,9 @@ fn all_bad_settings_are_reported_at_once_and_nothing_starts() {
         ("FAIRGATE_DATABASE_URL", "mysql://root:hunter2@db"),
         ("FAIRGATE_INTERNAL_KEY", "with space"),
     ];
-    let ended = booking(folder.path(), &settings).output().expect("it ends");
+    let ended = booking(folder.path(), &settings)
+        .output()
+        .expect("the process ends");
     let told = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(!ended.status.success());
     for name in ["PAYMENTS", "DATABASE_URL", "INTERNAL_KEY"] {

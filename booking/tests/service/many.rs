@@ -217,7 +217,7 @@ async fn an_unpaid_order_expires_once_and_its_seats_are_free_at_both_bookings() 
         let told = two.nodes[1].order_in(order, "expired").await;
         assert_eq!(told["history"].as_array().map(Vec::len), Some(2));
     }
-    // Somebody else may have the same seats now, at either booking.
+    // Ben can now hold the same seats, at either booking.
     let ben = two.pass(7);
     for (at, seats) in [["B-1", "B-2"], ["B-3", "B-4"]].into_iter().enumerate() {
         let call = post("/v1/shows/night-1/holds", &json!({"seats": seats})).by(&ben);

@@ -215,7 +215,10 @@ fn a_dump_without_a_ledger_leaves_the_file_as_it_was() {
     .expect("written");
     let rubbish = write(folder.path(), &out, 0);
     assert!(matches!(rubbish, Err(DumpError::Ledger(..))), "{rubbish:?}");
-    assert_eq!(std::fs::read_to_string(&out).expect("there"), "before");
+    assert_eq!(
+        std::fs::read_to_string(&out).expect("the file is readable"),
+        "before"
+    );
     let left: Vec<_> = std::fs::read_dir(folder.path())
         .expect("a folder")
         .collect();
@@ -236,7 +239,10 @@ async fn a_dump_without_a_database_leaves_the_file_as_it_was() {
         told.contains("nothing was written") && !told.contains("hush"),
         "{told}"
     );
-    assert_eq!(std::fs::read_to_string(&out).expect("there"), "before");
+    assert_eq!(
+        std::fs::read_to_string(&out).expect("the file is readable"),
+        "before"
+    );
 }
 
 #[test]

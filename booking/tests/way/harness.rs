@@ -101,7 +101,7 @@ impl App {
         let server = server.expect("PostgreSQL starts");
         let database = PostgresDatabase::connect(&server.url())
             .await
-            .expect("it answers");
+            .expect("PostgreSQL answers");
         let ledger = LedgerAt::Server(Arc::new(server), database);
         Self::begun(folder, ledger, PaymentSettings::Sandbox).await
     }
@@ -134,7 +134,7 @@ impl App {
         Self::over((folder, clock, keyring), ledger, payments).await
     }
 
-    /// Opens the app's ledger once more, for calls that go around the app.
+    /// Opens the app's ledger once more, so that the test can call it directly.
     pub async fn ledger(&self) -> Arc<dyn Ledger> {
         match self.ledger.clone() {
             LedgerAt::File(writer) => Arc::new(
@@ -191,10 +191,10 @@ impl App {
             let redis = Redis::connect(redis_url).expect("a URL");
             let store =
                 RedisStore::open(redis, "ledger", RedisStoreOptions::new(clock.clone())).await;
-            let store = Arc::new(store.expect("it answers"));
+            let store = Arc::new(store.expect("Redis answers"));
             let database = PostgresDatabase::connect(&server.url())
                 .await
-                .expect("it answers");
+                .expect("PostgreSQL answers");
             let ledger = LedgerAt::Server(Arc::clone(&server), database);
             let parts = (Arc::clone(&folder), clock.clone(), keyring.clone());
             nodes.push(Self::over_store(parts, ledger, store, PaymentSettings::Sandbox).await);
@@ -236,7 +236,7 @@ impl App {
         server.query(meanwhile).await.expect("valid SQL");
         let redis = Redis::connect(redis_url).expect("a URL");
         let store = RedisStore::open(redis, "ledger", RedisStoreOptions::new(clock.clone())).await;
-        let store = Arc::new(store.expect("it answers"));
+        let store = Arc::new(store.expect("Redis answers"));
         Self::over_store(
             (folder, clock, keyring),
             ledger,
@@ -284,7 +284,7 @@ impl App {
             LedgerAt::Server(_, database) => Arc::new(
                 SqlLedger::open(Installation::Server(database))
                     .await
-                    .expect("it answers"),
+                    .expect("the ledger opens"),
             ),
         };
         let booking = Booking::with_store(Arc::clone(&store), books, setup).await;

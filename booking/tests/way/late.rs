@@ -156,7 +156,7 @@ async fn without_an_answer_the_money_goes_back_after_a_quarter_of_an_hour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_offer_outlives_a_restart() {
+async fn an_offer_of_other_seats_is_kept_over_a_restart() {
     let (app, order, waiting) = offered().await;
     let app = app.restarted().await;
     assert_eq!(app.read(&order).await["offer"], waiting["offer"]);
@@ -265,7 +265,7 @@ async fn three_hundred_late_payments_at_two_nodes_each_end_with_seats_or_money_b
     }
     let redis = fairgate_servers::RedisServers::single()
         .await
-        .expect("it starts");
+        .expect("Redis starts");
     let quick = json!({
         "orphans": "allow", "starts_at": "2099-06-01T20:00:00Z",
         "hold_s": 3, "grace_s": 1, "claim_grace_s": 1, "pay_s": 3,

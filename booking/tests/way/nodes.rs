@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// Waits until a node shows so many held and sold seats.
+/// Waits until a node shows this many held and sold seats.
 async fn shows(node: &App, held: u64, sold: u64) -> Value {
     until(&format!("{held} held and {sold} sold"), async || {
         let seats = node.ask(get("/v1/shows/night-1/seats").header("accept", "application/json"));
@@ -22,7 +22,7 @@ async fn a_hold_of_one_node_is_ordered_and_paid_at_other_nodes_and_shown_by_all(
     if servers::or_skip("three nodes over one Redis") {
         return;
     }
-    let redis = servers::RedisServers::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
     let nodes = App::nodes(3, &redis.url()).await;
     let (ana, ben) = (nodes[0].visitor(1), nodes[0].visitor(2));
     let hold = nodes[0].hold(&ana, &["A-1", "A-2"]).await;
@@ -50,7 +50,7 @@ async fn an_emptied_redis_is_rebuilt_from_the_ledger_and_sells_nothing_twice() {
     if servers::or_skip("an emptied Redis under two nodes") {
         return;
     }
-    let redis = servers::RedisServers::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
     let nodes = App::nodes(2, &redis.url()).await;
     let (ana, ben) = (nodes[0].visitor(1), nodes[0].visitor(2));
     let sold = nodes[0].order(&ana, &["A-1"]).await;
@@ -84,7 +84,7 @@ async fn a_node_that_starts_with_a_ledger_that_was_set_back_refuses_its_first_ho
     if servers::or_skip("a node over a ledger that was set back") {
         return;
     }
-    let redis = servers::RedisServers::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
     let mut nodes = App::nodes(1, &redis.url()).await;
     let before = nodes.remove(0);
     let (ana, ben) = (before.visitor(1), before.visitor(2));
@@ -117,7 +117,7 @@ async fn the_other_node_takes_over_all_work_of_a_node_that_died() {
     if servers::or_skip("a node that dies") {
         return;
     }
-    let redis = servers::RedisServers::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
     let mut nodes = App::nodes(2, &redis.url()).await;
     let ana = nodes[0].visitor(1);
     // By now one of the two nodes delivers the rows of the seat outbox.
@@ -136,7 +136,7 @@ async fn a_change_of_the_show_at_one_node_applies_to_holds_at_the_other() {
     if servers::or_skip("a change at one of two nodes") {
         return;
     }
-    let redis = servers::RedisServers::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
     let nodes = App::nodes(2, &redis.url()).await;
     let ben = nodes[0].visitor(2);
     assert_eq!(nodes[1].seats("night-1").await["free"], 40);
@@ -157,7 +157,7 @@ async fn a_redis_that_lacks_outbox_rows_which_are_deleted_is_rebuilt_from_the_le
     if servers::or_skip("a Redis that was set back further than rows are kept") {
         return;
     }
-    let redis = servers::RedisServers::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
     let nodes = App::nodes(2, &redis.url()).await;
     let ana = nodes[0].visitor(1);
     for seat in ["A-1", "A-2"] {

@@ -33,7 +33,7 @@ fn feed_on(settings: &RailFile) -> ImportedRailFeed {
         std::fs::write(folder.path().join(name), text).expect("written");
     }
     let read = read_timetable(folder.path(), "Asia/Shanghai", settings);
-    read.expect("in order")
+    read.expect("a feed without faults")
 }
 
 async fn import(app: &App, feed: &ImportedRailFeed) {
@@ -42,7 +42,7 @@ async fn import(app: &App, feed: &ImportedRailFeed) {
     ledger.put_timetable(timetable, 1).await.expect("stored");
 }
 
-/// Opens an app whose ledger has had the timetable since before its start.
+/// Opens an app that read the timetable from its ledger at its start.
 async fn railway() -> App {
     let app = App::new().await;
     import(&app, &feed()).await;

@@ -1,6 +1,6 @@
 //! Makes drift by hand. One run of the reconciler must find and repair it, and the next run must
-//! find nothing. Only a sold seat that the ledger lacks is found and not repaired, if the ledger
-//! was set back.
+//! find nothing. If the ledger was set back, a sold seat that it lacks is reported but not
+//! repaired.
 
 use booking::ledger::TAKEN_QUIET_MS;
 use booking::reconciler::ReconcilerLine;

@@ -187,7 +187,11 @@ async fn join_all<T>(asked: impl Iterator<Item = impl Future<Output = T>>) -> Ve
 /// Replaces a basket with the same basket as an earlier version would have stored it, under `id`.
 pub async fn as_before(app: &App, hold: &Value, id: HoldId) {
     let made: HoldId = text(hold, "hold").parse().expect("an id");
-    let kept = app.store.hold(&made, ANA).await.expect("it is there");
+    let kept = app
+        .store
+        .hold(&made, ANA)
+        .await
+        .expect("the basket is stored");
     let released = app.store.release(&made, ANA, &[HoldPurpose::Basket]).await;
     released.expect("a basket");
     let old = Hold {
@@ -195,7 +199,7 @@ pub async fn as_before(app: &App, hold: &Value, id: HoldId) {
         terms: UNNUMBERED,
         ..kept
     };
-    app.store.take(old, 10).await.expect("free");
+    app.store.take(old, 10).await.expect("the seats are free");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -288,7 +288,7 @@ async fn every_cent_of_a_storm_follows_from_terms_and_rules_at_two_nodes() {
     if servers::or_skip("a storm over two nodes") {
         return;
     }
-    let redis = servers::RedisServers::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
     let nodes = App::nodes(2, &redis.url()).await;
     storm(&nodes, 2).await;
     let url = nodes[0].url();

@@ -76,7 +76,7 @@ async fn the_hold_of_an_exchange_is_never_ordered_by_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_six_exchanges_at_once_one_wins_and_the_others_seats_are_free_at_once() {
+async fn of_six_exchanges_at_once_one_succeeds_and_the_seats_of_the_others_are_free_at_once() {
     let (app, ana, _) = opened().await;
     let order = paid(&app, &ana, &["A-1"]).await;
     for round in ["B", "C", "D"] {

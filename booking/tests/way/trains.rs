@@ -46,7 +46,7 @@ pub fn best(quantity: u32, from: &str, to: &str) -> Value {
     json!({ "best": { "quantity": quantity, "class": CLASS }, "from": from, "to": to })
 }
 
-/// Returns the same wish with the flag that asks for it although the journey is already ordered.
+/// Returns the same wish with `again`, which asks for more seats although the journey is ordered.
 fn again(ask: &Value) -> Value {
     let mut ask = ask.clone();
     ask["again"] = json!(true);
@@ -269,7 +269,7 @@ async fn two_calls_for_one_journey_at_two_nodes_never_get_each_others_seats() {
     if servers::or_skip("one journey asked for at two nodes") {
         return;
     }
-    let redis = servers::RedisServers::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
     let nodes = App::nodes(2, &redis.url()).await;
     for node in &nodes {
         on_sale(node).await;
@@ -415,13 +415,13 @@ async fn a_departure_gets_keys_in_redis_at_its_first_hold_and_every_node_knows_i
     if servers::or_skip("a departure at two nodes") {
         return;
     }
-    let redis = servers::RedisServers::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
     let nodes = App::nodes(2, &redis.url()).await;
     let (ana, ben) = on_sale(&nodes[0]).await;
     on_sale(&nodes[1]).await;
     let keys = async || {
         let keys = redis.command(0, &["KEYS", "*t1-*"]).await;
-        match keys.expect("it answers") {
+        match keys.expect("Redis answers") {
             servers::RespReply::List(keys) => keys.len(),
             other => panic!("no list: {other:?}"),
         }

@@ -372,7 +372,7 @@ async fn two_nodes_serve_one_waitlist() {
     if servers::or_skip("the waitlist over two nodes") {
         return;
     }
-    let redis = servers::RedisServers::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
     let mut nodes = App::nodes(2, &redis.url()).await;
     let baskets = full(&nodes[0]).await;
     let parties: Vec<Visitor> = (1..7).map(|n| nodes[0].visitor(n)).collect();
@@ -389,7 +389,7 @@ async fn two_nodes_serve_one_waitlist() {
         offered(&nodes[0], party).await;
     }
     assert_eq!(look(&nodes[0], &parties[5]).await["ahead"], 5);
-    redis.flush_all().await.expect("it is ours");
+    redis.flush_all().await.expect("Redis answers");
     // In the emptied store every seat is free. The waitlist is unchanged, and each party is offered
     // seats again.
     let mut seen = HashSet::new();

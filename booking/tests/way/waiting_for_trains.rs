@@ -320,7 +320,7 @@ async fn two_nodes_serve_one_waitlist_of_a_train() {
     if servers::or_skip("the waitlist of a train over two nodes") {
         return;
     }
-    let redis = servers::RedisServers::single().await.expect("it starts");
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
     let nodes = App::nodes(2, &redis.url()).await;
     let (ana, ben) = on_sale(&nodes[0]).await;
     on_sale(&nodes[1]).await;

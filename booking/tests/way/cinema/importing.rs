@@ -1,5 +1,5 @@
-//! Tests `booking import cinema`: the command with its output, and the same import into the ledger
-//! of a running node.
+//! Tests `booking import cinema`: the command with its output, and the library call of the command,
+//! into the ledger of a running node.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -45,7 +45,7 @@ async fn the_command_imports_a_file_or_names_every_fault_with_its_line() {
         let text = std::fs::read_to_string(&file).expect("readable");
         text.lines()
             .position(|line| line.contains(of))
-            .expect("it is there")
+            .expect("a line with this text")
             + 1
     };
     for (of, path) in [

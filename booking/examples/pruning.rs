@@ -152,7 +152,7 @@ async fn turns(shop: &Arc<Shop>, ledger: &Arc<dyn Ledger>, turn: Duration) -> Re
     }
     let running = shop.started(Arc::clone(ledger)).await?;
     shop.sell(&running.router, turn / 2).await?;
-    ledger.let_go(LEASE, "bench").await?;
+    ledger.end_lease(LEASE, "bench").await?;
     let pruner = running.app.pruner();
     let mut ratios = Vec::new();
     for pair in 0..PAIRS {

@@ -17,10 +17,10 @@ use fairgate_base::clock::Clock;
 use rand::RngExt;
 use sha2::{Digest, Sha256};
 
-use crate::ledger::{BeginCallOutcome, CALL_LENT_MS, KeptAnswer, KeyedCall, Ledger, LedgerError};
+use crate::ledger::{BeginCallOutcome, CALL_LEASE_MS, KeptAnswer, KeyedCall, Ledger, LedgerError};
 
 /// How often a node renews its lease on a call that takes long.
-const LEND_EVERY: Duration = Duration::from_millis(CALL_LENT_MS.unsigned_abs() / 3);
+const RENEW_LEASE_EVERY: Duration = Duration::from_millis(CALL_LEASE_MS.unsigned_abs() / 3);
 
 /// A cheap handle to the answers that are stored for repeated calls.
 #[derive(Clone)]
@@ -133,11 +133,11 @@ impl IdempotencyAnswers {
 
 impl IdempotentCall {
     /// Renews this node's lease on the call until the future is dropped.
-    pub async fn lend_on(&self) -> Infallible {
+    pub async fn renew_lease(&self) -> Infallible {
         let IdempotencyAnswers { ledger, clock, .. } = &self.answers;
         loop {
-            tokio::time::sleep(LEND_EVERY).await;
-            let until_ms = clock.now_ms() + CALL_LENT_MS;
+            tokio::time::sleep(RENEW_LEASE_EVERY).await;
+            let until_ms = clock.now_ms() + CALL_LEASE_MS;
             if let Err(error) = ledger.lend_call(self.call.clone(), until_ms).await {
                 tracing::warn!(%error, "a call that takes long could not be lent on; the same call may be begun elsewhere");
             }

@@ -100,7 +100,7 @@ enum ImportCommand {
     },
 }
 
-/// Where the ledger is that a command works on.
+/// The ledger that a command works on.
 #[derive(Args)]
 struct LedgerArguments {
     /// The folder that everything durable lives in, where the ledger is a file.
@@ -124,7 +124,7 @@ impl LedgerArguments {
     }
 }
 
-/// Who will take the money for what is imported.
+/// The payment provider that will take the money for what is imported.
 #[derive(Args)]
 struct PaymentArguments {
     /// Prices that this payment provider never takes are refused: none, sandbox, stripe.
@@ -137,7 +137,7 @@ impl PaymentArguments {
     fn provider(&self) -> Result<ProviderKind, String> {
         let Some(name) = self.payments.as_deref().filter(|name| !name.is_empty()) else {
             eprintln!(
-                "note: no payment provider was named (--payments), so nobody asked whether it takes these prices"
+                "note: no payment provider was named (--payments), so the prices were not checked against a provider"
             );
             return Ok(ProviderKind::None);
         };
@@ -334,7 +334,7 @@ fn import_cinema(
         changed.new_plans
     );
     for show in &changed.left_out {
-        println!("{show} is left out: no search finds it, and it is sold on");
+        println!("{show} is left out: no search finds it, but it is still on sale");
     }
     Ok(())
 }

@@ -50,7 +50,7 @@ impl Pruner {
         let mut leased_at = None;
         let gone = self.prune_under(&mut leased_at).await;
         if leased_at.is_some()
-            && let Err(error) = self.ledger.let_go(LEASE, &self.owner).await
+            && let Err(error) = self.ledger.end_lease(LEASE, &self.owner).await
         {
             tracing::debug!(%error, "the lease runs out by itself");
         }

@@ -6,7 +6,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use fairgate_servers::{PostgresServer, RedisServers, or_skip};
+use fairgate_servers::{PostgresServer, RedisServers, must_skip};
 use serde_json::{Value, json};
 
 use support::{Gateway, PROMOTER, TestAnswer, TestShop};
@@ -40,7 +40,7 @@ async fn hold(gateway: &Gateway, pass: &str) -> TestAnswer {
 #[tokio::test(flavor = "multi_thread")]
 async fn while_ledger_and_redis_are_silent_reads_are_answered_and_afterwards_joins_and_holds_work()
 {
-    if or_skip("a gateway whose ledger and Redis are silent") {
+    if must_skip("a gateway whose ledger and Redis are silent") {
         return;
     }
     let redis = RedisServers::single().await.expect("it starts");

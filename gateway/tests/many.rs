@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use fairgate_servers::{PostgresServer, RedisServers, RespReply, or_skip};
+use fairgate_servers::{PostgresServer, RedisServers, RespReply, must_skip};
 use serde_json::json;
 use support::Gateway;
 
@@ -46,7 +46,7 @@ async fn claim(gateway: &Gateway, place: &str) -> support::TestAnswer {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_place_from_one_gateway_is_drawn_called_and_claimed_at_the_other() {
-    if or_skip("two gateways over one Redis") {
+    if must_skip("two gateways over one Redis") {
         return;
     }
     let (house, data) = (House::start().await, tempfile::tempdir().expect("a folder"));
@@ -98,7 +98,7 @@ async fn a_place_from_one_gateway_is_drawn_called_and_claimed_at_the_other() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_redis_was_emptied_every_place_is_kept_and_no_number_is_given_twice() {
-    if or_skip("an emptied Redis under two gateways") {
+    if must_skip("an emptied Redis under two gateways") {
         return;
     }
     let (house, data) = (House::start().await, tempfile::tempdir().expect("a folder"));
@@ -139,7 +139,7 @@ async fn after_redis_was_emptied_every_place_is_kept_and_no_number_is_given_twic
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_made_while_redis_is_silent_is_counted_once_redis_answers() {
-    if or_skip("a claim while Redis is silent") {
+    if must_skip("a claim while Redis is silent") {
         return;
     }
     let (house, data) = (House::start().await, tempfile::tempdir().expect("a folder"));

@@ -14,7 +14,7 @@ use fairgate_databases::{Installation, PostgresDatabase};
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::phase::RoomPhase;
 use fairgate_rules::room_document::RoomDocumentInput;
-use fairgate_servers::{PostgresServer as Server, or_skip};
+use fairgate_servers::{PostgresServer as Server, must_skip};
 use gateway::clockwork;
 use gateway::follow::RoomFollower;
 use gateway::ledger::RoomLedger;
@@ -124,7 +124,7 @@ impl Node {
 }
 
 async fn two_nodes(what: &str) -> Option<(Server, Node, Node)> {
-    if or_skip(what) {
+    if must_skip(what) {
         return None;
     }
     let server = Server::options().without_fsync().start().await;
@@ -324,7 +324,7 @@ async fn a_room_that_cannot_be_read_does_not_hide_the_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_ledger_lost_releases_the_counter_does_not_fall_and_the_line_goes_on() {
-    if or_skip("a ledger that lost releases") {
+    if must_skip("a ledger that lost releases") {
         return;
     }
     let server = Server::options().without_fsync().start().await;
@@ -370,7 +370,7 @@ async fn after_the_ledger_lost_releases_the_counter_does_not_fall_and_the_line_g
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_ledger_is_down_the_lobby_and_places_are_still_answered() {
-    if or_skip("a gateway whose ledger is down") {
+    if must_skip("a gateway whose ledger is down") {
         return;
     }
     let server = Server::options().without_fsync().start().await;

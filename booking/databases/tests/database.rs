@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use fairgate_databases::{Installation, LedgerError, PostgresDatabase};
-use fairgate_servers::{PostgresServer, or_skip};
+use fairgate_servers::{PostgresServer, must_skip};
 use wire::Wire;
 
 const TABLES: &[&str] = &["CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT NOT NULL)"];
@@ -48,7 +48,7 @@ async fn keys(database: &PostgresDatabase) -> BTreeSet<i64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_nodes_that_start_at_once_make_the_tables_once() {
-    if or_skip("PostgreSQL") {
+    if must_skip("PostgreSQL") {
         return;
     }
     let server = server().await;
@@ -68,7 +68,7 @@ async fn ten_nodes_that_start_at_once_make_the_tables_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_of_a_newer_version_is_refused() {
-    if or_skip("PostgreSQL") {
+    if must_skip("PostgreSQL") {
         return;
     }
     let server = server().await;
@@ -83,7 +83,7 @@ async fn a_database_of_a_newer_version_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_transaction_leaves_nothing_and_a_dropped_caller_cancels_nothing() {
-    if or_skip("PostgreSQL") {
+    if must_skip("PostgreSQL") {
         return;
     }
     let server = server().await;
@@ -164,7 +164,7 @@ async fn wait_until(mut is_so: impl AsyncFnMut() -> bool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transaction_that_lost_a_deadlock_is_run_again() {
-    if or_skip("PostgreSQL") {
+    if must_skip("PostgreSQL") {
         return;
     }
     let server = server().await;
@@ -210,7 +210,7 @@ async fn a_transaction_that_lost_a_deadlock_is_run_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_agree_with_what_is_stored_while_connections_are_killed() {
-    if or_skip("PostgreSQL") {
+    if must_skip("PostgreSQL") {
         return;
     }
     let server = server().await;
@@ -251,7 +251,7 @@ async fn answers_agree_with_what_is_stored_while_connections_are_killed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_whose_answer_is_lost_is_read_back() {
-    if or_skip("PostgreSQL") {
+    if must_skip("PostgreSQL") {
         return;
     }
     let server = server().await;
@@ -271,7 +271,7 @@ async fn a_commit_whose_answer_is_lost_is_read_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_restart_under_load_every_outcome_is_known() {
-    if or_skip("PostgreSQL") {
+    if must_skip("PostgreSQL") {
         return;
     }
     let server = Arc::new(PostgresServer::start().await.expect("PostgreSQL starts"));
@@ -307,7 +307,7 @@ async fn after_a_restart_under_load_every_outcome_is_known() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_a_crash_lost_is_never_acknowledged() {
-    if or_skip("PostgreSQL") {
+    if must_skip("PostgreSQL") {
         return;
     }
     // This server runs with fsync, because acknowledged writes must survive the kill.
@@ -363,7 +363,7 @@ async fn a_commit_that_a_crash_lost_is_never_acknowledged() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_survives_its_owners_crash_only_until_its_end() {
-    if or_skip("PostgreSQL") {
+    if must_skip("PostgreSQL") {
         return;
     }
     let server = server().await;

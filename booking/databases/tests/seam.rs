@@ -6,7 +6,7 @@ use fairgate_databases::{
     Installation, LedgerError, Migration, NamedLock, PostgresDatabase, SqlTransaction,
     SqliteDatabase,
 };
-use fairgate_servers::{PostgresServer, or_skip};
+use fairgate_servers::{PostgresServer, must_skip};
 
 const TABLES: &[Migration] = &[
     Migration::of_both(
@@ -26,7 +26,7 @@ async fn databases() -> Vec<(Installation, Box<dyn std::any::Any>)> {
     let writer = SqliteDatabase::open(&folder.path().join("seam.sqlite")).expect("a file");
     let mut all: Vec<(Installation, Box<dyn std::any::Any>)> =
         vec![(Installation::File(writer), Box::new(folder))];
-    if !or_skip("the seam on PostgreSQL") {
+    if !must_skip("the seam on PostgreSQL") {
         let server = PostgresServer::options().without_fsync().start().await;
         let server = server.expect("PostgreSQL starts");
         let database = PostgresDatabase::connect(&server.url())

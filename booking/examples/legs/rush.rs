@@ -176,7 +176,7 @@ fn passes(buyers: u32, now_s: i64) -> Vec<LivePass> {
         let presented = verifier.verify_pass(&keyring.sign_pass(&claims), now_s);
         match presented.expect("its own signature") {
             VerifiedPass::Live(pass) => pass,
-            VerifiedPass::RanOut(_) => unreachable!("it is new"),
+            VerifiedPass::Expired(_) => unreachable!("it is new"),
         }
     };
     (0..buyers).map(pass).collect()

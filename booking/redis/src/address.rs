@@ -73,7 +73,7 @@ fn parse_node(url: &str) -> Result<ConnectionInfo, RedisCallError> {
 }
 
 fn wrong_address(why: &str) -> RedisCallError {
-    RedisCallError::Wrong(format!("the address of Redis is not one: {why}"))
+    RedisCallError::Wrong(format!("the address of Redis is not valid: {why}"))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use fairgate_servers as servers;
 
 /// Returns a server, or `None` where this machine has no program to start one.
 async fn server(what: &str) -> Option<servers::RedisServers> {
-    if servers::or_skip(what) {
+    if servers::must_skip(what) {
         return None;
     }
     Some(servers::RedisServers::single().await.expect("it starts"))
@@ -162,7 +162,7 @@ async fn the_handle_connects_again_after_a_restart_of_the_server() {
 
 #[tokio::test]
 async fn the_handle_leaves_a_primary_that_the_sentinels_have_replaced() {
-    if servers::or_skip("the handle leaves a primary that the Sentinels have replaced") {
+    if servers::must_skip("the handle leaves a primary that the Sentinels have replaced") {
         return;
     }
     let server = servers::RedisServers::sentinel().await.expect("it starts");
@@ -339,7 +339,7 @@ async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
 
 #[tokio::test]
 async fn the_handle_finds_the_new_primary_after_a_failover_by_sentinels() {
-    if servers::or_skip("a switch-over by Sentinel") {
+    if servers::must_skip("a switch-over by Sentinel") {
         return;
     }
     let servers = servers::RedisServers::sentinel().await.expect("it starts");
@@ -355,7 +355,7 @@ async fn the_handle_finds_the_new_primary_after_a_failover_by_sentinels() {
 
 #[tokio::test]
 async fn scripts_run_on_all_nodes_of_a_cluster_and_again_after_a_node_restarts() {
-    if servers::or_skip("scripts on a cluster") {
+    if servers::must_skip("scripts on a cluster") {
         return;
     }
     let servers = servers::RedisServers::cluster().await.expect("it starts");

@@ -182,7 +182,7 @@ impl CinemaCatalogue {
                 Some(text) => {
                     let known = drawn
                         .entry(text)
-                        .or_insert_with(|| draw_hall_plan(text, charts));
+                        .or_insert_with(|| build_hall_plan(text, charts));
                     known.clone().map(HallPlan::New)
                 }
                 None => {
@@ -363,7 +363,7 @@ fn plan_of(hall: &Hall) -> String {
 }
 
 /// Builds a plan from `grid:ROWSxSEATS`, or from a chart in a file beside the programme.
-fn draw_hall_plan(plan: &str, charts: &ChartSource) -> Result<Arc<ParsedHallPlan>, String> {
+fn build_hall_plan(plan: &str, charts: &ChartSource) -> Result<Arc<ParsedHallPlan>, String> {
     let named = plan.split_once(':');
     let named = named.and_then(|(word, what)| Some((PlanFormat::parse(word)?, what)));
     let parsed = match (named, charts) {

@@ -30,7 +30,7 @@ pub enum DumpError {
     #[error("the database: {0}; nothing was written")]
     Database(#[source] LedgerError),
     /// The file cannot be written.
-    #[error("{} cannot be written: {}; what was there is as it was", .0.display(), .1)]
+    #[error("{} cannot be written: {}; what was there before is unchanged", .0.display(), .1)]
     File(PathBuf, #[source] std::io::Error),
 }
 

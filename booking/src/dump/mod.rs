@@ -497,7 +497,7 @@ impl OrderDumpRecord {
             amount: order.total,
             currency: order.currency.as_str().to_owned(),
             terms: order.terms,
-            let_go: order.let_go,
+            let_go: order.waived,
             items: items.iter().map(ItemRecord::from_item).collect(),
             cells: all.cells,
             labels: all.labels,

@@ -64,7 +64,7 @@ pub async fn exchange(
         let show = routes.desk.holds.catalogue.show(&ask.show);
         let show = show.ok_or_else(|| Problem::not_found("show", ask.show.as_str()))?;
         let now_ms = routes.clock.now_ms();
-        let whose = in_line(&routes, &headers, &record.order, &show.id, guest, now_ms)?;
+        let whose = new_seat_owner(&routes, &headers, &record.order, &show.id, guest, now_ms)?;
         let wish = HoldRequest {
             seats: ask.seats,
             areas: ask.areas,
@@ -143,7 +143,7 @@ impl OrderRoutes {
 /// must belong to the order's room or to `everyday`. Otherwise a live pass of the show's room is
 /// needed, because waiting in one room does not count in another. The holder of the pass then owns
 /// the seats.
-fn in_line(
+fn new_seat_owner(
     routes: &OrderRoutes,
     headers: &HeaderMap,
     order: &Order,

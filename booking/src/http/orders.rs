@@ -137,7 +137,7 @@ pub async fn cancel(
         let applied = routes
             .desk
             .ledger
-            .happen(&id, OrderEvent::GivenUp, routes.clock.now_ms())
+            .apply_event(&id, OrderEvent::GivenUp, routes.clock.now_ms())
             .await?;
         routes.bells.notify_all();
         let record = routes.desk.order_record(&id).await?;
@@ -180,7 +180,11 @@ pub async fn consent(
             OrderEvent::ConsentDeclined
         };
         let now_ms = routes.clock.now_ms();
-        let applied = routes.desk.ledger.happen(&id, happening, now_ms).await?;
+        let applied = routes
+            .desk
+            .ledger
+            .apply_event(&id, happening, now_ms)
+            .await?;
         routes.bells.notify_all();
         let record = routes.desk.order_record(&id).await?;
         let said = if accept {

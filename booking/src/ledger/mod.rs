@@ -56,7 +56,7 @@ pub const EVENT_LENT_MS: i64 = 5_000;
 /// How long a call under an `Idempotency-Key` belongs to one node without a renewal, in
 /// milliseconds. If the node dies, another node may carry out the same call after this time. It
 /// finds what the first node did.
-pub const CALL_LENT_MS: i64 = 3_000;
+pub const CALL_LEASE_MS: i64 = 3_000;
 
 /// How long a scan's key is valid, in milliseconds. A scanner that lost the answer repeats its scan
 /// at once. A later scan of the same ticket counts as the scan of another person.
@@ -76,7 +76,7 @@ pub trait CommonLedger: Send + Sync {
     /// moment before this call.
     async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError>;
     /// Ends a lease of `owner` early. A lease of another owner stays.
-    async fn let_go(&self, name: &str, owner: &str) -> Result<(), LedgerError>;
+    async fn end_lease(&self, name: &str, owner: &str) -> Result<(), LedgerError>;
 }
 
 /// Venues, shows and secrets, and which room covers which show.
@@ -170,7 +170,7 @@ pub trait OrderLedger: Send + Sync {
     /// Returns an order with its history, tickets and payment.
     async fn order(&self, order: &OrderId) -> Result<Option<OrderRecord>, LedgerError>;
     /// Applies an event to an order; returns `None` if there is no such order.
-    async fn happen(
+    async fn apply_event(
         &self,
         order: &OrderId,
         happening: OrderEvent,
@@ -273,7 +273,7 @@ pub trait PaymentLedger: Send + Sync {
     ) -> Result<Vec<DuePaymentEffect>, LedgerError>;
     /// Renews the loan of an effect that is still being carried out, for [`EFFECT_LENT_MS`] from
     /// now.
-    async fn lend_on(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
+    async fn renew_lease(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
     /// Records a successful capture: the payment is captured, the effect is done, the order is
     /// ticketed and its tickets are issued. For the successor of an exchange, the capture swaps the
     /// seats ([`ExchangeLedger`]).
@@ -495,7 +495,7 @@ pub trait TicketLedger: Send + Sync {
     ) -> Result<Option<TicketScanOutcome>, LedgerError>;
     /// Registers a call under its caller's key before a node carries out the call. So of two
     /// different calls under one key only one is ever carried out, on whichever nodes they arrive.
-    /// The call belongs to the node for [`CALL_LENT_MS`]. In this time no other node may begin the
+    /// The call belongs to the node for [`CALL_LEASE_MS`]. In this time no other node may begin the
     /// call, but the node itself may begin it again.
     async fn begin_call(
         &self,
@@ -603,7 +603,6 @@ impl<T> Ledger for T where
         + PaymentLedger
         + LateMoneyLedger
         + RefundLedger
-        + ExchangeLedger
         + ExchangeLedger
         + AuditLedger
         + TicketLedger

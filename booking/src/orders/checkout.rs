@@ -177,7 +177,7 @@ impl OrderDesk {
         tracing::error!(order = %order.id, %refused, "the provider will never take a payment; its order is ended");
         let ended = self
             .ledger
-            .happen(&order.id, OrderEvent::PaymentRefused, now_ms)
+            .apply_event(&order.id, OrderEvent::PaymentRefused, now_ms)
             .await;
         match ended {
             Ok(_) => payment_refused(order, Some(refused)),
@@ -304,7 +304,7 @@ pub(super) fn draft(
             UNNUMBERED => show.terms,
             numbered => numbered,
         },
-        let_go: 0,
+        waived: 0,
         state: OrderState::Pending,
         reason: "ordered".to_owned(),
         created_at_ms: now_ms,

@@ -107,18 +107,18 @@ impl PaymentEffectWorker {
     }
 
     async fn carry_out(&self, effect: &DuePaymentEffect) -> Result<(), LedgerError> {
-        let lend_on = || {
+        let renew_lease = || {
             let (ledger, effect, now_ms) =
                 (Arc::clone(&self.ledger), effect.id, self.clock.now_ms());
             // The renewal runs in its own task, so that the call does not wait for it. If it fails,
             // another node may make the same call under the same key.
             tokio::spawn(async move {
-                if let Err(error) = ledger.lend_on(effect, now_ms).await {
+                if let Err(error) = ledger.renew_lease(effect, now_ms).await {
                     tracing::debug!(effect, %error, "an effect could not be kept");
                 }
             });
         };
-        let result = renewing(self.call_provider(effect), RENEW_EVERY, lend_on).await;
+        let result = renewing(self.call_provider(effect), RENEW_EVERY, renew_lease).await;
         self.record_result(effect, result).await
     }
 

@@ -57,7 +57,7 @@ impl RefundWorker {
     }
 
     async fn request_refund(&self, refund: &OwedRefund) -> Result<(), LedgerError> {
-        let lend_on = || {
+        let renew_lease = || {
             let (ledger, id, now_ms) = (
                 Arc::clone(&self.ledger),
                 refund.id.clone(),
@@ -71,7 +71,7 @@ impl RefundWorker {
                 }
             });
         };
-        let result = renewing(self.provider.refund_part(refund), RENEW_EVERY, lend_on).await;
+        let result = renewing(self.provider.refund_part(refund), RENEW_EVERY, renew_lease).await;
         let (id, now_ms) = (&refund.id, self.clock.now_ms());
         let (pause_ms, why, failed) = match result {
             Ok(()) => {

@@ -107,7 +107,7 @@ impl Reconciler {
             }
         };
         if repair == RepairOutcome::Done.word() {
-            tracing::warn!(kind, about = %finding.about, told = finding.told, "drift was mended");
+            tracing::warn!(kind, about = %finding.about, told = finding.description, "drift was mended");
             let delay_ms = (self.clock.now_ms() - finding.since_ms).max(0);
             metrics::histogram!("fairgate_reconciler_repair_delay_seconds", "kind" => kind)
                 .record(delay_ms as f64 / 1_000.0);
@@ -119,7 +119,7 @@ impl Reconciler {
             kind: finding.kind,
             about: finding.about.to_string(),
             since: rfc3339(finding.since_ms),
-            told: finding.told.clone(),
+            told: finding.description.clone(),
             repair,
         }
     }

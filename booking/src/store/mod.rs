@@ -206,7 +206,7 @@ pub trait InventoryStore: Send + Sync + 'static {
     async fn offer(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal>;
 
     /// Frees those of `cells` that are kept for the waitlist.
-    async fn let_go(&self, show: &ShowId, cells: &[u32]) -> Result<(), InventoryRefusal>;
+    async fn free_kept_cells(&self, show: &ShowId, cells: &[u32]) -> Result<(), InventoryRefusal>;
 
     /// Gives some seats of a basket back and takes others, all or nothing. The deadline does not
     /// change. A change that repeats the last one returns the hold as it is.

@@ -74,7 +74,7 @@ impl Waitlist {
         loop {
             every.tick().await;
             if let Err(error) = self.tell_who_is_here().await {
-                tracing::warn!(%error, "the ledger was not told who waits here; who is still here is told next time");
+                tracing::warn!(%error, "the ledger does not know yet which waiting visitors are here; the next report tries again");
             }
         }
     }
@@ -271,9 +271,13 @@ impl Waitlist {
             }
         }
         if !shares.left.is_empty()
-            && let Err(refused) = self.seats.store.let_go(&show.id, &shares.left).await
+            && let Err(refused) = self
+                .seats
+                .store
+                .free_kept_cells(&show.id, &shares.left)
+                .await
         {
-            tracing::debug!(show = %show.id, %refused, "what fits nobody is let go by the next round");
+            tracing::debug!(show = %show.id, %refused, "the next round frees the cells that fit no party");
         }
         Ok(())
     }

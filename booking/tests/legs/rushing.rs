@@ -34,7 +34,7 @@ async fn of_many_buyers_at_once_no_two_have_a_seat_on_one_leg() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_buyers_at_once_no_two_have_a_seat_on_one_leg_in_redis() {
-    if servers::or_skip("a rush on a train in Redis") {
+    if servers::must_skip("a rush on a train in Redis") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("Redis starts");
@@ -43,7 +43,7 @@ async fn of_many_buyers_at_once_no_two_have_a_seat_on_one_leg_in_redis() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_buyers_at_three_nodes_no_two_have_a_seat_on_one_leg_in_a_redis_cluster() {
-    if servers::or_skip("a rush on a train at three nodes in a Redis cluster") {
+    if servers::must_skip("a rush on a train at three nodes in a Redis cluster") {
         return;
     }
     let cluster = servers::RedisServers::cluster()

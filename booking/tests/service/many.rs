@@ -126,7 +126,7 @@ impl Two {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_that_starts_at_one_booking_goes_on_at_the_other() {
-    if fairgate_servers::or_skip("an_order_that_starts_at_one_booking_goes_on_at_the_other") {
+    if fairgate_servers::must_skip("an_order_that_starts_at_one_booking_goes_on_at_the_other") {
         return;
     }
     let two = Two::start().await;
@@ -164,7 +164,7 @@ async fn an_order_that_starts_at_one_booking_goes_on_at_the_other() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_key_at_both_bookings_at_once_makes_one_hold() {
-    if fairgate_servers::or_skip("one_key_at_both_bookings_at_once_makes_one_hold") {
+    if fairgate_servers::must_skip("one_key_at_both_bookings_at_once_makes_one_hold") {
         return;
     }
     let two = Two::start().await;
@@ -200,7 +200,7 @@ async fn one_key_at_both_bookings_at_once_makes_one_hold() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unpaid_order_expires_once_and_its_seats_are_free_at_both_bookings() {
-    if fairgate_servers::or_skip("an_order_that_nobody_pays_expires_once") {
+    if fairgate_servers::must_skip("an_order_that_nobody_pays_expires_once") {
         return;
     }
     let two = Two::start().await;

@@ -35,7 +35,7 @@ async fn a_dump_of_a_running_booking_has_every_order_whole() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dump_of_a_postgresql_ledger_has_the_same_records() {
-    if fairgate_servers::or_skip("the dump of a PostgreSQL database") {
+    if fairgate_servers::must_skip("the dump of a PostgreSQL database") {
         return;
     }
     let (app, ana, ben) = opened_on_server().await;

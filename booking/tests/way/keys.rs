@@ -77,7 +77,7 @@ fn labels(seats: &Value) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_hold_requests_under_one_key_at_two_nodes_one_takes_its_seat() {
-    if servers::or_skip("holds under one key at two nodes") {
+    if servers::must_skip("holds under one key at two nodes") {
         return;
     }
     let (_redis, nodes) = two(json!({})).await;
@@ -98,7 +98,7 @@ async fn of_two_hold_requests_under_one_key_at_two_nodes_one_takes_its_seat() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_orders_under_one_key_at_two_nodes_one_is_made() {
-    if servers::or_skip("orders under one key at two nodes") {
+    if servers::must_skip("orders under one key at two nodes") {
         return;
     }
     let (_redis, nodes) = two(json!({})).await;
@@ -117,7 +117,7 @@ async fn of_two_orders_under_one_key_at_two_nodes_one_is_made() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_exchanges_and_two_refunds_under_one_key_at_two_nodes_one_each_is_made() {
-    if servers::or_skip("exchanges and refunds under one key at two nodes") {
+    if servers::must_skip("exchanges and refunds under one key at two nodes") {
         return;
     }
     let (_redis, nodes) = two(json!({"refunds": [{"until_h": 48, "fee_pct": 10}]})).await;
@@ -156,7 +156,7 @@ fn wanted_seat(order: &Value, n: usize) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_parties_under_one_key_at_two_nodes_one_waits() {
-    if servers::or_skip("parties under one key at two nodes") {
+    if servers::must_skip("parties under one key at two nodes") {
         return;
     }
     let (_redis, nodes) = two(json!({})).await;

@@ -19,7 +19,7 @@ async fn shows(node: &App, held: u64, sold: u64) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_of_one_node_is_ordered_and_paid_at_other_nodes_and_shown_by_all() {
-    if servers::or_skip("three nodes over one Redis") {
+    if servers::must_skip("three nodes over one Redis") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("Redis starts");
@@ -47,7 +47,7 @@ async fn a_hold_of_one_node_is_ordered_and_paid_at_other_nodes_and_shown_by_all(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_emptied_redis_is_rebuilt_from_the_ledger_and_sells_nothing_twice() {
-    if servers::or_skip("an emptied Redis under two nodes") {
+    if servers::must_skip("an emptied Redis under two nodes") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("Redis starts");
@@ -81,7 +81,7 @@ async fn an_emptied_redis_is_rebuilt_from_the_ledger_and_sells_nothing_twice() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_starts_with_a_ledger_that_was_set_back_refuses_its_first_hold() {
-    if servers::or_skip("a node over a ledger that was set back") {
+    if servers::must_skip("a node over a ledger that was set back") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("Redis starts");
@@ -114,7 +114,7 @@ async fn a_node_that_starts_with_a_ledger_that_was_set_back_refuses_its_first_ho
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_other_node_takes_over_all_work_of_a_node_that_died() {
-    if servers::or_skip("a node that dies") {
+    if servers::must_skip("a node that dies") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("Redis starts");
@@ -133,7 +133,7 @@ async fn the_other_node_takes_over_all_work_of_a_node_that_died() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_of_the_show_at_one_node_applies_to_holds_at_the_other() {
-    if servers::or_skip("a change at one of two nodes") {
+    if servers::must_skip("a change at one of two nodes") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("Redis starts");
@@ -154,7 +154,7 @@ async fn a_change_of_the_show_at_one_node_applies_to_holds_at_the_other() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redis_that_lacks_outbox_rows_which_are_deleted_is_rebuilt_from_the_ledger() {
-    if servers::or_skip("a Redis that was set back further than rows are kept") {
+    if servers::must_skip("a Redis that was set back further than rows are kept") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("Redis starts");

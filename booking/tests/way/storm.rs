@@ -285,7 +285,7 @@ async fn every_cent_of_a_storm_follows_from_terms_and_rules_in_one_file() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_cent_of_a_storm_follows_from_terms_and_rules_at_two_nodes() {
-    if servers::or_skip("a storm over two nodes") {
+    if servers::must_skip("a storm over two nodes") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("Redis starts");

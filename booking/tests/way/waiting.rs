@@ -369,7 +369,7 @@ async fn a_restart_keeps_the_waitlist_and_leaves_no_seat_locked() {
 /// node. One node goes on alone after the other dies, and also after Redis is emptied.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_nodes_serve_one_waitlist() {
-    if servers::or_skip("the waitlist over two nodes") {
+    if servers::must_skip("the waitlist over two nodes") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("Redis starts");

@@ -317,7 +317,7 @@ async fn a_restart_keeps_the_waitlist_of_a_train() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_nodes_serve_one_waitlist_of_a_train() {
-    if servers::or_skip("the waitlist of a train over two nodes") {
+    if servers::must_skip("the waitlist of a train over two nodes") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("Redis starts");

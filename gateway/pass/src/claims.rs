@@ -101,7 +101,7 @@ pub enum VerifiedPass {
     /// The pass has not expired and allows everything.
     Live(LivePass),
     /// The pass has expired and allows only to finish earlier holds and orders.
-    RanOut(PassClaims),
+    Expired(PassClaims),
 }
 
 /// A verified pass that had not expired when it was verified. Only
@@ -126,7 +126,7 @@ impl VerifiedPass {
     pub fn require_live(&self) -> Result<&LivePass, PassExpiredError> {
         match self {
             Self::Live(pass) => Ok(pass),
-            Self::RanOut(claims) => Err(PassExpiredError { exp: claims.exp }),
+            Self::Expired(claims) => Err(PassExpiredError { exp: claims.exp }),
         }
     }
 
@@ -145,7 +145,7 @@ impl VerifiedPass {
     pub fn claims(&self) -> &PassClaims {
         match self {
             Self::Live(pass) => &pass.0,
-            Self::RanOut(claims) => claims,
+            Self::Expired(claims) => claims,
         }
     }
 }

@@ -108,7 +108,7 @@ pub enum PlaceError {
     OtherRoom,
     /// The place has expired. Only places of the room `everyday` expire.
     #[error("the place ran out unused; join again")]
-    RanOut,
+    Expired,
 }
 
 /// Why a pass was refused. A pass that has only expired is not refused: see [`VerifiedPass`].
@@ -159,7 +159,7 @@ impl Verifier {
             return Err(PlaceError::OtherRoom);
         }
         match claims.exp {
-            Some(exp) if ran_out(exp, now) => Err(PlaceError::RanOut),
+            Some(exp) if has_expired(exp, now) => Err(PlaceError::Expired),
             _ => Ok(claims),
         }
     }
@@ -174,8 +174,8 @@ impl Verifier {
         if now < claims.nbf.saturating_sub(LEEWAY_S) {
             return Err(PassError::NotYet);
         }
-        Ok(match ran_out(claims.exp, now) {
-            true => VerifiedPass::RanOut(claims),
+        Ok(match has_expired(claims.exp, now) {
+            true => VerifiedPass::Expired(claims),
             false => VerifiedPass::Live(LivePass(claims)),
         })
     }
@@ -251,6 +251,6 @@ fn check_header(kind: TokenKind, token: &str) -> Result<Option<String>, TokenErr
     }
 }
 
-fn ran_out(exp: i64, now: i64) -> bool {
+fn has_expired(exp: i64, now: i64) -> bool {
     now >= exp.saturating_add(LEEWAY_S)
 }

@@ -388,7 +388,7 @@ fn a_place_is_valid_only_in_its_room_and_expires_only_if_it_has_an_exp() {
     );
     assert_eq!(
         a.keyring.verify_place(&token, "demo", NOW + 60 + LEEWAY_S),
-        Err(PlaceError::RanOut)
+        Err(PlaceError::Expired)
     );
 }
 

@@ -39,7 +39,7 @@ impl ReleaseCounter {
 
     /// Adopts the row that another node reports, unless this node knows a later row or the ledger
     /// has lost the reported one. Returns whether the row was adopted.
-    pub fn heard(&mut self, left: ReleaseRow) -> bool {
+    pub fn adopt_reported_row(&mut self, left: ReleaseRow) -> bool {
         let later = (left.released, left.ticked_at) >= (self.row.released, self.row.ticked_at);
         let goes_on = later && self.lost.as_ref() != Some(&left);
         if goes_on {
@@ -55,7 +55,7 @@ impl ReleaseCounter {
 
     /// Adopts the ledger's row after the ledger refused a move. Returns whether that row is older
     /// than this node's own, which means that the ledger is an older copy.
-    pub fn stands(&mut self, stands: ReleaseRow) -> bool {
+    pub fn adopt_ledger_row(&mut self, stands: ReleaseRow) -> bool {
         let behind = (stands.released, stands.ticked_at) < (self.row.released, self.row.ticked_at);
         let before = std::mem::replace(&mut self.row, stands);
         self.lost = behind.then_some(before);
@@ -78,23 +78,26 @@ mod tests {
     #[test]
     fn a_row_of_another_node_is_adopted_unless_it_is_older() {
         let mut counter = ReleaseCounter::from(row(5, 100));
-        assert!(!counter.heard(row(4, 200)));
-        assert!(counter.heard(row(5, 200)));
-        assert!(counter.heard(row(6, 150)));
+        assert!(!counter.adopt_reported_row(row(4, 200)));
+        assert!(counter.adopt_reported_row(row(5, 200)));
+        assert!(counter.adopt_reported_row(row(6, 150)));
         assert_eq!(*counter.release_row(), row(6, 150));
     }
 
     #[test]
     fn after_the_ledger_was_set_back_its_row_is_adopted_and_reports_of_lost_moves_are_ignored() {
         let mut counter = ReleaseCounter::from(row(50, 1000));
-        assert!(!counter.stands(row(51, 1100)), "another node was first");
-        assert!(counter.stands(row(30, 500)));
+        assert!(
+            !counter.adopt_ledger_row(row(51, 1100)),
+            "another node was first"
+        );
+        assert!(counter.adopt_ledger_row(row(30, 500)));
         assert_eq!(*counter.release_row(), row(30, 500));
         assert!(
-            !counter.heard(row(51, 1100)),
+            !counter.adopt_reported_row(row(51, 1100)),
             "the ledger has lost this row"
         );
         counter.moved(row(52, 1200));
-        assert!(counter.heard(row(53, 1300)));
+        assert!(counter.adopt_reported_row(row(53, 1300)));
     }
 }

@@ -15,7 +15,7 @@ const BASKETS_KEPT: f64 = 0.85;
 const DOUBT: f64 = 0.4;
 const DOUBT_MIN: f64 = 0.03;
 /// After this many visitors with tickets, the doubt is smaller by the square root of two.
-const DOUBT_HALVES: f64 = 50.0;
+const DOUBT_VISITORS: f64 = 50.0;
 /// The most seats that a party is believed to take.
 const PARTY_MAX: f64 = 10.0;
 
@@ -113,7 +113,7 @@ impl SeatDemand {
                 .clamp(1.0, PARTY_MAX),
             chance: (CHANCE * GUESS_WEIGHT + done) / (GUESS_WEIGHT + done + ended),
             show_up: people.show_up,
-            doubt: (DOUBT / (1.0 + done / DOUBT_HALVES).sqrt()).max(DOUBT_MIN),
+            doubt: (DOUBT / (1.0 + done / DOUBT_VISITORS).sqrt()).max(DOUBT_MIN),
         })
     }
 

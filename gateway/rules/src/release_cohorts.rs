@@ -15,7 +15,7 @@ pub const SHOW_UP_MIN: f64 = 0.25;
 pub const PAST_KEPT: f64 = 0.95;
 /// The time after which an open entry is freed, in milliseconds. An entry stays open if its node
 /// dies while the claim is written. The time is longer than any wait for the ledger's answer.
-pub const WAY_IN_LAPSES_MS: i64 = 30_000;
+pub const ENTRY_LAPSES_MS: i64 = 30_000;
 
 /// The people whom one release called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -257,7 +257,7 @@ impl ReleaseCohorts {
             lapses_at: 0,
         });
         entering.calls += 1;
-        entering.lapses_at = now.saturating_add(WAY_IN_LAPSES_MS);
+        entering.lapses_at = now.saturating_add(ENTRY_LAPSES_MS);
         if let Some(cohort) = self.cohort(rank)
             && !cohort.away.contains(&rank)
             && cohort.answered.insert(rank)
@@ -278,7 +278,7 @@ impl ReleaseCohorts {
 
     /// Ends an entry whose claim was not written. If the claim was for the visitor's first pass,
     /// the visitor is expected as before.
-    pub fn turned_back(&mut self, rank: u64, first: bool) {
+    pub fn entry_failed(&mut self, rank: u64, first: bool) {
         self.entered(rank);
         if first
             && !self.is_entering(rank)
@@ -353,11 +353,11 @@ mod tests {
         cohorts.entered(0);
         assert!(cohorts.is_entering(0), "the second tab's claim is not done");
         cohorts.entered(0);
-        cohorts.turned_back(9, true);
+        cohorts.entry_failed(9, true);
         assert_eq!((cohorts.expected(), cohorts.entering()), (0, 0));
         cohorts.released(10, 11, 1, HashSet::new(), 10_000);
         cohorts.reserve_entry(10, 0);
-        cohorts.turned_back(10, true);
+        cohorts.entry_failed(10, true);
         assert_eq!(
             cohorts.expected(),
             1,
@@ -371,9 +371,9 @@ mod tests {
         cohorts.released(0, 2, 2, HashSet::new(), 0);
         cohorts.reserve_entry(0, 0);
         cohorts.reserve_entry(1, 10_000);
-        cohorts.lapse(WAY_IN_LAPSES_MS - 1);
+        cohorts.lapse(ENTRY_LAPSES_MS - 1);
         assert_eq!(cohorts.entering(), 2);
-        cohorts.lapse(WAY_IN_LAPSES_MS);
+        cohorts.lapse(ENTRY_LAPSES_MS);
         assert_eq!((cohorts.entering(), cohorts.is_entering(1)), (1, true));
         cohorts.entered(0);
         assert_eq!(

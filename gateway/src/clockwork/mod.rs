@@ -164,7 +164,7 @@ async fn report(
     }
     beats
         .returning
-        .go_on(rooms, room, due && told.is_ok())
+        .start_if_due(rooms, room, due && told.is_ok())
         .await;
     told
 }

@@ -37,7 +37,7 @@ impl ReturningPlaces {
 
     /// Starts to show the places if that is due. `reported` says that the store has just taken a
     /// report.
-    pub(super) async fn go_on(&mut self, rooms: &RoomRegistry, room: &Room, reported: bool) {
+    pub(super) async fn start_if_due(&mut self, rooms: &RoomRegistry, room: &Room, reported: bool) {
         if let Some(showing) = self.showing.take_if(|showing| showing.is_finished()) {
             // A task that panicked counts as failed, because it may not have shown all places.
             match showing.await {

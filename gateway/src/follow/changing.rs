@@ -42,7 +42,7 @@ impl RoomChangeLease<'_> {
             .follower
             .rooms()
             .ledger()
-            .let_go(CHANGING, &self.follower.inner.node);
+            .end_lease(CHANGING, &self.follower.inner.node);
         if let Err(error) = given_back.await {
             tracing::debug!(%error, "the lease on room documents runs out by itself");
         }

@@ -49,7 +49,7 @@ impl LastLedgerRead {
     /// Logs a failed reading, but only the first one after a successful reading.
     fn mark_unread(&mut self, error: &RoomLedgerFailure) {
         if !self.told {
-            tracing::warn!(%error, "what other nodes did could not be read; it is read again");
+            tracing::warn!(%error, "the changes of other nodes could not be read; the next reading tries again");
         }
         self.told = true;
     }

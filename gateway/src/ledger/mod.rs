@@ -229,7 +229,7 @@ pub trait RoomLedger: Send + Sync + 'static {
     /// lease from before this call.
     async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, RoomLedgerFailure>;
     /// Ends the owner's lease early. A lease of another owner stays.
-    async fn let_go(&self, name: &str, owner: &str) -> Result<(), RoomLedgerFailure>;
+    async fn end_lease(&self, name: &str, owner: &str) -> Result<(), RoomLedgerFailure>;
     /// Reads the ledger's clock, milliseconds since the epoch.
     async fn now_ms(&self) -> Result<i64, RoomLedgerFailure>;
     /// Returns the id of this ledger: 32 random bytes that were made with the ledger. Stores

@@ -18,7 +18,7 @@ use crate::store::{
 };
 
 /// How long to wait before sending a claim again that the store did not take.
-const TOLD_AGAIN: Duration = Duration::from_millis(500);
+const RETRY_CLAIM_AFTER: Duration = Duration::from_millis(500);
 
 /// A pass as the visitor gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,7 +145,7 @@ async fn write_claim(
         (Err(_), AdmissionDecision::Let { first }) => {
             let turned_back = rooms.store().undo_admission(room.id(), rank, first).await;
             if let Err(error) = turned_back {
-                tracing::warn!(room = room.id(), %error, "a way in stays reserved until it lapses");
+                tracing::warn!(room = room.id(), %error, "an admission stays reserved until it lapses");
             }
         }
         (Err(_), AdmissionDecision::Lives | AdmissionDecision::Wait) => {}
@@ -164,7 +164,7 @@ async fn count_inside(rooms: &RoomRegistry, room: &Room, claimed: WrittenClaim) 
     tokio::spawn(async move {
         let stopping = rooms.stopping();
         while !*stopping.borrow() && rooms.now_ms() < claimed.exp_s.saturating_mul(1000) {
-            tokio::time::sleep(TOLD_AGAIN).await;
+            tokio::time::sleep(RETRY_CLAIM_AFTER).await;
             if report_claim_once(&rooms, &room, claimed).await {
                 return;
             }

@@ -101,7 +101,7 @@ impl WaitingLine {
     ) -> Result<JoinOutcome, JoinRefusal> {
         refuse_unbuilt(body, room.needs_code())?;
         let secret = body.secret.as_deref().map(parse_secret).transpose()?;
-        if let Some(place) = self.of_before(room, shown, now).await? {
+        if let Some(place) = self.presented_place(room, shown, now).await? {
             return Ok(JoinOutcome {
                 place,
                 secret: None,
@@ -144,7 +144,7 @@ impl WaitingLine {
 
     /// Returns the place that the request shows. An invalid cookie is ignored, because the browser
     /// sends it unasked and a new place replaces it; a place in the header must be valid.
-    async fn of_before(
+    async fn presented_place(
         &self,
         room: &Room,
         shown: Option<PlaceCredential<'_>>,

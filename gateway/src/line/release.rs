@@ -141,7 +141,7 @@ pub async fn run_tick(
 /// Continues from the row and memory that another node's tick left. Ignores a row that is older
 /// than this node's own, or that the ledger has lost.
 fn adopt_carryover(room: &Room, counter: &mut ReleaseCounter, left: TickCarryover) {
-    if counter.heard(left.row) {
+    if counter.adopt_reported_row(left.row) {
         *room.memory() = PaceMemory::parse(&left.memory);
     }
 }
@@ -156,7 +156,7 @@ async fn reload_release_row(
     let stands = rooms.ledger().release(room.id()).await?;
     *room.memory() = PaceMemory::parse(&stands.memory);
     let (known, has) = (counter.release_row().released, stands.released);
-    if counter.stands(stands) {
+    if counter.adopt_ledger_row(stands) {
         rooms.troubles().set_back(room.id(), rooms.now_ms());
         tracing::error!(
             room = room.id(),

@@ -195,7 +195,7 @@ impl ProcessLoad {
 
     /// Ends a second of counting. The process manages as many joins a second as in its fastest
     /// second; older seconds count less.
-    fn second(&self) {
+    fn end_second(&self) {
         let joined = self.inner.joins.swap(0, Ordering::Relaxed);
         let faded = self.inner.drain_per_s.load(Ordering::Relaxed) * DRAIN_FADE / 1000;
         let drain = joined.max(faded).max(DRAIN_PER_S_MIN);

@@ -31,7 +31,7 @@ pub async fn measure_timer_lag(load: ProcessLoad) {
         load.apply_measurement(measured, judge.level(measured, Instant::now()));
         if second.elapsed() >= SECOND {
             second = Instant::now();
-            load.second();
+            load.end_second();
         }
     }
 }

@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde_json::Value;
 
 use super::asking::DocumentRefusal;
-use super::clocks::there;
+use super::clocks::local_time;
 use super::contexts::{CinemaPage, FoundShowings};
 use super::render::render;
 use super::{PageRoutes, address};
@@ -127,7 +127,10 @@ fn showings(mut found: Value, asked: &ShowingSearch<'_>) -> FoundShowings {
 /// full, and writes its times in the time zone of its cinema.
 fn showing_view(mut showing: Value, party: u32) -> Value {
     let zone = showing["cinema"]["time_zone"].as_str().unwrap_or("UTC");
-    let (start, end) = (there(&showing["start"], zone), there(&showing["end"], zone));
+    let (start, end) = (
+        local_time(&showing["start"], zone),
+        local_time(&showing["end"], zone),
+    );
     let show = showing["show"].as_str().unwrap_or_default();
     let path = address::path(&["s", show]);
     let href = address::with_query(&path, &[("seats", &party.to_string())]);

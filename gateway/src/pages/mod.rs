@@ -225,7 +225,7 @@ pub(crate) async fn seats(
     }
     if let Some(zone) = document["time_zone"].as_str().map(str::to_owned) {
         for moment in ["starts_at", "sells_until"] {
-            document[moment] = clocks::there(&document[moment], &zone);
+            document[moment] = clocks::local_time(&document[moment], &zone);
         }
     }
     let most = document["limits"]["seats_per_visitor"].as_u64();

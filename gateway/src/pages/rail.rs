@@ -11,7 +11,7 @@ use jiff::{Timestamp, ToSpan};
 use serde_json::Value;
 
 use super::asking::DocumentRefusal;
-use super::clocks::{day_in_zone, there};
+use super::clocks::{day_in_zone, local_time};
 use super::contexts::{RailForm, RailPage, StationChoice};
 use super::render::render;
 use super::stations::{TypedStation, choice, search, station_label};
@@ -229,7 +229,7 @@ fn journey_views(mut journeys: Value, party: &str) -> Vec<Value> {
             .unwrap_or("UTC")
             .to_owned();
         for end in ["departs", "arrives"] {
-            journey[end] = there(&journey[end], &zone);
+            journey[end] = local_time(&journey[end], &zone);
         }
         journey["trips"] = trip_views(journey["trips"].take(), party).into();
         journey
@@ -261,7 +261,7 @@ pub(super) fn trip_view(mut trip: Value, party: &str) -> Value {
         .map_or(0, |(leaves, arrives)| (arrives - leaves).get_days());
     let date = leaves.map(|date| date.to_string()).unwrap_or_default();
     for moment in ["departs", "arrives", "as_of"] {
-        trip[moment] = there(&trip[moment], &zone);
+        trip[moment] = local_time(&trip[moment], &zone);
     }
     let wanted: u64 = party.parse().unwrap_or(1);
     for class in trip["classes"].as_array_mut().into_iter().flatten() {

@@ -10,7 +10,7 @@ use jiff::civil::Date;
 use serde_json::Value;
 
 use super::PageRoutes;
-use super::clocks::{day_in_zone, there};
+use super::clocks::{day_in_zone, local_time};
 use super::contexts::TrainPage;
 use super::rail::{has_left, trip_view};
 use super::render::render;
@@ -41,7 +41,7 @@ pub(super) async fn train(
     let zone = known_zone(&show, &trip).unwrap_or("UTC").to_owned();
     let told = stops.into_iter().map(|mut stop| {
         for end in ["arrives", "departs"] {
-            stop[end] = there(&stop[end], &zone);
+            stop[end] = local_time(&stop[end], &zone);
         }
         stop
     });

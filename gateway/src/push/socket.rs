@@ -100,7 +100,7 @@ impl VisitorSocket {
             // few personal events wait for this client.
             let open = self.wire.is_open();
             tokio::select! {
-                moved = self.wire.next() => self.happened(moved?, open).await?,
+                moved = self.wire.next() => self.on_wire_event(moved?, open).await?,
                 heard = self.listener.next(open) => match heard {
                     HubEvent::Line(line) => self.on_wake(line).await?,
                     HubEvent::News(news) => self.pass_on(news).await?,
@@ -128,7 +128,7 @@ impl VisitorSocket {
         self.room.id() == room && self.place.number == number
     }
 
-    async fn happened(&mut self, moved: WireEvent, was_open: bool) -> Result<(), SocketEnd> {
+    async fn on_wire_event(&mut self, moved: WireEvent, was_open: bool) -> Result<(), SocketEnd> {
         if let WireEvent::Heard(heard) = moved {
             self.handle_frame(heard).await?;
         }

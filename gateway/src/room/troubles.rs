@@ -9,7 +9,7 @@ use fairgate_base::clock::rfc3339;
 use crate::ledger::RoomLedgerFailure;
 
 /// How long (ms) operators are warned that the ledger was set back.
-const SET_BACK_TOLD_MS: i64 = 3_600_000;
+const SET_BACK_WARNED_MS: i64 = 3_600_000;
 
 /// The troubles that this node found, by room.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ impl RoomTroubles {
         });
         let recent = set_back
             .iter()
-            .filter(|(_, at)| now - **at < SET_BACK_TOLD_MS);
+            .filter(|(_, at)| now - **at < SET_BACK_WARNED_MS);
         let set_back = recent.map(|(room, at)| {
             let at = rfc3339(*at);
             format!("the ledger was set back: at {at} it had less of the room \"{room}\" than before. Nobody who was called is called back, and no number is given twice; what it lost besides is gone")

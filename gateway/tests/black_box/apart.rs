@@ -101,7 +101,7 @@ async fn answers(server: &Server) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ticket_is_bought_and_scanned_with_booking_apart_from_the_gateway() {
-    if fairgate_servers::or_skip("the way with booking as a process of its own") {
+    if fairgate_servers::must_skip("the way with booking as a process of its own") {
         return;
     }
     let shared = Shared::start().await;
@@ -113,7 +113,7 @@ async fn a_ticket_is_bought_and_scanned_with_booking_apart_from_the_gateway() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_booking_is_killed_the_lobby_goes_on_and_no_hold_is_lost() {
-    if fairgate_servers::or_skip("a booking that is killed") {
+    if fairgate_servers::must_skip("a booking that is killed") {
         return;
     }
     let shared = Shared::start().await;

@@ -17,7 +17,7 @@ pub use clock::MovableClock;
 pub use contract::{ContractCase, run_contract};
 pub use cut::CommitCutProxy;
 pub use lua::check_lua;
-pub use needs::{clock_missing, missing_programs, or_skip, or_skip_clock};
+pub use needs::{clock_missing, missing_programs, must_skip, must_skip_clock};
 pub use port::free_port;
 pub use postgres::{PostgresOptions, PostgresServer};
 pub use redis::{RedisOptions, RedisServers};

@@ -30,21 +30,21 @@ pub fn clock_missing() -> Option<String> {
 }
 
 /// Returns whether a test that needs the servers must be skipped, and prints this. A test begins
-/// with `if or_skip("…") { return; }`.
+/// with `if must_skip("…") { return; }`.
 ///
 /// # Panics
 /// Where a program is missing and `CI=true` or `FAIRGATE_NOTHING_SKIPPED=1` is set.
 #[must_use]
-pub fn or_skip(what: &str) -> bool {
+pub fn must_skip(what: &str) -> bool {
     skip(what, missing_programs())
 }
 
-/// Does the same as [`or_skip`], for a test that moves a clock.
+/// Does the same as [`must_skip`], for a test that moves a clock.
 ///
 /// # Panics
-/// As [`or_skip`].
+/// As [`must_skip`].
 #[must_use]
-pub fn or_skip_clock(what: &str) -> bool {
+pub fn must_skip_clock(what: &str) -> bool {
     skip(what, clock_missing())
 }
 

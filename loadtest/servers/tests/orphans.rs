@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fairgate_servers::{PostgresServer, RedisServers, or_skip};
+use fairgate_servers::{PostgresServer, RedisServers, must_skip};
 
 const TOLD: &str = "FAIRGATE_SERVERS_ORPHANS";
 
@@ -14,7 +14,7 @@ async fn the_servers_of_a_killed_process_end_too() {
     if std::env::var_os(TOLD).is_some() {
         return start_and_wait().await;
     }
-    if or_skip("servers of a killed process") {
+    if must_skip("servers of a killed process") {
         return;
     }
     let own = std::env::current_exe().expect("this program");

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use fairgate_servers::{PostgresServer, or_skip};
+use fairgate_servers::{PostgresServer, must_skip};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 #[tokio::test]
 async fn the_server_keeps_its_data_after_a_kill_and_a_restart_and_is_gone_after_its_drop() {
-    if or_skip("PostgreSQL") {
+    if must_skip("PostgreSQL") {
         return;
     }
     let postgres = PostgresServer::start().await.expect("it starts");
@@ -46,7 +46,7 @@ async fn the_server_keeps_its_data_after_a_kill_and_a_restart_and_is_gone_after_
 
 #[tokio::test]
 async fn fresh_databases_are_separate_and_a_paused_server_does_not_answer() {
-    if or_skip("PostgreSQL") {
+    if must_skip("PostgreSQL") {
         return;
     }
     let postgres = PostgresServer::options()
@@ -105,7 +105,7 @@ async fn ready(wire: &mut TcpStream) -> Option<Vec<u8>> {
 
 #[tokio::test]
 async fn a_cut_commit_happens_or_not_and_the_client_cannot_tell_which() {
-    if or_skip("cut commits") {
+    if must_skip("cut commits") {
         return;
     }
     let postgres = PostgresServer::options()

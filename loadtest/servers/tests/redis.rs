@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fairgate_servers::{RedisServers, RespReply, or_skip, or_skip_clock};
+use fairgate_servers::{RedisServers, RespReply, must_skip, must_skip_clock};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -36,7 +36,7 @@ fn text(value: &str) -> RespReply {
 
 #[tokio::test]
 async fn a_single_server_answers_loses_its_data_by_a_kill_and_is_gone_after_its_drop() {
-    if or_skip("a single Redis") {
+    if must_skip("a single Redis") {
         return;
     }
     let redis = RedisServers::single().await.expect("it starts");
@@ -64,7 +64,7 @@ async fn a_single_server_answers_loses_its_data_by_a_kill_and_is_gone_after_its_
 
 #[tokio::test]
 async fn a_persistent_server_keeps_its_data_after_a_kill_and_a_paused_server_does_not_answer() {
-    if or_skip("a persistent Redis") {
+    if must_skip("a persistent Redis") {
         return;
     }
     let redis = RedisServers::options()
@@ -85,7 +85,7 @@ async fn a_persistent_server_keeps_its_data_after_a_kill_and_a_paused_server_doe
 
 #[tokio::test]
 async fn the_url_names_the_acl_user_who_may_send_only_commands_that_the_rules_allow() {
-    if or_skip("a Redis with an ACL user") {
+    if must_skip("a Redis with an ACL user") {
         return;
     }
     let options = RedisServers::options().user("seller", "secret", "~* +get");
@@ -114,7 +114,7 @@ async fn the_url_names_the_acl_user_who_may_send_only_commands_that_the_rules_al
 
 #[tokio::test]
 async fn a_replica_that_was_parted_is_promoted_without_the_writes_that_it_missed() {
-    if or_skip("a Redis pair") {
+    if must_skip("a Redis pair") {
         return;
     }
     let redis = RedisServers::replica_pair().await.expect("it starts");
@@ -145,7 +145,7 @@ async fn a_replica_that_was_parted_is_promoted_without_the_writes_that_it_missed
 
 #[tokio::test]
 async fn sentinels_promote_the_replica_of_a_killed_primary() {
-    if or_skip("Redis with sentinels") {
+    if must_skip("Redis with sentinels") {
         return;
     }
     let redis = RedisServers::sentinel().await.expect("it starts");
@@ -167,7 +167,7 @@ async fn sentinels_promote_the_replica_of_a_killed_primary() {
 
 #[tokio::test]
 async fn the_three_nodes_of_a_cluster_share_all_slots() {
-    if or_skip("a Redis cluster") {
+    if must_skip("a Redis cluster") {
         return;
     }
     let redis = RedisServers::cluster().await.expect("it starts");
@@ -196,7 +196,7 @@ async fn the_three_nodes_of_a_cluster_share_all_slots() {
 
 #[tokio::test]
 async fn a_key_expires_when_the_clock_jumps_past_its_deadline() {
-    if or_skip_clock("a Redis whose clock jumps") {
+    if must_skip_clock("a Redis whose clock jumps") {
         return;
     }
     let redis = RedisServers::options()
@@ -229,7 +229,7 @@ async fn a_key_expires_when_the_clock_jumps_past_its_deadline() {
 
 #[tokio::test]
 async fn the_error_of_a_failed_start_contains_the_log_of_the_server() {
-    if or_skip("a Redis that does not start") {
+    if must_skip("a Redis that does not start") {
         return;
     }
     let started = RedisServers::options()

@@ -204,7 +204,9 @@ fn with_train_and_limits(scenario: &Scenario, spec: RigSpecification) -> anyhow:
 /// Returns a message if seats or money were not final in time, and otherwise `None`.
 fn not_final_in_time(report: &SwarmReport) -> Option<String> {
     match report.figures.get("settled_s") {
-        None => Some(format!("seats are held {FINAL_WITHIN_S} s after healing")),
+        None => Some(format!(
+            "seats, money or refunds were not final {FINAL_WITHIN_S} s after healing"
+        )),
         Some(settled_s) => (*settled_s > FINAL_WITHIN_S)
             .then(|| format!("everything was final only {settled_s:.1} s after healing")),
     }

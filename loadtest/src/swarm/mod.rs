@@ -48,7 +48,7 @@ pub struct SwarmOptions {
     /// and starts it again: gateway@30%,gateway@60%. Where there are several, they take turns
     #[arg(long, requires = "rig", value_delimiter = ',')]
     kill: Vec<PlannedKill>,
-    /// Where the history goes; without it, it is gone after the verdict
+    /// The file of the history; without it the history is deleted after the verdict
     #[arg(long)]
     history: Option<PathBuf>,
     /// Where the ledger's dump goes; without it, it is gone after the verdict
@@ -60,7 +60,7 @@ pub struct SwarmOptions {
     /// Prints all figures as one JSON document
     #[arg(long)]
     json: bool,
-    /// Settles who comes when and what they do
+    /// Decides when visitors come and what they do
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

@@ -162,7 +162,7 @@ fn all_kills_were_inflicted(stage: &SwarmContext, trouble: &SwarmFaults) -> anyh
     let killed = seen.disturbances.iter().filter(|one| !one.slow).count();
     ensure!(
         killed == kills.len(),
-        "{killed} of {} kills were inflicted and survived: the crowd was done before, or what was killed did not come back",
+        "{killed} of {} kills happened, and the process became ready again after each: the crowd was done before, or what was killed did not come back",
         kills.len()
     );
     Ok(())
@@ -291,7 +291,7 @@ fn write_beginning(
 
 /// Gives visitors who never read their rank the rank of the published draw, because the line
 /// counted them while it took them for present.
-fn rank_the_silent(stage: &SwarmContext, record: &Value) {
+fn fill_missing_ranks(stage: &SwarmContext, record: &Value) {
     let seed = record["seed"]
         .as_str()
         .and_then(|hex| hex::decode(hex).ok());
@@ -329,7 +329,7 @@ async fn write_finals(stage: &SwarmContext) -> anyhow::Result<()> {
     if record.is_ok() {
         let leaves = read("draw/leaves").await?;
         let leaves = leaves.is_ok().then(|| hex::encode(&leaves.body));
-        rank_the_silent(stage, &record.json());
+        fill_missing_ranks(stage, &record.json());
         stage.history.write(
             "draw_record",
             json!({"record": record.json(), "leaves": leaves}),

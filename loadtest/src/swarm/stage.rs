@@ -20,7 +20,7 @@ const PATIENCE_MS: f64 = 90_000.0;
 
 /// The number of newest holds that are remembered, for visitors who try to order another visitor's
 /// hold.
-const GIVEN_KEPT: usize = 20;
+const NEWEST_HOLDS_MAX: usize = 20;
 
 /// The run is over, and every visitor that waits stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,7 +163,7 @@ impl SwarmContext {
     /// Notes a visitor's new hold.
     pub fn note_given_hold(&self, who: usize, hold: &str) {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        if given.len() == GIVEN_KEPT {
+        if given.len() == NEWEST_HOLDS_MAX {
             given.pop_front();
         }
         given.push_back((who, hold.to_owned()));

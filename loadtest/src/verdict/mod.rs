@@ -205,7 +205,7 @@ fn judge(
         ("prices worked out", prices),
         // These figures say how much was checked: an invariant without evidence holds, but proves
         // nothing.
-        ("passes held against the counter", passes),
+        ("passes compared with the counter", passes),
         ("lapses watched", lapses),
         ("pictures of seats", pictures.len() as u64),
     ];
@@ -216,10 +216,10 @@ fn judge(
     let of_some_runs = [
         ("refunds", dump.refunds.len() as u64),
         ("exchanges", chains),
-        ("scans that let in", scans),
-        ("cards held to a limit", cards),
-        ("orders of others' holds tried", foreign),
-        ("keys with two bodies", keys),
+        ("scans that admitted", scans),
+        ("cards checked against a limit", cards),
+        ("tries to order others' holds", foreign),
+        ("keys with two different requests", keys),
         ("offers of waitlists", offers),
     ];
     figures.extend(of_some_runs.into_iter().filter(|(_, count)| *count > 0));

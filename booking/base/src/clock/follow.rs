@@ -14,7 +14,7 @@ const MEASURE_EVERY: Duration = Duration::from_secs(1);
 const ROUND_TRIPS: u32 = 3;
 /// A difference to the machine's own clock that is greater than this, in milliseconds, is logged,
 /// because other programs here use the machine's clock.
-const TOLD_BEYOND_MS: u64 = 2_000;
+const WARN_BEYOND_MS: u64 = 2_000;
 
 /// A clock that runs on monotonic time and is set by another clock.
 pub(super) struct FollowedClock {
@@ -83,13 +83,13 @@ where
             let (own, ledgers) = (Clock::system().now_ms(), followed.now_ms());
             metrics::gauge!("fairgate_clock_off_ms").set((own - ledgers) as f64);
             let off_ms = own.abs_diff(ledgers);
-            if off_ms > TOLD_BEYOND_MS && !told {
+            if off_ms > WARN_BEYOND_MS && !told {
                 tracing::warn!(
                     off_ms,
                     "this machine's clock is not the ledger's; rooms and deadlines follow the ledger's"
                 );
             }
-            told = off_ms > TOLD_BEYOND_MS;
+            told = off_ms > WARN_BEYOND_MS;
         }
         tokio::time::sleep(MEASURE_EVERY).await;
     }

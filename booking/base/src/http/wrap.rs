@@ -20,7 +20,7 @@ const REQUEST_MAX: Duration = Duration::from_secs(60);
 pub fn wrapped(router: Router) -> Router {
     router
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn(nobody_waits_for_ever))
+        .layer(from_fn(limit_request_time))
 }
 
 #[expect(
@@ -42,7 +42,7 @@ fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
     .into_response()
 }
 
-async fn nobody_waits_for_ever(request: Request, next: Next) -> Response {
+async fn limit_request_time(request: Request, next: Next) -> Response {
     tokio::time::timeout(REQUEST_MAX, next.run(request)).await.unwrap_or_else(|_| {
         Problem::new(
             ProblemCode::TooSlow,

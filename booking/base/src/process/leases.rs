@@ -206,11 +206,11 @@ async fn renew_leases(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairgate_servers::{PostgresServer, or_skip};
+    use fairgate_servers::{PostgresServer, must_skip};
 
     #[tokio::test(flavor = "multi_thread")]
     async fn one_process_is_alone_or_all_of_them_share() {
-        if or_skip("who works on one database") {
+        if must_skip("who works on one database") {
             return;
         }
         let server = PostgresServer::options().without_fsync().start().await;

@@ -21,7 +21,7 @@ pub const ON_ITS_WAY_MS: i64 = 5_000;
 pub const ORDER_COMES_WITHIN_MS: i64 = 2_000;
 
 /// The most cells that one finding names.
-const CELLS_TOLD_MAX: usize = 8;
+const CELLS_SHOWN_MAX: usize = 8;
 
 /// The kinds of drift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -117,7 +117,7 @@ pub struct DriftFinding {
     /// epoch.
     pub since_ms: i64,
     /// A description in words.
-    pub told: String,
+    pub description: String,
 }
 
 /// What the reconciler needs to know of an order.
@@ -248,7 +248,7 @@ fn of_hold(facts: &HoldFacts, now_ms: i64) -> Option<DriftFinding> {
         kind: DriftKind::HoldWithoutOrder,
         about: DriftSubject::Hold(facts.secured.clone()),
         since_ms: facts.since_ms,
-        told: format!(
+        description: format!(
             "locked until {} for an order that was not made",
             timestamp_from_ms(facts.secured.lock_until_ms)
         ),
@@ -259,10 +259,7 @@ fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<DriftFinding> {
     let settled = facts.changed_ms + ON_ITS_WAY_MS < now_ms;
     let (kind, since_ms, told) = match facts.state {
         _ if facts.refund_failed => {
-            let told = format!(
-                "the provider could not bring back the money of {}",
-                facts.payment
-            );
+            let told = format!("the provider could not refund {}", facts.payment);
             (DriftKind::RefundFailed, facts.changed_ms, told)
         }
         OrderState::Pending | OrderState::AwaitingConsent => {
@@ -276,13 +273,13 @@ fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<DriftFinding> {
         }
         OrderState::Confirmed => {
             let owed = facts.owed.contains(&EffectKind::Capture);
-            let told = "confirmed, and its capture is owed by nobody".to_owned();
+            let told = "confirmed, but no capture is owed".to_owned();
             (settled && !owed).then_some((DriftKind::CaptureNotOwed, facts.changed_ms, told))?
         }
         OrderState::Expired | OrderState::Cancelled | OrderState::CaptureFailed => {
             let on_its_way = facts.late || !facts.owed.is_empty();
             let told = format!(
-                "{}, and the money of {} ({}) goes back by nobody's doing",
+                "{}, but no return of the money of {} ({}) is owed",
                 facts.state.as_str(),
                 facts.payment,
                 facts.money.as_str()
@@ -309,7 +306,7 @@ fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<DriftFinding> {
         kind,
         about: DriftSubject::Order(facts.order.clone()),
         since_ms,
-        told,
+        description: told,
     })
 }
 
@@ -322,8 +319,8 @@ fn of_payment(payment: &Payment, changed_ms: i64, read: &ProviderPayment) -> Opt
     news.then(|| DriftFinding {
         kind: DriftKind::NewsMissed,
         since_ms: changed_ms,
-        told: format!(
-            "{} here and {} at the provider, over {}",
+        description: format!(
+            "{} here and {} at the provider, a sum of {}",
             payment.state.as_str(),
             read.state.as_str(),
             last.amount.amount
@@ -372,12 +369,12 @@ fn of_show(facts: &ShowFacts, found: &mut Vec<DriftFinding>) {
         if cells.is_empty() {
             continue;
         }
-        let shown = &cells[..cells.len().min(CELLS_TOLD_MAX)];
+        let shown = &cells[..cells.len().min(CELLS_SHOWN_MAX)];
         found.push(DriftFinding {
             kind,
             about: DriftSubject::Show(facts.show.clone()),
             since_ms: facts.read_ms,
-            told: format!("{} cells are {what}, such as {shown:?}", cells.len()),
+            description: format!("{} cells are {what}, such as {shown:?}", cells.len()),
         });
     }
 }

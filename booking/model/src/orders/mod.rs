@@ -146,7 +146,7 @@ pub struct Order {
     pub terms: u32,
     /// The part of its seats' prices that was waived, in minor units, because the provider does not
     /// take so small a sum. Only exchanges waive a sum, so it is 0 in all other orders.
-    pub let_go: i64,
+    pub waived: i64,
     /// Its state.
     pub state: OrderState,
     /// The reason code of the change to that state.

@@ -46,7 +46,7 @@ impl PlanFaults {
     pub fn into_vec(mut self) -> Vec<PlanFault> {
         if self.untold > 0 {
             let message = format!(
-                "{} more faults are not listed. Mend these first.",
+                "{} more faults are not listed. Correct these first.",
                 self.untold
             );
             self.told.push(PlanFault {

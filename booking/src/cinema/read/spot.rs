@@ -53,7 +53,7 @@ impl ProgrammeFaults {
                 line: 1,
                 code: "more_faults",
                 message: format!(
-                    "{} more faults are not listed. Mend these first.",
+                    "{} more faults are not listed. Correct these first.",
                     self.untold
                 ),
             });

@@ -64,7 +64,7 @@ impl IdempotencyAnswers {
         };
         let result = tokio::select! {
             result = act => result,
-            never = underway.lend_on() => match never {},
+            never = underway.renew_lease() => match never {},
         };
         let (status, body) = match &result {
             Ok(answer) => (answer.status, answer.body.to_string()),

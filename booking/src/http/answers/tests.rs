@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 
 use super::*;
-use crate::ledger::CALL_LENT_MS;
+use crate::ledger::CALL_LEASE_MS;
 use crate::ledger::sql::SqlLedger;
 
 const CALL: &str = "POST /v1/things";
@@ -166,7 +166,7 @@ async fn after_the_lease_of_a_dead_node_a_repeated_call_acts_and_a_different_cal
     }
     let again = nodes.made(1, "a", 1).await;
     assert_eq!(again, told(409, "idempotency_in_flight"));
-    nodes.clock.advance_ms(CALL_LENT_MS);
+    nodes.clock.advance_ms(CALL_LEASE_MS);
     let other = nodes.made(1, "b", 2).await;
     assert_eq!(other, told(422, "idempotency_mismatch"));
     assert_eq!(nodes.made(1, "a", 3).await, (201, json!(3)));
@@ -203,9 +203,9 @@ async fn a_long_call_stays_in_flight_at_the_other_node() {
     });
     let begun_ms = nodes.clock.now_ms();
     nodes.lent_beyond(begun_ms).await;
-    nodes.clock.advance_ms(CALL_LENT_MS - 1);
-    nodes.lent_beyond(begun_ms + CALL_LENT_MS).await;
-    nodes.clock.advance_ms(CALL_LENT_MS - 1);
+    nodes.clock.advance_ms(CALL_LEASE_MS - 1);
+    nodes.lent_beyond(begun_ms + CALL_LEASE_MS).await;
+    nodes.clock.advance_ms(CALL_LEASE_MS - 1);
     let again = nodes.made(1, "a", 2).await;
     assert_eq!(again, told(409, "idempotency_in_flight"));
     go_on.notify_one();

@@ -271,7 +271,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn departures_at_rest_need_few_scripts_and_one_in_use_is_counted_at_once() {
-        if servers::or_skip("ten thousand departures") {
+        if servers::must_skip("ten thousand departures") {
             return;
         }
         const ROUNDS: u64 = 5;

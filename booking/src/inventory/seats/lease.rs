@@ -44,7 +44,7 @@ pub(super) async fn under<T>(
     if let Err(error) = renewed {
         tracing::warn!(name, %error, "a lease was not renewed");
     }
-    if let Err(error) = ledger.let_go(name, owner).await {
+    if let Err(error) = ledger.end_lease(name, owner).await {
         tracing::debug!(name, %error, "the lease runs out by itself");
     }
     Ok(Some(done))

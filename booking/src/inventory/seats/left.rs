@@ -17,7 +17,7 @@ use crate::store::VersionedCells;
 /// How long a show's counts are used before they are counted again.
 const GOOD_FOR: Duration = Duration::from_secs(1);
 /// From this many shows on, counts that are too old are removed from the cache.
-const KEPT_MAX: usize = 20_000;
+const CACHED_MAX: usize = 20_000;
 
 /// How many seats of one category are left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl SeatInventory {
             },
         };
         let mut all = locked(&self.shared.seen);
-        if all.len() >= KEPT_MAX {
+        if all.len() >= CACHED_MAX {
             all.retain(|_, seen| seen.at.elapsed() < GOOD_FOR);
         }
         let at = Instant::now();

@@ -352,7 +352,7 @@ impl SeatInventory {
                 "The seats of {show} are being read from the ledger again; none can be held until then."
             )),
             shows => warnings.push(format!(
-                "The seats of {} shows are being read from the ledger again; none of theirs can be held until then.",
+                "The seats of {} shows are being read from the ledger again; none of their seats can be held until then.",
                 shows.len()
             )),
         }

@@ -54,7 +54,9 @@ async fn order_facts_list_orders_that_wait_and_no_finished_order(ledger: Books) 
 async fn order_facts_list_a_cancelled_order_that_gets_money(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let ended = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
+    let ended = ledger
+        .apply_event(&order.id, OrderEvent::GivenUp, NOW_MS)
+        .await;
     ended.expect("written");
     assert!(
         facts(&ledger).await.is_empty(),
@@ -131,7 +133,7 @@ async fn a_hold_of_late_money_is_not_among_the_holds_without_order(ledger: Books
     let told = async || alone(&ledger, &[&same, &other]).await.len();
     assert_eq!(told().await, 2, "there is no search for late money");
     let ended = ledger
-        .happen(&order.id, OrderEvent::DeadlinePassed, CLAIM_UNTIL_MS)
+        .apply_event(&order.id, OrderEvent::DeadlinePassed, CLAIM_UNTIL_MS)
         .await;
     ended.expect("written");
     authorised(&ledger, &order).await;
@@ -179,7 +181,9 @@ async fn of_a_claim_and_giving_up_its_hold_at_once_exactly_one_succeeds(ledger: 
         let found = ledger.order(&order.id).await.expect("readable");
         assert_eq!(found.is_some(), made);
         if made {
-            let ended = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
+            let ended = ledger
+                .apply_event(&order.id, OrderEvent::GivenUp, NOW_MS)
+                .await;
             ended.expect("written");
         }
     }
@@ -208,7 +212,9 @@ async fn a_show_is_busy_while_an_order_a_seat_row_or_an_event_is_open(ledger: Bo
 async fn order_facts_list_a_failed_refund_until_it_is_done(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let ended = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
+    let ended = ledger
+        .apply_event(&order.id, OrderEvent::GivenUp, NOW_MS)
+        .await;
     ended.expect("written");
     let taken = says(&order, ProviderEventKind::Captured);
     assert_eq!(settled(&ledger, taken, NOW_MS + 1).await, "applied");

@@ -2,7 +2,7 @@
 //! carried out, on whichever nodes they arrive.
 
 use super::*;
-use crate::ledger::{BeginCallOutcome, CALL_LENT_MS, KeptAnswer, KeyedCall};
+use crate::ledger::{BeginCallOutcome, CALL_LEASE_MS, KeptAnswer, KeyedCall};
 
 pub(super) const CASES: &[Case] = cases![
     of_many_calls_with_one_key_at_once_one_is_carried_out,
@@ -89,7 +89,7 @@ async fn a_running_call_begins_at_another_node_only_after_its_time_ran_out(ledge
         BeginCallOutcome::Act,
         "its own node may begin it again"
     );
-    let until_ms = NOW_MS + CALL_LENT_MS;
+    let until_ms = NOW_MS + CALL_LEASE_MS;
     let elsewhere = async |now_ms| begin_at(&ledger, call("k", 2), now_ms).await;
     assert_eq!(elsewhere(until_ms - 1).await, BeginCallOutcome::Running);
     let lent = ledger.lend_call(call("k", 1), until_ms + 100).await;

@@ -126,7 +126,7 @@ async fn a_claim_beyond_the_visitors_limit_is_refused(ledger: Books) {
             .is_ok()
     );
     let given_up = ledger
-        .happen(&pending.id, OrderEvent::GivenUp, NOW_MS)
+        .apply_event(&pending.id, OrderEvent::GivenUp, NOW_MS)
         .await;
     assert!(given_up.expect("written").expect("known").changed);
     let again = order("d", ANA, &[4, 5]);
@@ -268,7 +268,7 @@ async fn an_order_that_was_paid_in_time_does_not_expire(ledger: Books) {
     let expired = ledger.expire_due(CLAIM_UNTIL_MS * 2, 10).await;
     assert!(expired.expect("written").is_empty());
     let late = ledger
-        .happen(&order.id, OrderEvent::DeadlinePassed, CLAIM_UNTIL_MS)
+        .apply_event(&order.id, OrderEvent::DeadlinePassed, CLAIM_UNTIL_MS)
         .await;
     assert!(!late.expect("written").expect("known").changed);
     assert_eq!(outbox(&ledger).await, [(Sell, order.hold.clone())]);
@@ -313,7 +313,9 @@ async fn a_cancelled_order_frees_its_cells_once(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     for changed in [true, false] {
-        let applied = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
+        let applied = ledger
+            .apply_event(&order.id, OrderEvent::GivenUp, NOW_MS)
+            .await;
         let applied = applied.expect("written").expect("known");
         assert_eq!(
             (applied.changed, applied.order.state),
@@ -323,7 +325,7 @@ async fn a_cancelled_order_frees_its_cells_once(ledger: Books) {
     assert_eq!(outbox(&ledger).await, [(Free, order.hold)]);
     let unknown = super::order("never", BEN, &[1]);
     let applied = ledger
-        .happen(&unknown.id, OrderEvent::GivenUp, NOW_MS)
+        .apply_event(&unknown.id, OrderEvent::GivenUp, NOW_MS)
         .await;
     assert!(applied.expect("written").is_none());
 }
@@ -334,7 +336,9 @@ async fn a_picture_has_the_sold_seats_and_the_pending_orders(ledger: Books) {
     authorised(&ledger, &sold).await;
     let pending = claimed(&ledger, "b", BEN, &[2]).await;
     let gone = claimed(&ledger, "c", BEN, &[3]).await;
-    let given_up = ledger.happen(&gone.id, OrderEvent::GivenUp, NOW_MS).await;
+    let given_up = ledger
+        .apply_event(&gone.id, OrderEvent::GivenUp, NOW_MS)
+        .await;
     given_up.expect("written");
     let picture = ledger.open_show(&show(), None).await.expect("readable");
     assert_eq!(picture.sold, [(ANA, sold.held_seats())]);
@@ -438,7 +442,9 @@ async fn a_claim_during_an_opening_is_in_the_picture_or_refused(ledger: Books) {
                 Err(SeatClaimRefused::Superseded) => assert!(!is_seen),
                 Err(other) => panic!("{other}"),
             }
-            let given_up = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
+            let given_up = ledger
+                .apply_event(&order.id, OrderEvent::GivenUp, NOW_MS)
+                .await;
             given_up.expect("written");
         }
     }

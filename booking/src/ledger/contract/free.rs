@@ -176,7 +176,7 @@ async fn an_order_whose_payment_is_refused_frees_its_seats_once(ledger: Books) {
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     for changed in [true, false] {
         let applied = ledger
-            .happen(&order.id, OrderEvent::PaymentRefused, NOW_MS)
+            .apply_event(&order.id, OrderEvent::PaymentRefused, NOW_MS)
             .await;
         let applied = applied.expect("written").expect("known");
         assert_eq!((applied.changed, applied.order.state), (changed, Cancelled));

@@ -28,7 +28,7 @@ const UNTIL_MS: i64 = CLAIM_UNTIL_MS + 900_000;
 async fn late(ledger: &Books, key: &str, visitor: Holder, seats: &[u32]) -> Order {
     let order = claimed(ledger, key, visitor, seats).await;
     let ended = ledger
-        .happen(&order.id, OrderEvent::DeadlinePassed, CLAIM_UNTIL_MS)
+        .apply_event(&order.id, OrderEvent::DeadlinePassed, CLAIM_UNTIL_MS)
         .await;
     assert!(ended.expect("written").expect("known").changed);
     authorised(ledger, &order).await;
@@ -207,7 +207,7 @@ async fn other_seats_stay_claimed_until_the_buyer_consents(ledger: Books) {
     assert_eq!(picture.ordered[0].items[0].seat, 4);
     for changed in [true, false] {
         let said = ledger
-            .happen(&order.id, OrderEvent::Consented, UNTIL_MS)
+            .apply_event(&order.id, OrderEvent::Consented, UNTIL_MS)
             .await;
         assert_eq!(said.expect("written").expect("known").changed, changed);
     }
@@ -247,7 +247,7 @@ async fn other_seats_are_freed_if_the_buyer_declines_or_does_not_answer(ledger: 
         );
         match says {
             Some(said) => {
-                let said = ledger.happen(&order.id, said, UNTIL_MS - 1).await;
+                let said = ledger.apply_event(&order.id, said, UNTIL_MS - 1).await;
                 assert!(said.expect("written").expect("known").changed);
             }
             None => {
@@ -266,7 +266,7 @@ async fn other_seats_are_freed_if_the_buyer_declines_or_does_not_answer(ledger: 
             "the seats that were offered"
         );
         let late = ledger
-            .happen(&order.id, OrderEvent::Consented, UNTIL_MS)
+            .apply_event(&order.id, OrderEvent::Consented, UNTIL_MS)
             .await;
         assert!(!late.expect("written").expect("known").changed);
     }
@@ -293,7 +293,7 @@ async fn late_money_that_was_captured_is_refunded(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let ended = ledger
-        .happen(&order.id, OrderEvent::DeadlinePassed, CLAIM_UNTIL_MS)
+        .apply_event(&order.id, OrderEvent::DeadlinePassed, CLAIM_UNTIL_MS)
         .await;
     ended.expect("written");
     let captured = says(&order, ProviderEventKind::Captured);
@@ -334,7 +334,7 @@ async fn of_two_outcomes_at_once_exactly_one_is_written(ledger: Books) {
             freed.expect("written");
         } else {
             let said = ledger
-                .happen(&order.id, OrderEvent::ConsentDeclined, UNTIL_MS)
+                .apply_event(&order.id, OrderEvent::ConsentDeclined, UNTIL_MS)
                 .await;
             said.expect("written");
         }
@@ -351,7 +351,7 @@ async fn of_consent_and_its_deadline_at_once_exactly_one_wins(ledger: Books) {
                 .expect("written")
         );
         let (said, expired) = tokio::join!(
-            ledger.happen(&order.id, OrderEvent::Consented, UNTIL_MS),
+            ledger.apply_event(&order.id, OrderEvent::Consented, UNTIL_MS),
             ledger.expire_due(UNTIL_MS, 10),
         );
         let said = said.expect("written").expect("known").changed;

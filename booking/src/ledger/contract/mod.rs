@@ -168,7 +168,7 @@ pub(super) fn order(key: &str, visitor: Holder, seats: &[u32]) -> Order {
         items,
         plan_version: 1,
         terms: 1,
-        let_go: 0,
+        waived: 0,
         state: OrderState::Pending,
         reason: "ordered".to_owned(),
         created_at_ms: NOW_MS,
@@ -271,7 +271,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use fairgate_databases::{Installation, Migration, PostgresDatabase, SqliteDatabase};
-    use fairgate_servers::{PostgresServer, or_skip};
+    use fairgate_servers::{PostgresServer, must_skip};
 
     use super::*;
     use crate::ledger::sql::{MIGRATIONS, SqlLedger};
@@ -313,7 +313,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn an_old_postgresql_ledger_without_numbered_terms_goes_on() {
-        if or_skip("an old ledger in PostgreSQL") {
+        if must_skip("an old ledger in PostgreSQL") {
             return;
         }
         let server = PostgresServer::options().without_fsync().start().await;
@@ -334,7 +334,7 @@ mod tests {
     }
 
     async fn in_postgresql(groups: &[&[Case]]) {
-        if or_skip("the ledger in PostgreSQL") {
+        if must_skip("the ledger in PostgreSQL") {
             return;
         }
         let server = PostgresServer::options().without_fsync().start().await;

@@ -166,7 +166,9 @@ async fn a_declined_payment_may_be_approved_later(ledger: Books) {
 async fn the_event_of_money_for_a_cancelled_order_owes_a_void(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let ended = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
+    let ended = ledger
+        .apply_event(&order.id, OrderEvent::GivenUp, NOW_MS)
+        .await;
     assert!(ended.expect("written").expect("known").changed);
     authorised(&ledger, &order).await;
     let last = history(&ledger, &order).await.pop();
@@ -318,7 +320,9 @@ async fn payments_by_one_card_at_once_stay_within_the_cards_limit(ledger: Books)
 async fn a_payment_captured_before_its_void_is_refunded(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let ended = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
+    let ended = ledger
+        .apply_event(&order.id, OrderEvent::GivenUp, NOW_MS)
+        .await;
     ended.expect("written");
     authorised(&ledger, &order).await;
     let void = due(&ledger, NOW_MS + 1).await.remove(0);

@@ -33,7 +33,7 @@ async fn the_ledger_has_one_id_and_a_time_that_never_goes_back(ledger: Books) {
 
 async fn a_lease_has_one_owner_until_the_owner_ends_it(ledger: Books) {
     let lease = async |name, owner| ledger.lease(name, owner, 60_000).await.expect("written");
-    let let_go = async |owner| ledger.let_go("seats", owner).await.expect("written");
+    let let_go = async |owner| ledger.end_lease("seats", owner).await.expect("written");
     assert!(lease("seats", "one").await);
     assert!(!lease("seats", "two").await);
     assert!(lease("seats", "one").await, "its owner renews it");
@@ -183,12 +183,12 @@ async fn a_renewed_effect_stays_lent_and_a_done_effect_stays_done(ledger: Books)
     let now_ms = NOW_MS + 10;
     let due = async |now_ms| ledger.due_effects(now_ms, 100).await.expect("readable");
     let capture = due(now_ms).await.remove(0).id;
-    let lend_on = async |now_ms| ledger.lend_on(capture, now_ms).await.expect("written");
-    lend_on(now_ms + 2_000).await;
-    lend_on(now_ms + 1_000).await;
+    let renew_lease = async |now_ms| ledger.renew_lease(capture, now_ms).await.expect("written");
+    renew_lease(now_ms + 2_000).await;
+    renew_lease(now_ms + 1_000).await;
     assert!(due(now_ms + 2_000 + EFFECT_LENT_MS - 1).await.is_empty());
     ledger.captured(capture, now_ms).await.expect("written");
-    lend_on(now_ms).await;
+    renew_lease(now_ms).await;
     assert!(due(i64::MAX / 2).await.is_empty());
 }
 

@@ -106,7 +106,9 @@ async fn a_picture_shows_the_effect_of_exactly_the_rows_up_to_its_cursor(ledger:
         buying.spawn(async move {
             let order = claimed_in_hall(&ledger, "a", seat).await;
             if seat % 3 == 0 {
-                let given_up = ledger.happen(&order.id, OrderEvent::GivenUp, NOW_MS).await;
+                let given_up = ledger
+                    .apply_event(&order.id, OrderEvent::GivenUp, NOW_MS)
+                    .await;
                 given_up.expect("written");
             } else {
                 authorised(&ledger, &order).await;

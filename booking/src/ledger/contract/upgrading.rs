@@ -127,7 +127,7 @@ pub(super) async fn goes_on(ledger: Books) {
     assert_eq!(bare.expect("stored"), 3);
     // The paid order is exchanged and refunded by the rules under which it was made.
     let old = record(&ledger, &paid).await.order;
-    assert_eq!((old.terms, old.let_go), (1, 0));
+    assert_eq!((old.terms, old.waived), (1, 0));
     let new_terms = |mut exchange: fairgate_model::orders::exchange::Exchange| {
         exchange.successor.terms = 2;
         for item in &mut exchange.items {

@@ -28,9 +28,12 @@ pub(super) async fn claim(
     if !matches!(basis.purpose, HoldPurpose::Basket | HoldPurpose::Offer) {
         return Err(SeatClaimRefused::OtherPurpose(basis.purpose));
     }
-    keep_out(tx, order).await?;
+    lock_for_claim(tx, order).await?;
     if let Some(present) = check_claim(tx, order, &order.items, basis).await? {
-        return if exchange_rows::succeeds(tx, &present.id).await?.is_some() {
+        return if exchange_rows::exchanged_order(tx, &present.id)
+            .await?
+            .is_some()
+        {
             Err(SeatClaimRefused::OtherPurpose(HoldPurpose::Exchange))
         } else {
             Ok(present)
@@ -48,7 +51,7 @@ pub(super) async fn claim_for_exchange(
     items: &[OrderItem],
     basis: ClaimBasis,
 ) -> std::result::Result<Order, SeatClaimRefused> {
-    keep_out(tx, order).await?;
+    lock_for_claim(tx, order).await?;
     match check_claim(tx, order, items, basis).await? {
         Some(present) => Ok(present),
         None => write_claim(tx, order, payment, basis).await,
@@ -75,7 +78,7 @@ async fn write_claim(
 /// gives up this order's hold. The locks are on names, not on rows, so claims of different visitors
 /// do not wait for each other. (Two visitors whose first four bytes are the same do wait, without
 /// harm.)
-pub(super) async fn keep_out(tx: &SqlTransaction, order: &Order) -> Result<()> {
+pub(super) async fn lock_for_claim(tx: &SqlTransaction, order: &Order) -> Result<()> {
     let [a, b, c, d, ..] = order.visitor.0;
     let visitor = i32::from_be_bytes([a, b, c, d]);
     tx.lock(&[
@@ -94,7 +97,7 @@ const STANDING: &str = "SELECT \
      EXISTS (SELECT 1 FROM show_fates WHERE show = $1 AND fate = 'cancelled')";
 
 /// Makes the checks of a claim that do not depend on its cells, and checks the prices of `items`.
-/// Returns the order if it exists already. The caller holds the locks of [`keep_out`], so the
+/// Returns the order if it exists already. The caller holds the locks of [`lock_for_claim`], so the
 /// statement sees all that earlier transactions have committed.
 async fn check_claim(
     tx: &SqlTransaction,
@@ -123,13 +126,13 @@ async fn check_claim(
         return Err(given_up().into());
     }
     may_claim(order, show_claim_state(&row)?, basis)?;
-    are_prices_of(&row, items)?;
+    check_prices(&row, items)?;
     Ok(None)
 }
 
 /// Refuses seats at prices that differ from their terms. `row` is the row of [`check_claim`], which
 /// has the terms.
-fn are_prices_of(row: &SqlRow, items: &[OrderItem]) -> Result<()> {
+fn check_prices(row: &SqlRow, items: &[OrderItem]) -> Result<()> {
     let (terms, run): (Option<&str>, Option<&str>) = (row.get(6)?, row.get(7)?);
     let terms = terms.ok_or_else(|| corrupt("an order under terms that nobody noted"))?;
     let run = run.map(run_of).transpose()?;
@@ -138,7 +141,7 @@ fn are_prices_of(row: &SqlRow, items: &[OrderItem]) -> Result<()> {
 
 /// Makes those checks of [`check_claim`] that apply to an order that exists already: the
 /// incarnation, the show's fate and plan, and the visitor's limit.
-pub(super) async fn allowed(
+pub(super) async fn check_existing(
     tx: &SqlTransaction,
     order: &Order,
     basis: ClaimBasis,
@@ -275,7 +278,7 @@ impl<'a> NewOrderValues<'a> {
             &order.pay_until_ms,
             &order.claim_until_ms,
             &order.terms,
-            &order.let_go,
+            &order.waived,
             provider,
             &payment.amount.amount,
             paid_in,

@@ -43,14 +43,20 @@ pub(super) async fn being_paid(tx: &SqlTransaction, order: &OrderId) -> Result<O
 }
 
 /// Returns the order whose seats were exchanged for those of `successor`, if the exchange is done.
-pub(super) async fn paid_by(tx: &SqlTransaction, successor: &OrderId) -> Result<Option<OrderId>> {
+pub(super) async fn completed_exchange_of(
+    tx: &SqlTransaction,
+    successor: &OrderId,
+) -> Result<Option<OrderId>> {
     let sql = "SELECT order_id FROM exchanges WHERE successor = $1 AND done_at IS NOT NULL";
     let row = tx.first(sql, &[&successor.as_str()]).await?;
     row.map(|row| parsed(text(&row, 0)?)).transpose()
 }
 
 /// Returns the order whose seats are to be, or were, exchanged for those of `successor`.
-pub(super) async fn succeeds(tx: &SqlTransaction, successor: &OrderId) -> Result<Option<OrderId>> {
+pub(super) async fn exchanged_order(
+    tx: &SqlTransaction,
+    successor: &OrderId,
+) -> Result<Option<OrderId>> {
     let sql = "SELECT order_id FROM exchanges WHERE successor = $1";
     let row = tx.first(sql, &[&successor.as_str()]).await?;
     row.map(|row| parsed(text(&row, 0)?)).transpose()

@@ -12,7 +12,7 @@ use fairgate_model::orders::transition::{LateRefundReason, OrderEvent, decide};
 use fairgate_model::orders::{Order, OrderState};
 
 use super::card_limit::over_card_limit;
-use super::exchange_rows::{OpenExchange, being_paid, find_open, succeeds};
+use super::exchange_rows::{OpenExchange, being_paid, exchanged_order, find_open};
 use super::order_changes::{self, apply_to_order};
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
 use super::refunds::{insert, terms_of};
@@ -41,12 +41,12 @@ impl ExchangeLedger for SqlLedger {
 
 /// Returns the existing order `present` if it is the successor of `of`. Otherwise its hold was used
 /// for another order, and the exchange is refused.
-async fn its_own(
+async fn require_successor_of(
     tx: &SqlTransaction,
     present: Order,
     of: &OrderId,
 ) -> std::result::Result<Order, ExchangeRefused> {
-    if succeeds(tx, &present.id).await?.as_ref() == Some(of) {
+    if exchanged_order(tx, &present.id).await?.as_ref() == Some(of) {
         Ok(present)
     } else {
         Err(ExchangeRefused::Changed)
@@ -74,7 +74,7 @@ async fn begin_exchange(
         return Err(SeatClaimRefused::OtherPurpose(basis.purpose).into());
     }
     if let Some(present) = find_order(tx, &successor.id).await? {
-        return its_own(tx, present, of).await.map(Some);
+        return require_successor_of(tx, present, of).await.map(Some);
     }
     if let Some(open) = being_paid(tx, of).await? {
         return Err(ExchangeRefused::Open(open));
@@ -86,7 +86,7 @@ async fn begin_exchange(
     }
     let made = claims::claim_for_exchange(tx, successor, payment, items, basis).await?;
     if made != *successor {
-        return its_own(tx, made, of).await.map(Some);
+        return require_successor_of(tx, made, of).await.map(Some);
     }
     insert_exchange(tx, of, exchange, now_ms).await?;
     if payment.amount.amount == 0 {
@@ -140,7 +140,7 @@ async fn locked_tickets(
 /// Returns the event for an order, which differs from `happening` for some successors. Late money
 /// buys no exchange, so it goes back. No money is captured for an exchange that can no longer be
 /// made.
-pub(super) async fn instead(
+pub(super) async fn event_for_successor(
     tx: &SqlTransaction,
     successor: &Order,
     happening: Option<OrderEvent>,
@@ -156,7 +156,7 @@ pub(super) async fn instead(
         return Ok(Some(LateBack(LateRefundReason::ExchangeOver)));
     }
     Ok(
-        if happening == Some(Authorised) && still(tx, &open).await?.is_none() {
+        if happening == Some(Authorised) && lock_if_exchangeable(tx, &open).await?.is_none() {
             Some(ExchangeOver)
         } else {
             happening
@@ -165,7 +165,7 @@ pub(super) async fn instead(
 }
 
 /// Locks the old order, and returns the order if its seats may still be exchanged.
-async fn still(tx: &SqlTransaction, open: &OpenExchange) -> Result<Option<Order>> {
+async fn lock_if_exchangeable(tx: &SqlTransaction, open: &OpenExchange) -> Result<Option<Order>> {
     let old = lock_order(tx, open.of.as_str()).await?;
     let old = old.ok_or_else(|| corrupt("an exchange of no order"))?;
     let tickets = locked_tickets(tx, &old).await?;
@@ -183,7 +183,7 @@ pub(super) async fn captured(
     let Some(open) = find_open(tx, &successor.id).await? else {
         return Ok(Some(successor));
     };
-    if still(tx, &open).await?.is_some() {
+    if lock_if_exchangeable(tx, &open).await?.is_some() {
         finish_exchange(tx, successor, OrderEvent::Captured, now_ms).await?;
     } else {
         apply_to_order(tx, successor, OrderEvent::ExchangeOver, now_ms).await?;
@@ -285,8 +285,8 @@ async fn give_up(
         reason: decision.reason,
         items: None,
         uncharged: 0,
-        freed: FreedClaims::All,
-        told: Some((SeatOutboxAction::Free, &kept.hold, &lost_items(old, new))),
+        ended_claims: FreedClaims::All,
+        seat_row: Some((SeatOutboxAction::Free, &kept.hold, &lost_items(old, new))),
         voided: VoidedTickets::All,
         now_ms,
     }

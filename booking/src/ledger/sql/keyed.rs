@@ -5,7 +5,7 @@
 use fairgate_databases::SqlTransaction;
 
 use super::rows::{Result, bytes32, call_outcome, small, text};
-use crate::ledger::{BeginCallOutcome, CALL_LENT_MS, KeptAnswer, KeyedCall};
+use crate::ledger::{BeginCallOutcome, CALL_LEASE_MS, KeptAnswer, KeyedCall};
 
 /// Registers a call. A registered call may begin again at its own node, and at another node after
 /// its time has run out. If the call may not begin, the outcome says what is stored under the key.
@@ -21,7 +21,7 @@ pub(super) async fn begin_call(
          lent_until = excluded.lent_until WHERE kept_answers.asked = excluded.asked \
          AND (kept_answers.lent_until <= excluded.kept_at \
          OR kept_answers.lent_to = excluded.lent_to)";
-    let lent_until_ms = now_ms + CALL_LENT_MS;
+    let lent_until_ms = now_ms + CALL_LEASE_MS;
     let written = tx
         .execute(
             sql,

@@ -10,7 +10,7 @@ use fairgate_model::orders::{Order, OrderItem};
 
 use super::SqlLedger;
 use super::card_limit::over_card_limit;
-use super::claims::{allowed, insert_claims, keep_out};
+use super::claims::{check_existing, insert_claims, lock_for_claim};
 use super::order_changes::apply_to_order;
 use super::rows::{Result, corrupt, items_text, lock_order, parsed, text};
 use crate::ledger::{
@@ -118,11 +118,11 @@ async fn claim_late_seats(
 ) -> std::result::Result<(), SeatClaimRefused> {
     let basis =
         basis.ok_or_else(|| corrupt("seats are given without what their claim rests on"))?;
-    keep_out(tx, order).await?;
+    lock_for_claim(tx, order).await?;
     if basis.purpose != HoldPurpose::LateMoney {
         return Err(SeatClaimRefused::OtherPurpose(basis.purpose));
     }
-    allowed(tx, order, basis).await?;
+    check_existing(tx, order, basis).await?;
     let held: Vec<HeldSeat> = items.iter().map(|item| item.held.clone()).collect();
     insert_claims(tx, order, &held, basis.grid).await?;
     let sql = "UPDATE late_money SET hold = $2, items = $3, made_for = $4, until = $5 WHERE order_id = $1";

@@ -117,7 +117,7 @@ impl CommonLedger for SqlLedger {
         self.installation.lease(name, owner, ttl_ms).await
     }
 
-    async fn let_go(&self, name: &str, owner: &str) -> Result<(), LedgerError> {
+    async fn end_lease(&self, name: &str, owner: &str) -> Result<(), LedgerError> {
         self.installation.release_lease(name, owner).await
     }
 }

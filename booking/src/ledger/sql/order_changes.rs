@@ -45,13 +45,13 @@ pub(super) async fn apply_to_order(
         reason: decision.reason,
         items: consented.then_some(&kept.items[..]),
         uncharged: 0,
-        freed: match decision.claims {
+        ended_claims: match decision.claims {
             OrderClaimChange::Drop => FreedClaims::All,
             OrderClaimChange::Stay | OrderClaimChange::Make | OrderClaimChange::DropNamed => {
                 FreedClaims::Nothing
             }
         },
-        told: decision
+        seat_row: decision
             .seats
             .map(|kind| (kind, &kept.hold, &kept.items[..])),
         voided: VoidedTickets::Nothing,
@@ -66,7 +66,7 @@ pub(super) async fn apply_to_order(
         record_owed_effect(tx, &order.id, owed, now_ms).await?;
     }
     if decision.late {
-        late_rows::search(tx, &order.id, now_ms).await?;
+        late_rows::begin_search(tx, &order.id, now_ms).await?;
     }
     order.state = decision.state;
     decision.reason.clone_into(&mut order.reason);

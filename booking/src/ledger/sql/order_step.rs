@@ -23,10 +23,10 @@ pub(super) struct OrderStep<'a> {
     /// The amount by which the step lowers [`Order::let_go`], in minor units.
     pub uncharged: i64,
     /// The claims of the order that end.
-    pub freed: FreedClaims<'a>,
+    pub ended_claims: FreedClaims<'a>,
     /// The row of the seat outbox: what the store must do, with which hold and seats. `None` if the
     /// store must do nothing.
-    pub told: Option<(SeatOutboxAction, &'a HoldId, &'a [OrderItem])>,
+    pub seat_row: Option<(SeatOutboxAction, &'a HoldId, &'a [OrderItem])>,
     /// The tickets of the order that become void.
     pub voided: VoidedTickets<'a>,
     /// The time of the step, in milliseconds since the epoch.
@@ -83,7 +83,7 @@ impl OrderStep<'_> {
         }
         order_history::add_step(tx, &self.order.id, self.state, self.reason, self.now_ms).await?;
         self.free_claims(tx).await?;
-        if let Some((kind, hold, items)) = self.told {
+        if let Some((kind, hold, items)) = self.seat_row {
             outbox::tell_store(tx, self.order, seat_word(kind), hold, items).await?;
         }
         self.void_tickets(tx).await?;
@@ -92,7 +92,7 @@ impl OrderStep<'_> {
 
     async fn free_claims(&self, tx: &SqlTransaction) -> Result<()> {
         let id = self.order.id.as_str();
-        match self.freed {
+        match self.ended_claims {
             FreedClaims::Nothing => {}
             FreedClaims::All => {
                 let sql = "DELETE FROM claims WHERE order_id = $1";
@@ -133,7 +133,7 @@ impl OrderStep<'_> {
     /// Writes the step in one round trip instead of two or more, because the order's row stays
     /// locked meanwhile. Each purchase takes two such steps.
     async fn write_fused(&self, tx: &SqlTransaction) -> Result<bool> {
-        let (every, freed): (bool, &[OrderItem]) = match self.freed {
+        let (every, freed): (bool, &[OrderItem]) = match self.ended_claims {
             FreedClaims::Nothing => (false, &[]),
             FreedClaims::All => (true, &[]),
             FreedClaims::Of(items) => (false, items),
@@ -144,7 +144,10 @@ impl OrderStep<'_> {
         let seats = number(|held| held.seat.into());
         let from_legs = number(|held| held.legs.start.into());
         let to_legs = number(|held| held.legs.end.into());
-        let told_items = self.told.map(|(.., items)| items_text(items)).transpose()?;
+        let told_items = self
+            .seat_row
+            .map(|(.., items)| items_text(items))
+            .transpose()?;
         let (every_ticket, tickets): (bool, &[TicketId]) = match self.voided {
             VoidedTickets::Nothing => (false, &[]),
             VoidedTickets::All => (true, &[]),
@@ -159,13 +162,13 @@ impl OrderStep<'_> {
             &self.items.map(items_text).transpose()?,
             &self.uncharged,
             &self.now_ms,
-            &!matches!(self.freed, FreedClaims::Nothing),
+            &!matches!(self.ended_claims, FreedClaims::Nothing),
             &every,
             &seats,
             &from_legs,
             &to_legs,
-            &self.told.map(|(kind, ..)| seat_word(kind)),
-            &self.told.map(|(_, hold, _)| hold.as_str()),
+            &self.seat_row.map(|(kind, ..)| seat_word(kind)),
+            &self.seat_row.map(|(_, hold, _)| hold.as_str()),
             &told_items,
             &!matches!(self.voided, VoidedTickets::Nothing),
             &every_ticket,

@@ -84,7 +84,7 @@ impl OrderLedger for SqlLedger {
             .await
     }
 
-    async fn happen(
+    async fn apply_event(
         &self,
         order: &OrderId,
         happening: OrderEvent,

@@ -117,7 +117,7 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn lend_on(&self, effect: i64, now_ms: i64) -> Result<()> {
+    async fn renew_lease(&self, effect: i64, now_ms: i64) -> Result<()> {
         let until_ms = now_ms.saturating_add(EFFECT_LENT_MS);
         self.installation
             .write((), move |tx, ()| {

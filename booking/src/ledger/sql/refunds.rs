@@ -13,7 +13,7 @@ use fairgate_model::orders::transition::{OrderClaimChange, OwedProviderCall};
 use fairgate_model::payments::PaymentState;
 use fairgate_model::shows::fate::ShowFate;
 
-use super::exchange_rows::{being_paid, paid_by};
+use super::exchange_rows::{being_paid, completed_exchange_of};
 use super::order_changes::{self, record_owed_effect};
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
 use super::payment_rows::move_payment;
@@ -212,11 +212,11 @@ async fn write_refund(
         reason: decision.reason,
         items: Some(&plan.staying),
         uncharged: plan.uncharged,
-        freed: match decision.claims {
+        ended_claims: match decision.claims {
             OrderClaimChange::Drop => FreedClaims::All,
             _ => FreedClaims::Of(&plan.going),
         },
-        told: decision
+        seat_row: decision
             .seats
             .map(|kind| (kind, &kept.hold, &plan.going[..])),
         voided: VoidedTickets::Named(&plan.tickets),
@@ -231,7 +231,7 @@ async fn write_refund(
         reason: plan.reason,
     };
     insert(tx, order, &row, now_ms).await?;
-    if plan.lets_go(order) {
+    if plan.voids_payment(order) {
         record_owed_effect(tx, &order.id, OwedProviderCall::MoneyBack, now_ms).await?;
     }
     Ok(())
@@ -248,7 +248,7 @@ pub(super) async fn insert(
 ) -> Result<()> {
     let mut chain = vec![(order.id.clone(), amount_left(tx, &order.id).await?)];
     let mut newest = order.id.clone();
-    while let Some(older) = paid_by(tx, &newest).await? {
+    while let Some(older) = completed_exchange_of(tx, &newest).await? {
         lock_order(tx, older.as_str()).await?;
         chain.push((older.clone(), amount_left(tx, &older).await?));
         newest = older;

@@ -62,7 +62,7 @@ pub(super) fn order(row: &SqlRow, at: usize) -> Result<Order> {
         pay_until_ms: row.get(at + 14)?,
         claim_until_ms: row.get(at + 15)?,
         terms: small(row, at + 16)?,
-        let_go: row.get(at + 17)?,
+        waived: row.get(at + 17)?,
         id,
     })
 }

@@ -41,7 +41,7 @@ pub(super) async fn outcome_of(
         came_back,
         outcome,
     } = settling::settle_event(&payment, order.state, provider, says, over);
-    let happening = exchanges::instead(tx, &order, happening).await?;
+    let happening = exchanges::event_for_successor(tx, &order, happening).await?;
     if let Some(state) = state {
         advance_payment(tx, &order.id, (state, card), says, now_ms).await?;
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_databases::{Installation, PostgresDatabase, tokio_postgres};
-use fairgate_servers::{PostgresServer, or_skip};
+use fairgate_servers::{PostgresServer, must_skip};
 
 use super::SqlLedger;
 use crate::ledger::Ledger;
@@ -24,7 +24,7 @@ async fn until_waited_for(server: &PostgresServer, kind: &str, waiting: u32) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_picture_waits_for_a_claim_that_is_being_written() {
-    if or_skip("a claim that is being written") {
+    if must_skip("a claim that is being written") {
         return;
     }
     let server = PostgresServer::options().without_fsync().start().await;

@@ -45,7 +45,7 @@ impl OrderDesk {
         if let Some(made) = self.successor(&order.id, &successor_id, now_ms).await? {
             return Ok(made);
         }
-        let terms = self.givable(record, show, now_ms).await?;
+        let terms = self.check_exchangeable(record, show, now_ms).await?;
         let names = names(order, show, travellers)?;
         let show = &self.holds.catalogue.touched(show, now_ms).await?;
         self.holds.seats.ensure_open(show).await?;
@@ -232,7 +232,7 @@ impl OrderDesk {
 
     /// Returns the order's terms if the order's seats may be exchanged for seats of `new` now.
     /// Makes the checks that need no hold.
-    async fn givable(
+    async fn check_exchangeable(
         &self,
         record: &OrderRecord,
         new: &Show,

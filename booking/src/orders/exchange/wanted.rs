@@ -86,7 +86,7 @@ impl WantedExchange<'_> {
         let buyer = (order.buyer.clone(), order.currency, gained);
         Order {
             visitor: self.whose.visitor,
-            let_go: deal.let_go,
+            waived: deal.waived,
             reason: "ordered_in_exchange".to_owned(),
             total: deal.due,
             ..draft(self.show, hold, buyer, now_ms, pay_until_ms)

@@ -179,11 +179,11 @@ impl LateMoneyWorker {
         order: &Order,
         now_ms: i64,
     ) -> Result<KeepSeatsOutcome, LedgerError> {
-        if !self.own_lock_fell(order).await {
+        if !self.own_hold_is_gone(order).await {
             return Ok(KeepSeatsOutcome::NotNow);
         }
         let [id, _] = HoldId::both_of_late_money(&order.id);
-        let hold = keeping(order, id.clone(), order.held_seats(), now_ms);
+        let hold = late_money_hold(order, id.clone(), order.held_seats(), now_ms);
         let kept = match self.take_and_secure(show, hold, now_ms + LOCK_MS).await {
             Ok(kept) => kept,
             Err(refused) => return Ok(tried(&refused)),
@@ -209,7 +209,7 @@ impl LateMoneyWorker {
             };
             let [_, id] = HoldId::both_of_late_money(&order.id);
             let held = items.iter().map(|item| item.held.clone()).collect();
-            let hold = keeping(order, id.clone(), held, now_ms);
+            let hold = late_money_hold(order, id.clone(), held, now_ms);
             let kept = match self
                 .take_and_secure(show, hold, lock_until_ms(until_ms))
                 .await
@@ -240,7 +240,7 @@ impl LateMoneyWorker {
     /// Waits a short time until the store no longer has the order's first hold, and returns whether
     /// the hold is gone. Otherwise the order's own lock would look like another visitor's lock. If
     /// the store does not answer, the hold counts as not gone.
-    async fn own_lock_fell(&self, order: &Order) -> bool {
+    async fn own_hold_is_gone(&self, order: &Order) -> bool {
         let hears_until = Instant::now() + HEARS_WITHIN;
         loop {
             match self.seats.store.hold(&order.hold, order.visitor).await {
@@ -391,7 +391,7 @@ fn tried(refused: &InventoryRefusal) -> KeepSeatsOutcome {
 
 /// Builds the hold that locks seats for an order's late money. Its purpose keeps checkouts and
 /// changes away from it. Without a longer lock, its seats are free again after [`LOCK_MS`].
-fn keeping(order: &Order, id: HoldId, items: Vec<HeldSeat>, now_ms: i64) -> Hold {
+fn late_money_hold(order: &Order, id: HoldId, items: Vec<HeldSeat>, now_ms: i64) -> Hold {
     Hold {
         id,
         visitor: order.visitor,

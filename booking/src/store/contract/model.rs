@@ -361,7 +361,7 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
                 for cell in &cells {
                     model.kept.remove(cell);
                 }
-                assert_eq!(store.let_go(&show(), &cells).await, Ok(()));
+                assert_eq!(store.free_kept_cells(&show(), &cells).await, Ok(()));
             }
             Step::Sweep(now_ms) => {
                 let due: Vec<u8> = model

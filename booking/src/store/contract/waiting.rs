@@ -158,7 +158,7 @@ async fn kept_cells_that_are_let_go_become_free(store: Store) {
     with_kept(&store, &[0, 1]).await;
     let offer = offered(&store, "a", ANA, &[1]).await.expect("kept");
     let all = cells(&[0, 1, 2]);
-    assert_eq!(store.let_go(&show(), &all).await, Ok(()));
+    assert_eq!(store.free_kept_cells(&show(), &all).await, Ok(()));
     assert_eq!(seat(&store, 0).await, CellState::Free);
     assert_eq!(store.hold(&offer.id, ANA).await, Ok(offer));
     assert_eq!(
@@ -201,7 +201,10 @@ async fn the_ledger_may_sell_a_kept_cell(store: Store) {
     let sell = row(1, SeatOutboxAction::Sell, "other", ANA, &[0]);
     assert_eq!(store.deliver(&show(), &[sell]).await, Ok(1));
     assert_eq!(kept(&store).await, cells(&[1]));
-    assert_eq!(store.let_go(&show(), &cells(&[0, 1])).await, Ok(()));
+    assert_eq!(
+        store.free_kept_cells(&show(), &cells(&[0, 1])).await,
+        Ok(())
+    );
     assert_eq!(seat(&store, 0).await, CellState::Sold);
     assert_eq!(seat(&store, 1).await, CellState::Free);
 }
@@ -295,7 +298,10 @@ async fn only_the_freed_legs_of_a_seat_are_kept(store: Store) {
     assert!(part.is_ok());
     assert_eq!(kept(&store).await, [GRID.seats + 1]);
     assert_eq!(store.hold(&stays.id, BEN).await, Ok(stays));
-    assert_eq!(store.let_go(&show(), &[GRID.seats + 1]).await, Ok(()));
+    assert_eq!(
+        store.free_kept_cells(&show(), &[GRID.seats + 1]).await,
+        Ok(())
+    );
     assert_eq!(seat(&store, 1).await, CellState::Free);
 }
 

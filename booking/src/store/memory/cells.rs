@@ -75,7 +75,7 @@ impl ShowCells {
     }
 
     pub(super) fn offer(&mut self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal> {
-        let offered = self.take_from(hold, limit, Self::is_nobodys)?;
+        let offered = self.take_from(hold, limit, Self::is_free_or_kept)?;
         // An offer ends so soon that its owner need not be warned before the end.
         self.table.call_off(&offered);
         Ok(offered)
@@ -237,7 +237,7 @@ impl ShowCells {
             return Err(InventoryRefusal::NotReady);
         }
         let cells = hold.cells(self.grid);
-        self.check_available(&cells, Self::is_nobodys)?;
+        self.check_available(&cells, Self::is_free_or_kept)?;
         self.lock(&cells, &hold.id);
         self.table.insert(hold);
         Ok(())
@@ -254,7 +254,7 @@ impl ShowCells {
         self.kept.iter().copied().collect()
     }
 
-    pub(super) fn let_go(&mut self, cells: &[u32]) {
+    pub(super) fn free_kept_cells(&mut self, cells: &[u32]) {
         let freed: Vec<u32> = cells
             .iter()
             .copied()
@@ -322,7 +322,7 @@ impl ShowCells {
     }
 
     /// Returns whether the cell is free or kept for the waitlist.
-    fn is_nobodys(&self, cell: u32) -> bool {
+    fn is_free_or_kept(&self, cell: u32) -> bool {
         self.is_free(cell) || self.kept.contains(&cell)
     }
 

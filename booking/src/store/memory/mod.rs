@@ -143,9 +143,9 @@ impl InventoryStore for MemoryStore {
         Ok(offered)
     }
 
-    async fn let_go(&self, show: &ShowId, cells: &[u32]) -> Result<(), InventoryRefusal> {
+    async fn free_kept_cells(&self, show: &ShowId, cells: &[u32]) -> Result<(), InventoryRefusal> {
         self.with_show(show, |known| {
-            known.let_go(cells);
+            known.free_kept_cells(cells);
             Ok(())
         })
     }

@@ -129,7 +129,7 @@ impl InventoryStoreState {
                 }
             }
             _ => {
-                tracing::warn!(show = %followed.show, life, %error, "Redis did not do what it was asked");
+                tracing::warn!(show = %followed.show, life, %error, "a call to Redis failed");
                 return InventoryRefusal::Unreachable;
             }
         };

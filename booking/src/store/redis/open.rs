@@ -23,7 +23,7 @@ const VISITORS: usize = 500;
 /// The most holds that one call writes.
 const HOLDS: usize = 50;
 /// The most holds of an old life that one call deletes.
-const BURIED: u32 = 100;
+const OLD_HOLDS_MAX: u32 = 100;
 
 impl InventoryStoreState {
     pub(super) async fn begin_life(
@@ -172,7 +172,10 @@ async fn delete_old_life(
     old: u64,
 ) {
     let meta = keys::meta_key(&show);
-    let bury = DeleteOldLifeScript { holds_max: BURIED }.prepare();
+    let bury = DeleteOldLifeScript {
+        holds_max: OLD_HOLDS_MAX,
+    }
+    .prepare();
     loop {
         // The script does not compare the clocks.
         let caller = ShowScriptContext {

@@ -55,7 +55,7 @@ async fn suite_on(servers: &servers::RedisServers) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_redis_keeps_the_contract() {
-    if servers::or_skip("the inventory's contract on Redis") {
+    if servers::must_skip("the inventory's contract on Redis") {
         return;
     }
     suite_on(&servers::RedisServers::single().await.expect("it starts")).await;
@@ -63,7 +63,7 @@ async fn one_redis_keeps_the_contract() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_keeps_the_contract() {
-    if servers::or_skip("the inventory's contract on a Redis cluster") {
+    if servers::must_skip("the inventory's contract on a Redis cluster") {
         return;
     }
     suite_on(&servers::RedisServers::cluster().await.expect("it starts")).await;
@@ -71,7 +71,7 @@ async fn a_cluster_keeps_the_contract() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redis_account_with_the_rights_of_the_readme_passes_the_contract() {
-    if servers::or_skip("the inventory's contract with a restricted account") {
+    if servers::must_skip("the inventory's contract with a restricted account") {
         return;
     }
     let line = include_str!("../../../redis/README.md")
@@ -84,7 +84,7 @@ async fn a_redis_account_with_the_rights_of_the_readme_passes_the_contract() {
 
 #[test]
 fn redis_and_a_simple_model_never_disagree() {
-    if servers::or_skip("the model beside the inventory on Redis") {
+    if servers::must_skip("the model beside the inventory on Redis") {
         return;
     }
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
@@ -181,7 +181,7 @@ async fn seat(store: &RedisStore, seat: usize) -> CellState {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_five_hundred_visitors_at_three_nodes_one_gets_the_seat() {
-    if servers::or_skip("five hundred for one seat") {
+    if servers::must_skip("five hundred for one seat") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("it starts");
@@ -215,7 +215,7 @@ async fn of_five_hundred_visitors_at_three_nodes_one_gets_the_seat() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_sees_and_signals_the_changes_of_another_node() {
-    if servers::or_skip("two nodes over one Redis") {
+    if servers::must_skip("two nodes over one Redis") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("it starts");
@@ -251,7 +251,7 @@ async fn a_node_sees_and_signals_the_changes_of_another_node() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_emptied_redis_closes_the_show_and_a_later_life_opens_it_again() {
-    if servers::or_skip("an emptied Redis") {
+    if servers::must_skip("an emptied Redis") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("it starts");
@@ -278,7 +278,7 @@ async fn an_emptied_redis_closes_the_show_and_a_later_life_opens_it_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_restarts_with_old_data_closes_the_show() {
-    if servers::or_skip("a restarted Redis") {
+    if servers::must_skip("a restarted Redis") {
         return;
     }
     let redis = servers::RedisServers::options()
@@ -301,7 +301,7 @@ async fn a_server_that_restarts_with_old_data_closes_the_show() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_promoted_replica_that_missed_a_hold_closes_the_show() {
-    if servers::or_skip("a stale promotion") {
+    if servers::must_skip("a stale promotion") {
         return;
     }
     let redis = servers::RedisServers::replica_pair()
@@ -321,7 +321,7 @@ async fn a_promoted_replica_that_missed_a_hold_closes_the_show() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clock_that_jumps_frees_no_seat_and_closes_the_show() {
-    if servers::or_skip_clock("a clock that jumps") {
+    if servers::must_skip_clock("a clock that jumps") {
         return;
     }
     let redis = servers::RedisServers::options()
@@ -355,7 +355,7 @@ async fn a_clock_that_jumps_frees_no_seat_and_closes_the_show() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn older_data_on_the_same_server_close_the_show_at_all_nodes() {
-    if servers::or_skip("data that were set back") {
+    if servers::must_skip("data that were set back") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("it starts");
@@ -401,7 +401,7 @@ async fn scripts_run(redis: &servers::RedisServers) -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unused_shows_come_to_rest_and_their_holds_still_lapse() {
-    if servers::or_skip("shows at rest") {
+    if servers::must_skip("shows at rest") {
         return;
     }
     const SHOWS: u64 = 60;
@@ -458,7 +458,7 @@ async fn unused_shows_come_to_rest_and_their_holds_still_lapse() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_that_nobody_swept_for_days_still_frees_its_seats() {
-    if servers::or_skip("a hold that outlived its sweepers") {
+    if servers::must_skip("a hold that outlived its sweepers") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("it starts");
@@ -496,7 +496,7 @@ async fn a_hold_that_nobody_swept_for_days_still_frees_its_seats() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_life_whose_opener_died_takes_no_holds_until_another_process_opens_it() {
-    if servers::or_skip("an opener that died") {
+    if servers::must_skip("an opener that died") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("it starts");
@@ -529,7 +529,7 @@ async fn a_life_whose_opener_died_takes_no_holds_until_another_process_opens_it(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redis_of_another_ledger_is_not_used() {
-    if servers::or_skip("two ledgers over one Redis") {
+    if servers::must_skip("two ledgers over one Redis") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("it starts");
@@ -549,7 +549,7 @@ async fn a_redis_of_another_ledger_is_not_used() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_redis_seats_can_be_seen_but_not_held() {
-    if servers::or_skip("a silent Redis") {
+    if servers::must_skip("a silent Redis") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("it starts");
@@ -567,7 +567,7 @@ async fn without_redis_seats_can_be_seen_but_not_held() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_show_is_written_anew_in_less_than_five_seconds() {
-    if servers::or_skip("fifty thousand seats") {
+    if servers::must_skip("fifty thousand seats") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("it starts");
@@ -598,7 +598,7 @@ async fn a_large_show_is_written_anew_in_less_than_five_seconds() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_glance_at_a_show_does_not_count_as_use() {
-    if servers::or_skip("a glance at a show") {
+    if servers::must_skip("a glance at a show") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("it starts");

@@ -68,7 +68,7 @@ impl InventoryStore for RedisStore {
         Ok(cells)
     }
 
-    async fn let_go(&self, show: &ShowId, cells: &[u32]) -> Result<(), InventoryRefusal> {
+    async fn free_kept_cells(&self, show: &ShowId, cells: &[u32]) -> Result<(), InventoryRefusal> {
         let let_go = FreeKeptCellsScript {
             packed_cells: packing::pack_numbers(cells),
         };

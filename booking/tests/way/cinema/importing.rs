@@ -70,7 +70,7 @@ async fn the_command_imports_a_file_or_names_every_fault_with_its_line() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_node_sells_a_programme_that_is_imported_into_its_postgresql() {
-    if fairgate_servers::or_skip("a programme imported into PostgreSQL") {
+    if fairgate_servers::must_skip("a programme imported into PostgreSQL") {
         return;
     }
     let (app, ..) = opened_on_server().await;

@@ -560,8 +560,8 @@ async fn two_nodes_see_one_id_one_clock_and_one_owner_of_each_lease(
     assert!(ledger.lease("l", "one", 60_000).await.unwrap());
     assert!(!reopened.lease("l", "two", 60_000).await.unwrap());
     assert!(ledger.lease("l", "one", 60_000).await.unwrap());
-    reopened.let_go("l", "two").await.unwrap();
+    reopened.end_lease("l", "two").await.unwrap();
     assert!(!reopened.lease("l", "two", 60_000).await.unwrap());
-    ledger.let_go("l", "one").await.unwrap();
+    ledger.end_lease("l", "one").await.unwrap();
     assert!(reopened.lease("l", "two", 60_000).await.unwrap());
 }

@@ -387,7 +387,7 @@ impl RoomLedger for RoomSqlLedger {
         Ok(self.installation.lease(name, owner, ttl_ms).await?)
     }
 
-    async fn let_go(&self, name: &str, owner: &str) -> Result<(), RoomLedgerFailure> {
+    async fn end_lease(&self, name: &str, owner: &str) -> Result<(), RoomLedgerFailure> {
         Ok(self.installation.release_lease(name, owner).await?)
     }
 

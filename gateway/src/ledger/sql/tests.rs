@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use fairgate_databases::{Installation, LedgerError, PostgresDatabase, SqliteDatabase};
-use fairgate_servers::{PostgresServer, or_skip};
+use fairgate_servers::{PostgresServer, must_skip};
 
 use super::{RoomSqlLedger, migrations};
 use crate::ledger::contract;
@@ -22,7 +22,7 @@ async fn the_sqlite_ledger_keeps_the_contract_even_over_reopening() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_postgresql_ledger_keeps_the_contract_at_two_nodes() {
-    if or_skip("the rooms' ledger on PostgreSQL") {
+    if must_skip("the rooms' ledger on PostgreSQL") {
         return;
     }
     let server = PostgresServer::options().without_fsync().start().await;

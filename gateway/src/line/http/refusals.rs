@@ -17,8 +17,8 @@ impl From<PlaceRefusal> for Problem {
                 "This call needs a place, as the cookie or as \"Authorization: Bearer …\". Nothing was changed. Join first.",
             )
             .with_member("join", format!("/v1/rooms/{room}/places")),
-            PlaceRefusal::Invalid(PlaceError::RanOut) => {
-                place_invalid("This place ran out after a day unused.", &PlaceError::RanOut)
+            PlaceRefusal::Invalid(PlaceError::Expired) => {
+                place_invalid("This place ran out after a day unused.", &PlaceError::Expired)
             }
             PlaceRefusal::Invalid(error) => {
                 place_invalid("What was shown is not a place in this room.", &error)

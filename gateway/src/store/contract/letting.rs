@@ -116,7 +116,7 @@ pub(super) async fn an_admission_ends_when_its_claim_is_written_or_undone_or_it_
     assert_eq!((seen.counts.inside, seen.entering), (1, 1));
     // The node that admitted number 1 died and never ended the admission. After the admission
     // lapses, it no longer counts, and its place is free.
-    let lapsed = 1100 + WAY_IN_LAPSES_MS;
+    let lapsed = 1100 + ENTRY_LAPSES_MS;
     assert_eq!(figures(store.as_ref(), lapsed, &[]).await.entering, 0);
     store
         .end_tick("r", tick(1000, lapsed, 4..5, &[]))

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::ledger::{LineFreeze, ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomLedger};
 use fairgate_rules::pace::VISITOR_U;
-use fairgate_rules::release_cohorts::{RankCall, WAY_IN_LAPSES_MS};
+use fairgate_rules::release_cohorts::{ENTRY_LAPSES_MS, RankCall};
 
 /// A store and the ledger that it writes through to.
 pub struct Pair {

@@ -248,7 +248,7 @@ impl RoomLine {
     }
 
     pub(super) fn undo_admission(&mut self, rank: u64, first: bool) {
-        self.cohorts.turned_back(rank, first);
+        self.cohorts.entry_failed(rank, first);
     }
 
     pub(super) fn tick_figures(&mut self, moment: TickFiguresRequest) -> TickFigures {

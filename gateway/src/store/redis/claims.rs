@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fairgate_pass::Holder;
-use fairgate_rules::release_cohorts::WAY_IN_LAPSES_MS;
+use fairgate_rules::release_cohorts::ENTRY_LAPSES_MS;
 
 use super::caller::RoomScriptRunner;
 use super::lives::RoomLifeReader;
@@ -33,7 +33,7 @@ impl ClaimTransitions {
             max_inside: claimant.max_inside,
             has_line: claimant.line,
             now_ms: claimant.now,
-            lapses_ms: claimant.now.saturating_add(WAY_IN_LAPSES_MS),
+            lapses_ms: claimant.now.saturating_add(ENTRY_LAPSES_MS),
         };
         let reply = self
             .scripts

@@ -16,7 +16,7 @@ pub const ASKED_EVERY: Duration = Duration::from_secs(1);
 /// The settings and the clock of Redis are checked once in this many rounds.
 const FINDINGS_EVERY: u32 = 10;
 /// How long (ms) a warning stays after the ledger was set back or Redis lost its data.
-const TOLD_MS: i64 = 3_600_000;
+const WARNING_STAYS_MS: i64 = 3_600_000;
 /// The log has one warning for all rooms that begin a new life within this time (ms).
 const ONE_LOSS_MS: i64 = 60_000;
 
@@ -131,7 +131,10 @@ impl StoreCondition {
             ));
         }
         warnings.extend(found.findings.iter().map(ToString::to_string));
-        let recent = found.set_back.iter().filter(|(_, at)| now - **at < TOLD_MS);
+        let recent = found
+            .set_back
+            .iter()
+            .filter(|(_, at)| now - **at < WARNING_STAYS_MS);
         warnings.extend(recent.map(|(room, at)| {
             let at = rfc3339(*at);
             format!("the ledger was set back: at {at} it had lost numbers of the room \"{room}\" that it had reserved. None of them is given again")
@@ -151,7 +154,7 @@ impl StoreCondition {
 fn recent_loss_warning(lives: &[RoomLife], now: i64) -> Option<String> {
     let lost = lives
         .iter()
-        .filter(|life| life.incarnation > 1 && now - life.begun_at < TOLD_MS);
+        .filter(|life| life.incarnation > 1 && now - life.begun_at < WARNING_STAYS_MS);
     let at = lost.clone().map(|life| life.begun_at).max()?;
     let (at, rooms) = (rfc3339(at), lost.count());
     let rooms = match rooms {

@@ -50,10 +50,10 @@ impl LineCopier {
                 return Ok(());
             };
             let full = rows.len() >= BATCH as usize;
-            let copied = self.bring(room, life, rows).await?;
+            let copied = self.copy_rows(room, life, rows).await?;
             let nobodys = copied.voided.into_iter().chain(copied.refused);
             let trim = TrimLineFeedScript {
-                first_left: read::behind(&last),
+                first_left: read::id_after(&last),
                 nobodys: nobodys.collect(),
             };
             self.scripts.run(room, life, trim).await?;
@@ -80,10 +80,10 @@ impl LineCopier {
             tracing::info!(
                 room,
                 rows = rows.len(),
-                "what a life before left is brought to the ledger"
+                "copying the entries that the last life left to the ledger"
             );
-            self.bring(room, life, rows).await?;
-            from = read::behind(&last);
+            self.copy_rows(room, life, rows).await?;
+            from = read::id_after(&last);
         }
     }
 
@@ -106,13 +106,13 @@ impl LineCopier {
                 at: leaving.now,
                 void,
             };
-            self.bring(room, life, vec![LineFeedEntry::Join(join), leave])
+            self.copy_rows(room, life, vec![LineFeedEntry::Join(join), leave])
                 .await?;
         }
         Ok(())
     }
 
-    async fn bring(
+    async fn copy_rows(
         &self,
         room: &str,
         life: &RoomLife,

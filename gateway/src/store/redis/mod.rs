@@ -153,7 +153,7 @@ impl RoomStore for RedisRoomStore {
     }
 
     async fn bring_back(&self, room: &str, shown: &[PresentedPlace]) -> Result<u64, StoreFailure> {
-        self.parts.places.take_back(room, shown).await
+        self.parts.places.restore_places(room, shown).await
     }
 
     async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure> {

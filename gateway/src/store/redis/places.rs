@@ -46,7 +46,7 @@ impl PlaceFinder {
             Ok(standing) => return standing,
             Err(error) => error,
         };
-        tracing::debug!(room, %error, "a place is taken at its word");
+        tracing::debug!(room, %error, "neither Redis nor the ledger answered for a place, so its signature is trusted");
         if let Ok(Some(place)) = self.recorded(room, shown.holder).await {
             return PresentedPlaceStatus::Here(place);
         }
@@ -68,7 +68,7 @@ impl PlaceFinder {
 
     /// Restores places that the last life lost. Returns the life that ran all batches. Stops at the
     /// first batch that fails.
-    pub async fn take_back(
+    pub async fn restore_places(
         &self,
         room: &str,
         shown: &[PresentedPlace],

@@ -173,7 +173,7 @@ pub fn feed_entry(reply: &RedisReply) -> Result<(String, LineFeedEntry), RedisCa
 }
 
 /// Returns the first id after `id`.
-pub fn behind(id: &str) -> String {
+pub fn id_after(id: &str) -> String {
     let (ms, seq) = id.split_once('-').unwrap_or((id, "0"));
     let seq: u64 = seq.parse().unwrap_or(0);
     format!("{ms}-{}", seq + 1)
@@ -192,6 +192,6 @@ mod tests {
 
     #[test]
     fn the_id_after_an_entry_is_the_next_id_of_the_same_millisecond() {
-        assert_eq!(behind("1526919030474-55"), "1526919030474-56");
+        assert_eq!(id_after("1526919030474-55"), "1526919030474-56");
     }
 }

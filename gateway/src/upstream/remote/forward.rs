@@ -109,7 +109,7 @@ async fn send_to_any(
             // the next one finds what this one did. If the second one fails, too, its answer is
             // passed back.
             Ok(answer) if again && failing.is_none() && answer.status().is_server_error() => {
-                tracing::debug!(booking = %node.base_url(), status = %answer.status(), "the next booking is asked");
+                tracing::debug!(booking = %node.base_url(), status = %answer.status(), "a booking failed; another one is asked if there is one");
                 was_sent = true;
                 failing = Some(answer);
             }

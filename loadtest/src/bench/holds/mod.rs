@@ -66,7 +66,7 @@ pub fn run(options: &HoldBenchOptions) -> anyhow::Result<BenchVerdict> {
 }
 
 async fn measure(options: &HoldBenchOptions) -> anyhow::Result<HoldBenchFigures> {
-    let program = taker()?;
+    let program = build_hold_example()?;
     let redis = RedisServers::single().await?;
     let (port, url) = (redis.port(0), redis.url());
     // This round only records the commands. Its time does not count.
@@ -100,7 +100,7 @@ async fn measure(options: &HoldBenchOptions) -> anyhow::Result<HoldBenchFigures>
         let again = redis.command(0, &["DBSIZE"]).await?;
         ensure!(
             again == keys && errors == 0,
-            "the recorded commands did not do again what they did: {again:?} keys instead of {keys:?}, {errors} errors"
+            "the replay had another result than the recorded run: {again:?} keys instead of {keys:?}, {errors} errors"
         );
         bare.push(took.as_secs_f64());
     }
@@ -160,7 +160,7 @@ impl report::BenchFigures for HoldBenchFigures {
 
 /// Builds booking's example `holds` in the profile of this program, and returns its path. Cargo
 /// builds it only if it is missing or out of date.
-fn taker() -> anyhow::Result<PathBuf> {
+fn build_hold_example() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("this program does not know where it is")?;
     let program = own.with_file_name("examples").join("holds");
     let mut build = std::process::Command::new("cargo");
@@ -205,7 +205,7 @@ impl HoldExampleProcess {
             .kill_on_drop(true)
             .spawn()
             .context("booking's example could not be started")?;
-        let told = child.stderr.take().context("it was to be heard")?;
+        let told = child.stderr.take().context("the example has no stderr")?;
         let mut taker = Self {
             child,
             lines: BufReader::new(told).lines(),
@@ -216,7 +216,11 @@ impl HoldExampleProcess {
 
     /// Lets the example take its holds, and returns how many seconds that took.
     async fn run_takes(mut self) -> anyhow::Result<f64> {
-        let mut word = self.child.stdin.take().context("it was to be told")?;
+        let mut word = self
+            .child
+            .stdin
+            .take()
+            .context("the example has no stdin")?;
         word.write_all(b"go\n").await?;
         let took = self.line_after_prefix("took ").await?;
         Ok(took.parse()?)

@@ -56,7 +56,7 @@ impl RedisRecordingProxy {
         let heard = recorded.clone();
         let accepting = tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
-                tokio::spawn(carry(near, redis, heard.clone()));
+                tokio::spawn(forward_connection(near, redis, heard.clone()));
             }
         });
         Ok(Self {
@@ -67,7 +67,11 @@ impl RedisRecordingProxy {
     }
 }
 
-async fn carry(near: TcpStream, redis: u16, heard: RecordedCommands) -> std::io::Result<()> {
+async fn forward_connection(
+    near: TcpStream,
+    redis: u16,
+    heard: RecordedCommands,
+) -> std::io::Result<()> {
     let far = TcpStream::connect(("127.0.0.1", redis)).await?;
     near.set_nodelay(true)?;
     far.set_nodelay(true)?;

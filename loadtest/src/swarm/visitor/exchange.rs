@@ -19,7 +19,7 @@ const AT_ONCE: usize = 3;
 impl Visitor {
     /// Asks for `count` other seats, pays the difference if there is one, and waits for the new
     /// tickets. Some visitors then give the new tickets back.
-    pub(super) async fn have_others(
+    pub(super) async fn exchange_tickets(
         &mut self,
         order: &VisitorOrder,
         count: usize,

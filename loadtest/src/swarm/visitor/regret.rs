@@ -35,7 +35,7 @@ impl Visitor {
             TicketDecision::Keep => Ok(()),
             TicketDecision::GoIn => self.go_in(order, tickets).await,
             TicketDecision::GiveBack => self.give_back(order, tickets).await,
-            TicketDecision::Exchange => self.have_others(order, tickets.len()).await,
+            TicketDecision::Exchange => self.exchange_tickets(order, tickets.len()).await,
         };
         match done {
             Err(VisitorOutcome::Failed(why)) => Err(VisitorOutcome::Failed(why)),

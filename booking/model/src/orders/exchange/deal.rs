@@ -17,7 +17,7 @@ pub struct ExchangeCost {
     pub fee: i64,
     /// A sum that would be due but is less than the payment provider takes. The sum is waived now,
     /// and the order's later refunds and exchanges take it into account.
-    pub let_go: i64,
+    pub waived: i64,
 }
 
 /// Why an order's seats cannot be exchanged.
@@ -107,7 +107,7 @@ pub fn exchange_quote(
 /// still has, in minor units.
 #[must_use]
 pub fn credit(order: &Order) -> i64 {
-    super::total_price(&order.items) - order.let_go
+    super::total_price(&order.items) - order.waived
 }
 
 /// Computes what it costs to exchange `order`'s seats for new ones at `price`. `least` is the
@@ -139,7 +139,7 @@ pub fn exchange_cost(
         due: if small { 0 } else { net.max(0) },
         back: (-net).max(0),
         fee,
-        let_go: if small { net } else { 0 },
+        waived: if small { net } else { 0 },
     })
 }
 

@@ -50,8 +50,8 @@ impl Exchange {
         now_ms: i64,
     ) -> Result<(), OrderExchangeError> {
         let deal = deal::exchange_cost(of, terms, total_price(&self.items), self.least, now_ms)?;
-        let Order { total, let_go, .. } = self.successor;
-        let same = deal == self.deal && total == deal.due && let_go == deal.let_go;
+        let Order { total, waived, .. } = self.successor;
+        let same = deal == self.deal && total == deal.due && waived == deal.waived;
         if same && self.payment.amount.amount == total {
             Ok(())
         } else {

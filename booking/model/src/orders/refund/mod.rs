@@ -215,7 +215,7 @@ impl RefundPlan {
     /// Returns whether a whole payment goes back before its capture. Then the authorisation is
     /// voided, and the payment never appears on a statement.
     #[must_use]
-    pub fn lets_go(&self, order: &Order) -> bool {
+    pub fn voids_payment(&self, order: &Order) -> bool {
         order.state == OrderState::Confirmed && self.amount == order.total
     }
 }
@@ -265,7 +265,7 @@ pub fn plan_refund(
     };
     let decision = decide(order.state, happening).ok_or(OrderRefundError::State(order.state))?;
     // What was not charged when the buyer got these seats by exchange does not go back.
-    let uncharged = order.let_go.min(paid - fee).max(0);
+    let uncharged = order.waived.min(paid - fee).max(0);
     Ok(Some(RefundPlan {
         tickets: going
             .iter()

@@ -76,7 +76,7 @@ fn order(state: OrderState, prices: &[i64]) -> (Order, Vec<Ticket>) {
         items,
         plan_version: 1,
         terms: 1,
-        let_go: 0,
+        waived: 0,
         state,
         reason: String::new(),
         created_at_ms: 0,
@@ -171,7 +171,10 @@ fn only_tickets_of_paid_orders_can_be_given_back() {
         match state {
             OrderState::Confirmed | OrderState::Ticketed | OrderState::PartlyRefunded => {
                 let planned = planned.expect("allowed").expect("one");
-                assert_eq!(planned.lets_go(&order), state == OrderState::Confirmed);
+                assert_eq!(
+                    planned.voids_payment(&order),
+                    state == OrderState::Confirmed
+                );
             }
             OrderState::Refunded => assert_eq!(planned.expect("nothing left"), None),
             _ => assert!(matches!(planned, Err(OrderRefundError::State(of)) if of == state)),
@@ -202,7 +205,7 @@ fn rules_that_a_show_removes_later_still_count_for_earlier_orders() {
 #[test]
 fn a_sum_that_was_never_charged_does_not_go_back() {
     let (mut order, tickets) = order(OrderState::Ticketed, &[1_000, 2_000]);
-    order.let_go = 40;
+    order.waived = 40;
     let terms = by(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
     let standing = RefundInput {
         order: &order,

@@ -73,7 +73,7 @@ pub(super) fn wanted(old: &Order, key: &str, wish: Wish<'_>) -> Exchange {
             due: total,
             back: (total_price(&old.items) - total_price(&items)).max(0),
             fee: 0,
-            let_go: 0,
+            waived: 0,
         },
         least: 0,
         items,

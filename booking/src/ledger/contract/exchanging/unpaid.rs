@@ -25,7 +25,7 @@ async fn an_unpaid_difference_leaves_the_old_order_unchanged(ledger: Books) {
     // The old order may be exchanged again, and may be refunded.
     let given_up = exchanged(&ledger, &old, "y", &[(5, 0..2, 1_700)]).await;
     let gone = ledger
-        .happen(&given_up.id, OrderEvent::GivenUp, NOW_MS + 5)
+        .apply_event(&given_up.id, OrderEvent::GivenUp, NOW_MS + 5)
         .await;
     assert_eq!(
         gone.expect("written").expect("known").order.state,

@@ -44,7 +44,7 @@ impl House {
 
 #[tokio::test]
 async fn a_place_left_just_before_a_loss_stays_left() {
-    if servers::or_skip("a place that was left before a loss") {
+    if servers::must_skip("a place that was left before a loss") {
         return;
     }
     let house = House::of(1).await;
@@ -85,7 +85,7 @@ async fn a_place_left_just_before_a_loss_stays_left() {
 
 #[tokio::test]
 async fn after_a_loss_figures_count_people_and_not_numbers() {
-    if servers::or_skip("figures after a loss") {
+    if servers::must_skip("figures after a loss") {
         return;
     }
     let house = House::of(1).await;
@@ -128,7 +128,7 @@ async fn after_a_loss_figures_count_people_and_not_numbers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_loss_gives_one_warning_for_all_rooms_and_a_new_room_gives_none() {
-    if servers::or_skip("what is told of a loss") {
+    if servers::must_skip("what is told of a loss") {
         return;
     }
     let house = House::of(2).await;

@@ -105,7 +105,7 @@ async fn keeps_the_contract(redis: &servers::RedisServers) {
 
 #[tokio::test]
 async fn the_store_in_one_redis_keeps_the_contract() {
-    if servers::or_skip("the room store in one Redis") {
+    if servers::must_skip("the room store in one Redis") {
         return;
     }
     let redis = servers::RedisServers::single().await.expect("it starts");
@@ -114,7 +114,7 @@ async fn the_store_in_one_redis_keeps_the_contract() {
 
 #[tokio::test]
 async fn the_store_in_a_cluster_keeps_the_contract() {
-    if servers::or_skip("the room store in a Redis cluster") {
+    if servers::must_skip("the room store in a Redis cluster") {
         return;
     }
     let redis = servers::RedisServers::cluster().await.expect("it starts");
@@ -192,7 +192,7 @@ fn number(standing: &PresentedPlaceStatus) -> Option<u64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_joins_at_two_nodes_give_a_thousand_numbers_without_a_gap() {
-    if servers::or_skip("joins at two nodes") {
+    if servers::must_skip("joins at two nodes") {
         return;
     }
     let house = House::of(2).await;
@@ -219,7 +219,7 @@ async fn a_thousand_joins_at_two_nodes_give_a_thousand_numbers_without_a_gap() {
 
 #[tokio::test]
 async fn after_redis_is_emptied_no_number_is_given_twice_and_lost_places_are_restored() {
-    if servers::or_skip("an emptied Redis") {
+    if servers::must_skip("an emptied Redis") {
         return;
     }
     let house = House::of(2).await;
@@ -286,7 +286,7 @@ async fn after_redis_is_emptied_no_number_is_given_twice_and_lost_places_are_res
 
 #[tokio::test]
 async fn a_slow_builder_is_replaced_only_after_it_falls_silent() {
-    if servers::or_skip("a slow builder") {
+    if servers::must_skip("a slow builder") {
         return;
     }
     let house = House::of(1).await;
@@ -340,7 +340,7 @@ async fn a_slow_builder_is_replaced_only_after_it_falls_silent() {
 
 #[tokio::test]
 async fn a_holder_with_two_numbers_keeps_the_lower() {
-    if servers::or_skip("two numbers of one holder") {
+    if servers::must_skip("two numbers of one holder") {
         return;
     }
     let house = House::of(1).await;
@@ -383,7 +383,7 @@ async fn a_holder_with_two_numbers_keeps_the_lower() {
 
 #[tokio::test]
 async fn after_a_restart_redis_counts_as_another_server_and_a_new_life_begins() {
-    if servers::or_skip("a Redis that was started anew") {
+    if servers::must_skip("a Redis that was started anew") {
         return;
     }
     let house = House::of(1).await;
@@ -417,7 +417,7 @@ async fn after_a_restart_redis_counts_as_another_server_and_a_new_life_begins() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_join_during_the_freeze_is_below_n_and_in_the_ledger_or_gets_a_number_from_n_on() {
-    if servers::or_skip("a freeze during joins") {
+    if servers::must_skip("a freeze during joins") {
         return;
     }
     let house = House::of(2).await;
@@ -477,7 +477,7 @@ async fn a_join_during_the_freeze_is_below_n_and_in_the_ledger_or_gets_a_number_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn three_nodes_together_admit_no_more_visitors_than_there_are_places_inside() {
-    if servers::or_skip("claims at three nodes") {
+    if servers::must_skip("claims at three nodes") {
         return;
     }
     let house = House::of(3).await;
@@ -547,7 +547,7 @@ async fn three_nodes_together_admit_no_more_visitors_than_there_are_places_insid
 
 #[tokio::test]
 async fn passes_and_finished_orders_outlive_redis() {
-    if servers::or_skip("passes over a lost Redis") {
+    if servers::must_skip("passes over a lost Redis") {
         return;
     }
     let house = House::of(1).await;
@@ -587,7 +587,7 @@ async fn passes_and_finished_orders_outlive_redis() {
 
 #[tokio::test]
 async fn bring_back_restores_all_lost_places_or_returns_an_error() {
-    if servers::or_skip("bringing places back") {
+    if servers::must_skip("bringing places back") {
         return;
     }
     let house = House::of(1).await;
@@ -611,7 +611,7 @@ async fn bring_back_restores_all_lost_places_or_returns_an_error() {
 
 #[tokio::test]
 async fn a_lost_lower_number_is_not_restored_if_another_holder_used_its_code() {
-    if servers::or_skip("a code that another used") {
+    if servers::must_skip("a code that another used") {
         return;
     }
     let house = House::of(1).await;
@@ -651,7 +651,7 @@ async fn a_lost_lower_number_is_not_restored_if_another_holder_used_its_code() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_room_does_not_stop_joins_in_other_rooms() {
-    if servers::or_skip("a slow room") {
+    if servers::must_skip("a slow room") {
         return;
     }
     let house = House::of(1).await;
@@ -672,7 +672,7 @@ async fn a_slow_room_does_not_stop_joins_in_other_rooms() {
 
 #[tokio::test]
 async fn a_builder_reports_that_it_is_alive_while_it_reads_the_ledger() {
-    if servers::or_skip("a builder that reads for long") {
+    if servers::must_skip("a builder that reads for long") {
         return;
     }
     let house = House::of(1).await;

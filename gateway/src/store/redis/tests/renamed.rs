@@ -32,7 +32,7 @@ fn name(info: &str) -> String {
 
 #[tokio::test]
 async fn a_first_replica_begins_no_new_life_and_other_data_on_the_server_does() {
-    if servers::or_skip("a server that gets a replica") {
+    if servers::must_skip("a server that gets a replica") {
         return;
     }
     let house = House::of(1).await;

@@ -39,7 +39,7 @@ async fn joined(store: &RedisRoomStore, of: u64) -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_that_the_ledger_lost_is_reserved_again_and_no_number_is_given_twice() {
-    if servers::or_skip("a ledger that lost a block") {
+    if servers::must_skip("a ledger that lost a block") {
         return;
     }
     let database = servers::PostgresServer::options()
@@ -75,7 +75,7 @@ async fn a_block_that_the_ledger_lost_is_reserved_again_and_no_number_is_given_t
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_ledger_lost_a_life_joins_go_on_and_no_number_is_given_twice() {
-    if servers::or_skip("a ledger that lost a life") {
+    if servers::must_skip("a ledger that lost a life") {
         return;
     }
     let database = servers::PostgresServer::options()
@@ -113,7 +113,7 @@ async fn after_the_ledger_lost_a_life_joins_go_on_and_no_number_is_given_twice()
 #[tokio::test]
 async fn a_node_with_another_ledger_does_not_start_and_a_change_of_the_ledger_id_in_redis_stops_joins()
  {
-    if servers::or_skip("a Redis of another ledger") {
+    if servers::must_skip("a Redis of another ledger") {
         return;
     }
     let house = House::of(1).await;

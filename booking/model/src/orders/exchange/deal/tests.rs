@@ -34,7 +34,7 @@ fn by(exchange: &serde_json::Value, refunds: &serde_json::Value) -> OrderTerms {
     both(terms.clone(), terms)
 }
 
-fn order(paid: i64, let_go: i64) -> Order {
+fn order(paid: i64, waived: i64) -> Order {
     let show: ShowId = "night-1".parse().expect("a slug");
     let visitor = fairgate_pass::Holder([1; 32]);
     let hold = HoldId::of_key(&show, visitor, "k");
@@ -61,11 +61,11 @@ fn order(paid: i64, let_go: i64) -> Order {
             email: "ana@example.org".to_owned(),
         },
         currency: Currency::EUR,
-        total: paid - let_go,
+        total: paid - waived,
         items: vec![item],
         plan_version: 1,
         terms: 1,
-        let_go,
+        waived,
         state: OrderState::Ticketed,
         reason: String::new(),
         created_at_ms: 0,
@@ -90,7 +90,7 @@ fn paid(due: i64, back: i64, fee: i64) -> ExchangeCost {
         due,
         back,
         fee,
-        let_go: 0,
+        waived: 0,
     }
 }
 
@@ -184,9 +184,9 @@ fn hours_count_from_the_later_of_the_original_and_the_present_start() {
 fn a_difference_below_the_smallest_sum_is_waived_and_counts_in_the_next_exchange() {
     let rule = by(&serde_json::json!({}), &serde_json::json!([]));
     let first = exchange_cost(&order(5_000, 0), &rule, 5_040, 50, 0).expect("offered");
-    assert_eq!((first.due, first.let_go), (0, 40));
+    assert_eq!((first.due, first.waived), (0, 40));
     let second = exchange_cost(&order(5_040, 40), &rule, 5_080, 50, 0).expect("offered");
-    assert_eq!((second.due, second.let_go), (80, 0));
+    assert_eq!((second.due, second.waived), (80, 0));
 }
 
 proptest! {

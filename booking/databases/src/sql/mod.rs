@@ -12,15 +12,18 @@ macro_rules! now_ms {
 }
 pub(crate) use now_ms;
 
+mod column;
 mod migration;
 mod row;
+mod sqlite_row;
 mod translate;
 mod value;
 
 use std::pin::Pin;
 
+pub use column::{ColumnValue, FromColumn};
 pub use migration::Migration;
-pub use row::{ColumnValue, FromColumn, SqlRow};
+pub use row::SqlRow;
 pub(crate) use translate::for_sqlite;
 pub use value::{SqlValue, ToSqlValue};
 

@@ -162,7 +162,7 @@ fn all_kills_were_inflicted(stage: &SwarmContext, trouble: &SwarmFaults) -> anyh
     let killed = seen.disturbances.iter().filter(|one| !one.slow).count();
     ensure!(
         killed == kills.len(),
-        "{killed} of {} kills happened, and the process became ready again after each: the crowd was done before, or what was killed did not come back",
+        "only {killed} of {} kills happened and ended with a ready process: the crowd was done before, or a killed process did not come back",
         kills.len()
     );
     Ok(())

@@ -46,7 +46,7 @@ impl PlaceFinder {
             Ok(standing) => return standing,
             Err(error) => error,
         };
-        tracing::debug!(room, %error, "neither Redis nor the ledger answered for a place, so its signature is trusted");
+        tracing::debug!(room, %error, "Redis did not answer for a place; the ledger is asked, and otherwise its signature is trusted");
         if let Ok(Some(place)) = self.recorded(room, shown.holder).await {
             return PresentedPlaceStatus::Here(place);
         }

@@ -103,6 +103,29 @@ async fn a_closed_ledger_file_is_complete_without_its_log() {
 }
 
 #[tokio::test]
+async fn transactions_that_change_nothing_do_not_keep_the_log_from_being_folded_in() {
+    let (folder, writer) = writer().await;
+    put(&writer, 1).await.expect("writes");
+    let modified = || {
+        let file = folder.path().join("ledger.db");
+        let modified = std::fs::metadata(file).and_then(|file| file.modified());
+        modified.expect("the file has a time of its last change")
+    };
+    let before = modified();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while modified() == before {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "the log was not folded in"
+        );
+        let nothing: Result<usize, LedgerError> = writer
+            .write(|tx| Ok(tx.execute("DELETE FROM t WHERE k = 2", [])?))
+            .await;
+        assert_eq!(nothing.expect("runs"), 0);
+    }
+}
+
+#[tokio::test]
 async fn a_file_of_a_newer_version_is_refused() {
     let (_folder, writer) = writer().await;
     let older: &'static [&'static str] = &[];

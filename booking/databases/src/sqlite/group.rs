@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -15,7 +15,7 @@ use crate::LedgerError;
 /// last transaction.
 const GROUP_MAX: usize = 512;
 
-/// How long the thread is idle before it folds the log into the file.
+/// How long the file stays unchanged before the thread folds the log into it.
 const CHECKPOINT_AFTER_IDLE: Duration = Duration::from_secs(2);
 
 /// A queued transaction. It runs inside a group, and returns a callback for the time after the
@@ -78,33 +78,68 @@ where
     result
 }
 
+/// When the log is folded into the file. Transactions that change no row do not put it off: the
+/// workers that look for due work begin one every second.
+#[derive(Default)]
+struct CheckpointTimer {
+    changed_rows: u64,
+    due: Option<Instant>,
+}
+
+impl CheckpointTimer {
+    /// Notes the number of rows that the connection has changed since it was opened.
+    fn note_group(&mut self, changed_rows: u64, now: Instant) {
+        if changed_rows != self.changed_rows {
+            self.changed_rows = changed_rows;
+            self.due = Some(now + CHECKPOINT_AFTER_IDLE);
+        }
+    }
+
+    /// Returns whether the log is due now. It is due only once after each change.
+    fn take_due(&mut self, now: Instant) -> bool {
+        self.due.take_if(|due| *due <= now).is_some()
+    }
+
+    /// Waits for the next command, but not longer than until the log is due.
+    fn next_command(
+        &self,
+        inbox: &Receiver<WriterCommand>,
+    ) -> Result<WriterCommand, RecvTimeoutError> {
+        match self.due {
+            Some(due) => inbox.recv_timeout(due.saturating_duration_since(Instant::now())),
+            None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        }
+    }
+}
+
 /// Runs queued commands until it gets the command to close, or until every handle is dropped.
 pub(crate) fn run(
     connection: Arc<SqliteConnection>,
     inbox: &Receiver<WriterCommand>,
     condition: &SqliteFileHealth,
 ) {
-    let mut dirty = false;
+    let mut timer = CheckpointTimer::default();
     loop {
-        let closing = match inbox.recv_timeout(CHECKPOINT_AFTER_IDLE) {
+        let closing = match timer.next_command(inbox) {
             Ok(WriterCommand::Write(first)) => {
-                dirty = true;
-                commit_group(&connection, first, inbox, condition)
+                let closing = commit_group(&connection, first, inbox, condition);
+                let changed_rows = connection.with_connection(rusqlite::Connection::total_changes);
+                timer.note_group(changed_rows, Instant::now());
+                closing
             }
             Ok(WriterCommand::Close(closed)) => Some(closed),
-            Err(RecvTimeoutError::Timeout) => {
-                if dirty && let Err(error) = connection.batch("PRAGMA wal_checkpoint(PASSIVE)") {
-                    tracing::warn!(%error, "the ledger's log could not be folded in; trying again later");
-                }
-                dirty = false;
-                None
-            }
+            Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
         };
         if let Some(closed) = closing {
             // The caller may have stopped waiting. The file is still closed.
             let _ = closed.send(checkpoint_and_close(connection));
             return;
+        }
+        if timer.take_due(Instant::now())
+            && let Err(error) = connection.batch("PRAGMA wal_checkpoint(PASSIVE)")
+        {
+            tracing::warn!(%error, "the ledger's log could not be folded in; trying again after the next change");
         }
     }
 }

@@ -6,7 +6,7 @@
 pub struct ReleaseRow {
     /// Visitors with a rank below this number may claim.
     pub released: u64,
-    /// The rest of the pace, in millionths of a visitor.
+    /// The fraction of a visitor that the last tick left over, in millionths.
     pub remainder_u: u64,
     /// When the counter last ticked, in milliseconds since the epoch.
     pub ticked_at: i64,
@@ -15,12 +15,12 @@ pub struct ReleaseRow {
     pub memory: String,
 }
 
-/// The counter of one node, with the row that its next move starts from.
+/// The release counter as one node knows it. The next move starts from its row.
 #[derive(Debug, Clone, Default)]
 pub struct ReleaseCounter {
     row: ReleaseRow,
-    /// The row that this node had when the ledger returned an older one. Another node that still
-    /// reports this row reports moves that the ledger has lost.
+    /// The row that this node had when the ledger returned an older one. If another node still
+    /// reports this row, it reports moves that the ledger has lost.
     lost: Option<ReleaseRow>,
 }
 
@@ -54,7 +54,7 @@ impl ReleaseCounter {
     }
 
     /// Adopts the ledger's row after the ledger refused a move. Returns whether that row is older
-    /// than this node's own, which means that the ledger is an older copy.
+    /// than this node's own, which means that the ledger was replaced by an older copy.
     pub fn adopt_ledger_row(&mut self, stands: ReleaseRow) -> bool {
         let behind = (stands.released, stands.ticked_at) < (self.row.released, self.row.ticked_at);
         let before = std::mem::replace(&mut self.row, stands);
@@ -89,7 +89,7 @@ mod tests {
         let mut counter = ReleaseCounter::from(row(50, 1000));
         assert!(
             !counter.adopt_ledger_row(row(51, 1100)),
-            "another node was first"
+            "the ledger's row is newer, because another node moved first"
         );
         assert!(counter.adopt_ledger_row(row(30, 500)));
         assert_eq!(*counter.release_row(), row(30, 500));

@@ -4,13 +4,13 @@
 use super::pace::RankPresence;
 
 /// The ranks from `from` up to `end`. One bit for each rank says whether somebody is present.
-/// Running sums say how many people are present before each word.
+/// Running sums say how many people are present before each 64-bit word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PresenceBitmap {
     from: u64,
     end: u64,
     here: Vec<u64>,
-    /// The number of people before each word.
+    /// The number of people who are present before each word of `here`.
     before: Vec<u64>,
 }
 
@@ -39,7 +39,7 @@ impl PresenceBitmap {
     }
 
     /// Returns how many people are present in `from..rank`. Ranks after the end of the bitmap count
-    /// as present, because they joined after it was built.
+    /// as present, because their visitors joined after it was built.
     fn people_before(&self, rank: u64) -> u64 {
         let within = rank.clamp(self.from, self.end) - self.from;
         let word = usize::try_from(within / 64).unwrap_or(usize::MAX);
@@ -81,7 +81,7 @@ mod tests {
             let at = |rank: u64| line.get(usize::try_from(rank).expect("small")).copied();
             let crowd = PresenceBitmap::from_presence(from, end, |rank| if at(rank) == Some(true) { RankPresence::Here } else { RankPresence::Nobody });
             let (released, rank) = (released.max(from), released.max(from) + ahead);
-            // After the end of the bitmap every rank counts.
+            // Every rank after the end of the bitmap counts as present.
             let expected = (released..rank).filter(|rank| at(*rank).unwrap_or(true) || *rank < from).count() as u64;
             prop_assert_eq!(crowd.between(released, rank), expected);
         }

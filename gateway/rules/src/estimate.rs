@@ -1,11 +1,11 @@
-//! Estimates as an interval how long a visitor will wait, and how often the visitor's page should
-//! ask.
+//! Estimates how long a visitor will wait, as an interval, and how often the visitor's page should
+//! ask for its place.
 
 use serde::Serialize;
 
-/// The 90th percentile of the error that ticks add to a wait, in seconds. A visitor asks at any
-/// moment between two ticks, and the turn comes with a tick. Together the two errors have a
-/// triangular distribution from minus one second to one second. Nine tenths of it lie below this
+/// The 90th percentile of the error that ticks add to a wait, in seconds. There are two errors: a
+/// visitor asks at any moment between two ticks, and the turn comes only with a tick. Their sum has
+/// a triangular distribution from minus one second to one second. Nine tenths of it lie below this
 /// figure.
 const TICK_P90_S: f64 = 0.553;
 
@@ -35,13 +35,13 @@ impl WaitEstimate {
         p90_s: Some(0.0),
     };
 
-    /// Estimates the wait of a visitor. `before` counts the people who are called up to and
-    /// including the visitor. The line moves at `rates`, in people a second: the expected rate, and
-    /// the rate that it falls short of once in ten times.
+    /// Estimates the wait of a visitor. `before` is the number of people who will be called up to
+    /// and including the visitor. `rates` are the line's expected rate and a low rate, in people a
+    /// second. In nine of ten cases the line is not slower than the low rate.
     #[must_use]
     pub fn at_rates(before: f64, (mean, low): (f64, f64)) -> Self {
-        // The estimate counts to the middle of the visitor's own turn, so that the steps of a slow
-        // line cause no bias.
+        // The visitor's own turn counts as half a person, so that the steps of a slow line cause no
+        // bias.
         let before = (before - 0.5).max(0.0);
         let longest = before / low;
         if !longest.is_finite() {
@@ -59,8 +59,8 @@ fn tenths(seconds: f64) -> f64 {
     (seconds * 10.0).round() / 10.0
 }
 
-/// Returns the seconds after which the page of a visitor with `ahead` people in front should ask
-/// again.
+/// Returns after how many seconds the page of a visitor with `ahead` people in front should ask for
+/// its place again.
 #[must_use]
 pub fn refresh_s(ahead: Option<u64>, per_s_u: u64) -> u64 {
     let Some(ahead) = ahead else {

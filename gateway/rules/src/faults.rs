@@ -20,7 +20,7 @@ impl RoomInputFaults {
         self.unbuilt.push((field.to_owned(), detail.into()));
     }
 
-    /// Returns the refusal if any fault was noted.
+    /// Fails if any fault was noted.
     ///
     /// # Errors
     /// [`RoomInputRefusal`], with all faults that were noted.
@@ -103,8 +103,8 @@ pub fn checked_number(
     }
 }
 
-/// Returns the value of a word. Returns the first value if there is no word, and also, after noting
-/// the fault, if the word is unknown.
+/// Returns the value that `values` gives for a word. Returns the first value if there is no word,
+/// or if the word is unknown. An unknown word is noted as a fault.
 pub(super) fn checked_word<T: Copy, const N: usize>(
     field: &str,
     word: Option<&str>,
@@ -143,8 +143,8 @@ pub(super) fn checked_time(
 ) -> Option<i64> {
     let parsed = value?.parse::<Timestamp>();
     match parsed {
-        // A year that far off is a typing error, and the bound keeps arithmetic far from its
-        // limits.
+        // A year before 1970 or after 2170 is a typing error. The bounds also keep sums of times
+        // from overflowing.
         Ok(at) if (0..200 * YEAR_S).contains(&at.as_second()) => Some(at.as_millisecond()),
         _ => {
             faults.note_bad_value(

@@ -7,18 +7,19 @@ use super::pace::{ReleaseBound, VISITOR_U};
 
 /// The time constant with which past seconds lose weight, in seconds.
 const MEMORY_S: f64 = 20.0;
-/// In a normal distribution, nine in ten lie above the mean minus this many standard deviations.
+/// In a normal distribution, nine in ten values lie above the mean minus this many standard
+/// deviations.
 const NINE_IN_TEN: f64 = 1.28;
-/// How many independent seconds a mean over the memory stands for: the variance of the mean is the
-/// variance of a single second divided by this.
+/// The mean over the memory is as exact as a mean of this many independent seconds. Its variance is
+/// the variance of a single second divided by this.
 const SECONDS_IN_MEMORY: f64 = 10.0;
 
 /// Rates in visitors a second. Each is a mean over the last seconds, in which older seconds weigh
 /// less.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct VisitorRates {
-    /// The rate that was asked for in these seconds, in millionths of a visitor a second. For any
-    /// other rate nothing has been measured yet.
+    /// The promoter's pace in these seconds, in millionths of a visitor a second. At any other pace
+    /// nothing has been measured yet.
     asked_u: u64,
     released: Option<f64>,
     variance: f64,
@@ -34,9 +35,9 @@ pub struct TickOutcome {
     pub people: u64,
     /// What limited the release.
     pub bound: ReleaseBound,
-    /// The rate that was asked for, in millionths of a visitor a second.
+    /// The promoter's pace, in millionths of a visitor a second.
     pub rate_u: u64,
-    /// How many visitors have finished, or whose pass has run out, since the last tick.
+    /// The number of visitors who finished, or whose pass ran out, since the last tick.
     pub left_inside: u64,
 }
 
@@ -78,8 +79,9 @@ impl VisitorRates {
         (self.left_inside * VISITOR_U as f64) as u64
     }
 
-    /// Returns the rate of the line in visitors a second: the expected rate, and the rate that it
-    /// falls short of once in ten times. Uses `asked_u` if nothing was measured at that rate yet.
+    /// Returns two rates of the line in visitors a second: the expected rate, and a low rate. In
+    /// nine of ten cases the line is not slower than the low rate. If nothing was measured at the
+    /// pace `asked_u` yet, both rates equal that pace.
     #[must_use]
     pub fn rates(&self, asked_u: u64) -> (f64, f64) {
         let known = self.released.filter(|_| self.asked_u == asked_u);
@@ -112,13 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn at_a_fixed_pace_the_rate_is_what_was_asked_for_and_nothing_is_uncertain() {
+    fn while_the_pace_is_the_limit_both_rates_equal_the_promoters_pace() {
         let rates = after(30, SECOND, VisitorRates::default()).rates(SECOND.rate_u);
         assert_eq!(rates, (40.0, 40.0));
     }
 
     #[test]
-    fn when_the_room_binds_the_rate_follows_what_was_released_and_the_interval_widens() {
+    fn if_fewer_are_released_than_the_pace_allows_the_rate_follows_and_the_interval_widens() {
         let slow = TickOutcome {
             people: 10,
             bound: ReleaseBound::Room,

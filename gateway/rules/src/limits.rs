@@ -1,5 +1,5 @@
-//! Works out the limits of the pace from one second's shared measurements: the room inside, the
-//! valve of auto mode, and the remaining seats. The planner runs the same code.
+//! Works out what limits the pace in one second: `max_inside`, the valve of auto mode, and the
+//! remaining seats. It uses the measurements of all nodes. The planner runs the same code.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +10,9 @@ use super::pace_settings::PaceSettings;
 use super::valve::{AdaptiveInsideLimit, HealthLevel, HealthReading};
 use crate::room_document::PaceMode;
 
-/// The trickle is one part in this many of the promoter's pace, but at least `TRICKLE_MIN_U` (in
-/// millionths of a visitor a second) if the pace allows that much.
+/// The trickle is released even if nobody more is wanted. It is one part in this many of the
+/// promoter's pace, but at least `TRICKLE_MIN_U` (in millionths of a visitor a second) or, if the
+/// whole pace is lower than that, the whole pace.
 const TRICKLE_PART: u64 = 100;
 const TRICKLE_MIN_U: u64 = VISITOR_U / 10;
 
@@ -20,7 +21,8 @@ const TRICKLE_MIN_U: u64 = VISITOR_U / 10;
 pub struct PaceMeasurements {
     /// The time of the measurements, in milliseconds since the epoch.
     pub now: i64,
-    /// Visitors inside, who have claimed and neither finished nor expired, by time since the claim.
+    /// Visitors inside, by time since their claim. A visitor is inside from the claim until the
+    /// order is ticketed or the pass runs out.
     pub inside: [u64; 4],
     /// Called visitors who are present, have not claimed, are within their window, and are expected
     /// to come.
@@ -59,12 +61,13 @@ pub struct PaceLimits {
     pub wanted: u64,
     /// The most visitors inside that both the valve and the promoter allow.
     pub inside_max: u64,
-    /// How the seats compare with the people; `None` if the room has no line or no seats.
+    /// The remaining seats and the people who want them; `None` if the room has no line or no
+    /// seats.
     pub demand: Option<SeatDemand>,
 }
 
-/// If the last tick was longer ago than this, in milliseconds, only the time that the pace may
-/// count is used for the rates.
+/// If the last tick was longer ago than this, in milliseconds, the rates do not use the real time
+/// since then, but the time that the pace counts: at most one second.
 const SILENCE_MS: i64 = 10_000;
 
 /// The memory from one tick to the next. It is stored with the release counter, so that the node
@@ -88,12 +91,13 @@ impl PaceMemory {
     /// Writes the memory as [`PaceMemory::parse`] reads it.
     #[must_use]
     pub fn to_text(&self) -> String {
-        // Rates are finite, so this cannot fail. Without a memory the next tick would only start
-        // from an empty one.
+        // All fields are plain numbers, so this cannot fail. Even then the next tick would only
+        // start from an empty memory.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Works out the limits of a second's regular tick, and adjusts the valve.
+    /// Adjusts the valve, and works out the limits of the regular tick, which happens once a
+    /// second.
     pub fn limits(&mut self, settings: &PaceSettings, measured: &PaceMeasurements) -> PaceLimits {
         if settings.mode == PaceMode::Auto {
             let valve = self.valve.unwrap_or_else(|| first_valve(settings));
@@ -104,11 +108,11 @@ impl PaceMemory {
         self.peek_limits(settings, measured)
     }
 
-    /// Works out the limits of a tick between two seconds. The valve stays as it is.
+    /// Works out the limits of an extra tick between two regular ones. The valve stays as it is.
     #[must_use]
     pub fn peek_limits(&self, settings: &PaceSettings, measured: &PaceMeasurements) -> PaceLimits {
         let coming = measured.coming();
-        // If not everybody comes, more people can be called than there is room for.
+        // Not everybody who is called comes, so more people can be called than may still enter.
         let room_of = |most: u64| (most.saturating_sub(coming) as f64 / measured.show_up) as u64;
         let well = measured.reading.health_level(settings.p99_ms) != HealthLevel::Ill;
         let inside_max = match settings.mode {
@@ -192,8 +196,7 @@ impl PaceMemory {
         });
     }
 
-    /// Returns the line's rates in visitors a second: the expected one, and the one that it falls
-    /// short of once in ten times.
+    /// Returns the line's expected rate and its low rate, as [`VisitorRates::rates`] does.
     #[must_use]
     pub fn rates(&self, per_s_u: u64) -> (f64, f64) {
         self.flow.rates(per_s_u)

@@ -1,5 +1,5 @@
-//! Checks the ids of rooms and the patterns of shows, and finds out whether two patterns can match
-//! the same show.
+//! Checks the ids of rooms and the patterns that name a room's shows, and finds out whether two
+//! patterns can match the same show.
 
 use super::faults::RoomInputFaults;
 
@@ -25,7 +25,8 @@ pub fn overlap(a: &str, b: &str) -> bool {
     }
 }
 
-/// Checks the patterns of a room, each a show's id or the beginning of one.
+/// Checks the show patterns of a room. Each is a show's id, or the beginning of an id followed by
+/// `*`.
 pub(super) fn checked_shows(
     value: Option<Vec<String>>,
     faults: &mut RoomInputFaults,

@@ -1,6 +1,6 @@
-//! Estimates the demand of the people inside: how many more visitors could use a seat, and how
-//! likely a seat is left for a visitor in the line. The code uses plain means and variances and
-//! knows no single visitor.
+//! Estimates how many seats the people inside will take. From that follow how many more people to
+//! call, and how likely a seat is left for a visitor in the line. The code uses only counts, means
+//! and variances, and no data of a single visitor.
 
 /// The first guess of the seats that a party takes, before anything is measured.
 const PARTY: f64 = 2.0;
@@ -10,17 +10,18 @@ const CHANCE: f64 = 0.8;
 const GUESS_WEIGHT: f64 = 20.0;
 /// The share of held seats that are bought. The other held seats become free again.
 const BASKETS_KEPT: f64 = 0.85;
-/// How far the mean may be off before anything is measured, as a share of the mean. The doubt never
-/// falls below `DOUBT_MIN`.
+/// The standard error of the number of seats that people will take, as a share of that number,
+/// before anything is measured. It never falls below `DOUBT_MIN`.
 const DOUBT: f64 = 0.4;
 const DOUBT_MIN: f64 = 0.03;
-/// After this many visitors with tickets, the doubt is smaller by the square root of two.
+/// After this many visitors with tickets, the doubt is divided by the square root of two.
 const DOUBT_VISITORS: f64 = 50.0;
 /// The most seats that a party is believed to take.
 const PARTY_MAX: f64 = 10.0;
 
-/// The limits of the four age groups of visitors inside, in seconds since the claim. `WEIGHTS`
-/// holds the likelihood, by group, that a visitor without a basket still wants seats.
+/// Visitors inside form four groups by the seconds since their claim. These are the upper limits of
+/// the first three groups. `WEIGHTS` holds the likelihood, by group, that a visitor without a
+/// basket still wants seats.
 pub const AGES_S: [u64; 3] = [30, 60, 120];
 const WEIGHTS: [f64; 4] = [1.0, 0.5, 0.25, 0.1];
 
@@ -38,7 +39,7 @@ pub struct SeatSupply {
     pub lapsing: u64,
     /// The number of baskets: holds without an order, and unpaid orders.
     pub baskets: u64,
-    /// The number of cells that are not sold and that nobody can buy any more.
+    /// The number of cells that were not sold and can no longer be bought.
     pub gone: u64,
 }
 
@@ -58,7 +59,7 @@ pub struct PeopleAhead {
     pub show_up: f64,
 }
 
-/// The seats that are left, and the people who want them before the line does.
+/// The seats that are left, and the people ahead of the line who want them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeatDemand {
     /// The seats that are free now or will lapse soon.
@@ -147,7 +148,8 @@ impl SeatDemand {
     }
 }
 
-/// Approximates the normal distribution by the logistic one, with an error of at most 0.01.
+/// Approximates the distribution function of the normal distribution by the logistic function, with
+/// an error of at most 0.01.
 fn normal(z: f64) -> f64 {
     1.0 / (1.0 + (-1.702 * z).exp())
 }
@@ -268,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn if_no_seat_can_be_bought_any_more_nobody_is_wanted_and_the_odds_are_near_zero() {
+    fn if_no_seat_can_be_bought_nobody_is_wanted_and_the_odds_are_near_zero() {
         let over = SeatSupply {
             gone: 1_000,
             ..SeatSupply::default()

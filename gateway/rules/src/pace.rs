@@ -1,5 +1,5 @@
-//! Decides as a pure function how many ranks to release now. `limits` works out what the pace may
-//! use. The gateway's `line::release` carries out the decision.
+//! Decides, as a pure function, how many ranks to release now. `limits` works out the limits that
+//! this decision must respect. The gateway's `line::release` carries out the decision.
 
 /// The longest time for which one tick earns releases, in milliseconds, so that no credit is saved
 /// up while no tick happens.
@@ -16,8 +16,8 @@ pub const AWAY_PER_PERSON: u64 = 32;
 pub enum RankPresence {
     /// Somebody whose socket is open, or whose page asked a moment ago.
     Here,
-    /// Somebody who has not been seen for a while. The visitor is called with the others, but no
-    /// room is reserved for the visitor.
+    /// Somebody who has not been seen for a while. The visitor is called with the others, but the
+    /// pace does not count on the visitor to come.
     Away,
     /// Nobody, because the rank is a void or its visitor left.
     Nobody,
@@ -35,7 +35,8 @@ pub struct PaceInput {
     pub rate_u: Option<u64>,
     /// What is released even if `wanted` is 0, in millionths of a visitor a second.
     pub trickle_u: u64,
-    /// The number of people for whom there is room inside. This limit always applies.
+    /// The most people who may be called so that at most `max_inside` are inside. This limit always
+    /// applies.
     pub room: u64,
     /// How many people booking's health and the remaining seats allow. Beyond them only the trickle
     /// is released.
@@ -54,9 +55,9 @@ pub struct PaceInput {
 /// The reason why the counter did not go further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReleaseBound {
-    /// The rate limited the release, as it should.
+    /// The rate limited the release. This is the normal case.
     Rate,
-    /// The room inside, booking's health, or the remaining seats limited the release.
+    /// `max_inside`, booking's health, or the remaining seats limited the release.
     Room,
     /// Nobody is left to call, or nobody may be called.
     Line,
@@ -114,8 +115,9 @@ pub fn decide_release(input: &PaceInput, who: impl Fn(u64) -> RankPresence) -> R
     ReleaseDecision {
         released: walked.released,
         people: walked.people,
-        // If the rate is the limit, its fraction is kept for the next tick. If the room is the
-        // limit, only the trickle's fraction is kept. If the line is empty now, nothing is kept.
+        // If the rate is the limit, the next tick starts with its fraction of a visitor. If `room`
+        // or `wanted` is the limit, the next tick starts with the trickle's fraction. If the line
+        // is empty now, the next tick starts with nothing.
         remainder_u: if emptied { 0 } else { budget.remainder_u },
         owed_u: budget.owed_u,
         late_u,
@@ -269,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_room_inside_limits_the_release_and_the_debt_for_late_comers_is_paid_first() {
+    fn max_inside_limits_the_release_and_the_debt_for_late_comers_is_paid_first() {
         check(PaceInput { room: 2, ..BASE }, 2, 0);
         check(PaceInput { room: 0, ..BASE }, 0, 0);
         check(
@@ -372,7 +374,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_counter_is_monotone_and_never_above_budget(
+        fn the_counter_never_falls_and_never_more_people_are_called_than_the_limits_allow(
             elapsed_ms in 0_u64..5000, remainder_u in 0..VISITOR_U, rate_u in 1000_u64..100 * VISITOR_U, trickle_u in 0_u64..VISITOR_U, room in 0_u64..200,
             wanted in 0_u64..200, owed_u in 0..20 * VISITOR_U, selling: bool, released in 0_u64..300, end in 0_u64..300, void in 1_u64..9, away in 1_u64..9,
         ) {
@@ -392,7 +394,7 @@ mod tests {
         }
 
         #[test]
-        fn a_line_never_calls_more_people_than_its_rate_over_any_time(
+        fn over_any_number_of_ticks_no_more_people_are_called_than_the_rate_allows(
             ticks in proptest::collection::vec((0_u64..3000, 0_u64..50, 0_u64..2), 1..60), rate_u in 100_000_u64..50 * VISITOR_U,
         ) {
             let mut input = PaceInput { rate_u: Some(rate_u), trickle_u: rate_u / 100, end: u64::MAX, ..BASE };

@@ -7,8 +7,8 @@ use crate::room_document::PaceMode;
 pub struct PaceSettings {
     /// Who decides how many may be inside.
     pub mode: PaceMode,
-    /// Whether the room has a line. In a room without a line everybody is called while there is
-    /// room inside.
+    /// Whether the room has a line. In a room without a line everybody is called while fewer than
+    /// `max_inside` are inside.
     pub line: bool,
     /// The pace in millionths of a visitor a second. In auto mode this is the highest pace.
     pub per_s_u: u64,

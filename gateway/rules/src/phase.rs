@@ -1,4 +1,4 @@
-//! Works out the phase of a room from its document, the promoter's steps by hand, the draw, the
+//! Works out the phase of a room from its document, what the promoter did by hand, the draw, the
 //! seats, and the time. The code is pure.
 
 use serde::{Deserialize, Serialize};

@@ -1,20 +1,23 @@
-//! Remembers the releases whose window is open: whom each release called, when, and who has
-//! answered.
+//! Remembers the releases whose window is open: the time (`claim_s`) in which called visitors are
+//! expected to claim. Knows whom each release called, when, and who has claimed or left since.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::pace::{BANKED_MS_MAX, VISITOR_U};
 
-/// How late a tick may come without losing time, in milliseconds. The next tick counts the rest.
+/// The most time that a late tick leaves to the next one, in milliseconds. A tick counts at most
+/// one second, and the rest beyond this figure is lost.
 const LATE_TICK_MS: i64 = 500;
 /// The weight, in people, of the first guess, which is that everybody shows up.
 pub const SHOW_UP_WEIGHT: f64 = 20.0;
-/// The lowest expected show-up. It limits a call to four times the room inside.
+/// The lowest expected show-up. Because of it, at most four times as many people are called as may
+/// still enter.
 pub const SHOW_UP_MIN: f64 = 0.25;
 /// The part of the weight of past releases that remains after each further release.
 pub const PAST_KEPT: f64 = 0.95;
-/// The time after which an open entry is freed, in milliseconds. An entry stays open if its node
-/// dies while the claim is written. The time is longer than any wait for the ledger's answer.
+/// An entry is open while a visitor's claim is written. If its node dies meanwhile, nobody ends the
+/// entry, so it is freed after this time, in milliseconds. The time is longer than any wait for the
+/// ledger's answer.
 pub const ENTRY_LAPSES_MS: i64 = 30_000;
 
 /// The people whom one release called.
@@ -24,12 +27,12 @@ struct ReleaseCohort {
     to: u64,
     at: i64,
     people: u64,
-    /// Ranks whose people were away when they were called: no room is reserved for them.
+    /// Ranks whose people were away when they were called. These people are not expected.
     away: HashSet<u64>,
     /// How many of the people came.
     came: u64,
-    /// Ranks whose people are no longer expected. This is a set, because a visitor who claims and
-    /// then leaves has answered only once.
+    /// Ranks whose visitor claimed or left and is therefore no longer expected. This is a set, so
+    /// that a visitor who claims and then leaves counts once.
     answered: HashSet<u64>,
 }
 
@@ -84,12 +87,12 @@ pub fn show_up(people: f64, came: f64) -> f64 {
     ((SHOW_UP_WEIGHT + came) / (SHOW_UP_WEIGHT + people)).clamp(SHOW_UP_MIN, 1.0)
 }
 
-/// The open entries of one rank. Two tabs of a visitor are two calls at the same rank.
+/// The open entries of one rank. Two tabs of a visitor make two requests with the same rank.
 #[derive(Debug, Clone, Copy)]
 struct EntryReservation {
-    /// The number of calls that wait for the claim.
+    /// The number of requests whose claim is being written.
     calls: usize,
-    /// When the entries are freed if no call ends them, in milliseconds since the epoch.
+    /// When the entries are freed if no request ends them, in milliseconds since the epoch.
     lapses_at: i64,
 }
 
@@ -111,7 +114,7 @@ pub struct ReleaseCohorts {
 /// How a claim at a released rank counts against the pace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimTiming {
-    /// The claim is within the window and was expected, so room is reserved for it.
+    /// The claim is within the window and was expected, so its release has already counted it.
     InWindow,
     /// The claim comes after the window, is for a second pass, or comes from a visitor who was away
     /// when called. It needs a share of the pace.
@@ -152,7 +155,7 @@ impl ReleaseCohorts {
         }
     }
 
-    /// Returns the share of called people who come within their window, from past releases.
+    /// Returns the share of called people who came within their window in past releases.
     #[must_use]
     pub fn show_up(&self) -> f64 {
         let (people, came) = self.past;
@@ -176,8 +179,9 @@ impl ReleaseCohorts {
         self.recent.iter().map(of).collect()
     }
 
-    /// Ends a tick. Records up to when it counted, the remaining debt, and the credit of late
-    /// comers, which is at most one second's worth or, if that is less, one visitor.
+    /// Ends a tick. Records up to when it counted, and the remaining debt. Adds `credit_u` to the
+    /// credit of late comers, up to the pace of one second or, if that is less than one visitor, up
+    /// to one visitor.
     pub fn ticked(&mut self, until: i64, owed_u: u64, credit_u: u64, per_s_u: u64) {
         let most = per_s_u.max(VISITOR_U);
         self.late_credit_u = self.late_credit_u.saturating_add(credit_u).min(most);
@@ -197,9 +201,9 @@ impl ReleaseCohorts {
         self.entering.len() as u64
     }
 
-    /// Returns how many called people are still expected to come. Each release expects as many as
-    /// the show-up says, less those who came. If half of the people never come, nobody is expected
-    /// once the other half is there.
+    /// Returns how many called people are still expected to come. Each release expects its people
+    /// times the show-up, less those who came. For example, with a show-up of one half, nobody more
+    /// is expected once half of the people have come.
     #[must_use]
     pub fn expected(&self) -> u64 {
         let show_up = self.show_up();
@@ -212,7 +216,8 @@ impl ReleaseCohorts {
         self.recent.iter().map(of).sum()
     }
 
-    /// Returns how a claim of that rank counts.
+    /// Returns how a claim of that rank counts. `first` is true if it is for the visitor's first
+    /// pass.
     #[must_use]
     pub fn timing(&self, rank: u64, first: bool) -> ClaimTiming {
         let at = self.recent.partition_point(|cohort| cohort.to <= rank);
@@ -249,7 +254,7 @@ impl ReleaseCohorts {
         self.entering.retain(|_, entering| entering.lapses_at > now);
     }
 
-    /// Reserves an entry for that rank until [`Self::entered`] or [`Self::turned_back`], or until
+    /// Reserves an entry for that rank until [`Self::entered`] or [`Self::entry_failed`], or until
     /// it lapses.
     pub fn reserve_entry(&mut self, rank: u64, now: i64) {
         let entering = self.entering.entry(rank).or_insert(EntryReservation {
@@ -311,7 +316,7 @@ mod tests {
     use crate::pace::{PaceInput, RankPresence, decide_release};
 
     #[test]
-    fn a_call_counts_until_it_is_answered_or_its_window_ends() {
+    fn called_people_are_expected_until_they_claim_or_leave_or_their_window_ends() {
         let mut cohorts = ReleaseCohorts::default();
         cohorts.released(0, 10, 8, HashSet::new(), 1000);
         cohorts.released(10, 12, 2, HashSet::new(), 2000);
@@ -321,7 +326,7 @@ mod tests {
         assert_eq!(
             cohorts.expected(),
             9,
-            "claiming and then leaving is one answer"
+            "a visitor who claims and then leaves is subtracted once"
         );
         assert_eq!(
             (cohorts.timing(3, true), cohorts.timing(3, false)),
@@ -348,7 +353,7 @@ mod tests {
         assert_eq!(
             (cohorts.expected(), cohorts.entering()),
             (0, 2),
-            "entries outlive their window"
+            "an entry stays open after its window has ended"
         );
         cohorts.entered(0);
         assert!(cohorts.is_entering(0), "the second tab's claim is not done");
@@ -366,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_no_call_ends_lapses_by_itself() {
+    fn an_entry_that_no_request_ends_lapses_by_itself() {
         let mut cohorts = ReleaseCohorts::default();
         cohorts.released(0, 2, 2, HashSet::new(), 0);
         cohorts.reserve_entry(0, 0);
@@ -412,7 +417,7 @@ mod tests {
                     room: 100,
                     wanted: 100,
                     owed_u: cohorts.owed_u(),
-                    // A room that is sold out repays its debt as an empty line does.
+                    // In a room that is sold out, the debt shrinks as in an empty line.
                     selling,
                     released: 16,
                     end: 16,
@@ -431,7 +436,7 @@ mod tests {
             assert_eq!(
                 cohorts.owed_u(),
                 per_s_u,
-                "the debt is one second's, and no more"
+                "the debt is one second of the pace, and no more"
             );
         }
     }

@@ -1,5 +1,6 @@
-//! Simulates a small on-sale in seconds without sockets: a crowd, a booking that slows down under
-//! load, and the real pace between them. It tests the design's promises about the pace.
+//! Simulates a small on-sale second by second and without sockets: a crowd, a booking server that
+//! slows down under load, and the real code of the pace between them. The tests check the design's
+//! promises about the pace.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -14,7 +15,7 @@ use super::release_cohorts::{ClaimTiming, ReleaseCohorts};
 use super::valve::HealthReading;
 use crate::room_document::PaceMode;
 
-/// The crowd, the seats and the booking of a simulation.
+/// The crowd, the seats and the booking server of a simulation.
 struct Sale {
     settings: PaceSettings,
     seats: u64,
@@ -25,7 +26,7 @@ struct Sale {
     answers_after: fn(u64) -> u64,
     claim_s: u64,
     /// The time from the claim to the end of the visit while booking answers at once, in seconds.
-    /// It must be even, because a visitor makes one call for every two seconds.
+    /// It must be even, because a visitor makes a call every two seconds.
     visit_s: u64,
     /// The share of visitors who take seats and pay. The holds of the others lapse after `hold_s`.
     buys: f64,
@@ -259,7 +260,7 @@ fn a_fixed_pace_is_kept_in_every_ten_seconds() {
 }
 
 #[test]
-fn if_nine_in_ten_of_the_head_are_away_entries_slow_by_at_most_a_twentieth() {
+fn if_nine_in_ten_at_the_front_of_the_line_are_away_entries_slow_by_at_most_a_twentieth() {
     for mode in [PaceMode::Auto, PaceMode::Fixed] {
         let mut full = SALE();
         full.settings.mode = mode;
@@ -337,7 +338,7 @@ fn releases_slow_to_a_trickle_when_baskets_cover_the_seats_and_resume_as_they_la
 }
 
 #[test]
-fn late_comers_who_come_together_enter_by_the_pace() {
+fn late_comers_who_come_together_enter_no_faster_than_the_pace() {
     let mut sale = SALE();
     sale.settings.per_s_u = 20 * VISITOR_U;
     sale.claim_s = 30;

@@ -11,10 +11,10 @@ use super::pace_settings::PaceSettings;
 /// most by `max_inside` / `CLIMB_PART_OF_ALL`.
 const CLIMB_PART: u64 = 8;
 const CLIMB_PART_OF_ALL: u64 = 20;
-/// From half the number at which booking last fell ill, the limit grows only by one part in this
-/// many of itself.
+/// Once the limit is at least half the number of visitors at which booking last fell ill, it grows
+/// only by one part in this many of itself.
 const CAREFUL_PART: u64 = 40;
-/// How long booking must have been well before the limit grows at full speed there again, in
+/// How long booking must have been well before the limit grows at full speed again, in
 /// milliseconds.
 const TRUSTED_AFTER_MS: i64 = 8000;
 /// The valve begins at one part in this many of `max_inside`.
@@ -26,20 +26,20 @@ const FLOOR_PART: u64 = 100;
 const SETTLE_MS: i64 = 3000;
 /// The wait before the next cut if the last one is seen to help, in milliseconds.
 const HELPS_MS: i64 = 10_000;
-/// With fewer calls than this, a reading says little of how slow booking is.
+/// With fewer calls than this, a reading says little about how slow booking is.
 const CALLS_MIN: u64 = 20;
-/// Booking counts as ill above this percentage of its target, because people feel more delay than
-/// the door measures.
+/// Booking counts as ill if its p99 is above this percentage of the target. It is less than 100,
+/// because people feel more delay than the gateway measures.
 const ILL_PERCENT: u64 = 70;
-/// Booking counts as neither well nor ill above this percentage of its target, and up to
+/// Booking counts as neither well nor ill if its p99 is above this percentage of the target, up to
 /// `ILL_PERCENT`.
 const TIGHT_PERCENT: u64 = 50;
-/// A tight reading forgets a cut that is older than this, in milliseconds.
+/// On a tight reading the valve forgets a cut that is older than this, in milliseconds.
 const FORGOTTEN_AFTER_MS: i64 = 60_000;
 /// A single failed call, or at most one failed call in this many, does not count as ill.
 const ERRORS_PART: u64 = 100;
 
-/// Booking's health over the last seconds, as its door measured it.
+/// Booking's health over the last seconds, as the gateways measured it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HealthReading {
     /// The time within which 99 of 100 calls were answered, milliseconds; `None` without calls.
@@ -105,7 +105,7 @@ fn floor(max_inside: u64) -> u64 {
 }
 
 impl AdaptiveInsideLimit {
-    /// Makes a valve that is a little open, because nothing is measured yet.
+    /// Makes a valve that allows only a part of `max_inside`, because nothing is measured yet.
     #[must_use]
     pub fn new(max_inside: u64) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl AdaptiveInsideLimit {
         }
     }
 
-    /// Makes a valve that is fully open.
+    /// Makes a valve that allows all of `max_inside`.
     #[must_use]
     pub fn fully_open(max_inside: u64) -> Self {
         Self {
@@ -131,9 +131,9 @@ impl AdaptiveInsideLimit {
         self.most.clamp(floor(max_inside), max_inside)
     }
 
-    /// Returns the valve after one second's reading at `now` (ms). `inside` counts the visitors
-    /// inside or on their way. The valve opens only if one more second of the pace would reach its
-    /// limit.
+    /// Returns the valve after one second's reading at `now` (ms). `inside` counts the visitors who
+    /// are inside, are entering, or were called and are expected. The limit grows only if one more
+    /// second of the pace would reach it.
     #[must_use]
     pub fn after_reading(
         self,

@@ -12,8 +12,8 @@ const LOOK_BACK: usize = 3;
 /// A reading with fewer calls than this looks back further, so that one slow call in a quiet hour
 /// does not count as ill.
 const CALLS_MIN: u64 = 50;
-/// The number of buckets. Each bucket ends a tenth above the one before, from a millisecond to
-/// about a minute.
+/// The number of buckets for the times of calls. The upper limit of each bucket is a tenth above
+/// that of the one before, from a millisecond to about a minute.
 pub const BUCKETS: usize = 116;
 const BUCKET_STEP: f64 = 1.1;
 
@@ -49,7 +49,7 @@ impl NodeMeasurements {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads what another node sent. Returns `None` if that node has another version.
+    /// Reads what another node sent. Returns `None` if it cannot be read, as from another version.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()

@@ -24,7 +24,8 @@ impl MerkleTree {
     /// Builds the tree over all leaves, which are in the order of their numbers from 0. Uses two
     /// threads if there is more than one chunk.
     pub fn build<L: Copy + Sync + Into<[u8; 32]>>(leaves: &[L]) -> Self {
-        // Each half must consist of whole chunks, except for the last chunk of all.
+        // The first half must consist of whole chunks. Only the last chunk of the second half may
+        // be shorter.
         let half = leaves.len().div_ceil(CHUNK) / 2 * CHUNK;
         let (low, high) = leaves.split_at(half);
         let chunks = std::thread::scope(|scope| {
@@ -83,8 +84,8 @@ pub fn root<L: Copy + Sync + Into<[u8; 32]>>(leaves: &[L]) -> Digest {
     MerkleTree::build(leaves).root()
 }
 
-/// Returns whether `path` shows that `number` of `n` is held by `holder` under `root` (RFC 9162
-/// §2.1.3.2).
+/// Returns whether `path` proves that `holder` holds `number` in the tree with `n` leaves and this
+/// `root` (RFC 9162 §2.1.3.2).
 pub fn verify_proof(
     number: u64,
     n: u64,

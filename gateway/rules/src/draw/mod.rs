@@ -1,12 +1,12 @@
 //! Runs the draw, version 1: turns the join numbers of a frozen line into ranks so that anybody can
-//! check the result. The code is pure: the room gives the secret, the leaves and the beacon, and
-//! nothing here reads a clock or makes randomness.
+//! check the result. The code is pure: the caller passes in the secret, the leaves and the beacon,
+//! and nothing here reads a clock or makes randomness.
 //!
 //! In reading order: [`merkle`] computes the root, which fixes the holder of every number. [`seed`]
 //! combines the root with the beacon and with the secret that was promised when the room was
 //! created. [`shuffle`] makes the line from the seed. [`record`] is the published record of all
-//! this, and [`verify`] checks a record offline. This version is frozen: any change must become a
-//! version 2.
+//! this, and [`verify`] checks a record offline. This version must stay as it is: any change must
+//! become a version 2.
 //!
 //! A record proves that the operator of the room could not choose the line after the freeze, nor
 //! give one holder two numbers unnoticed. It does not prove three things. Without a beacon, the

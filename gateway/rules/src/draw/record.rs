@@ -38,8 +38,8 @@ pub struct DrawRecord {
     pub seed: Option<Digest>,
     /// When the line was drawn, in RFC 3339, UTC; known from the draw on.
     pub drawn_at: Option<String>,
-    /// Ranks that visitors were given, to be checked with the rest. The gateway never sends them,
-    /// but a checker may add collected ranks.
+    /// Ranks that visitors were given, to be checked with the rest. The gateway never sends them.
+    /// People who check a draw can add the ranks that they collected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<AssignedRank>,
 }
@@ -93,9 +93,9 @@ impl DrawRecord {
         }
     }
 
-    /// Adds the draw to the record: opens the secret and derives the seed. `beacon` is empty in a
-    /// room without one. Returns `None` if the line is not frozen, or if `secret` is not the one
-    /// that was promised.
+    /// Adds the draw to the record: reveals the secret and derives the seed. `beacon` is empty in a
+    /// room without a beacon. Returns `None` if the line is not frozen, or if `secret` is not the
+    /// one that was promised.
     #[must_use]
     pub fn drawn(self, secret: [u8; 32], beacon: &[u8], drawn_at: String) -> Option<Self> {
         let (n, root) = (self.n?, self.root?);

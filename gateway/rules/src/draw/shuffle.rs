@@ -1,8 +1,8 @@
 //! Makes the line from a seed: Fisher–Yates from the top, driven by the words of ChaCha20 (20
-//! rounds, zero nonce, block counter from 0, little-endian). Words from the largest multiple of the
-//! bound below 2³² on are rejected, unless the bound divides 2³².
+//! rounds, zero nonce, block counter from 0, little-endian). A word is rejected unless it is below
+//! the largest multiple of the bound that is not above 2³².
 //!
-//! The inverse does not need the line. A series of swaps is undone by the same swaps in the
+//! The inverse can be made without the line. A series of swaps is undone by the same swaps in the
 //! opposite order. So [`ranks`] stores each step's index in the cell that the step will fill, and
 //! then walks upwards. The line and its inverse share only the seed, so [`line_and_ranks`] makes
 //! them on two threads, each with its own keystream. On one core it is cheaper to invert the
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_the_words_from_the_largest_multiple_on_are_rejected() {
+    fn words_are_rejected_exactly_from_the_largest_multiple_of_the_bound_on() {
         for bound in [
             2u32,
             3,

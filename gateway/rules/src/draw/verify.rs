@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use super::{N_MAX, VERSION, commitment, merkle, record::DrawRecord, seed, shuffle};
 
-/// How many wrong ranks are listed one by one. The rest are counted.
+/// How many wrong ranks are listed one by one. If there are more, their total number is given too.
 const WRONG_RANKS_SHOWN: usize = 5;
 
 /// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DrawCheckReport {
-    /// All faults; empty if the draw holds.
+    /// All faults; empty if nothing was found wrong.
     pub faults: Vec<String>,
     /// Everything that was checked and is right.
     pub checked: Vec<String>,

@@ -84,7 +84,7 @@ fn changed(value: &Value) -> Value {
             let digit = if text.ends_with('0') { "1" } else { "0" };
             json!(format!("{}{digit}", &text[..text.len() - 1]))
         }
-        other => panic!("not a value that is changed here: {other}"),
+        other => panic!("this test cannot change such a value: {other}"),
     }
 }
 

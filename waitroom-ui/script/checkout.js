@@ -37,7 +37,8 @@ async function start() {
     askForTravellers(hold.seats);
   }
   if (back()) $("back").href = back();
-  // Both are shown at once, so that no button moves while somebody is about to press it.
+  // The seats and the form appear together, so that no button moves while somebody is about to
+  // press it.
   for (const part of ["basket", "buyer-form"]) show($(part));
   countdown.start(hold.expires_at, hold.skew_ms ?? 0);
 }
@@ -87,7 +88,7 @@ function refused(problem) {
   const again = problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight";
   const actions = again && problem.code !== "payments_not_configured" ? [{ label: t("common.try_again"), run: () => $("buyer-form").requestSubmit() }] : [];
   const [total, limit] = [problem.total ?? hold?.total, problem.minimum ?? problem.maximum ?? problem.step];
-  // The provider may refuse a sum without naming its limit. Then the server's own words are shown.
+  // If the provider refuses a sum without naming its limit, the server's own words are shown.
   const shown = SUMS.includes(problem.code) && !limit ? { ...problem, code: "payment_refused" } : problem;
   showProblem(shown, { total: money(total), limit: money(limit) }, actions);
 }

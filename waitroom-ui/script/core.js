@@ -8,8 +8,8 @@ export const $ = (id) => document.getElementById(id);
 const texts = JSON.parse($("texts")?.textContent || "{}");
 export const data = JSON.parse($("data")?.textContent || "{}");
 
-// The page's language in the reader's region, if the browser names one, because regions write dates
-// differently.
+// The page's language with the reader's region, such as `en-GB`, if the browser names a region.
+// Regions write dates differently.
 const page = document.documentElement.lang || "en";
 const locale = navigator.languages?.find((one) => one.toLowerCase().startsWith(page)) ?? page;
 const numbers = new Intl.NumberFormat(locale);
@@ -31,13 +31,14 @@ export function t(key, values = {}) {
 }
 
 /**
- * Returns the entry at a dotted key unchanged, or undefined if there is none. It may be a group of
- * texts.
+ * Returns the entry at a dotted key unchanged: a text or a group of texts. Returns undefined if
+ * there is no such entry.
  */
 export const raw = (key) => key.split(".").reduce((at, part) => at?.[part], texts);
 
 /**
- * Formats seconds as `40 s`, `12 min`, `2 h 5 min`; from a minute on rounded up to whole minutes.
+ * Formats seconds as `40 s`, `12 min`, `2 h 5 min`. A minute or more is rounded up to whole
+ * minutes.
  */
 export function span(seconds) {
   if (!Number.isFinite(seconds)) return "–";
@@ -53,7 +54,7 @@ export function clock(seconds) {
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
 }
 
-/** Formats an amount in minor units in the reader's format. */
+/** Formats `{amount, currency}`, with the amount in minor units, as the reader writes money. */
 export function money(value) {
   if (!value || typeof value.amount !== "number") return "";
   const format = new Intl.NumberFormat(locale, { style: "currency", currency: value.currency });
@@ -103,8 +104,8 @@ export function make(tag, attributes = {}, ...children) {
 
 /**
  * Makes one call to the server and returns `{ ok, status, body, headers, problem }`. A network
- * failure is the problem `offline`. `options`: body (sent as JSON), bearer, key (Idempotency-Key),
- * accept, binary (body as ArrayBuffer), text.
+ * failure is returned as the problem `offline`. `options`: body (sent as JSON), bearer, key
+ * (Idempotency-Key), accept, cache, binary (returns an ArrayBuffer), text (returns a string).
  */
 export async function call(method, path, options = {}) {
   const headers = { accept: options.accept ?? "application/json" };
@@ -183,8 +184,8 @@ let saidAt = -QUIET_MS;
 let waitingToSay = 0;
 
 /**
- * Announces a text to screen readers: an `urgent` one at once, others at most every 30 s. A newer
- * text replaces one that still waits.
+ * Announces a text to screen readers: at once if it is `urgent`, and otherwise at least 30 s after
+ * the previous text. A newer text replaces a text that still waits.
  */
 export function announce(text, urgent = false) {
   clearTimeout(waitingToSay);
@@ -200,8 +201,8 @@ export function announce(text, urgent = false) {
 // --- Values stored in this browser ---
 
 /**
- * Values in localStorage. If the storage is full or forbidden, or its text is not JSON, the value
- * counts as not stored.
+ * Values in localStorage. `get` returns null if there is no such value, it is not JSON, or the
+ * storage is forbidden. `set` does nothing if the storage is full or forbidden.
  */
 export const kept = {
   get(name) {
@@ -215,7 +216,7 @@ export const kept = {
     try {
       localStorage.setItem(`fairgate.${name}`, JSON.stringify(value));
     } catch {
-      // The page works without storage until it is closed.
+      // Without storage, the page works until it is closed.
     }
   },
   remove(name) {

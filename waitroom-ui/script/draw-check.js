@@ -1,14 +1,15 @@
 // Checks a published draw for one visitor, step by step. Each step passes, fails, or is skipped
-// because this browser cannot check it. Apart from WebCrypto this is pure code without the page;
-// the words for each step are in the texts.
+// because this browser cannot check it. This is pure code, except for WebCrypto, and needs no page.
+// The words for each step are in the texts.
 
 import { commitment, fromHex, holderOf, rankOf, rootFromPath, seed, toHex } from "./draw.js";
 
 /**
  * Checks all steps. `record` is the answer of `GET …/draw`, `place` is `{number, rank}`, `proof` is
- * the answer of `GET …/draw/proof/{number}` (null for a late number), `own` is what this browser
- * stored: `{secret?, commitment?, root?}`, `jwks` may be null. `progress(part)` is awaited now and
- * then. Returns `[{step, result: "pass" | "fail" | "skip", expected?}]`.
+ * the answer of `GET …/draw/proof/{number}` (null for a number that joined after the freeze), `own`
+ * is what this browser stored: `{secret?, commitment?, root?}`, `jwks` is null if the keys could
+ * not be fetched. `progress(part)` is awaited now and then with the part done, 0 to 1. Returns
+ * `[{step, result: "pass" | "fail" | "skip", expected?}]`.
  */
 export async function check({ record, place, proof, own, jwks }, progress) {
   const steps = [];

@@ -1,6 +1,6 @@
-// Computes draw version 1 again: commitment, Merkle leaf, seed and the rank of one number. Pure
-// code without the page, so that Node.js can test it with the published vectors. The hash is
-// WebCrypto's.
+// Computes draw version 1 again: commitment, Merkle leaf, seed and the rank of one number. The hash
+// is WebCrypto's. This is pure code that needs no page, so that Node.js can test it with the
+// published vectors.
 
 const text = new TextEncoder();
 const COMMIT = text.encode("fairgate/draw/v1/commit");
@@ -116,8 +116,8 @@ export class Words {
 }
 
 /**
- * Yields the swaps of the shuffle from the last index down: each index i, and the j that it changes
- * places with.
+ * Yields the swaps of the shuffle, from the last index down, as `[i, j]`: the entries at i and j
+ * are swapped.
  */
 export function* swaps(key, n) {
   const words = new Words(key);
@@ -136,8 +136,8 @@ function below(words, bound) {
 }
 
 /**
- * Returns the whole line: `line[rank]` is the number with that rank. For tests and small rooms,
- * because it takes 4 bytes a place.
+ * Returns the whole line: `line[rank]` is the number with that rank. This is for tests and small
+ * rooms, because the line takes 4 bytes for each of the n numbers.
  */
 export function line(key, n) {
   const a = Uint32Array.from({ length: n }, (_, i) => i);
@@ -146,10 +146,11 @@ export function line(key, n) {
 }
 
 /**
- * Returns the rank of one number. It follows only this number through the swaps, so its memory does
- * not grow with n. The swaps go down from the last index and never touch an index above i again, so
- * it returns when the number is swapped to index i. `breathe(done)` is awaited now and then with
- * the part done, 0 to 1, so that the page can react meanwhile.
+ * Returns the rank of one number. A number from n on joined after the freeze, and its rank is the
+ * number itself. Follows only this number through the swaps, so the memory does not grow with n.
+ * The swap of index i is the last that changes this index, so a number that is swapped to i has
+ * reached its rank. `breathe(done)` is awaited now and then with the part done, 0 to 1, so that the
+ * page can react meanwhile.
  */
 export async function rankOf(key, n, number, breathe = async () => {}) {
   if (!(number < n)) return number;

@@ -1,18 +1,19 @@
-// Gets a pass on the way to a show. If the room has no line, place and pass are fetched without
-// leaving the page. If it has a line, this browser stores the address of the page, and the lobby
-// links back to it.
+// Gets a pass for a visitor who opened a show's page without one. If the room has no line, the page
+// itself fetches a place and a pass. Otherwise this browser stores the page's address, and the
+// lobby links back to the page.
 
 import { call, kept, make, randomHex, showProblem, span, t } from "./core.js";
 import { patiently } from "./patience.js";
 
-/** The codes with which the door refuses a call for seats. */
+/** The problem codes with which the server refuses a call for seats that has no valid pass. */
 export const AT_THE_DOOR = ["waiting_room", "pass_expired", "pass_invalid"];
 
 const clock = { now: () => Date.now(), pause: (ms) => new Promise((over) => setTimeout(over, ms)) };
 
 /**
- * Sends a call, and sends it again after the time that the server asks for. The page shows that it
- * waits. The door's refusals are returned at once, because waiting does not help.
+ * Sends a call. While the server asks for a short wait, shows this on the page and sends the call
+ * again after the wait. A refusal because of the pass is returned at once, because waiting does not
+ * help.
  */
 const keepTo = (send) =>
   patiently(send, {
@@ -24,8 +25,8 @@ const keepTo = (send) =>
 const isOpen = (room) => room?.method === "open" && room.codes !== "required" && (room.trust?.challenge ?? "none") === "none" && (room.trust?.binding ?? "cookie") === "cookie";
 
 /**
- * Joins a room without a line and claims the pass. Returns whether both succeeded; makes no call
- * and returns false if the room has a line, codes or a challenge.
+ * Joins a room without a line and claims the pass. Returns whether both succeeded. Makes no call
+ * and returns false if the room has a line, requires codes, a challenge or a key for each place.
  */
 async function enter(room) {
   if (!isOpen(room)) return false;
@@ -38,8 +39,9 @@ async function enter(room) {
 }
 
 /**
- * Sends a call that needs a pass. If the pass is missing and the room has no line, gets a pass and
- * sends the call again.
+ * Sends a call that needs a pass. If the visitor has no valid pass and the room has no line, gets a
+ * pass and sends the call again. If no pass can be had here, stores the page's address for
+ * `wayBack`.
  */
 export async function atTheDoor(room, title, send) {
   const answer = await keepTo(send);

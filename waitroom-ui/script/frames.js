@@ -1,7 +1,7 @@
 // The binary frames with the states of seats: 0x01 is a snapshot, 0x02 the changes since a version.
-// Pure code without the page; tests compare it and the server with the bytes in wire/frames.json. A
-// frame that is too short, too long or has an index out of range is refused whole, because a guess
-// could show a taken seat as free.
+// This is pure code that needs no page. Tests compare this code and the server with the bytes in
+// wire/frames.json. A frame that is too short, too long or has an index out of range is refused as
+// a whole, because a guess could show a taken seat as free.
 
 export const FREE = 0;
 export const HELD = 1;

@@ -1,6 +1,6 @@
 // A show's seat map in the form that the page uses: positions as typed arrays, the seats of each
 // section, row and area, the usual distance between seats, and a grid of buckets that finds the
-// seat under a finger quickly. Pure code without the page.
+// seat under a finger quickly. This is pure code that needs no page.
 
 const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a6d1f", "#6a51a3"];
 
@@ -41,8 +41,9 @@ function orderCategories(json, categories) {
 }
 
 /**
- * Returns the chart's colour, or one of the palette if it is not a colour or is nearly white or
- * nearly black. Such a colour cannot be seen in the light or the dark theme.
+ * Returns the colour that the plan gives to a category, or a colour of the palette if the plan
+ * gives no valid colour. A colour that is nearly white or nearly black is replaced, too, because it
+ * cannot be seen in the light or in the dark theme.
  */
 function colour(given, i) {
   if (/^#[0-9a-f]{6}$/i.test(given ?? "")) {

@@ -1,6 +1,6 @@
 // Stores holds in this browser, with the difference between its clock and the server's. Sends calls
-// with one idempotency key per intent, so that a retry never takes seats twice. Reads the seats in
-// a refusal.
+// with one idempotency key per intent, so that a retry never takes seats twice. Reads the seats
+// that a refusal names.
 
 import { call, kept, mayPass, randomHex, sweepKept } from "./core.js";
 import { skewOf } from "./countdown.js";
@@ -25,8 +25,9 @@ export function forgetHold(show, id) {
 }
 
 /**
- * Returns this browser's hold of a show in the server's current state, or the stored one if the
- * server cannot be asked. Returns null if there is no hold any more.
+ * Returns this browser's hold of a show as the server knows it. If the server gives no answer,
+ * returns the stored hold until its deadline. Returns null if there is no hold, or it was ordered
+ * or has ended.
  */
 export async function holdOf(show, room) {
   const id = kept.get(`held.${show}`);
@@ -40,8 +41,8 @@ export async function holdOf(show, room) {
 }
 
 /**
- * Sends a call with the same idempotency key until its outcome is known. The same method, path and
- * body count as the same call.
+ * Sends a call with the same idempotency key until its outcome is known. Two calls with the same
+ * method, path and body are the same call.
  */
 export class Intent {
   async send(method, path, body) {
@@ -54,7 +55,8 @@ export class Intent {
 }
 
 /**
- * Returns the labels of the seats in a problem's member: `["A-1"]`, `[{label}]` or `{seats: …}`.
+ * Returns the labels of the seats that a member of a problem names. The member has one of the forms
+ * `["A-1"]`, `[{label}]` and `{seats: …}`.
  */
 export function labelsOf(value) {
   const list = Array.isArray(value) ? value : (value?.seats ?? []);

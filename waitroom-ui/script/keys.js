@@ -12,8 +12,8 @@ export function keepOrder(order, more) {
 export const keptOrder = (order) => kept.get(`order.${order}`) ?? {};
 
 /**
- * Stores the order of a ticket. The ticket's page needs that order's key, and its address has only
- * the ticket's id.
+ * Stores to which order a ticket belongs. The ticket's page needs the order's key, and the address
+ * of the page contains only the ticket's id.
  */
 export const keepTicket = (ticket, order) => kept.set(`ticket.${ticket}`, order);
 

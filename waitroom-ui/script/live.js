@@ -2,13 +2,14 @@
 // server asks for. The socket reconnects by itself after growing random waits, at once when the
 // device is online again, and after the server's own wait when the server restarts.
 
-const QUIET_TOO_LONG_MS = 150_000; // The line's frames come at least once a minute, so at least two were missed.
+const QUIET_TOO_LONG_MS = 150_000; // A frame comes at least once a minute. A socket that was silent for this long is replaced.
 const WAIT_MIN_MS = 1_000;
 const WAIT_MAX_MS = 30_000;
 
 /**
- * Returns how long to wait before the next try, after `failures` failed tries before this one.
- * `random` spreads the waits, so that not all browsers reconnect at the same moment.
+ * Returns the wait in ms before the next try. `failures` is the number of failed tries before the
+ * one that has just failed. `random`, from 0 to 1, spreads the waits, so that not all browsers
+ * reconnect at the same moment.
  */
 export function backoffMs(failures, random) {
   return Math.min(WAIT_MAX_MS, WAIT_MIN_MS * 2 ** Math.min(failures, 5)) * (0.5 + random);
@@ -74,8 +75,8 @@ export class Live {
   }
 
   /**
-   * Opens a new socket if the old one has been silent for too long, or if there is none and its
-   * wait is over. With `now` it does not wait.
+   * Replaces a socket that has been silent for too long. If there is no socket, opens one when the
+   * wait before the next try is over, or at once with `now`.
    */
   rouse(now = false) {
     if (this.stopped) return;

@@ -46,7 +46,7 @@ async function run({ room, place }) {
     const steps = await check({ record: record.body, place, proof: proof?.body ?? null, own, jwks: keys.ok ? keys.body : null }, progress);
     result.replaceChildren(...told(steps, record.body, place));
   } catch {
-    // The published record is not valid: text that is not hex, or a missing field.
+    // The published record is not valid: a field is missing or is not hex.
     result.replaceChildren(make("p", { class: "verdict fault", text: t("lobby.draw.bad") }));
     result.dataset.verdict = "fail";
   } finally {

@@ -7,7 +7,8 @@ let context = null;
 
 /**
  * Connects the switch, or hides it if the browser has no sound. Browsers allow sound only after a
- * touch, so switching it on opens the audio and plays the chime once.
+ * click or touch. So the chime plays once when it is switched on. If it was on before, the first
+ * click or touch on the page opens the audio.
  */
 export function wireSound() {
   if (!globalThis.AudioContext) return show($("sound-line"), false);

@@ -1,5 +1,5 @@
-// Decides which state of the lobby a room and a place are in. Pure code without the page.
-// pages/lobby.html decides the same for browsers without scripts; tests check both with
+// Decides which state the lobby shows for a room and a place. This is pure code that needs no page.
+// pages/lobby.html decides the same for browsers without scripts. Tests check both with
 // tests/lobby-cases.json.
 
 /** Returns whether the room has a draw. Without a draw the order is the order of arrival. */
@@ -23,9 +23,9 @@ export function lobbyState(room, place) {
 }
 
 /**
- * Returns how many people are between a rank and the release counter, or null without a rank.
- * `told` is the server's last count, `{ ahead, gap }`: of the `gap` ranks ahead, `ahead` had people
- * who wait. The same share is assumed for the ranks that are ahead now.
+ * Estimates how many people wait between the release counter and a rank. Returns null without a
+ * rank or a counter. `told` is the server's last count, `{ ahead, gap }`: of the `gap` ranks in
+ * between, `ahead` had people who waited. The ranks that are in between now get the same share.
  */
 export function aheadOf(rank, released, told) {
   if (typeof rank !== "number" || typeof released !== "number") return null;

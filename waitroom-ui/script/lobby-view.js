@@ -1,5 +1,5 @@
-// Shows a room and a place in the lobby. It updates the page that the server rendered; other files
-// decide on the state.
+// Shows a room and a place in the lobby, by changing the page that the server rendered.
+// lobby-state.js decides on the state.
 
 import { $, count, put, raw, show, span, t, when } from "./core.js";
 import { showDrawCheck } from "./lobby-draw.js";

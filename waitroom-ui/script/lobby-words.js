@@ -1,6 +1,6 @@
-// Chooses what the lobby says about wait, odds and baskets, as keys and values of its texts. Pure
-// code without the page. pages/lobby.html chooses the words for the odds in the same way; tests
-// check both with tests/lobby-cases.json.
+// Chooses what the lobby says about wait, odds and baskets, as keys and values of the lobby's
+// texts. This is pure code that needs no page. pages/lobby.html chooses the words for the odds in
+// the same way. Tests check both with tests/lobby-cases.json.
 
 const FRESH_S = 120; // After this time the server's wait is too old, and the wait is computed from the pace.
 
@@ -14,8 +14,8 @@ const ODDS = [
 ];
 
 /**
- * Returns the words for a chance between 0 and 1 and its whole percent, or null if there is no
- * estimate.
+ * Returns the key of the words for a chance from 0 to 1, and the chance in whole percent. Returns
+ * null if there is no estimate.
  */
 export function oddsWords(odds) {
   if (typeof odds !== "number" || !Number.isFinite(odds)) return null;
@@ -53,7 +53,7 @@ export function basketWords(seats) {
 }
 
 /**
- * Returns how many places were issued, by the newest count that is known. A line frame without
- * `joined` has at least the released and waiting ones.
+ * Returns how many places were issued: the larger of the room's and the line frame's count. For a
+ * frame without `joined`, the count is the released and the waiting places together.
  */
 export const placesGiven = (room, line) => Math.max(room.joined ?? 0, line.joined ?? (line.released ?? 0) + (line.waiting ?? 0));

@@ -45,7 +45,7 @@ function whereOneStands(place, seats) {
   return parts.filter(Boolean).join(" ");
 }
 
-/** Returns how many people the server counted ahead, and among how many ranks. */
+/** Returns how many people the server counted ahead, and among how many ranks, for `aheadOf`. */
 const toldOf = ({ rank, ahead }) => ({ ahead, gap: typeof rank === "number" ? rank - (now.room.released ?? 0) : null });
 
 const frames = {
@@ -61,8 +61,8 @@ const frames = {
     update({ room: { ...now.room, joined: given, released, per_s, waiting, seats: seats ?? now.room.seats }, line: { seats, at }, place });
     now.placeAt = placeAt; // The wait came with the place, not with this frame.
     if (place?.state === "waiting") {
-      // If the counter has passed this place, its call was missed, so the place is fetched soon.
-      // Otherwise wait and odds are fetched again when they get old.
+      // If the counter has passed this rank, the `turn` frame was missed, so the place is fetched
+      // soon. Otherwise it is fetched when wait and odds get old.
       const patience = place.rank < released ? MISSED_MS : ASK_AFTER_MS;
       if (performance.now() - Math.max(placeAt, askedAt) > patience) refreshPlace();
     }
@@ -140,8 +140,8 @@ const live = new Live(slug, {
 });
 
 /**
- * Without a place there is no socket, so the room is fetched every 15 s or so while the page is
- * visible, and sooner when it is about to open.
+ * Without a place there is no socket, so the room is fetched again and again while the page is
+ * visible: after about 1.5 to 15 s, sooner when the room is about to open or to draw.
  */
 let watching = 0;
 function watchWithoutPlace() {
@@ -183,7 +183,7 @@ function joinRefused(problem) {
   const values = { opens_at: when(problem.opens_at ?? now.room.opens_at), retry: span(problem.retry_after_s ?? 10) };
   const actions = mayPass(problem) ? [{ label: t("common.try_again"), run: () => $("join-form").requestSubmit() }] : [];
   showProblem(problem, values, actions);
-  // The server gave this browser its own time to come back, and admits a join at that time.
+  // The server gave this browser a time of its own, and accepts its join at that time.
   if (problem.code === "too_many_joins") joiningAgain = setTimeout(() => $("join-form").requestSubmit(), 1000 * (problem.retry_after_s ?? 10));
   if (problem.code === "room_closed" || problem.code === "not_open") refreshRoom();
   if (["code_invalid", "code_used"].includes(problem.code)) $("code")?.setAttribute("aria-invalid", "true");

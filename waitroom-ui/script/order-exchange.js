@@ -8,7 +8,7 @@ import { keepOrder } from "./keys.js";
 
 let filled = "";
 
-/** Shows the form for an exchange, and the order for which this order was exchanged. */
+/** Shows the form for an exchange, and a link to the order that replaces this order. */
 export async function renderExchange(order) {
   const into = order.exchange;
   const open = into && ["pending", "confirmed"].includes(into.state);

@@ -1,5 +1,5 @@
-// Refunds tickets: shows which tickets can be returned and the fee before anything is done, and the
-// state of each refund's money.
+// Refunds tickets. Before anything is done, shows which tickets can be refunded and the fee. Also
+// shows the state of each refund.
 
 import { $, make, money, put, raw, show, t, when } from "./core.js";
 import { asked, sums } from "./refund-sums.js";
@@ -51,8 +51,8 @@ function sumUp(offer) {
 }
 
 /**
- * Returns the body of the refund call: the ticked tickets, or the whole order while no tickets are
- * made.
+ * Returns the body of the refund call: the ticked tickets, or the whole order if it has no tickets
+ * yet.
  */
 export const refundAsk = (order) => asked(order.refund_offer, left);
 

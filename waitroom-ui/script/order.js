@@ -14,7 +14,7 @@ const id = (typeof data.order === "string" ? data.order : data.order?.order) ?? 
 const path = `/v1/orders/${encodeURIComponent(id)}`;
 const bearer = orderKey(id);
 const SHAPES = { pending: "clock", confirmed: "check", ticketed: "check", expired: "cross", cancelled: "cross", awaiting_consent: "warning", capture_failed: "cross", refunded: "ring", partly_refunded: "check", exchanged: "ring" };
-const USUAL = ["ordered", "ordered_in_exchange", "payment_authorised", "payment_captured", "nothing_to_pay", "exchanged", "late_other_seats"]; // The state's own words already say this.
+const USUAL = ["ordered", "ordered_in_exchange", "payment_authorised", "payment_captured", "nothing_to_pay", "exchanged", "late_other_seats"]; // These reasons get no line of their own, because the words for the state already say them.
 const SETTLED = ["ticketed", "expired", "cancelled", "capture_failed", "refunded", "partly_refunded", "exchanged"];
 const countdown = new Countdown($("clock"), () => refresh());
 const consentCountdown = new Countdown($("consent-clock"), () => refresh());
@@ -129,7 +129,10 @@ function renderSeats() {
   $("seats").replaceChildren(...(order.seats ?? []).map(seatRow));
 }
 
-/** Returns whether the order was free: its total was 0, and it was not made by an exchange. */
+/**
+ * Returns whether a step of the history says that the order was free. In an order made by an
+ * exchange, nothing to pay means only that there was no difference to pay.
+ */
 const wasFree = ({ reason }) => reason === "nothing_to_pay" && !order.exchange_of;
 const freely = ({ at, state }) => (state === "confirmed" ? { at, state: "free", reason: "free" } : { at, state });
 

@@ -1,8 +1,8 @@
 // Computes the sums of a refund. Pure code, so that it can be tested without a page.
 
 /**
- * Returns the refund and the fee for the tickets that are not in `left`, or for the whole order
- * while no tickets are made.
+ * Returns the refund and the fee for the tickets that are not in `left`, or for the whole order if
+ * it has no tickets yet.
  */
 export function sums(offer, left) {
   if (!offer.tickets.length) return { amount: offer.amount, fee: offer.fee, going: 0 };
@@ -12,8 +12,8 @@ export function sums(offer, left) {
 }
 
 /**
- * Returns the body of the refund call: the tickets that are not in `left`, or nothing, which means
- * the whole order, while no tickets are made.
+ * Returns the body of the refund call: the tickets that are not in `left`. If the order has no
+ * tickets yet, the body is empty, which means the whole order.
  */
 export function asked(offer, left) {
   const tickets = offer?.tickets ?? [];

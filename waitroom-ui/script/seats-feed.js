@@ -55,7 +55,7 @@ export class Feed {
     try {
       return decode(buffer);
     } catch {
-      return null; // A broken frame is not shown. For one from the socket, a new snapshot is requested.
+      return null; // A broken frame is not shown. If it came from the socket, `take` requests a snapshot.
     }
   }
 

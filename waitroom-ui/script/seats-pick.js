@@ -1,6 +1,6 @@
-// The seats that are chosen but not held yet: single seats, a number of places in an area, or "best
-// available". It sends the call for the hold. If that is refused, it shows why, and offers a button
-// that solves the problem if there is one.
+// The seats that are chosen but not held yet: single seats, a number of seats in an area, or "best
+// available". Sends the call for the hold. If the call is refused, shows why, with buttons for what
+// may help.
 
 import { $, announce, make, money, put, show, showProblem, t } from "./core.js";
 import { AT_THE_DOOR, atTheDoor } from "./entry.js";
@@ -10,7 +10,7 @@ import { Intent, labelsOf } from "./holds.js";
 export class Picker {
   /**
    * `page`: {g, showDocument, room, lobby, states(), name(index)}; `on`: `changed()`,
-   * `held(answer)`, `wait(wish)` when nothing was found.
+   * `held(answer)`, `wait(wish)` when best available found nothing and the visitor wants to wait.
    */
   constructor(page, on) {
     this.page = page;

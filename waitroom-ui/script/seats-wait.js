@@ -13,7 +13,7 @@ export class Waiting {
    * `choices` are the options as `{value, text}`; `wants` returns what a choice adds to the body of
    * the call. Only trains have the last two: `journey` returns a party's journey in words, and
    * `full` says that too few seats are free when the page opens. `on`: `taken(hold)` when the
-   * visitor takes an offer, `waits(whether)` after each answer about the state.
+   * visitor takes an offer, `waits(isWaiting)` after each change of the state.
    */
   constructor(page, on) {
     this.page = page;
@@ -43,8 +43,8 @@ export class Waiting {
   }
 
   /**
-   * Takes the counts of free and held seats. If none is free and some are held, the page offers to
-   * wait.
+   * Receives the counts of free and held seats. If no seat is free and some are held, the page
+   * offers the waitlist.
    */
   counted(free, held) {
     this.inBaskets = held;
@@ -64,7 +64,7 @@ export class Waiting {
     $("wait-join").focus();
   }
 
-  /** Continues to wait if this browser waited for this show before. */
+  /** Fetches the visitor's state on the waitlist, if this browser joined it before. */
   start() {
     if (kept.get(`waiting.${this.page.show}`)) this.look();
   }

@@ -1,6 +1,6 @@
 // Suggests stations while somebody types: by name, pinyin, short form or code. The field is a
-// combobox, which screen readers know: arrows choose, Enter takes, Escape closes. Without this
-// script the search page asks which station is meant.
+// combobox, which screen readers know: the arrow keys move through the list, Enter takes a station,
+// and Escape closes the list. Without this script the search page asks which station is meant.
 
 import { announce, call, make, show, t } from "./core.js";
 

@@ -51,7 +51,7 @@ const waiting = new Waiting(
 // the visitor is present even if the page is in the background.
 const live = new Live(room?.room ?? "everyday", { frame: (frame) => frame.type === "offer" && frame.show === doc.show && waiting.look() });
 
-/** Opens the form for waiting, for a class that has too few seats. */
+/** Opens the waitlist's form for a class that has too few seats. */
 function wish(kind) {
   const wanted = short.find((one) => one.class === kind) ?? short[0];
   waiting.wish({ quantity: Math.max(1, Math.floor(Number($("travellers").value)) || 1), category: kind ?? wanted?.class });

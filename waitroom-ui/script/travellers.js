@@ -4,7 +4,7 @@ import { $, make, show, t } from "./core.js";
 
 const fields = () => [...$("traveller-names").querySelectorAll("input")];
 
-/** Shows a field for a name for each seat. */
+/** Shows one field for a traveller's name for each seat. */
 export function askForTravellers(seats) {
   const field = ({ label }) => make("label", {}, t("checkout.traveller", { seat: label }), make("input", { class: "traveller", "data-seat": label, autocomplete: "off", required: true, maxlength: 200, "aria-describedby": "travellers-fault" }));
   $("traveller-names").replaceChildren(...seats.map(field));

@@ -1,9 +1,9 @@
-//! Serves styles, scripts and icons as bytes, with an address that changes when they do.
+//! Serves styles, scripts and icons as bytes. Their addresses change when the files change.
 //!
 //! One version, a hash over all files, is part of every address (`?v=…`). Scripts import each
-//! other, so a browser that mixed two builds would break. The relative imports inside scripts get
-//! the same version when they are loaded here, so a server can call every versioned address
-//! immutable.
+//! other, and a page with scripts of two builds would break. So the relative imports inside scripts
+//! get the same version when the scripts are loaded here. What a versioned address returns never
+//! changes, so a server can mark it as immutable.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::LazyLock};
 
@@ -94,7 +94,7 @@ fn version_imports(script: &[u8], version: &str) -> Vec<u8> {
 }
 
 /// Returns the asset at `path` (such as `style/base.css`, without `/assets/` and without a query),
-/// or `None` if there is none.
+/// or `None` if no such file is embedded.
 #[must_use]
 pub fn asset(path: &str) -> Option<PageAsset> {
     let (bytes, etag) = BUNDLE.files.get(path)?;
@@ -105,16 +105,16 @@ pub fn asset(path: &str) -> Option<PageAsset> {
     })
 }
 
-/// Returns the version that is part of every asset's address as `?v=`: 16 hex digits. The answer to
-/// a request with this version may be immutable. Any other request should be revalidated against
-/// the `ETag`.
+/// Returns the version that is part of every asset's address as `?v=`: 16 hex digits. A server can
+/// mark its answer to a request with this version as immutable. Browsers should revalidate any
+/// other answer with the `ETag`.
 #[must_use]
 pub fn version() -> &'static str {
     &BUNDLE.version
 }
 
-/// Returns the address of an asset as pages name it. A path that is not embedded gets an address,
-/// too; a test finds such paths.
+/// Returns the address of an asset as pages name it. Does not check that the file is embedded,
+/// which a test does.
 pub(crate) fn asset_address(path: &str) -> String {
     format!("/assets/{path}?v={}", version())
 }

@@ -121,7 +121,7 @@ fn named_day(text: &str) -> Option<String> {
     Some(format!("{weekday} {day} {name} {year}"))
 }
 
-/// Returns how many days after Monday a day is, by Sakamoto's method:
+/// Returns the day of the week, from 0 for Monday to 6 for Sunday, by Sakamoto's method:
 /// <https://en.wikipedia.org/wiki/Determination_of_the_day_of_the_week>
 fn weekday(year: u16, month: usize, day: u8) -> usize {
     const SHIFT: [usize; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
@@ -138,7 +138,7 @@ pub(crate) fn clock(time: &Value) -> String {
     clock.map_or_else(|| "–".to_owned(), ToOwned::to_owned)
 }
 
-/// The currencies that ISO 4217 gives no smaller unit, among those that tickets are sold in.
+/// The currencies without a smaller unit in ISO 4217. Only currencies of ticket sales are listed.
 const WHOLE: [&str; 8] = ["CLP", "ISK", "JPY", "KRW", "PYG", "UGX", "VND", "XAF"];
 const SIGNS: [(&str, &str); 5] = [
     ("EUR", "€"),
@@ -170,8 +170,8 @@ pub(crate) fn money(value: &Value) -> String {
     format!("{minus}{sign}{}.{:02}", grouped(all / 100), all % 100)
 }
 
-/// Formats seconds as a span that people understand, from a minute on rounded up to whole minutes:
-/// `40 s`, `12 min`, `2 h 5 min`. The short forms are the same in most languages.
+/// Formats a number of seconds for people: `40 s`, `12 min`, `2 h 5 min`. A minute or more is
+/// rounded up to whole minutes. These units have the same short forms in most languages.
 pub(crate) fn span(seconds: &Value) -> String {
     let Ok(seconds) = f64::try_from(seconds.clone()) else {
         return "–".to_owned();

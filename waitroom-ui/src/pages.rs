@@ -15,7 +15,7 @@ use crate::{assets, filters, texts};
 #[folder = "pages"]
 struct PageFiles;
 
-/// Why a page could not be rendered: there is no page of that name, or its context does not have
+/// Why a page could not be rendered: there is no page of that name, or the context does not have
 /// the shape that the page expects.
 #[derive(Debug)]
 pub struct PageError(minijinja::Error);

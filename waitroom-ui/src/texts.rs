@@ -11,7 +11,7 @@ use serde_json::Value;
 #[folder = "text"]
 struct TextFiles;
 
-/// The language in which pages are rendered, and which replaces a language without a file.
+/// The language in which pages are rendered. It also replaces every language without a file.
 const FIRST: &str = "en";
 
 static LANGUAGES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {

@@ -18,13 +18,13 @@ pub struct RoomCounts {
     pub left: u64,
     /// Visitors with a live pass and no ticketed order.
     pub inside: u64,
-    /// Passes that ever expired without an order.
+    /// How many passes have expired without an order.
     pub ended: u64,
-    /// Visitors who ever claimed a pass.
+    /// Visitors who have claimed a pass.
     pub claimed: u64,
     /// Visitors whose order was ticketed.
     pub done: u64,
-    /// How far booking's finished orders have been read.
+    /// The cursor up to which booking's finished orders have been read.
     pub finished: u64,
 }
 
@@ -49,15 +49,16 @@ pub struct Claimant {
 /// How the store decided about a claimant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdmissionDecision {
-    /// A pass of this number still lives, and the caller returns it again.
+    /// A pass of this number is still valid. The caller gives the visitor the same pass again.
     Lives,
-    /// A place inside is reserved until the claim is written, the admission is undone, or the
-    /// reservation lapses.
+    /// One of the `max_inside` entries is reserved until the claim is written, the admission is
+    /// undone, or the reservation lapses.
     Let {
         /// Whether this number has never had a pass.
         first: bool,
     },
-    /// The claimant is not called yet, or no place inside is free just now.
+    /// The claimant must wait: the rank is not released yet, `max_inside` visitors are inside, or
+    /// the pace has no credit for a latecomer.
     Wait,
 }
 
@@ -66,8 +67,8 @@ pub enum AdmissionDecision {
 pub struct RecordedPassClaim {
     /// The join number.
     pub number: u64,
-    /// The rank that had a reservation. `None` if the pass was living already, so that nothing was
-    /// reserved.
+    /// The rank that had a reservation. `None` if the number still had a valid pass, so that
+    /// nothing was reserved.
     pub reserved: Option<u64>,
     /// Expiry of the pass, unix seconds.
     pub exp_s: i64,
@@ -102,9 +103,10 @@ pub struct TickCarryover {
 pub struct TickFigures {
     /// The counts of the line.
     pub counts: RoomCounts,
-    /// For each of the times asked about, how many visitors inside have a pass that ends after it.
+    /// For each time in [`TickFiguresRequest::ends_s`], how many visitors inside have a pass that
+    /// ends after it.
     pub beyond: Vec<u64>,
-    /// Called visitors within their window who have not come yet and are still expected.
+    /// How many more of the called visitors are expected to come before their window ends.
     pub expected: u64,
     /// Visitors whose claim is being written just now.
     pub entering: u64,
@@ -115,11 +117,11 @@ pub struct TickFigures {
     pub owed_u: u64,
     /// The calls whose window is open, oldest first.
     pub calls: Vec<RankCall>,
-    /// Up to when the pace has counted, milliseconds since the epoch.
+    /// The time up to which the pace has counted, milliseconds since the epoch.
     pub counted_until: i64,
     /// Whether the last tick ran on another node.
     pub by_other: bool,
-    /// What the last tick left, if it ran on another node.
+    /// What the last tick handed over, if it ran on another node.
     pub left_by_other: Option<TickCarryover>,
     /// What the nodes measured of booking in the last three seconds, this node included.
     pub vitals: Vec<String>,
@@ -141,21 +143,21 @@ pub struct CalledRanks {
 /// What a tick writes to the store when it ends.
 #[derive(Debug, Clone)]
 pub struct TickEnd {
-    /// [`TickFigures::counted_until`] as the tick began. If another tick has ended since, this
-    /// tick's accounts are dropped.
+    /// The value of [`TickFigures::counted_until`] when the tick began. If another tick has ended
+    /// since, this tick's accounts are dropped.
     pub since: i64,
-    /// Up to when the tick counted, milliseconds since the epoch.
+    /// The time up to which this tick counted, milliseconds since the epoch.
     pub until: i64,
     /// [`TickFigures::owed_u`] after this tick.
     pub owed_u: u64,
     /// The share of the pace that latecomers gained in this tick, in millionths of visitors.
     pub credit_u: u64,
-    /// The pace in millionths of visitors a second. Latecomers save at most one second of it, or
-    /// one visitor if that is more.
+    /// The pace, in millionths of visitors a second. At most one second of the pace is saved for
+    /// latecomers, or one visitor if that is more.
     pub per_s_u: u64,
     /// The ranks that were called. The release counter in the ledger is above them already.
     pub called: Option<CalledRanks>,
-    /// What the tick leaves to the other nodes.
+    /// What the tick hands to the next tick, which may run on another node.
     pub left: TickCarryover,
     /// The current time, milliseconds since the epoch.
     pub now: i64,

@@ -32,7 +32,7 @@ pub const AWAY_AFTER_S: i64 = 60;
 /// Why the store gave no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreFailure {
-    /// The ledger of the store gave no answer, or did not take the write.
+    /// The ledger of the store gave no answer, or refused the write.
     #[error(transparent)]
     Ledger(#[from] RoomLedgerFailure),
     /// The store did not answer in time. The transition may have happened. If the caller repeats
@@ -89,8 +89,8 @@ pub trait RoomStore: Send + Sync + 'static {
     /// Opens a room that is in the ledger, after its creation or after a restart. Changes nothing
     /// if the room is open already.
     async fn open(&self, room: &str) -> Result<(), RoomLedgerFailure>;
-    /// Replaces the codes of a room that nobody has joined, in the store and, with the `entry`, in
-    /// the ledger. Never returns [`RoomChangeOutcome::Conflict`].
+    /// Replaces the codes of a room that nobody has joined, in the store and in the ledger, which
+    /// also records `entry`. Never returns [`RoomChangeOutcome::Conflict`].
     async fn put_codes(
         &self,
         room: &str,
@@ -122,14 +122,15 @@ pub trait RoomStore: Send + Sync + 'static {
     /// join and every leaving that was answered before the call.
     async fn flush_to_ledger(&self, room: &str) -> Result<(), StoreFailure>;
 
-    /// Decides whether a visitor may claim, and if so reserves a place inside.
+    /// Decides whether a visitor may claim a pass now, and if so reserves one of the `max_inside`
+    /// entries.
     async fn admit_claimant(
         &self,
         room: &str,
         claimant: Claimant,
     ) -> Result<AdmissionDecision, StoreFailure>;
-    /// Notes that a claim was written, and counts its visitor as inside. Returns whether it is the
-    /// first claim of the number.
+    /// Notes that a claim was written. Counts its visitor as inside, unless an order was already
+    /// ticketed. Returns whether it is the first claim of the number.
     async fn note_claim(
         &self,
         room: &str,
@@ -138,8 +139,8 @@ pub trait RoomStore: Send + Sync + 'static {
     /// Undoes the admission of a rank whose claim could not be written. `first` is the value in
     /// [`AdmissionDecision::Let`].
     async fn undo_admission(&self, room: &str, rank: u64, first: bool) -> Result<(), StoreFailure>;
-    /// Notes ticketed orders of these holders. `cursor` is how far booking's finished orders have
-    /// been read. Calling again is harmless.
+    /// Notes that these holders have ticketed orders, so that they no longer count as inside.
+    /// `cursor` is how far booking's finished orders have been read. Calling again is harmless.
     async fn mark_ticketed(
         &self,
         room: &str,
@@ -158,14 +159,14 @@ pub trait RoomStore: Send + Sync + 'static {
     async fn end_tick(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure>;
     /// Counts the room's visitors now.
     async fn counts(&self, room: &str, now_s: i64) -> Result<RoomCounts, StoreFailure>;
-    /// Returns the numbers without a visitor, because they are void or were left.
+    /// Returns the numbers without a visitor: void numbers, and numbers whose visitor left.
     async fn absent_numbers(&self, room: &str) -> Result<NumberSet, StoreFailure>;
-    /// Notes that these visitors were here just now. Returns the incarnation of the store. If it is
-    /// a new one, visitors who are here should show their places again.
+    /// Notes that these visitors were here just now. Returns the incarnation of the room in the
+    /// store. If it is a new one, visitors who are here should show their places again.
     async fn note_seen(&self, room: &str, numbers: &[u64], now_s: i64)
     -> Result<u64, StoreFailure>;
     /// Returns the numbers of visitors who have not been seen for [`AWAY_AFTER_S`]. A store may
-    /// report a visitor a few seconds late, but never early. The set is empty until the store has
-    /// noted visitors for [`AWAY_AFTER_S`].
+    /// report a visitor a few seconds late, but never early. The set is empty for [`AWAY_AFTER_S`]
+    /// after the first call, and again after the store lost the room.
     async fn away_numbers(&self, room: &str, now_s: i64) -> Result<NumberSet, StoreFailure>;
 }

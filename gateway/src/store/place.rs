@@ -1,4 +1,4 @@
-//! The types in which the gateway asks the store about one visitor's place, and the store answers.
+//! The gateway's requests to the store about one visitor's place, and the store's answers.
 
 use fairgate_pass::{Digest, Holder};
 
@@ -69,7 +69,7 @@ pub enum PresentedPlaceStatus {
     Here(Place),
     /// The holder had the place and left it.
     Left,
-    /// The number has no visitor or another visitor, or the store lost the place and may not
+    /// The number has no visitor or another visitor, or the store lost the place and must not
     /// restore it.
     Unknown,
 }
@@ -79,7 +79,8 @@ pub enum PresentedPlaceStatus {
 pub struct StoreLeaveRequest {
     /// The join number.
     pub number: u64,
-    /// The rank of the place, if it has one. The store then no longer expects its visitor to claim.
+    /// The rank of the place, if it has one. With it, the store stops expecting the visitor to
+    /// claim.
     pub rank: Option<u64>,
     /// The current time, milliseconds since the epoch.
     pub now: i64,
@@ -88,7 +89,7 @@ pub struct StoreLeaveRequest {
 /// Why a visitor got no place.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreJoinRefusal {
-    /// The room asks for a code, and this is none of its codes.
+    /// The room asks for a code, and the visitor showed none of its codes.
     #[error("the code is not one of this room's codes")]
     CodeInvalid,
     /// The code was used before.

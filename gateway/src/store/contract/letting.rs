@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Builds a claimant in a room with two places inside and ten released ranks.
+/// Builds a claimant of a room that has released ten ranks, and where two visitors may be inside.
 fn claimant(number: u64, now: i64) -> Claimant {
     Claimant {
         number,
@@ -14,7 +14,8 @@ fn claimant(number: u64, now: i64) -> Claimant {
     }
 }
 
-/// Builds a tick at `until`, after one at `since`, that calls the given ranks.
+/// Builds the end of a tick that counts from `since` to `until` and calls the given ranks. The
+/// visitors of the `away` ranks are not expected.
 fn tick(since: i64, until: i64, called: std::ops::Range<u64>, away: &[u64]) -> TickEnd {
     let waited_for = called.clone().filter(|rank| !away.contains(rank)).count();
     TickEnd {
@@ -47,7 +48,7 @@ async fn joined(store: &dyn RoomStore, count: u64) {
     }
 }
 
-pub(super) async fn many_claims_at_once_get_no_more_admissions_than_there_are_places_inside(
+pub(super) async fn many_claims_at_once_admit_no_more_visitors_than_may_be_inside(
     Pair { store, .. }: Pair,
 ) {
     joined(store.as_ref(), 8).await;
@@ -67,7 +68,7 @@ pub(super) async fn many_claims_at_once_get_no_more_admissions_than_there_are_pl
     for claim in claims {
         let_in += u64::from(claim.await.unwrap() == AdmissionDecision::Let { first: true });
     }
-    assert_eq!(let_in, 2, "there are two places inside");
+    assert_eq!(let_in, 2, "two visitors may be inside");
     let not_called = Claimant {
         max_inside: 100,
         released: 0,
@@ -76,11 +77,11 @@ pub(super) async fn many_claims_at_once_get_no_more_admissions_than_there_are_pl
     assert_eq!(
         store.admit_claimant("r", not_called).await.unwrap(),
         AdmissionDecision::Wait,
-        "a rank that is not released waits, even if places are free"
+        "a rank that is not released waits, even if more visitors may be inside"
     );
 }
 
-pub(super) async fn an_admission_ends_when_its_claim_is_written_or_undone_or_it_lapses(
+pub(super) async fn an_admission_ends_when_its_claim_is_written_or_when_it_is_undone_or_lapses(
     Pair { store, .. }: Pair,
 ) {
     joined(store.as_ref(), 4).await;
@@ -96,14 +97,14 @@ pub(super) async fn an_admission_ends_when_its_claim_is_written_or_undone_or_it_
     assert_eq!(
         enter(1, 1100).await,
         AdmissionDecision::Let { first: true },
-        "the second tab of a visitor who was admitted"
+        "a second tab of a visitor who is being admitted is admitted, too"
     );
     assert_eq!(enter(2, 1100).await, AdmissionDecision::Wait);
     store.undo_admission("r", 0, true).await.unwrap();
     assert_eq!(
         enter(2, 1200).await,
         AdmissionDecision::Let { first: true },
-        "the place of a claim that could not be written is free again"
+        "after an admission is undone, another visitor is admitted"
     );
     let claim = RecordedPassClaim {
         number: 2,
@@ -115,7 +116,7 @@ pub(super) async fn an_admission_ends_when_its_claim_is_written_or_undone_or_it_
     let seen = figures(store.as_ref(), 1400, &[]).await;
     assert_eq!((seen.counts.inside, seen.entering), (1, 1));
     // The node that admitted number 1 died and never ended the admission. After the admission
-    // lapses, it no longer counts, and its place is free.
+    // lapses, it no longer counts, and another visitor is admitted.
     let lapsed = 1100 + ENTRY_LAPSES_MS;
     assert_eq!(figures(store.as_ref(), lapsed, &[]).await.entering, 0);
     store
@@ -254,7 +255,10 @@ pub(super) async fn if_two_ticks_begin_together_only_the_first_to_end_stores_its
         let entered = store.admit_claimant("r", late(number)).await.unwrap();
         let_in += u64::from(entered == AdmissionDecision::Let { first: true });
     }
-    assert_eq!(let_in, 2, "latecomers save at most one second of the pace");
+    assert_eq!(
+        let_in, 2,
+        "at most one second of the pace is saved for latecomers"
+    );
 }
 
 pub(super) async fn a_visitor_who_left_with_a_pass_counts_as_inside(open: StoreOpener<'_>) {

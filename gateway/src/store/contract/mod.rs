@@ -32,7 +32,7 @@ pub struct Pair {
     pub store: Arc<dyn RoomStore>,
     /// The ledger of the store.
     pub ledger: Arc<dyn RoomLedger>,
-    /// Whether a server has the data that the ledger lacks, so that this data outlives the process.
+    /// Whether a server has the store's data, so that a restart of this process does not lose them.
     pub outlives: bool,
 }
 
@@ -101,20 +101,20 @@ type Case<'a> = ContractCase<'a, StoreOpener<'a>>;
 fn every_case<'a>() -> Vec<Case<'a>> {
     let on_one_store: &[Case<'a>] = contract_cases![|open| (open(false).await);
         a_holder_who_joins_twice_gets_one_place,
-        many_at_once_get_distinct_durable_numbers,
-        leaving_before_the_freeze_voids_the_leaf_and_after_it_does_not,
-        a_leaving_is_written_before_it_is_answered,
-        a_code_gives_one_place_and_stays_used,
+        joins_at_once_get_distinct_durable_numbers,
+        leaving_voids_the_leaf_before_the_freeze_and_not_after_it,
+        a_leaving_is_in_the_ledger_before_the_call_returns,
+        a_code_gives_one_place_and_stays_used_after_its_holder_leaves,
         passes_and_finished_orders_are_counted,
-        many_claims_at_once_get_no_more_admissions_than_there_are_places_inside,
-        an_admission_ends_when_its_claim_is_written_or_undone_or_it_lapses,
+        many_claims_at_once_admit_no_more_visitors_than_may_be_inside,
+        an_admission_ends_when_its_claim_is_written_or_when_it_is_undone_or_lapses,
         a_visitor_who_was_away_when_called_is_admitted_by_the_pace,
         a_called_visitor_is_expected_until_they_come_or_leave_or_the_window_ends,
         if_two_ticks_begin_together_only_the_first_to_end_stores_its_accounts,
     ];
     let over_restarts: &[Case<'a>] = contract_cases![
         a_visitor_who_left_with_a_pass_counts_as_inside,
-        a_visitor_not_seen_for_a_minute_is_away_and_a_restart_forgets_it_without_a_server,
+        a_visitor_not_seen_for_a_minute_is_away_until_a_store_in_memory_restarts,
         random_steps_follow_the_model_over_restarts,
     ];
     [on_one_store, over_restarts].concat()
@@ -154,7 +154,7 @@ async fn a_holder_who_joins_twice_gets_one_place(Pair { store, .. }: Pair) {
     );
 }
 
-async fn many_at_once_get_distinct_durable_numbers(Pair { store, ledger, .. }: Pair) {
+async fn joins_at_once_get_distinct_durable_numbers(Pair { store, ledger, .. }: Pair) {
     // Every holder joins twice at once, as from two tabs of one browser.
     let joins: Vec<_> = (0..200)
         .map(|at| {
@@ -180,7 +180,7 @@ async fn many_at_once_get_distinct_durable_numbers(Pair { store, ledger, .. }: P
     );
 }
 
-async fn leaving_before_the_freeze_voids_the_leaf_and_after_it_does_not(
+async fn leaving_voids_the_leaf_before_the_freeze_and_not_after_it(
     Pair { store, ledger, .. }: Pair,
 ) {
     for at in 0..4 {
@@ -209,7 +209,7 @@ async fn leaving_before_the_freeze_voids_the_leaf_and_after_it_does_not(
     assert!(absent.contains(2) && !absent.contains(3) && !absent.contains(1 << 40));
 }
 
-async fn a_leaving_is_written_before_it_is_answered(Pair { store, ledger, .. }: Pair) {
+async fn a_leaving_is_in_the_ledger_before_the_call_returns(Pair { store, ledger, .. }: Pair) {
     for at in 0..20 {
         let number = store.join("r", entrant(at)).await.unwrap().number;
         store.leave("r", leaving(number, 2000)).await.unwrap();
@@ -222,7 +222,9 @@ async fn a_leaving_is_written_before_it_is_answered(Pair { store, ledger, .. }: 
     assert_eq!((counts.next, counts.joined, counts.left), (20, 20, 20));
 }
 
-async fn a_code_gives_one_place_and_stays_used(Pair { store, ledger, .. }: Pair) {
+async fn a_code_gives_one_place_and_stays_used_after_its_holder_leaves(
+    Pair { store, ledger, .. }: Pair,
+) {
     let code = Digest::of_bytes(b"code");
     let entry = || RoomAuditEntry {
         at: 0,
@@ -315,7 +317,7 @@ async fn passes_and_finished_orders_are_counted(Pair { store, .. }: Pair) {
     assert_eq!(counts.ended, 1, "one pass expired");
 }
 
-async fn a_visitor_not_seen_for_a_minute_is_away_and_a_restart_forgets_it_without_a_server(
+async fn a_visitor_not_seen_for_a_minute_is_away_until_a_store_in_memory_restarts(
     open: StoreOpener<'_>,
 ) {
     let pair = open(false).await;
@@ -328,7 +330,7 @@ async fn a_visitor_not_seen_for_a_minute_is_away_and_a_restart_forgets_it_withou
     };
     assert!(
         away(&pair, 100).await.is_empty(),
-        "the store has not looked for long enough"
+        "the store has not watched the visitors for a minute yet"
     );
     pair.store.note_seen("r", &[1, 77], 130).await.unwrap();
     pair.store.leave("r", leaving(3, 0)).await.unwrap();
@@ -343,14 +345,14 @@ async fn a_visitor_not_seen_for_a_minute_is_away_and_a_restart_forgets_it_withou
     assert_eq!(
         away(&pair, 195).await,
         [1, 2],
-        "a store may report it a few seconds late, but never early"
+        "a store may report a visitor as away a few seconds late, but never early"
     );
     let pair = open(true).await;
     if pair.outlives {
         assert_eq!(
             away(&pair, 200).await,
             [1, 2],
-            "the server still has what was seen"
+            "the server still knows when each visitor was last seen"
         );
         return;
     }

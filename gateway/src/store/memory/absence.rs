@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::places::index;
 use crate::store::NumberSet;
 
-/// The numbers without a visitor, because they are void or were left.
+/// The numbers without a visitor: void numbers, and numbers whose visitor left.
 #[derive(Default)]
 pub(super) struct AbsentNumbers {
     bits: Arc<Vec<u64>>,
@@ -44,7 +44,7 @@ impl AbsentNumbers {
         self.void_count
     }
 
-    /// Returns how many numbers were left.
+    /// Returns how many numbers had a visitor who left.
     pub(super) fn left_count(&self) -> u64 {
         self.count - self.void_count
     }

@@ -1,5 +1,5 @@
-//! One room's line in memory: plain data and pure changes of it, without the ledger and without a
-//! lock.
+//! One room's line in memory: plain data, and methods that change it without calling the ledger or
+//! taking a lock.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -18,7 +18,7 @@ use crate::store::{
     RoomCounts, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
 };
 
-/// The result of a join in memory, before the ledger has it.
+/// The result of a join in memory, before the join is in the ledger.
 pub(super) enum JoinAssignment {
     /// The place that the holder had already.
     Known(Place),
@@ -38,9 +38,9 @@ pub(super) struct RoomLine {
     absent: AbsentNumbers,
     presence: LinePresence,
     passes: LinePasses,
-    /// Visitors whose order was ticketed.
+    /// How many visitors have a ticketed order.
     done: u64,
-    /// How far booking's finished orders have been read.
+    /// The cursor up to which booking's finished orders have been read.
     finished: u64,
     /// The ranks that were called, and the ranks that are being admitted.
     cohorts: ReleaseCohorts,
@@ -76,8 +76,8 @@ impl RoomLine {
         line.passes
             .count_inside(|number| slots.get(index(number)).is_some_and(|slot| !slot.done));
         // The freeze may be above the last recorded number: the numbers between them are void,
-        // because their write failed. A store with lives may have given numbers without copying
-        // them to the ledger: they are void too.
+        // because their write failed. If the room was in Redis before, Redis may have given
+        // numbers, all below the life's ceiling, that never reached the ledger. They are void, too.
         line.fill_up_to(stored.frozen.unwrap_or_default());
         line.fill_up_to(stored.life.map_or(0, |life| life.ceiling));
         line
@@ -148,8 +148,8 @@ impl RoomLine {
         JoinAssignment::New(place)
     }
 
-    /// Makes a number void because the ledger did not take it. Its holder may join again with the
-    /// same code.
+    /// Makes a number void because its join was not written to the ledger. Its holder may join
+    /// again with the same code.
     pub(super) fn void_number(&mut self, number: u64) {
         let Some(slot) = self.slots.get_mut(index(number)) else {
             return;
@@ -169,14 +169,15 @@ impl RoomLine {
         self.absent.mark_void(number);
     }
 
-    /// Gives a place up, and returns whether its leaf becomes void.
+    /// Gives a place up. Returns whether the ledger must make its leaf void, which it must before
+    /// the freeze.
     pub(super) fn leave(&mut self, leaving: &StoreLeaveRequest) -> bool {
         let number = leaving.number;
         if let Some(rank) = leaving.rank {
             self.cohorts.note_departure(rank);
         }
-        // After the freeze, a leaf below n is part of the published root, and a leaf from n on is
-        // in no draw.
+        // A leaf is made void only before the freeze. After it, the leaves below the frozen count
+        // are in the published root, and later leaves are in no draw.
         let void = self.frozen.is_none();
         if let Some(slot) = self.slots.get_mut(index(number)).filter(|slot| slot.here) {
             slot.here = false;
@@ -199,7 +200,8 @@ impl RoomLine {
             Some(slot) if slot.here && slot.holder == holder => self
                 .living_place(number)
                 .map_or(PresentedPlaceStatus::Unknown, PresentedPlaceStatus::Here),
-            // A void leaf has no holder any more, but the signed place proves who had the number.
+            // The holder of a void number is not stored. The visitor's signed place proves that the
+            // number was theirs, so it counts as left.
             Some(slot) if !slot.here && (slot.holder == holder || slot.holder == VOID) => {
                 PresentedPlaceStatus::Left
             }
@@ -212,7 +214,8 @@ impl RoomLine {
         *self.frozen.get_or_insert(self.slots.len() as u64)
     }
 
-    /// Decides whether a visitor may claim, and if so reserves a place inside.
+    /// Decides whether a visitor may claim a pass now, and if so reserves one of the `max_inside`
+    /// entries.
     pub(super) fn admit_claimant(&mut self, claimant: &Claimant) -> AdmissionDecision {
         let Claimant { rank, now, .. } = *claimant;
         let now_s = now.div_euclid(1000);
@@ -230,10 +233,11 @@ impl RoomLine {
         cohorts.lapse(now);
         let let_in = cohorts.is_entering(rank)
             || match cohorts.timing(rank, first) {
-                // The pace may have called more ranks than there are places inside, because it
-                // expected only some of their visitors to come.
+                // The pace calls more ranks than can be inside, because it expects only some of
+                // their visitors to come. So the limit is checked even for a visitor who was
+                // expected.
                 ClaimTiming::InWindow => inside + cohorts.entering() < claimant.max_inside,
-                // Without a line, only the number of places inside is a limit.
+                // A room without a line has no pace, so only `max_inside` limits late claims there.
                 ClaimTiming::Late => {
                     inside + cohorts.entering() + cohorts.expected() < claimant.max_inside
                         && (!claimant.line || cohorts.take_late())
@@ -282,8 +286,8 @@ impl RoomLine {
         stands
     }
 
-    /// Notes that a claim was written, and counts its visitor as inside. Returns whether it is the
-    /// number's first pass.
+    /// Notes that a claim was written. Counts its visitor as inside, unless an order was already
+    /// ticketed. Returns whether this was the number's first pass.
     pub(super) fn note_claim(&mut self, claimed: &RecordedPassClaim) -> bool {
         let RecordedPassClaim { number, exp_s, .. } = *claimed;
         if let Some(rank) = claimed.reserved {
@@ -292,7 +296,7 @@ impl RoomLine {
         let slot = self.slots.get(index(number)).copied();
         let is_inside = slot.is_some_and(|slot| !slot.done);
         let first = self.passes.note_pass(number, exp_s, is_inside);
-        // The place may have been left while its claim was being written.
+        // The visitor may have left while the claim was being written.
         if let Some(slot) = slot.filter(|slot| first && !slot.here) {
             self.passes.note_left(slot.holder, number);
         }
@@ -304,8 +308,8 @@ impl RoomLine {
         for holder in holders {
             let left = self.passes.take_left(*holder);
             for number in self.by_holder.get(holder).copied().into_iter().chain(left) {
-                // If a place has no pass, its holder did not buy with it, but with an earlier
-                // place.
+                // A place without a pass cannot have led to the order: its holder bought with the
+                // pass of an earlier place.
                 if self.passes.expiry_s(number).is_some()
                     && let Some(slot) = self.slots.get_mut(index(number))
                     && !slot.done

@@ -1,6 +1,6 @@
-//! The room store of one machine. A join changes number and leaf and queues the write to the
-//! ledger, all under one lock. It is answered when the write is durable. This is a real store, not
-//! a mock.
+//! The room store of one machine. A join takes the next number, stores the leaf and queues the
+//! write to the ledger, all under one lock. It returns when the write is durable. This is a real
+//! store, not a mock.
 
 mod absence;
 mod line;
@@ -27,8 +27,8 @@ use crate::store::{
     StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
 };
 
-/// The incarnation of every room in this store. The ledger has every number before it is answered,
-/// and a restart reads all of them back. The store therefore never loses a number and needs no
+/// The incarnation of every room in this store. The ledger has every number before its visitor gets
+/// it, and a restart reads all numbers back. The store therefore never loses a number and needs no
 /// second life.
 const ONE_LIFE: u64 = 1;
 
@@ -147,9 +147,9 @@ impl RoomStore for MemoryRoomStore {
         let ledger = &self.inner.ledger;
         let mut stored = ledger.line(room).await?;
         if let Some(life) = stored.life {
-            // A store with lives gave numbers in this room, perhaps more than it copied to the
+            // The room was in Redis before, which may have given more numbers than it copied to the
             // ledger. The next life begins now, above those numbers, so that none of them is given
-            // again. The ledger then refuses every node that still uses that store.
+            // again. The ledger then refuses every node that still uses Redis for this room.
             let at = ledger.now_ms().await?;
             stored.life = Some(ledger.begin_life(room, life.incarnation, 0, at).await?);
         }

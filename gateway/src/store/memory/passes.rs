@@ -12,10 +12,11 @@ pub(super) struct LinePasses {
     /// Expiry and number of each visitor inside, soonest first, so that counting never walks the
     /// whole line.
     inside: BTreeSet<(i64, u64)>,
-    /// The numbers that each holder left with a pass. The pass is still valid at booking, so its
-    /// visitor counts as inside until the pass expires or an order is ticketed.
+    /// By holder, the numbers that the holder gave up after claiming a pass. The pass is still
+    /// valid at booking, so its visitor counts as inside until the pass expires or an order is
+    /// ticketed.
     left_with: HashMap<Holder, Vec<u64>>,
-    /// How many passes ever expired without an order.
+    /// How many passes have expired without an order.
     ended: u64,
 }
 
@@ -50,14 +51,14 @@ impl LinePasses {
         self.expires_s.insert(number, exp_s).is_none()
     }
 
-    /// Notes that a holder left a number, if the number has a pass.
+    /// Notes that a holder gave a number up. Does nothing if the number never had a pass.
     pub(super) fn note_left(&mut self, holder: Holder, number: u64) {
         if self.expires_s.contains_key(&number) {
             self.left_with.entry(holder).or_default().push(number);
         }
     }
 
-    /// Removes and returns the numbers that a holder left with a pass.
+    /// Removes and returns the numbers that a holder gave up after claiming a pass.
     pub(super) fn take_left(&mut self, holder: Holder) -> Vec<u64> {
         self.left_with.remove(&holder).unwrap_or_default()
     }
@@ -81,7 +82,7 @@ impl LinePasses {
         self.inside.len() as u64
     }
 
-    /// Counts for each of these times how many visitors inside have a pass that ends after it.
+    /// Returns for each of these times how many visitors inside have a pass that ends after it.
     pub(super) fn inside_beyond(&self, exps_s: &[i64]) -> Vec<u64> {
         let mut counts = vec![0; exps_s.len()];
         for (exp, _) in &self.inside {
@@ -92,12 +93,12 @@ impl LinePasses {
         counts
     }
 
-    /// Returns how many passes ever expired without an order.
+    /// Returns how many passes have expired without an order.
     pub(super) fn ended(&self) -> u64 {
         self.ended
     }
 
-    /// Returns how many numbers ever had a pass.
+    /// Returns how many numbers have or had a pass.
     pub(super) fn claimed_ever(&self) -> u64 {
         self.expires_s.len() as u64
     }

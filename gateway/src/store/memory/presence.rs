@@ -10,7 +10,7 @@ use crate::store::{AWAY_AFTER_S, NumberSet};
 pub(super) struct LinePresence {
     /// Unix seconds by number; 0 if this process has not seen the visitor.
     seen_at_s: Vec<u32>,
-    /// When away visitors were first asked for in this process, unix seconds.
+    /// When [`Self::away_numbers`] first ran in this process, unix seconds.
     looking_since_s: Option<i64>,
 }
 
@@ -29,7 +29,7 @@ impl LinePresence {
         }
     }
 
-    /// Returns the numbers whose visitors are away. A join counts as being seen. For
+    /// Returns the numbers whose visitors are away. A visitor who joins is seen at that time. For
     /// [`AWAY_AFTER_S`] after the first call, every visitor counts as here.
     pub(super) fn away_numbers(&mut self, slots: &[LineSlot], now_s: i64) -> NumberSet {
         let since = *self.looking_since_s.get_or_insert(now_s);

@@ -39,7 +39,7 @@ async fn the_store_in_memory_keeps_the_contract_even_over_restarts() {
             ledger
                 .create_room(row, entry)
                 .await
-                .expect("it is made, or there");
+                .expect("the room is created or exists");
             let store = MemoryRoomStore::new(Arc::clone(&ledger));
             store.open("r").await.expect("it reads");
             Pair {
@@ -53,7 +53,7 @@ async fn the_store_in_memory_keeps_the_contract_even_over_restarts() {
 }
 
 #[tokio::test]
-async fn numbers_that_a_store_with_lives_may_have_given_are_not_given_again() {
+async fn numbers_that_redis_may_have_given_are_not_given_again() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("the file opens");
     let ledger = RoomSqlLedger::open(Installation::File(writer)).await;
@@ -128,8 +128,8 @@ fn a_number_whose_write_failed_is_void_and_its_holder_may_join_again_with_the_co
     let again = line.assign(&entrant);
     assert!(matches!(again, JoinAssignment::New(_)));
     assert_eq!(number(&again), Some(1), "no number is given twice");
-    // The failure of the first write arrives after the second join, and must take nothing from that
-    // join.
+    // The failure of the first write is reported after the second join, and must not change the
+    // second place.
     line.void_number(0);
     assert!(
         line.place_of(entrant.holder)
@@ -138,7 +138,7 @@ fn a_number_whose_write_failed_is_void_and_its_holder_may_join_again_with_the_co
 }
 
 #[test]
-fn a_freeze_above_the_last_written_number_leaves_voids_between_them() {
+fn the_numbers_between_the_last_written_number_and_the_freeze_are_void() {
     let line = RoomLine::restore(&StoredLine {
         frozen: Some(3),
         ..StoredLine::default()

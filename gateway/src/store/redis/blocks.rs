@@ -18,7 +18,8 @@ pub const AHEAD_MIN: u64 = 1000;
 /// The most numbers that are reserved ahead. If the store is lost, the unused numbers of its block
 /// are void.
 const AHEAD_MAX: u64 = 200_000;
-/// For how many rounds the reserved numbers last, if each round gives as many as the last one.
+/// How many rounds the reserved numbers should last, if every round gives as many numbers as the
+/// last round.
 const ROUNDS_AHEAD: u64 = 8;
 
 /// Reserves numbers ahead of the joins.
@@ -50,8 +51,8 @@ impl NumberBlocks {
         Ok(())
     }
 
-    /// Reserves numbers if they run short. Since the last round `given` numbers were given, and
-    /// Redis may give the numbers from `next` up to `ceiling`.
+    /// Reserves numbers if they run short. `given` is how many numbers were given since the last
+    /// round. Redis may give the numbers from `next` to just below `ceiling`.
     pub async fn reserve_ahead(
         &self,
         room: &str,

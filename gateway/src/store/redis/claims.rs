@@ -20,7 +20,8 @@ pub struct ClaimTransitions {
 }
 
 impl ClaimTransitions {
-    /// Decides whether a visitor may claim, and if so reserves a place inside.
+    /// Decides whether a visitor may claim a pass now, and if so reserves one of the `max_inside`
+    /// entries.
     pub async fn admit_claimant(
         &self,
         room: &str,
@@ -83,7 +84,7 @@ impl ClaimTransitions {
         Ok(())
     }
 
-    /// Notes orders that were ticketed.
+    /// Notes that these holders have ticketed orders.
     pub async fn mark_ticketed(
         &self,
         room: &str,

@@ -15,8 +15,9 @@ use crate::store::StoreFailure;
 
 /// How many codes one script takes.
 const BATCH: usize = 1000;
-/// If joins have been paused for this long (ms), a round of any node writes the ledger's codes. No
-/// list of codes takes this long, so the node that paused the joins must have died.
+/// If joins have been paused for this long (ms), a round of any node writes the ledger's codes to
+/// Redis and ends the pause. Even a long list of codes is written faster, so the node that paused
+/// the joins must have died.
 pub const WAITED_FOR_MS: i64 = 60_000;
 
 /// Replaces the codes of a room.
@@ -45,7 +46,7 @@ impl RoomCodes {
             return Ok(RoomChangeOutcome::Joined);
         }
         // Redis must get the codes that the ledger now has. If the ledger did not confirm the new
-        // codes, its codes are read.
+        // codes, its codes are read and written to Redis.
         let written = self.ledger.put_codes(room, codes.clone(), entry).await;
         match written {
             Ok(RoomChangeOutcome::To(version)) => {

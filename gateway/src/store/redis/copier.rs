@@ -18,7 +18,7 @@ use crate::store::{StoreFailure, StoreLeaveRequest};
 const BATCH: u32 = 1000;
 /// The most batches that one run with `alone` copies. After that, other rooms have their turn.
 const GO_BATCHES_MAX: u32 = 20;
-/// How long (ms) a copier may be silent before another node takes its place.
+/// How long (ms) a copier may be silent before another node copies instead.
 const ALONE_MS: u64 = 2000;
 
 /// Copies the line of a room into the ledger.
@@ -126,7 +126,7 @@ impl LineCopier {
     }
 }
 
-/// Reads the rows of the feed and the id of the last one. Returns `None` if there are no rows.
+/// Reads the rows of the feed and the id of the last row. Returns `None` if there are no rows.
 fn read_feed_entries(
     reply: &RedisReply,
 ) -> Result<Option<(String, Vec<LineFeedEntry>)>, fairgate_redis::RedisCallError> {

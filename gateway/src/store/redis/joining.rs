@@ -16,7 +16,7 @@ use crate::store::{
     Place, StoreFailure, StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest,
 };
 
-/// How often a join is tried in all, if every try finds all reserved numbers given.
+/// How many times a join is tried, if each time all reserved numbers have been given.
 const JOIN_TRIES: usize = 3;
 /// Added to the lease time when a freeze waits, because clocks are not exact.
 const LEASE_MARGIN: Duration = Duration::from_millis(50);

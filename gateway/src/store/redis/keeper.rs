@@ -25,9 +25,10 @@ const LOOKS_AT_ONCE: usize = 32;
 /// How many rooms are filled in or copied at once. This work takes long, so inspections do not wait
 /// for it.
 const WORKS_AT_ONCE: usize = 8;
-/// If the server's history of data gets another name, a life goes on only if Redis had the life
-/// within this time. A server that took over the data of another server within this time still has
-/// the other name as its second one, unless `repl-backlog-ttl` (an hour by default) is shorter.
+/// If the server's `master_replid` (the id of its history of data) changes, a life goes on only if
+/// a round found the life in Redis within this time. A server that took over another server's data
+/// within this time still has the other server's id as its `master_replid2`, unless
+/// `repl-backlog-ttl` (an hour by default) is shorter. So `adopt_life.lua` can tell such a server.
 const WELL_LATELY: Duration = Duration::from_secs(30);
 
 /// The limits for inspections and for work at the same time.
@@ -169,8 +170,8 @@ impl RoomKeeper {
         Ok(RoomKeeperTask::NextLife(incarnation))
     }
 
-    /// Returns whether the life goes on because only the name of the server's history of data
-    /// changed. `well_at` is when Redis was last found to have the life.
+    /// Continues the life if only the server's `master_replid` changed, and returns whether it did.
+    /// `well_at` is when a round last found the life in Redis.
     async fn is_renamed(
         &self,
         room: &str,

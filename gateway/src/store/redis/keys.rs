@@ -9,8 +9,9 @@
 //! | `codes`, `code_of` | each code's number, each number's code |
 //! | `absent`, `done` | a bit for each number: it has no visitor; it has a ticketed order |
 //! | `passes`, `inside`, `left_with_pass` | expiries; who is inside; who left with a pass |
-//! | `entering`, `entering_calls` | ranks being admitted, and when that lapses; calls of each |
-//! | `calls`, `came`, `called_away`, `answered` | open releases; their counts; two bits a rank |
+//! | `entering`, `entering_calls` | when each rank's admission lapses; how many calls it has open |
+//! | `calls`, `came` | calls whose window is open; how many visitors of each came or left |
+//! | `called_away`, `answered` | a bit for each called rank: was away; came or left since |
 //! | `seen:S` | a bit for each number that was seen in these five seconds |
 //! | `vitals` | what each node measured of booking |
 //! | `feed`, `copier` | joins that are not in the ledger yet; the node that copies them |

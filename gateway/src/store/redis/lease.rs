@@ -1,6 +1,6 @@
 //! The lives of all rooms as the ledger has them, and how long this node may rely on them. A node
-//! gives numbers only within a second after it asked for the lives. Once a life has stood for more
-//! than a second, no node therefore gives a number of an older life.
+//! gives numbers only within a second after it asked for the lives. So once a life is more than a
+//! second old, no node gives a number of an older life.
 //!
 //! A ledger that failed over to an older copy may have lost blocks that it had reserved. This node
 //! uses the lives of such a ledger, but remembers the lost blocks, so that none of their numbers is
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::ledger::RoomLife;
 
-/// How long the lives that were read are valid.
+/// How long lives are valid after the request for them was sent.
 pub const LEASE: Duration = Duration::from_secs(1);
 
 /// What this node knows of the rooms' lives.
@@ -26,7 +26,8 @@ struct LivesLeaseState {
     /// When the request for these lives was sent.
     asked: Option<Instant>,
     lives: HashMap<String, KnownLife>,
-    /// Numbers of each room below this may have been given, even if the ledger has lost them.
+    /// For each room, the number below which numbers may have been given, even if the ledger has
+    /// lost their block.
     issued: HashMap<String, u64>,
 }
 
@@ -73,8 +74,8 @@ impl LivesLease {
         lost
     }
 
-    /// Stores a life that began or got a new block, as the ledger answered at `now`, unless a later
-    /// life is known.
+    /// Stores a life that began or got a new block, unless a later life is known. The ledger's
+    /// answer came at `now`.
     pub fn learn(&self, room: &str, life: RoomLife, now: Instant) {
         let mut read = self.lock();
         let known = read.lives.get(room);

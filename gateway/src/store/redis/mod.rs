@@ -1,7 +1,8 @@
-//! The line of many gateways in one Redis. Every transition changes Redis in one script on the
-//! room's slot. The script gets the life that the caller read from the ledger, and fails if Redis
-//! has another life or none. Redis gives only numbers below a ceiling that the ledger has reserved.
-//! A node gives numbers only within a second after it read the lives from the ledger.
+//! The room store that many gateways share, in one Redis. Every transition changes Redis in one
+//! script on the room's slot. The script gets the life that the caller read from the ledger, and
+//! fails if Redis has another life or none. Redis gives only numbers below a ceiling that the
+//! ledger has reserved. A node gives numbers only within a second after it read the lives from the
+//! ledger.
 //!
 //! Redis may lose its data. Joins are copied to the ledger seconds later (`copier`). Leavings,
 //! passes and the release counter are in the ledger before a caller gets the answer. A room that

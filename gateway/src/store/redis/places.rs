@@ -19,7 +19,8 @@ use crate::store::{Place, PresentedPlace, PresentedPlaceStatus, StoreFailure};
 const BATCH: usize = 500;
 /// The longest wait for the ledger when Redis cannot answer.
 const LEDGER_ASKED_MAX: Duration = Duration::from_secs(1);
-/// If the last answered read of the lives is older than this, the ledger counts as silent.
+/// If the last answered read of the lives is older than this, the ledger counts as silent and is
+/// not asked for places.
 const LEDGER_HEARD_MAX: Duration = Duration::from_secs(2);
 
 /// Finds places, and restores lost places.
@@ -66,8 +67,8 @@ impl PlaceFinder {
         })
     }
 
-    /// Restores places that the last life lost. Returns the life that ran all batches. Stops at the
-    /// first batch that fails.
+    /// Restores places that the last life lost. Returns the incarnation in which all batches ran.
+    /// Stops at the first batch that fails.
     pub async fn restore_places(
         &self,
         room: &str,
@@ -102,8 +103,8 @@ impl PlaceFinder {
             Ok(here.then(|| read::place(&reply)).transpose()?)
         };
         match asked.await {
-            // The ledger may lack a place that is only in Redis. If it has none, this therefore
-            // returns the error and not "no place".
+            // A new place is only in Redis at first. So if the ledger has no place, this returns
+            // the error and not "no place".
             Err(error) => match self.recorded(room, holder).await {
                 Ok(Some(place)) => Ok(Some(place)),
                 Ok(None) | Err(_) => Err(error),
@@ -137,7 +138,7 @@ impl PlaceFinder {
         Ok(stored.as_ref().map(place_of_ledger))
     }
 
-    /// Returns whether this holder gave the number up, as the ledger has it.
+    /// Returns whether the ledger has recorded that this holder gave the number up.
     async fn recorded_as_left(
         &self,
         room: &str,
@@ -151,7 +152,7 @@ impl PlaceFinder {
         }))
     }
 
-    /// Asks the ledger, unless it is silent too, so that no caller waits for it.
+    /// Asks the ledger. Fails at once if the ledger is silent too, so that no caller waits in vain.
     async fn ask_ledger<T>(
         &self,
         asking: impl Future<Output = Result<T, RoomLedgerFailure>>,

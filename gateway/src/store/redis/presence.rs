@@ -9,14 +9,14 @@ use super::read;
 use super::scripts::{NoteSeenScript, ReadAbsentScript, ReadAwayScript};
 use crate::store::{AWAY_AFTER_S, NumberSet, StoreFailure};
 
-/// How many seconds share one slot of seen visitors.
+/// The length of a slot. All visitors who are seen in these seconds are noted in the same slot.
 const SLOT_S: i64 = 5;
 /// How long Redis keeps a slot, milliseconds.
 pub const SLOT_LIVES_MS: u64 = 90_000;
 /// How many numbers one script marks as seen.
 const SEEN_BATCH: usize = 2000;
 
-/// Returns the slot of a second.
+/// Returns the slot in which this second lies.
 pub fn seen_slot(now_s: i64) -> i64 {
     now_s.div_euclid(SLOT_S)
 }
@@ -74,7 +74,7 @@ impl RoomPresence {
         self.absent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes which visitors were here. Returns the incarnation that noted it.
+    /// Notes which visitors were here. Returns the room's incarnation.
     pub async fn note_seen(
         &self,
         room: &str,
@@ -93,7 +93,7 @@ impl RoomPresence {
         Ok(life.incarnation)
     }
 
-    /// Reads which visitors were not seen for a while.
+    /// Reads which visitors have not been seen for [`AWAY_AFTER_S`].
     pub async fn away_numbers(&self, room: &str, now_s: i64) -> Result<NumberSet, StoreFailure> {
         let absent = self.absent_numbers(room).await?;
         // A slot counts until its last second is old enough, so a visitor may count as here for a

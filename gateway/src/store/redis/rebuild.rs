@@ -1,7 +1,7 @@
 //! Rebuilds a room in a Redis that is new, was lost, was set back or was replaced. A new life
 //! begins in the ledger, above all numbers that were reserved. The room is then filled in from the
 //! ledger, a batch at a time. A lower number that is not in the ledger is void until its holder
-//! shows its place again.
+//! shows the signed place again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -140,8 +140,8 @@ impl RoomBuilder {
         self.scripts.run_as(room, building, script).await
     }
 
-    /// Reads from the ledger while the room is built. During a long read it reports once a second
-    /// that the builder is alive.
+    /// Waits for a read of the ledger while the room is filled in. During a long read, reports once
+    /// a second that the builder is alive.
     pub async fn reading<T>(
         &self,
         room: &str,

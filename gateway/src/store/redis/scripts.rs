@@ -136,13 +136,13 @@ redis_scripts! {
         now_s: i64,
     }
 
-    /// Notes orders that were ticketed.
+    /// Notes that these holders have ticketed orders.
     pub struct MarkTicketedScript = mark_ticketed [] {
         cursor: u64,
         [holders]: [u8; 32],
     }
 
-    /// Decides whether a visitor may claim.
+    /// Decides whether a visitor may claim a pass now.
     pub struct AdmitClaimantScript = admit_claimant [counts, cohorts, show_up, entering] {
         number: u64,
         rank: u64,
@@ -233,7 +233,7 @@ redis_scripts! {
 
     /// Ends a tick.
     pub struct EndTickScript = end_tick [cohorts] {
-        /// Both times are milliseconds since the epoch.
+        /// This time and the next one are milliseconds since the epoch.
         counted_since: i64,
         counted_until: i64,
         owed_u: u64,
@@ -294,7 +294,7 @@ redis_scripts! {
 redis_scripts! {
     family AnyRoomFamily, all other_scripts;
 
-    /// Continues a life whose server's history only got another name.
+    /// Continues a life if only the `master_replid` of its server changed.
     pub struct AdoptLifeScript = adopt_life [] {
         incarnation: u64,
     }

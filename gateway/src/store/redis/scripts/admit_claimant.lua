@@ -1,5 +1,6 @@
--- Decides whether a visitor may claim, and if so reserves a place inside. `released` is the release
--- counter as the caller knows it. `lapses_ms` is the time at which the reservation lapses.
+-- Decides whether a visitor may claim a pass now, and if so reserves one of the `max_inside`
+-- entries. `released` is the release counter as the caller knows it. `lapses_ms` is the time at
+-- which the reservation lapses.
 local ranked, most, now = tonumber(rank), tonumber(max_inside), tonumber(now_ms)
 local now_s = math.floor(now / 1000)
 local pass = call('HGET', K('passes'), number)
@@ -12,11 +13,11 @@ local to = cohort_of(ranked)
 local let_in = call('ZSCORE', K('entering'), ranked) and true or false
 if not let_in then
   if to and not pass then
-    -- The pace may have called more ranks than there are places inside, because it expected only
-    -- some of their visitors to come.
+    -- The pace calls more ranks than can be inside, because it expects only some of their visitors
+    -- to come. So the limit is checked even for a visitor who was expected.
     let_in = coming < most
   elseif coming < most and coming + expected() < most then
-    -- Without a line, only the number of places inside is a limit.
+    -- A room without a line has no pace, so only `max_inside` limits late claims there.
     let_in = has_line == '0'
     if not let_in and num(life[2]) >= VISITOR_U then
       call('HINCRBY', LIFE, 'late_credit_u', -VISITOR_U)

@@ -1,5 +1,5 @@
 -- Fills in passes, each with the holder who left with it, or '' if nobody did. The places must be
--- filled in before, because the bits of `done` are needed.
+-- filled in first, because this script reads the bits of `done`.
 for number, expires_s, left_by in each_passes() do
   call('HSET', K('passes'), number, expires_s)
   if call('GETBIT', K('done'), number) == 0 then call('ZADD', K('inside'), expires_s, number) end

@@ -1,4 +1,4 @@
--- Gives up a place. The ledger has recorded before that the visitor left. A second run changes
+-- Gives up a place, after the ledger has recorded that the visitor left. A second run changes
 -- nothing.
 local at = tonumber(number)
 local next_number = call('HGET', LIFE, 'next')

@@ -1,4 +1,5 @@
--- Notes ticketed orders of these holders, up to a cursor. A second run changes nothing.
+-- Notes that these holders have ticketed orders. `cursor` is how far booking's finished orders have
+-- been read. A second run changes nothing.
 local finished = num(call('HGET', LIFE, 'finished'))
 call('HSET', LIFE, 'finished', math.max(finished, tonumber(cursor)))
 for holder in each_holders() do
@@ -7,7 +8,8 @@ for holder in each_holders() do
   if living then table.insert(numbers, living) end
   for number in string.gmatch(left or '', '%d+') do table.insert(numbers, number) end
   for _, number in ipairs(numbers) do
-    -- If a place has no pass, its holder did not buy with it, but with an earlier place.
+    -- A place without a pass cannot have led to the order: its holder bought with the pass of an
+    -- earlier place.
     if call('HEXISTS', K('passes'), number) == 1 and call('SETBIT', K('done'), number, 1) == 0 then
       call('HINCRBY', LIFE, 'done', 1)
       call('ZREM', K('inside'), number)

@@ -7,7 +7,7 @@ if reserved_rank ~= '' then
 end
 local first = call('HSET', K('passes'), at, expires_s)
 if call('GETBIT', K('done'), at) == 0 then call('ZADD', K('inside'), expires_s, at) end
--- The place may have been left while its claim was being written.
+-- The visitor may have left while the claim was being written.
 if first == 1 and call('GETBIT', K('absent'), at) == 1 then
   note_left(at, string.sub(record(at), 1, 32))
 end

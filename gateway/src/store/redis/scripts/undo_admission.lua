@@ -1,5 +1,6 @@
--- Undoes an admission whose claim could not be written. If another call holds the same reservation,
--- it stays. A visitor who never had a pass is expected as before.
+-- Undoes an admission whose claim could not be written. If another call of the same visitor still
+-- uses the reservation, the reservation stays. A visitor who never had a pass is expected as
+-- before.
 local ranked = tonumber(rank)
 if not call('ZSCORE', K('entering'), ranked) then return 0 end
 if call('HINCRBY', K('entering_calls'), ranked, -1) > 0 then return 0 end

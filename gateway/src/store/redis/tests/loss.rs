@@ -1,5 +1,5 @@
-//! Tests of losses of Redis: left places stay left, the counts stay right, and operators get one
-//! warning.
+//! Tests of a Redis that loses its data: places that were left stay left, the counts stay right,
+//! and operators get one warning.
 
 use super::*;
 use crate::store::{RoomCounts, StoreLeaveRequest};
@@ -51,7 +51,9 @@ async fn a_place_left_just_before_a_loss_stays_left() {
     let node = &house.nodes[0];
     for of in 0..4 {
         let left = house.join(0, of).await.number;
-        node.leave("r", leaving(left)).await.expect("it is taken");
+        node.leave("r", leaving(left))
+            .await
+            .expect("the leaving is written");
         // Redis is emptied at once, when the copier may not have run yet.
         house.redis.flush_all().await.expect("it is emptied");
         let standing = node.check_presented_place("r", shown(left, of)).await;
@@ -73,7 +75,9 @@ async fn a_place_left_just_before_a_loss_stays_left() {
         assert_eq!(place.expect("it answers"), None);
     }
     let left = house.join(0, 9).await.number;
-    node.leave("r", leaving(left)).await.expect("it is taken");
+    node.leave("r", leaving(left))
+        .await
+        .expect("the leaving is written");
     house.redis.kill(0);
     let standing = node.check_presented_place("r", shown(left, 9)).await;
     assert_eq!(
@@ -94,7 +98,7 @@ async fn after_a_loss_figures_count_people_and_not_numbers() {
         house.join(0, of).await;
     }
     let left = house.nodes[0].leave("r", leaving(3)).await;
-    left.expect("it is taken");
+    left.expect("the leaving is written");
     house.nodes[0]
         .flush_to_ledger("r")
         .await
@@ -111,7 +115,7 @@ async fn after_a_loss_figures_count_people_and_not_numbers() {
     assert_eq!(number(&back.expect("it answers")), Some(7));
     let new = house.join(0, 8).await;
     let left = house.nodes[0].leave("r", leaving(new.number)).await;
-    left.expect("it is taken");
+    left.expect("the leaving is written");
     assert_eq!(people(&house.counts().await), (7, 2));
     house.nodes[0]
         .flush_to_ledger("r")
@@ -128,7 +132,7 @@ async fn after_a_loss_figures_count_people_and_not_numbers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_loss_gives_one_warning_for_all_rooms_and_a_new_room_gives_none() {
-    if servers::must_skip("what is told of a loss") {
+    if servers::must_skip("the warnings about a loss") {
         return;
     }
     let house = House::of(2).await;
@@ -165,7 +169,7 @@ async fn a_loss_gives_one_warning_for_all_rooms_and_a_new_room_gives_none() {
                 .keeper
                 .maintain_room(room)
                 .await
-                .expect("it looks");
+                .expect("the round runs");
         }
         assert!(node.warnings().is_empty(), "{:?}", node.warnings());
     }

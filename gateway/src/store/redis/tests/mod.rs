@@ -52,7 +52,7 @@ async fn ledger_at(path: &std::path::Path) -> Arc<dyn RoomLedger> {
     ledger
         .create_room(row, entry)
         .await
-        .expect("it is made, or there");
+        .expect("the room is created or exists");
     Arc::new(ledger)
 }
 
@@ -323,7 +323,7 @@ async fn a_slow_builder_is_replaced_only_after_it_falls_silent() {
             .keeper
             .maintain_room("r")
             .await
-            .expect("nothing to do");
+            .expect("the round runs");
     }
     assert_eq!(
         incarnation().await,
@@ -345,8 +345,8 @@ async fn a_holder_with_two_numbers_keeps_the_lower() {
     }
     let house = House::of(1).await;
     house.join(0, 1).await;
-    // As if Redis had been lost before the copy: the number is reserved, and the ledger does not
-    // have it.
+    // The number before `late` is like a number that Redis lost before the copy: it is reserved,
+    // and the ledger does not have it.
     house.redis.flush_all().await.expect("it is emptied");
     let late = house.join(0, 2).await.number;
     let lower = late - 1;
@@ -476,7 +476,7 @@ async fn a_join_during_the_freeze_is_below_n_and_in_the_ledger_or_gets_a_number_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn three_nodes_together_admit_no_more_visitors_than_there_are_places_inside() {
+async fn three_nodes_together_admit_no_more_visitors_than_may_be_inside() {
     if servers::must_skip("claims at three nodes") {
         return;
     }
@@ -546,7 +546,7 @@ async fn three_nodes_together_admit_no_more_visitors_than_there_are_places_insid
 }
 
 #[tokio::test]
-async fn passes_and_finished_orders_outlive_redis() {
+async fn passes_and_finished_orders_are_read_back_after_redis_is_emptied() {
     if servers::must_skip("passes over a lost Redis") {
         return;
     }

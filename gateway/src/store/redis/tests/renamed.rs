@@ -1,5 +1,5 @@
-//! Tests of a server whose history of data gets another name, with the same data and with other
-//! data.
+//! Tests of a server whose `master_replid` (the id of its history of data) changes, with the same
+//! data and with other data.
 
 use super::*;
 

@@ -4,7 +4,8 @@
 use super::*;
 use fairgate_databases::PostgresDatabase;
 
-/// Opens one node over a Redis and a PostgreSQL whose rows can be set back by hand.
+/// Opens one node over a Redis and a PostgreSQL whose rows can be set back by hand. Returns the
+/// node and the ceiling of its room.
 async fn over(
     database: &servers::PostgresServer,
     redis: &servers::RedisServers,

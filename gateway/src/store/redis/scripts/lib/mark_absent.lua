@@ -1,5 +1,5 @@
--- Marks a number as without a visitor (`absent` is 1), or as with one again (0). `void` is 0 if the
--- visitor left: they still count as joined. Otherwise `void` is 1.
+-- Marks that a number has no visitor (`absent` is 1), or has a visitor again (0). `void` is 0 if
+-- the visitor left, because they still count as joined, and otherwise 1.
 local function mark_absent(number, absent, void)
   if call('SETBIT', K('absent'), number, absent) ~= absent then
     call('HINCRBY', LIFE, 'absent', absent * 2 - 1)
@@ -8,7 +8,7 @@ local function mark_absent(number, absent, void)
   end
 end
 
--- Stores the number under its holder if the number has a pass, because the holder can still buy
+-- If the number has a pass, stores the number under its holder, because the holder can still buy
 -- with the pass after leaving.
 local function note_left(number, holder)
   if call('HEXISTS', K('passes'), number) == 1 then

@@ -26,7 +26,8 @@ pub(super) struct RecordedLineState {
     pub(super) numbers: HashMap<u64, RecordedNumber>,
     /// The living number of each holder.
     pub(super) living: HashMap<Holder, u64>,
-    /// The number that used each code. Codes that the room does not have are missing here.
+    /// The number that used each code, or `None` for an unused code. Codes that the room does not
+    /// have are missing here.
     pub(super) codes: HashMap<Digest, Option<u64>>,
 }
 
@@ -133,9 +134,9 @@ impl LineCopyDecider {
         self.writes.rows.insert(number, row);
     }
 
-    /// Marks the code as used by this number, unless another holder has used it. If the holder's
-    /// `other` number used it, the lower number gets it. Returns whether another holder has used
-    /// the code, or the room has no such code.
+    /// Marks the code as used by this number, unless another holder has used it. If `other`, the
+    /// holder's other number, has used it, the lower of the two numbers keeps the code. Returns
+    /// whether another holder has used the code, or the room has no such code.
     fn code_of_another(&mut self, join: &JoinRow, other: Option<u64>) -> bool {
         let Some(code) = join.code else {
             return false;

@@ -1,20 +1,22 @@
-//! The lives of a room's fast store. The store gives the numbers, and the ledger reserves them in
-//! blocks. The next life begins above the last block, so no number is given twice if a store is
-//! lost, set back or replaced.
+//! The lives of a room's data in Redis. Redis gives the numbers, and the ledger reserves them in
+//! blocks. If the data is lost, set back or replaced, the next life begins above the last block, so
+//! no number is given twice. The in-process store writes every number to the ledger before it
+//! answers, so it needs no lives.
 
 use super::{JoinRow, LineFreeze, RoomLedgerFailure};
 
-/// How long (ms) the line may not be frozen after a life began. During this time visitors can show
-/// the places that the last life lost. A room's first life has lost nothing and does not wait.
+/// For this long (ms) after a life began, the line may not be frozen. During this time visitors
+/// show their signed places, and numbers that were lost with the previous life are restored. A
+/// room's first life has lost nothing, so its line can be frozen at once.
 pub const FREEZE_AFTER_MS: i64 = 60_000;
 
-/// One life of the fast store's data of one room.
+/// One life of a room's data in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoomLife {
     /// The number of this life, from 1.
     pub incarnation: u64,
     /// The life's first number. A lower number that is not in the ledger is void until its visitor
-    /// shows its place again.
+    /// shows the signed place.
     pub first: u64,
     /// The life gives only numbers below this.
     pub ceiling: u64,
@@ -38,7 +40,7 @@ impl RoomLife {
     }
 
     /// Returns whether this is a room's first life and it cannot have given any number yet. If
-    /// Redis does not have such a life, nothing is lost.
+    /// Redis does not have the data of such a life, no number is lost.
     #[must_use]
     pub fn is_unused(&self) -> bool {
         self.incarnation == 1 && self.ceiling == self.first
@@ -55,7 +57,7 @@ impl RoomLife {
     }
 }
 
-/// One join or leaving of a store, to be copied into the ledger.
+/// One join or leaving in Redis, to be copied into the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineFeedEntry {
     /// A number was given to a visitor, or restored from the visitor's signed place.
@@ -71,26 +73,25 @@ pub enum LineFeedEntry {
     },
 }
 
-/// The numbers of copied rows that the ledger did not record as the store has them, in rising
-/// order.
+/// The numbers of copied rows that the ledger did not record as Redis has them, in rising order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineCopyOutcome {
     /// Void numbers: they were left before the freeze, their holder has a lower number, another
     /// holder used their code, or the room has no such code.
     pub voided: Vec<u64>,
-    /// Numbers that this holder cannot have: they are below the freeze, beyond what was reserved,
-    /// or another holder's.
+    /// Numbers that the row's holder cannot have: they are below the freeze, not reserved, or
+    /// another holder's.
     pub refused: Vec<u64>,
 }
 
-/// How a freeze ended.
+/// The outcome of a freeze.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LedgerFreezeOutcome {
     /// The line is frozen, by this call or by an earlier one.
     Stands(LineFreeze),
     /// Another life has begun; nothing was written.
     OtherLife,
-    /// The life is too young, so nothing was written. The freeze may be asked for again from this
-    /// time (ms) on.
+    /// The life is too young, so nothing was written. The line can be frozen from this time (ms)
+    /// on.
     NotBefore(i64),
 }

@@ -31,11 +31,11 @@ use fairgate_rules::room_document::RoomDocument;
 /// [`RoomLedgerFailure::Unknown`].
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RoomLedgerFailure {
-    /// The write was not taken, or the read failed.
+    /// The write was not made, or the read failed.
     #[error("the ledger did not answer: {0}")]
     Unavailable(String),
     /// The answer to a commit was lost, so the ledger has either the whole transition or nothing of
-    /// it. A caller may repeat the transition and learns from the second answer which.
+    /// it. A caller can repeat the transition, and the second answer shows which is the case.
     #[error("whether the ledger took it is not known: {0}")]
     Unknown(String),
     /// A row holds something that this version cannot read.
@@ -99,9 +99,9 @@ pub trait RoomLedger: Send + Sync + 'static {
     /// before the freeze.
     fn record_leave(&self, room: &str, number: u64, at: i64, void: bool) -> DurableWrite<()>;
     /// Queues the freeze of numbers below `n`. A second freeze changes nothing and returns the
-    /// first. A store with lives passes its `life`. Then the freeze is written only if that life is
-    /// the current one. A life after the room's first must also have begun at least
-    /// [`FREEZE_AFTER_MS`] before the freeze.
+    /// first. For a room in Redis, the caller passes the room's `life`. Then the freeze is written
+    /// only if that life is the current one. A life after the room's first must also have begun at
+    /// least [`FREEZE_AFTER_MS`] before the freeze.
     fn record_freeze(
         &self,
         room: &str,
@@ -117,14 +117,14 @@ pub trait RoomLedger: Send + Sync + 'static {
     /// Reads the same as [`RoomLedger::line`] without the places. [`RoomLedger::places`] reads them
     /// in parts, so that a long line is never whole in memory.
     async fn bare_line(&self, room: &str) -> Result<StoredLine, RoomLedgerFailure>;
-    /// Reads at most `max` places with numbers from `from` on, rising.
+    /// Reads at most `max` places with numbers from `from` on, in rising order.
     async fn places(
         &self,
         room: &str,
         from: u64,
         max: u32,
     ) -> Result<Vec<StoredPlace>, RoomLedgerFailure>;
-    /// Reads the living place of a holder.
+    /// Reads the place of a holder, unless the holder has left it.
     async fn place_of(
         &self,
         room: &str,
@@ -134,12 +134,12 @@ pub trait RoomLedger: Send + Sync + 'static {
     /// are zeros.
     async fn leaves(&self, room: &str, n: u64) -> Result<Vec<u8>, RoomLedgerFailure>;
 
-    /// Begins the next life of a room's fast store if the current life is still `from` (0: there is
-    /// none). Otherwise returns the current life. The new life's numbers begin at the ceiling of
-    /// the last life, above every recorded number, and not below `above`. The caller passes in
-    /// `above` the number below which numbers may have been given as far as it knows, because this
-    /// ledger may have lost some of them. If the ledger never had the life `from`, it is an older
-    /// copy or another ledger, and the call fails with [`RoomLedgerFailure::Corrupt`].
+    /// Begins the next life of a room if the current life is still `from` (0: there is none).
+    /// Otherwise returns the current life. The new life's numbers begin at the ceiling of the last
+    /// life, above every recorded number, and not below `above`. The caller knows that numbers
+    /// below `above` may have been given. It passes this limit, because this ledger may have lost
+    /// some of them. If the ledger never had the life `from`, it is an older copy or another
+    /// ledger, and the call fails with [`RoomLedgerFailure::Corrupt`].
     async fn begin_life(
         &self,
         room: &str,
@@ -157,10 +157,11 @@ pub trait RoomLedger: Send + Sync + 'static {
     ) -> Result<Option<RoomLife>, RoomLedgerFailure>;
     /// Reads the lives of all rooms that have one.
     async fn lives(&self) -> Result<Vec<(String, RoomLife)>, RoomLedgerFailure>;
-    /// Copies joins and leavings of a life's store into the ledger. Copying the same rows again is
-    /// harmless. If a holder has two living numbers, the lower one stays. If two holders joined
-    /// with one code, the number that was copied first stays. The other number is void, and its
-    /// code stays used. Returns `None` and writes nothing if another life has begun.
+    /// Copies joins and leavings of the life `incarnation` from Redis into the ledger. Copying the
+    /// same rows again is harmless. If a holder has two living numbers, the lower one stays valid.
+    /// If two holders joined with one code, the number that was copied first stays valid. The other
+    /// number becomes void, and its code stays used. Returns `None` and writes nothing if another
+    /// life has begun.
     async fn copy_line(
         &self,
         room: &str,
@@ -197,8 +198,8 @@ pub trait RoomLedger: Send + Sync + 'static {
         to: &ReleaseRow,
     ) -> Result<bool, RoomLedgerFailure>;
 
-    /// Returns the stored pass of the number if it still lives at `now_s`. Otherwise stores `fresh`
-    /// and returns that.
+    /// Returns the stored pass of the number if it has not expired at `now_s`. Otherwise stores
+    /// `fresh` and returns it.
     async fn claim(
         &self,
         room: &str,
@@ -232,7 +233,7 @@ pub trait RoomLedger: Send + Sync + 'static {
     async fn end_lease(&self, name: &str, owner: &str) -> Result<(), RoomLedgerFailure>;
     /// Reads the ledger's clock, milliseconds since the epoch.
     async fn now_ms(&self) -> Result<i64, RoomLedgerFailure>;
-    /// Returns the id of this ledger: 32 random bytes that were made with the ledger. Stores
-    /// remember it.
+    /// Returns the id of this ledger: 32 random bytes that were made with the ledger. Redis stores
+    /// it, so that a node with another ledger is noticed.
     async fn id(&self) -> Result<[u8; 32], RoomLedgerFailure>;
 }

@@ -21,14 +21,14 @@ impl fmt::Debug for DrawSecret {
     }
 }
 
-/// One room as stored.
+/// One stored room.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoomRow {
     /// The room's slug.
     pub room: String,
     /// What the promoter wrote.
     pub document: RoomDocument,
-    /// What the promoter or the room's loop has done to the room since its creation.
+    /// What the promoter has done to the room by hand since its creation.
     pub facts: RoomFacts,
     /// The version that compare-and-set compares. It grows with every change.
     pub version: u64,
@@ -76,7 +76,7 @@ pub struct RoomVersion {
     pub stage: DrawStage,
 }
 
-/// How a compare-and-set on a room ended.
+/// The outcome of a compare-and-set on a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoomChangeOutcome {
     /// The change was written; the row now has this version.
@@ -136,7 +136,8 @@ pub struct StoredLine {
     pub passes: Vec<(u64, i64)>,
     /// How far booking's finished orders have been read.
     pub finished: u64,
-    /// The current life, if the store has lives. Numbers below its ceiling may have been given.
+    /// The current life, if the room's data is or was in Redis. Numbers below its ceiling may have
+    /// been given.
     pub life: Option<RoomLife>,
 }
 

@@ -1,5 +1,5 @@
-//! Contract cases for blocks of numbers and for the rows that stores with lives copy into the
-//! ledger.
+//! Contract cases for lives of rooms in Redis, for their blocks of numbers, and for the rows that
+//! are copied from Redis into the ledger.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ async fn alive(ledger: &dyn RoomLedger, id: &str) {
 
 async fn copy(ledger: &dyn RoomLedger, id: &str, rows: &[LineFeedEntry]) -> LineCopyOutcome {
     let copied = ledger.copy_line(id, 1, rows.to_vec()).await.unwrap();
-    copied.expect("the first life stands")
+    copied.expect("the first life is the current one")
 }
 
 /// Reads each place as its number, whether it was left, and whether it is void.
@@ -96,7 +96,7 @@ async fn a_life_begins_once_and_above_every_number(
             ledger.begin_life("begin", 7, 0, 4000).await,
             Err(RoomLedgerFailure::Corrupt(_))
         ),
-        "a life that never was: the ledger is an older copy"
+        "the ledger never had life 7, so it is an older copy"
     );
 
     let life = ledger.begin_life("begin", 2, 700, 5000).await.unwrap();
@@ -107,11 +107,17 @@ async fn a_life_begins_once_and_above_every_number(
     ledger.record_join("embedded", join(7)).await.unwrap();
     let freeze = LineFreeze { n: 12, at: 30 };
     let life = ledger.begin_life("embedded", 0, 0, 10).await.unwrap();
-    assert_eq!(life.first, 8, "above the numbers of a store without lives");
+    assert_eq!(
+        life.first, 8,
+        "above the numbers that the in-process store recorded"
+    );
     let frozen = ledger.record_freeze("embedded", freeze, None).await;
     assert_eq!(frozen.unwrap(), LedgerFreezeOutcome::Stands(freeze));
     let life = ledger.begin_life("embedded", 1, 0, 20).await.unwrap();
-    assert_eq!(life.first, 12, "no number below a freeze is given after it");
+    assert_eq!(
+        life.first, 12,
+        "no number below the freeze is given after the freeze"
+    );
 }
 
 async fn only_the_current_life_reserves_and_copies(
@@ -167,7 +173,7 @@ async fn copying_again_changes_nothing(ledger: &dyn RoomLedger, reopened: &dyn R
         refused: vec![],
     };
     assert_eq!(copy(reopened, "copy", &rows).await, left_before);
-    // A copier that died may have sent some of the rows, so the next copier may begin anywhere.
+    // If a copier dies after some of the rows, the next copier can begin at any row.
     for from in 0..rows.len() {
         copy(ledger, "copy", &rows[from..]).await;
     }

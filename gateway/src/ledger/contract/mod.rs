@@ -1,5 +1,5 @@
-//! The contract of every ledger. `open` opens the same data a second time, so that the cases also
-//! read what a restart would read.
+//! The contract of every ledger. Each case gets the same data opened twice, so that it also reads
+//! what a restart would read.
 
 mod lives;
 
@@ -218,7 +218,7 @@ async fn a_line_reads_back_as_it_was_written(ledger: &dyn RoomLedger, reopened: 
             )
             .await
             .is_err(),
-        "one place for one holder"
+        "a holder cannot have two places"
     );
 
     let line = reopened.line("line").await.unwrap();
@@ -332,7 +332,7 @@ async fn a_draw_is_written_once_and_in_order(ledger: &dyn RoomLedger, reopened: 
             .await
             .unwrap(),
         stands,
-        "the first freeze stands"
+        "the first freeze is not replaced"
     );
     assert!(
         ledger
@@ -355,7 +355,7 @@ async fn a_draw_is_written_once_and_in_order(ledger: &dyn RoomLedger, reopened: 
     assert_eq!(
         ledger.seal("draw", other, entry("frozen")).await.unwrap(),
         sealed,
-        "the first root stands"
+        "the first root is not replaced"
     );
     assert_eq!(
         ledger
@@ -388,7 +388,7 @@ async fn the_counter_moves_only_from_its_stored_value_and_never_back(ledger: &dy
     assert!(ledger.advance("counter", &start, &five).await.unwrap());
     assert!(
         !ledger.advance("counter", &start, &with(9)).await.unwrap(),
-        "the counter does not equal `start` any more"
+        "the counter no longer equals `start`"
     );
     assert!(
         !ledger.advance("counter", &five, &with(4)).await.unwrap(),
@@ -413,7 +413,7 @@ async fn the_counter_moves_only_from_its_stored_value_and_never_back(ledger: &dy
     );
     assert!(
         both.0.unwrap() ^ both.1.unwrap(),
-        "only one of two moves it"
+        "of two moves at once, exactly one succeeds"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Copies joins and leavings of a store with lives into the ledger: looks up what is recorded,
+//! Copies joins and leavings from Redis into the ledger: looks up what the ledger has recorded,
 //! decides, and writes.
 //!
 //! A batch has up to a thousand rows. On PostgreSQL each step is one statement, because with a

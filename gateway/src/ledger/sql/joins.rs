@@ -1,4 +1,4 @@
-//! Joins of a store without lives, leavings, and reads of the line.
+//! Writes joins of the in-process store, writes leavings, and reads the line.
 
 use std::collections::HashSet;
 
@@ -8,9 +8,9 @@ use fairgate_pass::{Digest, Holder};
 use super::{draws, lives, passes, rooms};
 use crate::ledger::{JoinRow, LedgerJoinOutcome, RoomLedgerFailure, StoredLine, StoredPlace};
 
-/// Writes joins and returns the outcome of each. No two joins may have the same number, holder or
-/// code. If a join is recorded already, its outcome is `Done`, so a repeated write returns the
-/// same.
+/// Writes joins and returns the outcome of each. The caller never passes two joins with the same
+/// number, holder or code. If a join is already recorded, its outcome is `Done`, so a repeated
+/// write returns the same outcomes.
 pub(super) async fn record_joins(
     tx: &SqlTransaction,
     room: &str,
@@ -48,8 +48,8 @@ pub(super) async fn record_joins(
     Ok(joins.iter().map(outcome).collect())
 }
 
-/// Marks the codes of the joins as used, and returns the numbers whose code was free or already
-/// theirs.
+/// Marks the codes of the joins as used. Returns the numbers of the joins whose code was unused, or
+/// was already used by the same number.
 async fn take_codes(
     tx: &SqlTransaction,
     room: &str,

@@ -1,4 +1,5 @@
-//! The lives of room stores: blocks of numbers reserved ahead, and the freeze of a line.
+//! Writes and reads the lives of rooms in Redis ([`RoomLife`]), reserves their numbers in blocks,
+//! and freezes lines.
 //!
 //! Every transaction that depends on a room's life locks the row of the life. A copy, a freeze and
 //! the beginning of the next life therefore run one after the other, and each sees all that the
@@ -56,7 +57,7 @@ pub(super) async fn begin_life(
     above: u64,
     at: i64,
 ) -> Result<RoomLife, RoomLedgerFailure> {
-    // Before the first life there is no life to lock, so the room's row is locked instead.
+    // Before the first life there is no row of a life to lock, so the room's row is locked too.
     rooms::lock_room_row(tx, room, "FOR NO KEY UPDATE").await?;
     let standing = locked_life(tx, room).await?;
     let incarnation = standing.map_or(0, |life| life.incarnation);
@@ -97,9 +98,9 @@ pub(super) async fn reserve_numbers(
     row.as_ref().map(life_of_row).transpose()
 }
 
-/// Freezes the line under the lock of the room's life. A batch that is copied at the same time is
-/// therefore either in the ledger before the freeze, or finds the freeze there and new numbers
-/// below it are refused.
+/// Freezes the line under the lock of the room's life. So a batch that is copied at the same time
+/// is written either before or after the freeze. After the freeze, new numbers below it are
+/// refused.
 pub(super) async fn freeze_line(
     tx: &SqlTransaction,
     room: &str,

@@ -1,4 +1,4 @@
-//! The gateway's tables. A released step is never edited; a change adds the next step.
+//! The gateway's tables. A step that was published is never edited; a change adds the next step.
 
 use fairgate_databases::Migration;
 

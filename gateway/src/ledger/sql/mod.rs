@@ -1,10 +1,10 @@
-//! The rooms' ledger over SQL. Each transaction is written once, for a SQLite file and for
+//! The rooms' ledger over SQL. The same code of each transaction serves a SQLite file and
 //! PostgreSQL.
 //!
 //! Every method is one transaction, which runs to its end even if its caller goes away. Only queued
-//! writes may share a transaction. PostgreSQL may run a transaction again from its beginning, so
-//! each run decides anew from what it reads. Many nodes write to PostgreSQL at once, and unique
-//! keys and row locks keep conflicting writes apart; a file has one writer.
+//! writes can share a transaction. On PostgreSQL a transaction is sometimes run again from its
+//! beginning, so each run decides anew from what it reads. Many nodes write to PostgreSQL at once,
+//! so unique keys and row locks prevent conflicting writes. A SQLite file has one writer.
 //!
 //! Statements are written for PostgreSQL, and `fairgate-databases` translates them for SQLite. A
 //! function whose name ends with `_fused` sends a whole batch in one statement. It runs only on

@@ -5,9 +5,9 @@ use fairgate_pass::Holder;
 
 use crate::ledger::{PassRow, RoomLedgerFailure};
 
-/// Returns the living pass of a number, or stores `fresh` and returns that. If two nodes write a
-/// pass of one number at once, the second waits for the row and then finds the first node's pass
-/// alive.
+/// Returns the stored pass of a number if it has not expired. Otherwise stores `fresh` and returns
+/// it. If two nodes write a pass of one number at once, the second waits for the row and then finds
+/// the first node's pass.
 pub(super) async fn claim_pass(
     tx: &SqlTransaction,
     room: &str,
@@ -66,10 +66,10 @@ pub(super) async fn finish_visitors(
     Ok(())
 }
 
-/// Marks the living place of each holder, and the places that the holder left with a pass, because
-/// the holder could still buy with that pass. There are two statements for each holder, because
-/// living and left places have an index each, and SQLite would use neither index for a list of
-/// holders.
+/// Marks as done the place that each holder has now, and the places with a pass that the holder has
+/// left, because the holder could still buy with that pass. There are two statements for each
+/// holder, because places that were left have an index of their own, and SQLite would use no index
+/// for a list of holders.
 async fn mark_done(
     tx: &SqlTransaction,
     room: &str,

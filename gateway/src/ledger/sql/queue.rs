@@ -1,6 +1,7 @@
-//! Queues joins and leavings of a store without lives, and the freezes of all stores, and writes
-//! them in their order. All writes that wait when a transaction begins share its commit. The number
-//! of commits therefore depends on the speed of the database and not on the number of joins.
+//! Queues the joins and leavings of the in-process store and the freezes of all stores, and writes
+//! them in the order in which they came. All writes that wait when a transaction begins share its
+//! commit. The number of commits therefore depends on the speed of the database and not on the
+//! number of joins.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,11 +18,11 @@ use crate::ledger::{
 /// The most changes that share one commit on PostgreSQL. With more, the first change would wait too
 /// long for the last.
 const GROUP_MAX: usize = 512;
-/// How often the write of a group is tried in all while its outcome is unknown. A repeated write
-/// gives the same answer.
+/// The most attempts to write a group while the outcome of each attempt is unknown. A repeated
+/// write gives the same answer.
 const TRIES_MAX: u32 = 3;
 
-/// One change of a room's line. Every change may be repeated.
+/// One change of a room's line. Writing a change again has no further effect.
 #[derive(Debug, Clone)]
 pub(super) enum LineChange {
     Join(JoinRow),
@@ -155,15 +156,15 @@ async fn settle_group(
     }
 }
 
-/// Commits a group. On any failure but [`RoomLedgerFailure::Unknown`], nothing of the group is in
-/// the ledger.
+/// Commits a group. After any failure except [`RoomLedgerFailure::Unknown`], nothing of the group
+/// is in the ledger.
 async fn commit_group(
     installation: &Installation,
     changes: &Arc<Vec<RoomLineChange>>,
 ) -> Result<Vec<LineChangeResult>, RoomLedgerFailure> {
     let changes_nothing = |(_, change): &RoomLineChange| matches!(change, LineChange::Nothing);
     if changes.iter().all(changes_nothing) {
-        // A group of barriers alone must not write anything, so it only asks whether the ledger
+        // A group that consists of barriers must not write anything. It only checks that the ledger
         // answers.
         let asked = installation.read((), |tx, ()| {
             async move { Ok::<_, RoomLedgerFailure>(tx.query_one("SELECT 1", &[]).await?) }.boxed()

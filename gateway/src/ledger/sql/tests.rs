@@ -1,5 +1,5 @@
-//! Runs the ledger contract on both databases, and checks that the signing keys of an older file
-//! are still used.
+//! Runs the ledger contract on both databases, and checks that the signing keys in a file of an
+//! older version are still used.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{RoomSqlLedger, migrations};
 use crate::ledger::contract;
 
 #[tokio::test]
-async fn the_sqlite_ledger_keeps_the_contract_even_over_reopening() {
+async fn the_sqlite_ledger_keeps_the_contract_with_its_file_opened_twice() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("ledger.db");
     contract::suite(async || {

@@ -35,14 +35,15 @@ use fairgate_model::shows::fate::ShowFate;
 use fairgate_model::shows::terms::SaleTerms;
 use fairgate_model::waiters::{WaitEndReason, Waiter, WaitlistOffer, WaitlistOfferEnd};
 
-/// How long an effect is lent to one worker, in milliseconds. No other node carries out the effect
-/// in this time. A worker whose call takes longer renews the loan. If the worker dies, another
-/// worker repeats the call, and the provider recognises the repeated call by its key.
+/// How long an effect (an owed call to the payment provider) is lent to one worker, in
+/// milliseconds. No other node makes the call in this time. A worker whose call takes longer renews
+/// the loan. If the worker dies, another worker repeats the call, and the provider recognises the
+/// repeated call by its key.
 pub const EFFECT_LENT_MS: i64 = 5_000;
 
 /// How long a captured payment must stay unchanged before its state is read from the provider, in
-/// milliseconds. Each further reading waits twice as long. After [`TAKEN_READ_FOR_MS`] the state is
-/// no longer read.
+/// milliseconds. Each further read waits twice as long as the read before. After
+/// [`TAKEN_READ_FOR_MS`] the state is no longer read.
 pub const TAKEN_QUIET_MS: i64 = 3_600_000;
 
 /// How long after its last change the state of a captured payment is still read from the provider,
@@ -54,8 +55,8 @@ pub const TAKEN_READ_FOR_MS: i64 = 120 * 24 * 3_600_000;
 pub const EVENT_LENT_MS: i64 = 5_000;
 
 /// How long a call under an `Idempotency-Key` belongs to one node without a renewal, in
-/// milliseconds. If the node dies, another node may carry out the same call after this time. It
-/// finds what the first node did.
+/// milliseconds. If the node dies, another node may carry out the same call after this time. The
+/// other node then finds what the first node wrote.
 pub const CALL_LEASE_MS: i64 = 3_000;
 
 /// How long a scan's key is valid, in milliseconds. A scanner that lost the answer repeats its scan
@@ -141,8 +142,8 @@ pub type UnchangedSeatCheck = Box<dyn Fn(u32) -> bool + Send>;
 /// Orders, claims and the seat outbox.
 #[async_trait]
 pub trait OrderLedger: Send + Sync {
-    /// Returns the number of the show's next incarnation, which is larger than every earlier
-    /// number; returns 1 if there is no such show.
+    /// Takes the number of the show's next incarnation and returns it. The number is larger than
+    /// every number taken before. Returns 1 if there is no such show.
     async fn next_incarnation(&self, show: &ShowId) -> Result<u64, LedgerError>;
     /// Returns the show's picture, with which the store is opened. It first waits for claims that
     /// are being written. `lost` is the incarnation that has begun in the store after the data of
@@ -152,7 +153,7 @@ pub trait OrderLedger: Send + Sync {
     -> Result<ShowPicture, LedgerError>;
     /// Writes transaction 1: claims, order, payment. An order that costs nothing gets its tickets
     /// in the same transaction. If the order exists already, returns it as it is. Refuses an order
-    /// whose hold was given up ([`AuditLedger::give_up`]) at or after the order's own time.
+    /// whose hold was given up ([`AuditLedger::give_up`]) when the order was made or later.
     async fn claim(
         &self,
         order: Order,
@@ -176,13 +177,13 @@ pub trait OrderLedger: Send + Sync {
         happening: OrderEvent,
         now_ms: i64,
     ) -> Result<Option<OrderChangeOutcome>, LedgerError>;
-    /// Ends up to `batch_max` orders that wait for payment or consent beyond the claim's deadline,
-    /// and returns them. An order stays as it is while it has an unsettled event that was stored by
-    /// the deadline, because the event may report the money.
+    /// Expires orders that still wait for payment or consent at their claim's deadline, at most
+    /// `batch_max` of them, and returns their ids. An order stays as it is while it has an
+    /// unsettled event that was stored by the deadline, because the event may report a payment.
     async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>, LedgerError>;
     /// Returns claims that still exist after their deadline, ordered by deadline and then by order.
-    /// The orders of some wait until an event is settled; the others have not been expired yet.
-    /// `after` is the last claim of the previous batch.
+    /// Some of their orders wait until an event is settled. The others will be expired by the next
+    /// [`Self::expire_due`]. `after` is the last claim of the previous batch.
     async fn overdue_claims(
         &self,
         now_ms: i64,
@@ -232,8 +233,8 @@ pub trait PaymentLedger: Send + Sync {
         body: Vec<u8>,
         now_ms: i64,
     ) -> Result<bool, LedgerError>;
-    /// Stores the provider's name for a payment and the data that the payment page needs. The first
-    /// call's values stay and are returned.
+    /// Stores the id that the provider gave to a payment, and the data that the payment page needs.
+    /// The first call's values stay and are returned.
     async fn payment_made(
         &self,
         payment: &PaymentId,
@@ -255,8 +256,8 @@ pub trait PaymentLedger: Send + Sync {
     ) -> Result<(), LedgerError>;
     /// Settles an event, as [`fairgate_model::orders::settling`] decides, and returns the outcome
     /// as a stable code. Writes the payment's state, the order's step and the outcome in one
-    /// transaction. It also checks the card's limit, while no other transaction may sell seats of
-    /// the show to this card.
+    /// transaction. It also checks the card's limit. Until the transaction ends, no other
+    /// transaction can sell seats of the show to this card.
     async fn settle(
         &self,
         provider: String,
@@ -325,25 +326,26 @@ pub trait PaymentLedger: Send + Sync {
         from: &'static [&'static str],
         to: &'static str,
     ) -> Result<String, LedgerError>;
-    /// Returns for metrics how many events wait, and how many effects and refunds.
+    /// Returns two numbers for metrics: the events that are not settled, and the effects and
+    /// refunds that are not done.
     async fn backlog(&self) -> Result<(u64, u64), LedgerError>;
 }
 
 /// Money that came after its order had expired.
 #[async_trait]
 pub trait LateMoneyLedger: Send + Sync {
-    /// Returns expired orders whose late money is undecided and due. Each is due again at
-    /// `again_at_ms`; until then no other node gets the same order.
+    /// Returns expired orders for whose late money a decision is due. Each of them is due again at
+    /// `again_at_ms`, and until then no other node gets it.
     async fn late_due(
         &self,
         now_ms: i64,
         again_at_ms: i64,
         batch_max: u32,
     ) -> Result<Vec<OrderId>, LedgerError>;
-    /// Decides once what an order's late money buys. Writes claims, order, offer, outboxes, and the
-    /// end of the search in one transaction. A second decision changes nothing. `basis` is needed
-    /// if seats are claimed. If the card may not buy these seats as well, the money goes back
-    /// instead. Returns `None` if there is no such order.
+    /// Decides once what an order's late money buys. One transaction writes claims, order, offer
+    /// and outboxes, and ends the search for seats. A second decision changes nothing. `basis` is
+    /// needed if seats are claimed. If the card may not buy these seats as well, the money goes
+    /// back to the buyer instead. Returns `None` if there is no such order.
     async fn late_settle(
         &self,
         order: &OrderId,
@@ -353,7 +355,8 @@ pub trait LateMoneyLedger: Send + Sync {
     ) -> Result<Option<OrderChangeOutcome>, SeatClaimRefused>;
 }
 
-/// Refunds of tickets and their payments to buyers, and shows that are cancelled or postponed.
+/// Refunds: taking tickets back, and paying their money back to the buyers. Also the shows that are
+/// cancelled or postponed.
 #[async_trait]
 pub trait RefundLedger: Send + Sync {
     /// Takes tickets back. One transaction voids the tickets, ends exactly their claims and adds a
@@ -380,9 +383,9 @@ pub trait RefundLedger: Send + Sync {
     /// Records that the provider has made a refund. When all money of a payment has been refunded,
     /// the payment is `refunded`.
     async fn refund_done(&self, refund: &RefundId, now_ms: i64) -> Result<(), LedgerError>;
-    /// Puts off a refund to `due_at_ms`, and counts one more attempt. `failed_at_ms` is given if
-    /// the provider could not make the refund. Until the refund is done, the reconciler then
-    /// reports it as a finding.
+    /// Puts off a refund to `due_at_ms`, and counts one more attempt. If the provider could not
+    /// make the refund, `failed_at_ms` is given. The reconciler then reports the refund as a
+    /// finding until it is done.
     async fn put_off_refund(
         &self,
         refund: &RefundId,
@@ -409,15 +412,15 @@ pub trait RefundLedger: Send + Sync {
 /// Exchanges: a visitor returns seats of a paid order and gets other seats.
 #[async_trait]
 pub trait ExchangeLedger: Send + Sync {
-    /// Begins an exchange: claims the cells that the successor gains, as in transaction 1. If there
-    /// is nothing to pay, the same transaction swaps the seats. Otherwise the capture of the
-    /// difference swaps them.
+    /// Begins an exchange: writes the successor, the order that replaces the old order, and claims
+    /// the cells that it gains, as in transaction 1. If there is nothing to pay, the same
+    /// transaction swaps the seats. Otherwise the capture of the difference swaps them.
     ///
     /// The swap gives the new seats to the successor, and ends the claims and tickets of the old
     /// order. It owes the refund that the exchange names. No swap is made if a ticket of the old
-    /// order was scanned or the order changed in the meantime. Then the successor's money goes
-    /// back, and the old order stays as it is. A call with a successor that exists returns that
-    /// successor. Returns `None` if there is no such order.
+    /// order was scanned or the order changed in the meantime. Then the money paid for the
+    /// successor goes back to the buyer, and the old order stays as it is. A call with a successor
+    /// that exists returns that successor. Returns `None` if there is no such order.
     async fn exchange(
         &self,
         of: &OrderId,
@@ -440,17 +443,17 @@ pub trait AuditLedger: Send + Sync {
     ) -> Result<Vec<OrderFacts>, LedgerError>;
     /// Returns payments that may still change and have not changed for `quiet_ms`, with the time of
     /// their last change. The payments that have been due the longest are chosen first. A returned
-    /// payment is due again after as long as it has been unchanged. A captured payment can change
-    /// only by a refund, so it is first due after [`TAKEN_QUIET_MS`]. A batch has up to `batch_max`
-    /// other payments, and up to a quarter of `batch_max` captured payments.
+    /// payment is due again when it has been unchanged for twice as long as now. A captured payment
+    /// can change only by a refund, so it is first due after [`TAKEN_QUIET_MS`]. A batch has up to
+    /// `batch_max` other payments, and up to a quarter of `batch_max` captured payments.
     async fn quiet_payments(
         &self,
         now_ms: i64,
         quiet_ms: i64,
         batch_max: u32,
     ) -> Result<Vec<(Payment, i64)>, LedgerError>;
-    /// Returns those of `holds` that belong to no order and that no search for late money may still
-    /// use.
+    /// Returns those of `holds` that belong to no order, and that no undecided search for seats may
+    /// still use. Such a search looks for seats that late money can buy.
     async fn without_order(&self, holds: Vec<HoldId>) -> Result<Vec<HoldId>, LedgerError>;
     /// Gives up a hold: an order of this hold that was made at `now_ms` or earlier can no longer
     /// claim seats, and gets [`LedgerError::Unavailable`]. Returns false and changes nothing if the
@@ -485,8 +488,8 @@ pub trait TicketLedger: Send + Sync {
     /// Returns a ticket.
     async fn ticket(&self, ticket: &TicketId) -> Result<Option<Ticket>, LedgerError>;
     /// Marks a ticket as scanned, unless it was scanned before or was given back. `by` is the
-    /// digest of scanner and key: a scan with the same digest within [`SCAN_KEY_MS`] still counts
-    /// as the first scan. Returns `None` if there is no such ticket.
+    /// digest of the scanner and the scan's key. A repeated scan with the same digest within
+    /// [`SCAN_KEY_MS`] still counts as the first scan. Returns `None` if there is no such ticket.
     async fn scan(
         &self,
         ticket: &TicketId,
@@ -494,9 +497,9 @@ pub trait TicketLedger: Send + Sync {
         now_ms: i64,
     ) -> Result<Option<TicketScanOutcome>, LedgerError>;
     /// Registers a call under its caller's key before a node carries out the call. So of two
-    /// different calls under one key only one is ever carried out, on whichever nodes they arrive.
-    /// The call belongs to the node for [`CALL_LEASE_MS`]. In this time no other node may begin the
-    /// call, but the node itself may begin it again.
+    /// different calls under one key only one is ever carried out, even if they arrive at different
+    /// nodes. The call belongs to the node for [`CALL_LEASE_MS`]. In this time no other node may
+    /// begin the call, but the node itself may begin it again.
     async fn begin_call(
         &self,
         call: KeyedCall,
@@ -524,8 +527,8 @@ pub trait WaitlistLedger: Send + Sync {
     /// has numbers of its own, from 1, in the order of the commits. A visitor waits for a show
     /// once: if a party of the visitor waits already, it is returned unchanged.
     async fn join_waitlist(&self, waiter: Waiter) -> Result<Waiter, LedgerError>;
-    /// Returns a visitor's party and the number of waiting parties ahead of it. Returns the party
-    /// that waits, or else the party that ended last.
+    /// Returns a visitor's party and the number of waiting parties ahead of it. If no party of the
+    /// visitor waits, returns the party that stopped waiting last.
     async fn waiter(
         &self,
         show: &ShowId,

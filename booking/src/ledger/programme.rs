@@ -51,7 +51,7 @@ pub struct ProgrammeOutcome {
 /// Why a programme was not written; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgrammeRefused {
-    /// Orders have seats that new plans move, drop or rename. These are the shows, each with these
+    /// Orders have seats that new plans move, drop or rename. Lists the shows, each with these
     /// seats.
     #[error("plans are in use by {} shows", .0.len())]
     PlanInUse(Vec<(ShowId, Vec<u32>)>),

@@ -64,8 +64,8 @@ pub struct OverdueClaim {
     pub claim_until_ms: i64,
     /// The claimed cells, as the store must lock them.
     pub hold: Hold,
-    /// The number of the newest row of the show's seat outbox at the same moment. The row that will
-    /// end this claim has a larger number.
+    /// The number of the newest row of the show's seat outbox when the claim was read. The row that
+    /// will end this claim has a larger number.
     pub cursor: u64,
 }
 
@@ -294,11 +294,11 @@ impl LateMoneyOutcome {
 /// What a scan found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TicketScanOutcome {
-    /// This is the ticket's first scan, at this moment: the door admits the person.
+    /// This is the ticket's first scan, made at this time: the door admits the person.
     First(i64),
-    /// The ticket was scanned before, at this moment.
+    /// The ticket was scanned before, at this time.
     Again(i64),
-    /// The ticket was given back, at this moment.
+    /// The ticket was given back, at this time.
     Void(i64),
 }
 
@@ -326,7 +326,7 @@ pub struct RefundFigures {
     pub done: RefundSum,
     /// Refunds that the provider could not make so far.
     pub failed: RefundSum,
-    /// Fees that were kept from refunds, in minor units.
+    /// Fees that were deducted from refunds, in minor units.
     pub fees: i64,
 }
 

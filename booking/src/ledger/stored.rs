@@ -85,8 +85,8 @@ pub(super) fn seat_word(kind: SeatOutboxAction) -> &'static str {
     }
 }
 
-/// Returns the number that `terms` have as the show's next terms. Also returns their text if they
-/// are a new version.
+/// Returns the version of `terms`: the newest version if its terms are the same, or else the next
+/// one. Also returns their text if they are a new version.
 pub(super) fn next_terms(
     newest: Option<(u32, String)>,
     terms: &SaleTerms,
@@ -142,8 +142,8 @@ pub(super) fn may_claim(
     Ok(())
 }
 
-/// Refuses seats at prices that differ from the terms, because the caller calculated with other
-/// prices.
+/// Fails if a seat's price is not the price in the terms. Then the caller calculated with other
+/// terms.
 pub(super) fn priced(items: &[OrderItem], terms: &SaleTerms, run: Option<&TrainRun>) -> Result<()> {
     let fits = |item: &OrderItem| {
         let names = CategoryNames {
@@ -262,7 +262,8 @@ pub(super) fn read_refund(row: RefundRow) -> Result<Refund> {
 /// in milliseconds.
 pub(super) const READ_FOR_MS: i64 = 24 * 3_600 * 1_000;
 
-/// Returns those of `holds` that no running search for late money may use.
+/// Returns those of `holds` that no undecided search for seats may use. `searches` are the orders
+/// whose late money is to buy the seats.
 pub(super) fn unsearched(mut holds: Vec<HoldId>, searches: &[OrderId]) -> Vec<HoldId> {
     let used: HashSet<HoldId> = searches
         .iter()

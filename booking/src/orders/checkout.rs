@@ -185,7 +185,8 @@ impl OrderDesk {
         }
     }
 
-    /// Returns the visitor's order that an earlier try made from the hold.
+    /// Returns the visitor's order that an earlier try made from the hold. Makes its payment at the
+    /// provider if that is missing.
     async fn found(
         &self,
         hold: &HoldId,
@@ -217,9 +218,9 @@ impl OrderDesk {
             .await;
     }
 
-    /// Undoes the lock after the ledger refused the claim, and returns the refusal for the visitor.
-    /// The hold is unlocked, and is also released if others have the seats. If the ledger did not
-    /// answer, the lock stays.
+    /// Shortens the lock again after the ledger refused the claim, and returns the refusal for the
+    /// visitor. If others have the seats, also releases the hold. If the ledger did not answer, the
+    /// long lock stays.
     pub(super) async fn undo_refused_claim(
         &self,
         show: &Show,

@@ -1,5 +1,5 @@
-//! Ends pending orders at their deadline. The expiry is a compare-and-set on the row that a payment
-//! confirms, so exactly one of the two wins.
+//! Expires orders at their deadline. Expiry and payment change the order's row by compare-and-set,
+//! so exactly one of them wins.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -61,8 +61,8 @@ impl SeatInventory {
                     continue;
                 }
                 // The store still lacks rows. If the ledger has deleted them, the show is closed.
-                // It is then read from the ledger again, and that picture contains the deleted
-                // rows.
+                // The seats are then read from the ledger again. That picture contains what the
+                // deleted rows changed.
                 Ok(cursor) => {
                     if begin_behind_a_gap(&rows, cursor) {
                         self.abandon(show, cursor).await;
@@ -88,9 +88,9 @@ impl SeatInventory {
         }
     }
 
-    /// Asks the store a second time whether the show is closed. The first refusal may come from a
-    /// clock that was read late. Rows that were marked as delivered because of it would never reach
-    /// the store.
+    /// Asks the store a second time whether the show is closed. The store also refuses a call from
+    /// a process that was stopped for a while and sends an old time. Rows that were marked as
+    /// delivered after such a refusal would never reach the store.
     async fn is_closed(&self, show: &ShowId) -> bool {
         matches!(self.store.edition(show).await, Ok(None))
     }
@@ -114,8 +114,8 @@ impl SeatInventory {
         Ok(())
     }
 
-    /// Compares one show. A show that is not open has no cursor to compare. It is compared when it
-    /// is next asked for.
+    /// Compares one show. A show that is not open has no cursor to compare. The next request for
+    /// the show compares it.
     pub(super) async fn compare_show(&self, show: &ShowId) -> Result<(), LedgerError> {
         if !self.store.is_shared() {
             return Ok(());
@@ -148,7 +148,8 @@ impl SeatInventory {
     }
 }
 
-/// Returns whether the ledger has deleted the first rows after a cursor.
+/// Returns whether the ledger has deleted the first rows after a cursor. `rows` are the rows after
+/// it that the ledger still has.
 fn begin_behind_a_gap(rows: &[SeatOutboxRow], cursor: u64) -> bool {
     rows.first().is_none_or(|row| row.seq > cursor + 1)
 }

@@ -1,7 +1,7 @@
 //! Counts the seats of many shows for the line, at a bounded cost. A room may cover ten thousand
-//! departures and asks about every second. Shows in use are counted again each time. Up to a
-//! hundred shows at rest are counted each time, and the others keep their last figures. Trains, and
-//! shows without sold seats, are not opened for this.
+//! departures and asks about every second. Shows in use are counted again each time. Of the shows
+//! at rest (not in use), up to a hundred are counted each time, and the others keep their last
+//! figures. Trains, and shows without sold seats, are not opened for this.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -138,7 +138,7 @@ impl SeatInventory {
                 at: None,
             };
             let at = counted.entry(show.id.clone()).or_insert_with(unsold).at;
-            // All seats of a train that is over are gone, so it need not be counted again.
+            // All seats of a train that is over are gone, so the train need not be counted again.
             if show.run.is_none() || !show.is_over(now_ms) {
                 resting.push((at, show));
             }

@@ -11,8 +11,8 @@ use crate::catalogue::Catalogue;
 
 /// How often the store is asked which shows it lost.
 const MEND_EVERY: Duration = Duration::from_millis(200);
-/// How often cursors are compared. So `/readyz` reports a ledger that was set back within two
-/// seconds.
+/// How often cursors are compared. So `/readyz` reports within two seconds that the ledger was set
+/// back.
 const COMPARE_EVERY: Duration = Duration::from_secs(1);
 
 /// Opens the shows that the store lost, for as long as the process runs.

@@ -15,8 +15,8 @@ const RENEWALS: u64 = 4;
 /// has the lease.
 ///
 /// # Errors
-/// Returns an error where the ledger does not answer the request for the lease. A lease that cannot
-/// be given back after the work lapses.
+/// Returns an error where the ledger does not answer the request for the lease. If the lease cannot
+/// be given back after the work, it lapses by itself.
 pub(super) async fn under<T>(
     ledger: &Arc<dyn Ledger>,
     name: &str,

@@ -162,6 +162,10 @@ mod tests {
         let left = seats.seats_left(std::slice::from_ref(&show)).await;
         let expected = [SeatsLeft { free: 20, of: 20 }, SeatsLeft::default()];
         assert_eq!(left.expect("counted")[0][..], expected);
-        assert_eq!(store.edition(&id).await, Ok(None), "nobody opened it");
+        assert_eq!(
+            store.edition(&id).await,
+            Ok(None),
+            "the show was not opened"
+        );
     }
 }

@@ -46,8 +46,9 @@ const WAIT_MAX: Duration = Duration::from_secs(3);
 const LOOKED_FOR_MAX: Duration = Duration::from_millis(300);
 /// How often a waiting request checks whether the show is open.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How long a picture of another edition is left in place. A node that learns late of a change of
-/// the catalogue must not replace the new edition by its old one.
+/// How long a picture of another edition (plan version and prices) is left in place. A node that
+/// has not yet read a change of the catalogue must not replace the new edition's picture by a
+/// picture of the old edition.
 const HEARD_BY: Duration = Duration::from_millis(1_500);
 /// The most that a node's clock may differ from the ledger's clock, in milliseconds. A node whose
 /// clock differs more must not judge the clock of Redis, and opens no shows.
@@ -83,7 +84,7 @@ struct SeatInventoryState {
 }
 
 impl SeatInventory {
-    /// Builds the handle over a store that knows nothing yet, or knows what other nodes opened.
+    /// Builds the handle. The store may be empty, or may have shows that other nodes opened.
     #[must_use]
     pub fn new(store: Arc<dyn InventoryStore>, ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
         let owner = hex::encode(rand::rng().random::<[u8; 8]>());
@@ -106,8 +107,8 @@ impl SeatInventory {
             return Err(unavailable("a departure is opened by its first hold"));
         }
         if !locked(&self.shared.compared).contains(&show.id) {
-            // Another process may have sold seats by a newer ledger than the one that this process
-            // opened.
+            // Another process may have sold seats before the ledger was set back. Then the store
+            // knows sales that this ledger lacks.
             self.compare_show(&show.id).await?;
         }
         if locked(&self.shared.regressed).contains(&show.id) {
@@ -177,7 +178,7 @@ impl SeatInventory {
         Ok(self.store.packed(&show.id).await)
     }
 
-    /// Returns what changed after a version. A show that is not open returns a gap.
+    /// Returns what changed after a version. Returns a gap for a show that is not open.
     pub async fn changes_since(&self, show: &Show, since: u64) -> CellChanges {
         match show.untouched {
             true if since == 0 => CellChanges::None,
@@ -264,9 +265,9 @@ impl SeatInventory {
             }
         }
         let began = Instant::now();
-        // The store's cursor is read before the ledger's cursor, so that a row in between does not
-        // look like a difference. If the store knows decisions that the ledger lacks, the ledger
-        // was set back. Its picture would then offer sold seats again.
+        // The store's cursor is read before the ledger's cursor, so that a row that is delivered
+        // between the two reads does not look like a difference. If the store knows decisions that
+        // the ledger lacks, the ledger was set back. Its picture would then offer sold seats again.
         let seen = self.store.cursor(&show.id).await.unwrap_or(0);
         if seen > self.ledger.seat_cursor(&show.id).await? {
             return Err(unavailable(
@@ -287,8 +288,9 @@ impl SeatInventory {
         let mut lost = None;
         if !is_open {
             // The show's old life ends before the ledger's picture is read. So an order whose seats
-            // were locked in the old life is in the picture, or is refused. If the show is open, no
-            // life ends here, because such locks prevent the new life.
+            // were locked in the old life is in the picture, or is refused. If the show is open,
+            // its life does not end here: the store refuses the new life while there are such
+            // locks.
             if let Err(refused) = self.store.begin(&show.id, &opening).await {
                 return Ok(Err(refused));
             }
@@ -297,8 +299,8 @@ impl SeatInventory {
         let picture = self.ledger.open_show(&show.id, lost).await?;
         let cursor = picture.cursor;
         (opening.sold, opening.ordered) = (picture.sold, picture.ordered);
-        // The claim of an order whose payment is settled late may already have ended. Its lock must
-        // last longer than the opening.
+        // An order whose payment event is not settled yet may be past its claim's deadline. Its
+        // lock must still last longer than the opening.
         let least_ms = lock_until_ms(self.clock.now_ms());
         for hold in &mut opening.ordered {
             if hold.lock_until_ms < least_ms {
@@ -308,8 +310,8 @@ impl SeatInventory {
         opening.cursor = cursor;
         let opened = self.store.open(&show.id, opening).await;
         if opened.is_ok() {
-            // Rows numbered since the picture was read may have been delivered to the previous
-            // life.
+            // Rows that were numbered since the picture was read may have been delivered to the
+            // previous life, so they are delivered again.
             self.carry_seat_rows(&show.id, cursor).await?;
             metrics::histogram!("fairgate_show_opening_seconds").record(began.elapsed());
         }

@@ -11,11 +11,11 @@ use super::ShowSeatFigures;
 /// last leg. `None` means that no offered stretch begins at this leg.
 type ShortestStretches = Vec<Vec<Option<u16>>>;
 
-/// Counts the seats of a train at a moment. Only the offered stretches that the train has not left
-/// yet count. A seat is *free* if one of them is free. It is *held* if one of them would be free
-/// after all holds ran out. It is *sold* if all of them are sold in part. Otherwise it is *gone*:
-/// the train has left all of them or is cancelled, or the seat is blocked. Seats without an offered
-/// stretch are not counted.
+/// Counts the seats of a train at a moment. Counts only offered stretches whose first stop the
+/// train has not left. A seat is *free* if one of them is free. It is *held* if one of them would
+/// be free after all holds ran out. It is *sold* if some of them are not blocked, and each of these
+/// has a sold leg. Otherwise it is *gone*: the train has left all of them or is cancelled, or the
+/// seat is blocked. Seats without an offered stretch are not counted.
 #[must_use]
 pub fn count_train_seats(show: &Show, states: &[CellState], now_ms: i64) -> ShowSeatFigures {
     let shortest = shortest(show);
@@ -183,7 +183,7 @@ mod tests {
         check(by_distance(), [SOLD, FREE, SOLD], 0, "free");
         check(by_distance(), [SOLD, HELD, SOLD], 0, "held");
         check(by_distance(), [SOLD; 3], 0, "sold");
-        // A stretch that is sold in part cannot be sold.
+        // A stretch with a sold leg cannot be sold, even if its other leg is free.
         check(by_table(), [FREE, SOLD, SOLD], 0, "sold");
         check(by_table(), [FREE, FREE, SOLD], 0, "free");
         check(by_table(), [FREE, HELD, SOLD], 0, "held");

@@ -1,5 +1,5 @@
 //! Cases of calls under an `Idempotency-Key`: of two different calls under one key only one is ever
-//! carried out, on whichever nodes they arrive.
+//! carried out, even if they arrive at different nodes.
 
 use super::*;
 use crate::ledger::{BeginCallOutcome, CALL_LEASE_MS, KeptAnswer, KeyedCall};

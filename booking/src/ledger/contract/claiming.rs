@@ -9,12 +9,12 @@ use crate::ledger::ShowRefused;
 pub(super) const CASES: &[Case] = cases![
     a_claim_is_all_or_none_and_names_the_taken_cells,
     two_orders_claim_one_seat_if_their_legs_do_not_overlap,
-    a_journey_has_an_order_from_its_claim_until_its_cells_are_free,
+    an_order_over_given_legs_is_found_until_its_cells_are_free,
     a_second_claim_of_an_order_returns_the_order_as_it_is,
     a_claim_beyond_the_visitors_limit_is_refused,
     an_order_on_another_plan_is_refused,
     of_fifty_claims_at_once_on_one_cell_exactly_one_wins,
-    a_deadline_frees_the_claims_and_writes_a_free_row,
+    an_expired_order_loses_its_claims_and_writes_a_row_that_frees_its_seats,
     orders_expire_at_their_deadline_and_in_bounded_batches,
     an_order_with_an_event_by_its_deadline_waits_and_other_orders_expire,
     an_overdue_claim_is_listed_with_the_newest_outbox_number,
@@ -57,7 +57,7 @@ async fn two_orders_claim_one_seat_if_their_legs_do_not_overlap(ledger: Books) {
     assert!(matches!(refused, Err(SeatClaimRefused::Taken(cells)) if cells == [5, 13]));
 }
 
-async fn a_journey_has_an_order_from_its_claim_until_its_cells_are_free(ledger: Books) {
+async fn an_order_over_given_legs_is_found_until_its_cells_are_free(ledger: Books) {
     stocked(&ledger).await;
     let over = async |visitor, legs| {
         let found = ledger.order_over(&show(), visitor, legs).await;
@@ -164,7 +164,7 @@ async fn of_fifty_claims_at_once_on_one_cell_exactly_one_wins(ledger: Books) {
     assert_eq!(answers.iter().filter(|won| **won).count(), 1);
 }
 
-async fn a_deadline_frees_the_claims_and_writes_a_free_row(ledger: Books) {
+async fn an_expired_order_loses_its_claims_and_writes_a_row_that_frees_its_seats(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0, 1]).await;
     let expired = ledger.expire_due(CLAIM_UNTIL_MS, 10).await;
@@ -350,7 +350,7 @@ async fn a_picture_has_the_sold_seats_and_the_pending_orders(ledger: Books) {
     );
     assert!(
         hold.lock_until_ms > CLAIM_UNTIL_MS,
-        "the lock outlives the claim"
+        "the lock lasts longer than the claim"
     );
     assert_eq!(
         picture.cursor, 2,
@@ -386,7 +386,11 @@ async fn each_incarnation_has_the_next_number(ledger: Books) {
     assert_eq!(next().await, first + 1);
     let changed = ledger.put_show(stored(1), None, NOW_MS).await;
     changed.expect("written");
-    assert_eq!(next().await, first + 2, "a new document changes nothing");
+    assert_eq!(
+        next().await,
+        first + 2,
+        "a new document does not change the numbers"
+    );
 }
 
 async fn a_claim_on_locks_of_a_lost_incarnation_is_refused(ledger: Books) {

@@ -144,18 +144,22 @@ async fn a_free_order_is_refunded_at_once(ledger: Books) {
     nothing_is_asked(&ledger).await;
     take(&ledger, &free("b", BEN, &[0]))
         .await
-        .expect("free again");
+        .expect("the cells are free again");
 }
 
 async fn seats_are_exchanged_from_free_to_paid_and_back(ledger: Books) {
     with_free_refunds(&ledger).await;
-    let given = take(&ledger, &free("a", ANA, &[0])).await.expect("free");
+    let given = take(&ledger, &free("a", ANA, &[0]))
+        .await
+        .expect("the cells are free");
     let made = exchanged(&ledger, &given, "x", &[(4, 0..2, 0)]).await;
     assert_eq!((made.state, made.items[0].held.seat), (Ticketed, 4));
     assert_eq!(record(&ledger, &given).await.order.state, Exchanged);
     nothing_is_asked(&ledger).await;
     // Free seats are exchanged for seats that cost money, so the difference is the whole price.
-    let given = take(&ledger, &free("b", BEN, &[1])).await.expect("free");
+    let given = take(&ledger, &free("b", BEN, &[1]))
+        .await
+        .expect("the cells are free");
     let made = exchanged(&ledger, &given, "x", &[(5, 0..2, 700)]).await;
     assert_eq!((made.state, made.total), (Pending, 700));
     // Paid seats are exchanged for free seats, so all the money goes back.

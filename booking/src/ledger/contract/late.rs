@@ -10,13 +10,13 @@ use super::*;
 use crate::ledger::LateMoneyOutcome;
 
 pub(super) const CASES: &[Case] = cases![
-    late_money_is_recorded_and_lent_to_one_worker_at_a_time,
+    late_money_begins_a_search_that_is_lent_to_one_worker_at_a_time,
     late_money_buys_the_same_seats_once,
     late_money_never_takes_a_claimed_cell,
     late_money_respects_the_limit_and_the_plan,
     other_seats_stay_claimed_until_the_buyer_consents,
     other_seats_are_freed_if_the_buyer_declines_or_does_not_answer,
-    late_money_goes_back_with_its_reason,
+    late_money_that_buys_nothing_is_voided_with_its_reason,
     late_money_that_was_captured_is_refunded,
     of_two_outcomes_at_once_exactly_one_is_written,
     of_consent_and_its_deadline_at_once_exactly_one_wins,
@@ -77,7 +77,7 @@ async fn effects(ledger: &Books, order: &Order) -> Vec<EffectKind> {
     own.map(|due| due.kind).collect()
 }
 
-async fn late_money_is_recorded_and_lent_to_one_worker_at_a_time(ledger: Books) {
+async fn late_money_begins_a_search_that_is_lent_to_one_worker_at_a_time(ledger: Books) {
     stocked(&ledger).await;
     let order = late(&ledger, "a", ANA, &[0]).await;
     assert_eq!(
@@ -94,7 +94,7 @@ async fn late_money_is_recorded_and_lent_to_one_worker_at_a_time(ledger: Books) 
     );
     assert!(
         due(&ledger, NOW_MS + 1_000).await.is_empty(),
-        "another worker has it"
+        "the first worker still has the search"
     );
     assert_eq!(
         due(&ledger, NOW_MS + 1_001).await,
@@ -273,7 +273,7 @@ async fn other_seats_are_freed_if_the_buyer_declines_or_does_not_answer(ledger: 
     claimed(&ledger, "d", BEN, &[0, 4]).await;
 }
 
-async fn late_money_goes_back_with_its_reason(ledger: Books) {
+async fn late_money_that_buys_nothing_is_voided_with_its_reason(ledger: Books) {
     stocked(&ledger).await;
     for (n, why) in LateRefundReason::ALL.into_iter().enumerate() {
         let order = late(&ledger, &n.to_string(), ANA, &[0]).await;

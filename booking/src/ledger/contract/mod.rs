@@ -137,7 +137,7 @@ pub(super) async fn stocked(ledger: &Books) {
         .expect("stored");
 }
 
-/// Builds an order of some seats on all legs. Its hold is made from the key.
+/// Builds an order of some seats on all legs. The id of its hold is derived from `key`.
 pub(super) fn order(key: &str, visitor: Holder, seats: &[u32]) -> Order {
     let hold = HoldId::of_key(&show(), visitor, key);
     let id = OrderId::of_hold(&hold);
@@ -277,7 +277,7 @@ mod tests {
     use crate::ledger::sql::{MIGRATIONS, SqlLedger};
     use fairgate_databases::LedgerError;
 
-    /// The migrations of the versions in which terms had no numbers.
+    /// The migrations from before terms had numbers.
     const BEFORE_TERMS: &[Migration] = MIGRATIONS.split_at(13).0;
 
     #[tokio::test(flavor = "multi_thread")]

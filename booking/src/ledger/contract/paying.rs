@@ -27,7 +27,7 @@ pub(super) const CASES: &[Case] = cases![
     a_refused_capture_frees_the_seats_and_owes_a_void,
     an_effect_that_was_put_off_is_due_later,
     finished_visitors_are_listed_by_show_and_after_a_cursor,
-    the_sandbox_changes_a_state_only_if_it_is_allowed,
+    the_sandbox_changes_a_state_only_from_an_allowed_state,
 ];
 
 async fn due(ledger: &Books, now_ms: i64) -> Vec<DuePaymentEffect> {
@@ -441,7 +441,7 @@ async fn finished_visitors_are_listed_by_show_and_after_a_cursor(ledger: Books) 
     );
 }
 
-async fn the_sandbox_changes_a_state_only_if_it_is_allowed(ledger: Books) {
+async fn the_sandbox_changes_a_state_only_from_an_allowed_state(ledger: Books) {
     let payment = order("a", ANA, &[0]).payment;
     let moved = async |from, to| {
         let moved = ledger.sandbox_move(&payment, from, to).await;

@@ -12,7 +12,7 @@ use crate::retention::RetentionKind;
 pub(super) const CASES: &[Case] = cases![
     old_answers_are_deleted_in_batches_and_young_answers_stay,
     ended_waitlist_parties_are_deleted_and_waiting_parties_stay,
-    a_given_up_hold_is_deleted_after_a_day,
+    the_record_of_a_given_up_hold_is_deleted_after_a_day,
     delivered_seat_rows_are_deleted_after_a_day_and_numbers_continue,
     undelivered_seat_rows_are_never_deleted,
     finished_visitors_are_deleted_after_a_week_and_the_cursor_misses_nobody,
@@ -95,7 +95,7 @@ async fn ended_waitlist_parties_are_deleted_and_waiting_parties_stay(ledger: Boo
     }
 }
 
-async fn a_given_up_hold_is_deleted_after_a_day(ledger: Books) {
+async fn the_record_of_a_given_up_hold_is_deleted_after_a_day(ledger: Books) {
     stocked(&ledger).await;
     let try_of = order("a", ANA, &[0]);
     let given_up = ledger.give_up(&try_of.hold, NOW_MS).await;
@@ -137,7 +137,7 @@ async fn delivered_seat_rows_are_deleted_after_a_day_and_numbers_continue(ledger
     let noted_ms = 10 * RetentionKind::SeatRows.for_ms();
     assert!(
         prune(noted_ms).await.is_empty(),
-        "when the rows were written is not known"
+        "the first run only records which rows there are"
     );
     sold(&ledger, 5..6).await;
     delivered(&ledger, 6).await;
@@ -150,7 +150,7 @@ async fn delivered_seat_rows_are_deleted_after_a_day_and_numbers_continue(ledger
     assert_eq!(
         prune(now_ms).await,
         [3, 1],
-        "the rows that were delivered at the time of the note"
+        "the rows that were delivered at the first run"
     );
     let left: Vec<u64> = rows(&ledger).await.iter().map(|row| row.seq).collect();
     assert_eq!(left, [5, 6]);
@@ -210,7 +210,7 @@ async fn finished_visitors_are_deleted_after_a_week_and_the_cursor_misses_nobody
     let cursor = read[3].0;
     assert!(
         prune(NOW_MS).await.is_empty(),
-        "when the rows were written is not known"
+        "the first run only records which rows there are"
     );
     sold(&ledger, 4..5).await;
     captured(&ledger, NOW_MS + 20).await;

@@ -88,7 +88,7 @@ async fn overlapping_claims_at_once_write_nothing_for_the_losers(ledger: Books) 
     for n in 0..40_u8 {
         let ledger = Arc::clone(&ledger);
         running.spawn(async move {
-            // Every third task asks for its seats in the other direction.
+            // Every third task asks for its seats in reverse order.
             let first = u32::from(n % 8);
             let mut seats: Vec<u32> = (first..first + 3).map(|seat| seat % 8).collect();
             if n % 3 == 0 {
@@ -207,7 +207,7 @@ async fn an_event_is_lent_to_one_worker_at_a_time(ledger: Books) {
     lent.sort_unstable();
     lent.dedup();
     assert_eq!(lent.len(), one.len() + two.len(), "each is lent once");
-    // Of two nodes that look at the same moment, each may skip events that the other locks.
+    // If two nodes ask at the same moment, each may skip events that the other has locked.
     let left = due(NOW_MS, 8).await.len();
     assert_eq!(lent.len() + left, 8);
     assert!(due(NOW_MS + EVENT_LENT_MS - 1, 8).await.is_empty());

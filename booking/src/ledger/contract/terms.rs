@@ -53,7 +53,7 @@ async fn the_currency_of_a_show_with_claimed_seats_cannot_change(ledger: Books) 
     assert_eq!(in_francs.await, 2, "nothing was sold");
     let mut order = order("a", ANA, &[0]);
     (order.currency, order.terms) = (francs, 2);
-    claim(&ledger, &order).await.expect("free");
+    claim(&ledger, &order).await.expect("the cells are free");
     let mut shown = ledger.shows().await.expect("readable").remove(0);
     shown.document.currency = Currency::EUR;
     let refused = ledger.put_show(shown, None, NOW_MS).await;
@@ -113,7 +113,7 @@ async fn a_plain_order_is_never_taken_for_a_successor(ledger: Books) {
     plain.id = exchange.successor.id.clone();
     plain.hold = exchange.successor.hold.clone();
     plain.payment = exchange.successor.payment.clone();
-    claim(&ledger, &plain).await.expect("free");
+    claim(&ledger, &plain).await.expect("the cells are free");
     let refused = try_exchange(&ledger, &old, "x", &[(4, 0..2, 1_000)]).await;
     assert!(matches!(refused, Err(ExchangeRefused::Changed)));
     assert_eq!(
@@ -173,7 +173,7 @@ async fn an_order_keeps_the_refund_and_exchange_rules_of_its_terms(ledger: Books
     let number = ledger.shows().await.expect("readable").remove(0).terms;
     let mut order = super::order("a", ANA, &[0, 1]);
     order.terms = number;
-    claim(&ledger, &order).await.expect("free");
+    claim(&ledger, &order).await.expect("the cells are free");
     authorised(&ledger, &order).await;
     let capture = super::refunding::capture_of(&ledger, &order).await;
     ledger.captured(capture, NOW_MS + 2).await.expect("written");

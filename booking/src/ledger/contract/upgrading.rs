@@ -1,4 +1,4 @@
-//! Cases of a ledger that an earlier version filled, in which terms had no numbers. Its orders keep
+//! Cases of a ledger that an earlier version filled, before terms had numbers. Its orders keep
 //! their rules.
 
 use fairgate_model::orders::refund::TicketSelection;
@@ -8,7 +8,7 @@ use super::refunding::capture_of;
 use super::*;
 use crate::ledger::ExchangeRefused;
 
-/// A function that writes bytes as a literal of a database.
+/// A function that returns bytes as a literal in the database's SQL.
 pub(super) type Bytes = fn(&[u8]) -> String;
 
 fn old_items(seats: &[u32], amount: i64) -> String {
@@ -153,7 +153,7 @@ pub(super) async fn goes_on(ledger: Books) {
         record(&ledger, &unpaid).await.order.state,
         OrderState::Ticketed
     );
-    // The exchange that was being paid is paid, too.
+    // The difference of the open exchange is paid, too.
     authorised(&ledger, &successor).await;
     let capture = capture_of(&ledger, &successor).await;
     ledger.captured(capture, NOW_MS + 2).await.expect("written");
@@ -166,7 +166,7 @@ pub(super) async fn goes_on(ledger: Books) {
     // A new order has the show's own terms, which allow no exchange.
     let mut fresh = order("d", ANA, &[3]);
     fresh.terms = 2;
-    claim(&ledger, &fresh).await.expect("free");
+    claim(&ledger, &fresh).await.expect("the cells are free");
     authorised(&ledger, &fresh).await;
     let capture = capture_of(&ledger, &fresh).await;
     ledger.captured(capture, NOW_MS + 2).await.expect("written");
@@ -185,7 +185,7 @@ pub(super) async fn goes_on(ledger: Books) {
         .expect("stored");
     let mut more = order("e", BEN, &[0]);
     more.terms = 2;
-    claim(&ledger, &more).await.expect("free");
+    claim(&ledger, &more).await.expect("the cells are free");
     let mut event = says(&more, ProviderEventKind::Authorised);
     event.card = Some("visa".to_owned());
     assert_eq!(settled(&ledger, event, NOW_MS).await, "applied");

@@ -12,7 +12,7 @@ use super::*;
 pub(super) const CASES: &[Case] = cases![
     parties_wait_in_the_order_in_which_they_joined,
     the_wishes_of_a_party_are_stored,
-    a_visitor_waits_for_a_show_once_and_may_join_again_at_the_end,
+    a_visitor_waits_for_a_show_once_and_may_join_again_at_the_end_of_the_line,
     parties_that_join_at_once_get_different_numbers,
     a_visitor_who_joins_many_times_at_once_waits_once,
     an_offer_is_recorded_only_for_a_waiting_party_without_an_offer,
@@ -20,7 +20,7 @@ pub(super) const CASES: &[Case] = cases![
     a_party_that_missed_its_offer_goes_to_the_end_of_the_line,
     a_party_whose_offer_was_lost_keeps_its_number,
     the_time_of_the_last_visit_is_stored_and_never_goes_back,
-    a_party_that_ended_is_returned_with_its_reason,
+    a_party_that_stopped_waiting_is_returned_with_the_reason,
 ];
 
 fn party(n: u8, visitor: Holder) -> Waiter {
@@ -148,7 +148,7 @@ async fn parties_wait_in_the_order_in_which_they_joined(ledger: Books) {
     assert!(nobody.expect("readable").is_none());
 }
 
-async fn a_visitor_waits_for_a_show_once_and_may_join_again_at_the_end(ledger: Books) {
+async fn a_visitor_waits_for_a_show_once_and_may_join_again_at_the_end_of_the_line(ledger: Books) {
     let first = joined(&ledger, 1).await;
     joined(&ledger, 2).await;
     let again = ledger.join_waitlist(party(9, Holder([1; 32]))).await;
@@ -159,7 +159,7 @@ async fn a_visitor_waits_for_a_show_once_and_may_join_again_at_the_end(ledger: B
             .await
     };
     assert!(left().await.expect("written"));
-    assert!(!left().await.expect("written"), "once");
+    assert!(!left().await.expect("written"), "a party ends only once");
     assert_eq!(visitors(&ledger).await, [2]);
     let back = ledger.join_waitlist(party(9, Holder([1; 32]))).await;
     let back = back.expect("written");
@@ -183,7 +183,10 @@ async fn parties_that_join_at_once_get_different_numbers(ledger: Books) {
     let mut came: Vec<_> = coming.join_all().await;
     came.sort_unstable_by_key(|(number, ..)| *number);
     for (before, (_, ahead, _)) in (0..).zip(&came) {
-        assert_eq!(*ahead, before, "no party gets a place ahead later");
+        assert_eq!(
+            *ahead, before,
+            "no party that joins later gets a smaller number"
+        );
     }
     let line: Vec<Holder> = line(&ledger).await.iter().map(|w| w.visitor).collect();
     let expected: Vec<Holder> = came.iter().map(|(_, _, visitor)| *visitor).collect();
@@ -236,7 +239,7 @@ async fn a_party_that_took_its_offer_no_longer_waits(ledger: Books) {
     assert!(over(&ledger, &waiter, &made, WaitlistOfferEnd::Taken).await);
     assert!(
         !over(&ledger, &waiter, &made, WaitlistOfferEnd::Missed).await,
-        "once"
+        "an offer ends only once"
     );
     assert!(line(&ledger).await.is_empty());
     let (then, _) = found(&ledger, 1).await;
@@ -252,7 +255,7 @@ async fn a_party_that_missed_its_offer_goes_to_the_end_of_the_line(ledger: Books
     assert!(over(&ledger, &first, &made, WaitlistOfferEnd::Missed).await);
     assert!(
         !over(&ledger, &first, &made, WaitlistOfferEnd::Missed).await,
-        "once"
+        "an offer ends only once"
     );
     assert_eq!(visitors(&ledger).await, [2, 3, 1]);
     let (then, ahead) = found(&ledger, 1).await;
@@ -294,7 +297,7 @@ async fn the_time_of_the_last_visit_is_stored_and_never_goes_back(ledger: Books)
     assert_eq!(seen, [4, 9]);
 }
 
-async fn a_party_that_ended_is_returned_with_its_reason(ledger: Books) {
+async fn a_party_that_stopped_waiting_is_returned_with_the_reason(ledger: Books) {
     let why = [
         WaitEndReason::TimeOver,
         WaitEndReason::TooFew,

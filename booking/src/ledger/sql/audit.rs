@@ -229,9 +229,9 @@ async fn facts(tx: &SqlTransaction, since_ms: i64, batch_max: u32) -> Result<Vec
     found.iter().map(read).collect()
 }
 
-/// Returns those of `holds` that belong to no order and that no search for late money may use. The
-/// searches are read first. If a search is decided between the two statements, the second statement
-/// reads the hold that the decision wrote.
+/// Returns those of `holds` that belong to no order, and that no undecided search for seats (for
+/// late money) may use. The searches are read first. If a search is decided between the two
+/// statements, the second statement reads the hold that the decision wrote.
 async fn without_order(tx: &SqlTransaction, holds: &[HoldId]) -> Result<Vec<HoldId>> {
     let sql = "SELECT order_id FROM late_money WHERE outcome IS NULL";
     let searches = tx.query(sql, &[]).await?;
@@ -258,8 +258,8 @@ async fn without_order(tx: &SqlTransaction, holds: &[HoldId]) -> Result<Vec<Hold
     ))
 }
 
-/// Gives up a hold, under the lock for the writing of its order. This waits for a claim that has
-/// begun. A later claim sees that the hold was given up.
+/// Gives up a hold, under the lock for the writing of its order. So a claim that has begun ends
+/// first, and a later claim sees that the hold was given up.
 async fn give_up(tx: &SqlTransaction, hold: &HoldId, now_ms: i64) -> Result<bool> {
     let order = OrderId::of_hold(hold);
     tx.lock(&[NamedLock::alone(lock::ORDER, order.as_str())])

@@ -197,8 +197,8 @@ async fn put_show(
 ) -> std::result::Result<u32, ShowRefused> {
     one_at_a_time(tx).await?;
     let id = show.id.as_str();
-    // With this lock, no other transaction claims seats after the claims are read here and before
-    // the new plan is written.
+    // While this transaction has the lock, no other transaction claims seats. So no claim is missed
+    // between the check of the claims and the writing of the new plan.
     tx.lock(&[NamedLock::alone(lock::PLAN, id)]).await?;
     let sql = "SELECT document::text, EXISTS (SELECT 1 FROM claims WHERE show = $1) \
          FROM shows WHERE show = $1";
@@ -231,7 +231,7 @@ async fn put_show(
     Ok(noted.get(id).copied().unwrap_or_default())
 }
 
-/// Returns the claimed seats of a show that its new plan does not leave as they are.
+/// Returns the claimed seats of a show that its new plan moves, drops or renames.
 async fn moved_seats(
     tx: &SqlTransaction,
     show: &str,

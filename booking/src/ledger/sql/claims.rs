@@ -17,8 +17,8 @@ use super::rows::{
 use super::{exchange_rows, lock, order_history};
 use crate::ledger::{ClaimBasis, SeatClaimRefused};
 
-/// Makes an order of a basket or of a waitlist offer. An order that exists already is returned as
-/// it is, unless an exchange made it.
+/// Makes an order from a basket or a waitlist offer. An order that exists already is returned as it
+/// is, unless an exchange made it.
 pub(super) async fn claim(
     tx: &SqlTransaction,
     order: &Order,
@@ -42,8 +42,8 @@ pub(super) async fn claim(
     write_claim(tx, order, payment, basis).await
 }
 
-/// Makes the successor of an exchange. `items` are the seats that it will have, whose prices are
-/// checked. An order that exists already is returned as it is.
+/// Makes the successor of an exchange. `items` are all seats that the successor will have; their
+/// prices are checked. An order that exists already is returned as it is.
 pub(super) async fn claim_for_exchange(
     tx: &SqlTransaction,
     order: &Order,
@@ -76,8 +76,8 @@ async fn write_claim(
 /// Takes the locks that keep out other transactions. Until this transaction ends, no other
 /// transaction changes the show's plan, reads the show's picture, claims seats for this visitor, or
 /// gives up this order's hold. The locks are on names, not on rows, so claims of different visitors
-/// do not wait for each other. (Two visitors whose first four bytes are the same do wait, without
-/// harm.)
+/// do not wait for each other. (Two visitors whose holder hashes begin with the same four bytes do
+/// wait, without harm.)
 pub(super) async fn lock_for_claim(tx: &SqlTransaction, order: &Order) -> Result<()> {
     let [a, b, c, d, ..] = order.visitor.0;
     let visitor = i32::from_be_bytes([a, b, c, d]);
@@ -218,7 +218,8 @@ async fn insert_order_fused(tx: &SqlTransaction, order: &Order, payment: &Paymen
     Ok(())
 }
 
-/// The values of a new order and its payment, as [`ORDER`] and [`PAYMENT`] number them.
+/// The values of a new order and its payment, for the numbered parameters of [`ORDER`] and
+/// [`PAYMENT`].
 struct NewOrderValues<'a> {
     order: &'a Order,
     payment: &'a Payment,

@@ -1,5 +1,5 @@
 //! Reads the whole ledger for a dump. All records are read in one snapshot, so they show the same
-//! moment even while nodes write. Tables are read row by row, so that no table is ever held in
+//! moment even while nodes write. Tables are read row by row, so that no whole table is ever in
 //! memory.
 
 use fairgate_databases::{Migration, SqlDialect, SqlRow, SqlTransaction};

@@ -137,9 +137,9 @@ async fn locked_tickets(
     tickets::of_order(tx, order).await
 }
 
-/// Returns the event for an order, which differs from `happening` for some successors. Late money
-/// buys no exchange, so it goes back. No money is captured for an exchange that can no longer be
-/// made.
+/// Returns the event to apply to an order. For a successor it may differ from `happening`: late
+/// money buys no exchange, so it goes back to the buyer, and no money is captured for an exchange
+/// that can no longer be made.
 pub(super) async fn event_for_successor(
     tx: &SqlTransaction,
     successor: &Order,
@@ -173,8 +173,8 @@ async fn lock_if_exchangeable(tx: &SqlTransaction, open: &OpenExchange) -> Resul
 }
 
 /// Swaps the seats after the difference was captured. If the old seats may no longer be exchanged,
-/// ends the exchange, so that the money goes back. Returns the order unchanged if no exchange waits
-/// for it.
+/// ends the exchange, so that the money goes back to the buyer. If no exchange waits for the order,
+/// returns it unchanged. Otherwise returns `None`.
 pub(super) async fn captured(
     tx: &SqlTransaction,
     successor: Order,
@@ -221,7 +221,7 @@ async fn finish_exchange(
 }
 
 /// Writes that the exchange is done: gives the successor all its items, and claims the cells that
-/// only the old order had.
+/// it takes over from the old order. [`give_up`] has just deleted the old order's claims to them.
 async fn complete_successor(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> {
     let id = new.id.as_str();
     let sql = "UPDATE orders SET items = $2 WHERE order_id = $1";

@@ -76,7 +76,7 @@ pub(super) async fn put(
         let document: ShowDocument = from_json(text(&tx.query_one(sql, &[&id]).await?, 0)?)?;
         terms::record_versions(tx, &[(id, SaleTerms::from_document(&document))], now_ms).await?;
     }
-    // Nodes read departures with numbers above their cursor, so they find the change under a new
+    // Nodes read only departures with numbers above their cursor. So a changed departure gets a new
     // number.
     let sql = match tx.dialect() {
         SqlDialect::Postgres => {

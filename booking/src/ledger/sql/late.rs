@@ -109,7 +109,7 @@ async fn settle_late_money(
     Ok(Some(applied))
 }
 
-/// Claims seats for an order that has lost its own, and stores the hold that locks them.
+/// Claims seats for an order that has lost its claims, and stores the hold that locks the seats.
 async fn claim_late_seats(
     tx: &SqlTransaction,
     order: &Order,

@@ -1,4 +1,4 @@
-//! Reads and writes the stored searches for late money, for other transactions.
+//! Reads and writes the stored searches for seats that late money can buy, for other transactions.
 
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::OrderId;

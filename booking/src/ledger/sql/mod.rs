@@ -52,15 +52,15 @@ pub(super) use migrations::MIGRATIONS;
 /// word or a number, such as the show's id or a part of the visitor's.
 mod lock {
     /// A show's plan, terms and fate. Claims and refunds share the lock. A change of the show takes
-    /// it alone, and so does a reading of the show's picture. A cinema programme takes it only for
-    /// showings whose plan or currency changes.
+    /// the lock exclusively, and so does a read of the show's picture. A cinema programme takes the
+    /// lock only for showings whose plan or currency changes.
     pub const PLAN: i32 = 1;
     /// One visitor's claims. No other transaction claims seats for the visitor between the check of
     /// the visitor's limit and the write.
     pub const VISITOR: i32 = 2;
     /// Numbering the committed seat rows.
     pub const SEAT_NUMBERS: i32 = 3;
-    /// Numbering the visitors who have finished.
+    /// Numbering the visitors whose orders were ticketed.
     pub const FINISHED_NUMBERS: i32 = 4;
     /// One card's purchases of one show. No other transaction sells to the card between the check
     /// of the card's limit and the write.
@@ -77,7 +77,7 @@ pub struct SqlLedger {
 }
 
 impl SqlLedger {
-    /// Brings booking's tables up to date.
+    /// Brings booking's tables up to date, and returns the handle.
     ///
     /// # Errors
     /// Where the database cannot be migrated.
@@ -91,7 +91,8 @@ impl SqlLedger {
     /// Returns whether `sql`, which takes the time as `$1`, finds a row. Every node looks for due
     /// work several times a second and nearly always finds none. So on a server a writing
     /// transaction begins only if there is work. On a file the answer is always yes, because there
-    /// a writing transaction that changes nothing costs less than a reading before each one.
+    /// a writing transaction that changes nothing costs less than a read before every such
+    /// transaction.
     async fn is_due(&self, sql: &str, now_ms: i64) -> Result<bool, LedgerError> {
         if self.installation.dialect() == SqlDialect::Sqlite {
             return Ok(true);

@@ -1,5 +1,5 @@
-//! Applies events to an order: writes the order's next step and the call that is owed to the
-//! provider.
+//! Applies events to an order: writes the order's next step, and the call to the provider that is
+//! then owed.
 
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::OrderId;
@@ -86,13 +86,13 @@ fn own_seats(order: &Order) -> ReplacementOffer {
 }
 
 /// Returns the hold and the seats that the store keeps for an order: the order's own, or those that
-/// its late money bought.
+/// its late money bought or that were offered for it.
 pub(super) async fn kept_seats(tx: &SqlTransaction, order: &Order) -> Result<ReplacementOffer> {
     let late = late_rows::late_seats(tx, &order.id).await?;
     Ok(late.unwrap_or_else(|| own_seats(order)))
 }
 
-/// Writes the call that is owed to the provider, as one compare-and-set of the payment. A capture
+/// Writes the call to the provider that is owed, as one compare-and-set of the payment. A capture
 /// is owed only if nothing was owed before. A void or a refund replaces a capture, and no later
 /// capture replaces a void or a refund.
 pub(super) async fn record_owed_effect(

@@ -20,7 +20,7 @@ pub(super) struct OrderStep<'a> {
     pub reason: &'a str,
     /// The order's items after the step; `None` leaves them the same.
     pub items: Option<&'a [OrderItem]>,
-    /// The amount by which the step lowers [`Order::let_go`], in minor units.
+    /// The amount by which the step lowers [`Order::waived`], in minor units.
     pub uncharged: i64,
     /// The claims of the order that end.
     pub ended_claims: FreedClaims<'a>,

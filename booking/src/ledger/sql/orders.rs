@@ -1,4 +1,5 @@
-//! Orders: transaction 1, the events of an order, its deadline, and the reading of its seat rows.
+//! Orders: transaction 1, the events and the deadlines of orders, and the reading of the seat
+//! outbox.
 
 use std::ops::Range;
 

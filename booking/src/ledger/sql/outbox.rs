@@ -1,5 +1,5 @@
-//! The seat outbox, the picture of a show, and the list of visitors who have finished. The outbox
-//! and the list are read with a cursor, which is the last number that the reader has seen.
+//! The seat outbox, the picture of a show, and the list of visitors whose orders were ticketed. The
+//! outbox and the list are read with a cursor: the last number that the reader has seen.
 //!
 //! In a file, one writer makes the rows and numbers them at once. On a server, ids are drawn while
 //! transactions run, but rows become visible in the order of the commits. A reader whose cursor was
@@ -289,8 +289,8 @@ async fn number_finished(installation: &Installation) -> Result<()> {
     numbered.await.map(drop)
 }
 
-/// Returns visitors who finished, each with a number above `after`. The limit counts only rows of
-/// these shows, so rows of other shows do not use it up.
+/// Returns visitors whose orders were ticketed, each with a number above `after`. The limit counts
+/// only rows of these shows, so rows of other shows do not use it up.
 async fn finished_behind(
     tx: &SqlTransaction,
     after: i64,

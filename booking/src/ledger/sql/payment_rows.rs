@@ -26,7 +26,8 @@ pub(super) async fn move_payment(
 }
 
 /// Marks an order's refunds as done if the whole payment was voided or refunded, because their
-/// money went back with the payment. If the payment was voided, also deletes its capture.
+/// money went back with the payment. If the payment was voided, also deletes a capture that was not
+/// made and is no longer owed.
 pub(super) async fn close_refunds(
     tx: &SqlTransaction,
     order: &OrderId,

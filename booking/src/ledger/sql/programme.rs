@@ -107,7 +107,7 @@ async fn newest_plans(tx: &SqlTransaction, programme: &NewProgramme) -> Result<N
 }
 
 /// Stores the plans that differ from their halls' newest plans, enters them in `newest`, and
-/// returns how many they are.
+/// returns their number.
 async fn put_plans(
     tx: &SqlTransaction,
     programme: &NewProgramme,
@@ -206,8 +206,8 @@ async fn sold_of(tx: &SqlTransaction, shows: &[String]) -> Result<Vec<ShowId>> {
     sold.iter().map(|row| parsed(text(row, 0)?)).collect()
 }
 
-/// Returns the claimed seats that new plans do not leave as they are. Locks the shows, so that no
-/// seat is claimed before the new plans are written.
+/// Returns the claimed seats that new plans move, drop or rename. Locks the shows, so that no seat
+/// is claimed before the new plans are written.
 async fn moved_seats(
     tx: &SqlTransaction,
     programme: &NewProgramme,

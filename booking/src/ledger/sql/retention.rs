@@ -227,9 +227,9 @@ impl SqlLedger {
     }
 }
 
-/// Deletes a show's rows up to the noted number, which was the newest delivered number at the time
-/// of the note. When these rows are all deleted, notes the number that is the newest delivered one
-/// now.
+/// Deletes a show's rows up to the number in the column `noted`: the newest delivered number when
+/// `noted` was written. When all these rows are deleted, writes the present newest delivered number
+/// into `noted`.
 async fn prune_seat_rows_of(
     tx: &SqlTransaction,
     show: &str,
@@ -250,8 +250,8 @@ async fn prune_seat_rows_of(
     Ok(i64::try_from(rows).unwrap_or(i64::MAX))
 }
 
-/// Deletes the entries of finished visitors up to `upto`, the id that was the newest at the time of
-/// the note. When these entries are all deleted, notes the id that is the newest now.
+/// Deletes the entries of finished visitors up to `upto`: the newest id when `upto` was stored.
+/// When all these entries are deleted, stores the present newest id as `upto`.
 async fn prune_finished(
     tx: &SqlTransaction,
     upto: Option<i64>,

@@ -1,4 +1,5 @@
-//! Transaction 2: applies an event, or a successful call, to a payment and its order.
+//! Transaction 2: applies a provider's event, or a successful call to the provider, to a payment
+//! and its order.
 
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::OrderId;
@@ -14,8 +15,8 @@ use super::payment_rows::{close_refunds, find_payment, move_payment};
 use super::rows::{Result, corrupt, lock_order, text};
 use super::tickets::issue;
 
-/// Applies an event to the payment and its order, and returns the outcome as a stable code. Both
-/// are read after the order's row is locked.
+/// Applies an event to the payment and its order, and returns the outcome as a stable code. The
+/// payment and the order are read after the order's row is locked.
 pub(super) async fn outcome_of(
     tx: &SqlTransaction,
     provider: &str,
@@ -107,8 +108,8 @@ async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<
     if tx.execute(sql, &[&order.as_str(), &now_ms]).await? == 0 {
         return owe_whole_again(tx, order, now_ms).await;
     }
-    // Because one attempt is counted, the result of the earlier request is first read from the
-    // provider.
+    // At least one attempt is counted, so that the worker first reads the result of the earlier
+    // request from the provider.
     let sql = "UPDATE refunds SET done_at = NULL, failed_at = $2, due_at = $2, attempts = GREATEST(attempts, 1), \
          note = 'it did not arrive' WHERE order_id = $1 AND done_at IS NOT NULL AND amount > 0";
     tx.execute(sql, &[&order.as_str(), &now_ms]).await?;

@@ -15,7 +15,7 @@ use super::rows::{Result, corrupt, from_json, next_terms, read_fate, run_of, sma
 type NewTermsVersion<'a> = (&'a str, u32, String);
 
 /// Records the terms under which shows are sold from now on. Terms that differ from the show's
-/// newest version become its next version. Returns each show's number.
+/// newest version become its next version. Returns the version of each show's terms.
 pub(super) async fn record_versions(
     tx: &SqlTransaction,
     shows: &[(&str, SaleTerms)],

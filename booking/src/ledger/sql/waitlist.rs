@@ -1,5 +1,5 @@
 //! Stores the waitlist. A transaction that takes a number locks the show's row in `waiter_marks`
-//! until it ends. So a reader that sees a number also sees all smaller numbers.
+//! until the transaction ends. So a reader that sees a number also sees all smaller numbers.
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlRow, SqlTransaction};
@@ -180,8 +180,8 @@ pub(super) fn read_waiter(row: &SqlRow) -> Result<Waiter> {
     })
 }
 
-/// Reads a visitor's party and the number of waiting parties ahead of it. Reads the party that
-/// waits, or else the party that ended last.
+/// Reads a visitor's party and the number of waiting parties ahead of it. If no party of the
+/// visitor waits, reads the party that stopped waiting last.
 async fn party_of(
     tx: &SqlTransaction,
     show: &ShowId,

@@ -58,15 +58,16 @@ impl OrderDesk {
         for (item, name) in found.items.iter_mut().zip(names) {
             item.traveller = Some(name);
         }
-        // The seats may have become free only while this call waited for the store. The successor
-        // must not begin before the end of the order that had the seats.
+        // The seats may have become free only while this call waited for the store. So the time is
+        // read again: the successor must not be dated before the end of the order that had the
+        // seats.
         self.exchange_for(&wanted, &terms, found, clock.now_ms())
             .await
     }
 
     /// Locks the new seats, writes the successor that claims the seats, and makes its payment. If a
-    /// step is refused, the seats are released. If the ledger does not answer to the exchange, they
-    /// stay locked.
+    /// step is refused, the seats are released. If the ledger does not answer, they stay locked,
+    /// because the exchange may have been written.
     async fn exchange_for(
         &self,
         wanted: &WantedExchange<'_>,

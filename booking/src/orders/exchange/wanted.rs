@@ -11,7 +11,7 @@ use crate::holds::instead::NewSeatOwner;
 use crate::orders::checkout::draft;
 use crate::orders::refusal::OrderRefusal;
 
-/// An order and the show of the seats for which its buyer wants to exchange its seats.
+/// An order whose buyer wants other seats, and the show of those seats.
 pub(super) struct WantedExchange<'a> {
     pub(super) order: &'a Order,
     pub(super) show: &'a Show,
@@ -23,8 +23,8 @@ impl WantedExchange<'_> {
     ///
     /// # Errors
     /// [`OrderRefusal::OtherQuantity`] if the number of seats is not the order's.
-    /// [`OrderRefusal::NothingToExchange`] if no cell is gained, and no cell is lost or the new
-    /// seats cost more.
+    /// [`OrderRefusal::NothingToExchange`] if no cell is gained, unless cells are lost and the new
+    /// seats cost no more.
     pub(super) fn gained(&self, items: &[OrderItem]) -> Result<(Vec<HeldSeat>, u32), OrderRefusal> {
         let order = self.order;
         if items.len() != order.items.len() {

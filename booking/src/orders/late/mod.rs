@@ -237,9 +237,9 @@ impl LateMoneyWorker {
         Ok(KeepSeatsOutcome::Taken)
     }
 
-    /// Waits a short time until the store no longer has the order's first hold, and returns whether
-    /// the hold is gone. Otherwise the order's own lock would look like another visitor's lock. If
-    /// the store does not answer, the hold counts as not gone.
+    /// Waits a short time until the store no longer has the hold from which the order was made, and
+    /// returns whether that hold is gone. While it exists, its own lock would look like another
+    /// visitor's lock. If the store does not answer, the hold counts as not gone.
     async fn own_hold_is_gone(&self, order: &Order) -> bool {
         let hears_until = Instant::now() + HEARS_WITHIN;
         loop {
@@ -389,8 +389,9 @@ fn tried(refused: &InventoryRefusal) -> KeepSeatsOutcome {
     }
 }
 
-/// Builds the hold that locks seats for an order's late money. Its purpose keeps checkouts and
-/// changes away from it. Without a longer lock, its seats are free again after [`LOCK_MS`].
+/// Builds the hold that locks seats for an order's late money. Because of its purpose, no checkout
+/// or change of seats can use it. Without a longer lock, its seats are free again after
+/// [`LOCK_MS`].
 fn late_money_hold(order: &Order, id: HoldId, items: Vec<HeldSeat>, now_ms: i64) -> Hold {
     Hold {
         id,

@@ -38,9 +38,9 @@ pub struct MassRefundWorker {
 }
 
 impl MassRefundWorker {
-    /// Refunds all orders that are left while `owner` has the lease, and returns how many orders it
-    /// refunded. If the ledger refuses an order, the rest of the batch is still refunded, and the
-    /// next run tries that order again.
+    /// Refunds the remaining orders of cancelled shows while `owner` has the lease, and returns how
+    /// many orders were refunded. If the ledger refuses an order, the rest of the batch is still
+    /// refunded, and the next run tries that order again.
     ///
     /// # Errors
     /// Returns an error where the ledger does not answer. The next run then continues.

@@ -1,5 +1,5 @@
-//! Cases of exchanges of orders that are also refunded, exchanged by another call, or of a
-//! cancelled show.
+//! Cases of exchanges whose order is also refunded, is exchanged by another call too, or belongs to
+//! a cancelled show.
 
 use super::*;
 
@@ -36,7 +36,7 @@ async fn an_order_that_changed_meanwhile_is_not_exchanged(ledger: Books) {
     refund.expect("allowed").expect("known");
     let refused = try_exchange(&ledger, &old, "x", &[(4, 0..2, 1_000), (5, 0..2, 1_000)]).await;
     assert!(matches!(refused, Err(ExchangeRefused::Changed)));
-    // The seats that are left may be exchanged.
+    // The remaining seats may be exchanged.
     let left = record(&ledger, &old).await.order;
     let new = exchanged(&ledger, &left, "y", &[(4, 0..2, 1_000)]).await;
     assert_eq!(new.state, Ticketed);

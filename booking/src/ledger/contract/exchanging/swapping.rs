@@ -104,7 +104,7 @@ async fn cheaper_seats_owe_a_refund_of_the_difference(ledger: Books) {
 
 async fn only_gained_cells_are_claimed_and_only_lost_cells_are_freed(ledger: Books) {
     let old = bought(&ledger, &[3]).await;
-    // The journey ends earlier, for less.
+    // The new journey ends one leg earlier and costs less.
     let new = exchanged(&ledger, &old, "x", &[(3, 0..1, 500)]).await;
     assert_eq!(cells(&ledger).await, BTreeSet::from([(3, 0)]));
     let told = rows(&ledger).await;

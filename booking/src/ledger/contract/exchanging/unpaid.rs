@@ -1,11 +1,11 @@
-//! Cases of exchanges that fail: the old order stays unchanged, and all money for the difference
-//! goes back.
+//! Cases of exchanges that fail: the old order stays unchanged, and money paid for the difference
+//! goes back to the buyer.
 
 use super::*;
 
 pub(in super::super) const CASES: &[Case] = cases![
     an_unpaid_difference_leaves_the_old_order_unchanged,
-    a_difference_paid_late_goes_back,
+    a_difference_paid_after_the_deadline_is_voided,
     an_order_with_a_scanned_ticket_is_not_exchanged,
     a_scan_before_the_payment_voids_the_difference,
     a_scan_before_the_capture_refunds_the_difference,
@@ -38,7 +38,7 @@ async fn an_unpaid_difference_leaves_the_old_order_unchanged(ledger: Books) {
     assert_eq!(refund.order.state, Refunded);
 }
 
-async fn a_difference_paid_late_goes_back(ledger: Books) {
+async fn a_difference_paid_after_the_deadline_is_voided(ledger: Books) {
     let old = bought(&ledger, &[0]).await;
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
     ledger

@@ -1,5 +1,5 @@
-//! Cases of refunds before and during a capture. In every order of the two, the money is refunded
-//! once.
+//! Cases of refunds before and during a capture. Whichever of the two comes first, the money goes
+//! back to the buyer once.
 
 use super::*;
 
@@ -37,7 +37,7 @@ async fn a_capture_that_succeeded_before_the_void_is_refunded(ledger: Books) {
     let order = confirmed(&ledger, "a", ANA, &[0]).await;
     let capture = capture_of(&ledger, &order).await;
     refunded(&ledger, &order, TicketSelection::All).await;
-    // A worker had the capture before the refund, and the capture succeeds.
+    // A worker began the capture before the refund, and the capture succeeds.
     ledger.captured(capture, NOW_MS + 4).await.expect("written");
     let between = record(&ledger, &order).await;
     assert_eq!((between.order.state, between.tickets.len()), (Refunded, 0));

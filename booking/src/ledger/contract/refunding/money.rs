@@ -1,5 +1,5 @@
-//! Cases of the refunded money: a refund is owed until it is done, and is owed again if its money
-//! comes back.
+//! Cases of the refunded money: a refund is owed until it is done, and is owed again if the
+//! provider reports that its money came back.
 
 use super::*;
 
@@ -25,7 +25,7 @@ async fn a_refund_is_lent_to_one_worker_at_a_time(ledger: Books) {
     assert_eq!(
         owed(&ledger, NOW_MS + 10_000).await.len(),
         1,
-        "its worker died"
+        "the worker no longer renews its loan"
     );
     let later = ledger.put_off_refund(&lent.id, NOW_MS + 60_000, "away".into(), None);
     later.await.expect("written");
@@ -102,8 +102,8 @@ async fn refunds_whose_money_came_back_are_owed_again(ledger: Books) {
 
 async fn a_whole_refund_whose_money_came_back_is_owed_again(ledger: Books) {
     with_free_refunds(&ledger).await;
-    // The capture is refused and the authorisation cannot be voided any more, so all the money goes
-    // back.
+    // The capture is recorded as refused, but the void finds that the payment was captured. So the
+    // whole payment is refunded.
     let order = confirmed(&ledger, "a", ANA, &[0]).await;
     let effect = async |kind, now_ms| {
         let due = ledger.due_effects(now_ms, 100).await.expect("readable");

@@ -128,7 +128,7 @@ async fn the_fee_is_rounded_in_favour_of_the_buyer(ledger: Books) {
     (order.items[0].category_key, order.items[0].amount) = ("odd".to_owned(), 101);
     (order.items[1].category_key, order.items[1].amount) = ("one".to_owned(), 1);
     (order.total, order.terms) = (102, terms);
-    claim(&ledger, &order).await.expect("free");
+    claim(&ledger, &order).await.expect("the cells are free");
     authorised(&ledger, &order).await;
     let capture = capture_of(&ledger, &order).await;
     ledger.captured(capture, NOW_MS + 2).await.expect("written");

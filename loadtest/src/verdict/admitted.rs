@@ -6,11 +6,12 @@ use super::history::HistoryOperation;
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
+/// How far the times that two programs on one machine write may differ, in milliseconds, because
+/// both round them.
 const ROUNDING_MS: f64 = 5.0;
 
-/// How long after its end a pass may still be accepted, in milliseconds: the leeway of the check,
-/// and a second of rounding.
+/// How long after its expiry a pass may still be accepted, in milliseconds: the leeway of booking's
+/// check, and a second of rounding.
 const PASS_LEEWAY_MS: f64 = 6_000.0;
 
 /// For each visitor, when each pass was given and when it expires.
@@ -81,7 +82,7 @@ fn holds_had_passes(timeline: &RunTimeline<'_>, passes: &PassTimes, findings: &m
         let lives = let_in
             .iter()
             .any(|(from, until)| *from <= call.done_ms && call.sent_ms <= until + PASS_LEEWAY_MS);
-        // The answer may repeat an answer that was given while the pass was valid.
+        // A call that repeats a key may get its first answer again, from when the pass was valid.
         let first = call
             .key
             .as_deref()
@@ -90,7 +91,7 @@ fn holds_had_passes(timeline: &RunTimeline<'_>, passes: &PassTimes, findings: &m
         if !lives && !repeats {
             findings.add(Invariant::Admitted, || {
                 format!(
-                    "line {}: visitor {visitor} was given {id} without a pass that lives",
+                    "line {}: visitor {visitor} was given {id} without a valid pass",
                     call.line
                 )
             });

@@ -1,5 +1,5 @@
-//! Compares the provider's books with the ledger: every cent that was taken belongs to a confirmed
-//! order or went back, and neither side knows of money that the other does not.
+//! Compares the provider's books with the ledger: every cent that was captured belongs to a
+//! confirmed order or was refunded, and both sides have the same captures and refunds.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -34,7 +34,7 @@ struct ProviderIntent {
 /// A refund as the provider knows it.
 #[derive(Deserialize)]
 struct ProviderBookRefund {
-    /// The ledger's id of the refund; empty if all of the money went back without one.
+    /// The ledger's id of the refund; empty if the whole payment was refunded without such an id.
     refund: String,
     amount: i64,
 }
@@ -43,7 +43,7 @@ impl ProviderBooks {
     /// Reads the books.
     ///
     /// # Errors
-    /// If a line is no valid intent, the first such line.
+    /// If a line is no valid intent. The message names the first such line.
     pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<Self> {
         let mut books = Self::default();
         each_line(name, text, |_, line| {
@@ -122,7 +122,7 @@ impl ProviderBooks {
                 if known != Some((&*intent.order, back.amount)) {
                     wrong(findings, || {
                         format!(
-                            "{} gave {} back as {}, which the ledger has as {known:?}",
+                            "{} refunded {} as {}, which the ledger has as {known:?}",
                             intent.intent, back.amount, back.refund
                         )
                     });
@@ -133,7 +133,8 @@ impl ProviderBooks {
             return;
         }
         // Money that was never captured is released, not refunded. Money that was captured while it
-        // was to be released is refunded whole.
+        // was to be released is refunded whole. The books have no refund with the ledger's id in
+        // either case.
         let taken = |order: &str| {
             let mut intents = self.intents.iter().filter(|intent| intent.order == order);
             intents.any(|intent| intent.captured != 0 && !intent.went_back_whole())
@@ -141,9 +142,7 @@ impl ProviderBooks {
         for (refund, (order, amount)) in owed {
             if amount != 0 && taken(order) {
                 wrong(findings, || {
-                    format!(
-                        "{refund} of {order} is done, and the provider gave nothing back for it"
-                    )
+                    format!("{refund} of {order} is done, and the provider refunded nothing for it")
                 });
             }
         }
@@ -154,8 +153,8 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
     findings.add(Invariant::Books, evidence);
 }
 
-/// Checks that a payment is captured or released. Only the payment of an order that awaits consent
-/// may still be open.
+/// Checks that the provider has captured or released every authorised payment. Only the payment of
+/// an order that awaits the buyer's consent may still be open.
 fn undecided(intent: &ProviderIntent, dump: &DumpedLedger, findings: &mut Findings) {
     let waits = dump
         .order(&intent.order)
@@ -163,7 +162,7 @@ fn undecided(intent: &ProviderIntent, dump: &DumpedLedger, findings: &mut Findin
     if intent.status == "requires_capture" && !waits {
         findings.add(Invariant::Settled, || {
             format!(
-                "the provider holds {} of {} in {}, neither captured nor let go",
+                "the provider holds {} of {} in {}, neither captured nor released",
                 intent.amount, intent.order, intent.intent
             )
         });
@@ -183,7 +182,7 @@ fn agree(
     if (captured, refunded) != (payment.captured, payment.refunded) {
         wrong(findings, || {
             format!(
-                "{id}: the provider captured {captured} and gave {refunded} back, the ledger says {} and {}",
+                "{id}: the provider captured {captured} and refunded {refunded}, the ledger says {} and {}",
                 payment.captured, payment.refunded
             )
         });
@@ -207,7 +206,7 @@ fn agree(
     }
     let taken = intents.iter().filter(|intent| intent.captured != 0).count();
     if taken > 1 {
-        wrong(findings, || format!("{id} was taken by {taken} intents"));
+        wrong(findings, || format!("{id} was captured by {taken} intents"));
     }
     if let Some(other) = intents.iter().find(|intent| {
         intent.amount != payment.amount

@@ -1,5 +1,5 @@
-//! Checks that one card buys no more seats of a show than the limit. Cards are told apart twice: by
-//! the names that buyers use and by the hashes in the ledger.
+//! Checks that one card buys no more seats of a show than the limit. The check is made twice,
+//! because cards have names in the history and hashes in the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,6 @@
-//! Checks chains of exchanges. Each order is exchanged at most once, counts for the price that its
-//! seats had, and is not its own ancestor. [`super::prices`] checks what each exchange costs.
+//! Checks chains of exchanges. Each order is exchanged at most once, and is not its own ancestor.
+//! Its seats are credited at the price that they had. [`super::prices`] checks what each exchange
+//! costs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
         if let Some(other) = given.insert(&exchange.order, new) {
             wrong(findings, || {
                 format!(
-                    "{} was given for {} and for {}",
+                    "{} was exchanged for {} and for {}",
                     exchange.order, other.order, new.order
                 )
             });
@@ -42,8 +43,8 @@ fn exchange_of(order: &DumpedOrder) -> Option<&DumpedExchange> {
     order.made_in.as_ref()
 }
 
-/// Checks that the exchanged seats were the old order's, were not refunded before, and count for
-/// their price.
+/// Checks that the exchanged seats were seats of the old order, were not refunded before, and are
+/// credited at their price.
 fn link(
     timeline: &RunTimeline<'_>,
     exchange: &DumpedExchange,
@@ -93,7 +94,7 @@ fn check_no_cycle(timeline: &RunTimeline<'_>, new: &DumpedOrder, findings: &mut 
     while let Some(exchange) = next {
         if !seen.insert(&exchange.order) {
             return wrong(findings, || {
-                format!("{} was given for itself in the end", new.order)
+                format!("{} is its own ancestor in a chain of exchanges", new.order)
             });
         }
         next = timeline.dump.order(&exchange.order).and_then(exchange_of);

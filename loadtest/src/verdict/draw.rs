@@ -50,7 +50,7 @@ pub fn judge(
     };
     if ranks.is_none() && told.iter().any(|told| told.rank.is_some()) {
         findings.add(Invariant::Draw, || {
-            "ranks were told, and no draw that holds was published".to_owned()
+            "visitors got ranks, and no readable draw was published".to_owned()
         });
     }
     check_ranks(&told, &left, ranks.as_deref(), findings);
@@ -204,7 +204,7 @@ fn check_ranks(
         }
         let Some(rank) = told.rank else { continue };
         // The answer with a pass has no number, so the visitor's last number is used. A visitor who
-        // left may have had two numbers, so it is not checked by such an answer.
+        // left may have had two numbers, so such an answer to it is not checked.
         let number = told.number.or_else(|| {
             own.get(&told.visitor)
                 .copied()
@@ -254,7 +254,7 @@ fn check_leaves(
         if leaf(number) == Some(&VOID) {
             findings.add(Invariant::Draw, || {
                 format!(
-                    "line {}: number {number} of visitor {} was drawn as nobody's",
+                    "line {}: number {number} of visitor {} is void in the draw",
                     told.line, told.visitor
                 )
             });

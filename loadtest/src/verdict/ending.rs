@@ -44,10 +44,7 @@ fn work_pending(dump: &DumpedLedger, findings: &mut Findings) {
     }
     let refunds = dump.refunds.iter();
     for refund in refunds.filter(|refund| refund.done_ms.is_none()) {
-        on_the_way(format!(
-            "{} of {} has not gone back",
-            refund.refund, refund.order
-        ));
+        on_the_way(format!("{} of {} is not done", refund.refund, refund.order));
     }
 }
 
@@ -84,7 +81,7 @@ fn orders_pending(dump: &DumpedLedger, findings: &mut Findings) {
         .filter(|payment| payment.state == "authorised" && !waits(&payment.order))
     {
         on_the_way(format!(
-            "{} of {} is authorised, neither captured nor let go",
+            "{} of {} is authorised, neither captured nor released",
             payment.payment, payment.order
         ));
     }

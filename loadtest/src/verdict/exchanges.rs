@@ -1,6 +1,6 @@
-//! Checks exchanges from the buyers' side: no seats are exchanged without a request, and every
-//! answer is true. [`super::prices`] checks the price difference, and [`super::seats`] checks who
-//! owns the seats when.
+//! Checks exchanges from the buyers' side: no seats are exchanged without a request, and the ledger
+//! has every exchange that an answer acknowledged. [`super::prices`] checks the price difference,
+//! and [`super::seats`] checks which order has the seats at what time.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,10 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     for order in &timeline.dump.orders {
         if order.state == "exchanged" && !given.contains(&*order.order) {
             wrong(findings, || {
-                format!("{} is exchanged, and for nothing", order.order)
+                format!(
+                    "{} is exchanged, and no finished exchange names it",
+                    order.order
+                )
             });
         }
     }
@@ -61,7 +64,7 @@ fn check_requested(
         let labels = new.labels.iter();
         let wanted = show.map(|show| labels.flat_map(|label| show.cells(label, legs)).collect());
         wanted.is_none_or(|mut wanted: BTreeSet<u32>| {
-            // Until the swap, cells that both orders want belong to the old order.
+            // Until the swap, the new order has only the cells that the old order does not have.
             if exchange.done_ms.is_none() && show_of_old == Some(&new.show) {
                 wanted.retain(|cell| !exchange.given.cells.contains(cell));
             }
@@ -74,8 +77,8 @@ fn check_requested(
         let wanted = asked.wanted.iter().flatten().map(|seat| &**seat);
         let wanted: BTreeSet<&str> = wanted.collect();
         let answered = asked.successor.is_empty() || *asked.successor == *new.order;
-        // If the provider refused the amount, the exchange was made and ended before the call was
-        // refused.
+        // If the provider refused the amount, the ledger has an exchange that has ended, although
+        // the call for it was refused. So that call counts as the request.
         let tried = call.perhaps() || new.reason == "payment_refused";
         tried && answered && (wanted.is_empty() || wanted == seats) && over(asked)
     });
@@ -89,8 +92,7 @@ fn check_requested(
     }
 }
 
-/// Checks that every acknowledged exchange is in the ledger, with the difference that the buyer was
-/// told.
+/// Checks that every acknowledged exchange is in the ledger, with the amount that the answer named.
 fn check_acknowledged(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let calls = timeline.orders.values().flat_map(|told| &told.exchanges);
     for (call, asked) in calls.filter(|(call, _)| call.done()) {
@@ -102,7 +104,7 @@ fn check_acknowledged(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         if !kept {
             findings.add(Invariant::AckKept, || {
                 format!(
-                    "line {}: {} was made for {} over {}, and the ledger has it otherwise",
+                    "line {}: {} was made for {} with the amount {}, and the ledger has it otherwise",
                     call.line, asked.successor, asked.order, asked.amount
                 )
             });

@@ -1,5 +1,5 @@
-//! Checks the seats as observers saw them: versions have no gap and never fall, every picture ends
-//! like the final seats, and the final seats match the ledger.
+//! Checks the seats as observers saw them. Versions never fall, and a snapshot soon follows any
+//! gap. Every observer's last picture equals the final seats, and the final seats match the ledger.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -145,8 +145,8 @@ impl<'a> ObserverPicture<'a> {
         (version, cells): (u64, Vec<u8>),
         findings: &mut Findings,
     ) {
-        // While the store is lost, every node shows its last picture. The picture of the next node
-        // may be older than that of the node before.
+        // While the store is lost, every node shows its own last picture. If the observer has
+        // connected to another node, that node's picture may be older.
         let since = self.fed_ms..=feed.at_ms;
         let moved = |(who, at): &(String, f64)| who == self.observer && since.contains(at);
         let other_node = timeline.history.closes.iter().any(moved)
@@ -341,7 +341,7 @@ fn against_ledger(
     }
 }
 
-/// Returns whether a hold that had not run out may still have a cell at the end.
+/// Returns whether a hold that has not yet run out at the end may have a cell.
 fn basket_lives(timeline: &RunTimeline<'_>, show: &str, cell: u32) -> bool {
     let end = timeline
         .history

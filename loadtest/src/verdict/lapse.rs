@@ -90,8 +90,9 @@ pub fn judge(
 /// Checks that no call changes, drops or orders a hold after its end.
 fn honoured_late(id: &str, hold: &HoldTimeline<'_>, gone_ms: f64, findings: &mut Findings) {
     let changes = hold.changes.iter().map(|(call, _)| (*call, "changed"));
-    let drops = hold.drops.iter().map(|call| (*call, "given back"));
-    // The answer to an order may be repeated at any time, so only the first call counts.
+    let drops = hold.drops.iter().map(|call| (*call, "dropped"));
+    // The answer to a call for an order may be repeated at any time, so only the first such call is
+    // checked.
     let first_order = hold
         .orders
         .iter()
@@ -107,7 +108,7 @@ fn honoured_late(id: &str, hold: &HoldTimeline<'_>, gone_ms: f64, findings: &mut
         if call.done() && call.sent_ms > gone_ms && call.sent_ms <= ordered_ms && !again {
             findings.add(Invariant::Lapse, || {
                 format!(
-                    "line {}: {id} was {what} {:.1} s after it was over",
+                    "line {}: {id} was {what} {:.1} s after its end",
                     call.line,
                     (call.sent_ms - gone_ms) / 1_000.0
                 )
@@ -278,7 +279,7 @@ fn told_early(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         {
             findings.add(Invariant::Lapse, || {
                 format!(
-                    "line {}: {hold} was told to have lapsed {:.1} s early",
+                    "line {}: a frame said that {hold} had lapsed, {:.1} s before its deadline",
                     frame.line,
                     (known.asked.expires_ms - frame.at_ms) / 1_000.0
                 )

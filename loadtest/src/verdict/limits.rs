@@ -48,7 +48,7 @@ fn seats_at_any_time(timeline: &RunTimeline<'_>, findings: &mut Findings) {
             .entry((&hold.asked.show, hold.call.visitor))
             .or_default();
         for stretch in &hold.stretches {
-            // The owner's calls may end a hold, and a fault may forget a hold.
+            // The hold counts only until a call of its owner or a fault may have ended it.
             let kills = timeline
                 .history
                 .faults
@@ -119,7 +119,7 @@ fn inside(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         let first = done.entry(call.visitor).or_insert(call.sent_ms);
         *first = first.min(call.sent_ms);
     }
-    // If the same pass is given again, the same person is inside.
+    // A pass that is given again to the same visitor counts once.
     let mut passes: HashMap<u64, Vec<(f64, f64)>> = HashMap::new();
     for call in timeline.history.calls.iter().filter(|call| call.done()) {
         if let HistoryOperation::Claim { exp_ms, .. } = call.op {

@@ -1,4 +1,4 @@
-//! Judges a run by its history, the ledger's dump, the published draw and, if there are any, the
+//! Judges a run by its history, the ledger's dump, the published draw and, if the run has them, the
 //! provider's books. The judge shares no code with the gateway or booking, so it does not repeat
 //! their mistakes.
 
@@ -132,7 +132,7 @@ pub fn files(
     )
 }
 
-/// Judges the texts of a run. Errors name a text by the name that comes with it.
+/// Judges the texts of a run. Errors name a text by the name that is passed with it.
 fn texts(
     (history_name, history): (&str, impl BufRead),
     (dump_name, dump): (&str, impl BufRead),
@@ -148,8 +148,8 @@ fn texts(
     Ok(judge(&history, &dump, books, record))
 }
 
-/// Returns the published draw: `record`, or else the record in the history. The leaves always come
-/// from the history.
+/// Returns the published draw: `record`, or else the history's last record for the run's room, or
+/// else its last record for any room. The leaves always come from the history.
 fn published_draw<'a>(
     history: &'a RunHistory,
     record: Option<&'a Value>,
@@ -203,8 +203,8 @@ fn judge(
         ("orders", dump.orders.len() as u64),
         ("tickets", dump.tickets.len() as u64),
         ("prices worked out", prices),
-        // These figures say how much was checked: an invariant without evidence holds, but proves
-        // nothing.
+        // These figures show how much was checked. If nothing was checked, an invariant holds but
+        // proves nothing.
         ("passes compared with the counter", passes),
         ("lapses watched", lapses),
         ("pictures of seats", pictures.len() as u64),

@@ -87,7 +87,7 @@ fn fair_refunds<'a>(
         if wrong || refund.amount < 0 || refund.fee < 0 {
             findings.add(Invariant::Money, || {
                 format!(
-                    "{} of {}: {amount} go back and {} are kept of {}",
+                    "{} of {}: {amount} are refunded and {} are kept of {}",
                     refund.refund, refund.order, refund.fee, refund.paid
                 )
             });
@@ -97,7 +97,7 @@ fn fair_refunds<'a>(
     for order in &timeline.dump.orders {
         let back = refunds.get(&*order.order).into_iter().flatten();
         let back: i64 = back.map(|refund| refund.paid).sum();
-        // Until the swap, the new order has cost only the difference.
+        // Until the swap, the buyer has paid only the difference for the new order.
         let swapped = order
             .made_in
             .as_ref()
@@ -107,7 +107,7 @@ fn fair_refunds<'a>(
         if back > cost || whole && back != cost {
             findings.add(Invariant::Money, || {
                 format!(
-                    "{} ({}): it cost {cost}, and what was given back of it {back}",
+                    "{} ({}): it cost {cost}, and seats for {back} were refunded",
                     order.order, order.state
                 )
             });
@@ -125,7 +125,7 @@ fn sandbox_agrees(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         };
         let refunds = timeline.dump.refunds.iter();
         let of_order = refunds.filter(|refund| refund.order == payment.order);
-        // Money that was released before its capture is in no refund of the sandbox.
+        // Money that was released before its capture is not in the sandbox's records of refunds.
         let done = of_order
             .filter(|refund| refund.done_ms.is_some() && refund.amount > 0)
             .filter(|_| payment.captured != 0);
@@ -152,7 +152,7 @@ fn sandbox_agrees(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         if ledger != sandbox {
             findings.add(Invariant::Books, || {
                 format!(
-                    "{}: the ledger says that {ledger:?} went back, the sandbox {sandbox:?}",
+                    "{}: the ledger says that {ledger:?} were refunded, the sandbox says {sandbox:?}",
                     payment.payment
                 )
             });
@@ -206,7 +206,7 @@ fn taken_and_owed(
         "confirmed" if captured(owed).is_some() || net != 0 => order.amount,
         // The money was released before its capture.
         "refunded" if paid.iter().all(|payment| payment.captured == 0) => 0,
-        // Another invariant checks refunds that have not arrived yet.
+        // Another invariant checks that all refunds are done.
         "refunded" | "partly_refunded" | "exchanged" => {
             let done = back.iter().filter(|refund| refund.done_ms.is_some());
             order.amount - done.map(|refund| refund.amount).sum::<i64>()

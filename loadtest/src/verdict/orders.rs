@@ -8,7 +8,8 @@ use super::history::{HistoryCall, HistoryOperation, OrderRead};
 use super::report::{Findings, Invariant};
 use super::timeline::{OrderTimeline, RunTimeline};
 
-/// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
+/// How far the times that two programs on one machine write may differ, in milliseconds, because
+/// both round them.
 const ROUNDING_MS: f64 = 5.0;
 
 /// How long after the time in a ledger row the row may become readable, in milliseconds.
@@ -83,7 +84,7 @@ fn made_as_told(
             wrong(
                 call.line,
                 format!(
-                    "told to cost {} {}, the ledger says {} {}",
+                    "answered with the amount {} {}, the ledger says {} {}",
                     made.amount,
                     made.currency.as_deref().unwrap_or(""),
                     order.amount,
@@ -160,7 +161,8 @@ fn state_kept(state: &str, line: u32, order: &DumpedOrder, wrong: &mut impl FnMu
             "partly_refunded",
             "refunded",
             "exchanged",
-            // An exchange is cancelled if the old order can no longer be exchanged.
+            // The new order of an exchange is cancelled if the old order can no longer be
+            // exchanged.
             if order.made_in.is_some() {
                 "cancelled"
             } else {
@@ -175,7 +177,7 @@ fn state_kept(state: &str, line: u32, order: &DumpedOrder, wrong: &mut impl FnMu
             return if !stood {
                 wrong(
                     line,
-                    format!("was told as {state}, which the ledger never had"),
+                    format!("was shown as {state}, which the ledger never had"),
                 )
             };
         }
@@ -183,12 +185,12 @@ fn state_kept(state: &str, line: u32, order: &DumpedOrder, wrong: &mut impl FnMu
     if !stood || !later.contains(&order.state.as_str()) {
         wrong(
             line,
-            format!("was told as {state}, the ledger says {}", order.state),
+            format!("was shown as {state}, the ledger says {}", order.state),
         );
     }
 }
 
-/// Returns every set of seats with which a call may have read an order. Refunded seats may be shown
+/// Returns every set of seats that a call may have read in an order. Refunded seats may be shown
 /// for a moment after the refund. The seats that the order was made for are shown until late money
 /// buys other seats.
 fn seats_while<'a>(
@@ -294,8 +296,8 @@ fn one_outcome(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Checks that no read shows an earlier state than a read that was answered before. A last read
-/// that was sent well after the last step must show the ledger's last state.
+/// Checks that no read shows an earlier state than a read that was answered before it was sent. A
+/// last read that was sent well after the last step must show the ledger's last state.
 fn reads_agree(
     timeline: &RunTimeline<'_>,
     told: &OrderTimeline<'_>,
@@ -327,7 +329,8 @@ fn reads_agree(
         && call.sent_ms > step.at_ms + WRITTEN_WITHIN_MS
         && *read.state != order.state
         && last(&read.state).is_some()
-        // If a transaction halted midway, its row has a time before the halt.
+        // If a transaction halted midway, its row has a time before the halt, and became readable
+        // only after it.
         && !timeline.history.halted_within(step.at_ms, call.sent_ms)
     {
         findings.add(Invariant::OneOutcome, || {
@@ -355,8 +358,8 @@ fn paid_has_tickets(
     let given_up = told.cancels.iter().any(|cancel| cancel.perhaps())
         || (order.state == "cancelled" && order.reason == "card_limit")
         || (order.made_in.is_some() && order.reason == "exchange_over");
-    // If a part of the system halted before the claim ran out, the payment may have come too late,
-    // and then the money is refunded.
+    // If a part of the system halted between the payment and the order's last deadline, the payment
+    // may have come too late, and then the money is refunded.
     let late = timeline
         .history
         .halted_within(call.sent_ms, order.claim_until_ms);

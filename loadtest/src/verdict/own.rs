@@ -1,5 +1,5 @@
-//! Checks holds and keys: an order is made of a hold that its visitor was given. Of two requests
-//! with the same key and different bodies, at most one succeeds.
+//! Checks holds and keys. An order must be made of a hold that its visitor was given. Of several
+//! requests with the same key and different bodies, at most one may succeed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -40,7 +40,8 @@ fn foreign(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     tries
 }
 
-/// Returns whether a visitor was given a hold, or may have been given the hold without an answer.
+/// Returns whether a visitor was given or offered a hold, or may have got it by a call whose answer
+/// was lost.
 fn may_own(timeline: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
     match timeline.holds.get(hold) {
         Some(hold) => hold.call.visitor == visitor,
@@ -66,8 +67,8 @@ fn did_not_hear(timeline: &RunTimeline<'_>, visitor: u64) -> bool {
         .any(|lost| lost.visitor == visitor)
 }
 
-/// Checks in the ledger that an order is made of its visitor's hold. Orders that exchanges made are
-/// not checked, and their holds must not be in any other order.
+/// Checks in the ledger that an order is made of its visitor's hold. An order that an exchange made
+/// is not checked, but no other order may be made of its hold.
 fn baskets_in_the_ledger(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let successors: HashSet<&str> = timeline
         .dump

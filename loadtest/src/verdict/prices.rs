@@ -16,7 +16,8 @@ use super::timeline::RunTimeline;
 /// The reason of a refund of an exchange's difference.
 pub const DIFFERENCE: &str = "exchange_difference";
 
-/// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
+/// How far the times that two programs on one machine write may differ, in milliseconds, because
+/// both round them.
 const ROUNDING_MS: f64 = 5.0;
 
 /// The least that Stripe charges, in minor units, by currency. Source: "Minimum and maximum charge
@@ -41,7 +42,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     {
         if !terms.is_as_dumped() {
             wrong(findings, || {
-                format!("{} is not what was dumped", terms.name())
+                format!("{} does not match its hash", terms.name())
             });
         }
     }
@@ -53,7 +54,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
         let Some(terms) = show.terms.get(&order.terms) else {
             wrong(findings, || {
                 format!(
-                    "{} goes by terms {} of {}, which never were",
+                    "{} has terms {} of {}, which do not exist",
                     order.order, order.terms, order.show
                 )
             });
@@ -82,7 +83,8 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     prices
 }
 
-/// Checks the fee of each refund. Returns how much of each order's money exchanges refunded.
+/// Checks the fee of each refund. Returns, for each order, how much was refunded because it was
+/// exchanged for a cheaper one.
 fn check_refunds<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> HashMap<&'a str, i64> {
     let mut back: HashMap<&str, i64> = HashMap::new();
     let mut parts: HashMap<&str, i64> = HashMap::new();
@@ -136,7 +138,7 @@ fn announced(
     if let Some((name, amount)) = strange {
         wrong(findings, || {
             format!(
-                "{} goes by terms {} of {}: {name} costs {:?} there, and the promoter wrote {amount}",
+                "{} has terms {} of {}: {name} costs {:?} there, and the promoter wrote {amount}",
                 order.order,
                 terms.version,
                 order.show,
@@ -192,7 +194,7 @@ fn total(order: &DumpedOrder, findings: &mut Findings) {
     if order.amount != expected || order.let_go != 0 {
         wrong(findings, || {
             format!(
-                "{} is over {} (and {} let go), and its seats cost {expected}",
+                "{} has the amount {} ({} were waived), and its seats cost {expected}",
                 order.order, order.amount, order.let_go
             )
         });
@@ -238,8 +240,8 @@ fn difference(
     if !fits {
         wrong(findings, || {
             format!(
-                "{} for {}: seats of {} (less {} let go) for seats of {}, fee {}: {} were to be paid, {} let go, \
-                 {back} went back; the rules say {outcomes:?}",
+                "{} for {}: seats of {} (less {} waived) for seats of {}, fee {}: {} were to be paid, {} waived, \
+                 {back} were refunded; the rules say {outcomes:?}",
                 exchange.order,
                 new.order,
                 exchange.credit,
@@ -271,7 +273,7 @@ fn check_charged_least(
     if let_go != 0 && (new.amount != 0 || let_go >= least) || !charged_least {
         wrong(findings, || {
             format!(
-                "{}: {} are charged and {let_go} let go, the provider's least is {least}",
+                "{}: {} are charged and {let_go} waived, the provider's minimum is {least}",
                 new.order, new.amount
             )
         });
@@ -325,7 +327,7 @@ fn check_refund_fee(
     let Some(pct) = best_refund(show, order, refund.at_ms, ROUNDING_MS) else {
         return wrong(findings, || {
             format!(
-                "{}: no rule let tickets go back at {:.0}",
+                "{}: no rule allowed a refund at {:.0}",
                 refund.refund, refund.at_ms
             )
         });
@@ -348,8 +350,8 @@ fn check_refund_fee(
 /// show is made before the deadline.
 fn without_fee(show: &DumpedShow, refund: &DumpedRefund, findings: &mut Findings) {
     let fate = show.fate.as_ref();
-    // Another invariant checks whether the show was cancelled at all. A postponed show may have
-    // been cancelled since.
+    // Another invariant checks whether the show was cancelled at all. If a postponed show was
+    // cancelled after the refund, its deadline is not known and not checked.
     let until_ms = fate
         .filter(|fate| refund.reason == "show_postponed" && fate.fate == "postponed")
         .and_then(|fate| fate.refunds_until_ms);
@@ -357,7 +359,7 @@ fn without_fee(show: &DumpedShow, refund: &DumpedRefund, findings: &mut Findings
     if over || refund.fee != 0 {
         wrong(findings, || {
             format!(
-                "{}: {} were kept because of {}, and of the show it says {fate:?}",
+                "{}: {} were kept of a refund for {}, and the show's fate is {fate:?}",
                 refund.refund, refund.fee, refund.reason
             )
         });

@@ -1,6 +1,6 @@
-//! Checks refunds: only tickets that a buyer named or tickets of a cancelled or postponed show are
-//! refunded, and each call makes one refund. The progress that promoters were told is checked too.
-//! [`super::prices`] checks the fees.
+//! Checks refunds: a ticket is refunded only if its buyer named it or its show was cancelled or
+//! postponed, and no call makes two refunds. The refund reports that the promoter read are checked,
+//! too. [`super::prices`] checks the fees.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,7 +12,8 @@ use super::history::{
 use super::report::{Findings, Invariant};
 use super::timeline::{OrderTimeline, RunTimeline};
 
-/// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
+/// How far the times that two programs on one machine write may differ, in milliseconds, because
+/// both round them.
 const ROUNDING_MS: f64 = 5.0;
 
 /// Checks all refunds.
@@ -20,7 +21,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_order: HashMap<&str, Vec<&DumpedRefund>> = HashMap::new();
     for refund in &timeline.dump.refunds {
         by_order.entry(&refund.order).or_default().push(refund);
-        // A partial refund has the reason of the refund that it is part of.
+        // A refund that is part of another has the reason of the other, which is checked.
         let order = timeline.dump.order(&refund.order);
         if let Some(order) = order.filter(|_| refund.part_of.is_none()) {
             for_its_reason(timeline, order, refund, findings);
@@ -78,7 +79,7 @@ fn for_its_reason(
         {
             wrong(findings, || {
                 let show = &order.show;
-                format!("{id}: {show} had been cancelled, and that is not why")
+                format!("{id}: {show} had been cancelled, and the refund has another reason")
             });
         }
         // A postponed show has its own rules, which `prices` checks.
@@ -119,7 +120,7 @@ fn check_requested(
         if let Some(label) = strange.filter(|_| !whole) {
             wrong(findings, || {
                 format!(
-                    "{}: nobody gave {label} of {} back",
+                    "{}: no call asked for the refund of {label} of {}",
                     refund.refund, order.order
                 )
             });
@@ -128,7 +129,7 @@ fn check_requested(
     if wishes.len() > keys.len() {
         wrong(findings, || {
             format!(
-                "{}: {} refunds were made of {} wishes",
+                "{}: {} refunds were made for {} requests",
                 order.order,
                 wishes.len(),
                 keys.len()
@@ -166,7 +167,7 @@ fn check_acknowledged(
         if let Some(label) = expected.difference(&gone).next() {
             findings.add(Invariant::AckKept, || {
                 format!(
-                    "line {}: {label} of {} was given back, and the ledger has it still",
+                    "line {}: the refund of {label} of {} was acknowledged, and the ledger does not have it",
                     call.line, order.order
                 )
             });
@@ -174,7 +175,7 @@ fn check_acknowledged(
     }
 }
 
-/// Checks that every sold order of a cancelled show was refunded, and that no order was made after
+/// Checks that no order of a cancelled show is still open or sold, and that no order was made after
 /// the cancellation.
 fn nothing_left(timeline: &RunTimeline<'_>, show: &HistoryCancellation, findings: &mut Findings) {
     let orders = timeline.dump.orders.iter();
@@ -204,8 +205,8 @@ fn nothing_left(timeline: &RunTimeline<'_>, show: &HistoryCancellation, findings
     }
 }
 
-/// Checks that the reported refund progress never goes down and matches the ledger at the end, and
-/// that a planned cancellation happened.
+/// Checks that the reported counts of refunds never fall, that the last report matches the ledger,
+/// and that a planned cancellation happened.
 fn progress(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut last: HashMap<&str, &HistoryRefundReport> = HashMap::new();
     for next in &timeline.history.progress {
@@ -218,7 +219,7 @@ fn progress(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         if let Some(before) = fell {
             wrong(findings, || {
                 format!(
-                    "line {}: of {} less went back than at line {}",
+                    "line {}: the report on {} counts fewer refunds than the one at line {}",
                     next.line, next.show, before.line
                 )
             });
@@ -233,7 +234,9 @@ fn progress(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         planned.filter(|show| cancelled(timeline, show).is_none() || !last.contains_key(show))
     {
         wrong(findings, || {
-            format!("{show} was to be cancelled, and nobody saw it done")
+            format!(
+                "{show} was to be cancelled, but its cancellation or its refund report is missing"
+            )
         });
     }
     for (show, progress) in last {
@@ -281,7 +284,7 @@ fn in_the_end(
     if !right {
         wrong(findings, || {
             format!(
-                "line {}: {show} was told as {:?}, the ledger says otherwise",
+                "line {}: the report on {show} says {:?}, and the ledger says otherwise",
                 last.line, last.told
             )
         });

@@ -1,5 +1,5 @@
 //! Checks passes: only ranks below the release counter get passes, and nobody gets a pass while the
-//! room is paused. It also checks that the counter never falls.
+//! room is paused. The counter must never fall.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,8 @@ use super::history::{HistoryCall, HistoryFrame, HistoryFrameBody, HistoryOperati
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// How long a frame may be under way, in milliseconds. A frame that arrives longer than this after
-/// a claim was made after the claim.
+/// How long a frame may be under way, in milliseconds. So a frame was certainly sent after a claim
+/// if it arrives more than this after the claim's answer.
 const FRAME_LATE_MS: f64 = 1_500.0;
 
 /// Checks passes and the counter. Returns how many passes could be compared with the counter.
@@ -36,6 +36,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
             HistoryOperation::Claim { exp_ms, rank } => {
                 let before = passes.entry(call.visitor).or_default();
                 // A valid pass, or a pass whose first answer was lost, is given again at any time.
+                // So such a claim is not compared with the counter.
                 let lives = before.iter().any(|exp| *exp > call.sent_ms);
                 if !call.done() {
                     before.push(f64::INFINITY);
@@ -115,8 +116,8 @@ fn counter(frame: &HistoryFrame) -> Option<u64> {
 }
 
 /// Returns the counter in the first frame that was certainly made after a moment, and when the
-/// frame arrived. Returns `None` if there is no such frame. Frames may be a minute apart, so a
-/// frame from before the moment proves nothing.
+/// frame arrived. Returns `None` if there is no such frame. A frame from before the moment proves
+/// nothing, because frames may be a minute apart.
 fn bound(told: &[(f64, u64)], done_ms: f64) -> Option<(f64, u64)> {
     let after = told.partition_point(|(at, _)| *at < done_ms + FRAME_LATE_MS);
     told.get(after).copied()
@@ -144,7 +145,7 @@ fn never_falls(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         if released < before && !moved {
             findings.add(Invariant::Released, || {
                 format!(
-                    "line {}: {} was told {released} released, and {before} on line {line}",
+                    "line {}: {} got the release counter {released}, and {before} on line {line}",
                     frame.line, frame.who
                 )
             });

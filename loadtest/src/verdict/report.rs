@@ -1,10 +1,10 @@
-//! Names the invariants, collects what was found against each, and prints it.
+//! Names the invariants, collects the findings against each, and prints the report.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// For how many findings of one invariant the evidence is stored. All findings are counted.
+/// The most findings of one invariant whose evidence is stored. Further findings are only counted.
 const KEPT_MAX: usize = 10;
 
 macro_rules! invariants {
@@ -33,31 +33,31 @@ macro_rules! invariants {
 }
 
 invariants! {
-    OneOwner "one_owner" "A cell has one owner: one claim, one ticket, one living order at a time.",
-    AckKept "acknowledged_kept" "What was acknowledged is in the ledger: order, visitor, seats, amount, and every state that was told.",
-    OneOutcome "one_outcome" "A call without an answer settles to one outcome, and all later reads agree.",
-    AllOrNone "all_or_none" "Holds, orders, claims and tickets have all of their seats, or none.",
-    Money "money" "Captured less refunded is what confirmed orders cost, per order and in total.",
-    Books "provider_books" "What the provider took belongs to confirmed orders or went back, and the ledger knows of all of it.",
-    Prices "prices" "Every total, difference, refund and fee is what the terms of its order say, or later ones that are better for the buyer.",
-    Refunds "refunds" "Tickets go back where their buyer says so or their show is cancelled, once; of a cancelled show all do.",
-    Exchanges "exchanges" "Tickets are given for others as their buyer asked, for the seats that were asked for, and the new order has its tickets when the old one ends.",
-    Chains "exchange_chains" "An order is given for one other at most, and counts for what its seats had cost.",
-    Scans "scans" "A ticket lets in once, and none that was given back before.",
-    MoneyOrder "order_of_money" "No confirmation before an approval, no capture before confirmation, no ticket before capture.",
-    Draw "draw" "Ranks are those of the published draw, numbers are given once, and neither ever changes.",
-    Released "released_first" "A pass is given only below the release counter and not while paused; the counter never falls.",
-    Limits "limits" "Nobody has more seats than allowed, and no more are inside than allowed.",
-    Cards "card_limits" "One card buys no more seats of a show than it may.",
-    OneKey "one_body_a_key" "Of two bodies under one key one is carried out at most, and the other is refused.",
-    OwnBasket "own_baskets" "An order is made of a basket that its visitor was given, and of no other hold.",
-    Waitlist "waitlist" "Freed seats are offered to the first party that is here and that they fit.",
-    Feed "feed" "Versions have no gap and never fall; snapshot and deltas end as the seats and the ledger do.",
-    Lapse "lapse" "Holds stand until their deadline and are gone soon after it.",
-    Settled "nothing_pending" "In the end nothing is on its way: no seat row, effect, event, overdue order or payment.",
-    Accounted "accounted" "The run is whole: at least 95 % of the planned visitors are accounted for, and it finished.",
-    PaidHas "paid_has_tickets" "Whoever's payment was approved in time has tickets.",
-    Admitted "admitted_first" "Orders belong to visitors who were let in, and holds are taken with a pass that lives.",
+    OneOwner "one_owner" "At any time a cell has at most one claim, one valid ticket and one live order, and no hold gets a cell of a live order.",
+    AckKept "acknowledged_kept" "The ledger has all that answers acknowledged: orders with visitor, seats and amount, every state that was shown, tickets, refunds, exchanges, scans and waitlist entries.",
+    OneOutcome "one_outcome" "A repeated call has one outcome: one key makes at most one hold or order, and one hold at most one order. No later read shows an earlier state.",
+    AllOrNone "all_or_none" "A hold has all seats that were asked for. An order has claims and tickets for all of its seats or for none. Changes, refunds and exchanges happen completely or not at all.",
+    Money "money" "For each order and in total, captured minus refunded money is the amount of the sold order minus the refunds of its tickets.",
+    Books "provider_books" "All money that the provider captured belongs to confirmed orders or was refunded, and the ledger has the same captures and refunds.",
+    Prices "prices" "Every total, price difference, refund and fee follows the terms of its order, or the terms in force at that time if these are better for the buyer.",
+    Refunds "refunds" "A ticket is refunded only if its buyer asked for it or its show was cancelled or postponed. No call makes two refunds. All unused tickets of a cancelled show are refunded.",
+    Exchanges "exchanges" "Tickets are exchanged only if their buyer asked, and only for the seats that were asked for. The new order has tickets if and only if the exchange was done.",
+    Chains "exchange_chains" "An order is exchanged for at most one other order, and its seats are credited at the price that they had.",
+    Scans "scans" "A ticket admits once, and no ticket both admits and is refunded or exchanged.",
+    MoneyOrder "order_of_money" "An order is confirmed only after its payment was approved, captured only after it was confirmed, and ticketed only after the capture.",
+    Draw "draw" "The published draw is correct, and every rank follows from it. No number is given twice, and nobody's number or rank ever changes.",
+    Released "released_first" "Only ranks below the release counter get a pass, and nobody gets a pass while the room is paused. The counter never falls.",
+    Limits "limits" "No visitor has more seats of a show than allowed, and no more visitors are inside at once than allowed.",
+    Cards "card_limits" "One card buys no more seats of a show than the show allows for each card.",
+    OneKey "one_body_a_key" "Of several requests with the same key and different bodies, at most one is carried out.",
+    OwnBasket "own_baskets" "A visitor's order is made only of a hold that this visitor was given or offered.",
+    Waitlist "waitlist" "Freed seats are offered to the first waiting party that is present and would take them. No hold is offered to two parties.",
+    Feed "feed" "Seat versions never fall, and a snapshot soon follows any gap. Every observer's last picture equals the final seats, and these match the ledger.",
+    Lapse "lapse" "A hold has its seats until its deadline, and they are free soon after it.",
+    Settled "nothing_pending" "At the end no work is left: no seat row, effect, event or refund, no open order after its deadline, and no payment that is neither captured nor released.",
+    Accounted "accounted" "The run finished, and at least 95 % of the planned visitors ended without a failure.",
+    PaidHas "paid_has_tickets" "Every buyer whose payment was approved in time has tickets, and so has every visitor who ended with tickets.",
+    Admitted "admitted_first" "Every order belongs to a visitor who had a pass, and every hold was taken with a pass that had not expired.",
 }
 
 /// The findings by invariant.
@@ -104,7 +104,7 @@ impl Findings {
 pub struct VerdictReport {
     /// The findings against the run.
     pub findings: Findings,
-    /// Names and counts of what was judged.
+    /// How many records of each kind were judged, with the name of the kind.
     pub figures: Vec<(&'static str, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! Applies the rules in a show's terms: which refund rule counts, and what an exchange costs. The
+//! Applies the rules in a show's terms: which refund rule applies, and what an exchange costs. The
 //! functions are pure.
 
 use super::dump::{DumpedCheaperRule, DumpedExchangeRule, DumpedOrder, DumpedShow, DumpedTerms};
@@ -16,9 +16,9 @@ pub struct ExpectedExchange {
     pub fee: i64,
 }
 
-/// Returns the terms that count for an order at a moment: its own terms, and the terms then in
-/// force. If the terms were replaced within `leeway_ms` of the moment, the older or newer ones may
-/// have been in force as well.
+/// Returns the terms that may apply to an order at a moment: its own terms, the terms then in
+/// force, and the terms that were in force `leeway_ms` before. The last are included because the
+/// moment is not exact.
 fn counting<'a>(
     show: &'a DumpedShow,
     order: &DumpedOrder,
@@ -39,8 +39,8 @@ fn starts_ms(show: &DumpedShow, order: &DumpedOrder, terms: &[&DumpedTerms]) -> 
     departs.unwrap_or_else(|| starts.fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// Returns the percentage that is kept of a ticket that is refunded at `at_ms`. Of all rules that
-/// count and have not expired, the rule that keeps least applies. Returns `None` if no rule allows
+/// Returns the percentage of a ticket's price that a refund at `at_ms` keeps. Of all rules that may
+/// apply and have not expired, the rule that keeps least decides. Returns `None` if no rule allows
 /// a refund.
 pub fn best_refund(
     show: &DumpedShow,
@@ -55,9 +55,9 @@ pub fn best_refund(
     lives.map(|rule| rule.fee_pct).min()
 }
 
-/// Returns the cost of an exchange under the exchange rule that is best for the buyer, among the
-/// rules that count and have not expired. Rules that cost the buyer the same may differ in the fee,
-/// and then there are several costs.
+/// Returns the cost of an exchange under the rule that is best for the buyer, of all exchange rules
+/// that may apply and have not expired. Returns several costs if the best rules cost the buyer the
+/// same but differ in the fee.
 pub fn differences(
     show: &DumpedShow,
     old: &DumpedOrder,

@@ -1,5 +1,5 @@
 //! Checks scans: a ticket admits once, and a ticket that admitted is neither refunded nor
-//! exchanged. A scan that is sent again with its key within 60 s is the same scan.
+//! exchanged. A scan that is sent again with the same key within 60 s is the same scan.
 
 use std::collections::HashMap;
 
@@ -8,9 +8,10 @@ use super::history::{HistoryCall, HistoryOperation};
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// How long after a scan its key makes a repeated scan the same scan, in milliseconds.
+/// For this long after a scan, another scan with the same key is the same scan, in milliseconds.
 const KEY_COUNTS_MS: f64 = 60_000.0;
-/// How far the clocks of two programs on one machine may differ, in milliseconds: both round.
+/// How far the times that two programs on one machine write may differ, in milliseconds, because
+/// both round them.
 const ROUNDING_MS: f64 = 5.0;
 
 /// Checks all scans. Returns how many scans admitted somebody.
@@ -33,7 +34,9 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
         match tickets.get(id) {
             Some(ticket) => kept(ticket, &let_in, findings),
             None if let_in.is_empty() => {}
-            None => wrong(findings, || format!("{id} let in, and is no ticket")),
+            None => wrong(findings, || {
+                format!("{id} admitted somebody, and is no ticket")
+            }),
         }
     }
     for ticket in &timeline.dump.tickets {
@@ -43,13 +46,16 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
         let of_run = of_run.is_some_and(|order| timeline.of_this_run(order));
         if let Some(at) = ticket.scanned_ms.filter(|_| of_run && !perhaps) {
             wrong(findings, || {
-                format!("{} was scanned at {at:.0}, and by nobody", ticket.ticket)
+                format!(
+                    "{} was scanned at {at:.0}, and no call scanned it",
+                    ticket.ticket
+                )
             });
         }
         if let (Some(at), Some(void)) = (ticket.scanned_ms, ticket.void_ms) {
             wrong(findings, || {
                 format!(
-                    "{} let in at {at:.0}, and was given back or exchanged at {void:.0}",
+                    "{} admitted at {at:.0}, and was refunded or exchanged at {void:.0}",
                     ticket.ticket
                 )
             });
@@ -72,7 +78,7 @@ fn once(id: &str, let_in: &[&HistoryCall], findings: &mut Findings) {
         if !same || again.sent_ms > first.done_ms + KEY_COUNTS_MS {
             wrong(findings, || {
                 format!(
-                    "{id} let in twice: lines {} and {}, with keys {:?} and {:?}",
+                    "{id} admitted twice: lines {} and {}, with keys {:?} and {:?}",
                     first.line, again.line, first.key, again.key
                 )
             });
@@ -92,7 +98,7 @@ fn kept(ticket: &DumpedTicket, let_in: &[&HistoryCall], findings: &mut Findings)
     if !known {
         findings.add(Invariant::AckKept, || {
             format!(
-                "line {}: {} let in, the ledger has it as scanned at {:?}",
+                "line {}: {} admitted, and the ledger has it as scanned at {:?}",
                 first.line, ticket.ticket, ticket.scanned_ms
             )
         });

@@ -69,8 +69,8 @@ fn one_ticket(timeline: &RunTimeline<'_>, findings: &mut Findings) {
 }
 
 /// Returns the spans in which an order certainly had its seats. The first span begins with the
-/// answer that made the order or, if no answer arrived, when the ledger says that the order was
-/// made. If the answer came after the order had lost its seats, there is no first span.
+/// answer to the call that made the order or, if no answer arrived, when the ledger says that the
+/// order was made. If the answer came after the order had lost its seats, there is no first span.
 fn stays<'a>(timeline: &RunTimeline<'a>, order: &'a DumpedOrder) -> Vec<OrderSeatSpan<'a>> {
     let told = timeline
         .orders
@@ -221,8 +221,8 @@ fn whole_changes(
     }
 }
 
-/// Checks that refunded seats were the order's and were refunded once. Exactly the tickets of
-/// refunded seats and of exchanged orders must be void.
+/// Checks that refunded seats were seats of the order and were refunded once. Exactly the tickets
+/// of refunded seats and of exchanged orders must be void.
 fn given_back(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut back: HashMap<&str, BTreeSet<&str>> = HashMap::new();
     for refund in &timeline.dump.refunds {

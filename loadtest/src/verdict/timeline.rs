@@ -15,13 +15,13 @@ pub struct RunTimeline<'a> {
     pub history: &'a RunHistory,
     /// What the ledger says.
     pub dump: &'a DumpedLedger,
-    /// The holds that were answered, by id.
+    /// The holds that visitors were given, by id.
     pub holds: BTreeMap<&'a str, HoldTimeline<'a>>,
     /// The calls about each order, by the order's id.
     pub orders: BTreeMap<&'a str, OrderTimeline<'a>>,
     /// The visitor of each holder, by the joins in the history.
     pub visitor_of_holder: HashMap<&'a str, u64>,
-    /// The calls for a hold whose result nobody ever learned.
+    /// The calls for a hold whose result no visitor ever learned.
     pub lost_holds: Vec<LostHold<'a>>,
 }
 
@@ -37,14 +37,14 @@ pub struct LostHold<'a> {
 
 /// One hold, from its first answer on.
 pub struct HoldTimeline<'a> {
-    /// The call with the first answer, or with the first answer that gave a train journey its last
-    /// seats.
+    /// The call that got the hold. If a train journey got other seats later, the first call that
+    /// got its last seats.
     pub call: &'a HistoryCall,
     /// The fields of that call and its answer.
     pub asked: &'a HoldCall,
     /// The seats that the hold certainly had, by span of time.
     pub stretches: Vec<HoldSeatSpan<'a>>,
-    /// The seats that the hold has now; `None` if the result of a change is not known.
+    /// The seats after the last change; `None` if the result of a change is not known.
     pub seats: Option<Vec<&'a str>>,
     /// When the owner first made a call that may have ended or changed the hold.
     pub touched_ms: f64,
@@ -109,8 +109,9 @@ impl<'a> RunTimeline<'a> {
         timeline
     }
 
-    /// Adds the holds before all other calls, because a call about a hold may come before the
-    /// hold's late answer. Also collects the calls for a hold whose result is unknown.
+    /// Adds the holds before all other calls, because a call about a hold may have been sent before
+    /// the call whose answer is the first to name the hold. Also collects the calls for a hold
+    /// whose result is unknown.
     fn begin_holds(&mut self, calls: &[&'a HistoryCall]) {
         let mut answered: HashMap<(u64, &str), ()> = HashMap::new();
         for call in calls.iter().filter(|call| call.done()) {
@@ -135,7 +136,8 @@ impl<'a> RunTimeline<'a> {
                     orders: Vec::new(),
                 });
             // A train journey has one hold id until it is ordered. If its hold ran out or was lost,
-            // the next hold may have other seats under the same id, and those seats are ordered.
+            // the next hold may have other seats under the same id, and the order is for those
+            // seats.
             let is_anew = asked.legs.is_some() && call.visitor == hold.call.visitor;
             if is_anew && asked.seats != hold.asked.seats {
                 (hold.call, hold.asked) = (call, asked);
@@ -289,7 +291,7 @@ impl<'a> HoldTimeline<'a> {
             if call.done() {
                 seats = Some(change.seats.iter().map(|seat| &**seat).collect());
             } else if call.perhaps() || history.forgot_within(self.call.done_ms, call.done_ms) {
-                // The change may have been refused because a fault had forgotten the hold.
+                // The change may have been refused because the hold was already lost in a fault.
                 seats = None;
             }
             from_ms = call.done_ms;

@@ -84,8 +84,8 @@ fn acknowledged(
 }
 
 /// Returns whether `other` should have got the offer that `waiter` got: it waited with a lower
-/// number, had had no offer, and would have taken the same seats. Numbers only grow, so a party
-/// with a lower number now had a lower one then.
+/// number, had had no offer, and would have taken the same seats. A party's number only grows. So
+/// if `other` has the lower number now, it also had the lower number when the offer was made.
 fn comes_first(other: &DumpedWaiter, waiter: &DumpedWaiter, offer: &DumpedOffer) -> bool {
     let at = offer.made_ms;
     let stood = other.number < waiter.number
@@ -103,7 +103,7 @@ fn comes_first(other: &DumpedWaiter, waiter: &DumpedWaiter, offer: &DumpedOffer)
 fn is_here(timeline: &RunTimeline<'_>, looks: &[&HistoryCall], at_ms: f64) -> bool {
     looks.iter().any(|look| {
         let told_ms = look.done_ms + TOLD_WITHIN_MS;
-        // A fault may lose what a process had not yet stored.
+        // A fault may lose a call that a process had not yet stored.
         let disturbed = timeline.history.disturbed_within(look.sent_ms, told_ms);
         told_ms < at_ms && look.sent_ms + HERE_MS > at_ms && !disturbed
     })

@@ -34,7 +34,7 @@ pub struct DumpedLedger {
     pub payments: Vec<DumpedPayment>,
     /// All tickets that were issued.
     pub tickets: Vec<DumpedTicket>,
-    /// The effects that are or were to be sent to the provider.
+    /// The effects: what the provider is or was to do for each order, such as a capture.
     pub effects: Vec<DumpedEffect>,
     /// The refunds, in the order of the file.
     pub refunds: Vec<DumpedRefund>,
@@ -148,7 +148,7 @@ pub struct DumpedWaiter {
     pub show: String,
     /// The holder of the visitor who waits.
     pub visitor: String,
-    /// The party's place: lower numbers are served first.
+    /// The party's position in the waitlist. Lower numbers get offers first.
     pub number: u64,
     /// When the party joined the waitlist.
     pub since_ms: f64,
@@ -172,7 +172,7 @@ pub struct DumpedOffer {
     pub made_ms: f64,
 }
 
-/// An effect that is or was to be sent to the provider.
+/// What the provider is or was to do for an order, such as a capture.
 #[derive(Debug, Deserialize)]
 pub struct DumpedEffect {
     pub order: String,
@@ -197,7 +197,8 @@ struct DumpHeader {
 /// Reads a dump.
 ///
 /// # Errors
-/// If a line is no valid record, the first such line; or if the dump has no first or last record.
+/// If a line is no valid record (the message names the first such line), or if the dump lacks its
+/// first or last record.
 pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<DumpedLedger> {
     let mut dump = DumpedLedger::default();
     let (mut begun, mut ended) = (false, false);
@@ -207,10 +208,7 @@ pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<DumpedLedger> {
             begun || kind == "dump",
             "the first record must be \"dump\", and is \"{kind}\""
         );
-        ensure!(
-            !ended,
-            "a record behind \"pending\", which must be the last"
-        );
+        ensure!(!ended, "a record after \"pending\", which must be the last");
         match kind.as_str() {
             "dump" => {
                 ensure!(!begun, "a second \"dump\"");
@@ -257,13 +255,17 @@ impl DumpedLedger {
                     format!("terms of {}, which did not come before them", terms.show)
                 })?;
                 let again = show.terms.insert(terms.version, terms);
-                ensure!(again.is_none(), "a version of terms stands twice");
+                ensure!(again.is_none(), "a version of terms is in the dump twice");
             }
             "waiter" => self.waiters.push(serde_json::from_str(line)?),
             "order" => {
                 let order: DumpedOrder = serde_json::from_str(line)?;
                 let again = self.by_id.insert(order.order.clone(), self.orders.len());
-                ensure!(again.is_none(), "order {} stands twice", order.order);
+                ensure!(
+                    again.is_none(),
+                    "order {} is in the dump twice",
+                    order.order
+                );
                 self.orders.push(order);
             }
             "claim" => self.claims.push(serde_json::from_str(line)?),

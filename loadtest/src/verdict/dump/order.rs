@@ -108,8 +108,8 @@ impl DumpedOrder {
         )
     }
 
-    /// Returns the price of the order's seats. An order that an exchange made paid only the
-    /// difference of that price.
+    /// Returns the price of the order's seats. The amount of an order that an exchange made is only
+    /// the price difference.
     pub fn cost(&self) -> i64 {
         self.amount
             + self
@@ -118,13 +118,13 @@ impl DumpedOrder {
                 .map_or(0, |exchange| exchange.price - self.amount)
     }
 
-    /// Returns whether there was nothing to pay, because the seats are free or exchanged seats paid
-    /// for them.
+    /// Returns whether there was nothing to pay, because the seats cost nothing or the exchanged
+    /// seats covered their price.
     pub fn nothing_to_pay(&self) -> bool {
         self.amount == 0
     }
 
-    /// Returns the items whose first cell is in `cells`. All legs of a train's seat are one item.
+    /// Returns the items whose first cell is in `cells`. One item has all legs of a train's seat.
     pub fn items_over(&self, seats: usize, cells: &[u32]) -> Vec<&DumpedOrderItem> {
         let cell = |item: &DumpedOrderItem| {
             u32::from(item.from) * u32::try_from(seats).unwrap_or(0) + item.seat
@@ -246,7 +246,8 @@ impl DumpedOrder {
         stays.insert(0, before);
     }
 
-    /// Ends the last span of refunded seats at the time of their refund.
+    /// Takes refunded seats out of the last span, and adds a span for them that ends at their
+    /// refund.
     fn end_early<'a>(&'a self, stays: &mut Vec<OrderSeatSpan<'a>>) {
         let Some(last) = stays.last_mut() else { return };
         if self.given_back.is_empty() {

@@ -208,8 +208,8 @@ impl DumpedShow {
         price.or(terms.prices.get(&category.label)).copied()
     }
 
-    /// Returns the terms that were in force at a moment. Before the first version, these are the
-    /// terms of that version.
+    /// Returns the terms that were in force at a moment. Before any version was in force, returns
+    /// the first version.
     pub fn terms_at(&self, at_ms: f64) -> Option<&DumpedTerms> {
         let known = self.terms.values().rev();
         let mut known = known.filter(|terms| terms.at_ms <= at_ms);

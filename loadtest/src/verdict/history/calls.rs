@@ -70,7 +70,7 @@ pub enum HistoryOperation {
     ForeignOrder { hold: Box<str> },
     /// `POST …/scan`.
     Scan { ticket: Box<str> },
-    /// `POST …/waitlist`, or a read of the party's state.
+    /// `POST …/waitlist`, or a read of the state of the party that waits.
     Wait(Box<WaitCall>),
     /// `POST …/cancel`.
     Cancel { order: Box<str> },
@@ -119,7 +119,7 @@ pub struct PayCall {
     pub card: Option<Box<str>>,
 }
 
-/// A call that joins a waitlist or reads the party's state.
+/// A call with which a party joins a waitlist or reads its state there.
 pub struct WaitCall {
     pub show: Box<str>,
     /// The id of the party; empty if there is no answer or the party does not wait.
@@ -195,8 +195,8 @@ struct RawHistoryCall {
     waiter: Option<Box<str>>,
 }
 
-/// The needed fields of a read of seats, a show, a room or a draw. The seats are left out, because
-/// they may be written in another form than labels.
+/// The fields that the judge needs of a call that reads seats, a show, a room or a draw. The seats
+/// are not among them, because the history may have them in another form than labels.
 #[derive(Deserialize)]
 struct RawSeatsRead {
     visitor: u64,
@@ -216,7 +216,7 @@ impl HistoryCall {
         self.outcome == HistoryCallOutcome::Done
     }
 
-    /// Returns whether the call may have been carried out: it was, or nobody knows.
+    /// Returns whether the call was carried out, or nobody knows whether it was.
     pub fn perhaps(&self) -> bool {
         self.outcome != HistoryCallOutcome::Refused
     }
@@ -225,7 +225,7 @@ impl HistoryCall {
 fn outcome_of(status: Option<u16>) -> HistoryCallOutcome {
     match status {
         Some(200..300) => HistoryCallOutcome::Done,
-        // A server error says nothing about what was written before it.
+        // The server may have failed after it had carried out the call.
         None | Some(500..) => HistoryCallOutcome::Unknown,
         Some(_) => HistoryCallOutcome::Refused,
     }

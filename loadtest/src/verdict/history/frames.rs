@@ -166,7 +166,7 @@ pub(super) fn snapshot(line: u32, text: &str) -> anyhow::Result<HistoryFeedFrame
     let packed = hex_bytes("packed", &raw.packed)?;
     ensure!(
         packed.len() == (raw.cells as usize).div_ceil(4),
-        "{} cells do not stand in {} bytes",
+        "{} cells do not have {} bytes",
         raw.cells,
         packed.len()
     );

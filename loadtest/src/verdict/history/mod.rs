@@ -1,5 +1,5 @@
-//! Reads the history of a run as the swarm wrote it: what every visitor asked and was told, and
-//! what observers saw. Fields that an invariant needs must be there; other fields are ignored.
+//! Reads the history of a run as the swarm wrote it: the calls of every visitor with their answers,
+//! and what observers saw. Fields that an invariant needs must be there; other fields are ignored.
 
 mod calls;
 mod frames;
@@ -44,19 +44,19 @@ pub struct RunHistory {
     pub closes_before_finals: usize,
     /// The faults that were inflicted on the system.
     pub faults: Vec<HistoryFault>,
-    /// How visitors ended: visitor and outcome.
+    /// The visitors that ended, each with its outcome.
     pub ends: Vec<(u64, String)>,
     /// The shows that the promoter cancelled.
     pub cancelled: Vec<HistoryCancellation>,
-    /// What the promoter was told of refunds, in the order of the file.
+    /// The reports on refunds that the promoter read, in the order of the file.
     pub progress: Vec<HistoryRefundReport>,
     /// The published draws.
     pub draws: Vec<HistoryDraw>,
     /// The seats after everything was settled, by show.
     pub finals: HashMap<String, FinalSeats>,
-    /// When the swarm saw that the system had no work left.
+    /// When the swarm found that the system had no work left.
     pub settled_ms: Option<f64>,
-    /// When the run ended by itself.
+    /// When the swarm finished the run; `None` if the run was broken off.
     pub finished_ms: Option<f64>,
 }
 
@@ -91,7 +91,7 @@ pub struct HistoryCancellation {
     pub at_ms: f64,
 }
 
-/// What the promoter was told of a show's refunds.
+/// A report on a show's refunds that the promoter read.
 #[derive(Debug, Deserialize)]
 pub struct HistoryRefundReport {
     /// The line of the history file.
@@ -181,7 +181,7 @@ pub struct FinalSeats {
 #[derive(Deserialize)]
 struct RawFault {
     what: String,
-    /// Whether holds may be forgotten. Without this field, a kill forgets them.
+    /// Whether the fault may make the system forget holds. Without this field, only a kill may.
     forgets: Option<bool>,
     /// Whether the fault may halt a part of the system for as long as a buyer has to pay an order.
     #[serde(default)]
@@ -233,7 +233,7 @@ const OUTCOMES: [&str; 12] = [
 /// Reads a history. An empty history is no error, because the verdict reports that it is empty.
 ///
 /// # Errors
-/// If a line is no valid record, the first such line.
+/// If a line is no valid record. The message names the first such line.
 pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<RunHistory> {
     let mut history = RunHistory::default();
     each_line(name, text, |number, line| history.take(number, line))?;
@@ -287,7 +287,7 @@ impl RunHistory {
             "finished" => {
                 self.finished_ms = Some(serde_json::from_str::<HistoryRecordTime>(line)?.at_ms)
             }
-            // The judge uses the ledger's labels.
+            // Not used: the judge takes the labels of seats from the ledger's dump.
             "seatmap" => {}
             other => bail!("no record is of kind {other:?}"),
         }

@@ -1,11 +1,11 @@
-//! Adds refunds to runs, for plants to change: of one ticket that its buyer returns, or of all
+//! Adds refunds to runs, for plants to change: of one ticket at its buyer's request, or of all
 //! tickets of a cancelled show.
 
 use serde_json::{Value, json};
 
 use super::clean::{SelfTestRun, at};
 
-/// Lets visitor 0 return one of its two tickets at 87.9 s, with a fee of 10 %.
+/// Refunds one of the two tickets of visitor 0, who asks for it at 87.9 s. The fee is 10 %.
 pub fn one_back(run: &mut SelfTestRun) {
     let asked = json!({
         "order": "order_0", "named": ["ticket_0_2"], "state": "partly_refunded", "key": "refund-0",
@@ -22,7 +22,7 @@ pub fn one_back(run: &mut SelfTestRun) {
 }
 
 /// Cancels the show and refunds all tickets that were not refunded before. `but` changes the run
-/// before the promoter reads the progress.
+/// before the promoter reads the refund reports.
 pub fn all_back(run: &mut SelfTestRun, but: impl FnOnce(&mut SelfTestRun)) {
     run.record("run", |_| true)["cancels"] = json!("night");
     run.row("show", "show", "night")["fate"] = json!({ "fate": "cancelled" });
@@ -113,7 +113,7 @@ fn number(row: &Value, member: &str) -> i64 {
     row[member].as_i64().unwrap_or_default()
 }
 
-/// Adds a read of the refund progress by the promoter, with the ledger's figures.
+/// Adds a refund report that the promoter reads, with the ledger's figures.
 fn told(run: &mut SelfTestRun, s: f64) {
     let sum = |member: &str| refunds(run).map(|row| number(row, member)).sum::<i64>();
     let none = json!({ "refunds": 0, "amount": { "amount": 0, "currency": "EUR" } });

@@ -71,8 +71,7 @@ pub fn not_paid(run: &mut SelfTestRun) {
     run.dump.extend(end);
 }
 
-/// Lets visitor 1 exchange A-4 for the dearer A-10 and then return it. The refund comes from both
-/// payments.
+/// Lets visitor 1 exchange A-4 for the dearer A-10, and then refunds A-10 from both payments.
 pub fn back_after_all(run: &mut SelfTestRun) {
     exchanged(run, 1_300);
     let asked =

@@ -1,11 +1,12 @@
-//! Makes runs trains with two legs, for plants that hold or sell seats on one leg or on both.
+//! Changes runs so that their show is a train with two legs. Plants then hold or sell seats on one
+//! leg or on both.
 
 use serde_json::json;
 
 use super::clean::{SEATS, SelfTestRun, at, items, label};
 use super::swap::{exchanged, not_paid};
 
-/// Returns the cell of a seat on the second leg.
+/// Returns the cell on the second leg of the seat whose cell on the first leg is `cell`.
 const fn further(cell: u32) -> u32 {
     SEATS + cell
 }

@@ -229,7 +229,7 @@ impl SelfTestRun {
         }
     }
 
-    /// Sets a cell's state in the last picture and in the final seats.
+    /// Sets a cell's state at the end: in the observer's last picture and in the final seats.
     pub fn ends_as(&mut self, cell: u32, state: u8) {
         self.delta(128.0, &[(cell, state)]);
         let (version, packed) = (self.version.to_string(), packed(&self.packed));
